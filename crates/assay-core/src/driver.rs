@@ -1,0 +1,289 @@
+//! The record level: what a suite asks of an engine, and what an engine declares about itself.
+//!
+//! A [`Driver`] opens a [`Store`]; a thread works on it through a [`Connection`] of its own.
+//! Keys, payloads and records are packed as [`crate::schema`] says. A driver allocates nothing
+//! and formats nothing on the path of a single operation, and never stands in for an operation
+//! that its engine does not have: it answers [`Error::unsupported`].
+
+use std::fmt;
+use std::ops::Bound;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::schema::Schema;
+
+macro_rules! named {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        pub enum $name { $($(#[$vdoc])* $variant,)+ }
+
+        impl $name {
+            /// Every value, in order.
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(match self { $(Self::$variant => $text,)+ })
+            }
+        }
+    };
+}
+
+named! {
+    /// Where the data lives.
+    Storage {
+        /// In the process, gone with it.
+        Memory = "memory",
+        /// In files on a tmpfs.
+        Ramdisk = "ramdisk",
+        /// In files on a disk.
+        Disk = "disk",
+    }
+}
+
+named! {
+    /// What survives what. Stronger levels are greater.
+    Durability {
+        /// Nothing is promised before the store is closed.
+        None = "none",
+        /// What was acknowledged survives a killed process.
+        Process = "process",
+        /// Power loss costs at most the interval that the driver states.
+        Periodic = "periodic",
+        /// Power loss costs nothing that was acknowledged.
+        Commit = "commit",
+    }
+}
+
+named! {
+    /// How the primary key is organised.
+    KeyKind {
+        /// Point access only.
+        Hash = "hash",
+        /// Point access and ordered scans.
+        Tree = "tree",
+    }
+}
+
+/// What `insert` does when the key is already there, as the engine's fast path has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum InsertRule {
+    /// It answers [`Outcome::Duplicate`] and changes nothing.
+    Refuses,
+    /// It replaces the record (a blind put).
+    Replaces,
+}
+
+/// How many connections can work at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Concurrency {
+    /// One connection at a time.
+    OneConnection,
+    /// Many readers beside one writer.
+    OneWriter,
+    /// Readers and writers all at once.
+    Concurrent,
+}
+
+/// A setting of an engine that the user may choose with `--set ENGINE.NAME=VALUE`.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineOption {
+    /// Its name.
+    pub name: &'static str,
+    /// The values it takes, the default first.
+    pub values: &'static [&'static str],
+    /// What it decides, in one line.
+    pub about: &'static str,
+    /// The value that the published driver had, for `--as-published`.
+    pub as_published: Option<&'static str>,
+}
+
+/// What an engine declares about itself.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    /// The id of the engine on the command line and in run files.
+    pub id: &'static str,
+    /// The name that published tables use.
+    pub name: &'static str,
+    /// One line: what it is.
+    pub about: &'static str,
+    /// Key kinds, the default first.
+    pub key_kinds: &'static [KeyKind],
+    /// Storage modes with the durability levels in each, weakest first.
+    pub levels: &'static [(Storage, &'static [Durability])],
+    /// Whether begin, commit and rollback exist.
+    pub transactions: bool,
+    /// What insert does with a key that is there.
+    pub insert_rule: InsertRule,
+    /// How many connections can work at once.
+    pub concurrency: Concurrency,
+    /// Settings that the user may choose.
+    pub options: &'static [EngineOption],
+    /// False for `null`, whose answers cannot be checked.
+    pub keeps_data: bool,
+}
+
+impl Profile {
+    /// The levels in a storage mode; none when the engine does not have that mode.
+    pub fn levels_in(&self, storage: Storage) -> &'static [Durability] {
+        self.levels
+            .iter()
+            .find(|(with, _)| *with == storage)
+            .map_or(&[], |(_, levels)| levels)
+    }
+
+    /// The weakest level that promises at least `wanted`.
+    pub fn level_for(&self, storage: Storage, wanted: Durability) -> Option<Durability> {
+        self.levels_in(storage).iter().copied().find(|&level| level >= wanted)
+    }
+
+    /// Whether stores of a storage mode can be closed and opened again.
+    pub fn reopens(&self, storage: Storage) -> bool {
+        self.keeps_data && storage != Storage::Memory
+    }
+}
+
+/// What to open.
+#[derive(Clone, Debug)]
+pub struct OpenSpec {
+    /// An existing directory for the engine's files; unused in memory.
+    pub dir: PathBuf,
+    /// Create a store in the empty directory, or open the one that is there.
+    pub create: bool,
+    /// Where the data lives.
+    pub storage: Storage,
+    /// One of the levels that the profile lists for this storage mode.
+    pub durability: Durability,
+    /// One of the profile's key kinds.
+    pub key_kind: KeyKind,
+    /// The shape of the records.
+    pub schema: Schema,
+    /// How many records are to be expected, for engines that want their size in advance.
+    pub expected_rows: u64,
+    /// The chosen value of every option that the profile lists.
+    pub options: Vec<(String, String)>,
+}
+
+impl OpenSpec {
+    /// The value of an option.
+    ///
+    /// # Panics
+    /// When the profile does not list the option: an error of the driver's author.
+    pub fn option(&self, name: &str) -> &str {
+        self.options
+            .iter()
+            .find(|(option, _)| option == name)
+            .map(|(_, value)| value.as_str())
+            .expect("every option of the profile has a value")
+    }
+}
+
+/// What became of an operation that the engine carried out.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// There is no such key; nothing happened.
+    Missing = 0,
+    /// Found, inserted, updated or deleted.
+    Done = 1,
+    /// The key is there already; nothing happened.
+    Duplicate = 2,
+}
+
+/// An engine that Assay can drive.
+pub trait Driver: Sync {
+    /// What the engine declares about itself.
+    fn profile(&self) -> &Profile;
+
+    /// The engine's version, or why it is not available here.
+    fn version(&self) -> std::result::Result<String, String>;
+
+    /// Creates or opens a store.
+    fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>>;
+}
+
+/// An open store with one table.
+pub trait Store: Sync {
+    /// The settings that were applied, as the engine's users would write them.
+    fn settings(&self) -> Vec<String>;
+
+    /// Runs `work` with a connection of the calling thread. (The connection lives inside this
+    /// call, so it may borrow from what lives on its stack: statements, transactions.)
+    fn connect(&self, work: &mut Work<'_>) -> Result<()>;
+
+    /// Closes the store; with it, whatever the engine leaves for then reaches its files.
+    fn close(self: Box<Self>) -> Result<()>;
+}
+
+/// What a thread does with its connection.
+pub type Work<'w> = dyn FnMut(&mut dyn Connection) -> Result<()> + 'w;
+
+/// One thread's handle. Outside [`Self::begin`] … [`Self::commit`] every write is a transaction
+/// of its own, durable as the store's level says when the call returns.
+pub trait Connection {
+    /// Begins a transaction.
+    fn begin(&mut self) -> Result<()> {
+        Err(Error::unsupported("transactions"))
+    }
+
+    /// Commits the transaction.
+    fn commit(&mut self) -> Result<()> {
+        Err(Error::unsupported("transactions"))
+    }
+
+    /// Rolls the transaction back.
+    fn rollback(&mut self) -> Result<()> {
+        Err(Error::unsupported("transactions"))
+    }
+
+    /// Inserts a packed record.
+    fn insert(&mut self, record: &[u8]) -> Result<Outcome>;
+
+    /// Looks a key area up and copies the record's payload area.
+    fn get(&mut self, key: &[u8], payload: &mut [u8]) -> Result<Outcome>;
+
+    /// Looks up several keys, packed one after another, in one call; `payloads` and `outcomes`
+    /// have room for an answer to each.
+    fn get_many(
+        &mut self,
+        keys: &[u8],
+        payloads: &mut [u8],
+        outcomes: &mut [Outcome],
+    ) -> Result<()> {
+        let (_, _, _) = (keys, payloads, outcomes);
+        Err(Error::unsupported("lookups of several keys at once"))
+    }
+
+    /// Sets one column (by its position in the schema) to a packed value.
+    fn update(&mut self, key: &[u8], column: usize, value: &[u8]) -> Result<Outcome>;
+
+    /// Deletes a record.
+    fn delete(&mut self, key: &[u8]) -> Result<Outcome>;
+
+    /// Calls `row` for each record of a range in ascending order of keys and returns their
+    /// number. A row is a packed record in which only the columns asked for are meaningful.
+    fn scan(&mut self, scan: &Scan<'_>, row: &mut dyn FnMut(&[u8])) -> Result<u64> {
+        let (_, _) = (scan, row);
+        Err(Error::unsupported("ordered scans"))
+    }
+}
+
+/// A range of records in the order of their keys.
+#[derive(Clone, Copy, Debug)]
+pub struct Scan<'s> {
+    /// From which key area on.
+    pub lower: Bound<&'s [u8]>,
+    /// Up to which key area.
+    pub upper: Bound<&'s [u8]>,
+    /// Positions of the columns wanted, ascending.
+    pub columns: &'s [usize],
+    /// At most so many records.
+    pub limit: u64,
+}

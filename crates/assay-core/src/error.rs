@@ -1,0 +1,100 @@
+//! What an engine can answer besides success, as drivers report it.
+//!
+//! A missing row and a duplicate key are outcomes, not errors (see [`crate::driver::Outcome`]);
+//! an [`Error`] means that the operation did not happen.
+
+use std::fmt;
+
+/// Why an operation did not happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The engine has no such operation. Shown as `–`, never replaced by another operation.
+    Unsupported,
+    /// The place where the store lives is full.
+    Full,
+    /// A read came back wrong.
+    WrongAnswer,
+    /// Anything else that the engine said.
+    Engine,
+}
+
+/// An engine's error: what was attempted and what the engine said. One pointer wide, so that
+/// results of single operations travel in registers.
+pub struct Error(Box<Body>);
+
+struct Body {
+    kind: ErrorKind,
+    message: String,
+}
+
+/// The result of a driver's functions.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// An error of `kind` with a message that names the operation and the engine's own words.
+    #[cold]
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self(Box::new(Body {
+            kind,
+            message: message.into(),
+        }))
+    }
+
+    /// An operation that the engine does not have.
+    #[cold]
+    pub fn unsupported(what: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unsupported, what)
+    }
+
+    /// What the engine said when it was asked to do `operation`. A full disk is recognised by
+    /// the operating system's words for it, which engines pass on.
+    #[cold]
+    pub fn engine(operation: &str, said: impl fmt::Display) -> Self {
+        let said = said.to_string();
+        let lower = said.to_lowercase();
+        let full = ["no space left", "disk is full", "disk full", "map_full", "mapfull"];
+        let kind = if full.iter().any(|words| lower.contains(words)) {
+            ErrorKind::Full
+        } else {
+            ErrorKind::Engine
+        };
+        Self::new(kind, format!("{operation}: {said}"))
+    }
+
+    /// Which sort of error this is.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.0.kind, self.0.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_from_other_errors() {
+        let full = Error::engine("insert", "No space left on device (os error 28)");
+        assert_eq!(full.kind(), ErrorKind::Full);
+        assert_eq!(full.to_string(), "insert: No space left on device (os error 28)");
+        assert_eq!(Error::engine("insert", "locked").kind(), ErrorKind::Engine);
+    }
+
+    #[test]
+    fn results_of_operations_fit_two_registers() {
+        assert!(size_of::<Result<crate::driver::Outcome>>() <= 16);
+    }
+}

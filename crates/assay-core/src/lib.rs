@@ -1,0 +1,20 @@
+//! The instrument's core: what every suite, driver and view of Assay shares.
+//!
+//! Data flows one way: a [`plan`] becomes cells; a worker process opens an engine through the
+//! traits in [`driver`], replays a [`tape`] of operations in the timed loops of [`timing`], and
+//! returns phase results; they are collected in a [`run_file`], from which views are drawn.
+//! This crate knows no engine, no suite and no view.
+
+pub mod digest;
+pub mod driver;
+pub mod environment;
+pub mod error;
+pub mod plan;
+pub mod random;
+pub mod resources;
+pub mod run_file;
+pub mod schema;
+pub mod stats;
+pub mod store_dir;
+pub mod tape;
+pub mod timing;

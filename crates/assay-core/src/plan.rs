@@ -1,0 +1,53 @@
+//! A cell: what one worker process measures.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::driver::{Durability, KeyKind, Storage};
+
+/// One (suite × engine × storage × scale × threads), and the trial it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// The suite's id.
+    pub suite: String,
+    /// The engine's id.
+    pub engine: String,
+    /// Where the data lives.
+    pub storage: Storage,
+    /// The level at which the engine runs.
+    pub durability: Durability,
+    /// The level that was asked for; the engine runs at a stronger one if it lacks this one.
+    pub durability_wanted: Durability,
+    /// How the primary key is organised.
+    pub key_kind: KeyKind,
+    /// Records in the store at its fullest.
+    pub rows: u64,
+    /// Threads that work at once.
+    pub threads: u32,
+    /// Which repetition this is, from 1.
+    pub trial: u32,
+    /// The seed of everything random.
+    pub seed: u64,
+    /// The suite's own options, as its documentation describes them.
+    pub options: serde_json::Value,
+    /// Chosen settings of the engine.
+    pub engine_options: BTreeMap<String, String>,
+    /// The processor that the worker is bound to.
+    pub cpu: Option<usize>,
+    /// The store's directory; absent in memory.
+    pub dir: Option<PathBuf>,
+    /// True when the cell is there only to show what the instrument costs.
+    #[serde(default)]
+    pub calibration: bool,
+}
+
+impl Cell {
+    /// Whether two cells are trials of the same thing.
+    pub fn same_but_trial(&self, other: &Self) -> bool {
+        let mut other = other.clone();
+        other.trial = self.trial;
+        *self == other
+    }
+}

@@ -1,0 +1,249 @@
+//! The run file: everything that was measured, and on what. `docs/run-file.md` describes it for
+//! readers in other languages; keep the two together.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::environment::{Build, Environment, Filesystem};
+use crate::plan::Cell;
+use crate::resources::Resources;
+
+/// The version of the format that this code writes and reads.
+pub const SCHEMA_VERSION: u32 = 1;
+
+const FORMAT: &str = "assay-run";
+
+/// A whole run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RunFile {
+    /// Always `assay-run`.
+    pub format: String,
+    /// The version of the format.
+    pub schema_version: u32,
+    /// When the run began.
+    pub created: Timestamp,
+    /// The command line that repeats it.
+    pub command: Vec<String>,
+    /// Which Assay.
+    pub build: Build,
+    /// Which machine, in which state.
+    pub environment: Environment,
+    /// How many cells the plan has.
+    pub planned_cells: usize,
+    /// The cells, in the order in which they were measured.
+    pub cells: Vec<CellResult>,
+}
+
+/// What came out of a cell.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CellResult {
+    /// What was to be measured.
+    pub cell: Cell,
+    /// When its worker started.
+    pub started: Timestamp,
+    /// How it ended.
+    pub status: Status,
+    /// What the worker reported.
+    pub measurement: Measurement,
+}
+
+/// How a cell ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "status", content = "reason")]
+pub enum Status {
+    /// Everything was measured and checked.
+    Measured,
+    /// The engine cannot do it.
+    Unsupported(String),
+    /// The engine is not there.
+    Unavailable(String),
+    /// An answer was wrong.
+    Wrong(String),
+    /// The engine reported an error, or its worker crashed or hung.
+    Failed(String),
+}
+
+impl Status {
+    /// Whether the run counts as failed because of this cell.
+    pub fn is_failure(&self) -> bool {
+        matches!(self, Self::Wrong(_) | Self::Failed(_))
+    }
+}
+
+/// What a worker reports about its cell. Phases that were done before a failure are kept.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Measurement {
+    /// The engine's version.
+    pub engine_version: String,
+    /// The engine's name in published tables.
+    pub engine_name: String,
+    /// Settings that the driver applied.
+    pub settings: Vec<String>,
+    /// What a reader of the figures has to know.
+    pub notes: Vec<String>,
+    /// The file system under the store; absent in memory.
+    pub filesystem: Option<Filesystem>,
+    /// The timed steps, in order.
+    pub phases: Vec<Phase>,
+    /// What the worker used.
+    pub resources: Resources,
+}
+
+impl Measurement {
+    /// The phase with this name.
+    pub fn phase(&self, name: &str) -> Option<&Phase> {
+        self.phases.iter().find(|phase| phase.name == name)
+    }
+}
+
+/// One timed step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Phase {
+    /// Its name: load, insert, query, …
+    pub name: String,
+    /// Its rounds, in order.
+    pub rounds: Vec<Round>,
+    /// Of how many of the fastest rounds the suite publishes the mean rate.
+    pub published_top: usize,
+    /// A hash of the operations, the same for every engine (hexadecimal).
+    pub tape_hash: String,
+    /// Answers that were compared with what they had to be.
+    pub checked: u64,
+}
+
+/// One round of a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Round {
+    /// Operations done.
+    pub operations: u64,
+    /// Time inside the timed spans.
+    pub time_ns: u64,
+}
+
+impl Round {
+    /// Operations per second.
+    pub fn rate(&self) -> f64 {
+        self.operations as f64 * 1e9 / self.time_ns.max(1) as f64
+    }
+}
+
+impl Phase {
+    /// The rates of all rounds.
+    pub fn rates(&self) -> Vec<f64> {
+        self.rounds.iter().map(Round::rate).collect()
+    }
+}
+
+/// Why a run file cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum RunFileError {
+    /// The operating system said no.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: String,
+        /// What it said.
+        source: io::Error,
+    },
+    /// The content is not a run file.
+    #[error("{path}: not a run file of Assay ({why}); name a file that `assay run` wrote")]
+    Foreign {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A version of the format that this Assay does not know.
+    #[error(
+        "{path}: run file of schema version {found}, this Assay reads version {SCHEMA_VERSION}; \
+         use the Assay that wrote it"
+    )]
+    Version {
+        /// The file.
+        path: String,
+        /// Its version.
+        found: u64,
+    },
+}
+
+impl RunFile {
+    /// A run without cells yet.
+    pub fn new(
+        command: Vec<String>,
+        build: Build,
+        environment: Environment,
+        planned_cells: usize,
+    ) -> Self {
+        Self {
+            format: FORMAT.into(),
+            schema_version: SCHEMA_VERSION,
+            created: Timestamp::now(),
+            command,
+            build,
+            environment,
+            planned_cells,
+            cells: Vec::new(),
+        }
+    }
+
+    /// Whether every planned cell is there.
+    pub fn is_complete(&self) -> bool {
+        self.cells.len() == self.planned_cells
+    }
+
+    /// The cells that are results, without those that calibrate the instrument.
+    pub fn results(&self) -> impl Iterator<Item = &CellResult> {
+        self.cells.iter().filter(|result| !result.cell.calibration)
+    }
+
+    /// Writes the file: to a temporary name beside it first, so that it is whole or absent.
+    pub fn save(&self, path: &Path) -> Result<(), RunFileError> {
+        let io = |source| RunFileError::Io {
+            path: path.display().to_string(),
+            source,
+        };
+        let folder = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        fs::create_dir_all(folder).map_err(io)?;
+        let mut file = tempfile::Builder::new()
+            .prefix(".assay-run")
+            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
+            .tempfile_in(folder)
+            .map_err(io)?;
+        serde_json::to_writer_pretty(file.as_file_mut(), self).map_err(|e| io(e.into()))?;
+        file.as_file_mut().write_all(b"\n").map_err(io)?;
+        file.as_file().sync_all().map_err(io)?;
+        file.persist(path).map_err(|e| io(e.error))?;
+        Ok(())
+    }
+
+    /// Reads a run file.
+    pub fn load(path: &Path) -> Result<Self, RunFileError> {
+        let name = path.display().to_string();
+        let text = fs::read(path).map_err(|source| RunFileError::Io {
+            path: name.clone(),
+            source,
+        })?;
+        let foreign = |why: String| RunFileError::Foreign {
+            path: name.clone(),
+            why,
+        };
+        let value: serde_json::Value =
+            serde_json::from_slice(&text).map_err(|e| foreign(e.to_string()))?;
+        if value["format"] != FORMAT {
+            return Err(foreign("its \"format\" is not \"assay-run\"".into()));
+        }
+        match value["schema_version"].as_u64() {
+            Some(version) if version == u64::from(SCHEMA_VERSION) => {}
+            Some(found) => return Err(RunFileError::Version { path: name, found }),
+            None => return Err(foreign("it has no \"schema_version\"".into())),
+        }
+        serde_json::from_value(value).map_err(|e| foreign(e.to_string()))
+    }
+}

@@ -1,0 +1,318 @@
+//! The directory of a store: the engine's files in `data/`, and beside them a marker that says
+//! what the store holds, so that a later run can open it and check every answer.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::driver::KeyKind;
+use crate::tape::Population;
+
+const MARKER: &str = "assay-store.json";
+const VERSION: u32 = 1;
+
+/// What a store holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Marker {
+    version: u32,
+    /// The engine that wrote it.
+    pub engine: String,
+    /// The engine's version.
+    pub engine_version: String,
+    /// The engine's settings that shape its files.
+    pub engine_options: BTreeMap<String, String>,
+    /// The suite that filled it.
+    pub suite: String,
+    /// The shape of its records ([`crate::schema::Schema::fingerprint`]).
+    pub schema: String,
+    /// What else decides the records: the suite's words for it.
+    pub records: String,
+    /// How the primary key is organised.
+    pub key_kind: KeyKind,
+    /// The seed of the records.
+    pub seed: u64,
+    /// Which rows there are.
+    pub population: Population,
+    /// Whether records were updated since they were inserted.
+    pub updated: bool,
+    /// Whether a run is changing the store, or was when it was stopped.
+    pub in_progress: bool,
+}
+
+/// Why a store's directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreDirError {
+    /// The operating system said no.
+    #[error("{path}: {source}; choose another directory with --dir")]
+    Io {
+        /// Where.
+        path: String,
+        /// What it said.
+        source: io::Error,
+    },
+    /// Files that Assay did not make.
+    #[error("{0}: there are files here that Assay did not make; choose another directory with --dir")]
+    Foreign(String),
+    /// Nothing to open.
+    #[error("{0}: there is no store here; make one first: run with -i or -l and -d 0")]
+    Missing(String),
+    /// A store of something else.
+    #[error("{path}: {difference}; run with what the store was made with, or make a new one with -i")]
+    Different {
+        /// Where.
+        path: String,
+        /// What differs.
+        difference: String,
+    },
+}
+
+impl Marker {
+    /// A marker of a store that is being filled.
+    #[expect(clippy::too_many_arguments, reason = "each is a field of its own")]
+    pub fn new(
+        engine: &str,
+        engine_version: &str,
+        engine_options: &BTreeMap<String, String>,
+        suite: &str,
+        schema: String,
+        records: String,
+        key_kind: KeyKind,
+        seed: u64,
+    ) -> Self {
+        Self {
+            version: VERSION,
+            engine: engine.into(),
+            engine_version: engine_version.into(),
+            engine_options: engine_options.clone(),
+            suite: suite.into(),
+            schema,
+            records,
+            key_kind,
+            seed,
+            population: Population::all(0),
+            updated: false,
+            in_progress: true,
+        }
+    }
+
+    /// What a run that expects `self` finds different in `found`; rows are not compared.
+    fn difference(&self, found: &Self) -> Option<String> {
+        let pairs = [
+            ("engine", self.engine.clone(), found.engine.clone()),
+            ("suite", self.suite.clone(), found.suite.clone()),
+            ("schema", self.schema.clone(), found.schema.clone()),
+            ("records", self.records.clone(), found.records.clone()),
+            ("key type", self.key_kind.to_string(), found.key_kind.to_string()),
+            ("seed", self.seed.to_string(), found.seed.to_string()),
+            (
+                "engine settings",
+                format!("{:?}", self.engine_options),
+                format!("{:?}", found.engine_options),
+            ),
+            (
+                "engine version",
+                self.engine_version.clone(),
+                found.engine_version.clone(),
+            ),
+        ];
+        pairs
+            .into_iter()
+            .find(|(_, wanted, found)| wanted != found)
+            .map(|(what, wanted, found)| {
+                format!("the store here has another {what}: {found}, not {wanted}")
+            })
+    }
+}
+
+/// A store's directory.
+#[derive(Clone, Debug)]
+pub struct StoreDir {
+    path: PathBuf,
+}
+
+impl StoreDir {
+    /// The store at `path`, which need not exist.
+    pub fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// Where the engine's files are.
+    pub fn data(&self) -> PathBuf {
+        self.path.join("data")
+    }
+
+    /// Makes an empty directory, in place of a store of Assay's that may be there.
+    pub fn create(&self) -> Result<(), StoreDirError> {
+        self.remove()?;
+        let data = self.data();
+        fs::create_dir_all(&data).map_err(|e| self.io(e))
+    }
+
+    /// Removes the store, if there is one, and its parent directory if that is then empty.
+    pub fn remove(&self) -> Result<(), StoreDirError> {
+        match fs::read_dir(&self.path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(e) => return Err(self.io(e)),
+            Ok(entries) => {
+                for entry in entries {
+                    let name = entry.map_err(|e| self.io(e))?.file_name();
+                    let ours = ["data", MARKER].map(std::ffi::OsStr::new);
+                    if !ours.contains(&name.as_os_str()) {
+                        return Err(StoreDirError::Foreign(self.path.display().to_string()));
+                    }
+                }
+            }
+        }
+        fs::remove_dir_all(&self.path).map_err(|e| self.io(e))?;
+        if let Some(parent) = self.path.parent() {
+            // Not empty, or not ours to remove: then it stays.
+            let _ = fs::remove_dir(parent);
+        }
+        Ok(())
+    }
+
+    /// Writes the marker, whole or not at all.
+    pub fn mark(&self, marker: &Marker) -> Result<(), StoreDirError> {
+        let text = serde_json::to_vec_pretty(marker).expect("a marker is plain data");
+        let temporary = self.path.join(format!("{MARKER}.new"));
+        fs::write(&temporary, text)
+            .and_then(|()| fs::rename(&temporary, self.path.join(MARKER)))
+            .map_err(|e| {
+                let _ = fs::remove_file(&temporary);
+                self.io(e)
+            })
+    }
+
+    /// Reads the marker of a store that an earlier run left, and compares it with what this run
+    /// expects (in everything but its rows).
+    pub fn expect(&self, expected: &Marker) -> Result<Marker, StoreDirError> {
+        let path = self.path.display().to_string();
+        let text = match fs::read(self.path.join(MARKER)) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                return Err(match self.path.exists() {
+                    true => StoreDirError::Foreign(path),
+                    false => StoreDirError::Missing(path),
+                });
+            }
+            other => other.map_err(|e| self.io(e))?,
+        };
+        let Ok(found) = serde_json::from_slice::<Marker>(&text) else {
+            return Err(StoreDirError::Foreign(path));
+        };
+        let difference = if found.version != VERSION {
+            Some(format!("the store here was made by another Assay (marker {})", found.version))
+        } else if found.in_progress {
+            Some("the store here was left half-changed by a run that was stopped".into())
+        } else {
+            expected.difference(&found)
+        };
+        match difference {
+            Some(difference) => Err(StoreDirError::Different { path, difference }),
+            None => Ok(found),
+        }
+    }
+
+    /// Disk space that the engine's files take.
+    pub fn size_bytes(&self) -> u64 {
+        size_bytes(&self.data())
+    }
+
+    fn io(&self, source: io::Error) -> StoreDirError {
+        StoreDirError::Io {
+            path: self.path.display().to_string(),
+            source,
+        }
+    }
+}
+
+/// Allocated bytes of all files below `path`; files that vanish meanwhile do not count.
+fn size_bytes(path: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(path) else {
+        return 0;
+    };
+    entries
+        .flatten()
+        .map(|entry| match entry.metadata() {
+            Ok(meta) if meta.is_dir() => size_bytes(&entry.path()),
+            Ok(meta) => meta.blocks() * 512,
+            Err(_) => 0,
+        })
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marker(engine: &str) -> Marker {
+        let mut marker = Marker::new(
+            engine,
+            "1",
+            &BTreeMap::new(),
+            "crossbench",
+            "route".into(),
+            "dense".into(),
+            KeyKind::Tree,
+            1,
+        );
+        marker.in_progress = false;
+        marker
+    }
+
+    fn store() -> (tempfile::TempDir, StoreDir) {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let store = StoreDir::new(folder.path().join("stores").join("lmdb-disk"));
+        (folder, store)
+    }
+
+    #[test]
+    fn a_marked_store_is_found_again() {
+        let (_folder, store) = store();
+        store.create().expect("create");
+        store.mark(&marker("lmdb")).expect("mark");
+        assert_eq!(store.expect(&marker("lmdb")).expect("the same"), marker("lmdb"));
+    }
+
+    #[test]
+    fn another_engines_store_is_refused_by_name() {
+        let (_folder, store) = store();
+        store.create().expect("create");
+        store.mark(&marker("lmdb")).expect("mark");
+        let error = store.expect(&marker("redb")).expect_err("another engine").to_string();
+        assert!(error.contains("another engine: lmdb, not redb"), "{error}");
+    }
+
+    #[test]
+    fn a_store_left_half_changed_is_refused() {
+        let (_folder, store) = store();
+        store.create().expect("create");
+        let mut half = marker("lmdb");
+        half.in_progress = true;
+        store.mark(&half).expect("mark");
+        let error = store.expect(&marker("lmdb")).expect_err("half-changed").to_string();
+        assert!(error.contains("half-changed"), "{error}");
+    }
+
+    #[test]
+    fn foreign_files_are_never_removed() {
+        let (_folder, store) = store();
+        store.create().expect("create");
+        let precious = store.path.join("precious.txt");
+        fs::write(&precious, "mine").expect("write");
+        assert!(matches!(store.create(), Err(StoreDirError::Foreign(_))));
+        assert!(precious.exists());
+    }
+
+    #[test]
+    fn removing_the_last_store_removes_its_parent() {
+        let (folder, store) = store();
+        store.create().expect("create");
+        store.remove().expect("remove");
+        assert!(!folder.path().join("stores").exists());
+        assert!(matches!(store.expect(&marker("lmdb")), Err(StoreDirError::Missing(_))));
+    }
+}

@@ -1,0 +1,356 @@
+//! The timed loops.
+//!
+//! Operations are prepared in batches that stay in the processor's cache; only the calls to
+//! the engine (and, for reads, the folding of the answer into a digest) are inside the timed
+//! span. Answers are checked between the spans: every read by its digest, every write by its
+//! outcome, and after a round of writes a sample is read back.
+
+use std::time::{Duration, Instant};
+
+use crate::digest::Digest;
+use crate::driver::{Connection, Outcome};
+use crate::error::{Error, ErrorKind, Result};
+use crate::tape::{Records, Rows, Tape};
+
+/// Operations prepared at a time: 8-byte keys and 40-byte records of a batch stay in the
+/// first- and second-level cache.
+const BATCH: u64 = 1024;
+
+/// Rows read back after a round of writes.
+const SAMPLE: u64 = 4096;
+
+/// What one round took.
+#[derive(Clone, Copy, Debug)]
+pub struct Timed {
+    /// Operations done.
+    pub operations: u64,
+    /// Time inside the spans.
+    pub time: Duration,
+    /// The digest of the rows visited, in order.
+    pub tape: Digest,
+    /// Answers that were compared with what they had to be.
+    pub checked: u64,
+}
+
+/// A round: which rows it visits, how often, on what.
+pub struct Round<'r, R: Records> {
+    /// The engine's handle.
+    pub connection: &'r mut dyn Connection,
+    /// What the records look like.
+    pub records: &'r R,
+    /// The living rows.
+    pub rows: &'r Rows,
+    /// Which of them, in which order.
+    pub tape: &'r Tape,
+    /// How many operations.
+    pub count: u64,
+    /// False for the `null` engine, whose answers cannot be right.
+    pub check: bool,
+    /// Called between batches with the number of operations done.
+    pub progress: &'r mut dyn FnMut(u64),
+}
+
+struct Prepared {
+    rows: Vec<u64>,
+    keys: Vec<u8>,
+}
+
+impl<R: Records> Round<'_, R> {
+    /// Inserts rows; one transaction for all when `load`, else one for each.
+    pub fn inserts(mut self, load: bool) -> Result<Timed> {
+        let size = self.records.schema().record_size();
+        let key_size = self.records.schema().key_size();
+        let mut packed = vec![0; size * BATCH as usize];
+        let mut timed = self.start();
+        if load {
+            timed.span(|| self.connection.begin())?;
+        }
+        for first in (0..self.count).step_by(BATCH as usize) {
+            let rows = self.prepare(first, &mut timed);
+            for (row, record) in rows.rows.iter().zip(packed.chunks_exact_mut(size)) {
+                let (key, payload) = record.split_at_mut(key_size);
+                self.records.key(*row, key);
+                self.records.payload(*row, 0, payload);
+            }
+            let packed = &packed[..size * rows.rows.len()];
+            let done = timed.span(|| run_inserts(self.connection, packed, size))?;
+            self.expect_all(done, &rows, "insert", "was refused as a duplicate")?;
+            (self.progress)(timed.operations);
+        }
+        if load {
+            timed.span(|| self.connection.commit())?;
+        }
+        self.read_back(&mut timed, Some(0))?;
+        Ok(timed)
+    }
+
+    /// Looks rows up and checks every answer. `ignored` names a column whose value is not
+    /// known, because an earlier run changed it.
+    pub fn queries(mut self, ignored: Option<usize>) -> Result<Timed> {
+        let schema = self.records.schema().clone();
+        let ignored = ignored.map(|at| {
+            let column = &schema.columns()[at];
+            let from = column.offset - schema.key_size();
+            from..from + column.kind.size_bytes()
+        });
+        let mut payload = vec![0; schema.payload_size()];
+        let mut timed = self.start();
+        for first in (0..self.count).step_by(BATCH as usize) {
+            let prepared = self.prepare(first, &mut timed);
+            let mut digest = Digest::default();
+            let keys = prepared.keys.as_slice();
+            let found = timed.span(|| match &ignored {
+                None => run_queries(
+                    self.connection,
+                    keys,
+                    schema.key_size(),
+                    &mut payload,
+                    &mut digest,
+                    |_| (),
+                ),
+                Some(range) => run_queries(
+                    self.connection,
+                    keys,
+                    schema.key_size(),
+                    &mut payload,
+                    &mut digest,
+                    |payload| payload[range.clone()].fill(0),
+                ),
+            })?;
+            if self.check {
+                let mut expected = Digest::default();
+                for row in &prepared.rows {
+                    self.records.payload(*row, 0, &mut payload);
+                    if let Some(range) = &ignored {
+                        payload[range.clone()].fill(0);
+                    }
+                    expected.fold(&payload);
+                }
+                if found != prepared.rows.len() as u64 || digest != expected {
+                    return Err(self.first_wrong(&prepared.rows, 0, ignored));
+                }
+                timed.checked += prepared.rows.len() as u64;
+            }
+            (self.progress)(timed.operations);
+        }
+        Ok(timed)
+    }
+
+    /// Sets `column` of rows to its value in `version`.
+    pub fn updates(mut self, column: usize, version: u32) -> Result<Timed> {
+        let schema = self.records.schema().clone();
+        let size = schema.columns()[column].kind.size_bytes();
+        let from = schema.columns()[column].offset - schema.key_size();
+        let mut payload = vec![0; schema.payload_size()];
+        let mut values = vec![0; size * BATCH as usize];
+        let mut timed = self.start();
+        for first in (0..self.count).step_by(BATCH as usize) {
+            let prepared = self.prepare(first, &mut timed);
+            for (row, value) in prepared.rows.iter().zip(values.chunks_exact_mut(size)) {
+                self.records.payload(*row, version, &mut payload);
+                value.copy_from_slice(&payload[from..from + size]);
+            }
+            let (keys, key_size) = (prepared.keys.as_slice(), schema.key_size());
+            let values = &values[..size * prepared.rows.len()];
+            let done =
+                timed.span(|| run_updates(self.connection, keys, key_size, column, values, size))?;
+            self.expect_all(done, &prepared, "update", "was not found")?;
+            (self.progress)(timed.operations);
+        }
+        self.read_back(&mut timed, Some(version))?;
+        Ok(timed)
+    }
+
+    /// Deletes rows.
+    pub fn deletes(mut self) -> Result<Timed> {
+        let key_size = self.records.schema().key_size();
+        let mut timed = self.start();
+        for first in (0..self.count).step_by(BATCH as usize) {
+            let prepared = self.prepare(first, &mut timed);
+            let keys = prepared.keys.as_slice();
+            let done = timed.span(|| run_deletes(self.connection, keys, key_size))?;
+            self.expect_all(done, &prepared, "delete", "was not found")?;
+            (self.progress)(timed.operations);
+        }
+        self.read_back(&mut timed, None)?;
+        Ok(timed)
+    }
+
+    fn start(&self) -> Timed {
+        Timed {
+            operations: 0,
+            time: Duration::ZERO,
+            tape: Digest::default(),
+            checked: 0,
+        }
+    }
+
+    fn prepare(&self, first: u64, timed: &mut Timed) -> Prepared {
+        let key_size = self.records.schema().key_size();
+        let rows: Vec<_> = (first..self.count.min(first + BATCH))
+            .map(|position| self.rows.row(self.tape.row(position)))
+            .collect();
+        let mut keys = vec![0; key_size * rows.len()];
+        for (row, key) in rows.iter().zip(keys.chunks_exact_mut(key_size)) {
+            self.records.key(*row, key);
+            timed.tape.fold_word(*row);
+        }
+        timed.operations += rows.len() as u64;
+        Prepared { rows, keys }
+    }
+
+    fn expect_all(&self, done: u64, prepared: &Prepared, what: &str, wrong: &str) -> Result<()> {
+        let expected = prepared.rows.len() as u64;
+        if !self.check || done == expected {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::WrongAnswer,
+            format!(
+                "{what}: {} of {expected} keys {wrong}; the first batch with one begins at row {}",
+                expected - done,
+                prepared.rows[0]
+            ),
+        ))
+    }
+
+    /// Reads a sample of the visited rows back: each must be there in `version`, or be gone.
+    fn read_back(&mut self, timed: &mut Timed, version: Option<u32>) -> Result<()> {
+        if !self.check || self.count == 0 {
+            return Ok(());
+        }
+        let step = self.count.div_ceil(SAMPLE).max(1);
+        let rows: Vec<_> = (0..self.count)
+            .step_by(step as usize)
+            .map(|position| self.rows.row(self.tape.row(position)))
+            .collect();
+        let schema = self.records.schema();
+        let mut key = vec![0; schema.key_size()];
+        let mut got = vec![0; schema.payload_size()];
+        let mut expected = got.clone();
+        for &row in &rows {
+            self.records.key(row, &mut key);
+            let outcome = self.connection.get(&key, &mut got)?;
+            let wrong = match (version, outcome) {
+                (None, Outcome::Missing) => None,
+                (None, _) => Some("is still there after its deletion".into()),
+                (Some(_), Outcome::Missing) => Some("is missing after it was written".into()),
+                (Some(version), _) => {
+                    self.records.payload(row, version, &mut expected);
+                    schema.first_difference(&expected, &got)
+                }
+            };
+            if let Some(wrong) = wrong {
+                return Err(wrong_answer(row, &wrong));
+            }
+            timed.checked += 1;
+        }
+        Ok(())
+    }
+
+    /// Asks a batch again, one by one, to name the first wrong answer.
+    fn first_wrong(
+        &mut self,
+        rows: &[u64],
+        version: u32,
+        ignored: Option<std::ops::Range<usize>>,
+    ) -> Error {
+        let schema = self.records.schema();
+        let mut key = vec![0; schema.key_size()];
+        let mut got = vec![0; schema.payload_size()];
+        let mut expected = got.clone();
+        for &row in rows {
+            self.records.key(row, &mut key);
+            self.records.payload(row, version, &mut expected);
+            match self.connection.get(&key, &mut got) {
+                Ok(Outcome::Done) => {}
+                Ok(outcome) => return wrong_answer(row, &format!("answered {outcome:?}")),
+                Err(error) => return error,
+            }
+            if let Some(range) = &ignored {
+                got[range.clone()].fill(0);
+                expected[range.clone()].fill(0);
+            }
+            if let Some(difference) = schema.first_difference(&expected, &got) {
+                return wrong_answer(row, &difference);
+            }
+        }
+        Error::new(
+            ErrorKind::WrongAnswer,
+            format!(
+                "query: an answer was wrong in the batch that begins at row {}, and right when \
+                 asked again",
+                rows[0]
+            ),
+        )
+    }
+}
+
+fn wrong_answer(row: u64, difference: &str) -> Error {
+    Error::new(ErrorKind::WrongAnswer, format!("row {row}: {difference}"))
+}
+
+impl Timed {
+    fn span<T>(&mut self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let start = Instant::now();
+        let result = work();
+        self.time += start.elapsed();
+        result
+    }
+}
+
+#[inline(never)]
+fn run_inserts(connection: &mut dyn Connection, packed: &[u8], size: usize) -> Result<u64> {
+    let mut done = 0;
+    for record in packed.chunks_exact(size) {
+        done += u64::from(connection.insert(record)? == Outcome::Done);
+    }
+    Ok(done)
+}
+
+#[inline(never)]
+fn run_queries(
+    connection: &mut dyn Connection,
+    keys: &[u8],
+    key_size: usize,
+    payload: &mut [u8],
+    digest: &mut Digest,
+    mask: impl Fn(&mut [u8]),
+) -> Result<u64> {
+    let mut found = 0;
+    let mut folded = *digest;
+    for key in keys.chunks_exact(key_size) {
+        if connection.get(key, payload)? == Outcome::Done {
+            mask(payload);
+            folded.fold(payload);
+            found += 1;
+        }
+    }
+    *digest = folded;
+    Ok(found)
+}
+
+#[inline(never)]
+fn run_updates(
+    connection: &mut dyn Connection,
+    keys: &[u8],
+    key_size: usize,
+    column: usize,
+    values: &[u8],
+    size: usize,
+) -> Result<u64> {
+    let mut done = 0;
+    for (key, value) in keys.chunks_exact(key_size).zip(values.chunks_exact(size)) {
+        done += u64::from(connection.update(key, column, value)? == Outcome::Done);
+    }
+    Ok(done)
+}
+
+#[inline(never)]
+fn run_deletes(connection: &mut dyn Connection, keys: &[u8], key_size: usize) -> Result<u64> {
+    let mut done = 0;
+    for key in keys.chunks_exact(key_size) {
+        done += u64::from(connection.delete(key)? == Outcome::Done);
+    }
+    Ok(done)
+}
