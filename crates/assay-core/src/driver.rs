@@ -70,6 +70,18 @@ named! {
     }
 }
 
+/// What an engine's transactions offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transactions {
+    /// There are none.
+    None,
+    /// Inserts and deletes are collected and applied at once; reads do not see them before.
+    Batches,
+    /// Reads and writes, with its own writes visible.
+    Full,
+}
+
 /// What `insert` does when the key is already there, as the engine's fast path has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -78,6 +90,16 @@ pub enum InsertRule {
     Refuses,
     /// It replaces the record (a blind put).
     Replaces,
+}
+
+/// What `delete` answers for a key that is not there, as the engine's fast path has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeleteRule {
+    /// [`Outcome::Missing`].
+    Reports,
+    /// [`Outcome::Done`]: it writes a tombstone and does not look.
+    Silent,
 }
 
 /// How many connections can work at once.
@@ -118,10 +140,14 @@ pub struct Profile {
     pub key_kinds: &'static [KeyKind],
     /// Storage modes with the durability levels in each, weakest first.
     pub levels: &'static [(Storage, &'static [Durability])],
-    /// Whether begin, commit and rollback exist.
-    pub transactions: bool,
+    /// Whether level `periodic` also keeps everything when only the process dies.
+    pub periodic_survives_kill: bool,
+    /// What begin, commit and rollback offer.
+    pub transactions: Transactions,
     /// What insert does with a key that is there.
     pub insert_rule: InsertRule,
+    /// What delete answers for a key that is not there.
+    pub delete_rule: DeleteRule,
     /// How many connections can work at once.
     pub concurrency: Concurrency,
     /// Settings that the user may choose.
@@ -141,7 +167,12 @@ impl Profile {
 
     /// The weakest level that promises at least `wanted`.
     pub fn level_for(&self, storage: Storage, wanted: Durability) -> Option<Durability> {
-        self.levels_in(storage).iter().copied().find(|&level| level >= wanted)
+        self.levels_in(storage).iter().copied().find(|&level| {
+            let too_lossy = level == Durability::Periodic
+                && wanted == Durability::Process
+                && !self.periodic_survives_kill;
+            level >= wanted && !too_lossy
+        })
     }
 
     /// Whether stores of a storage mode can be closed and opened again.

@@ -30,6 +30,8 @@ pub struct Cell {
     pub trial: u32,
     /// The seed of everything random.
     pub seed: u64,
+    /// What else tells the cell from others of its suite, in words for a reader.
+    pub variant: String,
     /// The suite's own options, as its documentation describes them.
     pub options: serde_json::Value,
     /// Chosen settings of the engine.
@@ -44,6 +46,15 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// Whether two cells belong into one table: the same work on another engine.
+    pub fn same_work(&self, other: &Self) -> bool {
+        self.suite == other.suite
+            && self.storage == other.storage
+            && self.rows == other.rows
+            && self.threads == other.threads
+            && self.variant == other.variant
+    }
+
     /// Whether two cells are trials of the same thing.
     pub fn same_but_trial(&self, other: &Self) -> bool {
         let mut other = other.clone();

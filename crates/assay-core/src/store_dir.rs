@@ -152,7 +152,7 @@ impl StoreDir {
         fs::create_dir_all(&data).map_err(|e| self.io(e))
     }
 
-    /// Removes the store, if there is one, and its parent directory if that is then empty.
+    /// Removes the store, if there is one.
     pub fn remove(&self) -> Result<(), StoreDirError> {
         match fs::read_dir(&self.path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -167,12 +167,7 @@ impl StoreDir {
                 }
             }
         }
-        fs::remove_dir_all(&self.path).map_err(|e| self.io(e))?;
-        if let Some(parent) = self.path.parent() {
-            // Not empty, or not ours to remove: then it stays.
-            let _ = fs::remove_dir(parent);
-        }
-        Ok(())
+        fs::remove_dir_all(&self.path).map_err(|e| self.io(e))
     }
 
     /// Writes the marker, whole or not at all.
@@ -308,11 +303,10 @@ mod tests {
     }
 
     #[test]
-    fn removing_the_last_store_removes_its_parent() {
-        let (folder, store) = store();
+    fn a_removed_store_is_missing() {
+        let (_folder, store) = store();
         store.create().expect("create");
         store.remove().expect("remove");
-        assert!(!folder.path().join("stores").exists());
         assert!(matches!(store.expect(&marker("lmdb")), Err(StoreDirError::Missing(_))));
     }
 }

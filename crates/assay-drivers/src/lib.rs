@@ -1,1 +1,77 @@
-//! placeholder
+//! The engines that Assay drives, one module an engine, and their registry.
+//!
+//! To add an engine: write its module, give it a feature, and add one line to [`all`].
+
+#[cfg(feature = "fjall")]
+mod fjall;
+#[cfg(any(feature = "fjall", feature = "lmdb", feature = "redb", feature = "sled"))]
+mod kv;
+#[cfg(feature = "lmdb")]
+mod lmdb;
+#[cfg(feature = "maps")]
+mod maps;
+mod null;
+#[cfg(feature = "redb")]
+mod redb;
+#[cfg(feature = "sled")]
+mod sled;
+#[cfg(any(feature = "sqlite", feature = "crossdb"))]
+mod sql;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+#[cfg(feature = "stl")]
+mod stl;
+#[cfg(any(feature = "fjall", feature = "redb"))]
+mod ticker;
+#[cfg(any(feature = "maps", feature = "stl"))]
+mod word_key;
+
+use assay_core::driver::Driver;
+
+/// Every engine that was compiled in, in the order in which tables show them.
+pub fn all() -> Vec<Box<dyn Driver>> {
+    vec![
+        Box::new(null::Null),
+        #[cfg(feature = "stl")]
+        Box::new(stl::Stl::map()),
+        #[cfg(feature = "stl")]
+        Box::new(stl::Stl::hashmap()),
+        #[cfg(feature = "maps")]
+        Box::new(maps::btreemap::driver()),
+        #[cfg(feature = "maps")]
+        Box::new(maps::hashbrown::driver()),
+        #[cfg(feature = "sqlite")]
+        Box::new(sqlite::Sqlite),
+        #[cfg(feature = "lmdb")]
+        Box::new(lmdb::Lmdb),
+        #[cfg(feature = "redb")]
+        Box::new(redb::Redb),
+        #[cfg(feature = "fjall")]
+        Box::new(fjall::Fjall),
+        #[cfg(feature = "sled")]
+        Box::new(sled::Sled),
+    ]
+}
+
+/// The engine with this id.
+pub fn find(id: &str) -> Option<Box<dyn Driver>> {
+    all().into_iter().find(|driver| driver.profile().id == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_unique_and_profiles_whole() {
+        let drivers = all();
+        for (at, driver) in drivers.iter().enumerate() {
+            let profile = driver.profile();
+            assert!(drivers[..at].iter().all(|other| other.profile().id != profile.id));
+            assert!(!profile.key_kinds.is_empty() && !profile.levels.is_empty());
+            for (_, levels) in profile.levels {
+                assert!(levels.is_sorted() && !levels.is_empty(), "{}", profile.id);
+            }
+        }
+    }
+}

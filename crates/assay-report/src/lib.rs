@@ -1,1 +1,7 @@
-//! placeholder
+//! Views over run files. A view reads run files and nothing else, so what it shows can be shown
+//! again at any time; it knows no engine and no suite.
+
+pub mod blocks;
+pub mod format;
+pub mod plot;
+pub mod table;

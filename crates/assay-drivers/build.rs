@@ -1,0 +1,53 @@
+//! Compiles the C++ containers of the `stl` feature, and tells the drivers the versions of the
+//! engines that cargo resolved.
+
+use std::path::Path;
+use std::process::Command;
+
+fn main() {
+    versions();
+    #[cfg(feature = "stl")]
+    {
+        println!("cargo::rerun-if-changed=src/stl/containers.cpp");
+        cc::Build::new()
+            .cpp(true)
+            .std("c++20")
+            .opt_level(3)
+            .warnings(true)
+            .file("src/stl/containers.cpp")
+            .compile("assay_stl");
+    }
+}
+
+fn versions() {
+    let rustc = std::env::var_os("RUSTC").expect("cargo names the compiler");
+    let output = Command::new(rustc).arg("--version").output().expect("the compiler runs");
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_string();
+    println!("cargo::rustc-env=ASSAY_RUSTC_VERSION={text}");
+
+    let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
+    println!("cargo::rerun-if-changed={}", lock.display());
+    let lock = std::fs::read_to_string(lock).expect("the workspace has a Cargo.lock");
+    for name in ["fjall", "hashbrown", "heed", "redb", "sled"] {
+        let version = resolved(&lock, name).unwrap_or_default();
+        println!("cargo::rustc-env=ASSAY_VERSION_{}={version}", name.to_uppercase());
+    }
+}
+
+/// The version of a direct dependency. Where the lock file holds several versions of a crate,
+/// our own entry names the one that we use as `name version`.
+fn resolved(lock: &str, name: &str) -> Option<String> {
+    let entry = |name: &str| {
+        let head = format!("name = \"{name}\"\n");
+        lock.split("[[package]]").find(move |entry| entry.contains(&head))
+    };
+    let ours = entry(env!("CARGO_PKG_NAME"))?;
+    let several = ours.lines().find_map(|line| {
+        line.trim().strip_prefix(&format!("\"{name} "))?.split(['"', ' ']).next()
+    });
+    let only = || {
+        let line = entry(name)?.lines().find(|line| line.starts_with("version = "))?;
+        line.split('"').nth(1)
+    };
+    several.or_else(only).map(str::to_string)
+}

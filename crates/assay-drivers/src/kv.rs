@@ -1,0 +1,129 @@
+//! The adapter for engines that store bytes under bytes.
+//!
+//! A key is the key area encoded so that bytewise order is key order; a value is the payload
+//! area as it stands. An engine implements [`Handle`]; [`KvConnection`] is then its record
+//! level. An engine without columns updates one by reading the value, changing it in place and
+//! writing it back.
+
+use std::ops::Bound;
+
+use assay_core::driver::{Connection, Outcome, Scan};
+use assay_core::error::Result;
+use assay_core::schema::{KeyOrder, Schema};
+
+/// A thread's handle of a key-value engine. Writes outside a transaction commit by themselves.
+pub(crate) trait Handle {
+    /// Begins a transaction.
+    fn begin(&mut self) -> Result<()>;
+
+    /// Commits it.
+    fn commit(&mut self) -> Result<()>;
+
+    /// Rolls it back.
+    fn rollback(&mut self) -> Result<()>;
+
+    /// Stores a value under a key, as the profile's insert rule says.
+    fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<Outcome>;
+
+    /// Calls `found` with the value, if there is one.
+    fn get(&mut self, key: &[u8], found: impl FnOnce(&[u8])) -> Result<Outcome>;
+
+    /// Reads the value, lets `change` change it, and stores it.
+    fn modify(&mut self, key: &[u8], change: impl FnMut(&mut [u8])) -> Result<Outcome>;
+
+    /// Deletes, as the profile's delete rule says.
+    fn delete(&mut self, key: &[u8]) -> Result<Outcome>;
+
+    /// Calls `row` with keys and values in order until it answers false.
+    fn scan(
+        &mut self,
+        lower: Bound<&[u8]>,
+        upper: Bound<&[u8]>,
+        row: impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<()>;
+}
+
+/// The record level over a [`Handle`].
+pub(crate) struct KvConnection<'s, H: Handle> {
+    handle: H,
+    schema: &'s Schema,
+    order: KeyOrder,
+    key: Vec<u8>,
+}
+
+impl<'s, H: Handle> KvConnection<'s, H> {
+    pub(crate) fn new(handle: H, schema: &'s Schema) -> Self {
+        let order = KeyOrder::new(schema);
+        let key = vec![0; order.size()];
+        Self {
+            handle,
+            schema,
+            order,
+            key,
+        }
+    }
+}
+
+impl<H: Handle> Connection for KvConnection<'_, H> {
+    fn begin(&mut self) -> Result<()> {
+        self.handle.begin()
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        self.handle.commit()
+    }
+
+    fn rollback(&mut self) -> Result<()> {
+        self.handle.rollback()
+    }
+
+    fn insert(&mut self, record: &[u8]) -> Result<Outcome> {
+        self.order.encode(record, &mut self.key);
+        self.handle.insert(&self.key, &record[self.schema.key_size()..])
+    }
+
+    fn get(&mut self, key: &[u8], payload: &mut [u8]) -> Result<Outcome> {
+        self.order.encode(key, &mut self.key);
+        self.handle.get(&self.key, |value| payload.copy_from_slice(value))
+    }
+
+    fn update(&mut self, key: &[u8], column: usize, value: &[u8]) -> Result<Outcome> {
+        let offset = self.schema.columns()[column].offset - self.schema.key_size();
+        self.order.encode(key, &mut self.key);
+        self.handle.modify(&self.key, |payload| {
+            payload[offset..offset + value.len()].copy_from_slice(value);
+        })
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<Outcome> {
+        self.order.encode(key, &mut self.key);
+        self.handle.delete(&self.key)
+    }
+
+    fn scan(&mut self, scan: &Scan<'_>, row: &mut dyn FnMut(&[u8])) -> Result<u64> {
+        let encode = |area: &[u8]| {
+            let mut key = vec![0; self.order.size()];
+            self.order.encode(area, &mut key);
+            key
+        };
+        let (lower, upper) = (scan.lower.map(encode), scan.upper.map(encode));
+        let mut record = vec![0; self.schema.record_size()];
+        let mut count = 0;
+        self.handle.scan(
+            lower.as_ref().map(Vec::as_slice),
+            upper.as_ref().map(Vec::as_slice),
+            |key, value| {
+                if count == scan.limit {
+                    return false;
+                }
+                let (area, payload) = record.split_at_mut(self.schema.key_size());
+                self.order.decode(key, area);
+                payload.copy_from_slice(value);
+                row(&record);
+                count += 1;
+                count < scan.limit
+            },
+        )?;
+        Ok(count)
+    }
+}

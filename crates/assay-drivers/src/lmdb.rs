@@ -1,0 +1,258 @@
+//! `lmdb`: LMDB through heed, the LMDB sources bundled with it.
+//!
+//! - Version: LMDB's own, as it reports it, with heed's.
+//! - Storage: ramdisk and disk. Keys: tree. Transactions, scans; one writer beside readers.
+//! - Levels (LMDB's documentation of `mdb_env_open` describes each flag):
+//!   `process` is `NOSYNC | WRITEMAP | MAPASYNC`: commits are in the page cache, nothing is
+//!   synced, and power loss may corrupt the store; `commit` is the default flags: every commit
+//!   syncs. There is no `periodic`: without sync, LMDB does not promise a whole store after
+//!   power loss however often it is synced.
+//! - Settings: the unnamed database; the map is sized for the expected rows with room to spare
+//!   (a sparse file, so it costs no space); reads outside a transaction use one read
+//!   transaction each, so that every read sees the latest commit.
+//! - The insert is `MDB_NOOVERWRITE`, the update reads the value and puts the changed one in
+//!   the same write transaction. Keys have at most 511 bytes.
+
+#![allow(unsafe_code)]
+
+use std::ops::Bound;
+
+use assay_core::driver::{
+    Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome, Profile,
+    Storage, Store, Transactions, Work,
+};
+use assay_core::error::{Error, Result};
+use assay_core::schema::Schema;
+use heed::types::Bytes;
+use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, MdbError, PutFlags, RwTxn};
+
+use crate::kv::{Handle, KvConnection};
+
+pub(crate) struct Lmdb;
+
+const LEVELS: &[Durability] = &[Durability::Process, Durability::Commit];
+
+static PROFILE: Profile = Profile {
+    id: "lmdb",
+    name: "LMDB",
+    about: "memory-mapped B+tree, copy-on-write (heed)",
+    key_kinds: &[KeyKind::Tree],
+    levels: &[(Storage::Ramdisk, LEVELS), (Storage::Disk, LEVELS)],
+    periodic_survives_kill: false,
+    transactions: Transactions::Full,
+    insert_rule: InsertRule::Refuses,
+    delete_rule: DeleteRule::Reports,
+    concurrency: Concurrency::OneWriter,
+    options: &[],
+    keeps_data: true,
+};
+
+impl Driver for Lmdb {
+    fn profile(&self) -> &Profile {
+        &PROFILE
+    }
+
+    fn version(&self) -> std::result::Result<String, String> {
+        let lmdb = heed::lmdb_version();
+        Ok(format!(
+            "{}.{}.{} (heed {})",
+            lmdb.major,
+            lmdb.minor,
+            lmdb.patch,
+            env!("ASSAY_VERSION_HEED")
+        ))
+    }
+
+    fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
+        let flags = match spec.durability {
+            Durability::Commit => EnvFlags::empty(),
+            _ => EnvFlags::NO_SYNC | EnvFlags::WRITE_MAP | EnvFlags::MAP_ASYNC,
+        };
+        let map_size = map_size_bytes(spec);
+        // SAFETY: no other environment of this process or another has these files open: the
+        // directory belongs to this worker. The flags trade durability, as their level says.
+        let env = unsafe {
+            EnvOpenOptions::new()
+                .map_size(map_size)
+                .flags(flags)
+                .open(&spec.dir)
+        }
+        .map_err(|e| Error::engine("open", e))?;
+        Ok(Box::new(LmdbStore {
+            env,
+            schema: spec.schema.clone(),
+            settings: vec![
+                match spec.durability {
+                    Durability::Commit => "default flags: every commit syncs".into(),
+                    _ => "MDB_NOSYNC | MDB_WRITEMAP | MDB_MAPASYNC".into(),
+                },
+                format!("map size {} MiB", map_size >> 20),
+            ],
+        }))
+    }
+}
+
+/// Room for every record eight times over (half-filled pages, copies of pages that a commit
+/// leaves until it may use them again), and a gigabyte.
+fn map_size_bytes(spec: &OpenSpec) -> usize {
+    let records = spec.expected_rows as usize * (spec.schema.record_size() + 32);
+    (records * 8 + (1 << 30)).next_multiple_of(1 << 20)
+}
+
+struct LmdbStore {
+    env: Env,
+    schema: Schema,
+    settings: Vec<String>,
+}
+
+impl Store for LmdbStore {
+    fn settings(&self) -> Vec<String> {
+        self.settings.clone()
+    }
+
+    fn connect(&self, work: &mut Work<'_>) -> Result<()> {
+        let said = |e| Error::engine("open the database", e);
+        let txn = self.env.write_txn().map_err(said)?;
+        let database = self
+            .env
+            .create_databases_and_commit(txn, |opener, txn| {
+                opener
+                    .create_database::<Bytes, Bytes>(txn, None)
+                    .map(CommitOrAbort::<_, ()>::Commit)
+            })
+            .map_err(said)?
+            .unwrap_commit();
+        let handle = LmdbHandle {
+            env: &self.env,
+            database,
+            transaction: None,
+            value: vec![0; self.schema.payload_size()],
+        };
+        work(&mut KvConnection::new(handle, &self.schema))
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        self.env.prepare_for_closing().wait();
+        Ok(())
+    }
+}
+
+struct LmdbHandle<'e> {
+    env: &'e Env,
+    database: Database<'e, Bytes, Bytes>,
+    transaction: Option<RwTxn<'e>>,
+    value: Vec<u8>,
+}
+
+impl<'e> LmdbHandle<'e> {
+    /// Runs one write in the open transaction, or in one of its own.
+    fn write<T>(
+        &mut self,
+        what: &str,
+        work: impl FnOnce(&Database<'e, Bytes, Bytes>, &mut RwTxn<'e>, &mut [u8]) -> heed::Result<T>,
+    ) -> Result<T> {
+        let said = |e| Error::engine(what, e);
+        match &mut self.transaction {
+            Some(txn) => work(&self.database, txn, &mut self.value).map_err(said),
+            None => {
+                let mut txn = self.env.write_txn().map_err(said)?;
+                let result = work(&self.database, &mut txn, &mut self.value).map_err(said)?;
+                txn.commit().map_err(said)?;
+                Ok(result)
+            }
+        }
+    }
+}
+
+impl Handle for LmdbHandle<'_> {
+    fn begin(&mut self) -> Result<()> {
+        self.transaction = Some(self.env.write_txn().map_err(|e| Error::engine("begin", e))?);
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        match self.transaction.take() {
+            Some(txn) => txn.commit().map_err(|e| Error::engine("commit", e)),
+            None => Err(Error::engine("commit", "no transaction is open")),
+        }
+    }
+
+    fn rollback(&mut self) -> Result<()> {
+        self.transaction.take().map(RwTxn::abort);
+        Ok(())
+    }
+
+    fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<Outcome> {
+        self.write("insert", |database, txn, _| {
+            match database.put_with_flags(txn, PutFlags::NO_OVERWRITE, key, value) {
+                Ok(()) => Ok(Outcome::Done),
+                Err(heed::Error::Mdb(MdbError::KeyExist)) => Ok(Outcome::Duplicate),
+                Err(error) => Err(error),
+            }
+        })
+    }
+
+    fn get(&mut self, key: &[u8], found: impl FnOnce(&[u8])) -> Result<Outcome> {
+        let said = |e| Error::engine("get", e);
+        let own;
+        let txn: &heed::RoTxn<'_> = match &self.transaction {
+            Some(txn) => txn,
+            None => {
+                own = self.env.read_txn().map_err(said)?;
+                &own
+            }
+        };
+        match self.database.get(txn, key).map_err(said)? {
+            Some(value) => {
+                found(value);
+                Ok(Outcome::Done)
+            }
+            None => Ok(Outcome::Missing),
+        }
+    }
+
+    fn modify(&mut self, key: &[u8], mut change: impl FnMut(&mut [u8])) -> Result<Outcome> {
+        self.write("update", |database, txn, buffer| {
+            let Some(value) = database.get(txn, key)? else {
+                return Ok(Outcome::Missing);
+            };
+            buffer.copy_from_slice(value);
+            change(buffer);
+            database.put(txn, key, buffer)?;
+            Ok(Outcome::Done)
+        })
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<Outcome> {
+        self.write("delete", |database, txn, _| {
+            Ok(match database.delete(txn, key)? {
+                true => Outcome::Done,
+                false => Outcome::Missing,
+            })
+        })
+    }
+
+    fn scan(
+        &mut self,
+        lower: Bound<&[u8]>,
+        upper: Bound<&[u8]>,
+        mut row: impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<()> {
+        let said = |e| Error::engine("scan", e);
+        let own;
+        let txn: &heed::RoTxn<'_> = match &self.transaction {
+            Some(txn) => txn,
+            None => {
+                own = self.env.read_txn().map_err(said)?;
+                &own
+            }
+        };
+        for entry in self.database.range(txn, &(lower, upper)).map_err(said)? {
+            let (key, value) = entry.map_err(said)?;
+            if !row(key, value) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,75 @@
+//! `btreemap`: Rust's `std::collections::BTreeMap`.
+//!
+//! - Version: that of the compiler, whose standard library it is.
+//! - Storage: memory, level `none`; nothing is kept. No transactions. Scans in key order.
+//! - Settings: none to make.
+
+use std::borrow::Borrow;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::ops::Bound;
+
+use assay_core::driver::{KeyKind, OpenSpec, Store};
+use assay_core::error::Result;
+use assay_core::schema::KeyOrder;
+
+use super::{Key, Map, MapDriver, MapStore, Payload, Visitor, open_map};
+use crate::word_key::WordKey;
+
+pub(crate) fn driver() -> MapDriver {
+    MapDriver::new(
+        ("btreemap", "BTreeMap", "Rust std::collections::BTreeMap"),
+        &[KeyKind::Tree],
+        env!("ASSAY_RUSTC_VERSION"),
+        open,
+    )
+}
+
+fn open(spec: &OpenSpec) -> Box<dyn Store> {
+    open_map!(spec, true, "std::collections::BTreeMap, no lock", BTreeMap)
+}
+
+impl<K, P> Map for BTreeMap<K, P>
+where
+    K: Key + Ord + Borrow<K::Lookup>,
+    K::Lookup: Ord,
+    P: Payload,
+{
+    type Key = K;
+
+    fn insert(&mut self, key: &K::Lookup, payload: &[u8]) -> bool {
+        match self.entry(K::owned(key)) {
+            Entry::Vacant(free) => {
+                free.insert(P::new(payload));
+                true
+            }
+            Entry::Occupied(_) => false,
+        }
+    }
+
+    fn get(&self, key: &K::Lookup) -> Option<&[u8]> {
+        self.get(key).map(P::bytes)
+    }
+
+    fn get_mut(&mut self, key: &K::Lookup) -> Option<&mut [u8]> {
+        self.get_mut(key).map(P::bytes_mut)
+    }
+
+    fn remove(&mut self, key: &K::Lookup) -> bool {
+        self.remove(key).is_some()
+    }
+
+    fn scan(
+        &self,
+        lower: Bound<&K::Lookup>,
+        upper: Bound<&K::Lookup>,
+        visit: &mut Visitor<'_, K>,
+    ) -> Result<()> {
+        for (key, payload) in self.range::<K::Lookup, _>((lower, upper)) {
+            if !visit(key.borrow(), payload.bytes()) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,71 @@
+//! `hashbrown`: the crate behind Rust's `HashMap`, with the hasher that it brings (foldhash).
+//!
+//! - Version: that of the crate.
+//! - Storage: memory, level `none`; nothing is kept. No transactions, no scans.
+//! - Settings: none; nothing is reserved.
+
+use std::borrow::Borrow;
+use std::hash::Hash;
+use std::ops::Bound;
+
+use assay_core::driver::{KeyKind, OpenSpec, Store};
+use assay_core::error::Result;
+use assay_core::schema::KeyOrder;
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
+
+use super::{Key, Map, MapDriver, MapStore, Payload, Visitor, no_order, open_map};
+use crate::word_key::WordKey;
+
+pub(crate) fn driver() -> MapDriver {
+    MapDriver::new(
+        ("hashbrown", "hashbrown", "Rust hashbrown::HashMap"),
+        &[KeyKind::Hash],
+        env!("ASSAY_VERSION_HASHBROWN"),
+        open,
+    )
+}
+
+fn open(spec: &OpenSpec) -> Box<dyn Store> {
+    open_map!(spec, false, "hashbrown::HashMap, its default hasher, no lock", HashMap)
+}
+
+impl<K, P> Map for HashMap<K, P>
+where
+    K: Key + Hash + Eq + Borrow<K::Lookup>,
+    K::Lookup: Hash + Eq,
+    P: Payload,
+{
+    type Key = K;
+
+    fn insert(&mut self, key: &K::Lookup, payload: &[u8]) -> bool {
+        match self.entry(K::owned(key)) {
+            Entry::Vacant(free) => {
+                free.insert(P::new(payload));
+                true
+            }
+            Entry::Occupied(_) => false,
+        }
+    }
+
+    fn get(&self, key: &K::Lookup) -> Option<&[u8]> {
+        self.get(key).map(P::bytes)
+    }
+
+    fn get_mut(&mut self, key: &K::Lookup) -> Option<&mut [u8]> {
+        self.get_mut(key).map(P::bytes_mut)
+    }
+
+    fn remove(&mut self, key: &K::Lookup) -> bool {
+        self.remove(key).is_some()
+    }
+
+    fn scan(
+        &self,
+        _: Bound<&K::Lookup>,
+        _: Bound<&K::Lookup>,
+        _: &mut Visitor<'_, K>,
+    ) -> Result<()> {
+        Err(no_order())
+    }
+}

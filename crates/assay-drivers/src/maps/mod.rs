@@ -1,0 +1,333 @@
+//! `btreemap` and `hashbrown`: Rust's own containers.
+//!
+//! What the two share: one map in memory, owned by the connection while it lasts, so that no
+//! lock is taken for an operation; keys of at most eight bytes are one word, others bytes in
+//! the order of the key; payloads of at most 64 bytes lie in the map's own slots.
+
+pub(crate) mod btreemap;
+pub(crate) mod hashbrown;
+
+use std::ops::Bound;
+use std::sync::{Mutex, PoisonError};
+
+use assay_core::driver::{
+    Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome,
+    Profile, Scan, Storage, Store, Transactions, Work,
+};
+use assay_core::error::{Error, Result};
+use assay_core::schema::{KeyOrder, Schema};
+
+use crate::word_key::WordKey;
+
+/// The driver of a container: its profile, and how to make its store.
+pub(crate) struct MapDriver {
+    profile: Profile,
+    version: &'static str,
+    open: fn(&OpenSpec) -> Box<dyn Store>,
+}
+
+impl MapDriver {
+    fn new(
+        (id, name, about): (&'static str, &'static str, &'static str),
+        key_kinds: &'static [KeyKind],
+        version: &'static str,
+        open: fn(&OpenSpec) -> Box<dyn Store>,
+    ) -> Self {
+        Self {
+            profile: Profile {
+                id,
+                name,
+                about,
+                key_kinds,
+                levels: &[(Storage::Memory, &[Durability::None])],
+                periodic_survives_kill: false,
+                transactions: Transactions::None,
+                insert_rule: InsertRule::Refuses,
+                delete_rule: DeleteRule::Reports,
+                concurrency: Concurrency::OneConnection,
+                options: &[],
+                keeps_data: true,
+            },
+            version,
+            open,
+        }
+    }
+}
+
+impl Driver for MapDriver {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    fn version(&self) -> std::result::Result<String, String> {
+        Ok(self.version.into())
+    }
+
+    fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
+        Ok((self.open)(spec))
+    }
+}
+
+/// A key as a container keeps it.
+trait Key: Sized + Send + 'static {
+    /// What is looked up.
+    type Lookup: ?Sized;
+    /// What turns key areas into lookups and back.
+    type Codec: Send + Sync + Clone;
+
+    fn lookup<'c>(codec: &'c mut Self::Codec, area: &[u8]) -> &'c Self::Lookup;
+    fn owned(lookup: &Self::Lookup) -> Self;
+    fn write_area(codec: &Self::Codec, lookup: &Self::Lookup, area: &mut [u8]);
+}
+
+/// Word keys: in key order, or as they stand where no order is needed.
+#[derive(Clone)]
+struct WordCodec {
+    words: WordKey,
+    ordered: bool,
+    current: u64,
+}
+
+impl Key for u64 {
+    type Lookup = u64;
+    type Codec = WordCodec;
+
+    #[inline(always)]
+    fn lookup<'c>(codec: &'c mut WordCodec, area: &[u8]) -> &'c u64 {
+        codec.current = match codec.ordered {
+            true => codec.words.ordered(area),
+            false => WordKey::raw(area),
+        };
+        &codec.current
+    }
+
+    fn owned(lookup: &u64) -> Self {
+        *lookup
+    }
+
+    fn write_area(codec: &WordCodec, lookup: &u64, area: &mut [u8]) {
+        let raw = match codec.ordered {
+            true => codec.words.raw_from_ordered(*lookup),
+            false => *lookup,
+        };
+        area.copy_from_slice(&raw.to_le_bytes());
+    }
+}
+
+/// Keys of any other shape.
+#[derive(Clone)]
+struct BytesCodec {
+    order: KeyOrder,
+    current: Vec<u8>,
+}
+
+impl Key for Box<[u8]> {
+    type Lookup = [u8];
+    type Codec = BytesCodec;
+
+    fn lookup<'c>(codec: &'c mut BytesCodec, area: &[u8]) -> &'c [u8] {
+        codec.order.encode(area, &mut codec.current);
+        &codec.current
+    }
+
+    fn owned(lookup: &[u8]) -> Self {
+        lookup.into()
+    }
+
+    fn write_area(codec: &BytesCodec, lookup: &[u8], area: &mut [u8]) {
+        codec.order.decode(lookup, area);
+    }
+}
+
+/// A payload as a container keeps it.
+trait Payload: Send + 'static {
+    fn new(bytes: &[u8]) -> Self;
+    fn bytes(&self) -> &[u8];
+    fn bytes_mut(&mut self) -> &mut [u8];
+}
+
+impl<const WORDS: usize> Payload for [[u8; 8]; WORDS] {
+    #[inline(always)]
+    fn new(bytes: &[u8]) -> Self {
+        let mut words = [[0; 8]; WORDS];
+        words.as_flattened_mut().copy_from_slice(bytes);
+        words
+    }
+
+    #[inline(always)]
+    fn bytes(&self) -> &[u8] {
+        self.as_flattened()
+    }
+
+    #[inline(always)]
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        self.as_flattened_mut()
+    }
+}
+
+impl Payload for Box<[u8]> {
+    fn new(bytes: &[u8]) -> Self {
+        bytes.into()
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        self
+    }
+}
+
+/// Called with each key and payload of a scan; false ends it.
+type Visitor<'v, K> = dyn FnMut(&<K as Key>::Lookup, &[u8]) -> bool + 'v;
+
+/// What the drivers need of a container.
+trait Map: Default + Send + 'static {
+    type Key: Key;
+
+    fn insert(&mut self, key: &<Self::Key as Key>::Lookup, payload: &[u8]) -> bool;
+    fn get(&self, key: &<Self::Key as Key>::Lookup) -> Option<&[u8]>;
+    fn get_mut(&mut self, key: &<Self::Key as Key>::Lookup) -> Option<&mut [u8]>;
+    fn remove(&mut self, key: &<Self::Key as Key>::Lookup) -> bool;
+    fn scan(
+        &self,
+        lower: Bound<&<Self::Key as Key>::Lookup>,
+        upper: Bound<&<Self::Key as Key>::Lookup>,
+        visit: &mut Visitor<'_, Self::Key>,
+    ) -> Result<()>;
+}
+
+struct MapStore<M: Map> {
+    map: Mutex<M>,
+    codec: <M::Key as Key>::Codec,
+    schema: Schema,
+    setting: &'static str,
+}
+
+impl<M: Map> MapStore<M> {
+    fn boxed(codec: <M::Key as Key>::Codec, spec: &OpenSpec, setting: &'static str) -> Box<Self> {
+        Box::new(Self {
+            map: Mutex::new(M::default()),
+            codec,
+            schema: spec.schema.clone(),
+            setting,
+        })
+    }
+}
+
+impl<M: Map> Store for MapStore<M> {
+    fn settings(&self) -> Vec<String> {
+        vec![self.setting.into()]
+    }
+
+    fn connect(&self, work: &mut Work<'_>) -> Result<()> {
+        let mut map = self.map.lock().unwrap_or_else(PoisonError::into_inner);
+        work(&mut MapConnection {
+            map: &mut *map,
+            codec: self.codec.clone(),
+            schema: &self.schema,
+        })
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+}
+
+struct MapConnection<'s, M: Map> {
+    map: &'s mut M,
+    codec: <M::Key as Key>::Codec,
+    schema: &'s Schema,
+}
+
+impl<M: Map> Connection for MapConnection<'_, M> {
+    fn insert(&mut self, record: &[u8]) -> Result<Outcome> {
+        let (area, payload) = record.split_at(self.schema.key_size());
+        let inserted = self.map.insert(M::Key::lookup(&mut self.codec, area), payload);
+        Ok(if inserted { Outcome::Done } else { Outcome::Duplicate })
+    }
+
+    fn get(&mut self, key: &[u8], payload: &mut [u8]) -> Result<Outcome> {
+        match self.map.get(M::Key::lookup(&mut self.codec, key)) {
+            Some(found) => {
+                payload.copy_from_slice(found);
+                Ok(Outcome::Done)
+            }
+            None => Ok(Outcome::Missing),
+        }
+    }
+
+    fn update(&mut self, key: &[u8], column: usize, value: &[u8]) -> Result<Outcome> {
+        let offset = self.schema.columns()[column].offset - self.schema.key_size();
+        match self.map.get_mut(M::Key::lookup(&mut self.codec, key)) {
+            Some(found) => {
+                found[offset..offset + value.len()].copy_from_slice(value);
+                Ok(Outcome::Done)
+            }
+            None => Ok(Outcome::Missing),
+        }
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<Outcome> {
+        let removed = self.map.remove(M::Key::lookup(&mut self.codec, key));
+        Ok(if removed { Outcome::Done } else { Outcome::Missing })
+    }
+
+    fn scan(&mut self, scan: &Scan<'_>, row: &mut dyn FnMut(&[u8])) -> Result<u64> {
+        let (mut lower, mut upper) = (self.codec.clone(), self.codec.clone());
+        let mut record = vec![0; self.schema.record_size()];
+        let mut count = 0;
+        self.map.scan(
+            scan.lower.map(|key| M::Key::lookup(&mut lower, key)),
+            scan.upper.map(|key| M::Key::lookup(&mut upper, key)),
+            &mut |key, payload| {
+                if count == scan.limit {
+                    return false;
+                }
+                let (area, rest) = record.split_at_mut(self.schema.key_size());
+                M::Key::write_area(&self.codec, key, area);
+                rest.copy_from_slice(payload);
+                row(&record);
+                count += 1;
+                true
+            },
+        )?;
+        Ok(count)
+    }
+}
+
+/// Makes the store with the narrowest types that fit a schema.
+macro_rules! open_map {
+    ($spec:expr, $ordered:expr, $setting:expr, $map:ident) => {{
+        let spec: &OpenSpec = $spec;
+        let words = WordKey::new(&spec.schema).map(|words| $crate::maps::WordCodec {
+            words,
+            ordered: $ordered,
+            current: 0,
+        });
+        match (words, spec.schema.payload_size() / 8) {
+            (Some(codec), 1) => MapStore::<$map<u64, [[u8; 8]; 1]>>::boxed(codec, spec, $setting),
+            (Some(codec), 2) => MapStore::<$map<u64, [[u8; 8]; 2]>>::boxed(codec, spec, $setting),
+            (Some(codec), 3) => MapStore::<$map<u64, [[u8; 8]; 3]>>::boxed(codec, spec, $setting),
+            (Some(codec), 4) => MapStore::<$map<u64, [[u8; 8]; 4]>>::boxed(codec, spec, $setting),
+            (Some(codec), 5) => MapStore::<$map<u64, [[u8; 8]; 5]>>::boxed(codec, spec, $setting),
+            (Some(codec), 6) => MapStore::<$map<u64, [[u8; 8]; 6]>>::boxed(codec, spec, $setting),
+            (Some(codec), 7) => MapStore::<$map<u64, [[u8; 8]; 7]>>::boxed(codec, spec, $setting),
+            (Some(codec), 8) => MapStore::<$map<u64, [[u8; 8]; 8]>>::boxed(codec, spec, $setting),
+            (Some(codec), _) => MapStore::<$map<u64, Box<[u8]>>>::boxed(codec, spec, $setting),
+            (None, _) => {
+                let order = KeyOrder::new(&spec.schema);
+                let current = vec![0; order.size()];
+                let codec = $crate::maps::BytesCodec { order, current };
+                MapStore::<$map<Box<[u8]>, Box<[u8]>>>::boxed(codec, spec, $setting)
+                    as Box<dyn Store>
+            }
+        }
+    }};
+}
+use open_map;
+
+fn no_order() -> Error {
+    Error::unsupported("ordered scans")
+}

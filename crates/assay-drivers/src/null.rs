@@ -1,0 +1,94 @@
+//! `null`: an engine that does nothing, so that what remains is the instrument itself.
+//!
+//! It answers every operation with success and leaves the payload as it is; its answers are
+//! not checked. It is reached through the same virtual calls as every other engine.
+
+use assay_core::driver::{
+    Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome,
+    Profile, Storage, Store, Transactions, Work,
+};
+use assay_core::error::Result;
+
+pub(crate) struct Null;
+
+static PROFILE: Profile = Profile {
+    id: "null",
+    name: "null",
+    about: "does nothing: shows what the instrument costs",
+    key_kinds: &[KeyKind::Hash, KeyKind::Tree],
+    levels: &[
+        (Storage::Memory, &[Durability::None]),
+        (Storage::Ramdisk, &[Durability::None]),
+        (Storage::Disk, &[Durability::None]),
+    ],
+    periodic_survives_kill: false,
+    transactions: Transactions::Full,
+    insert_rule: InsertRule::Replaces,
+    delete_rule: DeleteRule::Silent,
+    concurrency: Concurrency::Concurrent,
+    options: &[],
+    keeps_data: false,
+};
+
+impl Driver for Null {
+    fn profile(&self) -> &Profile {
+        &PROFILE
+    }
+
+    fn version(&self) -> std::result::Result<String, String> {
+        Ok(env!("CARGO_PKG_VERSION").into())
+    }
+
+    fn open(&self, _: &OpenSpec) -> Result<Box<dyn Store>> {
+        Ok(Box::new(Self))
+    }
+}
+
+impl Store for Null {
+    fn settings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn connect(&self, work: &mut Work<'_>) -> Result<()> {
+        work(&mut Self)
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Connection for Null {
+    fn begin(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn rollback(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn insert(&mut self, _: &[u8]) -> Result<Outcome> {
+        Ok(Outcome::Done)
+    }
+
+    fn get(&mut self, _: &[u8], _: &mut [u8]) -> Result<Outcome> {
+        Ok(Outcome::Done)
+    }
+
+    fn get_many(&mut self, _: &[u8], _: &mut [u8], outcomes: &mut [Outcome]) -> Result<()> {
+        outcomes.fill(Outcome::Done);
+        Ok(())
+    }
+
+    fn update(&mut self, _: &[u8], _: usize, _: &[u8]) -> Result<Outcome> {
+        Ok(Outcome::Done)
+    }
+
+    fn delete(&mut self, _: &[u8]) -> Result<Outcome> {
+        Ok(Outcome::Done)
+    }
+}

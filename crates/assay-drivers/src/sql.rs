@@ -1,0 +1,88 @@
+//! The texts of SQL that engines of the SQL family share, made once from the schema when a
+//! connection is opened.
+
+use assay_core::schema::{Column, ColumnType, Schema};
+
+/// What differs between dialects.
+pub(crate) struct Dialect {
+    /// The type of a column.
+    pub(crate) type_name: fn(ColumnType) -> String,
+    /// What follows the closing parenthesis of `CREATE TABLE`.
+    pub(crate) table_suffix: &'static str,
+}
+
+/// The statements of one table. Parameters stand for all columns in their order (insert), for
+/// the new value and the key columns (update), for the key columns (select, delete).
+pub(crate) struct Statements {
+    pub(crate) create: String,
+    pub(crate) insert: String,
+    /// Selects the columns that are not in the key.
+    pub(crate) select: String,
+    /// One for each column that is not in the key, in their order.
+    pub(crate) updates: Vec<String>,
+    pub(crate) delete: String,
+}
+
+impl Statements {
+    pub(crate) fn new(schema: &Schema, dialect: &Dialect) -> Self {
+        let table = schema.name();
+        let list = |columns: &[Column], separator: &str, form: &dyn Fn(&Column) -> String| {
+            columns.iter().map(form).collect::<Vec<_>>().join(separator)
+        };
+        let name = |column: &Column| column.name.to_string();
+        let all = schema.columns();
+        let key = list(schema.key_columns(), " AND ", &|c| format!("{} = ?", c.name));
+        let declare = |c: &Column| format!("{} {} NOT NULL", c.name, (dialect.type_name)(c.kind));
+        Self {
+            create: format!(
+                "CREATE TABLE IF NOT EXISTS {table} ({}, PRIMARY KEY ({})){}",
+                list(all, ", ", &declare),
+                list(schema.key_columns(), ", ", &name),
+                dialect.table_suffix
+            ),
+            insert: format!(
+                "INSERT INTO {table} ({}) VALUES ({})",
+                list(all, ", ", &name),
+                list(all, ", ", &|_| "?".into())
+            ),
+            select: format!(
+                "SELECT {} FROM {table} WHERE {key}",
+                list(schema.payload_columns(), ", ", &name)
+            ),
+            updates: schema
+                .payload_columns()
+                .iter()
+                .map(|c| format!("UPDATE {table} SET {} = ? WHERE {key}", c.name))
+                .collect(),
+            delete: format!("DELETE FROM {table} WHERE {key}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_follow_the_schema() {
+        let schema = Schema::new(
+            "t",
+            &[("a", ColumnType::U32), ("b", ColumnType::U8), ("c", ColumnType::Text(4))],
+            2,
+        );
+        let dialect = Dialect {
+            type_name: |kind| format!("{kind:?}").to_uppercase(),
+            table_suffix: " WITHOUT ROWID",
+        };
+        let statements = Statements::new(&schema, &dialect);
+        assert_eq!(
+            statements.create,
+            "CREATE TABLE IF NOT EXISTS t (a U32 NOT NULL, b U8 NOT NULL, c TEXT(4) NOT NULL, \
+             PRIMARY KEY (a, b)) WITHOUT ROWID"
+        );
+        assert_eq!(statements.insert, "INSERT INTO t (a, b, c) VALUES (?, ?, ?)");
+        assert_eq!(statements.select, "SELECT c FROM t WHERE a = ? AND b = ?");
+        assert_eq!(statements.updates, ["UPDATE t SET c = ? WHERE a = ? AND b = ?"]);
+        assert_eq!(statements.delete, "DELETE FROM t WHERE a = ? AND b = ?");
+    }
+}

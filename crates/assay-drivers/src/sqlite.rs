@@ -1,0 +1,381 @@
+//! `sqlite`: SQLite through rusqlite, the SQLite sources bundled with it.
+//!
+//! - Version: SQLite's own.
+//! - Storage: memory, ramdisk, disk. Keys: tree. Transactions, scans; one writer beside readers.
+//! - Levels, all with `journal_mode = WAL` (sqlite.org/pragma.html#pragma_synchronous):
+//!   `process` is `synchronous = OFF`; `periodic` is `NORMAL` (power loss may cost the commits
+//!   since the last checkpoint, 1,000 pages of log, and never corrupts); `commit` is `FULL`.
+//!   In memory: `synchronous = OFF`, `journal_mode = OFF`, level `none`, and no rollback.
+//! - Settings: the three published sets of CrossDB-vs-SQLite3 are the defaults of the three
+//!   storage modes: memory as above, ramdisk `OFF` + WAL, disk `NORMAL` + WAL; with
+//!   `temp_store = memory` and `PRAGMA optimize`. Statements are prepared once.
+//! - The table is `WITHOUT ROWID`: a composite primary key on a table with a rowid is a second
+//!   B-tree (sqlite.org/withoutrowid.html). `--set sqlite.rowid=yes` gives it one, as published.
+//! - Unsigned 64-bit integers are stored as signed ones of the same bits.
+
+use std::ops::Bound;
+use std::sync::{Mutex, PoisonError};
+
+use assay_core::driver::{
+    Concurrency, Connection, DeleteRule, Driver, Durability, EngineOption, InsertRule, KeyKind,
+    OpenSpec, Outcome, Profile, Scan, Storage, Store, Transactions, Work,
+};
+use assay_core::error::{Error, Result};
+use assay_core::schema::{Column, ColumnType, Schema, Value, write_bytes, write_integer};
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{ErrorCode, Row, Statement};
+
+use crate::sql::{Dialect, Statements};
+
+pub(crate) struct Sqlite;
+
+const FILE_LEVELS: &[Durability] = &[Durability::Process, Durability::Periodic, Durability::Commit];
+
+static PROFILE: Profile = Profile {
+    id: "sqlite",
+    name: "SQLite",
+    about: "SQL database (rusqlite, bundled)",
+    key_kinds: &[KeyKind::Tree],
+    levels: &[
+        (Storage::Memory, &[Durability::None]),
+        (Storage::Ramdisk, FILE_LEVELS),
+        (Storage::Disk, FILE_LEVELS),
+    ],
+    periodic_survives_kill: true,
+    transactions: Transactions::Full,
+    insert_rule: InsertRule::Refuses,
+    delete_rule: DeleteRule::Reports,
+    concurrency: Concurrency::OneWriter,
+    options: &[EngineOption {
+        name: "rowid",
+        values: &["no", "yes"],
+        about: "yes: a table with a rowid, two B-trees, as published; no: WITHOUT ROWID",
+        as_published: Some("yes"),
+    }],
+    keeps_data: true,
+};
+
+fn said(what: &'static str) -> impl Fn(rusqlite::Error) -> Error {
+    move |error| Error::engine(what, error)
+}
+
+impl Driver for Sqlite {
+    fn profile(&self) -> &Profile {
+        &PROFILE
+    }
+
+    fn version(&self) -> std::result::Result<String, String> {
+        Ok(rusqlite::version().into())
+    }
+
+    fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
+        let dialect = Dialect {
+            type_name,
+            table_suffix: match spec.option("rowid") {
+                "yes" => "",
+                _ => " WITHOUT ROWID",
+            },
+        };
+        let pragmas = match (spec.storage, spec.durability) {
+            (Storage::Memory, _) => ["OFF", "OFF"],
+            (_, Durability::Commit) => ["FULL", "WAL"],
+            (_, Durability::Periodic) => ["NORMAL", "WAL"],
+            _ => ["OFF", "WAL"],
+        };
+        let mut store = SqliteStore {
+            path: (spec.storage != Storage::Memory).then(|| spec.dir.join("store.sqlite")),
+            statements: Statements::new(&spec.schema, &dialect),
+            schema: spec.schema.clone(),
+            pragmas,
+            first: Mutex::new(None),
+            settings: Vec::new(),
+        };
+        let first = store.new_connection()?;
+        first
+            .execute_batch(&store.statements.create)
+            .and_then(|()| first.execute_batch("PRAGMA optimize"))
+            .map_err(said("create the table"))?;
+        store.settings = settings(&first, dialect.table_suffix)?;
+        *store.first.get_mut().unwrap_or_else(PoisonError::into_inner) = Some(first);
+        Ok(Box::new(store))
+    }
+}
+
+/// What SQLite itself says of the settings.
+fn settings(connection: &rusqlite::Connection, table_suffix: &str) -> Result<Vec<String>> {
+    let ask = |pragma: &str| {
+        connection
+            .pragma_query_value(None, pragma, |row| {
+                Ok(match row.get_ref(0)? {
+                    ValueRef::Integer(number) => number.to_string(),
+                    value => value.as_str().unwrap_or_default().to_string(),
+                })
+            })
+            .map_err(said("read the settings"))
+    };
+    let name = |names: &[&str], number: String| {
+        let at = number.parse::<usize>().unwrap_or(usize::MAX);
+        names.get(at).map_or(number, ToString::to_string)
+    };
+    Ok(vec![
+        format!(
+            "PRAGMA synchronous = {}",
+            name(&["OFF", "NORMAL", "FULL", "EXTRA"], ask("synchronous")?)
+        ),
+        format!("PRAGMA journal_mode = {}", ask("journal_mode")?.to_uppercase()),
+        format!(
+            "PRAGMA temp_store = {}",
+            name(&["default", "file", "memory"], ask("temp_store")?)
+        ),
+        "PRAGMA optimize".into(),
+        match table_suffix.trim() {
+            "" => "table with a rowid (two B-trees)".into(),
+            suffix => suffix.to_string(),
+        },
+    ])
+}
+
+fn type_name(kind: ColumnType) -> String {
+    match kind {
+        ColumnType::F64 => "REAL",
+        ColumnType::Text(_) => "TEXT",
+        ColumnType::Bytes(_) => "BLOB",
+        _ => "INTEGER",
+    }
+    .into()
+}
+
+struct SqliteStore {
+    path: Option<std::path::PathBuf>,
+    statements: Statements,
+    schema: Schema,
+    pragmas: [&'static str; 2],
+    /// Holds the store open: in memory it is the store.
+    first: Mutex<Option<rusqlite::Connection>>,
+    settings: Vec<String>,
+}
+
+impl SqliteStore {
+    fn new_connection(&self) -> Result<rusqlite::Connection> {
+        let connection = match &self.path {
+            Some(path) => rusqlite::Connection::open(path),
+            None => rusqlite::Connection::open_in_memory(),
+        }
+        .map_err(said("open"))?;
+        let [synchronous, journal_mode] = self.pragmas;
+        connection
+            .pragma_update(None, "synchronous", synchronous)
+            .and_then(|()| connection.pragma_update(None, "journal_mode", journal_mode))
+            .and_then(|()| connection.pragma_update(None, "temp_store", "memory"))
+            .map_err(said("set the pragmas"))?;
+        Ok(connection)
+    }
+
+    fn session(&self, connection: &rusqlite::Connection, work: &mut Work<'_>) -> Result<()> {
+        let prepare = |sql: &str| connection.prepare(sql).map_err(said("prepare"));
+        work(&mut SqliteConnection {
+            connection,
+            schema: &self.schema,
+            begin: prepare("BEGIN IMMEDIATE")?,
+            commit: prepare("COMMIT")?,
+            rollback: prepare("ROLLBACK")?,
+            insert: prepare(&self.statements.insert)?,
+            select: prepare(&self.statements.select)?,
+            updates: self
+                .statements
+                .updates
+                .iter()
+                .map(|sql| prepare(sql))
+                .collect::<Result<_>>()?,
+            delete: prepare(&self.statements.delete)?,
+            journaled: self.path.is_some(),
+        })
+    }
+}
+
+impl Store for SqliteStore {
+    fn settings(&self) -> Vec<String> {
+        self.settings.clone()
+    }
+
+    fn connect(&self, work: &mut Work<'_>) -> Result<()> {
+        if self.path.is_some() {
+            return self.session(&self.new_connection()?, work);
+        }
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        let connection = first.as_ref().expect("the store is open until it is closed");
+        self.session(connection, work)
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        let first = self.first.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match first {
+            Some(connection) => connection.close().map_err(|(_, error)| said("close")(error)),
+            None => Ok(()),
+        }
+    }
+}
+
+struct SqliteConnection<'c> {
+    connection: &'c rusqlite::Connection,
+    schema: &'c Schema,
+    begin: Statement<'c>,
+    commit: Statement<'c>,
+    rollback: Statement<'c>,
+    insert: Statement<'c>,
+    select: Statement<'c>,
+    updates: Vec<Statement<'c>>,
+    delete: Statement<'c>,
+    journaled: bool,
+}
+
+impl Connection for SqliteConnection<'_> {
+    fn begin(&mut self) -> Result<()> {
+        self.begin.raw_execute().map_err(said("begin"))?;
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        self.commit.raw_execute().map_err(said("commit"))?;
+        Ok(())
+    }
+
+    fn rollback(&mut self) -> Result<()> {
+        if !self.journaled {
+            return Err(Error::unsupported("rollback with journal_mode = OFF"));
+        }
+        self.rollback.raw_execute().map_err(said("rollback"))?;
+        Ok(())
+    }
+
+    fn insert(&mut self, record: &[u8]) -> Result<Outcome> {
+        bind(&mut self.insert, 1, self.schema.columns(), record)?;
+        match self.insert.raw_execute() {
+            Ok(_) => Ok(Outcome::Done),
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+                Ok(Outcome::Duplicate)
+            }
+            Err(error) => Err(said("insert")(error)),
+        }
+    }
+
+    fn get(&mut self, key: &[u8], payload: &mut [u8]) -> Result<Outcome> {
+        bind(&mut self.select, 1, self.schema.key_columns(), key)?;
+        let mut rows = self.select.raw_query();
+        match rows.next().map_err(said("get"))? {
+            Some(row) => {
+                let base = self.schema.key_size();
+                read(row, self.schema.payload_columns(), base, payload)?;
+                Ok(Outcome::Done)
+            }
+            None => Ok(Outcome::Missing),
+        }
+    }
+
+    fn update(&mut self, key: &[u8], column: usize, value: &[u8]) -> Result<Outcome> {
+        let at = column - self.schema.key_columns().len();
+        let statement = &mut self.updates[at];
+        let kind = self.schema.columns()[column].kind;
+        bind_value(statement, 1, Value::read(kind, value))?;
+        bind(statement, 2, self.schema.key_columns(), key)?;
+        changed(statement.raw_execute().map_err(said("update"))?)
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<Outcome> {
+        bind(&mut self.delete, 1, self.schema.key_columns(), key)?;
+        changed(self.delete.raw_execute().map_err(said("delete"))?)
+    }
+
+    fn scan(&mut self, scan: &Scan<'_>, row: &mut dyn FnMut(&[u8])) -> Result<u64> {
+        let (sql, bounds) = scan_statement(self.schema, scan);
+        let mut statement = self.connection.prepare_cached(&sql).map_err(said("scan"))?;
+        let key_columns = self.schema.key_columns();
+        for (bound, first) in bounds.iter().zip((1..).step_by(key_columns.len())) {
+            bind(&mut statement, first, key_columns, bound)?;
+        }
+        let columns: Vec<_> = scan
+            .columns
+            .iter()
+            .map(|&at| self.schema.columns()[at].clone())
+            .collect();
+        let mut record = vec![0; self.schema.record_size()];
+        let mut count = 0;
+        let mut rows = statement.raw_query();
+        while let Some(found) = rows.next().map_err(said("scan"))? {
+            read(found, &columns, 0, &mut record)?;
+            row(&record);
+            count += 1;
+        }
+        Ok(count)
+    }
+}
+
+/// The text of a scan and the keys to bind, in order. Composite keys compare as row values.
+fn scan_statement<'s>(schema: &Schema, scan: &Scan<'s>) -> (String, Vec<&'s [u8]>) {
+    let names = |columns: &mut dyn Iterator<Item = &Column>| {
+        columns.map(|c| c.name).collect::<Vec<_>>().join(", ")
+    };
+    let key = names(&mut schema.key_columns().iter());
+    let marks = vec!["?"; schema.key_columns().len()].join(", ");
+    let (mut conditions, mut bounds) = (Vec::new(), Vec::new());
+    for (bound, included, excluded) in [(scan.lower, ">=", ">"), (scan.upper, "<=", "<")] {
+        let (operator, area) = match bound {
+            Bound::Unbounded => continue,
+            Bound::Included(area) => (included, area),
+            Bound::Excluded(area) => (excluded, area),
+        };
+        conditions.push(format!("({key}) {operator} ({marks})"));
+        bounds.push(area);
+    }
+    let wanted = names(&mut scan.columns.iter().map(|&at| &schema.columns()[at]));
+    let filter = match conditions.is_empty() {
+        true => String::new(),
+        false => format!(" WHERE {}", conditions.join(" AND ")),
+    };
+    let limit = i64::try_from(scan.limit).unwrap_or(i64::MAX);
+    let table = schema.name();
+    (
+        format!("SELECT {wanted} FROM {table}{filter} ORDER BY {key} LIMIT {limit}"),
+        bounds,
+    )
+}
+
+fn changed(rows: usize) -> Result<Outcome> {
+    Ok(if rows == 0 { Outcome::Missing } else { Outcome::Done })
+}
+
+/// Binds columns of a packed record to parameters from `first` on.
+fn bind(statement: &mut Statement<'_>, first: usize, columns: &[Column], record: &[u8]) -> Result<()> {
+    for (column, at) in columns.iter().zip(first..) {
+        bind_value(statement, at, column.value(record))?;
+    }
+    Ok(())
+}
+
+fn bind_value(statement: &mut Statement<'_>, at: usize, value: Value<'_>) -> Result<()> {
+    let value = match value {
+        Value::Unsigned(number) => ValueRef::Integer(number.cast_signed()),
+        Value::Signed(number) => ValueRef::Integer(number),
+        Value::Float(number) => ValueRef::Real(number),
+        Value::Text(bytes) => ValueRef::Text(bytes),
+        Value::Bytes(bytes) => ValueRef::Blob(bytes),
+    };
+    statement
+        .raw_bind_parameter(at, ToSqlOutput::Borrowed(value))
+        .map_err(said("bind"))
+}
+
+/// Copies a row's columns to their places; `base` is what the offsets of `bytes` begin with.
+fn read(row: &Row<'_>, columns: &[Column], base: usize, bytes: &mut [u8]) -> Result<()> {
+    for (at, column) in columns.iter().enumerate() {
+        let size = column.kind.size_bytes();
+        let to = &mut bytes[column.offset - base..column.offset - base + size];
+        match row.get_ref(at).map_err(said("read"))? {
+            ValueRef::Integer(number) => write_integer(column.kind, number, to),
+            ValueRef::Real(number) => to.copy_from_slice(&number.to_le_bytes()),
+            ValueRef::Text(text) | ValueRef::Blob(text) => write_bytes(text, to),
+            ValueRef::Null => to.fill(0),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! Cells put together as tables show them: a block for each kind of work, in it a line for each
+//! engine, with the rounds of all its trials.
+
+use assay_core::plan::Cell;
+use assay_core::run_file::{CellResult, RunFile, Status};
+use assay_core::stats::{Median, mean_of_top, median};
+
+/// Cells that did the same work on different engines.
+pub struct Block<'r> {
+    /// One of the cells, for what they share.
+    pub cell: &'r Cell,
+    /// The lines, in the order of the run.
+    pub lines: Vec<Line<'r>>,
+}
+
+/// The trials of one engine.
+pub struct Line<'r> {
+    /// The trials, in order; at least one.
+    pub trials: Vec<&'r CellResult>,
+}
+
+/// What a line shows of a phase.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// The median over the rounds of all trials, in operations per second.
+    pub median: Median,
+    /// The suite's own statistic: the mean of the fastest rounds of a trial, median over trials.
+    pub published: f64,
+    /// Of how many rounds that mean is.
+    pub published_top: usize,
+    /// How many rounds there were.
+    pub rounds: usize,
+}
+
+/// Groups the results of a run.
+pub fn blocks(run: &RunFile) -> Vec<Block<'_>> {
+    let mut blocks: Vec<Block<'_>> = Vec::new();
+    for result in run.results() {
+        let block = match blocks.iter_mut().find(|b| b.cell.same_work(&result.cell)) {
+            Some(block) => block,
+            None => {
+                blocks.push(Block {
+                    cell: &result.cell,
+                    lines: Vec::new(),
+                });
+                blocks.last_mut().expect("just pushed")
+            }
+        };
+        match block.lines.iter_mut().find(|l| l.trials[0].cell.same_but_trial(&result.cell)) {
+            Some(line) => line.trials.push(result),
+            None => block.lines.push(Line {
+                trials: vec![result],
+            }),
+        }
+    }
+    blocks
+}
+
+impl Block<'_> {
+    /// The names of all phases that occur, in order.
+    pub fn phases(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        let all = self.lines.iter().flat_map(|line| &line.trials);
+        for phase in all.flat_map(|trial| &trial.measurement.phases) {
+            if !names.contains(&phase.name.as_str()) {
+                names.push(phase.name.as_str());
+            }
+        }
+        names
+    }
+}
+
+impl Line<'_> {
+    /// What the trials share.
+    pub fn cell(&self) -> &Cell {
+        &self.trials[0].cell
+    }
+
+    /// The first trial that did not end well, if any.
+    pub fn trouble(&self) -> Option<&Status> {
+        self.trials.iter().map(|trial| &trial.status).find(|status| **status != Status::Measured)
+    }
+
+    /// The rate of a phase; none if no trial measured it or an answer was wrong.
+    pub fn rate(&self, phase: &str) -> Option<Rate> {
+        if matches!(self.trouble(), Some(Status::Wrong(_))) {
+            return None;
+        }
+        let phases: Vec<_> =
+            self.trials.iter().filter_map(|trial| trial.measurement.phase(phase)).collect();
+        let rates: Vec<_> = phases.iter().flat_map(|phase| phase.rates()).collect();
+        let published: Vec<_> = phases
+            .iter()
+            .filter_map(|phase| mean_of_top(&phase.rates(), phase.published_top))
+            .collect();
+        Some(Rate {
+            median: median(&rates)?,
+            published: median(&published)?.value,
+            published_top: phases.first()?.published_top,
+            rounds: rates.len(),
+        })
+    }
+
+    /// The median of a figure over the trials; none if no trial has it.
+    pub fn figure(&self, of: impl Fn(&CellResult) -> Option<u64>) -> Option<u64> {
+        let values: Vec<_> =
+            self.trials.iter().filter_map(|trial| of(trial)).map(|v| v as f64).collect();
+        median(&values).map(|median| median.value as u64)
+    }
+}

@@ -1,0 +1,67 @@
+//! Numbers as people read them: three significant digits and a unit.
+
+/// A rate or a count: `4.32 M`, `481 k`, `12.0`.
+pub fn quantity(value: f64) -> String {
+    scaled(value, 1000.0, &["", " k", " M", " G", " T"])
+}
+
+/// Bytes in binary units: `1.50 MiB`.
+pub fn bytes(value: u64) -> String {
+    scaled(value as f64, 1024.0, &[" B", " KiB", " MiB", " GiB", " TiB"])
+}
+
+/// A duration: `1.20 ms`.
+pub fn duration_ns(value: u64) -> String {
+    scaled(value as f64, 1000.0, &[" ns", " µs", " ms", " s"])
+}
+
+/// A number of rows as the command line takes it, where that is exact: `100k`, `10m`.
+pub fn rows(value: u64) -> String {
+    match value {
+        millions if millions >= 1_000_000 && millions % 1_000_000 == 0 => {
+            format!("{}m", millions / 1_000_000)
+        }
+        thousands if thousands >= 1_000 && thousands % 1_000 == 0 => {
+            format!("{}k", thousands / 1_000)
+        }
+        other => other.to_string(),
+    }
+}
+
+fn scaled(mut value: f64, step: f64, units: &[&str]) -> String {
+    let mut unit = 0;
+    // From 999.5 on, three digits would round to the next unit's one.
+    while value >= step - 0.5 && unit + 1 < units.len() {
+        value /= step;
+        unit += 1;
+    }
+    let digits = match value {
+        v if v >= 99.95 || (v.fract() == 0.0 && unit == 0) => 0,
+        v if v >= 9.995 => 1,
+        _ => 2,
+    };
+    format!("{value:.digits$}{}", units[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits_and_a_unit() {
+        assert_eq!(quantity(4_318_852.0), "4.32 M");
+        assert_eq!(quantity(481_000.0), "481 k");
+        assert_eq!(quantity(999_999.0), "1.00 M");
+        assert_eq!(quantity(12.0), "12");
+        assert_eq!(quantity(3.14159), "3.14");
+        assert_eq!(bytes(1536), "1.50 KiB");
+        assert_eq!(bytes(0), "0 B");
+        assert_eq!(duration_ns(1_200_000), "1.20 ms");
+        assert_eq!(duration_ns(90_000_000_000), "90.0 s");
+    }
+
+    #[test]
+    fn rows_as_the_command_line_takes_them() {
+        assert_eq!([rows(100_000), rows(10_000_000), rows(1_500)], ["100k", "10m", "1500"]);
+    }
+}

@@ -1,0 +1,248 @@
+//! The default view: for each kind of work a table of engines, side by side.
+
+use std::fmt::{self, Write};
+
+use assay_core::run_file::{RunFile, Status};
+use comfy_table::{CellAlignment, Table, presets};
+
+use crate::blocks::{Block, Line, Rate, blocks};
+use crate::format::{bytes, duration_ns, quantity, rows};
+
+/// Renders a whole run; `brief` leaves out what explains it. Never fails but for want of memory.
+pub fn render(run: &RunFile, brief: bool) -> Result<String, fmt::Error> {
+    let mut out = String::new();
+    for block in blocks(run) {
+        render_block(&mut out, &block)?;
+        if !brief {
+            settings(&mut out, &block)?;
+        }
+        instrument(&mut out, run, &block)?;
+    }
+    if !brief {
+        explain(&mut out)?;
+        machine(&mut out, run)?;
+    }
+    Ok(out)
+}
+
+fn render_block(out: &mut String, block: &Block<'_>) -> fmt::Result {
+    let cell = block.cell;
+    let trials = block.lines.iter().map(|line| line.trials.len()).max().unwrap_or(0);
+    writeln!(
+        out,
+        "\n{} · {} · {} rows · {} · {trials} trial{} · seed {}\n",
+        cell.suite,
+        cell.storage,
+        rows(cell.rows),
+        cell.variant,
+        if trials == 1 { "" } else { "s" },
+        cell.seed
+    )?;
+    let phases = block.phases();
+    let mut notes = Notes::default();
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    let mut header = ["engine", "key", "durability"].map(String::from).to_vec();
+    header.extend(phases.iter().map(|phase| format!("{phase}/s")));
+    header.extend(["memory", "on disk", "written", "close"].map(String::from));
+    table.set_header(header);
+    for line in &block.lines {
+        table.add_row(table_row(line, &phases, &mut notes));
+    }
+    for column in table.column_iter_mut().skip(3) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    for line in table.to_string().lines() {
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    writeln!(out)?;
+    for (note, number) in notes.texts.iter().zip(1..) {
+        writeln!(out, " [{number}] {note}")?;
+    }
+    Ok(())
+}
+
+fn explain(out: &mut String) -> fmt::Result {
+    writeln!(
+        out,
+        "\n /s: operations a second, the median of all rounds; below it the 95 % interval of that \
+         median (from six\n rounds on) and the mean of the fastest rounds, the suite's own \
+         statistic. memory: peak of the whole worker.\n on disk: the store at its fullest. \
+         written: bytes sent to the device. close: time to close the store."
+    )
+}
+
+/// Footnotes, numbered in the order in which they first occur.
+#[derive(Default)]
+struct Notes {
+    texts: Vec<String>,
+}
+
+impl Notes {
+    fn mark(&mut self, text: String) -> String {
+        let at = match self.texts.iter().position(|known| *known == text) {
+            Some(at) => at,
+            None => {
+                self.texts.push(text);
+                self.texts.len() - 1
+            }
+        };
+        format!("[{}]", at + 1)
+    }
+}
+
+fn table_row(line: &Line<'_>, phases: &[&str], notes: &mut Notes) -> Vec<String> {
+    let cell = line.cell();
+    let mut engine = cell.engine.clone();
+    for (name, value) in &cell.engine_options {
+        let _ = write!(engine, "\n{name}={value}");
+    }
+    let mut first = vec![engine, cell.key_kind.to_string(), durability(line, notes)];
+    let dash = || "–".to_string();
+    if let Some(trouble) = line.trouble() {
+        let (word, reason) = match trouble {
+            Status::Unsupported(reason) | Status::Unavailable(reason) => ("–", reason),
+            Status::Wrong(reason) => ("wrong", reason),
+            Status::Failed(reason) => ("failed", reason),
+            Status::Measured => ("", &String::new()),
+        };
+        let mark = notes.mark(format!("{}: {reason}", cell.engine));
+        first[0] = format!("{} {word} {mark}", first[0]);
+    }
+    for trial in &line.trials {
+        for note in &trial.measurement.notes {
+            let mark = notes.mark(note.clone());
+            if !first[0].contains(&mark) {
+                first[0] = format!("{} {mark}", first[0]);
+            }
+        }
+    }
+    first.extend(phases.iter().map(|phase| line.rate(phase).map_or_else(dash, rate)));
+    let figures = [
+        line.figure(|trial| Some(trial.measurement.resources.peak_rss_bytes).filter(|&b| b > 0))
+            .map(bytes),
+        line.figure(|trial| trial.measurement.resources.store_peak_bytes).map(bytes),
+        line.figure(|trial| {
+            let resources = &trial.measurement.resources;
+            resources.store_peak_bytes.and(resources.written_bytes)
+        })
+        .map(bytes),
+        line.figure(|trial| Some(trial.measurement.resources.close_ns).filter(|&ns| ns > 0))
+            .map(duration_ns),
+    ];
+    first.extend(figures.map(|figure| figure.unwrap_or_else(dash)));
+    first
+}
+
+fn durability(line: &Line<'_>, notes: &mut Notes) -> String {
+    let cell = line.cell();
+    if cell.durability == cell.durability_wanted {
+        return cell.durability.to_string();
+    }
+    let relation = match cell.durability > cell.durability_wanted {
+        true => "the weakest level of this engine that promises as much",
+        false => "the strongest level of this engine",
+    };
+    let mark = notes.mark(format!(
+        "not at {}, which the table is for, but at {}: {relation}",
+        cell.durability_wanted, cell.durability
+    ));
+    format!("{} {mark}", cell.durability)
+}
+
+fn rate(rate: Rate) -> String {
+    let mut text = quantity(rate.median.value);
+    if let Some((low, high)) = rate.median.interval_95 {
+        let _ = write!(text, "\n{} – {}", quantity(low), quantity(high));
+    }
+    if rate.rounds > 1 && rate.published_top > 1 {
+        let _ = write!(text, "\ntop {}: {}", rate.published_top, quantity(rate.published));
+    }
+    text
+}
+
+fn settings(out: &mut String, block: &Block<'_>) -> fmt::Result {
+    writeln!(out, "\n settings")?;
+    let width = block.lines.iter().map(|line| line.cell().engine.len()).max().unwrap_or(0);
+    for line in &block.lines {
+        let measurement = &line.trials[0].measurement;
+        if measurement.settings.is_empty() {
+            continue;
+        }
+        writeln!(
+            out,
+            "  {:width$}  {}: {}",
+            line.cell().engine,
+            measurement.engine_version,
+            measurement.settings.join(" · ")
+        )?;
+    }
+    Ok(())
+}
+
+/// What the `null` engine took in this run, at this size.
+fn instrument(out: &mut String, run: &RunFile, block: &Block<'_>) -> fmt::Result {
+    let null = run.cells.iter().find(|result| {
+        result.cell.calibration && result.cell.rows == block.cell.rows
+    });
+    let Some(null) = null else {
+        return Ok(());
+    };
+    let costs: Vec<_> = null
+        .measurement
+        .phases
+        .iter()
+        .filter_map(|phase| {
+            let per_operation: Vec<_> = phase.rates().iter().map(|rate| 1e9 / rate).collect();
+            let median = assay_core::stats::median(&per_operation)?;
+            Some(format!("{} {:.1} ns", phase.name, median.value))
+        })
+        .collect();
+    writeln!(
+        out,
+        "\n instrument: {} an operation (the null engine in this run)",
+        costs.join(", ")
+    )
+}
+
+fn machine(out: &mut String, run: &RunFile) -> fmt::Result {
+    let machine = &run.environment;
+    let governor = machine.governor.as_deref().unwrap_or("none visible");
+    writeln!(
+        out,
+        "\n machine: {} · {} CPUs · {} memory · {} · {}",
+        machine.cpu_model,
+        machine.cpus,
+        bytes(machine.memory_bytes),
+        machine.kernel,
+        machine.distribution
+    )?;
+    writeln!(
+        out,
+        " state: load {:.2} at the start · governor {governor} · clock {} · huge pages {} · \
+         page cache warm",
+        machine.load_1min, machine.clock_source, machine.transparent_huge_pages
+    )?;
+    let mut filesystems = Vec::new();
+    for result in run.results() {
+        if let Some(fs) = &result.measurement.filesystem {
+            let text = format!(
+                "{} on {} ({})",
+                result.cell.storage,
+                fs.kind,
+                fs.mount_point.display()
+            );
+            if !filesystems.contains(&text) {
+                filesystems.push(text);
+            }
+        }
+    }
+    if !filesystems.is_empty() {
+        writeln!(out, " stores: {}", filesystems.join(" · "))?;
+    }
+    writeln!(
+        out,
+        " build: assay {} · {} · opt-level {} · {}",
+        run.build.version, run.build.rustc, run.build.opt_level, run.build.target
+    )
+}

@@ -1,0 +1,200 @@
+//! What every suite's cell does around its phases: the store's directory and marker, opening,
+//! closing, and the account of what was used.
+
+use std::time::{Duration, Instant};
+
+use assay_core::driver::{Connection, Driver, OpenSpec, Store};
+use assay_core::environment::filesystem_of;
+use assay_core::error::{Error, ErrorKind, Result};
+use assay_core::plan::Cell;
+use assay_core::resources::{cpu_time, peak_rss_bytes, written_bytes};
+use assay_core::run_file::{Measurement, Phase, Status};
+use assay_core::schema::Schema;
+use assay_core::store_dir::{Marker, StoreDir, StoreDirError};
+use serde::{Deserialize, Serialize};
+
+/// How far a cell is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// The phase.
+    pub phase: String,
+    /// The round in it, from 1.
+    pub round: usize,
+    /// Rounds in the phase.
+    pub rounds: usize,
+    /// Operations done in the round.
+    pub done: u64,
+    /// Operations in the round.
+    pub total: u64,
+}
+
+/// Where progress goes.
+pub type Report<'r> = dyn FnMut(&Progress) + 'r;
+
+/// Runs a cell with the suite that it names, and tells how it ended and what was measured.
+pub fn run(cell: &Cell, driver: &dyn Driver, report: &mut Report<'_>) -> (Status, Measurement) {
+    let mut measurement = Measurement {
+        engine_name: driver.profile().name.into(),
+        ..Measurement::default()
+    };
+    match driver.version() {
+        Ok(version) => measurement.engine_version = version,
+        Err(why) => return (Status::Unavailable(why), measurement),
+    }
+    let result = match cell.suite.as_str() {
+        crate::crossbench::ID => {
+            crate::crossbench::run(cell, driver, &mut measurement, report)
+        }
+        other => Err(Error::unsupported(format!("there is no suite {other}"))),
+    };
+    let (user, system) = cpu_time();
+    measurement.resources.cpu_user_ns = as_ns(user);
+    measurement.resources.cpu_system_ns = as_ns(system);
+    measurement.resources.peak_rss_bytes = peak_rss_bytes();
+    measurement.resources.written_bytes = written_bytes();
+    let status = match result {
+        Ok(()) => Status::Measured,
+        Err(error) => match error.kind() {
+            ErrorKind::Unsupported => Status::Unsupported(error.to_string()),
+            ErrorKind::WrongAnswer => Status::Wrong(error.to_string()),
+            ErrorKind::Full => Status::Failed(format!(
+                "{error}; there is too little space for the store, free some or choose another \
+                 --dir or fewer rows"
+            )),
+            ErrorKind::Engine => Status::Failed(error.to_string()),
+        },
+    };
+    (status, measurement)
+}
+
+/// An open store, with the directory it lies in and the marker that describes it.
+pub(crate) struct Session<'m> {
+    store: Box<dyn Store>,
+    dir: Option<StoreDir>,
+    pub(crate) marker: Marker,
+    measurement: &'m mut Measurement,
+}
+
+impl<'m> Session<'m> {
+    /// Creates a store (`keep` false), or opens the one that an earlier run left (`keep` true);
+    /// `records` says what, besides schema and seed, decides the records.
+    pub(crate) fn open(
+        cell: &Cell,
+        driver: &dyn Driver,
+        schema: &Schema,
+        records: &str,
+        keep: bool,
+        measurement: &'m mut Measurement,
+    ) -> Result<Self> {
+        let profile = driver.profile();
+        let expected = Marker::new(
+            &cell.engine,
+            &measurement.engine_version,
+            &cell.engine_options,
+            &cell.suite,
+            schema.fingerprint(),
+            records.into(),
+            cell.key_kind,
+            cell.seed,
+        );
+        let dir = cell.dir.clone().filter(|_| profile.keeps_data).map(StoreDir::new);
+        let marker = match &dir {
+            Some(dir) if keep => dir.expect(&expected).map_err(store_error)?,
+            Some(dir) => {
+                dir.create().map_err(store_error)?;
+                dir.mark(&expected).map_err(store_error)?;
+                expected
+            }
+            None => expected,
+        };
+        measurement.filesystem = dir.as_ref().and_then(|dir| filesystem_of(&dir.data()));
+        measurement.resources.rss_before_open_bytes = peak_rss_bytes();
+        let spec = OpenSpec {
+            dir: dir.as_ref().map(StoreDir::data).unwrap_or_default(),
+            create: !keep,
+            storage: cell.storage,
+            durability: cell.durability,
+            key_kind: cell.key_kind,
+            schema: schema.clone(),
+            expected_rows: cell.rows,
+            options: profile
+                .options
+                .iter()
+                .map(|option| {
+                    let chosen = cell.engine_options.get(option.name);
+                    let value = chosen.map_or(option.values[0], String::as_str);
+                    (option.name.to_string(), value.to_string())
+                })
+                .collect(),
+        };
+        let start = Instant::now();
+        let store = driver.open(&spec)?;
+        measurement.resources.open_ns = as_ns(start.elapsed());
+        measurement.settings = store.settings();
+        Ok(Self {
+            store,
+            dir,
+            marker,
+            measurement,
+        })
+    }
+
+    /// Runs one phase on a connection and keeps its result and the size of the store after it.
+    pub(crate) fn phase(
+        &mut self,
+        work: impl FnOnce(&mut dyn Connection) -> Result<Phase>,
+    ) -> Result<()> {
+        let mut work = Some(work);
+        let mut phase = None;
+        self.store.connect(&mut |connection| {
+            let work = work.take().expect("a store runs its work once");
+            phase = Some(work(connection)?);
+            Ok(())
+        })?;
+        self.measurement.phases.extend(phase);
+        let peak = &mut self.measurement.resources.store_peak_bytes;
+        *peak = self.dir.as_ref().map(|dir| dir.size_bytes().max(peak.unwrap_or(0)));
+        Ok(())
+    }
+
+    /// Notes what a reader of the figures has to know.
+    pub(crate) fn note(&mut self, note: String) {
+        self.measurement.notes.push(note);
+    }
+
+    /// Writes the marker as it now is, if there is a directory.
+    pub(crate) fn mark(&self) -> Result<()> {
+        match &self.dir {
+            Some(dir) => dir.mark(&self.marker).map_err(store_error),
+            None => Ok(()),
+        }
+    }
+
+    /// Closes the store on the clock, and removes it if nothing lives in it any more.
+    pub(crate) fn close(mut self) -> Result<()> {
+        let start = Instant::now();
+        self.store.close()?;
+        self.measurement.resources.close_ns = as_ns(start.elapsed());
+        if let Some(dir) = &self.dir {
+            self.measurement.resources.store_closed_bytes = Some(dir.size_bytes());
+            self.marker.in_progress = false;
+            match self.marker.population.live() {
+                0 => dir.remove(),
+                _ => dir.mark(&self.marker),
+            }
+            .map_err(store_error)?;
+        }
+        Ok(())
+    }
+}
+
+fn store_error(error: StoreDirError) -> Error {
+    match &error {
+        StoreDirError::Io { .. } => Error::engine("store", &error),
+        _ => Error::new(ErrorKind::Engine, error.to_string()),
+    }
+}
+
+pub(crate) fn as_ns(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,291 @@
+//! `crossbench`: the suite that CrossDB publishes as CrossBench.
+//!
+//! A table of routes is filled by one insert a transaction (or loaded in one transaction), then
+//! queried and updated in ten rounds each, then emptied. `docs/suites/crossbench.md` says where
+//! this departs from the original and why.
+
+pub mod ladder;
+pub mod published;
+mod route;
+
+use assay_core::driver::{Connection, Driver};
+use assay_core::error::{Error, Result};
+use assay_core::plan::Cell;
+use assay_core::random::{derive, mix};
+use assay_core::run_file::{self, Measurement, Phase};
+use assay_core::tape::{Order, Population, Records, Tape};
+use assay_core::timing::{Round, Timed};
+use serde::{Deserialize, Serialize};
+
+use crate::cell::{Progress, Report, Session, as_ns};
+use route::Routes;
+
+/// The id of the suite.
+pub const ID: &str = "crossbench";
+
+/// The phases of which a table shows the rate, in order.
+pub const PHASES: [&str; 5] = ["load", "insert", "query", "update", "delete"];
+
+/// Rounds of query and of update.
+const ROUNDS: usize = 10;
+
+/// Which keys the routes have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Keys {
+    /// Consecutive prefixes from 10.1.1.0 upward, as published. They flatter hashes that leave
+    /// integers as they are.
+    Dense,
+    /// The same number of prefixes spread over the whole 32-bit range.
+    Sparse,
+}
+
+/// How the store comes by its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fill {
+    /// One transaction a row.
+    Insert,
+    /// One transaction for all.
+    Load,
+    /// They are there from an earlier run.
+    Open,
+}
+
+/// What a cell of this suite does: the published options.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Options {
+    /// How the store comes by its rows.
+    pub fill: Fill,
+    /// Lookups in each round; none for 0.
+    pub query: u64,
+    /// Updates in each round; none for 0.
+    pub update: u64,
+    /// Rows deleted at the end, at most all; none for 0.
+    pub delete: u64,
+    /// Visit rows in order instead of at random.
+    pub sequential: bool,
+    /// Which keys.
+    pub keys: Keys,
+}
+
+impl Options {
+    /// What tells cells with these options from others, in words.
+    pub fn variant(&self) -> String {
+        let access = if self.sequential { "sequential" } else { "random" };
+        let keys = format!("{:?}", self.keys).to_lowercase();
+        format!("{access} access, {keys} keys")
+    }
+}
+
+/// As many rows as there are different keys.
+pub const MOST_ROWS: u64 = route::MOST_ROWS;
+
+/// Measures a cell.
+pub(crate) fn run(
+    cell: &Cell,
+    driver: &dyn Driver,
+    measurement: &mut Measurement,
+    report: &mut Report<'_>,
+) -> Result<()> {
+    let options: Options = serde_json::from_value(cell.options.clone())
+        .map_err(|e| Error::engine("read the cell's options", e))?;
+    let routes = Routes::new(options.keys, cell.seed);
+    let keep = options.fill == Fill::Open;
+    let records = format!("{:?} keys", options.keys).to_lowercase();
+    let session =
+        Session::open(cell, driver, routes.schema(), &records, keep, measurement)?;
+    let run = Run {
+        cell,
+        options,
+        routes,
+        check: driver.profile().keeps_data,
+        report,
+    };
+    run.phases(session)
+}
+
+struct Run<'r> {
+    cell: &'r Cell,
+    options: Options,
+    routes: Routes,
+    check: bool,
+    report: &'r mut Report<'r>,
+}
+
+/// One phase: its name, its orders, its rounds, and of how many the mean is published.
+struct Plan {
+    name: &'static str,
+    order: Order,
+    seeds: Vec<u64>,
+    count: u64,
+    published_top: usize,
+}
+
+impl Run<'_> {
+    fn phases(mut self, mut session: Session<'_>) -> Result<()> {
+        let (random_all, random_some) = match self.options.sequential {
+            true => (Order::Sequential, Order::Sequential),
+            false => (Order::Permutation, Order::Draws),
+        };
+        let seed = |part: &str, round: u64| mix(derive(self.cell.seed, part), round);
+        let rounds = |part: &str| (0..ROUNDS as u64).map(|round| seed(part, round)).collect();
+        let one = |name, order, seed, count| Plan {
+            name,
+            order,
+            seeds: vec![seed],
+            count,
+            published_top: 1,
+        };
+
+        self.fill(&mut session, one("insert", random_all, seed("insert", 0), self.cell.rows))?;
+        let living = session.marker.population.live();
+        if living == 0 {
+            return session.close();
+        }
+        if self.options.query > 0 {
+            self.query(
+                &mut session,
+                Plan {
+                    name: "query",
+                    order: random_some,
+                    seeds: rounds("query"),
+                    count: self.options.query,
+                    published_top: 3,
+                },
+            )?;
+        }
+        if self.options.update > 0 {
+            self.update(
+                &mut session,
+                Plan {
+                    name: "update",
+                    order: random_some,
+                    seeds: rounds("update"),
+                    count: self.options.update,
+                    published_top: 5,
+                },
+            )?;
+        }
+        let deleted = self.options.delete.min(living);
+        if deleted > 0 {
+            let order_seed = seed("delete", living);
+            self.delete(&mut session, one("delete", random_all, order_seed, deleted))?;
+        }
+        session.close()
+    }
+
+    /// Inserts or loads all rows, or takes those that are there.
+    fn fill(&mut self, session: &mut Session<'_>, plan: Plan) -> Result<()> {
+        let all = Population::all(self.cell.rows);
+        if self.options.fill == Fill::Open {
+            if !self.check {
+                session.marker.population = all;
+            }
+            let held = session.marker.population.live();
+            if held != self.cell.rows {
+                return Err(Error::engine(
+                    "open",
+                    format!(
+                        "the store here holds {held} rows, not {}; say -r {held}",
+                        self.cell.rows
+                    ),
+                ));
+            }
+            return Ok(());
+        }
+        let load = self.options.fill == Fill::Load;
+        let plan = Plan {
+            name: if load { "load" } else { plan.name },
+            ..plan
+        };
+        self.rounds(session, &plan, &all, &mut |round, _| round.inserts(load))?;
+        session.marker.population = all;
+        session.marker.in_progress = false;
+        session.mark()
+    }
+
+    fn query(&mut self, session: &mut Session<'_>, plan: Plan) -> Result<()> {
+        let birth = self.routes.schema().position("birth");
+        let ignored = birth.filter(|_| session.marker.updated);
+        if ignored.is_some() {
+            session.note(
+                "query: the column birth was not compared, since an earlier run updated it".into(),
+            );
+        }
+        let population = session.marker.population.clone();
+        self.rounds(session, &plan, &population, &mut |round, _| round.queries(ignored))
+    }
+
+    fn update(&mut self, session: &mut Session<'_>, plan: Plan) -> Result<()> {
+        let birth = self.routes.schema().position("birth").expect("routes have a birth");
+        session.marker.updated = true;
+        session.mark()?;
+        let population = session.marker.population.clone();
+        self.rounds(session, &plan, &population, &mut |round, number| {
+            round.updates(birth, number as u32)
+        })
+    }
+
+    fn delete(&mut self, session: &mut Session<'_>, plan: Plan) -> Result<()> {
+        session.marker.in_progress = true;
+        session.mark()?;
+        let population = session.marker.population.clone();
+        self.rounds(session, &plan, &population, &mut |round, _| round.deletes())?;
+        session.marker.population.delete(plan.order, plan.seeds[0], plan.count);
+        Ok(())
+    }
+
+    /// Runs the rounds of a phase; `work` gets each round and its number from 1.
+    fn rounds(
+        &mut self,
+        session: &mut Session<'_>,
+        plan: &Plan,
+        population: &Population,
+        work: &mut dyn FnMut(Round<'_, Routes>, usize) -> Result<Timed>,
+    ) -> Result<()> {
+        let rows = population.rows();
+        let (routes, check, report) = (&self.routes, self.check, &mut *self.report);
+        session.phase(|connection: &mut dyn Connection| {
+            let mut phase = Phase {
+                name: plan.name.into(),
+                rounds: Vec::new(),
+                published_top: plan.published_top,
+                tape_hash: String::new(),
+                checked: 0,
+            };
+            let mut tape_hash = assay_core::digest::Digest::default();
+            for (seed, number) in plan.seeds.iter().zip(1..) {
+                let tape = Tape::new(plan.order, *seed, population.live());
+                let mut progress = Progress {
+                    phase: plan.name.into(),
+                    round: number,
+                    rounds: plan.seeds.len(),
+                    done: 0,
+                    total: plan.count,
+                };
+                let round = Round {
+                    connection: &mut *connection,
+                    records: routes,
+                    rows: &rows,
+                    tape: &tape,
+                    count: plan.count,
+                    check,
+                    progress: &mut |done| {
+                        progress.done = done;
+                        report(&progress);
+                    },
+                };
+                let timed = work(round, number)?;
+                tape_hash.fold_word(timed.tape.value());
+                phase.checked += timed.checked;
+                phase.rounds.push(run_file::Round {
+                    operations: timed.operations,
+                    time_ns: as_ns(timed.time),
+                });
+            }
+            phase.tape_hash = format!("{:016x}", tape_hash.value());
+            Ok(phase)
+        })
+    }
+}

@@ -1,0 +1,114 @@
+//! CrossBench's record: a route.
+
+use assay_core::random::{Bijection, derive, mix};
+use assay_core::schema::{ColumnType, Schema};
+use assay_core::tape::Records;
+
+use super::Keys;
+
+/// 10.1.1.0
+const FIRST_PREFIX: u64 = 0x0a01_0100;
+const MASK: u8 = 24;
+/// As many different prefixes as fit above the first one.
+pub(crate) const MOST_ROWS: u64 = (1 << 32) - FIRST_PREFIX;
+
+/// The routes of a run.
+pub(crate) struct Routes {
+    schema: Schema,
+    scattered: Option<Bijection>,
+    seed: u64,
+}
+
+impl Routes {
+    pub(crate) fn new(keys: Keys, seed: u64) -> Self {
+        Self {
+            schema: Schema::new(
+                "route",
+                &[
+                    ("prefix", ColumnType::U32),
+                    ("mask", ColumnType::U8),
+                    ("nexthop", ColumnType::U32),
+                    ("metric", ColumnType::U8),
+                    ("intf", ColumnType::Text(16)),
+                    ("birth", ColumnType::U32),
+                    ("flags", ColumnType::U32),
+                ],
+                2,
+            ),
+            scattered: (keys == Keys::Sparse)
+                .then(|| Bijection::new(derive(seed, "keys"), 1 << 32)),
+            seed: derive(seed, "records"),
+        }
+    }
+}
+
+/// The alphabet of interface names: six bits a character.
+const LETTERS: &[u8; 64] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
+
+impl Records for Routes {
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn key(&self, row: u64, key: &mut [u8]) {
+        let prefix = match &self.scattered {
+            Some(bijection) => bijection.at(row),
+            None => FIRST_PREFIX + row,
+        };
+        key[..4].copy_from_slice(&(prefix as u32).to_le_bytes());
+        key[4..].copy_from_slice(&[MASK, 0, 0, 0]);
+    }
+
+    /// nexthop 0..4, metric 4, intf 5..21 (15 characters), birth 24..28, flags 28..32.
+    fn payload(&self, row: u64, version: u32, payload: &mut [u8]) {
+        let numbers = mix(self.seed, row * 4);
+        payload[..4].copy_from_slice(&(numbers as u32).to_le_bytes());
+        payload[28..32].copy_from_slice(&((numbers >> 32) as u32).to_le_bytes());
+        let (mut name, rest) = (mix(self.seed, row * 4 + 1), mix(self.seed, row * 4 + 2));
+        payload[4] = (rest >> 56) as u8;
+        for (at, letter) in payload[5..20].iter_mut().enumerate() {
+            if at == 10 {
+                name = rest;
+            }
+            *letter = LETTERS[(name & 63) as usize];
+            name >>= 6;
+        }
+        payload[20..24].fill(0);
+        let birth = mix(self.seed ^ u64::from(version), row * 4 + 3) as u32;
+        payload[24..28].copy_from_slice(&birth.to_le_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_core::schema::Value;
+
+    #[test]
+    fn dense_prefixes_run_upward_from_the_published_one() {
+        let routes = Routes::new(Keys::Dense, 1);
+        let mut key = [0xff; 8];
+        routes.key(256, &mut key);
+        let columns = routes.schema().key_columns();
+        assert_eq!(columns[0].value(&key), Value::Unsigned(0x0a01_0200));
+        assert_eq!(columns[1].value(&key), Value::Unsigned(24));
+        assert_eq!(key[5..], [0; 3], "padding is zero");
+    }
+
+    #[test]
+    fn a_payload_fills_its_columns_and_only_birth_changes_with_the_version() {
+        let routes = Routes::new(Keys::Sparse, 1);
+        let schema = routes.schema();
+        let (mut first, mut second) = ([0xff; 32], [0; 32]);
+        routes.payload(7, 0, &mut first);
+        routes.payload(7, 1, &mut second);
+        let difference = schema.first_difference(&first, &second).expect("another birth");
+        assert!(difference.starts_with("column birth"), "{difference}");
+        second[24..28].copy_from_slice(&first[24..28]);
+        assert_eq!(first, second);
+        let mut record = vec![0; 8];
+        record.extend(first);
+        let intf = schema.columns()[schema.position("intf").expect("intf")].value(&record);
+        assert!(matches!(intf, Value::Text(name) if name.len() == 15));
+    }
+}

@@ -1,0 +1,182 @@
+//! `assay ladder SUITE`: the published scripts as one command.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use assay_core::driver::Driver;
+use assay_core::run_file::{CellResult, RunFile, Status};
+use assay_suites::crossbench::ladder::{LOOPS, ROWS, SECTIONS, counts};
+use assay_suites::crossbench::published::{self, Show};
+use assay_suites::crossbench::{Fill, Options};
+
+use crate::Outcome;
+use crate::cli::{Format, LadderArgs, StorageArg};
+use crate::commands::run::{check_writable, show_table};
+use crate::executor::{Execution, new_run};
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::output::print;
+use crate::places::Places;
+use crate::planning::{Planned, Setting, Work, calibration, planned};
+use crate::progress::Display;
+
+/// Runs the published ladder of CrossBench.
+pub fn crossbench(args: &LadderArgs) -> Outcome {
+    let interrupt = Interrupt::watch()?;
+    let setting = Setting::new(&args.common, None)?;
+    let modes = StorageArg::modes(&args.storage);
+    let places = Places::prepare(&modes, args.common.dir.as_deref())?;
+    let plan = plan(args, &setting, &places);
+    if plan.iter().all(|planned| planned.cell.calibration || planned.refusal.is_some()) {
+        return Err(Failure::Usage("no engine here can do that; see assay list".into()));
+    }
+    let path = args.common.output.clone().unwrap_or_else(|| default_path(args));
+    check_writable(&path)?;
+    let mut run = begin(args, &path, &plan)?;
+    let mut display = Display::new(plan.len() - run.cells.len(), false);
+    places.warnings.iter().for_each(|warning| display.say(&format!("note: {warning}")));
+    if !run.cells.is_empty() {
+        display.say(&format!(
+            "resuming {}: {} of {} cells are there",
+            path.display(),
+            run.cells.len(),
+            plan.len()
+        ));
+    }
+    let result = Execution {
+        timeout: args.common.timeout.map(Duration::from_secs),
+        interrupt: &interrupt,
+        path: &path,
+        display: &mut display,
+        each: &mut |_| Ok(()),
+    }
+    .carry_out(plan, &mut run);
+    if let Err(Failure::Interrupted(line)) = result {
+        return Err(Failure::Interrupted(format!("{line}; the same command goes on")));
+    }
+    match args.common.format {
+        Format::Crossbench => sections(&run)?,
+        Format::Table => {
+            sections(&run)?;
+            show_table(&run, true)?;
+        }
+    }
+    print(&format!("\n run file: {p} (assay show {p}; assay plot {p})\n", p = path.display()))?;
+    result
+}
+
+/// Sizes from small to large, so that the first results come soon; in each, storage modes in the
+/// published order; in each, loops, in which the engines take turns.
+fn plan(args: &LadderArgs, setting: &Setting, places: &Places) -> Vec<Planned> {
+    let modes = StorageArg::modes(&args.storage);
+    let mut plan = Vec::new();
+    for rows in ROWS.into_iter().filter(|&rows| rows <= args.max_rows) {
+        let options = |driver: &dyn Driver, storage| {
+            let profile = driver.profile();
+            let memory_only = profile.levels.iter().all(|(s, _)| *s == SECTIONS[2].0);
+            let counts = counts(profile.id, memory_only, storage, rows);
+            Options {
+                fill: Fill::Insert,
+                query: counts.query,
+                update: counts.update,
+                delete: rows,
+                sequential: false,
+                keys: args.common.keys.keys(),
+            }
+        };
+        let first = options(setting.engines[0].as_ref(), SECTIONS[0].0);
+        plan.push(calibration(setting, rows, &first, places));
+        for (storage, _) in SECTIONS.into_iter().filter(|(s, _)| modes.contains(s)) {
+            for trial in 1..=LOOPS {
+                for driver in &setting.engines {
+                    let options = options(driver.as_ref(), storage);
+                    let work = Work {
+                        storage,
+                        rows,
+                        options: &options,
+                        trial,
+                    };
+                    let planned = planned(driver.as_ref(), setting, work, places);
+                    if planned.refusal.is_none() || (setting.named && trial == 1) {
+                        plan.push(planned);
+                    }
+                }
+            }
+        }
+    }
+    plan
+}
+
+/// A ladder has a fixed name, by which it is found again.
+fn default_path(args: &LadderArgs) -> PathBuf {
+    let engines = match args.common.engine.is_empty() {
+        true => "all".to_string(),
+        false => args.common.engine.join("-"),
+    };
+    PathBuf::from("assay-runs").join(format!("ladder-crossbench-{engines}.json"))
+}
+
+/// A new run, or the one that was interrupted if it has the same plan.
+fn begin(args: &LadderArgs, path: &std::path::Path, plan: &[Planned]) -> Outcome<RunFile> {
+    if args.restart || !path.exists() {
+        return Ok(new_run(plan.len()));
+    }
+    let mut run = RunFile::load(path).map_err(|e| Failure::Refused(e.to_string()))?;
+    let (fresh, found) = (new_run(plan.len()), &run.environment);
+    let other_machine = (&fresh.environment.cpu_model, fresh.environment.memory_bytes)
+        != (&found.cpu_model, found.memory_bytes);
+    let foreign = run
+        .cells
+        .iter()
+        .find(|done| !plan.iter().any(|planned| planned.cell == done.cell));
+    let why = match foreign {
+        _ if other_machine => "it is of another machine".to_string(),
+        _ if run.build != fresh.build => "it is of another build of Assay".to_string(),
+        Some(done) => format!(
+            "its cell {} on {} with {} rows is not in this plan",
+            done.cell.engine, done.cell.storage, done.cell.rows
+        ),
+        None => {
+            run.planned_cells = plan.len();
+            // What failed is tried again.
+            run.cells.retain(|done| !done.status.is_failure());
+            return Ok(run);
+        }
+    };
+    Err(Failure::Refused(format!(
+        "{}: cannot go on with this run: {why}; begin anew with --restart or name another file \
+         with --output",
+        path.display()
+    )))
+}
+
+/// The published output of the scripts.
+fn sections(run: &RunFile) -> Outcome {
+    let show = Show {
+        quiet: true,
+        header_off: true,
+    };
+    for (storage, title) in SECTIONS {
+        let of_section: Vec<&CellResult> = run
+            .results()
+            .filter(|r| r.cell.storage == storage && r.status == Status::Measured)
+            .collect();
+        if of_section.is_empty() {
+            continue;
+        }
+        print(&format!("{title}\n{}\n", published::header()))?;
+        let mut engines: Vec<&str> = Vec::new();
+        for result in &of_section {
+            if !engines.contains(&result.cell.engine.as_str()) {
+                engines.push(&result.cell.engine);
+            }
+        }
+        for engine in engines {
+            for result in of_section.iter().filter(|result| result.cell.engine == engine) {
+                let row = published::text(result, false, show);
+                print(&row.expect("text can be written to memory"))?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,165 @@
+//! `assay verify`
+
+use std::path::Path;
+use std::time::Duration;
+
+use assay_core::driver::{Driver, Durability, KeyKind, Storage};
+use assay_suites::verify::{self, Check, Verdict};
+use comfy_table::{Table, presets};
+
+use crate::Outcome;
+use crate::cli::{LevelsArg, StorageArg, VerifyArgs};
+use crate::engines;
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::output::print;
+use crate::places::Places;
+use crate::planning;
+use crate::worker::parent::{self, End};
+use crate::worker::{Job, Message};
+
+/// Verifies engines in every storage mode, key kind and level asked for.
+pub fn verify(args: &VerifyArgs) -> Outcome {
+    let named = engines::named(&args.engine)?;
+    let drivers = if named.is_empty() { engines::all() } else { named };
+    let modes = StorageArg::modes(&args.storage);
+    let interrupt = Interrupt::watch()?;
+    let places = Places::prepare(&modes, args.dir.as_deref())?;
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(["engine", "storage", "durability", "key", "checks", "result"]);
+    let (mut failures, mut subjects) = (Vec::new(), 0);
+    for driver in &drivers {
+        if let Err(why) = subject_rows(driver.as_ref()) {
+            table.add_row([driver.profile().id, "", "", "", "", &format!("skipped: {why}")]);
+            continue;
+        }
+        for (storage, durability, key_kind) in variants(driver.as_ref(), args, &modes) {
+            let job = verify::Job {
+                engine: driver.profile().id.into(),
+                storage,
+                durability,
+                key_kind,
+                dir: places
+                    .store(&format!("verify-{}", driver.profile().id), storage)
+                    .unwrap_or_default(),
+                seed: args.seed,
+            };
+            eprintln!("verifying {} on {storage} at {durability}, {key_kind} keys", job.engine);
+            let checks = checks(&job, args, &interrupt)?;
+            subjects += 1;
+            let result = match &checks {
+                Ok(checks) => summary(checks, args.long),
+                Err(why) => ("0".into(), format!("FAILED: {why}")),
+            };
+            if result.1.starts_with("FAILED") {
+                failures.push(format!("{} on {storage}: {}", job.engine, &result.1[8..]));
+            }
+            table.add_row([
+                job.engine,
+                storage.to_string(),
+                durability.to_string(),
+                key_kind.to_string(),
+                result.0,
+                result.1,
+            ]);
+        }
+    }
+    let lines: Vec<_> = table.to_string().lines().map(|l| l.trim_end().to_string()).collect();
+    print(&(lines.join("\n") + "\n"))?;
+    match (failures.as_slice(), subjects) {
+        ([], 0) => Err(Failure::Usage(
+            "there was nothing to verify: no such engine is available in that storage mode".into(),
+        )),
+        ([], _) => Ok(()),
+        ([first, others @ ..], _) => Err(Failure::Cells(match others.len() {
+            0 => first.clone(),
+            more => format!("{first} (and {more} more)"),
+        })),
+    }
+}
+
+/// Whether there is something to verify: the engine is there and keeps what it is given.
+fn subject_rows(driver: &dyn Driver) -> Result<(), String> {
+    driver.version()?;
+    match driver.profile().keeps_data {
+        true => Ok(()),
+        false => Err("it keeps nothing that could be verified".into()),
+    }
+}
+
+fn variants(
+    driver: &dyn Driver,
+    args: &VerifyArgs,
+    modes: &[Storage],
+) -> Vec<(Storage, Durability, KeyKind)> {
+    let profile = driver.profile();
+    let mut variants = Vec::new();
+    for &storage in modes {
+        let levels = match args.durability {
+            Some(LevelsArg::All) => profile.levels_in(storage).to_vec(),
+            chosen => planning::level(profile, storage, chosen.and_then(LevelsArg::level))
+                .map(|(level, _)| vec![level])
+                .unwrap_or_default(),
+        };
+        for level in levels {
+            variants.extend(profile.key_kinds.iter().map(|&key| (storage, level, key)));
+        }
+    }
+    variants
+}
+
+/// Runs the checks in a worker; the outer error is the user's interrupt.
+fn checks(
+    job: &verify::Job,
+    args: &VerifyArgs,
+    interrupt: &Interrupt,
+) -> Outcome<Result<Vec<Check>, String>> {
+    let timeout = args.timeout.map(Duration::from_secs);
+    clear(&job.dir);
+    let end = parent::run(&Job::Verify(job.clone()), timeout, interrupt, &mut |_| ());
+    clear(&job.dir);
+    match end {
+        End::Answered(Message::Verified(checks)) => Ok(Ok(checks)),
+        End::Answered(other) => Ok(Err(format!("its worker answered {other:?}"))),
+        End::Failed(why) => Ok(Err(why)),
+        End::Interrupted => Err(Failure::Interrupted("interrupted".into())),
+    }
+}
+
+/// Removes the stores of a verification; the directory's name says that it is one.
+fn clear(dir: &Path) {
+    if !dir.as_os_str().is_empty() {
+        // What cannot be removed makes the next open fail, by name.
+        let _ = std::fs::remove_dir_all(dir);
+    }
+}
+
+fn summary(checks: &[Check], long: bool) -> (String, String) {
+    let passed = checks.iter().filter(|check| check.verdict == Verdict::Passed).count();
+    let mut lines = Vec::new();
+    let mut skipped = Vec::new();
+    for check in checks {
+        match &check.verdict {
+            Verdict::Passed if long => lines.push(format!("passed  {}", check.name)),
+            Verdict::Passed => {}
+            Verdict::Skipped(why) if long => {
+                lines.push(format!("skipped {}: {why}", check.name));
+            }
+            Verdict::Skipped(why) => {
+                if !skipped.contains(why) {
+                    skipped.push(why.clone());
+                }
+            }
+            Verdict::Failed(why) => {
+                return (passed.to_string(), format!("FAILED: {}: {why}", check.name));
+            }
+        }
+    }
+    let mut result = "passed".to_string();
+    if !skipped.is_empty() {
+        result += &format!("; not offered: {}", skipped.join(", "));
+    }
+    lines.insert(0, result);
+    (passed.to_string(), lines.join("\n"))
+}

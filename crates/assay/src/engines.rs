@@ -1,0 +1,116 @@
+//! The engines that a command is about, and the settings chosen for them.
+
+use std::collections::BTreeMap;
+
+use assay_core::driver::Driver;
+
+use crate::Outcome;
+use crate::exit::Failure;
+
+/// The id of the engine that shows what the instrument costs.
+pub const NULL: &str = "null";
+
+/// The named engines in the order named; none named: none, and the caller decides.
+pub fn named(ids: &[String]) -> Outcome<Vec<Box<dyn Driver>>> {
+    ids.iter()
+        .map(|id| {
+            assay_drivers::find(id).ok_or_else(|| {
+                let known: Vec<_> =
+                    assay_drivers::all().iter().map(|d| d.profile().id.to_string()).collect();
+                Failure::Usage(format!(
+                    "there is no engine {id} here; there are {}",
+                    known.join(", ")
+                ))
+            })
+        })
+        .collect()
+}
+
+/// All engines but `null`.
+pub fn all() -> Vec<Box<dyn Driver>> {
+    assay_drivers::all().into_iter().filter(|d| d.profile().id != NULL).collect()
+}
+
+/// Settings by engine, from `ENGINE.NAME=VALUE` and `--as-published`.
+#[derive(Clone, Debug, Default)]
+pub struct Settings(BTreeMap<String, BTreeMap<String, String>>);
+
+impl Settings {
+    /// Reads and checks them.
+    pub fn parse(set: &[String], as_published: bool) -> Outcome<Self> {
+        let mut settings = Self::default();
+        if as_published {
+            for driver in assay_drivers::all() {
+                let profile = driver.profile();
+                for option in profile.options {
+                    let differs = option.as_published.filter(|&v| v != option.values[0]);
+                    if let Some(value) = differs {
+                        settings.insert(profile.id, option.name, value);
+                    }
+                }
+            }
+        }
+        for text in set {
+            let parsed = text
+                .split_once('=')
+                .and_then(|(path, value)| Some((path.split_once('.')?, value)));
+            let Some(((engine, name), value)) = parsed else {
+                return Err(Failure::Usage(format!(
+                    "--set {text}: write it as ENGINE.NAME=VALUE; assay list shows the settings"
+                )));
+            };
+            let driver = named(&[engine.to_string()])?.remove(0);
+            let options = driver.profile().options;
+            let Some(option) = options.iter().find(|option| option.name == name) else {
+                let known: Vec<_> = options.iter().map(|option| option.name).collect();
+                let there = match known.is_empty() {
+                    true => "it has none".to_string(),
+                    false => format!("it has {}", known.join(", ")),
+                };
+                return Err(Failure::Usage(format!(
+                    "--set {text}: {engine} has no setting {name}; {there}"
+                )));
+            };
+            if !option.values.contains(&value) {
+                return Err(Failure::Usage(format!(
+                    "--set {text}: {engine}.{name} is one of {}",
+                    option.values.join(", ")
+                )));
+            }
+            settings.insert(engine, name, value);
+        }
+        Ok(settings)
+    }
+
+    fn insert(&mut self, engine: &str, name: &str, value: &str) {
+        let of_engine = self.0.entry(engine.into()).or_default();
+        of_engine.insert(name.into(), value.into());
+    }
+
+    /// What was chosen for an engine.
+    pub fn of(&self, engine: &str) -> BTreeMap<String, String> {
+        self.0.get(engine).cloned().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_checked_against_the_engines() {
+        let parse = |text: &str| Settings::parse(&[text.to_string()], false);
+        let good = parse("sqlite.rowid=yes").expect("it exists");
+        assert_eq!(good.of("sqlite")["rowid"], "yes");
+        for bad in ["sqlite", "sqlite.rowid", "nosuch.x=1", "sqlite.nosuch=1", "sqlite.rowid=7"] {
+            assert!(matches!(parse(bad), Err(Failure::Usage(_))), "{bad}");
+        }
+    }
+
+    #[test]
+    fn as_published_gives_sqlite_its_rowid() {
+        let settings = Settings::parse(&[], true).expect("no settings of the user's");
+        assert_eq!(settings.of("sqlite")["rowid"], "yes");
+        assert!(settings.of("stl-hashmap").is_empty(), "the default is the published one");
+    }
+}

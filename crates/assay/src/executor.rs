@@ -1,0 +1,166 @@
+//! Carries a plan out: one worker a cell, the run file saved after each, nothing left behind.
+
+use std::path::Path;
+use std::time::Duration;
+
+use assay_core::environment::{Build, Environment};
+use assay_core::plan::Cell;
+use assay_core::run_file::{CellResult, Measurement, RunFile, Status};
+use assay_core::store_dir::StoreDir;
+use assay_suites::crossbench::{Fill, Options};
+use jiff::Timestamp;
+
+use crate::Outcome;
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::planning::Planned;
+use crate::progress::Display;
+use crate::worker::parent::{self, End};
+use crate::worker::{Job, Message};
+
+/// The build that is running.
+pub fn build() -> Build {
+    Build {
+        version: env!("CARGO_PKG_VERSION").into(),
+        rustc: env!("ASSAY_RUSTC").into(),
+        target: env!("ASSAY_TARGET").into(),
+        opt_level: env!("ASSAY_OPT_LEVEL").into(),
+        engines: assay_drivers::all().iter().map(|d| d.profile().id.to_string()).collect(),
+    }
+}
+
+/// A run that begins now, with the command line that repeats it.
+pub fn new_run(planned_cells: usize) -> RunFile {
+    let mut command = vec!["assay".to_string()];
+    command.extend(std::env::args().skip(1));
+    RunFile::new(command, build(), Environment::capture(), planned_cells)
+}
+
+/// How a run is carried out.
+pub struct Execution<'e> {
+    pub timeout: Option<Duration>,
+    pub interrupt: &'e Interrupt,
+    pub path: &'e Path,
+    pub display: &'e mut Display,
+    /// Called with each result as it comes.
+    pub each: &'e mut dyn FnMut(&CellResult) -> Outcome,
+}
+
+impl Execution<'_> {
+    /// Measures every planned cell that is not in `run` yet.
+    pub fn carry_out(mut self, plan: Vec<Planned>, run: &mut RunFile) -> Outcome {
+        let todo: Vec<_> = plan
+            .into_iter()
+            .filter(|planned| !run.cells.iter().any(|done| done.cell == planned.cell))
+            .collect();
+        for (at, planned) in todo.iter().enumerate() {
+            let left: Vec<_> = todo[at + 1..]
+                .iter()
+                .filter(|planned| planned.refusal.is_none())
+                .map(|planned| &planned.cell)
+                .collect();
+            let result = match &planned.refusal {
+                Some(status) => refused(&planned.cell, status.clone()),
+                None => self.measure(&planned.cell, &left)?,
+            };
+            self.display.end(&result);
+            run.cells.push(result);
+            run.save(self.path).map_err(|e| Failure::Refused(e.to_string()))?;
+            (self.each)(&run.cells[run.cells.len() - 1])?;
+        }
+        self.display.finish();
+        failed_cells(run, self.path)
+    }
+
+    fn measure(&mut self, cell: &Cell, left: &[&Cell]) -> Outcome<CellResult> {
+        self.display.begin(cell, left);
+        let started = Timestamp::now();
+        let display = &mut *self.display;
+        let end = parent::run(
+            &Job::Measure(Box::new(cell.clone())),
+            self.timeout,
+            self.interrupt,
+            &mut |at| display.advance(cell, left, at),
+        );
+        let (status, measurement) = match end {
+            End::Answered(Message::Measured(status, measurement)) => (status, *measurement),
+            End::Answered(other) => {
+                (Status::Failed(format!("its worker answered {other:?}")), no_measurement(cell))
+            }
+            End::Failed(why) => (Status::Failed(why), no_measurement(cell)),
+            End::Interrupted => {
+                clean_up(cell);
+                self.display.finish();
+                return Err(interrupted(self.path));
+            }
+        };
+        if status != Status::Measured {
+            clean_up(cell);
+        }
+        Ok(CellResult {
+            cell: cell.clone(),
+            started,
+            status,
+            measurement,
+        })
+    }
+}
+
+fn refused(cell: &Cell, status: Status) -> CellResult {
+    CellResult {
+        cell: cell.clone(),
+        started: Timestamp::now(),
+        status,
+        measurement: no_measurement(cell),
+    }
+}
+
+fn no_measurement(cell: &Cell) -> Measurement {
+    let driver = assay_drivers::find(&cell.engine);
+    let profile = driver.as_ref().map(|driver| driver.profile());
+    Measurement {
+        engine_name: profile.map_or(cell.engine.clone(), |profile| profile.name.into()),
+        engine_version: driver.as_ref().and_then(|d| d.version().ok()).unwrap_or_default(),
+        ..Measurement::default()
+    }
+}
+
+/// Removes the store that a cell made and did not finish. One that was there before stays.
+fn clean_up(cell: &Cell) {
+    let options = serde_json::from_value::<Options>(cell.options.clone());
+    let ours = options.is_ok_and(|options| options.fill != Fill::Open);
+    if let (true, Some(dir)) = (ours, &cell.dir) {
+        // What cannot be removed, the next run replaces or names.
+        let _ = StoreDir::new(dir.clone()).remove();
+    }
+}
+
+fn interrupted(path: &Path) -> Failure {
+    Failure::Interrupted(match path.exists() {
+        true => format!("interrupted; what was measured is in {}", path.display()),
+        false => "interrupted before anything was measured".into(),
+    })
+}
+
+fn failed_cells(run: &RunFile, path: &Path) -> Outcome {
+    let failed: Vec<_> = run
+        .cells
+        .iter()
+        .filter_map(|result| {
+            let (Status::Failed(why) | Status::Wrong(why)) = &result.status else {
+                return None;
+            };
+            Some(format!("{} on {}: {why}", result.cell.engine, result.cell.storage))
+        })
+        .collect();
+    match failed.as_slice() {
+        [] => Ok(()),
+        [only] => Err(Failure::Cells(only.clone())),
+        [first, others @ ..] => Err(Failure::Cells(format!(
+            "{} of {} cells failed, all in {}; the first: {first}",
+            others.len() + 1,
+            run.cells.len(),
+            path.display()
+        ))),
+    }
+}

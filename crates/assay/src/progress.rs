@@ -1,0 +1,190 @@
+//! What the user sees while cells are measured: on a terminal a bar, elsewhere a line a cell;
+//! always on standard error, so that results can be piped.
+
+use std::collections::HashMap;
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use assay_core::driver::Storage;
+use assay_core::plan::Cell;
+use assay_core::run_file::{CellResult, Status};
+use assay_report::format::{quantity, rows};
+use assay_suites::cell::Progress;
+use assay_suites::crossbench::{Fill, Options};
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Shows how far a plan is.
+pub struct Display {
+    bar: Option<ProgressBar>,
+    quiet: bool,
+    cells: usize,
+    done: usize,
+    estimate: Estimate,
+    cell_started: Instant,
+}
+
+impl Display {
+    pub fn new(cells: usize, quiet: bool) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let bar = (terminal && !quiet).then(|| {
+            let style = ProgressStyle::with_template("{wide_msg}\n{bar:50} {prefix}")
+                .unwrap_or_else(|_| ProgressStyle::default_bar());
+            ProgressBar::new(1000).with_style(style)
+        });
+        Self {
+            bar,
+            quiet,
+            cells,
+            done: 0,
+            estimate: Estimate::default(),
+            cell_started: Instant::now(),
+        }
+    }
+
+    /// A cell begins; `left` are the ones after it.
+    pub fn begin(&mut self, cell: &Cell, left: &[&Cell]) {
+        self.cell_started = Instant::now();
+        if let Some(bar) = &self.bar {
+            bar.set_position(0);
+            bar.set_message(format!("[{}/{}] {}", self.done + 1, self.cells, title(cell)));
+            bar.set_prefix(self.left(cell, left));
+        }
+    }
+
+    /// A cell goes on.
+    pub fn advance(&mut self, cell: &Cell, left: &[&Cell], at: &Progress) {
+        let Some(bar) = &self.bar else { return };
+        let rounds = match at.rounds {
+            1 => String::new(),
+            rounds => format!(" round {}/{rounds}", at.round),
+        };
+        bar.set_message(format!(
+            "[{}/{}] {} · {}{rounds}",
+            self.done + 1,
+            self.cells,
+            title(cell),
+            at.phase
+        ));
+        let of_phase = (at.round as u64 - 1) * at.total + at.done;
+        let whole = at.rounds as u64 * at.total;
+        bar.set_position(of_phase * 1000 / whole.max(1));
+        bar.set_prefix(self.left(cell, left));
+    }
+
+    /// A cell has ended.
+    pub fn end(&mut self, result: &CellResult) {
+        self.done += 1;
+        self.estimate.learn(&result.cell, self.cell_started.elapsed());
+        if self.quiet {
+            return;
+        }
+        let line = format!(
+            "[{}/{}] {} · {} · {:.1} s",
+            self.done,
+            self.cells,
+            title(&result.cell),
+            summary(result),
+            self.cell_started.elapsed().as_secs_f64()
+        );
+        match &self.bar {
+            Some(bar) => bar.println(line),
+            None => eprintln!("{line}"),
+        }
+    }
+
+    /// Says something beside the bar.
+    pub fn say(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.println(line),
+            None => eprintln!("{line}"),
+        }
+    }
+
+    /// All cells have ended.
+    pub fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn left(&self, cell: &Cell, left: &[&Cell]) -> String {
+        let own = self.estimate.of(cell).map(|own| own.saturating_sub(self.cell_started.elapsed()));
+        let others = left.iter().map(|cell| self.estimate.of(cell)).sum::<Option<Duration>>();
+        match (own, others) {
+            (Some(own), Some(others)) => format!("about {} left", rough(own + others)),
+            _ => String::new(),
+        }
+    }
+}
+
+fn title(cell: &Cell) -> String {
+    let trial = match cell.trial {
+        1 => String::new(),
+        trial => format!(" · trial {trial}"),
+    };
+    let engine = match cell.calibration {
+        true => "instrument (null engine)",
+        false => &cell.engine,
+    };
+    format!("{engine} · {} · {} rows{trial}", cell.storage, rows(cell.rows))
+}
+
+fn summary(result: &CellResult) -> String {
+    match &result.status {
+        Status::Measured => result
+            .measurement
+            .phases
+            .iter()
+            .filter_map(|phase| {
+                let rate = assay_core::stats::median(&phase.rates())?.value;
+                Some(format!("{} {}/s", phase.name, quantity(rate)))
+            })
+            .collect::<Vec<_>>()
+            .join(", "),
+        Status::Unsupported(why) | Status::Unavailable(why) => format!("– ({why})"),
+        Status::Wrong(why) => format!("WRONG ANSWER: {why}"),
+        Status::Failed(why) => format!("FAILED: {why}"),
+    }
+}
+
+fn rough(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ ..120 => format!("{seconds} s"),
+        seconds @ 120..7200 => format!("{} min", seconds / 60),
+        seconds => format!("{:.1} h", seconds as f64 / 3600.0),
+    }
+}
+
+/// How long cells take, from those that are done: the time an operation took on the same engine
+/// and storage mode (or, failing that, on any), times the operations to come.
+#[derive(Default)]
+struct Estimate {
+    seconds_per_operation: HashMap<(String, Storage), f64>,
+}
+
+impl Estimate {
+    fn learn(&mut self, cell: &Cell, took: Duration) {
+        if let Some(operations) = operations(cell).filter(|_| !cell.calibration) {
+            self.seconds_per_operation
+                .insert(key(cell), took.as_secs_f64() / operations.max(1) as f64);
+        }
+    }
+
+    fn of(&self, cell: &Cell) -> Option<Duration> {
+        let known = self.seconds_per_operation.get(&key(cell)).copied();
+        let slowest = || self.seconds_per_operation.values().copied().reduce(f64::max);
+        let seconds = known.or_else(slowest)? * operations(cell)? as f64;
+        Some(Duration::from_secs_f64(seconds))
+    }
+}
+
+fn key(cell: &Cell) -> (String, Storage) {
+    (cell.engine.clone(), cell.storage)
+}
+
+fn operations(cell: &Cell) -> Option<u64> {
+    let options: Options = serde_json::from_value(cell.options.clone()).ok()?;
+    let filled = if options.fill == Fill::Open { 0 } else { cell.rows };
+    let rounds = (options.query + options.update).saturating_mul(10);
+    Some(filled + rounds + options.delete.min(cell.rows))
+}

@@ -1,0 +1,95 @@
+//! The worker's side.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::panic::{self, AssertUnwindSafe};
+use std::time::{Duration, Instant};
+
+use assay_suites::cell::Progress;
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sys::prctl;
+use nix::sys::signal::Signal;
+use nix::unistd::{Pid, dup, dup2_stdout};
+
+use super::{Job, Message};
+use crate::Outcome;
+use crate::exit::Failure;
+
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Does the job that stands on standard input.
+pub fn work() -> Outcome {
+    let failed = |what: &str, e: &dyn std::fmt::Display| {
+        Failure::Refused(format!("worker: {what}: {e}"))
+    };
+    // The worker dies with its parent, however that dies.
+    prctl::set_pdeathsig(Signal::SIGKILL).map_err(|e| failed("watch the parent", &e))?;
+    let mut answers = Answers(
+        dup(io::stdout())
+            .and_then(|answers| dup2_stdout(io::stderr()).map(|()| File::from(answers)))
+            .map_err(|e| failed("keep standard output apart", &e))?,
+    );
+    let mut text = String::new();
+    io::stdin().read_to_string(&mut text).map_err(|e| failed("read the job", &e))?;
+    let job: Job = serde_json::from_str(&text).map_err(|e| {
+        Failure::Usage(format!("worker is for the parent process, which writes it a job: {e}"))
+    })?;
+    panic::set_hook(Box::new(|_| ()));
+    let message = panic::catch_unwind(AssertUnwindSafe(|| carry_out(job, &mut answers)))
+        .unwrap_or_else(|payload| {
+            let text = payload
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or_else(|| payload.downcast_ref::<&str>().copied())
+                .unwrap_or("without a message");
+            Message::Panicked(text.to_string())
+        });
+    answers.send(&message).map_err(|e| failed("answer", &e))
+}
+
+fn carry_out(job: Job, answers: &mut Answers) -> Message {
+    match job {
+        Job::Measure(cell) => {
+            if let Some(cpu) = cell.cpu
+                && let Err(error) = bind(cpu)
+            {
+                return Message::Panicked(format!("cannot bind to processor {cpu}: {error}"));
+            }
+            let driver = driver(&cell.engine);
+            let mut last = Instant::now();
+            let mut report = |progress: &Progress| {
+                if last.elapsed() >= PROGRESS_INTERVAL {
+                    last = Instant::now();
+                    // A parent that went away ends this process anyway.
+                    let _ = answers.send(&Message::Progress(progress.clone()));
+                }
+            };
+            let (status, measurement) =
+                assay_suites::cell::run(&cell, driver.as_ref(), &mut report);
+            Message::Measured(status, Box::new(measurement))
+        }
+        Job::Verify(job) => {
+            Message::Verified(assay_suites::verify::run(&job, driver(&job.engine).as_ref()))
+        }
+    }
+}
+
+fn driver(id: &str) -> Box<dyn assay_core::driver::Driver> {
+    assay_drivers::find(id).expect("parent and worker are the same program")
+}
+
+fn bind(cpu: usize) -> nix::Result<()> {
+    let mut set = CpuSet::new();
+    set.set(cpu)?;
+    sched_setaffinity(Pid::from_raw(0), &set)
+}
+
+struct Answers(File);
+
+impl Answers {
+    fn send(&mut self, message: &Message) -> io::Result<()> {
+        let mut line = serde_json::to_string(message)?;
+        line.push('\n');
+        self.0.write_all(line.as_bytes())
+    }
+}

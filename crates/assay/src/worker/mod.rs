@@ -1,0 +1,36 @@
+//! One process for each cell. The parent (`parent`) starts this same program as a worker and
+//! writes it a [`Job`]; the worker (`child`) answers with [`Message`]s, one JSON text a line.
+//!
+//! The answers go through a pipe of their own: what an engine prints to standard output ends
+//! up with its standard error, of which the parent keeps the end for its report.
+
+pub mod child;
+pub mod parent;
+
+use assay_core::plan::Cell;
+use assay_core::run_file::{Measurement, Status};
+use assay_suites::cell::Progress;
+use assay_suites::verify;
+use serde::{Deserialize, Serialize};
+
+/// What a worker is to do.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Job {
+    /// Measure a cell.
+    Measure(Box<Cell>),
+    /// Verify a driver.
+    Verify(verify::Job),
+}
+
+/// What a worker says.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Message {
+    /// It is at work.
+    Progress(Progress),
+    /// It has measured.
+    Measured(Status, Box<Measurement>),
+    /// It has verified.
+    Verified(Vec<verify::Check>),
+    /// The engine (or a driver) panicked.
+    Panicked(String),
+}
