@@ -298,6 +298,65 @@ pub trait Connection {
     /// Deletes a record.
     fn delete(&mut self, key: &[u8]) -> Result<Outcome>;
 
+    /// Replays inserts of packed records one after another; answers how many were
+    /// [`Outcome::Done`].
+    ///
+    /// The `replay` functions are what the timed loops call: one virtual call for a batch of
+    /// single operations instead of one for each, since a call that cannot be inlined, and a
+    /// result that travels through it, keep the cache misses of successive operations from
+    /// overlapping. They are instantiated for each driver, so [`Self::insert`] and the others
+    /// are inlined into them. A driver in another language may have the loop there; it does
+    /// each operation by itself and in order, and neither groups, sorts nor prefetches.
+    fn replay_inserts(&mut self, records: &[u8], record_size: usize) -> Result<u64> {
+        let mut done = 0;
+        for record in records.chunks_exact(record_size) {
+            done += u64::from(self.insert(record)? == Outcome::Done);
+        }
+        Ok(done)
+    }
+
+    /// Replays lookups one after another, each into a payload area of its own.
+    fn replay_gets(
+        &mut self,
+        keys: &[u8],
+        key_size: usize,
+        payloads: &mut [u8],
+        payload_size: usize,
+    ) -> Result<u64> {
+        let mut done = 0;
+        let payloads = payloads.chunks_exact_mut(payload_size);
+        for (key, payload) in keys.chunks_exact(key_size).zip(payloads) {
+            done += u64::from(self.get(key, payload)? == Outcome::Done);
+        }
+        Ok(done)
+    }
+
+    /// Replays updates of one column one after another.
+    fn replay_updates(
+        &mut self,
+        keys: &[u8],
+        key_size: usize,
+        column: usize,
+        values: &[u8],
+        value_size: usize,
+    ) -> Result<u64> {
+        let mut done = 0;
+        let values = values.chunks_exact(value_size);
+        for (key, value) in keys.chunks_exact(key_size).zip(values) {
+            done += u64::from(self.update(key, column, value)? == Outcome::Done);
+        }
+        Ok(done)
+    }
+
+    /// Replays deletes one after another.
+    fn replay_deletes(&mut self, keys: &[u8], key_size: usize) -> Result<u64> {
+        let mut done = 0;
+        for key in keys.chunks_exact(key_size) {
+            done += u64::from(self.delete(key)? == Outcome::Done);
+        }
+        Ok(done)
+    }
+
     /// Calls `row` for each record of a range in ascending order of keys and returns their
     /// number. A row is a packed record in which only the columns asked for are meaningful.
     fn scan(&mut self, scan: &Scan<'_>, row: &mut dyn FnMut(&[u8])) -> Result<u64> {

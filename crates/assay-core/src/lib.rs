@@ -5,7 +5,6 @@
 //! returns phase results; they are collected in a [`run_file`], from which views are drawn.
 //! This crate knows no engine, no suite and no view.
 
-pub mod digest;
 pub mod driver;
 pub mod environment;
 pub mod error;

@@ -61,6 +61,24 @@ impl Tape {
     }
 }
 
+/// A hash of the rows that a phase visits, in order: two engines with the same hash did the
+/// same operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TapeHash(u64);
+
+impl TapeHash {
+    /// Adds the next row.
+    #[inline]
+    pub fn add(&mut self, row: u64) {
+        self.0 = (self.0.rotate_left(5) ^ row).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    /// The hash so far.
+    pub fn value(self) -> u64 {
+        self.0
+    }
+}
+
 /// Which rows a store holds: all of `0..rows`, less what earlier phases deleted.
 ///
 /// A delete phase removes the first rows of an order; what is left is the rest of that order.
@@ -159,6 +177,17 @@ mod tests {
         let living: BTreeSet<_> = (0..population.live()).map(|at| rows.row(at)).collect();
         assert_eq!(living.len(), 400);
         assert_eq!(gone.union(&living).copied().collect::<BTreeSet<_>>().len(), 1000);
+    }
+
+    #[test]
+    fn the_hash_knows_the_order() {
+        let hash = |rows: &[u64]| {
+            let mut hash = TapeHash::default();
+            rows.iter().for_each(|&row| hash.add(row));
+            hash
+        };
+        assert_eq!(hash(&[1, 2, 3]), hash(&[1, 2, 3]));
+        assert_ne!(hash(&[1, 2, 3]), hash(&[2, 1, 3]));
     }
 
     #[test]

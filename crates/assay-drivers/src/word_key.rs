@@ -9,8 +9,10 @@ pub(crate) struct WordKey {
     parts: Vec<Part>,
 }
 
+/// One column inside the word. C++ has the same struct.
+#[repr(C)]
 #[derive(Clone, Copy, Debug)]
-struct Part {
+pub(crate) struct Part {
     offset_bits: u32,
     width_bits: u32,
     sign: u64,
@@ -38,6 +40,12 @@ impl WordKey {
         Some(Self {
             parts: parts.collect::<Option<_>>()?,
         })
+    }
+
+    /// The columns, most significant first.
+    #[cfg(feature = "stl")]
+    pub(crate) fn parts(&self) -> &[Part] {
+        &self.parts
     }
 
     /// The key area as it stands: equal words for equal keys, no order.

@@ -65,6 +65,36 @@ inline void set_bytes(char *to, const char *from, size_t size) {
     }
 }
 
+// One column of a key inside its word: where it is, how wide, which bit to flip so that signed
+// numbers sort. The Rust side has the same struct.
+struct key_part {
+    uint32_t offset_bits;
+    uint32_t width_bits;
+    uint64_t sign;
+};
+
+// The words under which keys are kept: in the order of the typed key, or as they stand where
+// `parts` is null. A tape of keys is an array of raw words.
+inline uint64_t word_of(uint64_t raw, const key_part *parts, size_t count) {
+    if (!parts)
+        return raw;
+    uint64_t ordered = 0;
+    for (size_t at = 0; at < count; at++) {
+        const key_part &part = parts[at];
+        const uint64_t mask = UINT64_MAX >> (64 - part.width_bits);
+        const uint64_t value = ((raw >> part.offset_bits) & mask) ^ part.sign;
+        ordered = at ? ordered << part.width_bits | value : value;
+    }
+    return ordered;
+}
+
+// Tapes need not be aligned.
+inline uint64_t raw_word(const char *keys, size_t at) {
+    uint64_t raw;
+    std::memcpy(&raw, keys + at * sizeof raw, sizeof raw);
+    return raw;
+}
+
 using row_visitor = bool (*)(void *context, const void *key, size_t key_size,
                              const void *payload);
 
@@ -101,6 +131,61 @@ template <typename Map> struct word_functions {
 
     static outcome remove(void *map, uint64_t key) {
         return static_cast<Map *>(map)->erase(key) ? DONE : MISSING;
+    }
+
+    // The tapes: single operations one after another, as a plain loop does them. They return
+    // how many were done.
+
+    static size_t inserts(void *map, const key_part *parts, size_t part_count, const char *records,
+                          size_t count) {
+        auto *container = static_cast<Map *>(map);
+        size_t done = 0;
+        for (size_t at = 0; at < count; at++) {
+            const uint64_t raw = raw_word(records, 0);
+            value copy;
+            std::memcpy(&copy, records + sizeof raw, sizeof copy);
+            done += container->emplace(word_of(raw, parts, part_count), copy).second;
+            records += sizeof raw + sizeof copy;
+        }
+        return done;
+    }
+
+    static size_t gets(void *map, const key_part *parts, size_t part_count, const char *keys,
+                       size_t count, char *payloads) {
+        const auto *container = static_cast<Map *>(map);
+        size_t done = 0;
+        for (size_t at = 0; at < count; at++) {
+            const auto found = container->find(word_of(raw_word(keys, at), parts, part_count));
+            if (found == container->end())
+                continue;
+            std::memcpy(payloads + at * sizeof(value), &found->second, sizeof(value));
+            done++;
+        }
+        return done;
+    }
+
+    static size_t updates(void *map, const key_part *parts, size_t part_count,
+                          const char *keys, size_t count, size_t offset, const char *values,
+                          size_t size) {
+        auto *container = static_cast<Map *>(map);
+        size_t done = 0;
+        for (size_t at = 0; at < count; at++) {
+            const auto found = container->find(word_of(raw_word(keys, at), parts, part_count));
+            if (found == container->end())
+                continue;
+            set_bytes(reinterpret_cast<char *>(&found->second) + offset, values + at * size, size);
+            done++;
+        }
+        return done;
+    }
+
+    static size_t removes(void *map, const key_part *parts, size_t part_count,
+                          const char *keys, size_t count) {
+        auto *container = static_cast<Map *>(map);
+        size_t done = 0;
+        for (size_t at = 0; at < count; at++)
+            done += container->erase(word_of(raw_word(keys, at), parts, part_count));
+        return done;
     }
 
     static void scan(void *map, uint64_t from, void *context, row_visitor visit) {
@@ -173,6 +258,11 @@ struct word_table {
     outcome (*get)(void *, uint64_t, void *);
     outcome (*update)(void *, uint64_t, size_t, const void *, size_t);
     outcome (*remove)(void *, uint64_t);
+    size_t (*inserts)(void *, const key_part *, size_t, const char *, size_t);
+    size_t (*gets)(void *, const key_part *, size_t, const char *, size_t, char *);
+    size_t (*updates)(void *, const key_part *, size_t, const char *, size_t, size_t,
+                      const char *, size_t);
+    size_t (*removes)(void *, const key_part *, size_t, const char *, size_t);
     void (*scan)(void *, uint64_t, void *, row_visitor);
 };
 
@@ -188,7 +278,8 @@ struct bytes_table {
 
 template <typename Map> constexpr word_table word_table_of() {
     using f = word_functions<Map>;
-    return {f::create, f::destroy, f::insert, f::get, f::update, f::remove, f::scan};
+    return {f::create,  f::destroy, f::insert,  f::get,     f::update, f::remove,
+            f::inserts, f::gets,    f::updates, f::removes, f::scan};
 }
 
 template <typename Map> constexpr bytes_table bytes_table_of() {

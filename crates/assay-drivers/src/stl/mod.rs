@@ -24,7 +24,7 @@ use assay_core::driver::{
 use assay_core::error::{Error, Result};
 use assay_core::schema::{KeyOrder, Schema};
 
-use crate::word_key::WordKey;
+use crate::word_key::{Part, WordKey};
 
 /// The driver of one of the two containers.
 pub(crate) struct Stl {
@@ -204,6 +204,14 @@ struct WordConnection<'s> {
 }
 
 impl WordConnection<'_> {
+    /// What turns raw words into ordered ones; nothing where they stay as they are.
+    fn parts(&self) -> (*const Part, usize) {
+        match self.ordered {
+            true => (self.key.parts().as_ptr(), self.key.parts().len()),
+            false => (std::ptr::null(), 0),
+        }
+    }
+
     #[inline(always)]
     fn word(&self, key: &[u8]) -> u64 {
         match self.ordered {
@@ -247,6 +255,65 @@ impl Connection for WordConnection<'_> {
     fn delete(&mut self, key: &[u8]) -> Result<Outcome> {
         // SAFETY: see above.
         Ok(unsafe { (self.table.remove)(self.map, self.word(key)) })
+    }
+
+    fn replay_inserts(&mut self, records: &[u8], record_size: usize) -> Result<u64> {
+        assert_eq!(record_size, self.schema.record_size(), "whole records");
+        let (parts, part_count) = self.parts();
+        let count = records.len() / record_size;
+        // SAFETY: see above; there are `count` records.
+        let done = unsafe {
+            (self.table.inserts)(self.map, parts, part_count, records.as_ptr().cast(), count)
+        };
+        Ok(done as u64)
+    }
+
+    fn replay_gets(
+        &mut self,
+        keys: &[u8],
+        key_size: usize,
+        payloads: &mut [u8],
+        payload_size: usize,
+    ) -> Result<u64> {
+        let (keys, count) = words(keys, key_size);
+        assert_eq!(payload_size, self.schema.payload_size(), "room for the payload");
+        assert!(payloads.len() >= count * payload_size, "room for every payload");
+        let (parts, part_count) = self.parts();
+        let payloads = payloads.as_mut_ptr().cast();
+        // SAFETY: see above; there are `count` keys and places for their payloads.
+        let done =
+            unsafe { (self.table.gets)(self.map, parts, part_count, keys, count, payloads) };
+        Ok(done as u64)
+    }
+
+    fn replay_updates(
+        &mut self,
+        keys: &[u8],
+        key_size: usize,
+        column: usize,
+        values: &[u8],
+        value_size: usize,
+    ) -> Result<u64> {
+        let (keys, count) = words(keys, key_size);
+        assert!(values.len() >= count * value_size, "a value for every key");
+        let offset = payload_offset(self.schema, column, &values[..value_size]);
+        let (parts, part_count) = self.parts();
+        let values = values.as_ptr().cast();
+        // SAFETY: see above; there are `count` keys and values.
+        let done = unsafe {
+            (self.table.updates)(
+                self.map, parts, part_count, keys, count, offset, values, value_size,
+            )
+        };
+        Ok(done as u64)
+    }
+
+    fn replay_deletes(&mut self, keys: &[u8], key_size: usize) -> Result<u64> {
+        let (keys, count) = words(keys, key_size);
+        let (parts, part_count) = self.parts();
+        // SAFETY: see above; there are `count` keys.
+        let done = unsafe { (self.table.removes)(self.map, parts, part_count, keys, count) };
+        Ok(done as u64)
     }
 
     fn scan(&mut self, scan: &Scan<'_>, row: &mut dyn FnMut(&[u8])) -> Result<u64> {
@@ -348,6 +415,12 @@ impl Connection for BytesConnection<'_> {
     }
 }
 
+/// A tape of key areas as an array of words.
+fn words(keys: &[u8], key_size: usize) -> (*const c_void, usize) {
+    assert_eq!(key_size, 8, "keys of one word");
+    (keys.as_ptr().cast(), keys.len() / key_size)
+}
+
 fn payload_offset(schema: &Schema, column: usize, value: &[u8]) -> usize {
     let column = &schema.columns()[column];
     assert_eq!(value.len(), column.kind.size_bytes(), "a value of the column's size");
@@ -445,6 +518,28 @@ struct WordTable {
     get: unsafe extern "C" fn(*mut c_void, u64, *mut c_void) -> Outcome,
     update: unsafe extern "C" fn(*mut c_void, u64, usize, *const c_void, usize) -> Outcome,
     remove: unsafe extern "C" fn(*mut c_void, u64) -> Outcome,
+    inserts:
+        unsafe extern "C" fn(*mut c_void, *const Part, usize, *const c_void, usize) -> usize,
+    gets: unsafe extern "C" fn(
+        *mut c_void,
+        *const Part,
+        usize,
+        *const c_void,
+        usize,
+        *mut c_void,
+    ) -> usize,
+    updates: unsafe extern "C" fn(
+        *mut c_void,
+        *const Part,
+        usize,
+        *const c_void,
+        usize,
+        usize,
+        *const c_void,
+        usize,
+    ) -> usize,
+    removes:
+        unsafe extern "C" fn(*mut c_void, *const Part, usize, *const c_void, usize) -> usize,
     scan: unsafe extern "C" fn(*mut c_void, u64, *mut c_void, Visitor),
 }
 

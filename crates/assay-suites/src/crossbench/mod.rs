@@ -6,14 +6,14 @@
 
 pub mod ladder;
 pub mod published;
-mod route;
+pub mod route;
 
 use assay_core::driver::{Connection, Driver};
 use assay_core::error::{Error, Result};
 use assay_core::plan::Cell;
 use assay_core::random::{derive, mix};
 use assay_core::run_file::{self, Measurement, Phase};
-use assay_core::tape::{Order, Population, Records, Tape};
+use assay_core::tape::{Order, Population, Records, Tape, TapeHash};
 use assay_core::timing::{Round, Timed};
 use serde::{Deserialize, Serialize};
 
@@ -254,7 +254,7 @@ impl Run<'_> {
                 tape_hash: String::new(),
                 checked: 0,
             };
-            let mut tape_hash = assay_core::digest::Digest::default();
+            let mut tape_hash = TapeHash::default();
             for (seed, number) in plan.seeds.iter().zip(1..) {
                 let tape = Tape::new(plan.order, *seed, population.live());
                 let mut progress = Progress {
@@ -277,7 +277,7 @@ impl Run<'_> {
                     },
                 };
                 let timed = work(round, number)?;
-                tape_hash.fold_word(timed.tape.value());
+                tape_hash.add(timed.tape.value());
                 phase.checked += timed.checked;
                 phase.rounds.push(run_file::Round {
                     operations: timed.operations,

@@ -10,17 +10,18 @@ use super::Keys;
 const FIRST_PREFIX: u64 = 0x0a01_0100;
 const MASK: u8 = 24;
 /// As many different prefixes as fit above the first one.
-pub(crate) const MOST_ROWS: u64 = (1 << 32) - FIRST_PREFIX;
+pub const MOST_ROWS: u64 = (1 << 32) - FIRST_PREFIX;
 
 /// The routes of a run.
-pub(crate) struct Routes {
+pub struct Routes {
     schema: Schema,
     scattered: Option<Bijection>,
     seed: u64,
 }
 
 impl Routes {
-    pub(crate) fn new(keys: Keys, seed: u64) -> Self {
+    /// The routes with these keys that `seed` names.
+    pub fn new(keys: Keys, seed: u64) -> Self {
         Self {
             schema: Schema::new(
                 "route",
