@@ -56,9 +56,24 @@ pub struct Round<'r, R: Records> {
     pub progress: &'r mut dyn FnMut(u64),
 }
 
-struct Prepared {
+/// A batch of operations. Its memory is used again for the next one: what is allocated between
+/// the spans would move the engine's own allocations about.
+struct Batch {
+    /// The most operations it holds.
+    most: u64,
     rows: Vec<u64>,
     keys: Vec<u8>,
+}
+
+impl Batch {
+    fn new(schema: &Schema) -> Self {
+        let most = (BATCH_BYTES / schema.record_size()).clamp(BATCH_LEAST, BATCH_MOST);
+        Self {
+            most: most as u64,
+            rows: Vec::with_capacity(most),
+            keys: vec![0; most * schema.key_size()],
+        }
+    }
 }
 
 impl<R: Records> Round<'_, R> {
@@ -66,22 +81,22 @@ impl<R: Records> Round<'_, R> {
     pub fn inserts(mut self, load: bool) -> Result<Timed> {
         let size = self.records.schema().record_size();
         let key_size = self.records.schema().key_size();
-        let batch = batch(self.records.schema());
-        let mut packed = vec![0; size * batch as usize];
+        let mut batch = Batch::new(self.records.schema());
+        let mut packed = vec![0; size * batch.most as usize];
         let mut timed = self.start();
         if load {
             timed.span(|| self.connection.begin())?;
         }
-        for first in (0..self.count).step_by(batch as usize) {
-            let rows = self.prepare(first, batch, &mut timed);
-            for (row, record) in rows.rows.iter().zip(packed.chunks_exact_mut(size)) {
+        for first in (0..self.count).step_by(batch.most as usize) {
+            self.prepare(first, &mut batch, &mut timed);
+            for (row, record) in batch.rows.iter().zip(packed.chunks_exact_mut(size)) {
                 let (key, payload) = record.split_at_mut(key_size);
                 self.records.key(*row, key);
                 self.records.payload(*row, 0, payload);
             }
-            let packed = &packed[..size * rows.rows.len()];
+            let packed = &packed[..size * batch.rows.len()];
             let done = timed.span(|| self.connection.replay_inserts(packed, size))?;
-            self.expect_all(done, &rows, "insert", "was refused as a duplicate")?;
+            self.expect_all(done, &batch, "insert", "was refused as a duplicate")?;
             (self.progress)(timed.operations);
         }
         if load {
@@ -101,19 +116,19 @@ impl<R: Records> Round<'_, R> {
             from..from + column.kind.size_bytes()
         });
         let (key_size, size) = (schema.key_size(), schema.payload_size());
-        let batch = batch(&schema);
-        let mut answers = vec![0; size * batch as usize];
+        let mut batch = Batch::new(&schema);
+        let mut answers = vec![0; size * batch.most as usize];
         let mut expected = vec![0; size];
         let mut timed = self.start();
-        for first in (0..self.count).step_by(batch as usize) {
-            let prepared = self.prepare(first, batch, &mut timed);
-            let answers = &mut answers[..size * prepared.rows.len()];
+        for first in (0..self.count).step_by(batch.most as usize) {
+            self.prepare(first, &mut batch, &mut timed);
+            let answers = &mut answers[..size * batch.rows.len()];
             let found = timed.span(|| {
-                self.connection.replay_gets(&prepared.keys, key_size, answers, size)
+                self.connection.replay_gets(&batch.keys, key_size, answers, size)
             })?;
             if self.check {
-                let mut right = found == prepared.rows.len() as u64;
-                for (row, answer) in prepared.rows.iter().zip(answers.chunks_exact_mut(size)) {
+                let mut right = found == batch.rows.len() as u64;
+                for (row, answer) in batch.rows.iter().zip(answers.chunks_exact_mut(size)) {
                     self.records.payload(*row, 0, &mut expected);
                     if let Some(range) = &ignored {
                         answer[range.clone()].copy_from_slice(&expected[range.clone()]);
@@ -121,9 +136,9 @@ impl<R: Records> Round<'_, R> {
                     right &= answer == expected;
                 }
                 if !right {
-                    return Err(self.first_wrong(&prepared.rows, 0, ignored));
+                    return Err(self.first_wrong(&batch.rows, 0, ignored));
                 }
-                timed.checked += prepared.rows.len() as u64;
+                timed.checked += batch.rows.len() as u64;
             }
             (self.progress)(timed.operations);
         }
@@ -136,21 +151,21 @@ impl<R: Records> Round<'_, R> {
         let size = schema.columns()[column].kind.size_bytes();
         let from = schema.columns()[column].offset - schema.key_size();
         let mut payload = vec![0; schema.payload_size()];
-        let batch = batch(&schema);
-        let mut values = vec![0; size * batch as usize];
+        let mut batch = Batch::new(&schema);
+        let mut values = vec![0; size * batch.most as usize];
         let mut timed = self.start();
-        for first in (0..self.count).step_by(batch as usize) {
-            let prepared = self.prepare(first, batch, &mut timed);
-            for (row, value) in prepared.rows.iter().zip(values.chunks_exact_mut(size)) {
+        for first in (0..self.count).step_by(batch.most as usize) {
+            self.prepare(first, &mut batch, &mut timed);
+            for (row, value) in batch.rows.iter().zip(values.chunks_exact_mut(size)) {
                 self.records.payload(*row, version, &mut payload);
                 value.copy_from_slice(&payload[from..from + size]);
             }
-            let (keys, key_size) = (prepared.keys.as_slice(), schema.key_size());
-            let values = &values[..size * prepared.rows.len()];
+            let (keys, key_size) = (batch.keys.as_slice(), schema.key_size());
+            let values = &values[..size * batch.rows.len()];
             let done = timed.span(|| {
                 self.connection.replay_updates(keys, key_size, column, values, size)
             })?;
-            self.expect_all(done, &prepared, "update", "was not found")?;
+            self.expect_all(done, &batch, "update", "was not found")?;
             (self.progress)(timed.operations);
         }
         self.read_back(&mut timed, Some(version))?;
@@ -160,13 +175,13 @@ impl<R: Records> Round<'_, R> {
     /// Deletes rows.
     pub fn deletes(mut self) -> Result<Timed> {
         let key_size = self.records.schema().key_size();
-        let batch = batch(self.records.schema());
+        let mut batch = Batch::new(self.records.schema());
         let mut timed = self.start();
-        for first in (0..self.count).step_by(batch as usize) {
-            let prepared = self.prepare(first, batch, &mut timed);
-            let keys = prepared.keys.as_slice();
+        for first in (0..self.count).step_by(batch.most as usize) {
+            self.prepare(first, &mut batch, &mut timed);
+            let keys = batch.keys.as_slice();
             let done = timed.span(|| self.connection.replay_deletes(keys, key_size))?;
-            self.expect_all(done, &prepared, "delete", "was not found")?;
+            self.expect_all(done, &batch, "delete", "was not found")?;
             (self.progress)(timed.operations);
         }
         self.read_back(&mut timed, None)?;
@@ -182,22 +197,22 @@ impl<R: Records> Round<'_, R> {
         }
     }
 
-    fn prepare(&self, first: u64, batch: u64, timed: &mut Timed) -> Prepared {
+    /// Fills the batch with the operations from position `first` on.
+    fn prepare(&self, first: u64, batch: &mut Batch, timed: &mut Timed) {
         let key_size = self.records.schema().key_size();
-        let rows: Vec<_> = (first..self.count.min(first + batch))
-            .map(|position| self.rows.row(self.tape.row(position)))
-            .collect();
-        let mut keys = vec![0; key_size * rows.len()];
-        for (row, key) in rows.iter().zip(keys.chunks_exact_mut(key_size)) {
+        let positions = first..self.count.min(first + batch.most);
+        batch.rows.clear();
+        batch.rows.extend(positions.map(|position| self.rows.row(self.tape.row(position))));
+        batch.keys.resize(key_size * batch.rows.len(), 0);
+        for (row, key) in batch.rows.iter().zip(batch.keys.chunks_exact_mut(key_size)) {
             self.records.key(*row, key);
             timed.tape.add(*row);
         }
-        timed.operations += rows.len() as u64;
-        Prepared { rows, keys }
+        timed.operations += batch.rows.len() as u64;
     }
 
-    fn expect_all(&self, done: u64, prepared: &Prepared, what: &str, wrong: &str) -> Result<()> {
-        let expected = prepared.rows.len() as u64;
+    fn expect_all(&self, done: u64, batch: &Batch, what: &str, wrong: &str) -> Result<()> {
+        let expected = batch.rows.len() as u64;
         if !self.check || done == expected {
             return Ok(());
         }
@@ -206,7 +221,7 @@ impl<R: Records> Round<'_, R> {
             format!(
                 "{what}: {} of {expected} keys {wrong}; the first batch with one begins at row {}",
                 expected - done,
-                prepared.rows[0]
+                batch.rows[0]
             ),
         ))
     }
@@ -281,11 +296,6 @@ impl<R: Records> Round<'_, R> {
             ),
         )
     }
-}
-
-/// How many operations on records of this shape are prepared at a time.
-fn batch(schema: &Schema) -> u64 {
-    (BATCH_BYTES / schema.record_size()).clamp(BATCH_LEAST, BATCH_MOST) as u64
 }
 
 fn wrong_answer(row: u64, difference: &str) -> Error {

@@ -1,51 +1,64 @@
 //! Keys of at most eight bytes as one 64-bit word, for containers in memory: a comparison of
 //! words is the comparison of the typed keys.
 
-use assay_core::schema::{ColumnType, Schema};
+use assay_core::schema::{Column, ColumnType, Schema};
 
-/// How a schema's key area becomes a word.
-#[derive(Clone, Debug)]
-pub(crate) struct WordKey {
-    parts: Vec<Part>,
-}
-
-/// One column inside the word. C++ has the same struct.
+/// How a schema's key area becomes a word in the order of the typed key: the first column above
+/// the second (which is empty in keys of one column), with the sign bits flipped. C++ has the
+/// same struct.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Part {
-    offset_bits: u32,
-    width_bits: u32,
+pub(crate) struct WordKey {
+    first: Part,
+    second: Part,
     sign: u64,
 }
 
+/// One column inside the word.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    mask: u64,
+    offset_bits: u32,
+    width_bits: u32,
+}
+
 impl WordKey {
-    /// None if the key is longer than a word or has other columns than integers.
+    /// None if the key is longer than a word, has more than two columns or other columns than
+    /// integers.
     pub(crate) fn new(schema: &Schema) -> Option<Self> {
         if schema.key_size() != 8 {
             return None;
         }
-        let parts = schema.key_columns().iter().map(|column| {
+        let column = |column: &Column| {
             let signed = match column.kind {
                 ColumnType::U8 | ColumnType::U16 | ColumnType::U32 | ColumnType::U64 => false,
                 ColumnType::I32 | ColumnType::I64 => true,
                 ColumnType::F64 | ColumnType::Text(_) | ColumnType::Bytes(_) => return None,
             };
             let width_bits = column.kind.size_bytes() as u32 * 8;
-            Some(Part {
+            let part = Part {
+                mask: u64::MAX >> (64 - width_bits),
                 offset_bits: column.offset as u32 * 8,
                 width_bits,
-                sign: u64::from(signed) << (width_bits - 1),
-            })
-        });
+            };
+            Some((part, u64::from(signed) << (width_bits - 1)))
+        };
+        let empty = Part {
+            mask: 0,
+            offset_bits: 0,
+            width_bits: 0,
+        };
+        let ((first, first_sign), (second, second_sign)) = match schema.key_columns() {
+            [only] => (column(only)?, (empty, 0)),
+            [first, second] => (column(first)?, column(second)?),
+            _ => return None,
+        };
         Some(Self {
-            parts: parts.collect::<Option<_>>()?,
+            first,
+            second,
+            sign: first_sign << second.width_bits | second_sign,
         })
-    }
-
-    /// The columns, most significant first.
-    #[cfg(feature = "stl")]
-    pub(crate) fn parts(&self) -> &[Part] {
-        &self.parts
     }
 
     /// The key area as it stands: equal words for equal keys, no order.
@@ -57,35 +70,17 @@ impl WordKey {
     /// A word in the order of the typed key.
     #[inline(always)]
     pub(crate) fn ordered(&self, key: &[u8]) -> u64 {
-        let word = Self::raw(key);
-        match self.parts.as_slice() {
-            [only] => only.of(word),
-            parts => parts
-                .iter()
-                .fold(0, |ordered, part| ordered << part.width_bits | part.of(word)),
-        }
+        let raw = Self::raw(key);
+        let part = |part: Part| (raw >> part.offset_bits) & part.mask;
+        (part(self.first) << self.second.width_bits | part(self.second)) ^ self.sign
     }
 
     /// The key area's word that [`Self::ordered`] was made from.
-    pub(crate) fn raw_from_ordered(&self, mut ordered: u64) -> u64 {
-        let mut raw = 0;
-        for part in self.parts.iter().rev() {
-            raw |= ((ordered & part.mask()) ^ part.sign) << part.offset_bits;
-            ordered = ordered.checked_shr(part.width_bits).unwrap_or(0);
-        }
-        raw
-    }
-}
-
-impl Part {
-    #[inline(always)]
-    fn mask(self) -> u64 {
-        u64::MAX >> (64 - self.width_bits)
-    }
-
-    #[inline(always)]
-    fn of(self, word: u64) -> u64 {
-        ((word >> self.offset_bits) & self.mask()) ^ self.sign
+    pub(crate) fn raw_from_ordered(&self, ordered: u64) -> u64 {
+        let plain = ordered ^ self.sign;
+        let first = (plain >> self.second.width_bits) & self.first.mask;
+        let second = plain & self.second.mask;
+        first << self.first.offset_bits | second << self.second.offset_bits
     }
 }
 

@@ -65,28 +65,22 @@ inline void set_bytes(char *to, const char *from, size_t size) {
     }
 }
 
-// One column of a key inside its word: where it is, how wide, which bit to flip so that signed
-// numbers sort. The Rust side has the same struct.
-struct key_part {
-    uint32_t offset_bits;
-    uint32_t width_bits;
+// How a raw key word becomes one in the order of the typed key: the first column above the
+// second, with the sign bits flipped. The Rust side has the same struct.
+struct word_key {
+    struct {
+        uint64_t mask;
+        uint32_t offset_bits;
+        uint32_t width_bits;
+    } first, second;
     uint64_t sign;
-};
 
-// The words under which keys are kept: in the order of the typed key, or as they stand where
-// `parts` is null. A tape of keys is an array of raw words.
-inline uint64_t word_of(uint64_t raw, const key_part *parts, size_t count) {
-    if (!parts)
-        return raw;
-    uint64_t ordered = 0;
-    for (size_t at = 0; at < count; at++) {
-        const key_part &part = parts[at];
-        const uint64_t mask = UINT64_MAX >> (64 - part.width_bits);
-        const uint64_t value = ((raw >> part.offset_bits) & mask) ^ part.sign;
-        ordered = at ? ordered << part.width_bits | value : value;
+    uint64_t ordered(uint64_t raw) const {
+        const uint64_t above = (raw >> first.offset_bits) & first.mask;
+        const uint64_t below = (raw >> second.offset_bits) & second.mask;
+        return (above << second.width_bits | below) ^ sign;
     }
-    return ordered;
-}
+};
 
 // Tapes need not be aligned.
 inline uint64_t raw_word(const char *keys, size_t at) {
@@ -100,6 +94,14 @@ using row_visitor = bool (*)(void *context, const void *key, size_t key_size,
 
 template <typename Map> struct word_functions {
     using value = typename Map::mapped_type;
+
+    static constexpr bool ordered = std::is_same_v<Map, std::map<uint64_t, value>>;
+
+    // The word under which the key at a place of a tape is kept.
+    static uint64_t word(const word_key &order, const char *keys, size_t at) {
+        const uint64_t raw = raw_word(keys, at);
+        return ordered ? order.ordered(raw) : raw;
+    }
 
     static void *create() { return new Map; }
     static void destroy(void *map) { delete static_cast<Map *>(map); }
@@ -136,26 +138,27 @@ template <typename Map> struct word_functions {
     // The tapes: single operations one after another, as a plain loop does them. They return
     // how many were done.
 
-    static size_t inserts(void *map, const key_part *parts, size_t part_count, const char *records,
+    static size_t inserts(void *map, const word_key *order, const char *records,
                           size_t count) {
         auto *container = static_cast<Map *>(map);
+        const word_key own_order = *order;
         size_t done = 0;
         for (size_t at = 0; at < count; at++) {
-            const uint64_t raw = raw_word(records, 0);
             value copy;
-            std::memcpy(&copy, records + sizeof raw, sizeof copy);
-            done += container->emplace(word_of(raw, parts, part_count), copy).second;
-            records += sizeof raw + sizeof copy;
+            std::memcpy(&copy, records + sizeof(uint64_t), sizeof copy);
+            done += container->emplace(word(own_order, records, 0), copy).second;
+            records += sizeof(uint64_t) + sizeof copy;
         }
         return done;
     }
 
-    static size_t gets(void *map, const key_part *parts, size_t part_count, const char *keys,
+    static size_t gets(void *map, const word_key *order, const char *keys,
                        size_t count, char *payloads) {
         const auto *container = static_cast<Map *>(map);
+        const word_key own_order = *order;
         size_t done = 0;
         for (size_t at = 0; at < count; at++) {
-            const auto found = container->find(word_of(raw_word(keys, at), parts, part_count));
+            const auto found = container->find(word(own_order, keys, at));
             if (found == container->end())
                 continue;
             std::memcpy(payloads + at * sizeof(value), &found->second, sizeof(value));
@@ -164,13 +167,13 @@ template <typename Map> struct word_functions {
         return done;
     }
 
-    static size_t updates(void *map, const key_part *parts, size_t part_count,
-                          const char *keys, size_t count, size_t offset, const char *values,
+    static size_t updates(void *map, const word_key *order, const char *keys, size_t count, size_t offset, const char *values,
                           size_t size) {
         auto *container = static_cast<Map *>(map);
+        const word_key own_order = *order;
         size_t done = 0;
         for (size_t at = 0; at < count; at++) {
-            const auto found = container->find(word_of(raw_word(keys, at), parts, part_count));
+            const auto found = container->find(word(own_order, keys, at));
             if (found == container->end())
                 continue;
             set_bytes(reinterpret_cast<char *>(&found->second) + offset, values + at * size, size);
@@ -179,17 +182,17 @@ template <typename Map> struct word_functions {
         return done;
     }
 
-    static size_t removes(void *map, const key_part *parts, size_t part_count,
-                          const char *keys, size_t count) {
+    static size_t removes(void *map, const word_key *order, const char *keys, size_t count) {
         auto *container = static_cast<Map *>(map);
+        const word_key own_order = *order;
         size_t done = 0;
         for (size_t at = 0; at < count; at++)
-            done += container->erase(word_of(raw_word(keys, at), parts, part_count));
+            done += container->erase(word(own_order, keys, at));
         return done;
     }
 
     static void scan(void *map, uint64_t from, void *context, row_visitor visit) {
-        if constexpr (std::is_same_v<Map, std::map<uint64_t, value>>) {
+        if constexpr (ordered) {
             auto *container = static_cast<Map *>(map);
             for (auto at = container->lower_bound(from); at != container->end(); ++at)
                 if (!visit(context, &at->first, sizeof at->first, &at->second))
@@ -258,11 +261,11 @@ struct word_table {
     outcome (*get)(void *, uint64_t, void *);
     outcome (*update)(void *, uint64_t, size_t, const void *, size_t);
     outcome (*remove)(void *, uint64_t);
-    size_t (*inserts)(void *, const key_part *, size_t, const char *, size_t);
-    size_t (*gets)(void *, const key_part *, size_t, const char *, size_t, char *);
-    size_t (*updates)(void *, const key_part *, size_t, const char *, size_t, size_t,
+    size_t (*inserts)(void *, const word_key *, const char *, size_t);
+    size_t (*gets)(void *, const word_key *, const char *, size_t, char *);
+    size_t (*updates)(void *, const word_key *, const char *, size_t, size_t,
                       const char *, size_t);
-    size_t (*removes)(void *, const key_part *, size_t, const char *, size_t);
+    size_t (*removes)(void *, const word_key *, const char *, size_t);
     void (*scan)(void *, uint64_t, void *, row_visitor);
 };
 

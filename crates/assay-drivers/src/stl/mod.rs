@@ -24,7 +24,7 @@ use assay_core::driver::{
 use assay_core::error::{Error, Result};
 use assay_core::schema::{KeyOrder, Schema};
 
-use crate::word_key::{Part, WordKey};
+use crate::word_key::WordKey;
 
 /// The driver of one of the two containers.
 pub(crate) struct Stl {
@@ -204,14 +204,6 @@ struct WordConnection<'s> {
 }
 
 impl WordConnection<'_> {
-    /// What turns raw words into ordered ones; nothing where they stay as they are.
-    fn parts(&self) -> (*const Part, usize) {
-        match self.ordered {
-            true => (self.key.parts().as_ptr(), self.key.parts().len()),
-            false => (std::ptr::null(), 0),
-        }
-    }
-
     #[inline(always)]
     fn word(&self, key: &[u8]) -> u64 {
         match self.ordered {
@@ -259,11 +251,10 @@ impl Connection for WordConnection<'_> {
 
     fn replay_inserts(&mut self, records: &[u8], record_size: usize) -> Result<u64> {
         assert_eq!(record_size, self.schema.record_size(), "whole records");
-        let (parts, part_count) = self.parts();
         let count = records.len() / record_size;
         // SAFETY: see above; there are `count` records.
         let done = unsafe {
-            (self.table.inserts)(self.map, parts, part_count, records.as_ptr().cast(), count)
+            (self.table.inserts)(self.map, self.key, records.as_ptr().cast(), count)
         };
         Ok(done as u64)
     }
@@ -278,11 +269,10 @@ impl Connection for WordConnection<'_> {
         let (keys, count) = words(keys, key_size);
         assert_eq!(payload_size, self.schema.payload_size(), "room for the payload");
         assert!(payloads.len() >= count * payload_size, "room for every payload");
-        let (parts, part_count) = self.parts();
         let payloads = payloads.as_mut_ptr().cast();
         // SAFETY: see above; there are `count` keys and places for their payloads.
         let done =
-            unsafe { (self.table.gets)(self.map, parts, part_count, keys, count, payloads) };
+            unsafe { (self.table.gets)(self.map, self.key, keys, count, payloads) };
         Ok(done as u64)
     }
 
@@ -297,12 +287,11 @@ impl Connection for WordConnection<'_> {
         let (keys, count) = words(keys, key_size);
         assert!(values.len() >= count * value_size, "a value for every key");
         let offset = payload_offset(self.schema, column, &values[..value_size]);
-        let (parts, part_count) = self.parts();
         let values = values.as_ptr().cast();
         // SAFETY: see above; there are `count` keys and values.
         let done = unsafe {
             (self.table.updates)(
-                self.map, parts, part_count, keys, count, offset, values, value_size,
+                self.map, self.key, keys, count, offset, values, value_size,
             )
         };
         Ok(done as u64)
@@ -310,9 +299,8 @@ impl Connection for WordConnection<'_> {
 
     fn replay_deletes(&mut self, keys: &[u8], key_size: usize) -> Result<u64> {
         let (keys, count) = words(keys, key_size);
-        let (parts, part_count) = self.parts();
         // SAFETY: see above; there are `count` keys.
-        let done = unsafe { (self.table.removes)(self.map, parts, part_count, keys, count) };
+        let done = unsafe { (self.table.removes)(self.map, self.key, keys, count) };
         Ok(done as u64)
     }
 
@@ -519,19 +507,17 @@ struct WordTable {
     update: unsafe extern "C" fn(*mut c_void, u64, usize, *const c_void, usize) -> Outcome,
     remove: unsafe extern "C" fn(*mut c_void, u64) -> Outcome,
     inserts:
-        unsafe extern "C" fn(*mut c_void, *const Part, usize, *const c_void, usize) -> usize,
+        unsafe extern "C" fn(*mut c_void, &WordKey, *const c_void, usize) -> usize,
     gets: unsafe extern "C" fn(
         *mut c_void,
-        *const Part,
-        usize,
+        &WordKey,
         *const c_void,
         usize,
         *mut c_void,
     ) -> usize,
     updates: unsafe extern "C" fn(
         *mut c_void,
-        *const Part,
-        usize,
+        &WordKey,
         *const c_void,
         usize,
         usize,
@@ -539,7 +525,7 @@ struct WordTable {
         usize,
     ) -> usize,
     removes:
-        unsafe extern "C" fn(*mut c_void, *const Part, usize, *const c_void, usize) -> usize,
+        unsafe extern "C" fn(*mut c_void, &WordKey, *const c_void, usize) -> usize,
     scan: unsafe extern "C" fn(*mut c_void, u64, *mut c_void, Visitor),
 }
 
