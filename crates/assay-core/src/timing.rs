@@ -133,7 +133,7 @@ impl<R: Records> Round<'_, R> {
                     if let Some(range) = &ignored {
                         answer[range.clone()].copy_from_slice(&expected[range.clone()]);
                     }
-                    right &= answer == expected;
+                    right &= same_words(answer, &expected);
                 }
                 if !right {
                     return Err(self.first_wrong(&batch.rows, 0, ignored));
@@ -296,6 +296,14 @@ impl<R: Records> Round<'_, R> {
             ),
         )
     }
+}
+
+/// Whether two payload areas, which are whole words, are the same. (A call of the C library's
+/// comparison for 32 bytes takes longer.)
+fn same_words(a: &[u8], b: &[u8]) -> bool {
+    let word = |bytes: &[u8]| u64::from_le_bytes(*bytes.first_chunk().expect("a word"));
+    let pairs = a.chunks_exact(8).zip(b.chunks_exact(8));
+    pairs.fold(0, |differences, (a, b)| differences | (word(a) ^ word(b))) == 0
 }
 
 fn wrong_answer(row: u64, difference: &str) -> Error {

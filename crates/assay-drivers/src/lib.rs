@@ -2,6 +2,8 @@
 //!
 //! To add an engine: write its module, give it a feature, and add one line to [`all`].
 
+#[cfg(feature = "crossdb")]
+mod crossdb;
 #[cfg(feature = "fjall")]
 mod fjall;
 #[cfg(any(feature = "fjall", feature = "lmdb", feature = "redb", feature = "sled"))]
@@ -50,6 +52,8 @@ pub fn all() -> Vec<Box<dyn Driver>> {
         Box::new(fjall::Fjall),
         #[cfg(feature = "sled")]
         Box::new(sled::Sled),
+        #[cfg(feature = "crossdb")]
+        Box::new(crossdb::CrossDb),
     ]
 }
 

@@ -11,7 +11,10 @@
 //! - Settings: `Mode::HighThroughput`, the default cache of 1 GiB.
 //! - The insert replaces, as `insert` does; the update is `fetch_and_update`.
 
+use std::fs::File;
 use std::ops::Bound;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use assay_core::driver::{
     Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome, Profile,
@@ -67,6 +70,7 @@ impl Driver for Sled {
         };
         Ok(Box::new(SledStore {
             database,
+            lock: spec.dir.join("db"),
             flush: spec.durability == Durability::Commit,
             schema: spec.schema.clone(),
             settings: vec![
@@ -80,6 +84,8 @@ impl Driver for Sled {
 
 struct SledStore {
     database: Db,
+    /// The file that sled locks.
+    lock: PathBuf,
     flush: bool,
     schema: Schema,
     settings: Vec<String>,
@@ -99,8 +105,19 @@ impl Store for SledStore {
         work(&mut KvConnection::new(handle, &self.schema))
     }
 
+    /// sled's threads let go of its files some time after the last handle is dropped, so that
+    /// the store could not be opened again at once. It is closed when its lock is free.
     fn close(self: Box<Self>) -> Result<()> {
         self.database.flush().map_err(|e| Error::engine("close", e))?;
+        drop(self.database);
+        let lock = File::open(self.lock).map_err(|e| Error::engine("close", e))?;
+        let patience = Instant::now() + Duration::from_secs(30);
+        while let Err(error) = lock.try_lock() {
+            if Instant::now() > patience {
+                return Err(Error::engine("close", error));
+            }
+            std::thread::yield_now();
+        }
         Ok(())
     }
 }

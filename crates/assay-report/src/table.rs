@@ -106,7 +106,7 @@ fn table_row(line: &Line<'_>, phases: &[&str], notes: &mut Notes) -> Vec<String>
             Status::Failed(reason) => ("failed", reason),
             Status::Measured => ("", &String::new()),
         };
-        let mark = notes.mark(format!("{}: {reason}", cell.engine));
+        let mark = notes.mark(reason.clone());
         first[0] = format!("{} {word} {mark}", first[0]);
     }
     for trial in &line.trials {
