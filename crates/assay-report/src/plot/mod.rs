@@ -1,0 +1,239 @@
+//! The published pictures: for each storage mode one of the small data sets (up to 100k rows)
+//! and one of the large, with a panel for each phase and in it a group of bars for each size.
+//!
+//! Every picture is written as SVG and as PNG, each to a temporary name first.
+
+mod bars;
+mod font;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use assay_core::plan::Cell;
+use assay_core::run_file::RunFile;
+use plotters::backend::{BitMapBackend, SVGBackend};
+use plotters::drawing::IntoDrawingArea;
+
+use crate::blocks::{Block, Rate, blocks};
+use crate::format;
+
+/// The largest data set that counts as small.
+const SMALL_ROWS: u64 = 100_000;
+
+/// Why there is no picture.
+#[derive(Debug, thiserror::Error)]
+pub enum PlotError {
+    /// No cell was measured.
+    #[error("there is nothing to draw: no cell of the run file was measured")]
+    Nothing,
+    /// The picture cannot be written.
+    #[error("{path}: {source}; choose another directory with --output")]
+    Io {
+        /// The file.
+        path: String,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The drawing library failed.
+    #[error("{path}: cannot draw: {why}")]
+    Draw {
+        /// The file.
+        path: String,
+        /// What it said.
+        why: String,
+    },
+}
+
+/// What a picture shows.
+struct Picture {
+    title: String,
+    name: String,
+    bars: Vec<Bar>,
+    panels: Vec<Panel>,
+}
+
+/// One bar of every group.
+#[derive(PartialEq, Eq)]
+struct Bar {
+    engine: String,
+    /// The engine, and its level where that is not the one that the picture is for.
+    label: String,
+    /// The engine's place among all engines of the runs, which decides its colour, so that it
+    /// has the same one in every picture.
+    colour: usize,
+}
+
+/// One phase.
+struct Panel {
+    phase: String,
+    groups: Vec<Group>,
+}
+
+/// One size: the rate of each bar, where it was measured.
+struct Group {
+    label: String,
+    rates: Vec<Option<Rate>>,
+}
+
+/// Draws the pictures of all runs together into `folder` and answers their paths.
+///
+/// # Errors
+/// When there is nothing to draw, or a file cannot be written.
+pub fn draw(
+    runs: &[RunFile],
+    folder: &Path,
+    name: &str,
+    logarithmic: bool,
+) -> Result<Vec<PathBuf>, PlotError> {
+    let blocks: Vec<_> = runs.iter().flat_map(blocks).collect();
+    let pictures = pictures(&blocks);
+    if pictures.is_empty() {
+        return Err(PlotError::Nothing);
+    }
+    font::register();
+    let mut paths = Vec::new();
+    for picture in &pictures {
+        for kind in ["svg", "png"] {
+            let path = folder.join(format!("{name}-{}.{kind}", picture.name));
+            write(picture, &path, kind, logarithmic)?;
+            paths.push(path);
+        }
+    }
+    Ok(paths)
+}
+
+/// Sorts blocks into pictures: those of a suite, a storage mode and a class of sizes.
+fn pictures(blocks: &[Block<'_>]) -> Vec<Picture> {
+    let mut all_engines = Vec::new();
+    for line in blocks.iter().flat_map(|block| &block.lines) {
+        if !all_engines.contains(&line.cell().engine) {
+            all_engines.push(line.cell().engine.clone());
+        }
+    }
+    let class = |cell: &Cell| match cell.rows <= SMALL_ROWS {
+        true => "small",
+        false => "large",
+    };
+    let key = |cell: &Cell| (cell.suite.clone(), cell.storage, class(cell), cell.variant.clone());
+    let mut keys = Vec::new();
+    for block in blocks {
+        if !keys.contains(&key(block.cell)) {
+            keys.push(key(block.cell));
+        }
+    }
+    let variants = keys.iter().map(|key| &key.3).collect::<std::collections::BTreeSet<_>>().len();
+    keys.iter()
+        .enumerate()
+        .filter_map(|(at, wanted)| {
+            let (suite, storage, class, variant) = wanted;
+            let mut of_picture: Vec<_> =
+                blocks.iter().filter(|block| key(block.cell) == *wanted).collect();
+            of_picture.sort_by_key(|block| block.cell.rows);
+            let mut name = format!("{storage}-{class}");
+            if variants > 1 {
+                name += &format!("-{at}");
+            }
+            picture(
+                &of_picture,
+                &all_engines,
+                format!("{suite} · {storage} · {class} data sets · {variant}"),
+                name,
+            )
+        })
+        .collect()
+}
+
+fn picture(
+    blocks: &[&Block<'_>],
+    all_engines: &[String],
+    title: String,
+    name: String,
+) -> Option<Picture> {
+    let (mut bars, mut phases) = (Vec::<Bar>::new(), Vec::<&str>::new());
+    for block in blocks {
+        for phase in block.phases() {
+            if !phases.contains(&phase) {
+                phases.push(phase);
+            }
+        }
+        for line in block.lines.iter().filter(|line| line.trouble().is_none()) {
+            let cell = line.cell();
+            if !bars.iter().any(|bar| bar.engine == cell.engine) {
+                let level = match cell.durability == cell.durability_wanted {
+                    true => String::new(),
+                    false => format!(" (at {})", cell.durability),
+                };
+                bars.push(Bar {
+                    engine: cell.engine.clone(),
+                    label: cell.engine.clone() + &level,
+                    colour: all_engines.iter().position(|e| *e == cell.engine).unwrap_or(0),
+                });
+            }
+        }
+    }
+    let panels: Vec<_> = phases
+        .into_iter()
+        .map(|phase| Panel {
+            phase: phase.to_string(),
+            groups: blocks
+                .iter()
+                .map(|block| Group {
+                    label: format!("{} rows", format::rows(block.cell.rows)),
+                    rates: bars
+                        .iter()
+                        .map(|bar| {
+                            let mut lines = block.lines.iter();
+                            lines.find(|line| line.cell().engine == bar.engine)?.rate(phase)
+                        })
+                        .collect(),
+                })
+                .collect(),
+        })
+        .collect();
+    (!bars.is_empty() && !panels.is_empty()).then_some(Picture {
+        title,
+        name,
+        bars,
+        panels,
+    })
+}
+
+fn write(
+    picture: &Picture,
+    path: &Path,
+    kind: &str,
+    logarithmic: bool,
+) -> Result<(), PlotError> {
+    let io = |source| PlotError::Io {
+        path: path.display().to_string(),
+        source,
+    };
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    std::fs::create_dir_all(folder).map_err(io)?;
+    let temporary = tempfile::Builder::new()
+        .prefix(".assay-plot")
+        .suffix(&format!(".{kind}"))
+        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
+        .tempfile_in(folder)
+        .map_err(io)?;
+    let size = bars::size(picture);
+    let drawn = match kind {
+        "svg" => {
+            let area = SVGBackend::new(temporary.path(), size).into_drawing_area();
+            bars::draw(&area, picture, logarithmic).map_err(|e| e.to_string())
+        }
+        _ => {
+            let area = BitMapBackend::new(temporary.path(), size).into_drawing_area();
+            bars::draw(&area, picture, logarithmic).map_err(|e| e.to_string())
+        }
+    };
+    drawn.map_err(|why| PlotError::Draw {
+        path: path.display().to_string(),
+        why,
+    })?;
+    temporary.persist(path).map_err(|e| io(e.error))?;
+    Ok(())
+}
