@@ -3,12 +3,7 @@
 use assay_benches::{Setup, Times, assay, plain};
 
 fn setup(engine: &'static str) -> Setup {
-    Setup {
-        engine,
-        rows: 1_000,
-        count: 2_000,
-        rounds: 2,
-    }
+    Setup { engine, rows: 1_000, count: 2_000, rounds: 2 }
 }
 
 fn has_every_round(times: &Times) {

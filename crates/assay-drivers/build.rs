@@ -42,9 +42,9 @@ fn resolved(lock: &str, name: &str) -> Option<String> {
         lock.split("[[package]]").find(move |entry| entry.contains(&head))
     };
     let ours = entry(env!("CARGO_PKG_NAME"))?;
-    let several = ours.lines().find_map(|line| {
-        line.trim().strip_prefix(&format!("\"{name} "))?.split(['"', ' ']).next()
-    });
+    let several = ours
+        .lines()
+        .find_map(|line| line.trim().strip_prefix(&format!("\"{name} "))?.split(['"', ' ']).next());
     let only = || {
         let line = entry(name)?.lines().find(|line| line.starts_with("version = "))?;
         line.split('"').nth(1)

@@ -159,10 +159,7 @@ pub struct Profile {
 impl Profile {
     /// The levels in a storage mode; none when the engine does not have that mode.
     pub fn levels_in(&self, storage: Storage) -> &'static [Durability] {
-        self.levels
-            .iter()
-            .find(|(with, _)| *with == storage)
-            .map_or(&[], |(_, levels)| levels)
+        self.levels.iter().find(|(with, _)| *with == storage).map_or(&[], |(_, levels)| levels)
     }
 
     /// The weakest level that promises at least `wanted`.

@@ -80,9 +80,7 @@ impl Environment {
                 line("/proc/sys/kernel/osrelease")
             ),
             distribution: distribution(),
-            governor: read_line(Path::new(
-                "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
-            )),
+            governor: read_line(Path::new("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
             clock_source: line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
             transparent_huge_pages: bracketed(&line("/sys/kernel/mm/transparent_hugepage/enabled")),
             aslr: line("/proc/sys/kernel/randomize_va_space"),
@@ -96,9 +94,7 @@ pub fn usable_cpus() -> Vec<usize> {
     let Ok(set) = nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0)) else {
         return Vec::new();
     };
-    (0..nix::sched::CpuSet::count())
-        .filter(|&cpu| set.is_set(cpu).unwrap_or(false))
-        .collect()
+    (0..nix::sched::CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect()
 }
 
 /// The file system under `path`, which exists: of the mounts that hold it, the deepest, and of
@@ -128,6 +124,12 @@ pub fn filesystem_of(path: &Path) -> Option<Filesystem> {
                 options: options.join(","),
             }
         })
+}
+
+/// Bytes that can still be written to the file system under `path`.
+pub fn available_bytes(path: &Path) -> Option<u64> {
+    let stat = nix::sys::statvfs::statvfs(path).ok()?;
+    Some(stat.blocks_available() * stat.fragment_size())
 }
 
 fn read_line(path: &Path) -> Option<String> {

@@ -34,10 +34,7 @@ impl Error {
     /// An error of `kind` with a message that names the operation and the engine's own words.
     #[cold]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(Box::new(Body {
-            kind,
-            message: message.into(),
-        }))
+        Self(Box::new(Body { kind, message: message.into() }))
     }
 
     /// An operation that the engine does not have.

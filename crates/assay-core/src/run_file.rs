@@ -202,10 +202,7 @@ impl RunFile {
 
     /// Writes the file: to a temporary name beside it first, so that it is whole or absent.
     pub fn save(&self, path: &Path) -> Result<(), RunFileError> {
-        let io = |source| RunFileError::Io {
-            path: path.display().to_string(),
-            source,
-        };
+        let io = |source| RunFileError::Io { path: path.display().to_string(), source };
         let folder = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
@@ -226,14 +223,9 @@ impl RunFile {
     /// Reads a run file.
     pub fn load(path: &Path) -> Result<Self, RunFileError> {
         let name = path.display().to_string();
-        let text = fs::read(path).map_err(|source| RunFileError::Io {
-            path: name.clone(),
-            source,
-        })?;
-        let foreign = |why: String| RunFileError::Foreign {
-            path: name.clone(),
-            why,
-        };
+        let text =
+            fs::read(path).map_err(|source| RunFileError::Io { path: name.clone(), source })?;
+        let foreign = |why: String| RunFileError::Foreign { path: name.clone(), why };
         let value: serde_json::Value =
             serde_json::from_slice(&text).map_err(|e| foreign(e.to_string()))?;
         if value["format"] != FORMAT {

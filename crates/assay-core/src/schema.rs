@@ -152,11 +152,7 @@ impl Schema {
     /// # Panics
     /// When there is no key column or no other column, or a text key: errors of the suite's
     /// author, not of a user.
-    pub fn new(
-        name: &'static str,
-        columns: &[(&'static str, ColumnType)],
-        key_len: usize,
-    ) -> Self {
+    pub fn new(name: &'static str, columns: &[(&'static str, ColumnType)], key_len: usize) -> Self {
         assert!(key_len >= 1 && key_len < columns.len(), "a key and at least one more column");
         let (mut laid_out, mut offset, mut key_size) = (Vec::new(), 0usize, 0);
         for (at, &(name, kind)) in columns.iter().enumerate() {
@@ -168,13 +164,7 @@ impl Schema {
             laid_out.push(Column { name, kind, offset });
             offset += kind.size_bytes();
         }
-        Self {
-            name,
-            columns: laid_out,
-            key_len,
-            key_size,
-            record_size: offset.next_multiple_of(8),
-        }
+        Self { name, columns: laid_out, key_len, key_size, record_size: offset.next_multiple_of(8) }
     }
 
     /// The name of the table.
@@ -257,11 +247,8 @@ pub struct KeyOrder {
 impl KeyOrder {
     /// The order of a schema's primary key.
     pub fn new(schema: &Schema) -> Self {
-        let parts: Vec<_> = schema
-            .key_columns()
-            .iter()
-            .map(|column| (column.offset, column.kind))
-            .collect();
+        let parts: Vec<_> =
+            schema.key_columns().iter().map(|column| (column.offset, column.kind)).collect();
         let size = parts.iter().map(|(_, kind)| kind.size_bytes()).sum();
         Self { parts, size }
     }

@@ -55,13 +55,17 @@ pub enum StoreDirError {
         source: io::Error,
     },
     /// Files that Assay did not make.
-    #[error("{0}: there are files here that Assay did not make; choose another directory with --dir")]
+    #[error(
+        "{0}: there are files here that Assay did not make; choose another directory with --dir"
+    )]
     Foreign(String),
     /// Nothing to open.
     #[error("{0}: there is no store here; make one first: run with -i or -l and -d 0")]
     Missing(String),
     /// A store of something else.
-    #[error("{path}: {difference}; run with what the store was made with, or make a new one with -i")]
+    #[error(
+        "{path}: {difference}; run with what the store was made with, or make a new one with -i"
+    )]
     Different {
         /// Where.
         path: String,
@@ -113,18 +117,11 @@ impl Marker {
                 format!("{:?}", self.engine_options),
                 format!("{:?}", found.engine_options),
             ),
-            (
-                "engine version",
-                self.engine_version.clone(),
-                found.engine_version.clone(),
-            ),
+            ("engine version", self.engine_version.clone(), found.engine_version.clone()),
         ];
-        pairs
-            .into_iter()
-            .find(|(_, wanted, found)| wanted != found)
-            .map(|(what, wanted, found)| {
-                format!("the store here has another {what}: {found}, not {wanted}")
-            })
+        pairs.into_iter().find(|(_, wanted, found)| wanted != found).map(|(what, wanted, found)| {
+            format!("the store here has another {what}: {found}, not {wanted}")
+        })
     }
 }
 
@@ -217,10 +214,7 @@ impl StoreDir {
     }
 
     fn io(&self, source: io::Error) -> StoreDirError {
-        StoreDirError::Io {
-            path: self.path.display().to_string(),
-            source,
-        }
+        StoreDirError::Io { path: self.path.display().to_string(), source }
     }
 }
 

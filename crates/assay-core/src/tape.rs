@@ -42,12 +42,7 @@ impl Tape {
     /// A tape over `rows` rows (at least one).
     pub fn new(order: Order, seed: u64, rows: u64) -> Self {
         assert!(rows > 0, "a tape needs rows");
-        Self {
-            order,
-            seed,
-            rows,
-            bijection: Bijection::new(seed, rows),
-        }
+        Self { order, seed, rows, bijection: Bijection::new(seed, rows) }
     }
 
     /// The row at a position. Permutations begin again after the last row.
@@ -100,10 +95,7 @@ struct Deletion {
 impl Population {
     /// Rows `0..rows`.
     pub fn all(rows: u64) -> Self {
-        Self {
-            rows,
-            deletions: Vec::new(),
-        }
+        Self { rows, deletions: Vec::new() }
     }
 
     /// How many rows live.
@@ -115,12 +107,7 @@ impl Population {
     pub fn delete(&mut self, order: Order, seed: u64, count: u64) {
         let among = self.live();
         assert!(count <= among && order != Order::Draws, "each row is deleted once");
-        self.deletions.push(Deletion {
-            order,
-            seed,
-            among,
-            count,
-        });
+        self.deletions.push(Deletion { order, seed, among, count });
     }
 
     /// Makes the map from `0..live` to rows.
@@ -145,10 +132,7 @@ impl Rows {
     /// The living row with number `at`.
     #[inline]
     pub fn row(&self, at: u64) -> u64 {
-        self.steps
-            .iter()
-            .rev()
-            .fold(at, |at, (tape, skipped)| tape.row(at + skipped))
+        self.steps.iter().rev().fold(at, |at, (tape, skipped)| tape.row(at + skipped))
     }
 }
 

@@ -123,9 +123,8 @@ impl<R: Records> Round<'_, R> {
         for first in (0..self.count).step_by(batch.most as usize) {
             self.prepare(first, &mut batch, &mut timed);
             let answers = &mut answers[..size * batch.rows.len()];
-            let found = timed.span(|| {
-                self.connection.replay_gets(&batch.keys, key_size, answers, size)
-            })?;
+            let found =
+                timed.span(|| self.connection.replay_gets(&batch.keys, key_size, answers, size))?;
             if self.check {
                 let mut right = found == batch.rows.len() as u64;
                 for (row, answer) in batch.rows.iter().zip(answers.chunks_exact_mut(size)) {
@@ -162,9 +161,8 @@ impl<R: Records> Round<'_, R> {
             }
             let (keys, key_size) = (batch.keys.as_slice(), schema.key_size());
             let values = &values[..size * batch.rows.len()];
-            let done = timed.span(|| {
-                self.connection.replay_updates(keys, key_size, column, values, size)
-            })?;
+            let done = timed
+                .span(|| self.connection.replay_updates(keys, key_size, column, values, size))?;
             self.expect_all(done, &batch, "update", "was not found")?;
             (self.progress)(timed.operations);
         }
@@ -189,12 +187,7 @@ impl<R: Records> Round<'_, R> {
     }
 
     fn start(&self) -> Timed {
-        Timed {
-            operations: 0,
-            time: Duration::ZERO,
-            tape: TapeHash::default(),
-            checked: 0,
-        }
+        Timed { operations: 0, time: Duration::ZERO, tape: TapeHash::default(), checked: 0 }
     }
 
     /// Fills the batch with the operations from position `first` on.

@@ -63,15 +63,12 @@ impl Driver for Fjall {
             .cache_size(cache_bytes)
             .open()
             .map_err(said)?;
-        let keyspace = database
-            .keyspace("records", KeyspaceCreateOptions::default)
-            .map_err(said)?;
+        let keyspace =
+            database.keyspace("records", KeyspaceCreateOptions::default).map_err(said)?;
         let syncer = (spec.durability == Durability::Periodic).then(|| {
             let database = database.clone();
             Ticker::start(move || {
-                database
-                    .persist(PersistMode::SyncData)
-                    .map_err(|e| Error::engine("persist", e))
+                database.persist(PersistMode::SyncData).map_err(|e| Error::engine("persist", e))
             })
         });
         let persistence = match spec.durability {
@@ -120,9 +117,7 @@ impl Store for FjallStore {
         if let Some(syncer) = self.syncer {
             syncer.stop()?;
         }
-        self.database
-            .persist(PersistMode::SyncAll)
-            .map_err(|e| Error::engine("close", e))
+        self.database.persist(PersistMode::SyncAll).map_err(|e| Error::engine("close", e))
     }
 }
 
@@ -160,7 +155,9 @@ impl Handle for FjallHandle<'_> {
     }
 
     fn rollback(&mut self) -> Result<()> {
-        self.transaction.take().map(SingleWriterWriteTx::rollback);
+        if let Some(txn) = self.transaction.take() {
+            txn.rollback();
+        }
         Ok(())
     }
 

@@ -55,12 +55,7 @@ impl<'s, H: Handle> KvConnection<'s, H> {
     pub(crate) fn new(handle: H, schema: &'s Schema) -> Self {
         let order = KeyOrder::new(schema);
         let key = vec![0; order.size()];
-        Self {
-            handle,
-            schema,
-            order,
-            key,
-        }
+        Self { handle, schema, order, key }
     }
 }
 

@@ -71,13 +71,8 @@ impl Driver for Lmdb {
         let map_size = map_size_bytes(spec);
         // SAFETY: no other environment of this process or another has these files open: the
         // directory belongs to this worker. The flags trade durability, as their level says.
-        let env = unsafe {
-            EnvOpenOptions::new()
-                .map_size(map_size)
-                .flags(flags)
-                .open(&spec.dir)
-        }
-        .map_err(|e| Error::engine("open", e))?;
+        let env = unsafe { EnvOpenOptions::new().map_size(map_size).flags(flags).open(&spec.dir) }
+            .map_err(|e| Error::engine("open", e))?;
         Ok(Box::new(LmdbStore {
             env,
             schema: spec.schema.clone(),
@@ -178,7 +173,9 @@ impl Handle for LmdbHandle<'_> {
     }
 
     fn rollback(&mut self) -> Result<()> {
-        self.transaction.take().map(RwTxn::abort);
+        if let Some(txn) = self.transaction.take() {
+            txn.abort();
+        }
         Ok(())
     }
 

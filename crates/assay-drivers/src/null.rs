@@ -5,8 +5,8 @@
 //! of an engine's function is.
 
 use assay_core::driver::{
-    Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome,
-    Profile, Storage, Store, Transactions, Work,
+    Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
+    Outcome, Profile, Storage, Store, Transactions, Work,
 };
 use assay_core::error::Result;
 

@@ -14,8 +14,8 @@
 //! - The insert replaces, as `Table::insert` does.
 
 use std::ops::Bound;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use assay_core::driver::{
     Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome, Profile,
@@ -247,14 +247,18 @@ impl Handle for RedbHandle<'_> {
         match &mut self.transaction {
             Some(open) => open.with_dependent_mut(|_, table| {
                 let value = table.get(key).map_err(|e| said(e.into()))?;
-                value.map(|value| take(value.value()));
+                if let Some(value) = value {
+                    take(value.value());
+                }
                 Ok(())
             })?,
             None => {
                 let txn = self.database.begin_read().map_err(|e| said(e.into()))?;
                 let table = txn.open_table(TABLE).map_err(|e| said(e.into()))?;
                 let value = table.get(key).map_err(|e| said(e.into()))?;
-                value.map(|value| take(value.value()));
+                if let Some(value) = value {
+                    take(value.value());
+                }
             }
         }
         Ok(outcome)

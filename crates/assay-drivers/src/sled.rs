@@ -73,11 +73,7 @@ impl Driver for Sled {
             lock: spec.dir.join("db"),
             flush: spec.durability == Durability::Commit,
             schema: spec.schema.clone(),
-            settings: vec![
-                flushing,
-                "Mode::HighThroughput".into(),
-                "default cache (1 GiB)".into(),
-            ],
+            settings: vec![flushing, "Mode::HighThroughput".into(), "default cache (1 GiB)".into()],
         }))
     }
 }
@@ -97,11 +93,7 @@ impl Store for SledStore {
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {
-        let handle = SledHandle {
-            database: &self.database,
-            flush: self.flush,
-            batch: None,
-        };
+        let handle = SledHandle { database: &self.database, flush: self.flush, batch: None };
         work(&mut KvConnection::new(handle, &self.schema))
     }
 

@@ -123,10 +123,7 @@ fn settings(connection: &rusqlite::Connection, table_suffix: &str) -> Result<Vec
             name(&["OFF", "NORMAL", "FULL", "EXTRA"], ask("synchronous")?)
         ),
         format!("PRAGMA journal_mode = {}", ask("journal_mode")?.to_uppercase()),
-        format!(
-            "PRAGMA temp_store = {}",
-            name(&["default", "file", "memory"], ask("temp_store")?)
-        ),
+        format!("PRAGMA temp_store = {}", name(&["default", "file", "memory"], ask("temp_store")?)),
         "PRAGMA optimize".into(),
         match table_suffix.trim() {
             "" => "table with a rowid (two B-trees)".into(),
@@ -293,11 +290,8 @@ impl Connection for SqliteConnection<'_> {
         for (bound, first) in bounds.iter().zip((1..).step_by(key_columns.len())) {
             bind(&mut statement, first, key_columns, bound)?;
         }
-        let columns: Vec<_> = scan
-            .columns
-            .iter()
-            .map(|&at| self.schema.columns()[at].clone())
-            .collect();
+        let columns: Vec<_> =
+            scan.columns.iter().map(|&at| self.schema.columns()[at].clone()).collect();
         let mut record = vec![0; self.schema.record_size()];
         let mut count = 0;
         let mut rows = statement.raw_query();
@@ -334,10 +328,7 @@ fn scan_statement<'s>(schema: &Schema, scan: &Scan<'s>) -> (String, Vec<&'s [u8]
     };
     let limit = i64::try_from(scan.limit).unwrap_or(i64::MAX);
     let table = schema.name();
-    (
-        format!("SELECT {wanted} FROM {table}{filter} ORDER BY {key} LIMIT {limit}"),
-        bounds,
-    )
+    (format!("SELECT {wanted} FROM {table}{filter} ORDER BY {key} LIMIT {limit}"), bounds)
 }
 
 fn changed(rows: usize) -> Result<Outcome> {
@@ -345,7 +336,12 @@ fn changed(rows: usize) -> Result<Outcome> {
 }
 
 /// Binds columns of a packed record to parameters from `first` on.
-fn bind(statement: &mut Statement<'_>, first: usize, columns: &[Column], record: &[u8]) -> Result<()> {
+fn bind(
+    statement: &mut Statement<'_>,
+    first: usize,
+    columns: &[Column],
+    record: &[u8],
+) -> Result<()> {
     for (column, at) in columns.iter().zip(first..) {
         bind_value(statement, at, column.value(record))?;
     }
@@ -360,9 +356,7 @@ fn bind_value(statement: &mut Statement<'_>, at: usize, value: Value<'_>) -> Res
         Value::Text(bytes) => ValueRef::Text(bytes),
         Value::Bytes(bytes) => ValueRef::Blob(bytes),
     };
-    statement
-        .raw_bind_parameter(at, ToSqlOutput::Borrowed(value))
-        .map_err(said("bind"))
+    statement.raw_bind_parameter(at, ToSqlOutput::Borrowed(value)).map_err(said("bind"))
 }
 
 /// Copies a row's columns to their places; `base` is what the offsets of `bytes` begin with.

@@ -44,21 +44,13 @@ impl WordKey {
             };
             Some((part, u64::from(signed) << (width_bits - 1)))
         };
-        let empty = Part {
-            mask: 0,
-            offset_bits: 0,
-            width_bits: 0,
-        };
+        let empty = Part { mask: 0, offset_bits: 0, width_bits: 0 };
         let ((first, first_sign), (second, second_sign)) = match schema.key_columns() {
             [only] => (column(only)?, (empty, 0)),
             [first, second] => (column(first)?, column(second)?),
             _ => return None,
         };
-        Some(Self {
-            first,
-            second,
-            sign: first_sign << second.width_bits | second_sign,
-        })
+        Some(Self { first, second, sign: first_sign << second.width_bits | second_sign })
     }
 
     /// The key area as it stands: equal words for equal keys, no order.
@@ -116,9 +108,8 @@ mod tests {
     fn a_full_word_keeps_its_order() {
         let schema = Schema::new("t", &[("a", ColumnType::I64), ("b", ColumnType::U8)], 1);
         let word_key = WordKey::new(&schema).expect("one word");
-        let words: Vec<_> = [i64::MIN, -1, 0, i64::MAX]
-            .map(|a| word_key.ordered(&a.to_le_bytes()))
-            .to_vec();
+        let words: Vec<_> =
+            [i64::MIN, -1, 0, i64::MAX].map(|a| word_key.ordered(&a.to_le_bytes())).to_vec();
         assert!(words.is_sorted_by(|a, b| a < b));
         assert_eq!(word_key.raw_from_ordered(words[1]), u64::MAX);
     }

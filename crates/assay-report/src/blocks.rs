@@ -39,18 +39,13 @@ pub fn blocks(run: &RunFile) -> Vec<Block<'_>> {
         let block = match blocks.iter_mut().find(|b| b.cell.same_work(&result.cell)) {
             Some(block) => block,
             None => {
-                blocks.push(Block {
-                    cell: &result.cell,
-                    lines: Vec::new(),
-                });
+                blocks.push(Block { cell: &result.cell, lines: Vec::new() });
                 blocks.last_mut().expect("just pushed")
             }
         };
         match block.lines.iter_mut().find(|l| l.trials[0].cell.same_but_trial(&result.cell)) {
             Some(line) => line.trials.push(result),
-            None => block.lines.push(Line {
-                trials: vec![result],
-            }),
+            None => block.lines.push(Line { trials: vec![result] }),
         }
     }
     blocks

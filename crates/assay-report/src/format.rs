@@ -53,7 +53,7 @@ mod tests {
         assert_eq!(quantity(481_000.0), "481 k");
         assert_eq!(quantity(999_999.0), "1.00 M");
         assert_eq!(quantity(12.0), "12");
-        assert_eq!(quantity(3.14159), "3.14");
+        assert_eq!(quantity(8.765), "8.77");
         assert_eq!(bytes(1536), "1.50 KiB");
         assert_eq!(bytes(0), "0 B");
         assert_eq!(duration_ns(1_200_000), "1.20 ms");

@@ -162,13 +162,15 @@ fn rate(rate: Rate) -> String {
 }
 
 fn settings(out: &mut String, block: &Block<'_>) -> fmt::Result {
+    let set = |line: &&Line<'_>| !line.trials[0].measurement.settings.is_empty();
+    let lines: Vec<_> = block.lines.iter().filter(set).collect();
+    if lines.is_empty() {
+        return Ok(());
+    }
     writeln!(out, "\n settings")?;
-    let width = block.lines.iter().map(|line| line.cell().engine.len()).max().unwrap_or(0);
-    for line in &block.lines {
+    let width = lines.iter().map(|line| line.cell().engine.len()).max().unwrap_or(0);
+    for line in lines {
         let measurement = &line.trials[0].measurement;
-        if measurement.settings.is_empty() {
-            continue;
-        }
         writeln!(
             out,
             "  {:width$}  {}: {}",
@@ -182,9 +184,10 @@ fn settings(out: &mut String, block: &Block<'_>) -> fmt::Result {
 
 /// What the `null` engine took in this run, at this size.
 fn instrument(out: &mut String, run: &RunFile, block: &Block<'_>) -> fmt::Result {
-    let null = run.cells.iter().find(|result| {
-        result.cell.calibration && result.cell.rows == block.cell.rows
-    });
+    let null = run
+        .cells
+        .iter()
+        .find(|result| result.cell.calibration && result.cell.rows == block.cell.rows);
     let Some(null) = null else {
         return Ok(());
     };
@@ -198,11 +201,7 @@ fn instrument(out: &mut String, run: &RunFile, block: &Block<'_>) -> fmt::Result
             Some(format!("{} {:.1} ns", phase.name, median.value))
         })
         .collect();
-    writeln!(
-        out,
-        "\n instrument: {} an operation (the null engine in this run)",
-        costs.join(", ")
-    )
+    writeln!(out, "\n instrument: {} an operation (the null engine in this run)", costs.join(", "))
 }
 
 fn machine(out: &mut String, run: &RunFile) -> fmt::Result {
@@ -226,12 +225,8 @@ fn machine(out: &mut String, run: &RunFile) -> fmt::Result {
     let mut filesystems = Vec::new();
     for result in run.results() {
         if let Some(fs) = &result.measurement.filesystem {
-            let text = format!(
-                "{} on {} ({})",
-                result.cell.storage,
-                fs.kind,
-                fs.mount_point.display()
-            );
+            let text =
+                format!("{} on {} ({})", result.cell.storage, fs.kind, fs.mount_point.display());
             if !filesystems.contains(&text) {
                 filesystems.push(text);
             }

@@ -1,10 +1,11 @@
 //! What every suite's cell does around its phases: the store's directory and marker, opening,
 //! closing, and the account of what was used.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use assay_core::driver::{Connection, Driver, OpenSpec, Store};
-use assay_core::environment::filesystem_of;
+use assay_core::environment::{available_bytes, filesystem_of};
 use assay_core::error::{Error, ErrorKind, Result};
 use assay_core::plan::Cell;
 use assay_core::resources::{cpu_time, peak_rss_bytes, written_bytes};
@@ -33,18 +34,14 @@ pub type Report<'r> = dyn FnMut(&Progress) + 'r;
 
 /// Runs a cell with the suite that it names, and tells how it ended and what was measured.
 pub fn run(cell: &Cell, driver: &dyn Driver, report: &mut Report<'_>) -> (Status, Measurement) {
-    let mut measurement = Measurement {
-        engine_name: driver.profile().name.into(),
-        ..Measurement::default()
-    };
+    let mut measurement =
+        Measurement { engine_name: driver.profile().name.into(), ..Measurement::default() };
     match driver.version() {
         Ok(version) => measurement.engine_version = version,
         Err(why) => return (Status::Unavailable(why), measurement),
     }
     let result = match cell.suite.as_str() {
-        crate::crossbench::ID => {
-            crate::crossbench::run(cell, driver, &mut measurement, report)
-        }
+        crate::crossbench::ID => crate::crossbench::run(cell, driver, &mut measurement, report),
         other => Err(Error::unsupported(format!("there is no suite {other}"))),
     };
     let (user, system) = cpu_time();
@@ -57,14 +54,31 @@ pub fn run(cell: &Cell, driver: &dyn Driver, report: &mut Report<'_>) -> (Status
         Err(error) => match error.kind() {
             ErrorKind::Unsupported => Status::Unsupported(error.to_string()),
             ErrorKind::WrongAnswer => Status::Wrong(error.to_string()),
-            ErrorKind::Full => Status::Failed(format!(
-                "{error}; there is too little space for the store, free some or choose another \
-                 --dir or fewer rows"
-            )),
+            ErrorKind::Full => Status::Failed(format!("{error}; {}", no_space(cell))),
+            // Not every engine passes on why a write failed.
+            ErrorKind::Engine if is_nearly_full(cell) => {
+                Status::Failed(format!("{error}; {}", no_space(cell)))
+            }
             ErrorKind::Engine => Status::Failed(error.to_string()),
         },
     };
     (status, measurement)
+}
+
+/// With less than this, a file system counts as full.
+const LITTLE_BYTES: u64 = 1 << 20;
+
+fn is_nearly_full(cell: &Cell) -> bool {
+    let free = cell.dir.as_deref().and_then(available_bytes);
+    free.is_some_and(|free| free < LITTLE_BYTES)
+}
+
+fn no_space(cell: &Cell) -> String {
+    let dir = cell.dir.as_deref().unwrap_or(Path::new("/"));
+    format!(
+        "the file system of {} is full: free some space, or choose another --dir or fewer rows",
+        dir.display()
+    )
 }
 
 /// An open store, with the directory it lies in and the marker that describes it.
@@ -131,12 +145,7 @@ impl<'m> Session<'m> {
         let store = driver.open(&spec)?;
         measurement.resources.open_ns = as_ns(start.elapsed());
         measurement.settings = store.settings();
-        Ok(Self {
-            store,
-            dir,
-            marker,
-            measurement,
-        })
+        Ok(Self { store, dir, marker, measurement })
     }
 
     /// Runs one phase on a connection and keeps its result and the size of the store after it.

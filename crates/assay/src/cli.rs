@@ -86,7 +86,7 @@ pub struct Common {
     /// Give a cell up after so many seconds
     #[arg(long, value_name = "SECONDS", value_parser = count::parse_positive)]
     pub timeout: Option<u64>,
-    /// Where the run file goes [default: assay-runs/<suite>-<time>.json; a ladder has a fixed name]
+    /// Where the run file goes [default: assay-runs/SUITE-TIME.json; a ladder has a fixed name]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// How to show the result: as our table, or as the text that CrossBench prints
@@ -371,7 +371,7 @@ fn one_line(error: &clap::Error) -> String {
         .map(|line| line.trim().trim_start_matches("error: ").trim_start_matches("tip: "))
         .filter(|line| !line.is_empty())
         .collect();
-    format!("{}; see --help", said.join("; "))
+    format!("{}; see --help", said.join("; ").replace(":; ", ": "))
 }
 
 #[cfg(test)]

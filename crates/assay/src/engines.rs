@@ -51,9 +51,8 @@ impl Settings {
             }
         }
         for text in set {
-            let parsed = text
-                .split_once('=')
-                .and_then(|(path, value)| Some((path.split_once('.')?, value)));
+            let parsed =
+                text.split_once('=').and_then(|(path, value)| Some((path.split_once('.')?, value)));
             let Some(((engine, name), value)) = parsed else {
                 return Err(Failure::Usage(format!(
                     "--set {text}: write it as ENGINE.NAME=VALUE; assay list shows the settings"

@@ -97,12 +97,7 @@ impl Execution<'_> {
         if status != Status::Measured {
             clean_up(cell);
         }
-        Ok(CellResult {
-            cell: cell.clone(),
-            started,
-            status,
-            measurement,
-        })
+        Ok(CellResult { cell: cell.clone(), started, status, measurement })
     }
 }
 
@@ -153,7 +148,16 @@ fn failed_cells(run: &RunFile, path: &Path) -> Outcome {
             Some(format!("{} on {}: {why}", result.cell.engine, result.cell.storage))
         })
         .collect();
+    let measured = run.results().any(|result| result.status == Status::Measured);
+    let why_not = run.results().find_map(|result| match &result.status {
+        Status::Unsupported(why) | Status::Unavailable(why) => Some((&result.cell.engine, why)),
+        _ => None,
+    });
     match failed.as_slice() {
+        [] if !measured => Err(Failure::Refused(match why_not {
+            Some((engine, why)) => format!("nothing could be measured; {engine}: {why}"),
+            None => "nothing could be measured".into(),
+        })),
         [] => Ok(()),
         [only] => Err(Failure::Cells(only.clone())),
         [first, others @ ..] => Err(Failure::Cells(format!(

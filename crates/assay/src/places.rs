@@ -32,10 +32,7 @@ struct Base {
 impl Places {
     /// Makes and locks the directories for these storage modes.
     pub fn prepare(modes: &[Storage], dir: Option<&Path>) -> Outcome<Self> {
-        let mut places = Self {
-            bases: Vec::new(),
-            warnings: Vec::new(),
-        };
+        let mut places = Self { bases: Vec::new(), warnings: Vec::new() };
         for &storage in modes.iter().filter(|&&storage| storage != Storage::Memory) {
             let path = match (dir, storage) {
                 (Some(dir), _) => dir.to_path_buf(),
@@ -60,12 +57,7 @@ impl Places {
         tempfile_probe(&path).map_err(refused)?;
         if let Some(same) = self.bases.iter().find(|base| base.path == path) {
             let lock = same._lock.try_clone().map_err(refused)?;
-            self.bases.push(Base {
-                storage,
-                path: path.clone(),
-                _lock: lock,
-                created,
-            });
+            self.bases.push(Base { storage, path: path.clone(), _lock: lock, created });
         } else {
             let lock = File::open(&path).map_err(refused)?;
             match lock.try_lock() {
@@ -79,12 +71,7 @@ impl Places {
                 }
                 Err(TryLockError::Error(e)) => return Err(refused(e)),
             }
-            self.bases.push(Base {
-                storage,
-                path: path.clone(),
-                _lock: lock,
-                created,
-            });
+            self.bases.push(Base { storage, path: path.clone(), _lock: lock, created });
         }
         let kind = filesystem_of(&path).map(|fs| fs.kind).unwrap_or_default();
         match (storage, kind.as_str()) {

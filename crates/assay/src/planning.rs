@@ -103,12 +103,7 @@ pub fn level(
 }
 
 /// One engine's cell.
-pub fn planned(
-    driver: &dyn Driver,
-    setting: &Setting,
-    work: Work<'_>,
-    places: &Places,
-) -> Planned {
+pub fn planned(driver: &dyn Driver, setting: &Setting, work: Work<'_>, places: &Places) -> Planned {
     let profile = driver.profile();
     let key_kind = setting.key.unwrap_or(profile.key_kinds[0]);
     let mut refusal = driver.version().err().map(Status::Unavailable);
@@ -116,8 +111,8 @@ pub fn planned(
         refusal.get_or_insert(Status::Unsupported(format!("it has no {key_kind} keys")));
     }
     let wanted = setting.wanted.unwrap_or_else(|| default_level(work.storage));
-    let (durability, durability_wanted) =
-        level(profile, work.storage, setting.wanted).unwrap_or_else(|why| {
+    let (durability, durability_wanted) = level(profile, work.storage, setting.wanted)
+        .unwrap_or_else(|why| {
             refusal.get_or_insert(Status::Unsupported(why));
             (wanted, wanted)
         });
@@ -166,12 +161,7 @@ pub fn calibration(setting: &Setting, rows: u64, options: &Options, places: &Pla
         delete: options.delete.min(CALIBRATION_COUNT),
         ..*options
     };
-    let work = Work {
-        storage: Storage::Memory,
-        rows,
-        options: &options,
-        trial: 1,
-    };
+    let work = Work { storage: Storage::Memory, rows, options: &options, trial: 1 };
     let plain = Setting {
         engines: Vec::new(),
         named: true,
@@ -226,12 +216,7 @@ pub fn crossbench(args: &CrossbenchArgs, places: &Places) -> Outcome<Vec<Planned
         .map_err(|_| Failure::Usage(format!("{} trials are too many", args.trials)))?;
     for trial in 1..=trials {
         for storage in StorageArg::modes(&args.storage) {
-            let work = Work {
-                storage,
-                rows,
-                options: &options,
-                trial,
-            };
+            let work = Work { storage, rows, options: &options, trial };
             plan.extend(
                 setting
                     .engines

@@ -20,8 +20,8 @@ use std::ffi::{CString, c_int};
 use std::sync::{Mutex, PoisonError};
 
 use assay_core::driver::{
-    Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome,
-    Profile, Storage, Store, Transactions, Work,
+    Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
+    Outcome, Profile, Storage, Store, Transactions, Work,
 };
 use assay_core::error::{Error, Result};
 use assay_core::schema::{Column, ColumnType, Schema, Value, write_bytes, write_integer};
@@ -260,11 +260,7 @@ struct CrossDbConnection<'s> {
 }
 
 impl CrossDbConnection<'_> {
-    fn transact(
-        &self,
-        what: &str,
-        function: unsafe extern "C" fn(Handle) -> c_int,
-    ) -> Result<()> {
+    fn transact(&self, what: &str, function: unsafe extern "C" fn(Handle) -> c_int) -> Result<()> {
         // SAFETY: one of begin, commit and rollback, on an open connection.
         match unsafe { function(self.connection) } {
             0 => Ok(()),

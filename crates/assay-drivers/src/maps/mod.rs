@@ -11,8 +11,8 @@ use std::ops::Bound;
 use std::sync::{Mutex, PoisonError};
 
 use assay_core::driver::{
-    Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome,
-    Profile, Scan, Storage, Store, Transactions, Work,
+    Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
+    Outcome, Profile, Scan, Storage, Store, Transactions, Work,
 };
 use assay_core::error::{Error, Result};
 use assay_core::schema::{KeyOrder, Schema};
@@ -223,11 +223,7 @@ impl<M: Map> Store for MapStore<M> {
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {
         let mut map = self.map.lock().unwrap_or_else(PoisonError::into_inner);
-        work(&mut MapConnection {
-            map: &mut *map,
-            codec: self.codec.clone(),
-            schema: &self.schema,
-        })
+        work(&mut MapConnection { map: &mut *map, codec: self.codec.clone(), schema: &self.schema })
     }
 
     fn close(self: Box<Self>) -> Result<()> {

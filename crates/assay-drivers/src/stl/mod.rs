@@ -35,9 +35,7 @@ const MEMORY_ONLY: &[(Storage, &[Durability])] = &[(Storage::Memory, &[Durabilit
 
 impl Stl {
     pub(crate) fn map() -> Self {
-        Self {
-            profile: profile("stl-map", "STL map", "C++ std::map", &[KeyKind::Tree], &[]),
-        }
+        Self { profile: profile("stl-map", "STL map", "C++ std::map", &[KeyKind::Tree], &[]) }
     }
 
     pub(crate) fn hashmap() -> Self {
@@ -253,9 +251,8 @@ impl Connection for WordConnection<'_> {
         assert_eq!(record_size, self.schema.record_size(), "whole records");
         let count = records.len() / record_size;
         // SAFETY: see above; there are `count` records.
-        let done = unsafe {
-            (self.table.inserts)(self.map, self.key, records.as_ptr().cast(), count)
-        };
+        let done =
+            unsafe { (self.table.inserts)(self.map, self.key, records.as_ptr().cast(), count) };
         Ok(done as u64)
     }
 
@@ -271,8 +268,7 @@ impl Connection for WordConnection<'_> {
         assert!(payloads.len() >= count * payload_size, "room for every payload");
         let payloads = payloads.as_mut_ptr().cast();
         // SAFETY: see above; there are `count` keys and places for their payloads.
-        let done =
-            unsafe { (self.table.gets)(self.map, self.key, keys, count, payloads) };
+        let done = unsafe { (self.table.gets)(self.map, self.key, keys, count, payloads) };
         Ok(done as u64)
     }
 
@@ -290,9 +286,7 @@ impl Connection for WordConnection<'_> {
         let values = values.as_ptr().cast();
         // SAFETY: see above; there are `count` keys and values.
         let done = unsafe {
-            (self.table.updates)(
-                self.map, self.key, keys, count, offset, values, value_size,
-            )
+            (self.table.updates)(self.map, self.key, keys, count, offset, values, value_size)
         };
         Ok(done as u64)
     }
@@ -317,10 +311,17 @@ impl Connection for WordConnection<'_> {
             area.copy_from_slice(&self.key.raw_from_ordered(word).to_le_bytes());
         };
         let encode = |key: &[u8]| self.word(key).to_ne_bytes().to_vec();
-        let mut visit = Visit::new(self.schema, scan, &decode, &encode, |a, b| {
-            let word = |bytes: &[u8]| u64::from_ne_bytes(*bytes.first_chunk().expect("a word"));
-            word(a).cmp(&word(b))
-        }, row);
+        let mut visit = Visit::new(
+            self.schema,
+            scan,
+            &decode,
+            &encode,
+            |a, b| {
+                let word = |bytes: &[u8]| u64::from_ne_bytes(*bytes.first_chunk().expect("a word"));
+                word(a).cmp(&word(b))
+            },
+            row,
+        );
         // SAFETY: see above; `visit` outlives the call.
         unsafe { (self.table.scan)(self.map, from, (&raw mut visit).cast(), visit_row) };
         Ok(visit.count)
@@ -506,15 +507,8 @@ struct WordTable {
     get: unsafe extern "C" fn(*mut c_void, u64, *mut c_void) -> Outcome,
     update: unsafe extern "C" fn(*mut c_void, u64, usize, *const c_void, usize) -> Outcome,
     remove: unsafe extern "C" fn(*mut c_void, u64) -> Outcome,
-    inserts:
-        unsafe extern "C" fn(*mut c_void, &WordKey, *const c_void, usize) -> usize,
-    gets: unsafe extern "C" fn(
-        *mut c_void,
-        &WordKey,
-        *const c_void,
-        usize,
-        *mut c_void,
-    ) -> usize,
+    inserts: unsafe extern "C" fn(*mut c_void, &WordKey, *const c_void, usize) -> usize,
+    gets: unsafe extern "C" fn(*mut c_void, &WordKey, *const c_void, usize, *mut c_void) -> usize,
     updates: unsafe extern "C" fn(
         *mut c_void,
         &WordKey,
@@ -524,8 +518,7 @@ struct WordTable {
         *const c_void,
         usize,
     ) -> usize,
-    removes:
-        unsafe extern "C" fn(*mut c_void, &WordKey, *const c_void, usize) -> usize,
+    removes: unsafe extern "C" fn(*mut c_void, &WordKey, *const c_void, usize) -> usize,
     scan: unsafe extern "C" fn(*mut c_void, u64, *mut c_void, Visitor),
 }
 

@@ -190,24 +190,11 @@ fn picture(
                 .collect(),
         })
         .collect();
-    (!bars.is_empty() && !panels.is_empty()).then_some(Picture {
-        title,
-        name,
-        bars,
-        panels,
-    })
+    (!bars.is_empty() && !panels.is_empty()).then_some(Picture { title, name, bars, panels })
 }
 
-fn write(
-    picture: &Picture,
-    path: &Path,
-    kind: &str,
-    logarithmic: bool,
-) -> Result<(), PlotError> {
-    let io = |source| PlotError::Io {
-        path: path.display().to_string(),
-        source,
-    };
+fn write(picture: &Picture, path: &Path, kind: &str, logarithmic: bool) -> Result<(), PlotError> {
+    let io = |source| PlotError::Io { path: path.display().to_string(), source };
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -230,10 +217,7 @@ fn write(
             bars::draw(&area, picture, logarithmic).map_err(|e| e.to_string())
         }
     };
-    drawn.map_err(|why| PlotError::Draw {
-        path: path.display().to_string(),
-        why,
-    })?;
+    drawn.map_err(|why| PlotError::Draw { path: path.display().to_string(), why })?;
     temporary.persist(path).map_err(|e| io(e.error))?;
     Ok(())
 }

@@ -93,15 +93,8 @@ pub(crate) fn run(
     let routes = Routes::new(options.keys, cell.seed);
     let keep = options.fill == Fill::Open;
     let records = format!("{:?} keys", options.keys).to_lowercase();
-    let session =
-        Session::open(cell, driver, routes.schema(), &records, keep, measurement)?;
-    let run = Run {
-        cell,
-        options,
-        routes,
-        check: driver.profile().keeps_data,
-        report,
-    };
+    let session = Session::open(cell, driver, routes.schema(), &records, keep, measurement)?;
+    let run = Run { cell, options, routes, check: driver.profile().keeps_data, report };
     run.phases(session)
 }
 
@@ -195,10 +188,7 @@ impl Run<'_> {
             return Ok(());
         }
         let load = self.options.fill == Fill::Load;
-        let plan = Plan {
-            name: if load { "load" } else { plan.name },
-            ..plan
-        };
+        let plan = Plan { name: if load { "load" } else { plan.name }, ..plan };
         self.rounds(session, &plan, &all, &mut |round, _| round.inserts(load))?;
         session.marker.population = all;
         session.marker.in_progress = false;

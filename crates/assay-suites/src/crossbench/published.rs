@@ -157,13 +157,7 @@ mod tests {
     fn phase(name: &str, operations: u64, times_us: &[u64], published_top: usize) -> Phase {
         Phase {
             name: name.into(),
-            rounds: times_us
-                .iter()
-                .map(|us| Round {
-                    operations,
-                    time_ns: us * 1_000,
-                })
-                .collect(),
+            rounds: times_us.iter().map(|us| Round { operations, time_ns: us * 1_000 }).collect(),
             published_top,
             tape_hash: String::new(),
             checked: 0,

@@ -99,10 +99,7 @@ impl Checks {
             Err(error) => Verdict::Failed(error.to_string()),
         };
         let failed = matches!(verdict, Verdict::Failed(_));
-        self.0.push(Check {
-            name: name.into(),
-            verdict,
-        });
+        self.0.push(Check { name: name.into(), verdict });
         if failed { Err(Ended) } else { Ok(()) }
     }
 }
@@ -173,9 +170,7 @@ impl Subject<'_> {
             key_kind: self.job.key_kind,
             schema: self.records.schema().clone(),
             expected_rows: RANDOM_OPERATIONS,
-            options: options
-                .map(|option| (option.name.into(), option.values[0].into()))
-                .collect(),
+            options: options.map(|option| (option.name.into(), option.values[0].into())).collect(),
         })
     }
 
@@ -375,7 +370,12 @@ impl Subject<'_> {
         }
     }
 
-    fn expect_version(&self, connection: &mut dyn Connection, row: u64, version: u32) -> Result<()> {
+    fn expect_version(
+        &self,
+        connection: &mut dyn Connection,
+        row: u64,
+        version: u32,
+    ) -> Result<()> {
         let record = self.record(row, version);
         self.expect_payload(connection, row, &record[self.records.schema().key_size()..])
     }

@@ -52,11 +52,7 @@ impl Operation {
 }
 
 impl<'m> Model<'m> {
-    pub(super) fn new(
-        records: &'m ShapedRecords,
-        profile: &'m Profile,
-        key_kind: KeyKind,
-    ) -> Self {
+    pub(super) fn new(records: &'m ShapedRecords, profile: &'m Profile, key_kind: KeyKind) -> Self {
         Self {
             records,
             profile,
@@ -87,10 +83,9 @@ impl<'m> Model<'m> {
     ) -> Result<()> {
         for at in 0..count {
             let operation = Operation::drawn(mix(seed, at * 2));
-            self.step(connection, operation, mix(seed, at * 2 + 1))
-                .map_err(|error| {
-                    Error::new(error.kind(), format!("operation {at} ({operation:?}): {error}"))
-                })?;
+            self.step(connection, operation, mix(seed, at * 2 + 1)).map_err(|error| {
+                Error::new(error.kind(), format!("operation {at} ({operation:?}): {error}"))
+            })?;
         }
         Ok(())
     }
@@ -123,7 +118,7 @@ impl<'m> Model<'m> {
             };
             self.single(connection, operation, mix(number, at * 2 + 1))?;
         }
-        if number % 3 != 0 {
+        if !number.is_multiple_of(3) {
             return connection.commit();
         }
         match connection.rollback() {

@@ -57,16 +57,11 @@ impl Shape {
                 ],
                 2,
             ),
-            Self::Wide => Schema::new(
-                "wide",
-                &[("id", Bytes(20)), ("body", Bytes(190)), ("stamp", U64)],
-                1,
-            ),
+            Self::Wide => {
+                Schema::new("wide", &[("id", Bytes(20)), ("body", Bytes(190)), ("stamp", U64)], 1)
+            }
         };
-        ShapedRecords {
-            schema,
-            seed: derive(seed, self.name()),
-        }
+        ShapedRecords { schema, seed: derive(seed, self.name()) }
     }
 }
 

@@ -90,12 +90,7 @@ fn plan(args: &LadderArgs, setting: &Setting, places: &Places) -> Vec<Planned> {
             for trial in 1..=LOOPS {
                 for driver in &setting.engines {
                     let options = options(driver.as_ref(), storage);
-                    let work = Work {
-                        storage,
-                        rows,
-                        options: &options,
-                        trial,
-                    };
+                    let work = Work { storage, rows, options: &options, trial };
                     let planned = planned(driver.as_ref(), setting, work, places);
                     if planned.refusal.is_none() || (setting.named && trial == 1) {
                         plan.push(planned);
@@ -125,10 +120,8 @@ fn begin(args: &LadderArgs, path: &std::path::Path, plan: &[Planned]) -> Outcome
     let (fresh, found) = (new_run(plan.len()), &run.environment);
     let other_machine = (&fresh.environment.cpu_model, fresh.environment.memory_bytes)
         != (&found.cpu_model, found.memory_bytes);
-    let foreign = run
-        .cells
-        .iter()
-        .find(|done| !plan.iter().any(|planned| planned.cell == done.cell));
+    let foreign =
+        run.cells.iter().find(|done| !plan.iter().any(|planned| planned.cell == done.cell));
     let why = match foreign {
         _ if other_machine => "it is of another machine".to_string(),
         _ if run.build != fresh.build => "it is of another build of Assay".to_string(),
@@ -152,10 +145,7 @@ fn begin(args: &LadderArgs, path: &std::path::Path, plan: &[Planned]) -> Outcome
 
 /// The published output of the scripts.
 fn sections(run: &RunFile) -> Outcome {
-    let show = Show {
-        quiet: true,
-        header_off: true,
-    };
+    let show = Show { quiet: true, header_off: true };
     for (storage, title) in SECTIONS {
         let of_section: Vec<&CellResult> = run
             .results()

@@ -50,9 +50,7 @@ pub fn list(args: &ListArgs) -> Outcome {
 
 fn row(driver: &dyn Driver) -> [String; 5] {
     let profile = driver.profile();
-    let version = driver
-        .version()
-        .unwrap_or_else(|why| format!("not available:\n{why}"));
+    let version = driver.version().unwrap_or_else(|why| format!("not available:\n{why}"));
     let keys: Vec<_> = profile.key_kinds.iter().map(ToString::to_string).collect();
     let levels: Vec<_> = profile
         .levels

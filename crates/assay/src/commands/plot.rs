@@ -16,9 +16,10 @@ pub fn plot(args: &PlotArgs) -> Outcome {
         runs.push(RunFile::load(path).map_err(|e| refused(&e))?);
     }
     let first = &args.run[0];
-    let folder = args.output.clone().unwrap_or_else(|| {
-        first.parent().map(PathBuf::from).unwrap_or_default()
-    });
+    let folder = args
+        .output
+        .clone()
+        .unwrap_or_else(|| first.parent().map(PathBuf::from).unwrap_or_default());
     let name = first.file_stem().unwrap_or_default().to_string_lossy();
     let pictures =
         assay_report::plot::draw(&runs, &folder, &name, args.log).map_err(|e| refused(&e))?;

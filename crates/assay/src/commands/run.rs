@@ -43,10 +43,7 @@ pub fn crossbench(args: &CrossbenchArgs) -> Outcome {
     let path = run_path(&args.common, "crossbench", &run)?;
     let mut display = Display::new(plan.len(), args.quiet);
     places.warnings.iter().for_each(|warning| display.say(&format!("note: {warning}")));
-    let show = Show {
-        quiet: args.quiet,
-        header_off: args.header,
-    };
+    let show = Show { quiet: args.quiet, header_off: args.header };
     let key_chosen = args.key.kind().is_some();
     let mut each = |result: &CellResult| match args.common.format {
         Format::Crossbench if !result.cell.calibration => {
@@ -88,10 +85,8 @@ fn say_where(path: &Path, run: &RunFile) -> Outcome {
         .filter(|dir| dir.exists())
         .map(|dir| dir.display().to_string())
         .collect();
-    let mut text = format!(
-        "\n run file: {p} (assay show {p}; assay plot {p})\n",
-        p = path.display()
-    );
+    let mut text =
+        format!("\n run file: {p} (assay show {p}; assay plot {p})\n", p = path.display());
     if !kept.is_empty() {
         text += &format!(" stores left for -r: {}\n", kept.join(", "));
     }
@@ -111,10 +106,7 @@ fn run_path(common: &Common, suite: &str, run: &RunFile) -> Outcome<PathBuf> {
 /// Whether a run file can be written here.
 pub fn check_writable(path: &Path) -> Outcome {
     let refused = |e: &dyn std::fmt::Display| {
-        Failure::Refused(format!(
-            "{}: {e}; choose another file with --output",
-            path.display()
-        ))
+        Failure::Refused(format!("{}: {e}; choose another file with --output", path.display()))
     };
     if path.is_dir() {
         return Err(refused(&"is a directory"));

@@ -19,9 +19,8 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Does the job that stands on standard input.
 pub fn work() -> Outcome {
-    let failed = |what: &str, e: &dyn std::fmt::Display| {
-        Failure::Refused(format!("worker: {what}: {e}"))
-    };
+    let failed =
+        |what: &str, e: &dyn std::fmt::Display| Failure::Refused(format!("worker: {what}: {e}"));
     // The worker dies with its parent, however that dies.
     prctl::set_pdeathsig(Signal::SIGKILL).map_err(|e| failed("watch the parent", &e))?;
     let mut answers = Answers(

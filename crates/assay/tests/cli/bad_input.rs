@@ -1,0 +1,109 @@
+//! What a user can say wrong: one line on standard error, the documented exit status, nothing
+//! left behind.
+
+use crate::support::Bench;
+
+#[test]
+fn unknown_names_are_refused_with_what_there_is() {
+    let bench = Bench::new();
+    bench.refuses("run crossbench -e nosuch", 2, &["no engine nosuch", "sqlite", "lmdb"]);
+    bench.refuses("run nosuch", 2, &["nosuch"]);
+    bench.refuses("nosuch", 2, &["nosuch"]);
+    bench.refuses("run crossbench -s tape", 2, &["tape", "ramdisk", "inmem", "ondisk"]);
+    bench.refuses("run crossbench -k trie", 2, &["trie", "hash", "tree"]);
+    bench.refuses("run crossbench --nosuch", 2, &["--nosuch"]);
+    bench.refuses("run crossbench --set sqlite.nosuch=1", 2, &["nosuch", "rowid"]);
+    bench.refuses("run crossbench --durability forever", 2, &["forever", "commit"]);
+    bench.refuses("verify -e nosuch", 2, &["no engine nosuch"]);
+    bench.refuses("list -e nosuch", 2, &["no engine nosuch"]);
+    bench.has_no_stores();
+}
+
+#[test]
+fn counts_that_are_none_are_refused() {
+    let bench = Bench::new();
+    bench.refuses("run crossbench -i ten", 2, &["ten", "not a count"]);
+    bench.refuses("run crossbench -q 1.5m", 2, &["1.5m", "not a count"]);
+    bench.refuses("run crossbench -i 0", 2, &["--insert", "at least 1"]);
+    bench.refuses("run crossbench -l 0", 2, &["--load", "at least 1"]);
+    bench.refuses("run crossbench -i 99999999999999999999", 2, &["too large"]);
+    bench.refuses("run crossbench -i 18446744073709551615k", 2, &["too large"]);
+    bench.refuses("run crossbench -i 5000m", 2, &["more than there are different keys"]);
+    bench.refuses("run crossbench -r 0", 2, &["-r 0", "-H"]);
+    bench.refuses("run crossbench --trials 0", 2, &["at least 1"]);
+    bench.refuses("run crossbench --timeout 0", 2, &["at least 1"]);
+}
+
+#[test]
+fn options_that_exclude_each_other_are_refused() {
+    let bench = Bench::new();
+    bench.refuses("run crossbench -i 10 -l 10", 2, &["--insert", "--load"]);
+    bench.refuses("run crossbench -i 10 -r 10", 2, &["--insert", "--rows"]);
+    bench.refuses("run crossbench -l 10 -r 10", 2, &["--load", "--rows"]);
+}
+
+#[test]
+fn a_processor_that_does_not_exist_is_refused() {
+    Bench::new().refuses("run crossbench -e btreemap -c 100000", 2, &["no processor 100000"]);
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_is_refused() {
+    let bench = Bench::new();
+    bench.refuses("run crossbench -s d -e sqlite -i 10 --dir /proc/x", 3, &["/proc/x", "--dir"]);
+    bench.refuses("run crossbench -s m -e btreemap -i 10 -o /proc/x.json", 3, &["--output"]);
+}
+
+#[test]
+fn what_no_engine_can_do_is_refused_with_the_reason() {
+    let bench = Bench::new();
+    let small = "-i 10 -q 10 -u 10 --dir stores";
+    bench.refuses(
+        &format!("run crossbench -s m -e lmdb {small}"),
+        3,
+        &["nothing could be measured", "lmdb", "no storage mode memory"],
+    );
+    bench.refuses(
+        &format!("run crossbench -s m -k hash -e btreemap {small}"),
+        3,
+        &["nothing could be measured", "no hash keys"],
+    );
+    bench.refuses(
+        &format!("run crossbench -s m -e btreemap --durability commit {small}"),
+        3,
+        &["nothing could be measured", "strongest level"],
+    );
+}
+
+#[test]
+fn files_that_are_no_run_files_are_refused_by_name() {
+    let bench = Bench::new();
+    let write = |name: &str, text: &str| {
+        std::fs::write(bench.path().join(name), text).expect("write");
+    };
+    write("foreign.json", "{\"format\": \"something else\"}");
+    write("newer.json", "{\"format\": \"assay-run\", \"schema_version\": 99}");
+    write("truncated.json", "{\"format\": \"assay-run\", \"schema_version\": 1, \"cells\": [");
+    write("partial.json", "{\"format\": \"assay-run\", \"schema_version\": 1}");
+    for command in ["show", "plot"] {
+        bench.refuses(&format!("{command} missing.json"), 3, &["missing.json"]);
+        bench.refuses(&format!("{command} foreign.json"), 3, &["foreign.json", "not a run file"]);
+        bench.refuses(&format!("{command} newer.json"), 3, &["version 99", "version 1"]);
+        bench.refuses(&format!("{command} truncated.json"), 3, &["truncated.json", "not a run"]);
+        bench.refuses(&format!("{command} partial.json"), 3, &["partial.json", "missing field"]);
+    }
+}
+
+#[test]
+fn files_of_others_are_never_removed() {
+    let bench = Bench::new();
+    let store = bench.stores().join("sqlite-disk");
+    std::fs::create_dir_all(&store).expect("a directory");
+    std::fs::write(store.join("mine.txt"), "precious").expect("write");
+    bench.refuses(
+        "run crossbench -s d -e sqlite -i 10 -q 10 -u 10 --dir stores",
+        1,
+        &["sqlite", "files here that Assay did not make"],
+    );
+    assert!(store.join("mine.txt").exists());
+}

@@ -1,0 +1,214 @@
+//! The suite `crossbench` from the command line: every engine, every published option.
+
+use crate::support::Bench;
+
+const TINY: &str = "-i 500 -q 200 -u 100 --dir stores -o run.json";
+
+#[test]
+fn every_engine_is_measured_in_every_storage_mode() {
+    let bench = Bench::new();
+    let ended = bench.succeeds(&format!("run crossbench -s all {TINY}"));
+    for engine in ["stl-map", "hashbrown", "sqlite", "lmdb", "redb", "fjall", "sled"] {
+        assert!(ended.stdout.contains(engine), "{engine}: {}", ended.stdout);
+    }
+    for words in ["crossbench · memory", "crossbench · ramdisk", "crossbench · disk"] {
+        assert!(ended.stdout.contains(words), "{words}: {}", ended.stdout);
+    }
+    assert!(ended.stdout.contains("instrument: insert"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("PRAGMA journal_mode = WAL"), "{}", ended.stdout);
+    bench.has_no_stores();
+}
+
+#[test]
+fn every_engine_replays_the_same_tape() {
+    let bench = Bench::new();
+    bench.succeeds(&format!("run crossbench -s m,d -e btreemap,sqlite,lmdb {TINY}"));
+    let run = bench.run_file("run.json");
+    let cells = run["cells"].as_array().expect("cells");
+    let mut hashes = std::collections::BTreeMap::new();
+    for cell in cells.iter().filter(|cell| cell["status"]["status"] == "measured") {
+        for phase in cell["measurement"]["phases"].as_array().expect("phases") {
+            let hash = phase["tape_hash"].as_str().expect("a hash").to_string();
+            let name = phase["name"].as_str().expect("a name").to_string();
+            assert_eq!(*hashes.entry(name).or_insert(hash.clone()), hash);
+        }
+    }
+    // The operations of this suite with seed 1, so that they never change by accident.
+    let pinned = [
+        ("delete", "0f7b1b5d6d77669e"),
+        ("insert", "c3060def00067230"),
+        ("query", "3e3f7254fc663163"),
+        ("update", "2fcf7e83a6bbf8f9"),
+    ];
+    let pinned = pinned.map(|(name, hash)| (name.to_string(), hash.to_string()));
+    assert_eq!(hashes.into_iter().collect::<Vec<_>>(), pinned);
+}
+
+#[test]
+fn a_store_that_is_left_can_be_queried_updated_and_emptied() {
+    let bench = Bench::new();
+    for engine in ["sqlite", "lmdb", "redb", "fjall", "sled"] {
+        let on = format!("-s d -e {engine} --dir stores");
+        bench.succeeds(&format!("run crossbench {on} -i 1k -q 0 -u 0 -d 0"));
+        assert!(bench.stores().join(format!("{engine}-disk")).is_dir());
+        bench.succeeds(&format!("run crossbench {on} -r 1k -q 2k -u 0 -d 0"));
+        bench.succeeds(&format!("run crossbench {on} -r 1k -q 100 -u 500 -d 300"));
+        let ended = bench.succeeds(&format!("run crossbench {on} -r 700 -q 2k -u 0 -d 200 -S"));
+        assert!(ended.stdout.contains("birth was not compared"), "{}", ended.stdout);
+        bench.succeeds(&format!("run crossbench {on} -r 500 -q 2k -u 100"));
+        bench.has_no_stores();
+    }
+}
+
+#[test]
+fn a_store_of_something_else_is_refused() {
+    let bench = Bench::new();
+    let on = "-s d -e lmdb --dir stores -q 10 -u 0 -d 0";
+    bench.refuses(&format!("run crossbench {on} -r 10"), 1, &["no store here", "-i"]);
+    bench.succeeds(&format!("run crossbench {on} -i 10"));
+    bench.refuses(&format!("run crossbench {on} -r 20"), 1, &["holds 10 rows, not 20"]);
+    bench.refuses(
+        &format!("run crossbench {on} -r 10 --keys sparse"),
+        1,
+        &["another records: dense keys, not sparse keys"],
+    );
+    bench.refuses(&format!("run crossbench {on} -r 10 --seed 2"), 1, &["another seed: 1, not 2"]);
+    std::fs::rename(bench.stores().join("lmdb-disk"), bench.stores().join("redb-disk"))
+        .expect("rename");
+    bench.refuses(
+        "run crossbench -s d -e redb --dir stores -q 10 -u 0 -d 0 -r 10",
+        1,
+        &["another engine: lmdb, not redb"],
+    );
+    let marker = bench.stores().join("redb-disk").join("assay-store.json");
+    let text = std::fs::read_to_string(&marker).expect("the marker");
+    std::fs::rename(bench.stores().join("redb-disk"), bench.stores().join("lmdb-disk"))
+        .expect("rename");
+    let marker = bench.stores().join("lmdb-disk").join("assay-store.json");
+    std::fs::write(&marker, text.replace("intf Text(16)", "intf Text(17)")).expect("write");
+    bench.refuses(&format!("run crossbench {on} -r 10"), 1, &["another schema"]);
+}
+
+#[test]
+fn a_store_that_lost_a_record_is_found_out() {
+    let bench = Bench::new();
+    let on = "-s d -e sqlite --dir stores";
+    bench.succeeds(&format!("run crossbench {on} -i 100 -q 0 -u 0 -d 0"));
+    // The marker now claims another seed for the records than they were made with.
+    let marker = bench.stores().join("sqlite-disk").join("assay-store.json");
+    let text = std::fs::read_to_string(&marker).expect("the marker");
+    std::fs::write(&marker, text.replace("\"seed\": 1", "\"seed\": 2")).expect("write");
+    bench.refuses(
+        &format!("run crossbench {on} -r 100 -q 100 -u 0 -d 0 --seed 2"),
+        1,
+        &["column nexthop: expected"],
+    );
+}
+
+#[test]
+fn published_text_comes_as_scripts_expect_it() {
+    let bench = Bench::new();
+    let tiny = "-s r -e sqlite -i 100 -q 50 -u 20 --dir stores --format crossbench -o run.json";
+    let whole = bench.succeeds(&format!("run crossbench {tiny}")).stdout;
+    for line in [
+        "SQLite Database Benchmark",
+        "Type: RAMDISK",
+        "Key: Default",
+        "Access: Random",
+        "Query Test: 50",
+        "Update Test: 20",
+        "SQLite Benchmark Result: RAMDISK Access=Random Key=Default Rows=100",
+    ] {
+        assert!(whole.lines().any(|l| l == line), "{line}: {whole}");
+    }
+    assert!(whole.contains("Insert rows: 100    Use time: "), "{whole}");
+    assert_eq!(whole.matches("  Round: 10     Use Time: ").count(), 2, "{whole}");
+    let header = bench.succeeds("run crossbench -H -r 0").stdout;
+    assert!(whole.contains(&header), "{whole}");
+    let quiet = bench.succeeds(&format!("run crossbench {tiny} -Q")).stdout;
+    assert_eq!(quiet.lines().count(), 3, "{quiet}");
+    let row = bench.succeeds(&format!("run crossbench {tiny} -Q -H -S -k tree")).stdout;
+    assert_eq!(row.lines().count(), 1, "{row}");
+    let columns: Vec<_> = row.split_whitespace().collect();
+    assert_eq!((columns.len(), columns[0], columns[1]), (6, "SQLite", "100"));
+    assert!(columns[2..].iter().all(|rate| rate.parse::<u64>().is_ok_and(|rate| rate > 0)));
+    assert_eq!(bench.assay("show run.json --format crossbench").code, Some(0));
+}
+
+#[test]
+fn loads_and_sparse_keys_and_trials_and_processors_work_together() {
+    let bench = Bench::new();
+    bench.succeeds(
+        "run crossbench -s m,d -e btreemap,sqlite,sled -l 2k -q 100 -u 100 -d 2k -c 0 -S \
+         --keys sparse --trials 2 --durability none --seed 7 --dir stores -o run.json",
+    );
+    let run = bench.run_file("run.json");
+    let cells = run["cells"].as_array().expect("cells");
+    let order: Vec<_> = cells
+        .iter()
+        .filter(|cell| cell["cell"]["calibration"] != true)
+        .filter(|cell| cell["status"]["status"] == "measured")
+        .map(|cell| {
+            let cell = &cell["cell"];
+            let text = |name: &str| cell[name].as_str().expect("text").to_string();
+            (cell["trial"].as_u64().expect("trial"), text("storage"), text("engine"))
+        })
+        .collect();
+    let expected = [1, 2].into_iter().flat_map(|trial| {
+        // A map has no transaction that a load could be.
+        [("memory", "sqlite"), ("disk", "sqlite"), ("disk", "sled")]
+            .map(|(storage, engine)| (trial, storage.to_string(), engine.to_string()))
+    });
+    assert_eq!(order, expected.collect::<Vec<_>>(), "engines take turns in each trial");
+    bench.has_no_stores();
+}
+
+#[test]
+fn published_settings_can_be_had() {
+    let bench = Bench::new();
+    let tiny = "-i 10 -q 10 -u 10 -s d -e sqlite --dir stores";
+    let ours = bench.succeeds(&format!("run crossbench {tiny}")).stdout;
+    assert!(ours.contains("WITHOUT ROWID") && ours.contains("synchronous = NORMAL"), "{ours}");
+    let published = bench.succeeds(&format!("run crossbench {tiny} --as-published")).stdout;
+    assert!(published.contains("with a rowid (two B-trees)"), "{published}");
+    let safe = bench.succeeds(&format!("run crossbench {tiny} --durability commit")).stdout;
+    assert!(safe.contains("synchronous = FULL"), "{safe}");
+}
+
+#[test]
+fn a_run_is_shown_and_drawn_again_from_its_file() {
+    let bench = Bench::new();
+    let live = bench.succeeds(&format!("run crossbench -s m -e btreemap,hashbrown {TINY}"));
+    let again = bench.succeeds("show run.json").stdout;
+    assert!(live.stdout.starts_with(&again), "the same table");
+    let listed = bench.succeeds("plot run.json -o pictures").stdout;
+    let [svg, png] = listed.lines().collect::<Vec<_>>()[..] else {
+        panic!("two pictures: {listed}");
+    };
+    let svg = std::fs::read_to_string(bench.path().join(svg)).expect("the SVG");
+    assert!(svg.contains("hashbrown") && svg.contains("query") && svg.ends_with("</svg>\n"));
+    let png = std::fs::read(bench.path().join(png)).expect("the PNG");
+    assert!(png.starts_with(b"\x89PNG") && png.ends_with(b"IEND\xae\x42\x60\x82"));
+    assert_eq!(std::fs::read_dir(bench.path().join("pictures")).expect("folder").count(), 2);
+}
+
+#[test]
+fn verify_passes_for_every_engine_at_every_level() {
+    let bench = Bench::new();
+    let ended = bench.succeeds("verify --durability all --dir stores");
+    for engine in ["stl-map", "stl-hashmap", "btreemap", "hashbrown", "sqlite", "lmdb", "redb"] {
+        assert!(ended.stdout.lines().any(|line| line.contains(engine) && line.contains("passed")));
+    }
+    bench.has_no_stores();
+    bench.succeeds("run crossbench -V -e hashbrown -s m");
+}
+
+#[test]
+fn list_tells_why_an_engine_is_not_there() {
+    let bench = Bench::new();
+    let ended = bench.succeeds("list");
+    assert!(ended.stdout.contains("disk: process, periodic, commit"), "{}", ended.stdout);
+    if ended.stdout.contains("library not found") {
+        println!("crossdb is skipped: library not found");
+    }
+}

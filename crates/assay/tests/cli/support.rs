@@ -1,0 +1,119 @@
+//! Runs the program as a user would, in a directory of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A directory with nothing of anybody else's in it, in which Assay is run.
+pub struct Bench {
+    folder: tempfile::TempDir,
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        Self { folder: tempfile::tempdir().expect("a temporary directory") }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Where stores go, whatever the storage mode.
+    pub fn stores(&self) -> PathBuf {
+        self.path().join("stores")
+    }
+
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+        command.current_dir(self.path()).args(line.split_whitespace()).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a command line to its end.
+    pub fn assay(&self, line: &str) -> Ended {
+        let output = self.command(line).output().expect("the program starts");
+        Ended {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Runs a command line that must succeed.
+    pub fn succeeds(&self, line: &str) -> Ended {
+        let ended = self.assay(line);
+        assert_eq!(ended.code, Some(0), "{line}: {ended:?}");
+        ended
+    }
+
+    /// Runs a command line that must end with this status and one line that holds these words.
+    pub fn refuses(&self, line: &str, code: i32, words: &[&str]) {
+        let ended = self.assay(line);
+        assert_eq!(ended.code, Some(code), "{line}: {ended:?}");
+        let said: Vec<_> = ended.stderr.lines().filter(|l| l.starts_with("assay: ")).collect();
+        assert_eq!(said.len(), 1, "{line}: one line on standard error: {ended:?}");
+        for word in words {
+            assert!(said[0].contains(word), "{line}: {:?} does not say {word:?}", said[0]);
+        }
+        assert!(!ended.stderr.contains("panicked at"), "{line}: {ended:?}");
+    }
+
+    /// Starts a command line and leaves it running.
+    pub fn start(&self, line: &str) -> Child {
+        let mut command = self.command(line);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("the program starts")
+    }
+
+    /// Nothing is left where stores go.
+    pub fn has_no_stores(&self) {
+        assert_eq!(list(&self.stores()), [] as [PathBuf; 0]);
+    }
+
+    /// The run file as JSON.
+    pub fn run_file(&self, name: &str) -> serde_json::Value {
+        let text = std::fs::read(self.path().join(name)).expect("the run file is there");
+        serde_json::from_slice(&text).expect("the run file is whole")
+    }
+}
+
+fn list(folder: &Path) -> Vec<PathBuf> {
+    std::fs::read_dir(folder).map_or(Vec::new(), |all| all.flatten().map(|e| e.path()).collect())
+}
+
+/// Waits for something that must come about; gives up after a long while.
+pub fn wait_for<T>(what: &str, mut come: impl FnMut() -> Option<T>) -> T {
+    let patience = Instant::now() + Duration::from_secs(120);
+    loop {
+        if let Some(value) = come() {
+            return value;
+        }
+        assert!(Instant::now() < patience, "{what} did not come about");
+        std::thread::yield_now();
+    }
+}
+
+/// The process ids of a process's children.
+pub fn children(parent: u32) -> Vec<i32> {
+    let is_child = |stat: &str| {
+        let after_name = stat.rsplit_once(')')?.1;
+        let of = after_name.split_whitespace().nth(1)?.parse::<u32>().ok()?;
+        (of == parent).then_some(())
+    };
+    list(Path::new("/proc"))
+        .into_iter()
+        .filter_map(|path| {
+            let id = path.file_name()?.to_str()?.parse().ok()?;
+            let stat = std::fs::read_to_string(path.join("stat")).ok()?;
+            is_child(&stat).map(|()| id)
+        })
+        .collect()
+}
