@@ -53,7 +53,7 @@ pub struct CellResult {
 
 /// How a cell ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase", tag = "status", content = "reason")]
+#[serde(rename_all = "lowercase", tag = "outcome", content = "reason")]
 pub enum Status {
     /// Everything was measured and checked.
     Measured,

@@ -26,7 +26,7 @@ fn every_engine_replays_the_same_tape() {
     let run = bench.run_file("run.json");
     let cells = run["cells"].as_array().expect("cells");
     let mut hashes = std::collections::BTreeMap::new();
-    for cell in cells.iter().filter(|cell| cell["status"]["status"] == "measured") {
+    for cell in cells.iter().filter(|cell| cell["status"]["outcome"] == "measured") {
         for phase in cell["measurement"]["phases"].as_array().expect("phases") {
             let hash = phase["tape_hash"].as_str().expect("a hash").to_string();
             let name = phase["name"].as_str().expect("a name").to_string();
@@ -147,7 +147,7 @@ fn loads_and_sparse_keys_and_trials_and_processors_work_together() {
     let order: Vec<_> = cells
         .iter()
         .filter(|cell| cell["cell"]["calibration"] != true)
-        .filter(|cell| cell["status"]["status"] == "measured")
+        .filter(|cell| cell["status"]["outcome"] == "measured")
         .map(|cell| {
             let cell = &cell["cell"];
             let text = |name: &str| cell[name].as_str().expect("text").to_string();

@@ -47,12 +47,12 @@ fn an_interrupt_keeps_what_was_measured_and_leaves_nothing_behind() {
 fn a_worker_that_crashes_is_one_failed_cell() {
     let bench = Bench::new();
     let (child, worker) = start(&bench, &format!("{LONG} -e sqlite,lmdb --timeout 2"));
-    kill(Pid::from_raw(worker), Signal::SIGSEGV).expect("the worker is there");
+    kill(Pid::from_raw(worker), Signal::SIGABRT).expect("the worker is there");
     let ended = end(child);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let run = bench.run_file("run.json");
     let reason = |at: usize| run["cells"][at]["status"]["reason"].as_str().unwrap_or_default();
-    assert!(reason(1).contains("killed by SIGSEGV"), "{run}");
+    assert!(reason(1).contains("killed by SIGABRT"), "{run}");
     assert!(reason(2).contains("not done after 2 s"), "the rest of the run went on: {run}");
     bench.has_no_stores();
 }
@@ -96,7 +96,8 @@ fn two_assays_do_not_share_a_directory() {
 #[test]
 fn a_ladder_goes_on_where_it_was_interrupted() {
     let bench = Bench::new();
-    let ladder = "ladder crossbench -e sqlite -s r --max-rows 1k --dir stores -o ladder.json";
+    let ladder = "ladder crossbench -e sqlite -s d --max-rows 1k --durability commit \
+                  --dir stores -o ladder.json";
     let child = bench.start(ladder);
     wait_for("the first cells", || {
         let text = std::fs::read_to_string(bench.path().join("ladder.json")).ok()?;
@@ -112,10 +113,10 @@ fn a_ladder_goes_on_where_it_was_interrupted() {
     let after = bench.run_file("ladder.json")["cells"].as_array().expect("cells").clone();
     assert_eq!(after.len(), 4, "calibration and three loops");
     assert_eq!(after[..before.len()], before[..], "what was measured stays");
-    assert!(ended.stdout.contains("On-RamDisk Benchmark Test"), "{ended:?}");
+    assert!(ended.stdout.contains("On-Disk Benchmark Test"), "{ended:?}");
     assert_eq!(ended.stdout.matches("          SQLite            1000").count(), 3, "{ended:?}");
     bench.refuses(
-        "ladder crossbench -e lmdb -s r --max-rows 1k --dir stores -o ladder.json",
+        "ladder crossbench -e lmdb -s d --max-rows 1k --dir stores -o ladder.json",
         3,
         &["cannot go on with this run", "--restart"],
     );
