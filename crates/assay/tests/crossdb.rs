@@ -8,8 +8,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
-const DOUBLE: &str =
-    concat!(env!("CARGO_MANIFEST_DIR"), "/tests/crossdb_double/crossdb_double.c");
+const DOUBLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/crossdb_double/crossdb_double.c");
 
 /// What the double calls itself, which no real library does.
 const VERSION: &str = "0.8.0-test-double";
