@@ -1,6 +1,7 @@
 //! The functions of `libcrossdb.so` that the driver calls, loaded when they are first needed.
 //!
-//! Signatures and the layout of a result follow CrossDB's public header, `crossdb.h` of 0.8.
+//! Signatures and the layout of a result follow CrossDB's public header, `crossdb.h`, of
+//! versions 0.6 to 0.11.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
@@ -45,6 +46,7 @@ macro_rules! library {
                 // engine means; the library stays loaded as long as its functions are kept.
                 let library = unsafe { Library::new(FILE) }
                     .map_err(|_| format!("library not found ({FILE})"))?;
+                refuse_newer(&library)?;
                 Ok(Self {
                     $($name: {
                         // SAFETY: the signature is the one in CrossDB's header.
@@ -85,6 +87,17 @@ library! {
     begin = b"xdb_begin": fn(Handle) -> c_int;
     commit = b"xdb_commit": fn(Handle) -> c_int;
     rollback = b"xdb_rollback": fn(Handle) -> c_int;
+}
+
+/// From 0.12 on, functions of the same names take other arguments, which nothing would notice
+/// before it is too late. That line is told by a function that it brought.
+fn refuse_newer(library: &Library) -> Result<(), String> {
+    // SAFETY: the symbol is looked up and never called.
+    let newer = unsafe { library.get::<unsafe extern "C" fn()>(b"xdb_errcode") }.is_ok();
+    match newer {
+        true => Err(format!("{FILE} is 0.12 or later; this driver speaks the API of 0.6 to 0.11")),
+        false => Ok(()),
+    }
 }
 
 /// The library, or why it cannot be used. Looked for once.

@@ -1,6 +1,7 @@
 //! `crossdb`: CrossDB through its C library, loaded at run time where the machine has it.
 //!
-//! - Version: as the library reports it; written for the API of 0.8.
+//! - Version: as the library reports it; written for the API of 0.6 to 0.11 (0.12
+//!   changed what its functions take, and is refused).
 //! - Storage: memory (`:memory:`), ramdisk and disk (mapped files; a RAM disk is a path on
 //!   tmpfs). Keys: hash only (`USING RBTREE` is accepted by it and ignored). No ordered scans.
 //! - Levels: it has no log and never syncs, so files promise `process` and memory `none`.
@@ -16,7 +17,7 @@
 
 mod library;
 
-use std::ffi::{CString, c_int};
+use std::ffi::{CString, c_char, c_int};
 use std::sync::{Mutex, PoisonError};
 
 use assay_core::driver::{
@@ -133,7 +134,7 @@ impl Store for CrossDbStore {
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {
         let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        let prepare = |sql: &str| Prepared::new(self.library, connection.0, sql);
+        let prepare = |sql: &str| Prepared::new(self.library, connection.0, sql, &self.schema);
         work(&mut CrossDbConnection {
             library: self.library,
             connection: connection.0,
@@ -167,30 +168,41 @@ impl Drop for CrossDbStore {
 struct Prepared {
     library: &'static CrossDbLibrary,
     handle: Handle,
+    /// Bound texts, each with a zero byte after it, until the statement has been executed: the
+    /// library copies one byte more than a text's length. It never grows beyond its capacity,
+    /// so texts stay where they are.
+    texts: Vec<u8>,
 }
 
 impl Prepared {
-    fn new(library: &'static CrossDbLibrary, connection: Handle, sql: &str) -> Result<Self> {
+    fn new(
+        library: &'static CrossDbLibrary,
+        connection: Handle,
+        sql: &str,
+        schema: &Schema,
+    ) -> Result<Self> {
         let c_sql = c_text(sql)?;
         // SAFETY: an open connection and a NUL-terminated statement.
         let handle = unsafe { (library.prepare)(connection, c_sql.as_ptr()) };
         match handle.is_null() {
             true => Err(Error::engine("prepare", sql)),
-            false => Ok(Self { library, handle }),
+            false => {
+                let texts = Vec::with_capacity(schema.record_size() + schema.columns().len());
+                Ok(Self { library, handle, texts })
+            }
         }
     }
 
     /// Binds columns of a packed record to parameters from `first` on.
-    fn bind(&self, first: u16, columns: &[Column], record: &[u8]) -> Result<()> {
+    fn bind(&mut self, first: u16, columns: &[Column], record: &[u8]) -> Result<()> {
         for (column, at) in columns.iter().zip(first..) {
             self.bind_value(at, column.kind, column.value(record))?;
         }
         Ok(())
     }
 
-    fn bind_value(&self, at: u16, kind: ColumnType, value: Value<'_>) -> Result<()> {
-        // SAFETY: a live statement; texts live until it has been executed, since they lie in
-        // the record that the caller executes it for.
+    fn bind_value(&mut self, at: u16, kind: ColumnType, value: Value<'_>) -> Result<()> {
+        // SAFETY: a live statement; a text lies in `texts` until it has been executed.
         let code = unsafe {
             match value {
                 Value::Unsigned(number) => {
@@ -198,12 +210,10 @@ impl Prepared {
                 }
                 Value::Signed(number) => (self.library.bind_int64)(self.handle, at, number),
                 Value::Float(number) => (self.library.bind_double)(self.handle, at, number),
-                Value::Text(bytes) | Value::Bytes(bytes) => (self.library.bind_str2)(
-                    self.handle,
-                    at,
-                    bytes.as_ptr().cast(),
-                    bytes.len() as c_int,
-                ),
+                Value::Text(bytes) | Value::Bytes(bytes) => {
+                    let text = self.keep(bytes);
+                    (self.library.bind_str2)(self.handle, at, text, bytes.len() as c_int)
+                }
             }
         };
         match code {
@@ -212,8 +222,19 @@ impl Prepared {
         }
     }
 
-    fn execute(&self) -> *mut QueryResult {
-        // SAFETY: a live statement with all parameters bound.
+    /// Copies a text to where it stays until the statement has been executed.
+    fn keep(&mut self, text: &[u8]) -> *const c_char {
+        let from = self.texts.len();
+        assert!(from + text.len() < self.texts.capacity(), "room for every text of a record");
+        self.texts.extend_from_slice(text);
+        self.texts.push(0);
+        self.texts[from..].as_ptr().cast()
+    }
+
+    fn execute(&mut self) -> *mut QueryResult {
+        self.texts.clear();
+        // SAFETY: a live statement with all parameters bound; clearing `texts` leaves the bytes
+        // in place until the next text is bound.
         unsafe { (self.library.stmt_exec)(self.handle) }
     }
 }
@@ -309,7 +330,7 @@ impl Connection for CrossDbConnection<'_> {
 
     fn update(&mut self, key: &[u8], column: usize, value: &[u8]) -> Result<Outcome> {
         let kind = self.schema.columns()[column].kind;
-        let statement = &self.updates[column - self.schema.key_columns().len()];
+        let statement = &mut self.updates[column - self.schema.key_columns().len()];
         statement.bind_value(1, kind, Value::read(kind, value))?;
         statement.bind(2, self.schema.key_columns(), key)?;
         changed(affected(self.library, "update", statement.execute())?)
