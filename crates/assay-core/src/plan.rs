@@ -7,6 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::driver::{Durability, KeyKind, Storage};
 
+/// What of the store's files is in the page cache when a phase after the filling begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PageCache {
+    /// What the phases before left there.
+    #[default]
+    Warm,
+    /// Nothing: the store was closed, its files dropped from the cache, and opened again.
+    Cold,
+}
+
 /// One (suite × engine × storage × scale × threads), and the trial it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
@@ -38,6 +49,8 @@ pub struct Cell {
     pub engine_options: BTreeMap<String, String>,
     /// The processor that the worker is bound to.
     pub cpu: Option<usize>,
+    /// The state of the page cache.
+    pub page_cache: PageCache,
     /// The store's directory; absent in memory.
     pub dir: Option<PathBuf>,
     /// True when the cell is there only to show what the instrument costs.
@@ -53,6 +66,7 @@ impl Cell {
             && self.rows == other.rows
             && self.threads == other.threads
             && self.variant == other.variant
+            && self.page_cache == other.page_cache
     }
 
     /// Whether two cells are trials of the same thing.

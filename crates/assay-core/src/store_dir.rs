@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 use serde::{Deserialize, Serialize};
 
 use crate::driver::KeyKind;
@@ -208,6 +209,11 @@ impl StoreDir {
         }
     }
 
+    /// Drops the engine's files, which nobody has open, from the page cache.
+    pub fn drop_from_page_cache(&self) -> Result<(), StoreDirError> {
+        drop_from_page_cache(&self.data()).map_err(|e| self.io(e))
+    }
+
     /// Disk space that the engine's files take.
     pub fn size_bytes(&self) -> u64 {
         size_bytes(&self.data())
@@ -216,6 +222,21 @@ impl StoreDir {
     fn io(&self, source: io::Error) -> StoreDirError {
         StoreDirError::Io { path: self.path.display().to_string(), source }
     }
+}
+
+/// Dirty pages cannot be dropped, so every file is synced first.
+fn drop_from_page_cache(path: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(path)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            drop_from_page_cache(&path)?;
+            continue;
+        }
+        let file = fs::File::open(&path)?;
+        file.sync_all()?;
+        posix_fadvise(&file, 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED)?;
+    }
+    Ok(())
 }
 
 /// Allocated bytes of all files below `path`; files that vanish meanwhile do not count.
@@ -284,6 +305,28 @@ mod tests {
         store.mark(&half).expect("mark");
         let error = store.expect(&marker("lmdb")).expect_err("half-changed").to_string();
         assert!(error.contains("half-changed"), "{error}");
+    }
+
+    #[test]
+    fn files_dropped_from_the_page_cache_are_read_from_the_device_again() {
+        let (_folder, store) = store();
+        store.create().expect("create");
+        let kind = crate::environment::filesystem_of(&store.data()).map(|fs| fs.kind);
+        if kind.as_deref() == Some("tmpfs") {
+            println!("skipped: the directory for temporary files is on a RAM disk");
+            return;
+        }
+        let file = store.data().join("file");
+        fs::write(&file, vec![7; 4 << 20]).expect("write");
+        let read_from_device = || {
+            let me = procfs::process::Process::myself().expect("this process");
+            let before = me.io().expect("its account").read_bytes;
+            assert_eq!(fs::read(&file).expect("read").len(), 4 << 20);
+            me.io().expect("its account").read_bytes - before
+        };
+        assert_eq!(read_from_device(), 0, "it was just written");
+        store.drop_from_page_cache().expect("drop");
+        assert!(read_from_device() >= 4 << 20);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write};
 
+use assay_core::driver::Storage;
+use assay_core::plan::PageCache;
 use assay_core::run_file::{RunFile, Status};
 use comfy_table::{CellAlignment, Table, presets};
 
@@ -30,13 +32,18 @@ fn render_block(out: &mut String, block: &Block<'_>) -> fmt::Result {
     let trials = block.lines.iter().map(|line| line.trials.len()).max().unwrap_or(0);
     writeln!(
         out,
-        "\n{} · {} · {} rows · {} · {trials} trial{} · seed {}\n",
+        "\n{} · {} · {} rows · {} · {trials} trial{} · seed {}{}\n",
         cell.suite,
         cell.storage,
         rows(cell.rows),
         cell.variant,
         if trials == 1 { "" } else { "s" },
-        cell.seed
+        cell.seed,
+        match (cell.storage, cell.page_cache) {
+            (Storage::Disk, PageCache::Warm) => " · page cache warm",
+            (_, PageCache::Warm) => "",
+            (_, PageCache::Cold) => " · page cache cold",
+        }
     )?;
     let phases = block.phases();
     let mut notes = Notes::default();
@@ -218,8 +225,7 @@ fn machine(out: &mut String, run: &RunFile) -> fmt::Result {
     )?;
     writeln!(
         out,
-        " state: load {:.2} at the start · governor {governor} · clock {} · huge pages {} · \
-         page cache warm",
+        " state: load {:.2} at the start · governor {governor} · clock {} · huge pages {}",
         machine.load_1min, machine.clock_source, machine.transparent_huge_pages
     )?;
     let mut filesystems = Vec::new();

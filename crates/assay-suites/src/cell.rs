@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use assay_core::driver::{Connection, Driver, OpenSpec, Store};
 use assay_core::environment::{available_bytes, filesystem_of};
 use assay_core::error::{Error, ErrorKind, Result};
-use assay_core::plan::Cell;
+use assay_core::plan::{Cell, PageCache};
 use assay_core::resources::{cpu_time, peak_rss_bytes, written_bytes};
 use assay_core::run_file::{Measurement, Phase, Status};
 use assay_core::schema::Schema;
@@ -83,7 +83,11 @@ fn no_space(cell: &Cell) -> String {
 
 /// An open store, with the directory it lies in and the marker that describes it.
 pub(crate) struct Session<'m> {
-    store: Box<dyn Store>,
+    driver: &'m dyn Driver,
+    spec: OpenSpec,
+    page_cache: PageCache,
+    /// Always there between calls; taken out to be closed.
+    store: Option<Box<dyn Store>>,
     dir: Option<StoreDir>,
     pub(crate) marker: Marker,
     measurement: &'m mut Measurement,
@@ -94,7 +98,7 @@ impl<'m> Session<'m> {
     /// `records` says what, besides schema and seed, decides the records.
     pub(crate) fn open(
         cell: &Cell,
-        driver: &dyn Driver,
+        driver: &'m dyn Driver,
         schema: &Schema,
         records: &str,
         keep: bool,
@@ -141,11 +145,37 @@ impl<'m> Session<'m> {
                 })
                 .collect(),
         };
+        if let (true, PageCache::Cold, Some(dir)) = (keep, cell.page_cache, &dir) {
+            dir.drop_from_page_cache().map_err(store_error)?;
+        }
         let start = Instant::now();
         let store = driver.open(&spec)?;
         measurement.resources.open_ns = as_ns(start.elapsed());
         measurement.settings = store.settings();
-        Ok(Self { store, dir, marker, measurement })
+        Ok(Self {
+            driver,
+            spec,
+            page_cache: cell.page_cache,
+            store: Some(store),
+            dir,
+            marker,
+            measurement,
+        })
+    }
+
+    /// Where the cell is to be cold, closes the store, drops its files from the page cache, and
+    /// opens it again.
+    pub(crate) fn cool(&mut self) -> Result<()> {
+        let (PageCache::Cold, Some(dir)) = (self.page_cache, &self.dir) else {
+            return Ok(());
+        };
+        if let Some(store) = self.store.take() {
+            store.close()?;
+        }
+        dir.drop_from_page_cache().map_err(store_error)?;
+        let spec = OpenSpec { create: false, ..self.spec.clone() };
+        self.store = Some(self.driver.open(&spec)?);
+        Ok(())
     }
 
     /// Runs one phase on a connection and keeps its result and the size of the store after it.
@@ -155,7 +185,8 @@ impl<'m> Session<'m> {
     ) -> Result<()> {
         let mut work = Some(work);
         let mut phase = None;
-        self.store.connect(&mut |connection| {
+        let store = self.store.as_ref().expect("the store is open until the end");
+        store.connect(&mut |connection| {
             let work = work.take().expect("a store runs its work once");
             phase = Some(work(connection)?);
             Ok(())
@@ -182,7 +213,9 @@ impl<'m> Session<'m> {
     /// Closes the store on the clock, and removes it if nothing lives in it any more.
     pub(crate) fn close(mut self) -> Result<()> {
         let start = Instant::now();
-        self.store.close()?;
+        if let Some(store) = self.store.take() {
+            store.close()?;
+        }
         self.measurement.resources.close_ns = as_ns(start.elapsed());
         if let Some(dir) = &self.dir {
             self.measurement.resources.store_closed_bytes = Some(dir.size_bytes());

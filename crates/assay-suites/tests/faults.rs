@@ -10,7 +10,7 @@ use assay_core::driver::{
     Outcome, Profile, Scan, Storage, Store, Transactions, Work,
 };
 use assay_core::error::{Error, Result};
-use assay_core::plan::Cell;
+use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::Status;
 use assay_core::schema::{KeyOrder, Schema};
 use assay_suites::crossbench::{Fill, Keys, Options};
@@ -317,6 +317,7 @@ fn measured(fault: Fault, fill: Fill) -> Status {
         options: serde_json::to_value(&options).expect("plain data"),
         engine_options: BTreeMap::new(),
         cpu: None,
+        page_cache: PageCache::Warm,
         dir: Some(folder.path().join("faulty-disk")),
         calibration: false,
     };

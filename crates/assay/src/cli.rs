@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use assay_core::driver::{Durability, KeyKind, Storage};
+use assay_core::plan::PageCache;
 use assay_suites::crossbench::Keys;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -70,6 +71,10 @@ pub struct Common {
     /// engine without the level runs at the weakest one that promises as much
     #[arg(long, value_name = "LEVEL")]
     pub durability: Option<DurabilityArg>,
+    /// Page cache when a phase after the filling begins: warm as it is, or cold, for which the
+    /// store is closed, its files dropped from the cache, and opened again (disk only)
+    #[arg(long, value_name = "STATE", default_value = "warm")]
+    pub page_cache: PageCacheArg,
     /// Choose a setting of an engine; `assay list` shows them
     #[arg(long = "set", value_name = "ENGINE.NAME=VALUE")]
     pub set: Vec<String>,
@@ -249,6 +254,21 @@ pub enum KeyArg {
 pub enum KeysArg {
     Dense,
     Sparse,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PageCacheArg {
+    Warm,
+    Cold,
+}
+
+impl PageCacheArg {
+    pub fn state(self) -> PageCache {
+        match self {
+            Self::Warm => PageCache::Warm,
+            Self::Cold => PageCache::Cold,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -63,7 +63,7 @@ impl Execution<'_> {
                 Some(status) => refused(&planned.cell, status.clone()),
                 None => self.measure(&planned.cell, &left)?,
             };
-            self.display.end(&result);
+            self.display.end(&result, &left);
             run.cells.push(result);
             run.save(self.path).map_err(|e| Failure::Refused(e.to_string()))?;
             (self.each)(&run.cells[run.cells.len() - 1])?;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use assay_core::driver::{Driver, Durability, KeyKind, Profile, Storage};
-use assay_core::plan::Cell;
+use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::Status;
 use assay_suites::crossbench::{self, Fill, Options};
 
@@ -33,6 +33,7 @@ pub struct Setting {
     pub wanted: Option<Durability>,
     pub key: Option<KeyKind>,
     pub cpu: Option<usize>,
+    pub page_cache: PageCache,
     pub seed: u64,
 }
 
@@ -57,6 +58,7 @@ impl Setting {
             wanted: common.durability.map(|level| level.level()),
             key,
             cpu: common.cpu,
+            page_cache: common.page_cache.state(),
             seed: common.seed,
         })
     }
@@ -122,6 +124,12 @@ pub fn planned(driver: &dyn Driver, setting: &Setting, work: Work<'_>, places: &
             work.storage
         )));
     }
+    if setting.page_cache == PageCache::Cold && work.storage != Storage::Disk {
+        refusal.get_or_insert(Status::Unsupported(format!(
+            "its data on {} is in memory, so there is no page cache to drop",
+            work.storage
+        )));
+    }
     let dir: Option<PathBuf> = places
         .store(profile.id, work.storage)
         .filter(|_| profile.keeps_data && !profile.levels_in(work.storage).is_empty());
@@ -141,6 +149,7 @@ pub fn planned(driver: &dyn Driver, setting: &Setting, work: Work<'_>, places: &
             options: serde_json::to_value(work.options).expect("options are plain data"),
             engine_options: setting.settings.of(profile.id),
             cpu: setting.cpu,
+            page_cache: setting.page_cache,
             dir,
             calibration: false,
         },
@@ -168,6 +177,7 @@ pub fn calibration(setting: &Setting, rows: u64, options: &Options, places: &Pla
         settings: Settings::default(),
         wanted: None,
         key: None,
+        page_cache: PageCache::Warm,
         ..*setting
     };
     let mut planned = planned(null.remove(0).as_ref(), &plain, work, places);

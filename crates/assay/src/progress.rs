@@ -71,8 +71,8 @@ impl Display {
         bar.set_prefix(self.left(cell, left));
     }
 
-    /// A cell has ended.
-    pub fn end(&mut self, result: &CellResult) {
+    /// A cell has ended; `left` are the ones to come.
+    pub fn end(&mut self, result: &CellResult, left: &[&Cell]) {
         self.done += 1;
         self.estimate.learn(&result.cell, self.cell_started.elapsed());
         if self.quiet {
@@ -88,7 +88,10 @@ impl Display {
         );
         match &self.bar {
             Some(bar) => bar.println(line),
-            None => eprintln!("{line}"),
+            None => match self.estimate.of_all(left) {
+                Some(time) if !left.is_empty() => eprintln!("{line} · about {} left", rough(time)),
+                _ => eprintln!("{line}"),
+            },
         }
     }
 
@@ -109,8 +112,7 @@ impl Display {
 
     fn left(&self, cell: &Cell, left: &[&Cell]) -> String {
         let own = self.estimate.of(cell).map(|own| own.saturating_sub(self.cell_started.elapsed()));
-        let others = left.iter().map(|cell| self.estimate.of(cell)).sum::<Option<Duration>>();
-        match (own, others) {
+        match (own, self.estimate.of_all(left)) {
             (Some(own), Some(others)) => format!("about {} left", rough(own + others)),
             _ => String::new(),
         }
@@ -175,6 +177,10 @@ impl Estimate {
         let slowest = || self.seconds_per_operation.values().copied().reduce(f64::max);
         let seconds = known.or_else(slowest)? * operations(cell)? as f64;
         Some(Duration::from_secs_f64(seconds))
+    }
+
+    fn of_all(&self, cells: &[&Cell]) -> Option<Duration> {
+        cells.iter().map(|cell| self.of(cell)).sum()
     }
 }
 

@@ -196,6 +196,7 @@ impl Run<'_> {
     }
 
     fn query(&mut self, session: &mut Session<'_>, plan: Plan) -> Result<()> {
+        session.cool()?;
         let birth = self.routes.schema().position("birth");
         let ignored = birth.filter(|_| session.marker.updated);
         if ignored.is_some() {
@@ -208,6 +209,7 @@ impl Run<'_> {
     }
 
     fn update(&mut self, session: &mut Session<'_>, plan: Plan) -> Result<()> {
+        session.cool()?;
         let birth = self.routes.schema().position("birth").expect("routes have a birth");
         session.marker.updated = true;
         session.mark()?;
@@ -218,6 +220,7 @@ impl Run<'_> {
     }
 
     fn delete(&mut self, session: &mut Session<'_>, plan: Plan) -> Result<()> {
+        session.cool()?;
         session.marker.in_progress = true;
         session.mark()?;
         let population = session.marker.population.clone();

@@ -164,6 +164,20 @@ fn loads_and_sparse_keys_and_trials_and_processors_work_together() {
 }
 
 #[test]
+fn a_cold_page_cache_is_for_disks() {
+    let bench = Bench::new();
+    let tiny = "-i 2k -q 100 -u 100 --dir stores --page-cache cold";
+    let engines = ["sqlite", "lmdb", "redb", "fjall", "sled"];
+    let cold = bench.succeeds(&format!("run crossbench -s d {tiny} -e {}", engines.join(",")));
+    assert!(cold.stdout.contains("page cache cold"), "{}", cold.stdout);
+    bench.succeeds("run crossbench -s d -e lmdb -i 10 -q 0 -u 0 -d 0 --dir stores");
+    bench.succeeds("run crossbench -s d -e lmdb -r 10 -q 10 -u 10 --dir stores --page-cache cold");
+    bench.has_no_stores();
+    let why = ["no page cache to drop"];
+    bench.refuses(&format!("run crossbench -s r -e sqlite {tiny}"), 3, &why);
+}
+
+#[test]
 fn published_settings_can_be_had() {
     let bench = Bench::new();
     let tiny = "-i 10 -q 10 -u 10 -s d -e sqlite --dir stores";

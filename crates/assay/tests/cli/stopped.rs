@@ -10,7 +10,10 @@ const LONG: &str = "run crossbench -s d --durability commit --dir stores -o run.
 
 fn start(bench: &Bench, line: &str) -> (std::process::Child, i32) {
     let child = bench.start(line);
-    wait_for("the store", || std::fs::read_dir(bench.stores()).ok()?.flatten().next().map(|_| ()));
+    wait_for("the store", || {
+        let entries = std::fs::read_dir(bench.stores()).ok()?.flatten();
+        entries.map(|entry| entry.path().join("data")).find(|data| data.exists())
+    });
     let worker = wait_for("the worker", || children(child.id()).first().copied());
     (child, worker)
 }
