@@ -12,6 +12,7 @@
 //!   writes go to the keyspace itself; an update runs as its `update_fetch`.
 
 use std::ops::Bound;
+use std::slice::ChunksExact;
 
 use assay_core::driver::{
     Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome, Profile,
@@ -183,6 +184,24 @@ impl Handle for FjallHandle<'_> {
             }
             None => Ok(Outcome::Missing),
         }
+    }
+
+    fn get_many(
+        &mut self,
+        keys: ChunksExact<'_, u8>,
+        mut found: impl FnMut(usize, &[u8]),
+    ) -> Result<()> {
+        let snapshot = self.database.read_tx();
+        for (key, at) in keys.zip(0..) {
+            let value = match &self.transaction {
+                Some(txn) => txn.get(self.keyspace, key),
+                None => snapshot.get(self.keyspace, key),
+            };
+            if let Some(value) = value.map_err(|e| Error::engine("get", e))? {
+                found(at, &value);
+            }
+        }
+        Ok(())
     }
 
     fn modify(&mut self, key: &[u8], mut change: impl FnMut(&mut [u8])) -> Result<Outcome> {

@@ -8,7 +8,7 @@
 use std::ops::Bound;
 
 use assay_core::driver::{Connection, Outcome, Scan};
-use assay_core::error::Result;
+use assay_core::error::{Error, Result};
 use assay_core::schema::{KeyOrder, Schema};
 
 /// A thread's handle of a key-value engine. Writes outside a transaction commit by themselves.
@@ -27,6 +27,17 @@ pub(crate) trait Handle {
 
     /// Calls `found` with the value, if there is one.
     fn get(&mut self, key: &[u8], found: impl FnOnce(&[u8])) -> Result<Outcome>;
+
+    /// Looks several keys up in one read transaction and calls `found` with the position and
+    /// the value of each that is there.
+    fn get_many(
+        &mut self,
+        keys: std::slice::ChunksExact<'_, u8>,
+        found: impl FnMut(usize, &[u8]),
+    ) -> Result<()> {
+        let (_, _) = (keys, found);
+        Err(Error::unsupported("lookups of several keys at once"))
+    }
 
     /// Reads the value, lets `change` change it, and stores it.
     fn modify(&mut self, key: &[u8], change: impl FnMut(&mut [u8])) -> Result<Outcome>;
@@ -49,13 +60,14 @@ pub(crate) struct KvConnection<'s, H: Handle> {
     schema: &'s Schema,
     order: KeyOrder,
     key: Vec<u8>,
+    keys: Vec<u8>,
 }
 
 impl<'s, H: Handle> KvConnection<'s, H> {
     pub(crate) fn new(handle: H, schema: &'s Schema) -> Self {
         let order = KeyOrder::new(schema);
         let key = vec![0; order.size()];
-        Self { handle, schema, order, key }
+        Self { handle, schema, order, key, keys: Vec::new() }
     }
 }
 
@@ -80,6 +92,26 @@ impl<H: Handle> Connection for KvConnection<'_, H> {
     fn get(&mut self, key: &[u8], payload: &mut [u8]) -> Result<Outcome> {
         self.order.encode(key, &mut self.key);
         self.handle.get(&self.key, |value| payload.copy_from_slice(value))
+    }
+
+    fn get_many(
+        &mut self,
+        keys: &[u8],
+        payloads: &mut [u8],
+        outcomes: &mut [Outcome],
+    ) -> Result<()> {
+        let size = self.order.size();
+        let areas = keys.chunks_exact(self.schema.key_size());
+        self.keys.resize(areas.len() * size, 0);
+        for (area, key) in areas.zip(self.keys.chunks_exact_mut(size)) {
+            self.order.encode(area, key);
+        }
+        outcomes.fill(Outcome::Missing);
+        let payload_size = self.schema.payload_size();
+        self.handle.get_many(self.keys.chunks_exact(size), |at, value| {
+            payloads[at * payload_size..(at + 1) * payload_size].copy_from_slice(value);
+            outcomes[at] = Outcome::Done;
+        })
     }
 
     fn update(&mut self, key: &[u8], column: usize, value: &[u8]) -> Result<Outcome> {

@@ -10,12 +10,16 @@
 //! - Settings: the unnamed database; the map is sized for the expected rows with room to spare
 //!   (a sparse file, so it costs no space); reads outside a transaction use one read
 //!   transaction each, so that every read sees the latest commit.
+//! - heed has no `mdb_txn_renew`, which LMDB's documentation recommends for read transactions
+//!   of one lookup each; what beginning and ending them takes was some 7 % of a lookup in
+//!   100,000 rows. Lookups of several keys share one.
 //! - The insert is `MDB_NOOVERWRITE`, the update reads the value and puts the changed one in
 //!   the same write transaction. Keys have at most 511 bytes.
 
 #![allow(unsafe_code)]
 
 use std::ops::Bound;
+use std::slice::ChunksExact;
 
 use assay_core::driver::{
     Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome, Profile,
@@ -24,7 +28,10 @@ use assay_core::driver::{
 use assay_core::error::{Error, Result};
 use assay_core::schema::Schema;
 use heed::types::Bytes;
-use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, MdbError, PutFlags, RwTxn};
+use heed::{
+    CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, MdbError, PutFlags, RoTxn, RwTxn,
+    WithTls,
+};
 
 use crate::kv::{Handle, KvConnection};
 
@@ -159,6 +166,24 @@ impl<'e> LmdbHandle<'e> {
     }
 }
 
+impl LmdbHandle<'_> {
+    /// A read transaction, unless a write transaction is open, which reads its own writes.
+    fn own_read_txn(&self, what: &str) -> Result<Option<RoTxn<'_, WithTls>>> {
+        match self.transaction {
+            Some(_) => Ok(None),
+            None => self.env.read_txn().map(Some).map_err(|e| Error::engine(what, e)),
+        }
+    }
+
+    fn read_txn<'t>(&'t self, own: Option<&'t RoTxn<'_, WithTls>>) -> &'t RoTxn<'t> {
+        match (&self.transaction, own) {
+            (Some(open), _) => open,
+            (None, Some(own)) => own,
+            (None, None) => unreachable!("there is one of the two"),
+        }
+    }
+}
+
 impl Handle for LmdbHandle<'_> {
     fn begin(&mut self) -> Result<()> {
         self.transaction = Some(self.env.write_txn().map_err(|e| Error::engine("begin", e))?);
@@ -190,22 +215,30 @@ impl Handle for LmdbHandle<'_> {
     }
 
     fn get(&mut self, key: &[u8], found: impl FnOnce(&[u8])) -> Result<Outcome> {
-        let said = |e| Error::engine("get", e);
-        let own;
-        let txn: &heed::RoTxn<'_> = match &self.transaction {
-            Some(txn) => txn,
-            None => {
-                own = self.env.read_txn().map_err(said)?;
-                &own
-            }
-        };
-        match self.database.get(txn, key).map_err(said)? {
+        let own = self.own_read_txn("get")?;
+        let txn = self.read_txn(own.as_ref());
+        match self.database.get(txn, key).map_err(|e| Error::engine("get", e))? {
             Some(value) => {
                 found(value);
                 Ok(Outcome::Done)
             }
             None => Ok(Outcome::Missing),
         }
+    }
+
+    fn get_many(
+        &mut self,
+        keys: ChunksExact<'_, u8>,
+        mut found: impl FnMut(usize, &[u8]),
+    ) -> Result<()> {
+        let own = self.own_read_txn("get")?;
+        let txn = self.read_txn(own.as_ref());
+        for (key, at) in keys.zip(0..) {
+            if let Some(value) = self.database.get(txn, key).map_err(|e| Error::engine("get", e))? {
+                found(at, value);
+            }
+        }
+        Ok(())
     }
 
     fn modify(&mut self, key: &[u8], mut change: impl FnMut(&mut [u8])) -> Result<Outcome> {
@@ -236,14 +269,8 @@ impl Handle for LmdbHandle<'_> {
         mut row: impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<()> {
         let said = |e| Error::engine("scan", e);
-        let own;
-        let txn: &heed::RoTxn<'_> = match &self.transaction {
-            Some(txn) => txn,
-            None => {
-                own = self.env.read_txn().map_err(said)?;
-                &own
-            }
-        };
+        let own = self.own_read_txn("scan")?;
+        let txn = self.read_txn(own.as_ref());
         for entry in self.database.range(txn, &(lower, upper)).map_err(said)? {
             let (key, value) = entry.map_err(said)?;
             if !row(key, value) {

@@ -14,6 +14,7 @@
 //! - The insert replaces, as `Table::insert` does.
 
 use std::ops::Bound;
+use std::slice::ChunksExact;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -209,6 +210,19 @@ impl RedbHandle<'_> {
     }
 }
 
+fn look_up(
+    table: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    keys: ChunksExact<'_, u8>,
+    found: &mut impl FnMut(usize, &[u8]),
+) -> std::result::Result<(), redb::Error> {
+    for (key, at) in keys.zip(0..) {
+        if let Some(value) = table.get(key)? {
+            found(at, value.value());
+        }
+    }
+    Ok(())
+}
+
 impl Handle for RedbHandle<'_> {
     fn begin(&mut self) -> Result<()> {
         let open = self.open_transaction().map_err(|e| Error::engine("begin", e))?;
@@ -262,6 +276,24 @@ impl Handle for RedbHandle<'_> {
             }
         }
         Ok(outcome)
+    }
+
+    fn get_many(
+        &mut self,
+        keys: ChunksExact<'_, u8>,
+        mut found: impl FnMut(usize, &[u8]),
+    ) -> Result<()> {
+        let said = |e: redb::Error| Error::engine("get", e);
+        match &mut self.transaction {
+            Some(open) => {
+                open.with_dependent_mut(|_, table| look_up(table, keys, &mut found)).map_err(said)
+            }
+            None => {
+                let txn = self.database.begin_read().map_err(|e| said(e.into()))?;
+                let table = txn.open_table(TABLE).map_err(|e| said(e.into()))?;
+                look_up(&table, keys, &mut found).map_err(said)
+            }
+        }
     }
 
     fn modify(&mut self, key: &[u8], mut change: impl FnMut(&mut [u8])) -> Result<Outcome> {
