@@ -1,0 +1,147 @@
+//! The views over a run file made by hand, with one of everything that can happen to a cell.
+
+use std::collections::BTreeMap;
+
+use assay_core::driver::{Durability, KeyKind, Storage};
+use assay_core::environment::{Build, Environment};
+use assay_core::plan::{Cell, PageCache};
+use assay_core::run_file::{CellResult, Measurement, Phase, Round, RunFile, Status};
+use assay_report::{blocks, plot, table};
+
+fn cell(engine: &str, trial: u32) -> Cell {
+    Cell {
+        suite: "somesuite".into(),
+        engine: engine.into(),
+        storage: Storage::Disk,
+        durability: Durability::Periodic,
+        durability_wanted: Durability::Periodic,
+        key_kind: KeyKind::Tree,
+        rows: 1_000,
+        threads: 1,
+        trial,
+        seed: 1,
+        variant: "random access".into(),
+        options: serde_json::Value::Null,
+        engine_options: BTreeMap::new(),
+        cpu: None,
+        page_cache: PageCache::Warm,
+        dir: None,
+        calibration: false,
+    }
+}
+
+/// A phase whose rounds took so many nanoseconds for each of a thousand operations.
+fn phase(name: &str, published_top: usize, times_ns: &[u64]) -> Phase {
+    let round = |ns: &u64| Round { operations: 1_000, time_ns: ns * 1_000 };
+    Phase {
+        name: name.into(),
+        rounds: times_ns.iter().map(round).collect(),
+        published_top,
+        tape_hash: String::new(),
+        checked: 1_000,
+    }
+}
+
+fn result(cell: Cell, status: Status, phases: Vec<Phase>) -> CellResult {
+    let measurement = Measurement {
+        engine_version: "1.2.3".into(),
+        settings: vec!["PRAGMA fast".into()],
+        phases,
+        ..Measurement::default()
+    };
+    CellResult { cell, started: jiff::Timestamp::UNIX_EPOCH, status, measurement }
+}
+
+fn run() -> RunFile {
+    let build = Build {
+        version: "0.0.0".into(),
+        rustc: "rustc".into(),
+        target: "target".into(),
+        opt_level: "3".into(),
+        engines: Vec::new(),
+    };
+    let ten: Vec<u64> = (91..=100).collect();
+    let two_phases = |ns| vec![phase("insert", 1, &[ns]), phase("query", 3, &ten)];
+    let stronger = Cell { durability: Durability::Commit, ..cell("careful", 1) };
+    let null = Cell { calibration: true, ..cell("null", 1) };
+    let mut run = RunFile::new(Vec::new(), build, Environment::capture(), 7);
+    run.cells = vec![
+        result(null, Status::Measured, vec![phase("query", 3, &[2, 2, 2])]),
+        result(cell("quick", 1), Status::Measured, two_phases(1_000)),
+        result(stronger, Status::Measured, two_phases(2_000)),
+        result(cell("lost", 1), Status::Failed("it crashed".into()), two_phases(10)),
+        result(cell("liar", 1), Status::Wrong("row 7 is wrong".into()), two_phases(10)),
+        result(cell("absent", 1), Status::Unavailable("no library".into()), Vec::new()),
+        result(cell("quick", 2), Status::Measured, two_phases(3_000)),
+    ];
+    run
+}
+
+#[test]
+fn trials_of_an_engine_are_one_line() {
+    let run = run();
+    let blocks = blocks::blocks(&run);
+    assert_eq!(blocks.len(), 1);
+    let engines: Vec<_> = blocks[0].lines.iter().map(|line| &line.cell().engine).collect();
+    assert_eq!(engines, ["quick", "careful", "lost", "liar", "absent"]);
+    let insert = blocks[0].lines[0].rate("insert").expect("it was measured");
+    // The two trials' rates are 1,000,000 and 333,333 a second.
+    assert!((insert.median.value - 666_666.0).abs() < 1.0, "{insert:?}");
+    assert_eq!((insert.median.interval_95, insert.rounds), (None, 2));
+    let query = blocks[0].lines[0].rate("query").expect("it was measured");
+    assert!(query.median.interval_95.is_some() && query.rounds == 20);
+    let fastest = (1e9 / 91.0 + 1e9 / 92.0 + 1e9 / 93.0) / 3.0;
+    assert!((query.published - fastest).abs() < 1.0, "{query:?}");
+}
+
+#[test]
+fn a_wrong_answer_has_no_figure_anywhere() {
+    let run = run();
+    let blocks = blocks::blocks(&run);
+    let liar = blocks[0].lines.iter().find(|l| l.cell().engine == "liar").expect("a line");
+    assert_eq!(liar.rate("query"), None);
+    let text = table::render(&run, false).expect("text");
+    let line = text.lines().find(|line| line.contains("liar")).expect("its line");
+    assert!(line.contains("wrong [") && line.contains('–') && !line.contains("10.0 M"), "{line}");
+}
+
+#[test]
+fn the_table_says_what_a_reader_must_know() {
+    let text = table::render(&run(), false).expect("text");
+    for words in [
+        "somesuite · disk · 1k rows · random access · 2 trials · seed 1 · page cache warm",
+        "it crashed",
+        "row 7 is wrong",
+        "no library",
+        "commit [",
+        "not at periodic, which the table is for, but at commit",
+        "1.2.3: PRAGMA fast",
+        "instrument: query 2.0 ns",
+        "top 3: 10.9 M",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let brief = table::render(&run(), true).expect("text");
+    assert!(brief.contains("quick") && !brief.contains("PRAGMA fast"), "{brief}");
+}
+
+#[test]
+fn pictures_show_what_was_measured_and_nothing_else() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let paths = plot::draw(&[run()], folder.path(), "run", false).expect("pictures");
+    let names: Vec<_> = paths.iter().filter_map(|p| p.file_name()?.to_str()).collect();
+    assert_eq!(names, ["run-disk-small.svg", "run-disk-small.png"]);
+    let svg = std::fs::read_to_string(&paths[0]).expect("the SVG");
+    assert!(svg.contains("quick") && svg.contains("careful (at commit)"), "{svg}");
+    assert!(!svg.contains("liar") && !svg.contains("absent") && !svg.contains("lost"), "{svg}");
+}
+
+#[test]
+fn a_picture_of_nothing_is_an_error_and_no_file() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let mut empty = run();
+    empty.cells.retain(|result| result.cell.engine == "liar" || result.cell.calibration);
+    let error = plot::draw(&[empty], folder.path(), "run", true).expect_err("nothing to draw");
+    assert!(error.to_string().contains("nothing to draw"), "{error}");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("folder").count(), 0);
+}
