@@ -16,6 +16,27 @@ fn finalize(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// A short sequence of random words that begins at a seed: SplitMix64 itself, cheaper than a
+/// [`mix`] for each word.
+#[derive(Clone, Copy, Debug)]
+pub struct Words(u64);
+
+impl Words {
+    /// The sequence of a seed, which is itself random.
+    #[inline]
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next word.
+    #[inline]
+    #[expect(clippy::should_implement_trait, reason = "it never ends")]
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        finalize(self.0)
+    }
+}
+
 /// The seed of a named part of something seeded.
 pub fn derive(seed: u64, part: &str) -> u64 {
     part.bytes().fold(seed, |seed, byte| mix(seed, u64::from(byte)))

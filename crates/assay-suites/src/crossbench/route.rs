@@ -1,6 +1,6 @@
 //! CrossBench's record: a route.
 
-use assay_core::random::{Bijection, derive, mix};
+use assay_core::random::{Bijection, Words, derive, mix};
 use assay_core::schema::{ColumnType, Schema};
 use assay_core::tape::Records;
 
@@ -43,8 +43,11 @@ impl Routes {
     }
 }
 
-/// The alphabet of interface names: six bits a character.
-const LETTERS: &[u8; 64] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
+/// Eight letters of an interface name from 64 random bits: six bits of each byte, from '0' up
+/// to 'o', so all printable ASCII and no character more likely than another.
+fn letters(bits: u64) -> [u8; 8] {
+    ((bits & 0x3f3f_3f3f_3f3f_3f3f) + 0x3030_3030_3030_3030).to_le_bytes()
+}
 
 impl Records for Routes {
     fn schema(&self) -> &Schema {
@@ -62,21 +65,16 @@ impl Records for Routes {
 
     /// nexthop 0..4, metric 4, intf 5..21 (15 characters), birth 24..28, flags 28..32.
     fn payload(&self, row: u64, version: u32, payload: &mut [u8]) {
-        let numbers = mix(self.seed, row * 4);
+        let mut words = Words::new(mix(self.seed, row));
+        let (numbers, name, rest) = (words.next(), words.next(), words.next());
+        let birth = mix(self.seed ^ u64::from(version), !row);
         payload[..4].copy_from_slice(&(numbers as u32).to_le_bytes());
-        payload[28..32].copy_from_slice(&((numbers >> 32) as u32).to_le_bytes());
-        let (mut name, rest) = (mix(self.seed, row * 4 + 1), mix(self.seed, row * 4 + 2));
         payload[4] = (rest >> 56) as u8;
-        for (at, letter) in payload[5..20].iter_mut().enumerate() {
-            if at == 10 {
-                name = rest;
-            }
-            *letter = LETTERS[(name & 63) as usize];
-            name >>= 6;
-        }
+        payload[5..13].copy_from_slice(&letters(name));
+        payload[13..21].copy_from_slice(&letters(rest));
         payload[20..24].fill(0);
-        let birth = mix(self.seed ^ u64::from(version), row * 4 + 3) as u32;
-        payload[24..28].copy_from_slice(&birth.to_le_bytes());
+        payload[24..28].copy_from_slice(&(birth as u32).to_le_bytes());
+        payload[28..32].copy_from_slice(&((numbers >> 32) as u32).to_le_bytes());
     }
 }
 
