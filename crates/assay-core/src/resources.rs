@@ -17,7 +17,8 @@ pub struct Resources {
     pub cpu_user_ns: u64,
     /// Processor time in the kernel, all threads.
     pub cpu_system_ns: u64,
-    /// Bytes sent to the storage layer (`write_bytes` of `/proc/self/io`); absent where the
+    /// Bytes that this process caused to be written to a device (`write_bytes` of
+    /// `/proc/self/io`, which counts pages when they are dirtied); absent where the
     /// kernel does not count them.
     pub written_bytes: Option<u64>,
     /// Time that opening or creating the store took.

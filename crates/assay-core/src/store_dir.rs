@@ -143,27 +143,34 @@ impl StoreDir {
         self.path.join("data")
     }
 
-    /// Makes an empty directory, in place of a store of Assay's that may be there.
-    pub fn create(&self) -> Result<(), StoreDirError> {
+    /// Makes an empty directory with this marker, in place of a store of Assay's that may be
+    /// there.
+    pub fn create(&self, marker: &Marker) -> Result<(), StoreDirError> {
         self.remove()?;
-        let data = self.data();
-        fs::create_dir_all(&data).map_err(|e| self.io(e))
+        fs::create_dir_all(&self.path).map_err(|e| self.io(e))?;
+        self.mark(marker)?;
+        fs::create_dir(self.data()).map_err(|e| self.io(e))
     }
 
-    /// Removes the store, if there is one.
+    /// Removes the store, if there is one. What has no marker is not a store, and stays.
     pub fn remove(&self) -> Result<(), StoreDirError> {
-        match fs::read_dir(&self.path) {
+        let foreign = || StoreDirError::Foreign(self.path.display().to_string());
+        let entries = match fs::read_dir(&self.path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(e) => return Err(self.io(e)),
-            Ok(entries) => {
-                for entry in entries {
-                    let name = entry.map_err(|e| self.io(e))?.file_name();
-                    let ours = ["data", MARKER].map(std::ffi::OsStr::new);
-                    if !ours.contains(&name.as_os_str()) {
-                        return Err(StoreDirError::Foreign(self.path.display().to_string()));
-                    }
-                }
+            other => other.map_err(|e| self.io(e))?,
+        };
+        let mut is_empty = true;
+        let ours = ["data".to_string(), MARKER.to_string(), format!("{MARKER}.new")];
+        for entry in entries {
+            is_empty = false;
+            let name = entry.map_err(|e| self.io(e))?.file_name();
+            if !ours.iter().any(|known| name == known.as_str()) {
+                return Err(foreign());
             }
+        }
+        if !is_empty {
+            let text = fs::read(self.path.join(MARKER)).map_err(|_| foreign())?;
+            serde_json::from_slice::<Marker>(&text).map_err(|_| foreign())?;
         }
         fs::remove_dir_all(&self.path).map_err(|e| self.io(e))
     }
@@ -282,16 +289,14 @@ mod tests {
     #[test]
     fn a_marked_store_is_found_again() {
         let (_folder, store) = store();
-        store.create().expect("create");
-        store.mark(&marker("lmdb")).expect("mark");
+        store.create(&marker("lmdb")).expect("create");
         assert_eq!(store.expect(&marker("lmdb")).expect("the same"), marker("lmdb"));
     }
 
     #[test]
     fn another_engines_store_is_refused_by_name() {
         let (_folder, store) = store();
-        store.create().expect("create");
-        store.mark(&marker("lmdb")).expect("mark");
+        store.create(&marker("lmdb")).expect("create");
         let error = store.expect(&marker("redb")).expect_err("another engine").to_string();
         assert!(error.contains("another engine: lmdb, not redb"), "{error}");
     }
@@ -299,10 +304,9 @@ mod tests {
     #[test]
     fn a_store_left_half_changed_is_refused() {
         let (_folder, store) = store();
-        store.create().expect("create");
         let mut half = marker("lmdb");
         half.in_progress = true;
-        store.mark(&half).expect("mark");
+        store.create(&half).expect("create");
         let error = store.expect(&marker("lmdb")).expect_err("half-changed").to_string();
         assert!(error.contains("half-changed"), "{error}");
     }
@@ -310,7 +314,7 @@ mod tests {
     #[test]
     fn files_dropped_from_the_page_cache_are_read_from_the_device_again() {
         let (_folder, store) = store();
-        store.create().expect("create");
+        store.create(&marker("lmdb")).expect("create");
         let kind = crate::environment::filesystem_of(&store.data()).map(|fs| fs.kind);
         if kind.as_deref() == Some("tmpfs") {
             println!("skipped: the directory for temporary files is on a RAM disk");
@@ -332,17 +336,34 @@ mod tests {
     #[test]
     fn foreign_files_are_never_removed() {
         let (_folder, store) = store();
-        store.create().expect("create");
+        store.create(&marker("lmdb")).expect("create");
         let precious = store.path.join("precious.txt");
         fs::write(&precious, "mine").expect("write");
-        assert!(matches!(store.create(), Err(StoreDirError::Foreign(_))));
+        assert!(matches!(store.create(&marker("lmdb")), Err(StoreDirError::Foreign(_))));
         assert!(precious.exists());
+    }
+
+    #[test]
+    fn a_directory_without_a_marker_is_never_removed() {
+        let (_folder, store) = store();
+        fs::create_dir_all(store.data()).expect("a directory");
+        fs::write(store.data().join("mine.txt"), "mine").expect("write");
+        assert!(matches!(store.remove(), Err(StoreDirError::Foreign(_))));
+        assert!(store.data().join("mine.txt").exists());
+    }
+
+    #[test]
+    fn what_a_killed_marking_leaves_does_not_block_the_store() {
+        let (_folder, store) = store();
+        store.create(&marker("lmdb")).expect("create");
+        fs::write(store.path.join(format!("{MARKER}.new")), "{").expect("write");
+        store.create(&marker("lmdb")).expect("create again");
     }
 
     #[test]
     fn a_removed_store_is_missing() {
         let (_folder, store) = store();
-        store.create().expect("create");
+        store.create(&marker("lmdb")).expect("create");
         store.remove().expect("remove");
         assert!(matches!(store.expect(&marker("lmdb")), Err(StoreDirError::Missing(_))));
     }

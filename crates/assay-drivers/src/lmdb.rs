@@ -4,9 +4,9 @@
 //! - Storage: ramdisk and disk. Keys: tree. Transactions, scans; one writer beside readers.
 //! - Levels (LMDB's documentation of `mdb_env_open` describes each flag):
 //!   `process` is `NOSYNC | WRITEMAP | MAPASYNC`: commits are in the page cache, nothing is
-//!   synced, and power loss may corrupt the store; `commit` is the default flags: every commit
-//!   syncs. There is no `periodic`: without sync, LMDB does not promise a whole store after
-//!   power loss however often it is synced.
+//!   synced, and power loss may corrupt the store; `periodic` is `NOMETASYNC`: every commit syncs
+//!   its data and the one after it the meta page, so power loss costs at most the last commit
+//!   and keeps the store whole; `commit` is the default flags: every commit syncs both.
 //! - Settings: the unnamed database; the map is sized for the expected rows with room to spare
 //!   (a sparse file, so it costs no space); reads outside a transaction use one read
 //!   transaction each, so that every read sees the latest commit.
@@ -37,7 +37,7 @@ use crate::kv::{Handle, KvConnection};
 
 pub(crate) struct Lmdb;
 
-const LEVELS: &[Durability] = &[Durability::Process, Durability::Commit];
+const LEVELS: &[Durability] = &[Durability::Process, Durability::Periodic, Durability::Commit];
 
 static PROFILE: Profile = Profile {
     id: "lmdb",
@@ -45,7 +45,7 @@ static PROFILE: Profile = Profile {
     about: "memory-mapped B+tree, copy-on-write (heed)",
     key_kinds: &[KeyKind::Tree],
     levels: &[(Storage::Ramdisk, LEVELS), (Storage::Disk, LEVELS)],
-    periodic_survives_kill: false,
+    periodic_survives_kill: true,
     transactions: Transactions::Full,
     insert_rule: InsertRule::Refuses,
     delete_rule: DeleteRule::Reports,
@@ -73,6 +73,7 @@ impl Driver for Lmdb {
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
         let flags = match spec.durability {
             Durability::Commit => EnvFlags::empty(),
+            Durability::Periodic => EnvFlags::NO_META_SYNC,
             _ => EnvFlags::NO_SYNC | EnvFlags::WRITE_MAP | EnvFlags::MAP_ASYNC,
         };
         let map_size = map_size_bytes(spec);
@@ -86,6 +87,7 @@ impl Driver for Lmdb {
             settings: vec![
                 match spec.durability {
                     Durability::Commit => "default flags: every commit syncs".into(),
+                    Durability::Periodic => "MDB_NOMETASYNC: every commit syncs its data".into(),
                     _ => "MDB_NOSYNC | MDB_WRITEMAP | MDB_MAPASYNC".into(),
                 },
                 format!("map size {} MiB", map_size >> 20),

@@ -75,7 +75,7 @@ fn explain(out: &mut String) -> fmt::Result {
         "\n /s: operations a second, the median of all rounds; below it the 95 % interval of that \
          median (from six\n rounds on) and the mean of the fastest rounds, the suite's own \
          statistic. memory: peak of the whole worker.\n on disk: the store at its fullest. \
-         written: bytes sent to the device. close: time to close the store."
+         written: bytes of pages dirtied for the device. close: time to close the store."
     )
 }
 

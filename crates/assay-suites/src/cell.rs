@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use assay_core::driver::{Connection, Driver, OpenSpec, Store};
+use assay_core::driver::{Connection, Driver, Durability, OpenSpec, Profile, Store};
 use assay_core::environment::{available_bytes, filesystem_of};
 use assay_core::error::{Error, ErrorKind, Result};
 use assay_core::plan::{Cell, PageCache};
@@ -119,8 +119,7 @@ impl<'m> Session<'m> {
         let marker = match &dir {
             Some(dir) if keep => dir.expect(&expected).map_err(store_error)?,
             Some(dir) => {
-                dir.create().map_err(store_error)?;
-                dir.mark(&expected).map_err(store_error)?;
+                dir.create(&expected).map_err(store_error)?;
                 expected
             }
             None => expected,
@@ -195,6 +194,23 @@ impl<'m> Session<'m> {
         let peak = &mut self.measurement.resources.store_peak_bytes;
         *peak = self.dir.as_ref().map(|dir| dir.size_bytes().max(peak.unwrap_or(0)));
         Ok(())
+    }
+
+    /// Marks the store as one that holds what its marker says (or, while it is not known to
+    /// survive the end of this process, as one that is being changed).
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        let profile = self.driver.profile();
+        self.marker.in_progress = match self.spec.durability {
+            Durability::None => true,
+            Durability::Periodic => !profile.periodic_survives_kill,
+            Durability::Process | Durability::Commit => false,
+        };
+        self.mark()
+    }
+
+    /// What the engine declares about itself.
+    pub(crate) fn profile(&self) -> &'m Profile {
+        self.driver.profile()
     }
 
     /// Notes what a reader of the figures has to know.

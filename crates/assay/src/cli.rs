@@ -144,7 +144,7 @@ pub struct CrossbenchArgs {
     /// Verify that the drivers do basic operations right, and measure nothing
     #[arg(short = 'V', long)]
     pub verify: bool,
-    /// With --format crossbench: only the last result; else: the table without its footnotes
+    /// Only the last result: no progress, no banner and rounds, the table without explanations
     #[arg(short = 'Q', long)]
     pub quiet: bool,
     /// Print the header of the result table; with -Q, leave it out

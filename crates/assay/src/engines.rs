@@ -10,9 +10,15 @@ use crate::exit::Failure;
 /// The id of the engine that shows what the instrument costs.
 pub const NULL: &str = "null";
 
-/// The named engines in the order named; none named: none, and the caller decides.
+/// The named engines in the order named, each once; none named: none, and the caller decides.
 pub fn named(ids: &[String]) -> Outcome<Vec<Box<dyn Driver>>> {
-    ids.iter()
+    let mut once: Vec<&String> = Vec::new();
+    for id in ids.iter().filter(|id| !id.is_empty()) {
+        if !once.contains(&id) {
+            once.push(id);
+        }
+    }
+    once.into_iter()
         .map(|id| {
             assay_drivers::find(id).ok_or_else(|| {
                 let known: Vec<_> =

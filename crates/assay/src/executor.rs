@@ -32,7 +32,7 @@ pub fn build() -> Build {
 /// A run that begins now, with the command line that repeats it.
 pub fn new_run(planned_cells: usize) -> RunFile {
     let mut command = vec!["assay".to_string()];
-    command.extend(std::env::args().skip(1));
+    command.extend(std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()));
     RunFile::new(command, build(), Environment::capture(), planned_cells)
 }
 
@@ -61,7 +61,10 @@ impl Execution<'_> {
                 .collect();
             let result = match &planned.refusal {
                 Some(status) => refused(&planned.cell, status.clone()),
-                None => self.measure(&planned.cell, &left)?,
+                None => match self.measure(&planned.cell, &left) {
+                    Err(Failure::Interrupted(_)) => return Err(interrupted(run, self.path)),
+                    other => other?,
+                },
             };
             self.display.end(&result, &left);
             run.cells.push(result);
@@ -91,7 +94,7 @@ impl Execution<'_> {
             End::Interrupted => {
                 clean_up(cell);
                 self.display.finish();
-                return Err(interrupted(self.path));
+                return Err(Failure::Interrupted(String::new()));
             }
         };
         if status != Status::Measured {
@@ -130,10 +133,10 @@ fn clean_up(cell: &Cell) {
     }
 }
 
-fn interrupted(path: &Path) -> Failure {
-    Failure::Interrupted(match path.exists() {
-        true => format!("interrupted; what was measured is in {}", path.display()),
-        false => "interrupted before anything was measured".into(),
+fn interrupted(run: &RunFile, path: &Path) -> Failure {
+    Failure::Interrupted(match run.cells.is_empty() {
+        false => format!("interrupted; what was measured is in {}", path.display()),
+        true => "interrupted before anything was measured".into(),
     })
 }
 

@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if let Some(line) = failure.line() {
-                eprintln!("assay: {line}");
+                output::say(&format!("assay: {line}"));
             }
             failure.code()
         }

@@ -49,6 +49,14 @@ impl Setting {
                 )));
             }
         }
+        for path in [&common.dir, &common.output].into_iter().flatten() {
+            if path.to_str().is_none() {
+                let shown = path.display();
+                return Err(Failure::Usage(format!(
+                    "{shown}: not UTF-8, so a run file could not name it; choose another name"
+                )));
+            }
+        }
         let chosen = engines::named(&common.engine)?;
         let named = !chosen.is_empty();
         Ok(Self {
@@ -221,6 +229,12 @@ pub fn crossbench_work(args: &CrossbenchArgs) -> Outcome<(u64, Options)> {
 pub fn crossbench(args: &CrossbenchArgs, places: &Places) -> Outcome<Vec<Planned>> {
     let (rows, options) = crossbench_work(args)?;
     let setting = Setting::new(&args.common, args.key.kind())?;
+    if options.fill == Fill::Open && args.trials > 1 {
+        return Err(Failure::Usage(
+            "-r opens the one store that is there, so there can be one trial; leave --trials out"
+                .into(),
+        ));
+    }
     let mut plan = vec![calibration(&setting, rows, &options, places)];
     let trials = u32::try_from(args.trials)
         .map_err(|_| Failure::Usage(format!("{} trials are too many", args.trials)))?;
@@ -256,7 +270,8 @@ mod tests {
             level(profile(id).profile(), Storage::Disk, named).map(|(level, _)| level)
         };
         assert_eq!(of("sqlite", None), Ok(Durability::Periodic));
-        assert_eq!(of("lmdb", None), Ok(Durability::Commit));
+        assert_eq!(of("lmdb", None), Ok(Durability::Periodic));
+        assert_eq!(of("crossdb", None), Ok(Durability::Process), "its best, if nobody asks");
         assert_eq!(of("lmdb", Some(Durability::Process)), Ok(Durability::Process));
         // A killed process costs redb and sled what `periodic` may lose.
         assert_eq!(of("redb", Some(Durability::Process)), Ok(Durability::Commit));

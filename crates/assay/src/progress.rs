@@ -13,6 +13,8 @@ use assay_suites::cell::Progress;
 use assay_suites::crossbench::{Fill, Options};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::output::say;
+
 /// Shows how far a plan is.
 pub struct Display {
     bar: Option<ProgressBar>,
@@ -89,8 +91,10 @@ impl Display {
         match &self.bar {
             Some(bar) => bar.println(line),
             None => match self.estimate.of_all(left) {
-                Some(time) if !left.is_empty() => eprintln!("{line} · about {} left", rough(time)),
-                _ => eprintln!("{line}"),
+                Some(time) if !left.is_empty() => {
+                    say(&format!("{line} · about {} left", rough(time)))
+                }
+                _ => say(&line),
             },
         }
     }
@@ -99,7 +103,7 @@ impl Display {
     pub fn say(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.println(line),
-            None => eprintln!("{line}"),
+            None => say(line),
         }
     }
 

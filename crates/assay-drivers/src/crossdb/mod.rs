@@ -202,7 +202,11 @@ impl Prepared {
     }
 
     fn bind_value(&mut self, at: u16, kind: ColumnType, value: Value<'_>) -> Result<()> {
-        // SAFETY: a live statement; a text lies in `texts` until it has been executed.
+        if at == 1 {
+            self.texts.clear();
+        }
+        // SAFETY: a live statement; a text lies in `texts` until the first parameter is bound
+        // again.
         let code = unsafe {
             match value {
                 Value::Unsigned(number) => {
@@ -232,9 +236,7 @@ impl Prepared {
     }
 
     fn execute(&mut self) -> *mut QueryResult {
-        self.texts.clear();
-        // SAFETY: a live statement with all parameters bound; clearing `texts` leaves the bytes
-        // in place until the next text is bound.
+        // SAFETY: a live statement with all parameters bound.
         unsafe { (self.library.stmt_exec)(self.handle) }
     }
 }

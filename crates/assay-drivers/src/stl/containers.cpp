@@ -1,8 +1,8 @@
 // std::map and std::unordered_map behind plain functions: one table of functions for each
 // container and size of payload. Keys are one word (the fast path) or a string of bytes.
 //
-// Nothing here throws across the boundary: running out of memory ends the process, which the
-// parent reports as a failed cell.
+// Nothing throws across the boundary: every function of a table is noexcept, so running out of
+// memory ends the process, which the parent reports as a failed cell.
 
 #include <cstddef>
 #include <cstdint>
@@ -103,16 +103,16 @@ template <typename Map> struct word_functions {
         return ordered ? order.ordered(raw) : raw;
     }
 
-    static void *create() { return new Map; }
-    static void destroy(void *map) { delete static_cast<Map *>(map); }
+    static void *create() noexcept { return new Map; }
+    static void destroy(void *map) noexcept { delete static_cast<Map *>(map); }
 
-    static outcome insert(void *map, uint64_t key, const void *bytes) {
+    static outcome insert(void *map, uint64_t key, const void *bytes) noexcept {
         value copy;
         std::memcpy(&copy, bytes, sizeof copy);
         return static_cast<Map *>(map)->emplace(key, copy).second ? DONE : DUPLICATE;
     }
 
-    static outcome get(void *map, uint64_t key, void *bytes) {
+    static outcome get(void *map, uint64_t key, void *bytes) noexcept {
         const auto *container = static_cast<Map *>(map);
         const auto found = container->find(key);
         if (found == container->end())
@@ -121,7 +121,7 @@ template <typename Map> struct word_functions {
         return DONE;
     }
 
-    static outcome update(void *map, uint64_t key, size_t offset, const void *bytes, size_t size) {
+    static outcome update(void *map, uint64_t key, size_t offset, const void *bytes, size_t size) noexcept {
         auto *container = static_cast<Map *>(map);
         const auto found = container->find(key);
         if (found == container->end())
@@ -131,7 +131,7 @@ template <typename Map> struct word_functions {
         return DONE;
     }
 
-    static outcome remove(void *map, uint64_t key) {
+    static outcome remove(void *map, uint64_t key) noexcept {
         return static_cast<Map *>(map)->erase(key) ? DONE : MISSING;
     }
 
@@ -139,7 +139,7 @@ template <typename Map> struct word_functions {
     // how many were done.
 
     static size_t inserts(void *map, const word_key *order, const char *records,
-                          size_t count) {
+                          size_t count) noexcept {
         auto *container = static_cast<Map *>(map);
         const word_key own_order = *order;
         size_t done = 0;
@@ -153,7 +153,7 @@ template <typename Map> struct word_functions {
     }
 
     static size_t gets(void *map, const word_key *order, const char *keys,
-                       size_t count, char *payloads) {
+                       size_t count, char *payloads) noexcept {
         const auto *container = static_cast<Map *>(map);
         const word_key own_order = *order;
         size_t done = 0;
@@ -168,7 +168,7 @@ template <typename Map> struct word_functions {
     }
 
     static size_t updates(void *map, const word_key *order, const char *keys, size_t count, size_t offset, const char *values,
-                          size_t size) {
+                          size_t size) noexcept {
         auto *container = static_cast<Map *>(map);
         const word_key own_order = *order;
         size_t done = 0;
@@ -182,7 +182,7 @@ template <typename Map> struct word_functions {
         return done;
     }
 
-    static size_t removes(void *map, const word_key *order, const char *keys, size_t count) {
+    static size_t removes(void *map, const word_key *order, const char *keys, size_t count) noexcept {
         auto *container = static_cast<Map *>(map);
         const word_key own_order = *order;
         size_t done = 0;
@@ -191,7 +191,7 @@ template <typename Map> struct word_functions {
         return done;
     }
 
-    static void scan(void *map, uint64_t from, void *context, row_visitor visit) {
+    static void scan(void *map, uint64_t from, void *context, row_visitor visit) noexcept {
         if constexpr (ordered) {
             auto *container = static_cast<Map *>(map);
             for (auto at = container->lower_bound(from); at != container->end(); ++at)
@@ -202,11 +202,11 @@ template <typename Map> struct word_functions {
 };
 
 template <typename Map> struct bytes_functions {
-    static void *create() { return new Map; }
-    static void destroy(void *map) { delete static_cast<Map *>(map); }
+    static void *create() noexcept { return new Map; }
+    static void destroy(void *map) noexcept { delete static_cast<Map *>(map); }
 
     static outcome insert(void *map, const char *key, size_t key_size, const char *bytes,
-                          size_t size) {
+                          size_t size) noexcept {
         return static_cast<Map *>(map)
                        ->emplace(std::string(key, key_size), std::string(bytes, size))
                        .second
@@ -214,7 +214,7 @@ template <typename Map> struct bytes_functions {
                    : DUPLICATE;
     }
 
-    static outcome get(void *map, const char *key, size_t key_size, char *bytes) {
+    static outcome get(void *map, const char *key, size_t key_size, char *bytes) noexcept {
         const auto *container = static_cast<Map *>(map);
         const auto found = container->find(std::string_view(key, key_size));
         if (found == container->end())
@@ -224,7 +224,7 @@ template <typename Map> struct bytes_functions {
     }
 
     static outcome update(void *map, const char *key, size_t key_size, size_t offset,
-                          const char *bytes, size_t size) {
+                          const char *bytes, size_t size) noexcept {
         auto *container = static_cast<Map *>(map);
         const auto found = container->find(std::string_view(key, key_size));
         if (found == container->end())
@@ -233,7 +233,7 @@ template <typename Map> struct bytes_functions {
         return DONE;
     }
 
-    static outcome remove(void *map, const char *key, size_t key_size) {
+    static outcome remove(void *map, const char *key, size_t key_size) noexcept {
         auto *container = static_cast<Map *>(map);
         const auto found = container->find(std::string_view(key, key_size));
         if (found == container->end())
@@ -243,7 +243,7 @@ template <typename Map> struct bytes_functions {
     }
 
     static void scan(void *map, const char *from, size_t from_size, void *context,
-                     row_visitor visit) {
+                     row_visitor visit) noexcept {
         if constexpr (std::is_same_v<Map, bytes_tree>) {
             auto *container = static_cast<Map *>(map);
             for (auto at = container->lower_bound(std::string_view(from, from_size));

@@ -9,7 +9,7 @@ mod font;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use assay_core::plan::Cell;
+use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::RunFile;
 use plotters::backend::{BitMapBackend, SVGBackend};
 use plotters::drawing::IntoDrawingArea;
@@ -114,7 +114,13 @@ fn pictures(blocks: &[Block<'_>]) -> Vec<Picture> {
         true => "small",
         false => "large",
     };
-    let key = |cell: &Cell| (cell.suite.clone(), cell.storage, class(cell), cell.variant.clone());
+    let key = |cell: &Cell| {
+        let mut variant = format!("{} · for {}", cell.variant, cell.durability_wanted);
+        if cell.page_cache == PageCache::Cold {
+            variant += " · page cache cold";
+        }
+        (cell.suite.clone(), cell.storage, class(cell), variant)
+    };
     let mut keys = Vec::new();
     for block in blocks {
         if !keys.contains(&key(block.cell)) {

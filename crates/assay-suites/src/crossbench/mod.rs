@@ -8,7 +8,7 @@ pub mod ladder;
 pub mod published;
 pub mod route;
 
-use assay_core::driver::{Connection, Driver};
+use assay_core::driver::{Connection, Driver, Transactions};
 use assay_core::error::{Error, Result};
 use assay_core::plan::Cell;
 use assay_core::random::{derive, mix};
@@ -189,10 +189,16 @@ impl Run<'_> {
         }
         let load = self.options.fill == Fill::Load;
         let plan = Plan { name: if load { "load" } else { plan.name }, ..plan };
-        self.rounds(session, &plan, &all, &mut |round, _| round.inserts(load))?;
+        let at_once = load && session.profile().transactions != Transactions::None;
+        if load && !at_once {
+            session.note(
+                "load: this engine has no transactions, so the rows were inserted without one"
+                    .into(),
+            );
+        }
+        self.rounds(session, &plan, &all, &mut |round, _| round.inserts(at_once))?;
         session.marker.population = all;
-        session.marker.in_progress = false;
-        session.mark()
+        session.settle()
     }
 
     fn query(&mut self, session: &mut Session<'_>, plan: Plan) -> Result<()> {
@@ -212,7 +218,7 @@ impl Run<'_> {
         session.cool()?;
         let birth = self.routes.schema().position("birth").expect("routes have a birth");
         session.marker.updated = true;
-        session.mark()?;
+        session.settle()?;
         let population = session.marker.population.clone();
         self.rounds(session, &plan, &population, &mut |round, number| {
             round.updates(birth, number as u32)

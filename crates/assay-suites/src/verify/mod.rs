@@ -58,6 +58,9 @@ pub enum Verdict {
     Failed(String),
 }
 
+/// The name of the file by which a directory is known as one of a verification.
+pub const SIGNATURE: &str = "assay-verify";
+
 /// Random operations against the model.
 const RANDOM_OPERATIONS: u64 = 10_000;
 
@@ -159,7 +162,10 @@ impl Subject<'_> {
 
     fn open(&self, create: bool) -> Result<Box<dyn Store>> {
         if self.job.storage != Storage::Memory {
-            std::fs::create_dir_all(&self.dir).map_err(|e| Error::engine("create", e))?;
+            std::fs::create_dir_all(&self.job.dir)
+                .and_then(|()| std::fs::write(self.job.dir.join(SIGNATURE), ""))
+                .and_then(|()| std::fs::create_dir_all(&self.dir))
+                .map_err(|e| Error::engine("create", e))?;
         }
         let options = self.profile.options.iter();
         self.driver.open(&OpenSpec {

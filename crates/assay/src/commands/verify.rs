@@ -12,7 +12,7 @@ use crate::cli::{LevelsArg, StorageArg, VerifyArgs};
 use crate::engines;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
-use crate::output::print;
+use crate::output::{print, say};
 use crate::places::Places;
 use crate::planning;
 use crate::worker::parent::{self, End};
@@ -45,7 +45,7 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
                     .unwrap_or_default(),
                 seed: args.seed,
             };
-            eprintln!("verifying {} on {storage} at {durability}, {key_kind} keys", job.engine);
+            say(&format!("verifying {} on {storage} at {durability}, {key_kind} keys", job.engine));
             let checks = checks(&job, args, &interrupt)?;
             subjects += 1;
             let result = match &checks {
@@ -116,9 +116,9 @@ fn checks(
     interrupt: &Interrupt,
 ) -> Outcome<Result<Vec<Check>, String>> {
     let timeout = args.timeout.map(Duration::from_secs);
-    clear(&job.dir);
+    clear(&job.dir)?;
     let end = parent::run(&Job::Verify(job.clone()), timeout, interrupt, &mut |_| ());
-    clear(&job.dir);
+    clear(&job.dir)?;
     match end {
         End::Answered(Message::Verified(checks)) => Ok(Ok(checks)),
         End::Answered(other) => Ok(Err(format!("its worker answered {other:?}"))),
@@ -127,12 +127,19 @@ fn checks(
     }
 }
 
-/// Removes the stores of a verification; the directory's name says that it is one.
-fn clear(dir: &Path) {
-    if !dir.as_os_str().is_empty() {
-        // What cannot be removed makes the next open fail, by name.
-        let _ = std::fs::remove_dir_all(dir);
+/// Removes the stores of a verification: a directory that `verify` has signed.
+fn clear(dir: &Path) -> Outcome {
+    if dir.as_os_str().is_empty() || !dir.exists() {
+        return Ok(());
     }
+    let path = dir.display();
+    if !dir.join(verify::SIGNATURE).exists() {
+        return Err(Failure::Refused(format!(
+            "{path}: there are files here that Assay did not make; choose another directory with \
+             --dir"
+        )));
+    }
+    std::fs::remove_dir_all(dir).map_err(|e| Failure::Refused(format!("{path}: {e}")))
 }
 
 fn summary(checks: &[Check], long: bool) -> (String, String) {

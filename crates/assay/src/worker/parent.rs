@@ -80,6 +80,7 @@ pub fn run(
 }
 
 fn spawn(job: &Job) -> std::io::Result<Child> {
+    let text = serde_json::to_vec(job)?;
     let mut child = Command::new(std::env::current_exe()?)
         .arg("worker")
         .stdin(Stdio::piped())
@@ -89,7 +90,6 @@ fn spawn(job: &Job) -> std::io::Result<Child> {
         // then ends the worker and whatever the engine started.
         .process_group(0)
         .spawn()?;
-    let text = serde_json::to_vec(job)?;
     let written = child.stdin.take().map(|mut stdin| stdin.write_all(&text));
     if let Some(Err(error)) = written {
         kill(&child);

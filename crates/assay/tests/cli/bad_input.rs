@@ -43,6 +43,42 @@ fn options_that_exclude_each_other_are_refused() {
 }
 
 #[test]
+fn a_store_that_is_there_has_one_trial() {
+    Bench::new().refuses("run crossbench -e lmdb -s d -r 10 --trials 2", 2, &["one trial"]);
+}
+
+#[test]
+fn names_that_no_run_file_can_hold_are_refused() {
+    use std::os::unix::ffi::OsStrExt;
+    let bench = Bench::new();
+    let name = std::ffi::OsStr::from_bytes(b"stores\xff");
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_assay"));
+    command.current_dir(bench.path()).args(["run", "crossbench", "-i", "10", "--dir"]).arg(name);
+    let output = command.output().expect("the program starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("not UTF-8"), "{said}");
+}
+
+#[test]
+fn readers_that_go_away_change_nothing_of_how_a_run_ends() {
+    let bench = Bench::new();
+    let through = |line: &str| {
+        let mut command = std::process::Command::new("sh");
+        let line = line.replace("assay", env!("CARGO_BIN_EXE_assay"));
+        command.current_dir(bench.path()).args(["-c", &line]);
+        command.output().expect("a shell").status.code()
+    };
+    let tiny = "-s m -e btreemap -i 10 -q 10 -u 10 -o run.json";
+    assert_eq!(through(&format!("assay run crossbench {tiny} 2>/dev/full")), Some(0));
+    let failing = "run crossbench -s d -e sqlite -r 10 --dir stores";
+    let piped = format!("{{ assay {failing} 2>/dev/null; echo $? >status; }} | true");
+    assert_eq!(through(&piped), Some(0));
+    let status = std::fs::read_to_string(bench.path().join("status")).expect("the status");
+    assert_eq!(status.trim(), "1");
+}
+
+#[test]
 fn a_processor_that_does_not_exist_is_refused() {
     Bench::new().refuses("run crossbench -e btreemap -c 100000", 2, &["no processor 100000"]);
 }
