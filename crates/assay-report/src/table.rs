@@ -20,6 +20,10 @@ pub fn render(run: &RunFile, brief: bool) -> Result<String, fmt::Error> {
         }
         instrument(&mut out, run, &block)?;
     }
+    if !run.is_complete() {
+        let (there, planned) = (run.cells.len(), run.planned_cells);
+        writeln!(out, "\n not complete: {there} of {planned} cells are in this run file")?;
+    }
     if !brief {
         explain(&mut out)?;
         machine(&mut out, run)?;

@@ -121,6 +121,10 @@ fn the_table_says_what_a_reader_must_know() {
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }
+    assert!(!text.contains("not complete"), "{text}");
+    let interrupted = RunFile { planned_cells: 9, ..run() };
+    let partial = table::render(&interrupted, true).expect("text");
+    assert!(partial.contains("not complete: 7 of 9 cells"), "{partial}");
     let brief = table::render(&run(), true).expect("text");
     assert!(brief.contains("quick") && !brief.contains("PRAGMA fast"), "{brief}");
 }

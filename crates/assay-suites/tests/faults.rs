@@ -281,6 +281,7 @@ fn verified(fault: Fault) -> Option<String> {
         durability: Durability::Commit,
         key_kind: KeyKind::Tree,
         dir: folder.path().join("stores"),
+        options: BTreeMap::new(),
         seed: 1,
     };
     let checks = verify::run(&job, &driver(fault));

@@ -68,7 +68,8 @@ impl Execution<'_> {
             };
             self.display.end(&result, &left);
             run.cells.push(result);
-            run.save(self.path).map_err(|e| Failure::Refused(e.to_string()))?;
+            run.save(self.path)
+                .map_err(|e| Failure::Refused(format!("{e}; choose another file with --output")))?;
             (self.each)(&run.cells[run.cells.len() - 1])?;
         }
         self.display.finish();

@@ -7,6 +7,7 @@
 mod model;
 mod schemas;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use assay_core::driver::{
@@ -34,6 +35,8 @@ pub struct Job {
     pub key_kind: KeyKind,
     /// An empty directory for the stores.
     pub dir: PathBuf,
+    /// Settings of the engine that differ from their defaults.
+    pub options: BTreeMap<String, String>,
     /// The seed of the random operations.
     pub seed: u64,
 }
@@ -176,7 +179,13 @@ impl Subject<'_> {
             key_kind: self.job.key_kind,
             schema: self.records.schema().clone(),
             expected_rows: RANDOM_OPERATIONS,
-            options: options.map(|option| (option.name.into(), option.values[0].into())).collect(),
+            options: options
+                .map(|option| {
+                    let chosen = self.job.options.get(option.name);
+                    let value = chosen.map_or(option.values[0], String::as_str);
+                    (option.name.into(), value.into())
+                })
+                .collect(),
         })
     }
 

@@ -61,7 +61,7 @@ pub fn crossbench(args: &CrossbenchArgs) -> Outcome {
     .carry_out(plan, &mut run);
     if args.common.format == Format::Table && !run.cells.is_empty() {
         show_table(&run, args.quiet)?;
-        if !args.quiet {
+        if !args.quiet && path.exists() {
             say_where(&path, &run)?;
         }
     }

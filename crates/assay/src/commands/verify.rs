@@ -1,5 +1,6 @@
 //! `assay verify`
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
             table.add_row([driver.profile().id, "", "", "", "", &format!("skipped: {why}")]);
             continue;
         }
-        for (storage, durability, key_kind) in variants(driver.as_ref(), args, &modes) {
+        for (storage, durability, key_kind, options) in variants(driver.as_ref(), args, &modes) {
             let job = verify::Job {
                 engine: driver.profile().id.into(),
                 storage,
@@ -43,6 +44,7 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
                 dir: places
                     .store(&format!("verify-{}", driver.profile().id), storage)
                     .unwrap_or_default(),
+                options,
                 seed: args.seed,
             };
             say(&format!("verifying {} on {storage} at {durability}, {key_kind} keys", job.engine));
@@ -55,8 +57,9 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
             if result.1.starts_with("FAILED") {
                 failures.push(format!("{} on {storage}: {}", job.engine, &result.1[8..]));
             }
+            let settings: Vec<_> = job.options.iter().map(|(n, v)| format!("\n{n}={v}")).collect();
             table.add_row([
-                job.engine,
+                job.engine + &settings.concat(),
                 storage.to_string(),
                 durability.to_string(),
                 key_kind.to_string(),
@@ -88,11 +91,11 @@ fn subject_rows(driver: &dyn Driver) -> Result<(), String> {
     }
 }
 
-fn variants(
-    driver: &dyn Driver,
-    args: &VerifyArgs,
-    modes: &[Storage],
-) -> Vec<(Storage, Durability, KeyKind)> {
+/// What of an engine is verified by itself: where, at which level, with which keys and settings.
+type Variant = (Storage, Durability, KeyKind, BTreeMap<String, String>);
+
+/// All of them: the defaults, and every other value of every setting.
+fn variants(driver: &dyn Driver, args: &VerifyArgs, modes: &[Storage]) -> Vec<Variant> {
     let profile = driver.profile();
     let mut variants = Vec::new();
     for &storage in modes {
@@ -103,7 +106,15 @@ fn variants(
                 .unwrap_or_default(),
         };
         for level in levels {
-            variants.extend(profile.key_kinds.iter().map(|&key| (storage, level, key)));
+            for &key in profile.key_kinds {
+                variants.push((storage, level, key, BTreeMap::new()));
+                for option in profile.options {
+                    variants.extend(option.values[1..].iter().map(|&value| {
+                        let options = BTreeMap::from([(option.name.into(), value.into())]);
+                        (storage, level, key, options)
+                    }));
+                }
+            }
         }
     }
     variants
