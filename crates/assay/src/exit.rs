@@ -13,7 +13,7 @@ pub enum Failure {
     Refused(String),
     /// The user interrupted it. Status 130.
     Interrupted(String),
-    /// The reader of our output went away, or help was printed: nothing to say.
+    /// Help or the version was printed: nothing more to say.
     Quiet(u8),
 }
 
