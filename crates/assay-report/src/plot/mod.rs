@@ -127,17 +127,19 @@ fn pictures(blocks: &[Block<'_>]) -> Vec<Picture> {
             keys.push(key(block.cell));
         }
     }
-    let variants = keys.iter().map(|key| &key.3).collect::<std::collections::BTreeSet<_>>().len();
     keys.iter()
-        .enumerate()
-        .filter_map(|(at, wanted)| {
+        .filter_map(|wanted| {
             let (suite, storage, class, variant) = wanted;
             let mut of_picture: Vec<_> =
                 blocks.iter().filter(|block| key(block.cell) == *wanted).collect();
             of_picture.sort_by_key(|block| block.cell.rows);
             let mut name = format!("{storage}-{class}");
-            if variants > 1 {
-                name += &format!("-{at}");
+            // Pictures of one storage mode and class that differ in something else are numbered.
+            let namesakes: Vec<_> =
+                keys.iter().filter(|key| (key.1, key.2) == (*storage, *class)).collect();
+            if namesakes.len() > 1 {
+                let number = namesakes.iter().position(|key| *key == wanted).unwrap_or(0) + 1;
+                name += &format!("-{number}");
             }
             picture(
                 &of_picture,
