@@ -1,5 +1,8 @@
 //! The same operations through Assay: driver, adapter, timed loop, checked answers.
 
+use std::collections::BTreeMap;
+
+use assay_core::crew::{Pace, Spans};
 use assay_core::driver::{Durability, OpenSpec, Storage};
 use assay_core::error::Result;
 use assay_core::tape::{Population, Records};
@@ -25,6 +28,8 @@ pub fn run(setup: &Setup) -> Result<Times> {
         key_kind: profile.key_kinds[0],
         schema: routes.schema().clone(),
         expected_rows: setup.rows,
+        threads: 1,
+        parameters: BTreeMap::new(),
         options: profile
             .options
             .iter()
@@ -39,10 +44,11 @@ pub fn run(setup: &Setup) -> Result<Times> {
             let name = crate::OPERATIONS[operation];
             let round = Round {
                 connection: &mut *connection,
+                pace: &mut Pace::alone(),
                 records: &routes,
                 rows: &rows,
                 tape: &tape(setup, name, number),
-                count,
+                positions: 0..count,
                 check: profile.keeps_data,
                 progress: &mut |_| (),
             };
@@ -52,7 +58,7 @@ pub fn run(setup: &Setup) -> Result<Times> {
                 "update" => round.updates(birth, number as u32 + 1),
                 _ => round.deletes(),
             }?;
-            let time_ns = timed.time.as_nanos() as u64;
+            let time_ns = Spans::total(&[timed.spans]).as_nanos() as u64;
             times[operation].push(per_operation(time_ns, timed.operations));
             Ok(())
         };

@@ -5,6 +5,7 @@
 //! and formats nothing on the path of a single operation, and never stands in for an operation
 //! that its engine does not have: it answers [`Error::unsupported`].
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Bound;
 use std::path::PathBuf;
@@ -152,6 +153,8 @@ pub struct Profile {
     pub concurrency: Concurrency,
     /// Settings that the user may choose.
     pub options: &'static [EngineOption],
+    /// Parameters with values of their own that the engine takes: `block_size` and the like.
+    pub parameters: &'static [&'static str],
     /// False for `null`, whose answers cannot be checked.
     pub keeps_data: bool,
 }
@@ -195,8 +198,12 @@ pub struct OpenSpec {
     pub schema: Schema,
     /// How many records are to be expected, for engines that want their size in advance.
     pub expected_rows: u64,
+    /// How many connections will work at once.
+    pub threads: u32,
     /// The chosen value of every option that the profile lists.
     pub options: Vec<(String, String)>,
+    /// Given parameters, among them those that the profile lists.
+    pub parameters: BTreeMap<String, String>,
 }
 
 impl OpenSpec {
@@ -210,6 +217,11 @@ impl OpenSpec {
             .find(|(option, _)| option == name)
             .map(|(_, value)| value.as_str())
             .expect("every option of the profile has a value")
+    }
+
+    /// The value of a parameter, if one was given.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.get(name).map(String::as_str)
     }
 }
 
@@ -274,6 +286,12 @@ pub trait Connection {
     /// Inserts a packed record.
     fn insert(&mut self, record: &[u8]) -> Result<Outcome>;
 
+    /// Stores a packed record, in place of the one with its key if there is one.
+    fn upsert(&mut self, record: &[u8]) -> Result<()> {
+        let _ = record;
+        Err(Error::unsupported("writing a record whether or not it is there"))
+    }
+
     /// Looks a key area up and copies the record's payload area.
     fn get(&mut self, key: &[u8], payload: &mut [u8]) -> Result<Outcome>;
 
@@ -289,7 +307,8 @@ pub trait Connection {
         Err(Error::unsupported("lookups of several keys at once"))
     }
 
-    /// Sets one column (by its position in the schema) to a packed value.
+    /// Sets one column (by its position in the schema) to a packed value, which is as long as
+    /// its type says; one of variable length has its number of bytes at the front.
     fn update(&mut self, key: &[u8], column: usize, value: &[u8]) -> Result<Outcome>;
 
     /// Deletes a record.

@@ -2,9 +2,11 @@
 //!
 //! Data flows one way: a [`plan`] becomes cells; a worker process opens an engine through the
 //! traits in [`driver`], replays a [`tape`] of operations in the timed loops of [`timing`], and
-//! returns phase results; they are collected in a [`run_file`], from which views are drawn.
+//! returns phase results (a [`crew`] of threads at once, where a
+//! suite asks for that); they are collected in a [`run_file`], from which views are drawn.
 //! This crate knows no engine, no suite and no view.
 
+pub mod crew;
 pub mod driver;
 pub mod environment;
 pub mod error;

@@ -47,8 +47,12 @@ pub struct Cell {
     pub options: serde_json::Value,
     /// Chosen settings of the engine.
     pub engine_options: BTreeMap<String, String>,
-    /// The processor that the worker is bound to.
-    pub cpu: Option<usize>,
+    /// Parameters of the engine.
+    #[serde(default)]
+    pub engine_parameters: BTreeMap<String, String>,
+    /// The processors that the worker is bound to; its threads take turns on them. None: all.
+    #[serde(default)]
+    pub cpus: Vec<usize>,
     /// The state of the page cache.
     pub page_cache: PageCache,
     /// The store's directory; absent in memory.

@@ -13,7 +13,7 @@ use crate::plan::Cell;
 use crate::resources::Resources;
 
 /// The version of the format that this code writes and reads.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 const FORMAT: &str = "assay-run";
 

@@ -30,10 +30,16 @@ pub enum ColumnType {
     /// IEEE 754, 8 bytes.
     F64,
     /// UTF-8 text of at most so many bytes, filled up with zero bytes.
-    Text(u16),
+    Text(u32),
     /// Exactly so many bytes.
-    Bytes(u16),
+    Bytes(u32),
+    /// At most so many bytes, with their number (4 bytes) before them. Only the last column can
+    /// have this type.
+    VarBytes(u32),
 }
+
+/// Bytes of the number that stands before a value of variable length.
+const LENGTH_SIZE: usize = 4;
 
 impl ColumnType {
     /// Bytes that a value takes in a packed record.
@@ -43,13 +49,23 @@ impl ColumnType {
             Self::U16 => 2,
             Self::U32 | Self::I32 => 4,
             Self::U64 | Self::I64 | Self::F64 => 8,
-            Self::Text(size) | Self::Bytes(size) => usize::from(size),
+            Self::Text(size) | Self::Bytes(size) => size as usize,
+            Self::VarBytes(most) => LENGTH_SIZE + most as usize,
+        }
+    }
+
+    /// Bytes of a value's packed form that mean something: all, or those up to its end.
+    pub fn used_bytes(self, value: &[u8]) -> usize {
+        match self {
+            Self::VarBytes(_) => LENGTH_SIZE + var_bytes(value).len(),
+            fixed => fixed.size_bytes(),
         }
     }
 
     fn align_bytes(self) -> usize {
         match self {
             Self::Text(_) | Self::Bytes(_) => 1,
+            Self::VarBytes(_) => LENGTH_SIZE,
             number => number.size_bytes(),
         }
     }
@@ -64,6 +80,8 @@ pub struct Column {
     pub kind: ColumnType,
     /// Where it begins, in bytes from the start of the record.
     pub offset: usize,
+    /// Whether it belongs to the primary key.
+    pub in_key: bool,
 }
 
 impl Column {
@@ -114,8 +132,15 @@ impl<'r> Value<'r> {
                 Self::Text(&bytes[..end])
             }
             ColumnType::Bytes(_) => Self::Bytes(bytes),
+            ColumnType::VarBytes(_) => Self::Bytes(var_bytes(bytes)),
         }
     }
+}
+
+/// The value in a slot of variable length; one whose length is impossible is empty.
+fn var_bytes(slot: &[u8]) -> &[u8] {
+    let len = u32::from_le_bytes(array(slot)) as usize;
+    slot[LENGTH_SIZE..].get(..len).unwrap_or_default()
 }
 
 fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
@@ -130,8 +155,15 @@ pub fn write_integer(kind: ColumnType, value: i64, bytes: &mut [u8]) {
 
 /// Writes text or bytes that an engine returned into a column's packed bytes; what is too long
 /// is cut (and found by the check of the answer).
-pub fn write_bytes(value: &[u8], bytes: &mut [u8]) {
+pub fn write_bytes(kind: ColumnType, value: &[u8], bytes: &mut [u8]) {
+    let (length, bytes) = match kind {
+        ColumnType::VarBytes(_) => bytes.split_at_mut(LENGTH_SIZE),
+        _ => (&mut [] as &mut [u8], bytes),
+    };
     let len = value.len().min(bytes.len());
+    if !length.is_empty() {
+        length.copy_from_slice(&(len as u32).to_le_bytes());
+    }
     bytes[..len].copy_from_slice(&value[..len]);
     bytes[len..].fill(0);
 }
@@ -150,8 +182,8 @@ impl Schema {
     /// Lays out `columns`; the first `key_len` are the primary key.
     ///
     /// # Panics
-    /// When there is no key column or no other column, or a text key: errors of the suite's
-    /// author, not of a user.
+    /// When there is no key column or no other column, or a column of variable length that is
+    /// not the last: errors of the suite's author, not of a user.
     pub fn new(name: &'static str, columns: &[(&'static str, ColumnType)], key_len: usize) -> Self {
         assert!(key_len >= 1 && key_len < columns.len(), "a key and at least one more column");
         let (mut laid_out, mut offset, mut key_size) = (Vec::new(), 0usize, 0);
@@ -160,8 +192,10 @@ impl Schema {
                 offset = offset.next_multiple_of(8);
                 key_size = offset;
             }
+            let is_last = at + 1 == columns.len();
+            assert!(is_last || !matches!(kind, ColumnType::VarBytes(_)), "only the last may vary");
             offset = offset.next_multiple_of(kind.align_bytes());
-            laid_out.push(Column { name, kind, offset });
+            laid_out.push(Column { name, kind, offset, in_key: at < key_len });
             offset += kind.size_bytes();
         }
         Self { name, columns: laid_out, key_len, key_size, record_size: offset.next_multiple_of(8) }
@@ -202,6 +236,37 @@ impl Schema {
         self.record_size - self.key_size
     }
 
+    /// The column whose values vary in length, if there is one: the last.
+    pub fn variable_column(&self) -> Option<&Column> {
+        self.columns.last().filter(|column| matches!(column.kind, ColumnType::VarBytes(_)))
+    }
+
+    /// How many bytes of a payload area mean something: all of them, or those up to the end of
+    /// the value of variable length.
+    #[inline]
+    pub fn used_payload(&self, payload: &[u8]) -> usize {
+        match self.variable_column() {
+            None => self.payload_size(),
+            Some(column) => {
+                let from = column.offset - self.key_size;
+                from + LENGTH_SIZE + var_bytes(&payload[from..]).len()
+            }
+        }
+    }
+
+    /// Whether an answer is the expected payload area; what lies behind a value of variable
+    /// length does not count.
+    #[inline]
+    pub fn same_payload(&self, expected: &[u8], got: &[u8]) -> bool {
+        match self.variable_column() {
+            None => same_words(expected, got),
+            Some(_) => {
+                let used = self.used_payload(expected);
+                expected[..used] == got[..used]
+            }
+        }
+    }
+
     /// Bytes of a whole packed record.
     pub fn record_size(&self) -> usize {
         self.record_size
@@ -223,16 +288,36 @@ impl Schema {
             let range = column.offset - self.key_size
                 ..column.offset - self.key_size + column.kind.size_bytes();
             let (expected, got) = (&expected[range.clone()], &got[range]);
-            (expected != got).then(|| {
-                format!(
-                    "column {}: expected {:?}, got {:?}",
-                    column.name,
-                    Value::read(column.kind, expected),
-                    Value::read(column.kind, got)
-                )
+            let values = (Value::read(column.kind, expected), Value::read(column.kind, got));
+            let same = match column.kind {
+                ColumnType::VarBytes(_) => values.0 == values.1,
+                _ => expected == got,
+            };
+            (!same).then(|| {
+                let (expected, got) = (shortened(values.0), shortened(values.1));
+                format!("column {}: expected {expected}, got {got}", column.name)
             })
         })
     }
+}
+
+/// A value as messages show it.
+fn shortened(value: Value<'_>) -> String {
+    const SHOWN: usize = 16;
+    match value {
+        Value::Text(bytes) | Value::Bytes(bytes) if bytes.len() > SHOWN => {
+            format!("{} bytes beginning {:02x?}", bytes.len(), &bytes[..SHOWN])
+        }
+        value => format!("{value:?}"),
+    }
+}
+
+/// Whether two payload areas, which are whole words, are the same. (A call of the C library's
+/// comparison for 32 bytes takes longer.)
+fn same_words(a: &[u8], b: &[u8]) -> bool {
+    let word = |bytes: &[u8]| u64::from_le_bytes(*bytes.first_chunk().expect("a word"));
+    let pairs = a.chunks_exact(8).zip(b.chunks_exact(8));
+    pairs.fold(0, |differences, (a, b)| differences | (word(a) ^ word(b))) == 0
 }
 
 /// Turns the key area into bytes whose bytewise order is the order of the key: integers
@@ -288,9 +373,10 @@ impl KeyOrder {
                     out[at..at + 8].copy_from_slice(&bits.to_be_bytes());
                 }
                 ColumnType::Text(size) | ColumnType::Bytes(size) => {
-                    let size = usize::from(size);
+                    let size = size as usize;
                     out[at..at + size].copy_from_slice(&from[..size]);
                 }
+                ColumnType::VarBytes(_) => unreachable!("a key column is not the last column"),
             }
             at += kind.size_bytes();
         }

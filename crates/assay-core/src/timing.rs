@@ -9,8 +9,10 @@
 //! too: their instructions leave room for fewer cache misses at a time in the processor's window,
 //! which cost 80 ns a lookup on a hash table of a million rows.)
 
-use std::time::{Duration, Instant};
+use std::ops::Range;
+use std::time::Duration;
 
+use crate::crew::{Pace, Spans};
 use crate::driver::{Connection, Outcome};
 use crate::error::{Error, ErrorKind, Result};
 use crate::schema::Schema;
@@ -21,17 +23,20 @@ use crate::tape::{Records, Rows, Tape, TapeHash};
 const BATCH_MOST: usize = 1024;
 const BATCH_LEAST: usize = 16;
 const BATCH_BYTES: usize = 40 * 1024;
+/// The same for several threads at once, for which the start and the end of a span take longer.
+const SHARED_BATCH_MOST: usize = 16 * 1024;
+const SHARED_BATCH_BYTES: usize = 1 << 20;
 
 /// Rows read back after a round of writes.
 const SAMPLE: u64 = 4096;
 
 /// What one round took.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Timed {
     /// Operations done.
     pub operations: u64,
-    /// Time inside the spans.
-    pub time: Duration,
+    /// The spans on the clock.
+    pub spans: Spans,
     /// The hash of the rows visited, in order.
     pub tape: TapeHash,
     /// Answers that were compared with what they had to be.
@@ -39,17 +44,19 @@ pub struct Timed {
 }
 
 /// A round: which rows it visits, how often, on what.
-pub struct Round<'r, R: Records> {
+pub struct Round<'r, 'g, R: Records> {
     /// The engine's handle.
     pub connection: &'r mut dyn Connection,
+    /// The clock.
+    pub pace: &'r mut Pace<'g>,
     /// What the records look like.
     pub records: &'r R,
     /// The living rows.
     pub rows: &'r Rows,
     /// Which of them, in which order.
     pub tape: &'r Tape,
-    /// How many operations.
-    pub count: u64,
+    /// The positions of the tape.
+    pub positions: Range<u64>,
     /// False for the `null` engine, whose answers cannot be right.
     pub check: bool,
     /// Called between batches with the number of operations done.
@@ -66,8 +73,12 @@ struct Batch {
 }
 
 impl Batch {
-    fn new(schema: &Schema) -> Self {
-        let most = (BATCH_BYTES / schema.record_size()).clamp(BATCH_LEAST, BATCH_MOST);
+    fn new(schema: &Schema, shared: bool) -> Self {
+        let (bytes, most) = match shared {
+            true => (SHARED_BATCH_BYTES, SHARED_BATCH_MOST),
+            false => (BATCH_BYTES, BATCH_MOST),
+        };
+        let most = (bytes / schema.record_size()).clamp(BATCH_LEAST, most);
         Self {
             most: most as u64,
             rows: Vec::with_capacity(most),
@@ -76,18 +87,18 @@ impl Batch {
     }
 }
 
-impl<R: Records> Round<'_, R> {
+impl<R: Records> Round<'_, '_, R> {
     /// Inserts rows; one transaction for all when `load`, else one for each.
     pub fn inserts(mut self, load: bool) -> Result<Timed> {
         let size = self.records.schema().record_size();
         let key_size = self.records.schema().key_size();
-        let mut batch = Batch::new(self.records.schema());
+        let mut batch = Batch::new(self.records.schema(), self.pace.is_shared());
         let mut packed = vec![0; size * batch.most as usize];
-        let mut timed = self.start();
+        let mut timed = Timed::default();
         if load {
-            timed.span(|| self.connection.begin())?;
+            self.pace.span(|| self.connection.begin())?;
         }
-        for first in (0..self.count).step_by(batch.most as usize) {
+        for first in self.positions.clone().step_by(batch.most as usize) {
             self.prepare(first, &mut batch, &mut timed);
             for (row, record) in batch.rows.iter().zip(packed.chunks_exact_mut(size)) {
                 let (key, payload) = record.split_at_mut(key_size);
@@ -95,12 +106,12 @@ impl<R: Records> Round<'_, R> {
                 self.records.payload(*row, 0, payload);
             }
             let packed = &packed[..size * batch.rows.len()];
-            let done = timed.span(|| self.connection.replay_inserts(packed, size))?;
+            let done = self.pace.span(|| self.connection.replay_inserts(packed, size))?;
             self.expect_all(done, &batch, "insert", "was refused as a duplicate")?;
             (self.progress)(timed.operations);
         }
         if load {
-            timed.span(|| self.connection.commit())?;
+            self.pace.span(|| self.connection.commit())?;
         }
         self.read_back(&mut timed, Some(0))?;
         Ok(timed)
@@ -116,15 +127,16 @@ impl<R: Records> Round<'_, R> {
             from..from + column.kind.size_bytes()
         });
         let (key_size, size) = (schema.key_size(), schema.payload_size());
-        let mut batch = Batch::new(&schema);
+        let mut batch = Batch::new(&schema, self.pace.is_shared());
         let mut answers = vec![0; size * batch.most as usize];
         let mut expected = vec![0; size];
-        let mut timed = self.start();
-        for first in (0..self.count).step_by(batch.most as usize) {
+        let mut timed = Timed::default();
+        for first in self.positions.clone().step_by(batch.most as usize) {
             self.prepare(first, &mut batch, &mut timed);
             let answers = &mut answers[..size * batch.rows.len()];
-            let found =
-                timed.span(|| self.connection.replay_gets(&batch.keys, key_size, answers, size))?;
+            let found = self
+                .pace
+                .span(|| self.connection.replay_gets(&batch.keys, key_size, answers, size))?;
             if self.check {
                 let mut right = found == batch.rows.len() as u64;
                 for (row, answer) in batch.rows.iter().zip(answers.chunks_exact_mut(size)) {
@@ -132,7 +144,7 @@ impl<R: Records> Round<'_, R> {
                     if let Some(range) = &ignored {
                         answer[range.clone()].copy_from_slice(&expected[range.clone()]);
                     }
-                    right &= same_words(answer, &expected);
+                    right &= schema.same_payload(&expected, answer);
                 }
                 if !right {
                     return Err(self.first_wrong(&batch.rows, 0, ignored));
@@ -141,6 +153,7 @@ impl<R: Records> Round<'_, R> {
             }
             (self.progress)(timed.operations);
         }
+        timed.spans = self.pace.finish()?;
         Ok(timed)
     }
 
@@ -150,10 +163,10 @@ impl<R: Records> Round<'_, R> {
         let size = schema.columns()[column].kind.size_bytes();
         let from = schema.columns()[column].offset - schema.key_size();
         let mut payload = vec![0; schema.payload_size()];
-        let mut batch = Batch::new(&schema);
+        let mut batch = Batch::new(&schema, self.pace.is_shared());
         let mut values = vec![0; size * batch.most as usize];
-        let mut timed = self.start();
-        for first in (0..self.count).step_by(batch.most as usize) {
+        let mut timed = Timed::default();
+        for first in self.positions.clone().step_by(batch.most as usize) {
             self.prepare(first, &mut batch, &mut timed);
             for (row, value) in batch.rows.iter().zip(values.chunks_exact_mut(size)) {
                 self.records.payload(*row, version, &mut payload);
@@ -161,7 +174,8 @@ impl<R: Records> Round<'_, R> {
             }
             let (keys, key_size) = (batch.keys.as_slice(), schema.key_size());
             let values = &values[..size * batch.rows.len()];
-            let done = timed
+            let done = self
+                .pace
                 .span(|| self.connection.replay_updates(keys, key_size, column, values, size))?;
             self.expect_all(done, &batch, "update", "was not found")?;
             (self.progress)(timed.operations);
@@ -173,12 +187,12 @@ impl<R: Records> Round<'_, R> {
     /// Deletes rows.
     pub fn deletes(mut self) -> Result<Timed> {
         let key_size = self.records.schema().key_size();
-        let mut batch = Batch::new(self.records.schema());
-        let mut timed = self.start();
-        for first in (0..self.count).step_by(batch.most as usize) {
+        let mut batch = Batch::new(self.records.schema(), self.pace.is_shared());
+        let mut timed = Timed::default();
+        for first in self.positions.clone().step_by(batch.most as usize) {
             self.prepare(first, &mut batch, &mut timed);
             let keys = batch.keys.as_slice();
-            let done = timed.span(|| self.connection.replay_deletes(keys, key_size))?;
+            let done = self.pace.span(|| self.connection.replay_deletes(keys, key_size))?;
             self.expect_all(done, &batch, "delete", "was not found")?;
             (self.progress)(timed.operations);
         }
@@ -186,14 +200,10 @@ impl<R: Records> Round<'_, R> {
         Ok(timed)
     }
 
-    fn start(&self) -> Timed {
-        Timed { operations: 0, time: Duration::ZERO, tape: TapeHash::default(), checked: 0 }
-    }
-
     /// Fills the batch with the operations from position `first` on.
     fn prepare(&self, first: u64, batch: &mut Batch, timed: &mut Timed) {
         let key_size = self.records.schema().key_size();
-        let positions = first..self.count.min(first + batch.most);
+        let positions = first..self.positions.end.min(first + batch.most);
         batch.rows.clear();
         batch.rows.extend(positions.map(|position| self.rows.row(self.tape.row(position))));
         batch.keys.resize(key_size * batch.rows.len(), 0);
@@ -219,13 +229,18 @@ impl<R: Records> Round<'_, R> {
         ))
     }
 
-    /// Reads a sample of the visited rows back: each must be there in `version`, or be gone.
+    /// Stops the clock and reads a sample of the visited rows back: each must be there in
+    /// `version`, or be gone.
     fn read_back(&mut self, timed: &mut Timed, version: Option<u32>) -> Result<()> {
-        if !self.check || self.count == 0 {
+        timed.spans = self.pace.finish()?;
+        let count = self.positions.end - self.positions.start;
+        if !self.check || count == 0 {
             return Ok(());
         }
-        let step = self.count.div_ceil(SAMPLE).max(1);
-        let rows: Vec<_> = (0..self.count)
+        let step = count.div_ceil(SAMPLE).max(1);
+        let rows: Vec<_> = self
+            .positions
+            .clone()
             .step_by(step as usize)
             .map(|position| self.rows.row(self.tape.row(position)))
             .collect();
@@ -291,23 +306,20 @@ impl<R: Records> Round<'_, R> {
     }
 }
 
-/// Whether two payload areas, which are whole words, are the same. (A call of the C library's
-/// comparison for 32 bytes takes longer.)
-fn same_words(a: &[u8], b: &[u8]) -> bool {
-    let word = |bytes: &[u8]| u64::from_le_bytes(*bytes.first_chunk().expect("a word"));
-    let pairs = a.chunks_exact(8).zip(b.chunks_exact(8));
-    pairs.fold(0, |differences, (a, b)| differences | (word(a) ^ word(b))) == 0
-}
-
 fn wrong_answer(row: u64, difference: &str) -> Error {
     Error::new(ErrorKind::WrongAnswer, format!("row {row}: {difference}"))
 }
 
 impl Timed {
-    fn span<T>(&mut self, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        let start = Instant::now();
-        let result = work();
-        self.time += start.elapsed();
-        result
+    /// What a crew's threads did, as one.
+    pub fn of_crew(crew: Vec<Self>) -> (Self, Duration) {
+        let spans: Vec<_> = crew.iter().map(|timed| timed.spans.clone()).collect();
+        let mut whole = Self::default();
+        for timed in crew {
+            whole.operations += timed.operations;
+            whole.checked += timed.checked;
+            whole.tape.add(timed.tape.value());
+        }
+        (whole, Spans::total(&spans))
     }
 }

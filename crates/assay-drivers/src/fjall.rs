@@ -45,6 +45,7 @@ static PROFILE: Profile = Profile {
     delete_rule: DeleteRule::Silent,
     concurrency: Concurrency::Concurrent,
     options: &[],
+    parameters: &[],
     keeps_data: true,
 };
 
@@ -172,6 +173,10 @@ impl Handle for FjallHandle<'_> {
         }
     }
 
+    fn upsert(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.insert(key, value).map(|_| ())
+    }
+
     fn get(&mut self, key: &[u8], found: impl FnOnce(&[u8])) -> Result<Outcome> {
         let value = match &self.transaction {
             Some(txn) => txn.get(self.keyspace, key),
@@ -204,7 +209,7 @@ impl Handle for FjallHandle<'_> {
         Ok(())
     }
 
-    fn modify(&mut self, key: &[u8], mut change: impl FnMut(&mut [u8])) -> Result<Outcome> {
+    fn modify(&mut self, key: &[u8], mut change: impl FnMut(&mut Vec<u8>)) -> Result<Outcome> {
         let changed = |old: Option<&fjall::UserValue>| {
             old.map(|old| {
                 let mut value = old.to_vec();

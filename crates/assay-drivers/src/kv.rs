@@ -1,15 +1,15 @@
 //! The adapter for engines that store bytes under bytes.
 //!
 //! A key is the key area encoded so that bytewise order is key order; a value is the payload
-//! area as it stands. An engine implements [`Handle`]; [`KvConnection`] is then its record
+//! area as it stands, up to the end of a column of variable length. An engine implements [`Handle`]; [`KvConnection`] is then its record
 //! level. An engine without columns updates one by reading the value, changing it in place and
 //! writing it back.
 
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 
 use assay_core::driver::{Connection, Outcome, Scan};
 use assay_core::error::{Error, Result};
-use assay_core::schema::{KeyOrder, Schema};
+use assay_core::schema::{ColumnType, KeyOrder, Schema};
 
 /// A thread's handle of a key-value engine. Writes outside a transaction commit by themselves.
 pub(crate) trait Handle {
@@ -24,6 +24,9 @@ pub(crate) trait Handle {
 
     /// Stores a value under a key, as the profile's insert rule says.
     fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<Outcome>;
+
+    /// Stores a value under a key, in place of the one that may be there.
+    fn upsert(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
 
     /// Calls `found` with the value, if there is one.
     fn get(&mut self, key: &[u8], found: impl FnOnce(&[u8])) -> Result<Outcome>;
@@ -40,7 +43,7 @@ pub(crate) trait Handle {
     }
 
     /// Reads the value, lets `change` change it, and stores it.
-    fn modify(&mut self, key: &[u8], change: impl FnMut(&mut [u8])) -> Result<Outcome>;
+    fn modify(&mut self, key: &[u8], change: impl FnMut(&mut Vec<u8>)) -> Result<Outcome>;
 
     /// Deletes, as the profile's delete rule says.
     fn delete(&mut self, key: &[u8]) -> Result<Outcome>;
@@ -52,6 +55,34 @@ pub(crate) trait Handle {
         upper: Bound<&[u8]>,
         row: impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<()>;
+}
+
+/// The part of a packed record that is stored as its value.
+fn value_of<'r>(schema: &Schema, record: &'r [u8]) -> &'r [u8] {
+    let payload = &record[schema.key_size()..];
+    &payload[..schema.used_payload(payload)]
+}
+
+/// A stored value is at most a payload area long; a longer one is a wrong answer, which the
+/// comparison of the answer tells.
+fn copy_value(value: &[u8], payload: &mut [u8]) {
+    let len = value.len().min(payload.len());
+    payload[..len].copy_from_slice(&value[..len]);
+}
+
+/// Where the columns wanted lie in the payload area: neighbours are one part.
+fn payload_parts(schema: &Schema, columns: &[usize]) -> Vec<Range<usize>> {
+    let base = schema.key_size();
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    for column in columns.iter().map(|&at| &schema.columns()[at]).filter(|c| c.offset >= base) {
+        let from = column.offset - base;
+        let end = from + column.kind.size_bytes();
+        match parts.last_mut() {
+            Some(last) if from - last.end < size_of::<u64>() => last.end = end,
+            _ => parts.push(from..end),
+        }
+    }
+    parts
 }
 
 /// The record level over a [`Handle`].
@@ -86,12 +117,17 @@ impl<H: Handle> Connection for KvConnection<'_, H> {
 
     fn insert(&mut self, record: &[u8]) -> Result<Outcome> {
         self.order.encode(record, &mut self.key);
-        self.handle.insert(&self.key, &record[self.schema.key_size()..])
+        self.handle.insert(&self.key, value_of(self.schema, record))
+    }
+
+    fn upsert(&mut self, record: &[u8]) -> Result<()> {
+        self.order.encode(record, &mut self.key);
+        self.handle.upsert(&self.key, value_of(self.schema, record))
     }
 
     fn get(&mut self, key: &[u8], payload: &mut [u8]) -> Result<Outcome> {
         self.order.encode(key, &mut self.key);
-        self.handle.get(&self.key, |value| payload.copy_from_slice(value))
+        self.handle.get(&self.key, |value| copy_value(value, payload))
     }
 
     fn get_many(
@@ -109,14 +145,22 @@ impl<H: Handle> Connection for KvConnection<'_, H> {
         outcomes.fill(Outcome::Missing);
         let payload_size = self.schema.payload_size();
         self.handle.get_many(self.keys.chunks_exact(size), |at, value| {
-            payloads[at * payload_size..(at + 1) * payload_size].copy_from_slice(value);
+            copy_value(value, &mut payloads[at * payload_size..(at + 1) * payload_size]);
             outcomes[at] = Outcome::Done;
         })
     }
 
     fn update(&mut self, key: &[u8], column: usize, value: &[u8]) -> Result<Outcome> {
-        let offset = self.schema.columns()[column].offset - self.schema.key_size();
+        let column = &self.schema.columns()[column];
+        let offset = column.offset - self.schema.key_size();
         self.order.encode(key, &mut self.key);
+        if let ColumnType::VarBytes(_) = column.kind {
+            let used = column.kind.used_bytes(value);
+            return self.handle.modify(&self.key, |payload| {
+                payload.truncate(offset);
+                payload.extend_from_slice(&value[..used]);
+            });
+        }
         self.handle.modify(&self.key, |payload| {
             payload[offset..offset + value.len()].copy_from_slice(value);
         })
@@ -135,6 +179,8 @@ impl<H: Handle> Connection for KvConnection<'_, H> {
         };
         let (lower, upper) = (scan.lower.map(encode), scan.upper.map(encode));
         let mut record = vec![0; self.schema.record_size()];
+        let base = self.schema.key_size();
+        let parts = payload_parts(self.schema, scan.columns);
         let mut count = 0;
         self.handle.scan(
             lower.as_ref().map(Vec::as_slice),
@@ -143,9 +189,12 @@ impl<H: Handle> Connection for KvConnection<'_, H> {
                 if count == scan.limit {
                     return false;
                 }
-                let (area, payload) = record.split_at_mut(self.schema.key_size());
+                let (area, payload) = record.split_at_mut(base);
                 self.order.decode(key, area);
-                payload.copy_from_slice(value);
+                for part in &parts {
+                    let end = part.end.min(value.len());
+                    payload[part.start..end].copy_from_slice(&value[part.start..end]);
+                }
                 row(&record);
                 count += 1;
                 count < scan.limit

@@ -51,6 +51,7 @@ static PROFILE: Profile = Profile {
     delete_rule: DeleteRule::Reports,
     concurrency: Concurrency::OneWriter,
     options: &[],
+    parameters: &[],
     keeps_data: true,
 };
 
@@ -130,7 +131,7 @@ impl Store for LmdbStore {
             env: &self.env,
             database,
             transaction: None,
-            value: vec![0; self.schema.payload_size()],
+            value: Vec::with_capacity(self.schema.payload_size()),
         };
         work(&mut KvConnection::new(handle, &self.schema))
     }
@@ -153,7 +154,7 @@ impl<'e> LmdbHandle<'e> {
     fn write<T>(
         &mut self,
         what: &str,
-        work: impl FnOnce(&Database<'e, Bytes, Bytes>, &mut RwTxn<'e>, &mut [u8]) -> heed::Result<T>,
+        work: impl FnOnce(&Database<'e, Bytes, Bytes>, &mut RwTxn<'e>, &mut Vec<u8>) -> heed::Result<T>,
     ) -> Result<T> {
         let said = |e| Error::engine(what, e);
         match &mut self.transaction {
@@ -216,6 +217,10 @@ impl Handle for LmdbHandle<'_> {
         })
     }
 
+    fn upsert(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.write("upsert", |database, txn, _| database.put(txn, key, value))
+    }
+
     fn get(&mut self, key: &[u8], found: impl FnOnce(&[u8])) -> Result<Outcome> {
         let own = self.own_read_txn("get")?;
         let txn = self.read_txn(own.as_ref());
@@ -243,12 +248,13 @@ impl Handle for LmdbHandle<'_> {
         Ok(())
     }
 
-    fn modify(&mut self, key: &[u8], mut change: impl FnMut(&mut [u8])) -> Result<Outcome> {
+    fn modify(&mut self, key: &[u8], mut change: impl FnMut(&mut Vec<u8>)) -> Result<Outcome> {
         self.write("update", |database, txn, buffer| {
             let Some(value) = database.get(txn, key)? else {
                 return Ok(Outcome::Missing);
             };
-            buffer.copy_from_slice(value);
+            buffer.clear();
+            buffer.extend_from_slice(value);
             change(buffer);
             database.put(txn, key, buffer)?;
             Ok(Outcome::Done)

@@ -6,7 +6,7 @@
 
 use assay_core::driver::{
     Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
-    Outcome, Profile, Storage, Store, Transactions, Work,
+    Outcome, Profile, Scan, Storage, Store, Transactions, Work,
 };
 use assay_core::error::Result;
 
@@ -28,6 +28,7 @@ static PROFILE: Profile = Profile {
     delete_rule: DeleteRule::Silent,
     concurrency: Concurrency::Concurrent,
     options: &[],
+    parameters: &[],
     keeps_data: false,
 };
 
@@ -78,6 +79,11 @@ impl Connection for Null {
     }
 
     #[inline(never)]
+    fn upsert(&mut self, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    #[inline(never)]
     fn get(&mut self, _: &[u8], _: &mut [u8]) -> Result<Outcome> {
         Ok(Outcome::Done)
     }
@@ -95,5 +101,10 @@ impl Connection for Null {
     #[inline(never)]
     fn delete(&mut self, _: &[u8]) -> Result<Outcome> {
         Ok(Outcome::Done)
+    }
+
+    #[inline(never)]
+    fn scan(&mut self, _: &Scan<'_>, _: &mut dyn FnMut(&[u8])) -> Result<u64> {
+        Ok(0)
     }
 }

@@ -53,6 +53,7 @@ static PROFILE: Profile = Profile {
     delete_rule: DeleteRule::Reports,
     concurrency: Concurrency::OneWriter,
     options: &[],
+    parameters: &[],
     keeps_data: true,
 };
 
@@ -128,7 +129,7 @@ impl Store for RedbStore {
             immediate: self.immediate,
             written: &self.written,
             transaction: None,
-            value: vec![0; self.schema.payload_size()],
+            value: Vec::with_capacity(self.schema.payload_size()),
         };
         // The table exists from the first write on; reads expect it.
         handle.write("create the table", |_, _| Ok(()))?;
@@ -193,7 +194,7 @@ impl RedbHandle<'_> {
     fn write<T>(
         &mut self,
         what: &str,
-        work: impl FnOnce(&mut RecordTable<'_>, &mut [u8]) -> std::result::Result<T, redb::Error>,
+        work: impl FnOnce(&mut RecordTable<'_>, &mut Vec<u8>) -> std::result::Result<T, redb::Error>,
     ) -> Result<T> {
         let said = |e: redb::Error| Error::engine(what, e);
         let value = &mut self.value;
@@ -251,6 +252,10 @@ impl Handle for RedbHandle<'_> {
         })
     }
 
+    fn upsert(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.insert(key, value).map(|_| ())
+    }
+
     fn get(&mut self, key: &[u8], found: impl FnOnce(&[u8])) -> Result<Outcome> {
         let said = |e: redb::Error| Error::engine("get", e);
         let mut outcome = Outcome::Missing;
@@ -296,14 +301,17 @@ impl Handle for RedbHandle<'_> {
         }
     }
 
-    fn modify(&mut self, key: &[u8], mut change: impl FnMut(&mut [u8])) -> Result<Outcome> {
+    fn modify(&mut self, key: &[u8], mut change: impl FnMut(&mut Vec<u8>)) -> Result<Outcome> {
         self.write("update", |table, buffer| {
             match table.get(key)? {
-                Some(value) => buffer.copy_from_slice(value.value()),
+                Some(value) => {
+                    buffer.clear();
+                    buffer.extend_from_slice(value.value());
+                }
                 None => return Ok(Outcome::Missing),
             }
             change(buffer);
-            table.insert(key, &*buffer)?;
+            table.insert(key, buffer.as_slice())?;
             Ok(Outcome::Done)
         })
     }

@@ -43,6 +43,7 @@ static PROFILE: Profile = Profile {
     delete_rule: DeleteRule::Reports,
     concurrency: Concurrency::Concurrent,
     options: &[],
+    parameters: &[],
     keeps_data: true,
 };
 
@@ -159,6 +160,10 @@ impl Handle for SledHandle<'_> {
         Ok(Outcome::Done)
     }
 
+    fn upsert(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.insert(key, value).map(|_| ())
+    }
+
     fn get(&mut self, key: &[u8], found: impl FnOnce(&[u8])) -> Result<Outcome> {
         match self.database.get(key).map_err(|e| Error::engine("get", e))? {
             Some(value) => {
@@ -169,7 +174,7 @@ impl Handle for SledHandle<'_> {
         }
     }
 
-    fn modify(&mut self, key: &[u8], mut change: impl FnMut(&mut [u8])) -> Result<Outcome> {
+    fn modify(&mut self, key: &[u8], mut change: impl FnMut(&mut Vec<u8>)) -> Result<Outcome> {
         if self.batch.is_some() {
             return Err(Error::unsupported("updates inside a batch"));
         }

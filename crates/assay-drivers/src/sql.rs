@@ -16,6 +16,8 @@ pub(crate) struct Dialect {
 pub(crate) struct Statements {
     pub(crate) create: String,
     pub(crate) insert: String,
+    /// Inserts, or sets all columns of the row that is there.
+    pub(crate) upsert: String,
     /// Selects the columns that are not in the key.
     pub(crate) select: String,
     /// One for each column that is not in the key, in their order.
@@ -32,6 +34,11 @@ impl Statements {
         let name = |column: &Column| column.name.to_string();
         let all = schema.columns();
         let key = list(schema.key_columns(), " AND ", &|c| format!("{} = ?", c.name));
+        let insert = format!(
+            "INSERT INTO {table} ({}) VALUES ({})",
+            list(all, ", ", &name),
+            list(all, ", ", &|_| "?".into())
+        );
         let declare = |c: &Column| format!("{} {} NOT NULL", c.name, (dialect.type_name)(c.kind));
         Self {
             create: format!(
@@ -40,11 +47,12 @@ impl Statements {
                 list(schema.key_columns(), ", ", &name),
                 dialect.table_suffix
             ),
-            insert: format!(
-                "INSERT INTO {table} ({}) VALUES ({})",
-                list(all, ", ", &name),
-                list(all, ", ", &|_| "?".into())
+            upsert: format!(
+                "{insert} ON CONFLICT ({}) DO UPDATE SET {}",
+                list(schema.key_columns(), ", ", &name),
+                list(schema.payload_columns(), ", ", &|c| format!("{0} = excluded.{0}", c.name))
             ),
+            insert,
             select: format!(
                 "SELECT {} FROM {table} WHERE {key}",
                 list(schema.payload_columns(), ", ", &name)
@@ -81,6 +89,11 @@ mod tests {
              PRIMARY KEY (a, b)) WITHOUT ROWID"
         );
         assert_eq!(statements.insert, "INSERT INTO t (a, b, c) VALUES (?, ?, ?)");
+        assert_eq!(
+            statements.upsert,
+            "INSERT INTO t (a, b, c) VALUES (?, ?, ?) ON CONFLICT (a, b) DO UPDATE SET c = \
+             excluded.c"
+        );
         assert_eq!(statements.select, "SELECT c FROM t WHERE a = ? AND b = ?");
         assert_eq!(statements.updates, ["UPDATE t SET c = ? WHERE a = ? AND b = ?"]);
         assert_eq!(statements.delete, "DELETE FROM t WHERE a = ? AND b = ?");

@@ -11,10 +11,14 @@
 //!   `temp_store = memory` and `PRAGMA optimize`. Statements are prepared once.
 //! - The table is `WITHOUT ROWID`: a composite primary key on a table with a rowid is a second
 //!   B-tree (sqlite.org/withoutrowid.html). `--set sqlite.rowid=yes` gives it one, as published.
-//! - Unsigned 64-bit integers are stored as signed ones of the same bits.
+//! - Where several connections write, they take turns by a mutex: SQLite's own waiting sleeps
+//!   longer and longer (sqlite.org/c3ref/busy_timeout.html). A database in memory has one
+//!   connection.
+//! - Unsigned 64-bit integers are stored as signed ones of the same bits; in the key with the
+//!   highest bit flipped, so that their order is kept.
 
 use std::ops::Bound;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use assay_core::driver::{
     Concurrency, Connection, DeleteRule, Driver, Durability, EngineOption, InsertRule, KeyKind,
@@ -52,6 +56,7 @@ static PROFILE: Profile = Profile {
         about: "yes: a table with a rowid, two B-trees, as published; no: WITHOUT ROWID",
         as_published: Some("yes"),
     }],
+    parameters: &[],
     keeps_data: true,
 };
 
@@ -69,6 +74,9 @@ impl Driver for Sqlite {
     }
 
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
+        if spec.storage == Storage::Memory && spec.threads > 1 {
+            return Err(Error::unsupported("several connections to a database in memory"));
+        }
         let dialect = Dialect {
             type_name,
             table_suffix: match spec.option("rowid") {
@@ -87,6 +95,7 @@ impl Driver for Sqlite {
             statements: Statements::new(&spec.schema, &dialect),
             schema: spec.schema.clone(),
             pragmas,
+            writing: (spec.threads > 1).then(|| Mutex::new(())),
             first: Mutex::new(None),
             settings: Vec::new(),
         };
@@ -96,6 +105,9 @@ impl Driver for Sqlite {
             .and_then(|()| first.execute_batch("PRAGMA optimize"))
             .map_err(said("create the table"))?;
         store.settings = settings(&first, dialect.table_suffix)?;
+        if store.writing.is_some() {
+            store.settings.push("writers take turns by a mutex".into());
+        }
         *store.first.get_mut().unwrap_or_else(PoisonError::into_inner) = Some(first);
         Ok(Box::new(store))
     }
@@ -136,7 +148,7 @@ fn type_name(kind: ColumnType) -> String {
     match kind {
         ColumnType::F64 => "REAL",
         ColumnType::Text(_) => "TEXT",
-        ColumnType::Bytes(_) => "BLOB",
+        ColumnType::Bytes(_) | ColumnType::VarBytes(_) => "BLOB",
         _ => "INTEGER",
     }
     .into()
@@ -147,6 +159,8 @@ struct SqliteStore {
     statements: Statements,
     schema: Schema,
     pragmas: [&'static str; 2],
+    /// Held by who writes, where several connections do.
+    writing: Option<Mutex<()>>,
     /// Holds the store open: in memory it is the store.
     first: Mutex<Option<rusqlite::Connection>>,
     settings: Vec<String>,
@@ -177,6 +191,7 @@ impl SqliteStore {
             commit: prepare("COMMIT")?,
             rollback: prepare("ROLLBACK")?,
             insert: prepare(&self.statements.insert)?,
+            upsert: prepare(&self.statements.upsert)?,
             select: prepare(&self.statements.select)?,
             updates: self
                 .statements
@@ -186,6 +201,8 @@ impl SqliteStore {
                 .collect::<Result<_>>()?,
             delete: prepare(&self.statements.delete)?,
             journaled: self.path.is_some(),
+            writing: self.writing.as_ref(),
+            turn: None,
         })
     }
 }
@@ -220,20 +237,34 @@ struct SqliteConnection<'c> {
     commit: Statement<'c>,
     rollback: Statement<'c>,
     insert: Statement<'c>,
+    upsert: Statement<'c>,
     select: Statement<'c>,
     updates: Vec<Statement<'c>>,
     delete: Statement<'c>,
     journaled: bool,
+    writing: Option<&'c Mutex<()>>,
+    /// This connection's turn to write, while a transaction is open.
+    turn: Option<MutexGuard<'c, ()>>,
+}
+
+impl<'c> SqliteConnection<'c> {
+    /// The turn for one write, unless a transaction has it already.
+    fn turn(&self) -> Option<MutexGuard<'c, ()>> {
+        let writing = self.writing.filter(|_| self.turn.is_none())?;
+        Some(writing.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 impl Connection for SqliteConnection<'_> {
     fn begin(&mut self) -> Result<()> {
+        self.turn = self.turn();
         self.begin.raw_execute().map_err(said("begin"))?;
         Ok(())
     }
 
     fn commit(&mut self) -> Result<()> {
         self.commit.raw_execute().map_err(said("commit"))?;
+        self.turn = None;
         Ok(())
     }
 
@@ -242,11 +273,13 @@ impl Connection for SqliteConnection<'_> {
             return Err(Error::unsupported("rollback with journal_mode = OFF"));
         }
         self.rollback.raw_execute().map_err(said("rollback"))?;
+        self.turn = None;
         Ok(())
     }
 
     fn insert(&mut self, record: &[u8]) -> Result<Outcome> {
         bind(&mut self.insert, 1, self.schema.columns(), record)?;
+        let _turn = self.turn();
         match self.insert.raw_execute() {
             Ok(_) => Ok(Outcome::Done),
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
@@ -254,6 +287,13 @@ impl Connection for SqliteConnection<'_> {
             }
             Err(error) => Err(said("insert")(error)),
         }
+    }
+
+    fn upsert(&mut self, record: &[u8]) -> Result<()> {
+        bind(&mut self.upsert, 1, self.schema.columns(), record)?;
+        let _turn = self.turn();
+        self.upsert.raw_execute().map_err(said("upsert"))?;
+        Ok(())
     }
 
     fn get(&mut self, key: &[u8], payload: &mut [u8]) -> Result<Outcome> {
@@ -271,6 +311,7 @@ impl Connection for SqliteConnection<'_> {
 
     fn update(&mut self, key: &[u8], column: usize, value: &[u8]) -> Result<Outcome> {
         let at = column - self.schema.key_columns().len();
+        let _turn = self.turn();
         let statement = &mut self.updates[at];
         let kind = self.schema.columns()[column].kind;
         bind_value(statement, 1, Value::read(kind, value))?;
@@ -280,6 +321,7 @@ impl Connection for SqliteConnection<'_> {
 
     fn delete(&mut self, key: &[u8]) -> Result<Outcome> {
         bind(&mut self.delete, 1, self.schema.key_columns(), key)?;
+        let _turn = self.turn();
         changed(self.delete.raw_execute().map_err(said("delete"))?)
     }
 
@@ -335,6 +377,13 @@ fn changed(rows: usize) -> Result<Outcome> {
     Ok(if rows == 0 { Outcome::Missing } else { Outcome::Done })
 }
 
+const SIGN: u64 = 1 << 63;
+
+/// Whether a column's unsigned integers need a signed integer of the same order.
+fn orders_unsigned(column: &Column) -> bool {
+    column.in_key && column.kind == ColumnType::U64
+}
+
 /// Binds columns of a packed record to parameters from `first` on.
 fn bind(
     statement: &mut Statement<'_>,
@@ -343,7 +392,11 @@ fn bind(
     record: &[u8],
 ) -> Result<()> {
     for (column, at) in columns.iter().zip(first..) {
-        bind_value(statement, at, column.value(record))?;
+        let value = match column.value(record) {
+            Value::Unsigned(number) if orders_unsigned(column) => Value::Unsigned(number ^ SIGN),
+            value => value,
+        };
+        bind_value(statement, at, value)?;
     }
     Ok(())
 }
@@ -365,9 +418,12 @@ fn read(row: &Row<'_>, columns: &[Column], base: usize, bytes: &mut [u8]) -> Res
         let size = column.kind.size_bytes();
         let to = &mut bytes[column.offset - base..column.offset - base + size];
         match row.get_ref(at).map_err(said("read"))? {
+            ValueRef::Integer(number) if orders_unsigned(column) => {
+                write_integer(column.kind, number ^ SIGN.cast_signed(), to);
+            }
             ValueRef::Integer(number) => write_integer(column.kind, number, to),
             ValueRef::Real(number) => to.copy_from_slice(&number.to_le_bytes()),
-            ValueRef::Text(text) | ValueRef::Blob(text) => write_bytes(text, to),
+            ValueRef::Text(text) | ValueRef::Blob(text) => write_bytes(column.kind, text, to),
             ValueRef::Null => to.fill(0),
         }
     }

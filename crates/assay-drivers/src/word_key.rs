@@ -34,7 +34,10 @@ impl WordKey {
             let signed = match column.kind {
                 ColumnType::U8 | ColumnType::U16 | ColumnType::U32 | ColumnType::U64 => false,
                 ColumnType::I32 | ColumnType::I64 => true,
-                ColumnType::F64 | ColumnType::Text(_) | ColumnType::Bytes(_) => return None,
+                ColumnType::F64
+                | ColumnType::Text(_)
+                | ColumnType::Bytes(_)
+                | ColumnType::VarBytes(_) => return None,
             };
             let width_bits = column.kind.size_bytes() as u32 * 8;
             let part = Part {

@@ -4,7 +4,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use assay_core::driver::{Connection, Driver, Durability, OpenSpec, Profile, Store};
+use assay_core::crew;
+use assay_core::driver::{
+    Concurrency, Connection, Driver, Durability, OpenSpec, Profile, Storage, Store,
+};
 use assay_core::environment::{available_bytes, filesystem_of};
 use assay_core::error::{Error, ErrorKind, Result};
 use assay_core::plan::{Cell, PageCache};
@@ -40,9 +43,9 @@ pub fn run(cell: &Cell, driver: &dyn Driver, report: &mut Report<'_>) -> (Status
         Ok(version) => measurement.engine_version = version,
         Err(why) => return (Status::Unavailable(why), measurement),
     }
-    let result = match cell.suite.as_str() {
-        crate::crossbench::ID => crate::crossbench::run(cell, driver, &mut measurement, report),
-        other => Err(Error::unsupported(format!("there is no suite {other}"))),
+    let result = match crate::find(&cell.suite) {
+        Some(suite) => (suite.run)(cell, driver, &mut measurement, report),
+        None => Err(Error::unsupported(format!("there is no suite {}", cell.suite))),
     };
     let (user, system) = cpu_time();
     measurement.resources.cpu_user_ns = as_ns(user);
@@ -81,37 +84,57 @@ fn no_space(cell: &Cell) -> String {
     )
 }
 
-/// An open store, with the directory it lies in and the marker that describes it.
+/// The stores that a suite's cell works on.
+pub(crate) struct Needs<'n> {
+    /// The shape of the records.
+    pub(crate) schema: &'n Schema,
+    /// What, besides schema and seed, decides the records.
+    pub(crate) records: String,
+    /// Open what an earlier run left, instead of creating it.
+    pub(crate) keep: bool,
+    /// The most connections at once.
+    pub(crate) threads: u32,
+    /// How many stores.
+    pub(crate) volumes: u32,
+}
+
+/// Open stores (most suites have one), with the directory they lie in and the marker that
+/// describes it.
 pub(crate) struct Session<'m> {
     driver: &'m dyn Driver,
     spec: OpenSpec,
     page_cache: PageCache,
     /// Always there between calls; taken out to be closed.
-    store: Option<Box<dyn Store>>,
+    stores: Vec<Box<dyn Store>>,
+    cpus: Vec<usize>,
     dir: Option<StoreDir>,
     pub(crate) marker: Marker,
     measurement: &'m mut Measurement,
 }
 
 impl<'m> Session<'m> {
-    /// Creates a store (`keep` false), or opens the one that an earlier run left (`keep` true);
-    /// `records` says what, besides schema and seed, decides the records.
+    /// Creates the stores that a suite needs, or opens those that an earlier run left.
     pub(crate) fn open(
         cell: &Cell,
         driver: &'m dyn Driver,
-        schema: &Schema,
-        records: &str,
-        keep: bool,
+        needs: &Needs<'_>,
         measurement: &'m mut Measurement,
     ) -> Result<Self> {
         let profile = driver.profile();
+        if needs.threads > 1 && profile.concurrency == Concurrency::OneConnection {
+            return Err(Error::unsupported(format!(
+                "{} threads are more than it supports: one connection at a time",
+                needs.threads
+            )));
+        }
+        let (schema, keep) = (needs.schema, needs.keep);
         let expected = Marker::new(
             &cell.engine,
             &measurement.engine_version,
             &cell.engine_options,
             &cell.suite,
             schema.fingerprint(),
-            records.into(),
+            needs.records.clone(),
             cell.key_kind,
             cell.seed,
         );
@@ -128,6 +151,8 @@ impl<'m> Session<'m> {
         measurement.resources.rss_before_open_bytes = peak_rss_bytes();
         let spec = OpenSpec {
             dir: dir.as_ref().map(StoreDir::data).unwrap_or_default(),
+            threads: needs.threads,
+            parameters: cell.engine_parameters.clone(),
             create: !keep,
             storage: cell.storage,
             durability: cell.durability,
@@ -148,14 +173,15 @@ impl<'m> Session<'m> {
             dir.drop_from_page_cache().map_err(store_error)?;
         }
         let start = Instant::now();
-        let store = driver.open(&spec)?;
+        let stores = open_all(driver, &spec, needs.volumes)?;
         measurement.resources.open_ns = as_ns(start.elapsed());
-        measurement.settings = store.settings();
+        measurement.settings = stores[0].settings();
         Ok(Self {
             driver,
             spec,
             page_cache: cell.page_cache,
-            store: Some(store),
+            stores,
+            cpus: cell.cpus.clone(),
             dir,
             marker,
             measurement,
@@ -168,12 +194,11 @@ impl<'m> Session<'m> {
         let (PageCache::Cold, Some(dir)) = (self.page_cache, &self.dir) else {
             return Ok(());
         };
-        if let Some(store) = self.store.take() {
-            store.close()?;
-        }
+        let volumes = self.stores.len() as u32;
+        self.stores.drain(..).try_for_each(|store| store.close())?;
         dir.drop_from_page_cache().map_err(store_error)?;
         let spec = OpenSpec { create: false, ..self.spec.clone() };
-        self.store = Some(self.driver.open(&spec)?);
+        self.stores = open_all(self.driver, &spec, volumes)?;
         Ok(())
     }
 
@@ -184,16 +209,30 @@ impl<'m> Session<'m> {
     ) -> Result<()> {
         let mut work = Some(work);
         let mut phase = None;
-        let store = self.store.as_ref().expect("the store is open until the end");
-        store.connect(&mut |connection| {
+        self.stores[0].connect(&mut |connection| {
             let work = work.take().expect("a store runs its work once");
             phase = Some(work(connection)?);
             Ok(())
         })?;
-        self.measurement.phases.extend(phase);
+        phase.into_iter().for_each(|phase| self.keep(phase));
+        Ok(())
+    }
+
+    /// Runs a duty on so many threads at once, each with a connection to every store.
+    pub(crate) fn crew<T: Send>(
+        &self,
+        threads: u32,
+        progress: &mut dyn FnMut(u64),
+        duty: &crew::Duty<'_, T>,
+    ) -> Result<Vec<T>> {
+        crew::run(&self.stores, threads, &self.cpus, progress, duty)
+    }
+
+    /// Keeps a phase's result, and the size of the store after it.
+    pub(crate) fn keep(&mut self, phase: Phase) {
+        self.measurement.phases.push(phase);
         let peak = &mut self.measurement.resources.store_peak_bytes;
         *peak = self.dir.as_ref().map(|dir| dir.size_bytes().max(peak.unwrap_or(0)));
-        Ok(())
     }
 
     /// Marks the store as one that holds what its marker says (or, while it is not known to
@@ -229,9 +268,7 @@ impl<'m> Session<'m> {
     /// Closes the store on the clock, and removes it if nothing lives in it any more.
     pub(crate) fn close(mut self) -> Result<()> {
         let start = Instant::now();
-        if let Some(store) = self.store.take() {
-            store.close()?;
-        }
+        self.stores.drain(..).try_for_each(|store| store.close())?;
         self.measurement.resources.close_ns = as_ns(start.elapsed());
         if let Some(dir) = &self.dir {
             self.measurement.resources.store_closed_bytes = Some(dir.size_bytes());
@@ -244,6 +281,20 @@ impl<'m> Session<'m> {
         }
         Ok(())
     }
+}
+
+/// Opens a suite's stores: one lies in the directory itself, several in one of their own each.
+fn open_all(driver: &dyn Driver, spec: &OpenSpec, volumes: u32) -> Result<Vec<Box<dyn Store>>> {
+    if volumes == 1 || spec.storage == Storage::Memory {
+        return (0..volumes).map(|_| driver.open(spec)).collect();
+    }
+    (1..=volumes)
+        .map(|volume| {
+            let dir = spec.dir.join(format!("volume-{volume}"));
+            std::fs::create_dir_all(&dir).map_err(|e| Error::engine("create the volume", e))?;
+            driver.open(&OpenSpec { dir, ..spec.clone() })
+        })
+        .collect()
 }
 
 fn store_error(error: StoreDirError) -> Error {

@@ -1,6 +1,36 @@
 //! The workloads that Assay runs, one module a suite. A suite knows no engine: it works on a
-//! [`Driver`](assay_core::driver::Driver) that somebody hands it.
+//! [`Driver`] that somebody hands it.
+
+use assay_core::driver::Driver;
+use assay_core::error::Result;
+use assay_core::plan::Cell;
+use assay_core::run_file::Measurement;
 
 pub mod cell;
 pub mod crossbench;
 pub mod verify;
+
+/// What the rest of Assay needs of a suite to run its cells.
+pub struct Suite {
+    /// Its id.
+    pub id: &'static str,
+    /// Measures a cell.
+    pub(crate) run: fn(&Cell, &dyn Driver, &mut Measurement, &mut cell::Report<'_>) -> Result<()>,
+    /// About how many operations a cell does, for estimates of time.
+    pub operations: fn(&Cell) -> Option<u64>,
+    /// Whether a cell makes its store, instead of opening one that was there.
+    pub makes_store: fn(&Cell) -> bool,
+}
+
+/// Every suite.
+pub const ALL: &[Suite] = &[crossbench::SUITE];
+
+/// The suite with this id.
+pub fn find(id: &str) -> Option<&'static Suite> {
+    ALL.iter().find(|suite| suite.id == id)
+}
+
+/// A cell's options, as the suite's own type.
+pub(crate) fn options<T: serde::de::DeserializeOwned>(cell: &Cell) -> Option<T> {
+    serde_json::from_value(cell.options.clone()).ok()
+}

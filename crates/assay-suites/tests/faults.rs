@@ -78,6 +78,7 @@ static PROFILE: Profile = Profile {
     delete_rule: DeleteRule::Reports,
     concurrency: Concurrency::OneConnection,
     options: &[],
+    parameters: &[],
     keeps_data: true,
 };
 
@@ -282,6 +283,7 @@ fn verified(fault: Fault) -> Option<String> {
         key_kind: KeyKind::Tree,
         dir: folder.path().join("stores"),
         options: BTreeMap::new(),
+        parameters: BTreeMap::new(),
         seed: 1,
     };
     let checks = verify::run(&job, &driver(fault));
@@ -317,7 +319,8 @@ fn measured(fault: Fault, fill: Fill) -> Status {
         variant: options.variant(),
         options: serde_json::to_value(&options).expect("plain data"),
         engine_options: BTreeMap::new(),
-        cpu: None,
+        engine_parameters: BTreeMap::new(),
+        cpus: Vec::new(),
         page_cache: PageCache::Warm,
         dir: Some(folder.path().join("faulty-disk")),
         calibration: false,

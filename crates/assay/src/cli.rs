@@ -60,9 +60,9 @@ pub struct Common {
     /// Engines to measure, separated by commas [default: all that can]
     #[arg(short, long, value_name = "ENGINE", value_delimiter = ',')]
     pub engine: Vec<String>,
-    /// Bind the work to this processor
-    #[arg(short, long, value_name = "CPU")]
-    pub cpu: Option<usize>,
+    /// Bind the work to these processors; several threads take turns on them
+    #[arg(short, long, value_name = "CPU", value_delimiter = ',')]
+    pub cpu: Vec<usize>,
     /// Which keys: dense are the published consecutive prefixes, which flatter identity hashes;
     /// sparse spreads as many over the whole 32-bit range
     #[arg(long, default_value = "dense")]

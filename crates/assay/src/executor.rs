@@ -7,7 +7,6 @@ use assay_core::environment::{Build, Environment};
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, Measurement, RunFile, Status};
 use assay_core::store_dir::StoreDir;
-use assay_suites::crossbench::{Fill, Options};
 use jiff::Timestamp;
 
 use crate::Outcome;
@@ -126,8 +125,7 @@ fn no_measurement(cell: &Cell) -> Measurement {
 
 /// Removes the store that a cell made and did not finish. One that was there before stays.
 fn clean_up(cell: &Cell) {
-    let options = serde_json::from_value::<Options>(cell.options.clone());
-    let ours = options.is_ok_and(|options| options.fill != Fill::Open);
+    let ours = assay_suites::find(&cell.suite).is_some_and(|suite| (suite.makes_store)(cell));
     if let (true, Some(dir)) = (ours, &cell.dir) {
         // What cannot be removed, the next run replaces or names.
         let _ = StoreDir::new(dir.clone()).remove();

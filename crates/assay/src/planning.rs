@@ -1,5 +1,6 @@
 //! From a command line to the cells that it asks for.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use assay_core::driver::{Driver, Durability, KeyKind, Profile, Storage};
@@ -32,16 +33,16 @@ pub struct Setting {
     pub settings: Settings,
     pub wanted: Option<Durability>,
     pub key: Option<KeyKind>,
-    pub cpu: Option<usize>,
+    pub cpus: Vec<usize>,
     pub page_cache: PageCache,
     pub seed: u64,
 }
 
 impl Setting {
     pub fn new(common: &Common, key: Option<KeyKind>) -> Outcome<Self> {
-        if let Some(cpu) = common.cpu {
-            let usable = assay_core::environment::usable_cpus();
-            if !usable.contains(&cpu) {
+        let usable = assay_core::environment::usable_cpus();
+        for cpu in &common.cpu {
+            if !usable.contains(cpu) {
                 let list: Vec<_> = usable.iter().map(ToString::to_string).collect();
                 return Err(Failure::Usage(format!(
                     "there is no processor {cpu} for this process; there are {}",
@@ -65,7 +66,7 @@ impl Setting {
             settings: Settings::parse(&common.set, common.as_published)?,
             wanted: common.durability.map(|level| level.level()),
             key,
-            cpu: common.cpu,
+            cpus: common.cpu.clone(),
             page_cache: common.page_cache.state(),
             seed: common.seed,
         })
@@ -156,7 +157,8 @@ pub fn planned(driver: &dyn Driver, setting: &Setting, work: Work<'_>, places: &
             variant: work.options.variant(),
             options: serde_json::to_value(work.options).expect("options are plain data"),
             engine_options: setting.settings.of(profile.id),
-            cpu: setting.cpu,
+            engine_parameters: BTreeMap::new(),
+            cpus: setting.cpus.clone(),
             page_cache: setting.page_cache,
             dir,
             calibration: false,
@@ -185,8 +187,9 @@ pub fn calibration(setting: &Setting, rows: u64, options: &Options, places: &Pla
         settings: Settings::default(),
         wanted: None,
         key: None,
+        cpus: setting.cpus.clone(),
         page_cache: PageCache::Warm,
-        ..*setting
+        seed: setting.seed,
     };
     let mut planned = planned(null.remove(0).as_ref(), &plain, work, places);
     planned.cell.calibration = true;

@@ -10,7 +10,6 @@ use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, Status};
 use assay_report::format::{quantity, rows};
 use assay_suites::cell::Progress;
-use assay_suites::crossbench::{Fill, Options};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output::say;
@@ -76,7 +75,8 @@ impl Display {
     /// A cell has ended; `left` are the ones to come.
     pub fn end(&mut self, result: &CellResult, left: &[&Cell]) {
         self.done += 1;
-        self.estimate.learn(&result.cell, self.cell_started.elapsed());
+        let measured = result.status == Status::Measured;
+        self.estimate.learn(&result.cell, measured, self.cell_started.elapsed());
         if self.quiet {
             return;
         }
@@ -169,8 +169,8 @@ struct Estimate {
 }
 
 impl Estimate {
-    fn learn(&mut self, cell: &Cell, took: Duration) {
-        if let Some(operations) = operations(cell).filter(|_| !cell.calibration) {
+    fn learn(&mut self, cell: &Cell, measured: bool, took: Duration) {
+        if let Some(operations) = operations(cell).filter(|_| !cell.calibration && measured) {
             self.seconds_per_operation
                 .insert(key(cell), took.as_secs_f64() / operations.max(1) as f64);
         }
@@ -193,8 +193,5 @@ fn key(cell: &Cell) -> (String, Storage) {
 }
 
 fn operations(cell: &Cell) -> Option<u64> {
-    let options: Options = serde_json::from_value(cell.options.clone()).ok()?;
-    let filled = if options.fill == Fill::Open { 0 } else { cell.rows };
-    let rounds = (options.query + options.update).saturating_mul(10);
-    Some(filled + rounds + options.delete.min(cell.rows))
+    (assay_suites::find(&cell.suite)?.operations)(cell)
 }

@@ -48,6 +48,7 @@ static PROFILE: Profile = Profile {
     delete_rule: DeleteRule::Reports,
     concurrency: Concurrency::OneConnection,
     options: &[],
+    parameters: &[],
     keeps_data: true,
 };
 
@@ -58,7 +59,9 @@ const DIALECT: Dialect = Dialect {
         ColumnType::U32 | ColumnType::I32 => "INT".into(),
         ColumnType::U64 | ColumnType::I64 => "BIGINT".into(),
         ColumnType::F64 => "DOUBLE".into(),
-        ColumnType::Text(size) | ColumnType::Bytes(size) => format!("CHAR({size})"),
+        ColumnType::Text(size) | ColumnType::Bytes(size) | ColumnType::VarBytes(size) => {
+            format!("CHAR({size})")
+        }
     },
     table_suffix: "",
 };
@@ -76,7 +79,10 @@ impl Driver for CrossDb {
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
         let library = library().map_err(Error::unsupported)?;
         let columns = spec.schema.columns();
-        if columns.iter().any(|column| matches!(column.kind, ColumnType::Bytes(_))) {
+        if columns
+            .iter()
+            .any(|column| matches!(column.kind, ColumnType::Bytes(_) | ColumnType::VarBytes(_)))
+        {
             return Err(Error::unsupported("columns of bytes"));
         }
         let path = match spec.storage {
@@ -368,7 +374,7 @@ unsafe fn read(
                 ColumnType::F64 => {
                     to.copy_from_slice(&(library.column_double)(meta, row, at).to_le_bytes());
                 }
-                ColumnType::Text(_) | ColumnType::Bytes(_) => {
+                ColumnType::Text(_) | ColumnType::Bytes(_) | ColumnType::VarBytes(_) => {
                     let mut len = 0;
                     let text = (library.column_str2)(meta, row, at, &raw mut len);
                     let len = if text.is_null() { 0 } else { usize::try_from(len).unwrap_or(0) };
@@ -376,7 +382,7 @@ unsafe fn read(
                         0 => &[],
                         len => std::slice::from_raw_parts(text.cast::<u8>(), len),
                     };
-                    write_bytes(bytes, to);
+                    write_bytes(column.kind, bytes, to);
                 }
                 kind => write_integer(kind, (library.column_int64)(meta, row, at), to),
             }

@@ -26,7 +26,7 @@ pub(crate) fn driver() -> MapDriver {
 }
 
 fn open(spec: &OpenSpec) -> Box<dyn Store> {
-    open_map!(spec, true, "std::collections::BTreeMap, no lock", BTreeMap)
+    open_map!(spec, true, "std::collections::BTreeMap", BTreeMap)
 }
 
 impl<K, P> Map for BTreeMap<K, P>
@@ -36,6 +36,7 @@ where
     P: Payload,
 {
     type Key = K;
+    type Payload = P;
 
     fn insert(&mut self, key: &K::Lookup, payload: &[u8]) -> bool {
         match self.entry(K::owned(key)) {
@@ -51,8 +52,12 @@ where
         self.get(key).map(P::bytes)
     }
 
-    fn get_mut(&mut self, key: &K::Lookup) -> Option<&mut [u8]> {
-        self.get_mut(key).map(P::bytes_mut)
+    fn upsert(&mut self, key: &K::Lookup, payload: &[u8]) {
+        self.insert(K::owned(key), P::new(payload));
+    }
+
+    fn get_mut(&mut self, key: &K::Lookup) -> Option<&mut P> {
+        self.get_mut(key)
     }
 
     fn remove(&mut self, key: &K::Lookup) -> bool {

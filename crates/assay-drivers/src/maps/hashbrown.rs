@@ -27,7 +27,7 @@ pub(crate) fn driver() -> MapDriver {
 }
 
 fn open(spec: &OpenSpec) -> Box<dyn Store> {
-    open_map!(spec, false, "hashbrown::HashMap, its default hasher, no lock", HashMap)
+    open_map!(spec, false, "hashbrown::HashMap, its default hasher", HashMap)
 }
 
 impl<K, P> Map for HashMap<K, P>
@@ -37,6 +37,7 @@ where
     P: Payload,
 {
     type Key = K;
+    type Payload = P;
 
     fn insert(&mut self, key: &K::Lookup, payload: &[u8]) -> bool {
         match self.entry(K::owned(key)) {
@@ -52,8 +53,12 @@ where
         self.get(key).map(P::bytes)
     }
 
-    fn get_mut(&mut self, key: &K::Lookup) -> Option<&mut [u8]> {
-        self.get_mut(key).map(P::bytes_mut)
+    fn upsert(&mut self, key: &K::Lookup, payload: &[u8]) {
+        self.insert(K::owned(key), P::new(payload));
+    }
+
+    fn get_mut(&mut self, key: &K::Lookup) -> Option<&mut P> {
+        self.get_mut(key)
     }
 
     fn remove(&mut self, key: &K::Lookup) -> bool {

@@ -1,21 +1,21 @@
 //! `btreemap` and `hashbrown`: Rust's own containers.
 //!
-//! What the two share: one map in memory, owned by the connection while it lasts, so that no
-//! lock is taken for an operation; keys of at most eight bytes are one word, others bytes in
+//! What the two share: one map in memory. A single connection owns it while it lasts, so that no
+//! lock is taken for an operation; several share it under a read-write lock. Keys of at most eight bytes are one word, others bytes in
 //! the order of the key; payloads of at most 64 bytes lie in the map's own slots.
 
 pub(crate) mod btreemap;
 pub(crate) mod hashbrown;
 
 use std::ops::Bound;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 
 use assay_core::driver::{
     Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
     Outcome, Profile, Scan, Storage, Store, Transactions, Work,
 };
 use assay_core::error::{Error, Result};
-use assay_core::schema::{KeyOrder, Schema};
+use assay_core::schema::{ColumnType, KeyOrder, Schema};
 
 use crate::word_key::WordKey;
 
@@ -44,8 +44,9 @@ impl MapDriver {
                 transactions: Transactions::None,
                 insert_rule: InsertRule::Refuses,
                 delete_rule: DeleteRule::Reports,
-                concurrency: Concurrency::OneConnection,
+                concurrency: Concurrency::OneWriter,
                 options: &[],
+                parameters: &[],
                 keeps_data: true,
             },
             version,
@@ -69,7 +70,7 @@ impl Driver for MapDriver {
 }
 
 /// A key as a container keeps it.
-trait Key: Sized + Send + 'static {
+trait Key: Sized + Send + Sync + 'static {
     /// What is looked up.
     type Lookup: ?Sized;
     /// What turns key areas into lookups and back.
@@ -140,10 +141,12 @@ impl Key for Box<[u8]> {
 }
 
 /// A payload as a container keeps it.
-trait Payload: Send + 'static {
+trait Payload: Send + Sync + 'static {
     fn new(bytes: &[u8]) -> Self;
     fn bytes(&self) -> &[u8];
-    fn bytes_mut(&mut self) -> &mut [u8];
+    /// Sets the bytes from `offset` on; a payload that can grow or shrink then ends with them if
+    /// `last`.
+    fn set(&mut self, offset: usize, bytes: &[u8], last: bool);
 }
 
 impl<const WORDS: usize> Payload for [[u8; 8]; WORDS] {
@@ -160,8 +163,8 @@ impl<const WORDS: usize> Payload for [[u8; 8]; WORDS] {
     }
 
     #[inline(always)]
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        self.as_flattened_mut()
+    fn set(&mut self, offset: usize, bytes: &[u8], _: bool) {
+        self.as_flattened_mut()[offset..offset + bytes.len()].copy_from_slice(bytes);
     }
 }
 
@@ -174,8 +177,13 @@ impl Payload for Box<[u8]> {
         self
     }
 
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        self
+    fn set(&mut self, offset: usize, bytes: &[u8], last: bool) {
+        let end = offset + bytes.len();
+        if last && end != self.len() {
+            *self = [&self[..offset], bytes].concat().into();
+        } else {
+            self[offset..end].copy_from_slice(bytes);
+        }
     }
 }
 
@@ -183,12 +191,14 @@ impl Payload for Box<[u8]> {
 type Visitor<'v, K> = dyn FnMut(&<K as Key>::Lookup, &[u8]) -> bool + 'v;
 
 /// What the drivers need of a container.
-trait Map: Default + Send + 'static {
+trait Map: Default + Send + Sync + 'static {
     type Key: Key;
+    type Payload: Payload;
 
     fn insert(&mut self, key: &<Self::Key as Key>::Lookup, payload: &[u8]) -> bool;
     fn get(&self, key: &<Self::Key as Key>::Lookup) -> Option<&[u8]>;
-    fn get_mut(&mut self, key: &<Self::Key as Key>::Lookup) -> Option<&mut [u8]>;
+    fn upsert(&mut self, key: &<Self::Key as Key>::Lookup, payload: &[u8]);
+    fn get_mut(&mut self, key: &<Self::Key as Key>::Lookup) -> Option<&mut Self::Payload>;
     fn remove(&mut self, key: &<Self::Key as Key>::Lookup) -> bool;
     fn scan(
         &self,
@@ -199,31 +209,42 @@ trait Map: Default + Send + 'static {
 }
 
 struct MapStore<M: Map> {
-    map: Mutex<M>,
+    map: RwLock<M>,
+    shared: bool,
     codec: <M::Key as Key>::Codec,
     schema: Schema,
-    setting: &'static str,
+    setting: String,
 }
 
 impl<M: Map> MapStore<M> {
-    fn boxed(codec: <M::Key as Key>::Codec, spec: &OpenSpec, setting: &'static str) -> Box<Self> {
+    fn boxed(codec: <M::Key as Key>::Codec, spec: &OpenSpec, name: &str) -> Box<Self> {
         Box::new(Self {
-            map: Mutex::new(M::default()),
+            map: RwLock::new(M::default()),
+            shared: spec.threads > 1,
             codec,
             schema: spec.schema.clone(),
-            setting,
+            setting: match spec.threads {
+                1 => format!("{name}, no lock"),
+                _ => format!("{name}, one read-write lock"),
+            },
         })
     }
 }
 
 impl<M: Map> Store for MapStore<M> {
     fn settings(&self) -> Vec<String> {
-        vec![self.setting.into()]
+        vec![self.setting.clone()]
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {
-        let mut map = self.map.lock().unwrap_or_else(PoisonError::into_inner);
-        work(&mut MapConnection { map: &mut *map, codec: self.codec.clone(), schema: &self.schema })
+        let (codec, schema) = (self.codec.clone(), &self.schema);
+        match self.shared {
+            true => work(&mut MapConnection { map: Shared(&self.map), codec, schema }),
+            false => {
+                let map = self.map.write().unwrap_or_else(PoisonError::into_inner);
+                work(&mut MapConnection { map: Owned(map), codec, schema })
+            }
+        }
     }
 
     fn close(self: Box<Self>) -> Result<()> {
@@ -231,64 +252,122 @@ impl<M: Map> Store for MapStore<M> {
     }
 }
 
-struct MapConnection<'s, M: Map> {
-    map: &'s mut M,
-    codec: <M::Key as Key>::Codec,
+/// How a connection comes to its map.
+trait Access {
+    type Map: Map;
+
+    fn read<T>(&self, look: impl FnOnce(&Self::Map) -> T) -> T;
+    fn write<T>(&mut self, change: impl FnOnce(&mut Self::Map) -> T) -> T;
+}
+
+/// The only connection.
+struct Owned<'s, M>(RwLockWriteGuard<'s, M>);
+
+impl<M: Map> Access for Owned<'_, M> {
+    type Map = M;
+
+    #[inline(always)]
+    fn read<T>(&self, look: impl FnOnce(&M) -> T) -> T {
+        look(&self.0)
+    }
+
+    #[inline(always)]
+    fn write<T>(&mut self, change: impl FnOnce(&mut M) -> T) -> T {
+        change(&mut self.0)
+    }
+}
+
+/// One of several connections, which takes the lock for each operation.
+struct Shared<'s, M>(&'s RwLock<M>);
+
+impl<M: Map> Access for Shared<'_, M> {
+    type Map = M;
+
+    fn read<T>(&self, look: impl FnOnce(&M) -> T) -> T {
+        look(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn write<T>(&mut self, change: impl FnOnce(&mut M) -> T) -> T {
+        change(&mut self.0.write().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+type KeyOf<A> = <<A as Access>::Map as Map>::Key;
+
+struct MapConnection<'s, A: Access> {
+    map: A,
+    codec: <KeyOf<A> as Key>::Codec,
     schema: &'s Schema,
 }
 
-impl<M: Map> Connection for MapConnection<'_, M> {
+impl<A: Access> Connection for MapConnection<'_, A> {
     fn insert(&mut self, record: &[u8]) -> Result<Outcome> {
         let (area, payload) = record.split_at(self.schema.key_size());
-        let inserted = self.map.insert(M::Key::lookup(&mut self.codec, area), payload);
+        let payload = &payload[..self.schema.used_payload(payload)];
+        let key = KeyOf::<A>::lookup(&mut self.codec, area);
+        let inserted = self.map.write(|map| map.insert(key, payload));
         Ok(if inserted { Outcome::Done } else { Outcome::Duplicate })
     }
 
+    fn upsert(&mut self, record: &[u8]) -> Result<()> {
+        let (area, payload) = record.split_at(self.schema.key_size());
+        let payload = &payload[..self.schema.used_payload(payload)];
+        let key = KeyOf::<A>::lookup(&mut self.codec, area);
+        self.map.write(|map| map.upsert(key, payload));
+        Ok(())
+    }
+
     fn get(&mut self, key: &[u8], payload: &mut [u8]) -> Result<Outcome> {
-        match self.map.get(M::Key::lookup(&mut self.codec, key)) {
+        let key = KeyOf::<A>::lookup(&mut self.codec, key);
+        self.map.read(|map| match map.get(key) {
             Some(found) => {
-                payload.copy_from_slice(found);
+                payload[..found.len()].copy_from_slice(found);
                 Ok(Outcome::Done)
             }
             None => Ok(Outcome::Missing),
-        }
+        })
     }
 
     fn update(&mut self, key: &[u8], column: usize, value: &[u8]) -> Result<Outcome> {
-        let offset = self.schema.columns()[column].offset - self.schema.key_size();
-        match self.map.get_mut(M::Key::lookup(&mut self.codec, key)) {
+        let column = &self.schema.columns()[column];
+        let offset = column.offset - self.schema.key_size();
+        let last = matches!(column.kind, ColumnType::VarBytes(_));
+        let value = &value[..column.kind.used_bytes(value)];
+        let key = KeyOf::<A>::lookup(&mut self.codec, key);
+        self.map.write(|map| match map.get_mut(key) {
             Some(found) => {
-                found[offset..offset + value.len()].copy_from_slice(value);
+                found.set(offset, value, last);
                 Ok(Outcome::Done)
             }
             None => Ok(Outcome::Missing),
-        }
+        })
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<Outcome> {
-        let removed = self.map.remove(M::Key::lookup(&mut self.codec, key));
+        let key = KeyOf::<A>::lookup(&mut self.codec, key);
+        let removed = self.map.write(|map| map.remove(key));
         Ok(if removed { Outcome::Done } else { Outcome::Missing })
     }
 
     fn scan(&mut self, scan: &Scan<'_>, row: &mut dyn FnMut(&[u8])) -> Result<u64> {
         let (mut lower, mut upper) = (self.codec.clone(), self.codec.clone());
+        let lower = scan.lower.map(|key| KeyOf::<A>::lookup(&mut lower, key));
+        let upper = scan.upper.map(|key| KeyOf::<A>::lookup(&mut upper, key));
         let mut record = vec![0; self.schema.record_size()];
         let mut count = 0;
-        self.map.scan(
-            scan.lower.map(|key| M::Key::lookup(&mut lower, key)),
-            scan.upper.map(|key| M::Key::lookup(&mut upper, key)),
-            &mut |key, payload| {
+        self.map.read(|map| {
+            map.scan(lower, upper, &mut |key, payload| {
                 if count == scan.limit {
                     return false;
                 }
                 let (area, rest) = record.split_at_mut(self.schema.key_size());
-                M::Key::write_area(&self.codec, key, area);
-                rest.copy_from_slice(payload);
+                KeyOf::<A>::write_area(&self.codec, key, area);
+                rest[..payload.len()].copy_from_slice(payload);
                 row(&record);
                 count += 1;
                 true
-            },
-        )?;
+            })
+        })?;
         Ok(count)
     }
 }

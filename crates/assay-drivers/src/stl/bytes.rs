@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use assay_core::driver::{Connection, Outcome, Scan};
 use assay_core::error::{Error, Result};
-use assay_core::schema::{KeyOrder, Schema};
+use assay_core::schema::{ColumnType, KeyOrder, Schema};
 
 use super::payload_offset;
 use super::table::BytesTable;
@@ -20,18 +20,36 @@ pub(super) struct BytesConnection<'s> {
     pub(super) schema: &'s Schema,
 }
 
-// SAFETY of every call below: as for `WordConnection`; strings were inserted with the schema's
-// payload size, so that many bytes are copied out.
+impl BytesConnection<'_> {
+    fn used_payload<'r>(&self, record: &'r [u8]) -> &'r [u8] {
+        let payload = &record[self.schema.key_size()..];
+        assert_eq!(payload.len(), self.schema.payload_size(), "a whole record");
+        &payload[..self.schema.used_payload(payload)]
+    }
+}
+
+// SAFETY of every call below: as for `WordConnection`; strings were inserted with at most the
+// schema's payload size, so no more bytes than that are copied out.
 impl Connection for BytesConnection<'_> {
     fn insert(&mut self, record: &[u8]) -> Result<Outcome> {
         self.order.encode(record, &mut self.key);
-        let payload = &record[self.schema.key_size()..];
-        assert_eq!(payload.len(), self.schema.payload_size(), "a whole record");
+        let payload = self.used_payload(record);
         let (key, size) = (self.key.as_ptr().cast(), self.key.len());
         // SAFETY: see above.
         Ok(unsafe {
             (self.table.insert)(self.map, key, size, payload.as_ptr().cast(), payload.len())
         })
+    }
+
+    fn upsert(&mut self, record: &[u8]) -> Result<()> {
+        self.order.encode(record, &mut self.key);
+        let payload = self.used_payload(record);
+        let (key, size) = (self.key.as_ptr().cast(), self.key.len());
+        // SAFETY: see above.
+        unsafe {
+            (self.table.upsert)(self.map, key, size, payload.as_ptr().cast(), payload.len());
+        }
+        Ok(())
     }
 
     fn get(&mut self, key: &[u8], payload: &mut [u8]) -> Result<Outcome> {
@@ -44,12 +62,14 @@ impl Connection for BytesConnection<'_> {
 
     fn update(&mut self, key: &[u8], column: usize, value: &[u8]) -> Result<Outcome> {
         let offset = payload_offset(self.schema, column, value);
+        let kind = self.schema.columns()[column].kind;
+        let last = matches!(kind, ColumnType::VarBytes(_));
+        let value = &value[..kind.used_bytes(value)];
         self.order.encode(key, &mut self.key);
         let (key, size) = (self.key.as_ptr().cast(), self.key.len());
+        let bytes = value.as_ptr().cast();
         // SAFETY: see above.
-        Ok(unsafe {
-            (self.table.update)(self.map, key, size, offset, value.as_ptr().cast(), value.len())
-        })
+        Ok(unsafe { (self.table.update)(self.map, key, size, offset, bytes, value.len(), last) })
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<Outcome> {

@@ -90,7 +90,7 @@ inline uint64_t raw_word(const char *keys, size_t at) {
 }
 
 using row_visitor = bool (*)(void *context, const void *key, size_t key_size,
-                             const void *payload);
+                             const void *payload, size_t payload_size);
 
 template <typename Map> struct word_functions {
     using value = typename Map::mapped_type;
@@ -110,6 +110,12 @@ template <typename Map> struct word_functions {
         value copy;
         std::memcpy(&copy, bytes, sizeof copy);
         return static_cast<Map *>(map)->emplace(key, copy).second ? DONE : DUPLICATE;
+    }
+
+    static void upsert(void *map, uint64_t key, const void *bytes) noexcept {
+        value copy;
+        std::memcpy(&copy, bytes, sizeof copy);
+        static_cast<Map *>(map)->insert_or_assign(key, copy);
     }
 
     static outcome get(void *map, uint64_t key, void *bytes) noexcept {
@@ -195,7 +201,8 @@ template <typename Map> struct word_functions {
         if constexpr (ordered) {
             auto *container = static_cast<Map *>(map);
             for (auto at = container->lower_bound(from); at != container->end(); ++at)
-                if (!visit(context, &at->first, sizeof at->first, &at->second))
+                if (!visit(context, &at->first, sizeof at->first, &at->second,
+                           sizeof at->second))
                     return;
         }
     }
@@ -214,6 +221,12 @@ template <typename Map> struct bytes_functions {
                    : DUPLICATE;
     }
 
+    static void upsert(void *map, const char *key, size_t key_size, const char *bytes,
+                       size_t size) noexcept {
+        static_cast<Map *>(map)->insert_or_assign(std::string(key, key_size),
+                                                  std::string(bytes, size));
+    }
+
     static outcome get(void *map, const char *key, size_t key_size, char *bytes) noexcept {
         const auto *container = static_cast<Map *>(map);
         const auto found = container->find(std::string_view(key, key_size));
@@ -223,12 +236,15 @@ template <typename Map> struct bytes_functions {
         return DONE;
     }
 
+    // A value that can vary in length is the last: the payload then ends with it.
     static outcome update(void *map, const char *key, size_t key_size, size_t offset,
-                          const char *bytes, size_t size) noexcept {
+                          const char *bytes, size_t size, bool last) noexcept {
         auto *container = static_cast<Map *>(map);
         const auto found = container->find(std::string_view(key, key_size));
         if (found == container->end())
             return MISSING;
+        if (last)
+            found->second.resize(offset + size);
         set_bytes(found->second.data() + offset, bytes, size);
         return DONE;
     }
@@ -248,7 +264,8 @@ template <typename Map> struct bytes_functions {
             auto *container = static_cast<Map *>(map);
             for (auto at = container->lower_bound(std::string_view(from, from_size));
                  at != container->end(); ++at)
-                if (!visit(context, at->first.data(), at->first.size(), at->second.data()))
+                if (!visit(context, at->first.data(), at->first.size(), at->second.data(),
+                           at->second.size()))
                     return;
         }
     }
@@ -258,6 +275,7 @@ struct word_table {
     void *(*create)();
     void (*destroy)(void *);
     outcome (*insert)(void *, uint64_t, const void *);
+    void (*upsert)(void *, uint64_t, const void *);
     outcome (*get)(void *, uint64_t, void *);
     outcome (*update)(void *, uint64_t, size_t, const void *, size_t);
     outcome (*remove)(void *, uint64_t);
@@ -273,21 +291,23 @@ struct bytes_table {
     void *(*create)();
     void (*destroy)(void *);
     outcome (*insert)(void *, const char *, size_t, const char *, size_t);
+    void (*upsert)(void *, const char *, size_t, const char *, size_t);
     outcome (*get)(void *, const char *, size_t, char *);
-    outcome (*update)(void *, const char *, size_t, size_t, const char *, size_t);
+    outcome (*update)(void *, const char *, size_t, size_t, const char *, size_t, bool);
     outcome (*remove)(void *, const char *, size_t);
     void (*scan)(void *, const char *, size_t, void *, row_visitor);
 };
 
 template <typename Map> constexpr word_table word_table_of() {
     using f = word_functions<Map>;
-    return {f::create,  f::destroy, f::insert,  f::get,     f::update, f::remove,
-            f::inserts, f::gets,    f::updates, f::removes, f::scan};
+    return {f::create,  f::destroy, f::insert, f::upsert,  f::get,     f::update,
+            f::remove,  f::inserts, f::gets,   f::updates, f::removes, f::scan};
 }
 
 template <typename Map> constexpr bytes_table bytes_table_of() {
     using f = bytes_functions<Map>;
-    return {f::create, f::destroy, f::insert, f::get, f::update, f::remove, f::scan};
+    return {f::create, f::destroy, f::insert, f::upsert,
+            f::get,    f::update,  f::remove, f::scan};
 }
 
 constexpr size_t LONGEST = 8;

@@ -8,28 +8,30 @@
 //!   of its halves, which for CrossBench's routes is the published `prefix ^ mask`
 //!   (`--set stl-hashmap.hash=mixing` for MurmurHash3's finalizer). `max_load_factor` is the
 //!   default 1.0 and nothing is reserved, as published.
-//! - Departure: the published drivers take a lock for each operation; here the connection owns
-//!   the container, so a single thread pays for no lock. One connection at a time.
+//! - Departure: the published drivers take a lock for each operation; here a single connection
+//!   owns the container and pays for no lock. Several share it under a read-write lock.
 
 #![allow(unsafe_code)]
 
 mod bytes;
+mod locked;
 mod table;
 mod visit;
 mod words;
 
 use std::ffi::{CStr, c_void};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{PoisonError, RwLock};
 
 use assay_core::driver::{
-    Concurrency, DeleteRule, Driver, Durability, EngineOption, InsertRule, KeyKind, OpenSpec,
-    Profile, Storage, Store, Transactions, Work,
+    Concurrency, Connection, DeleteRule, Driver, Durability, EngineOption, InsertRule, KeyKind,
+    OpenSpec, Profile, Storage, Store, Transactions, Work,
 };
 use assay_core::error::Result;
 use assay_core::schema::{KeyOrder, Schema};
 
 use crate::word_key::WordKey;
 use bytes::BytesConnection;
+use locked::Locked;
 use table::{BytesTable, WordTable, assay_stl_bytes, assay_stl_version, assay_stl_words};
 use words::WordConnection;
 
@@ -80,8 +82,9 @@ fn profile(
         transactions: Transactions::None,
         insert_rule: InsertRule::Refuses,
         delete_rule: DeleteRule::Reports,
-        concurrency: Concurrency::OneConnection,
+        concurrency: Concurrency::OneWriter,
         options,
+        parameters: &[],
         keeps_data: true,
     }
 }
@@ -113,13 +116,15 @@ impl Driver for Stl {
             // SAFETY: the pointer is to a static table.
             _ => Table::Bytes(unsafe { &*bytes_table }, KeyOrder::new(&spec.schema)),
         };
-        let settings = match (ordered, &table) {
-            (true, _) => "std::map, no lock".to_string(),
+        let name = match (ordered, &table) {
+            (true, _) => "std::map".to_string(),
             (false, Table::Words(..)) => {
-                format!("std::unordered_map, {} hash, no lock", spec.option("hash"))
+                format!("std::unordered_map, {} hash", spec.option("hash"))
             }
-            (false, Table::Bytes(..)) => "std::unordered_map, std::hash, no lock".to_string(),
+            (false, Table::Bytes(..)) => "std::unordered_map, std::hash".to_string(),
         };
+        let shared = spec.threads > 1;
+        let lock = if shared { "one read-write lock" } else { "no lock" };
         // SAFETY: the functions of a table create and destroy the container that the others of
         // the same table work on.
         let map = Container(unsafe {
@@ -130,11 +135,24 @@ impl Driver for Stl {
         });
         Ok(Box::new(StlStore {
             table,
-            map: Mutex::new(map),
+            map: RwLock::new(map),
+            shared,
             schema: spec.schema.clone(),
             ordered,
-            settings,
+            settings: format!("{name}, {lock}"),
         }))
+    }
+}
+
+impl StlStore {
+    /// Runs `work` on one of several connections, or on the only one, which then owns the
+    /// container.
+    fn run(&self, mut inner: impl Connection, work: &mut Work<'_>) -> Result<()> {
+        if self.shared {
+            return work(&mut Locked { inner, lock: &self.map });
+        }
+        let _held = self.map.write().unwrap_or_else(PoisonError::into_inner);
+        work(&mut inner)
     }
 }
 
@@ -145,12 +163,16 @@ enum Table {
 
 struct Container(*mut c_void);
 
-// SAFETY: a container is not bound to a thread, and the mutex around it lets one use it.
+// SAFETY: a container is not bound to a thread.
 unsafe impl Send for Container {}
+// SAFETY: the functions of the tables that read a container may run at once; those that change
+// it run under the lock around it, alone.
+unsafe impl Sync for Container {}
 
 struct StlStore {
     table: Table,
-    map: Mutex<Container>,
+    map: RwLock<Container>,
+    shared: bool,
     schema: Schema,
     ordered: bool,
     settings: String,
@@ -162,23 +184,16 @@ impl Store for StlStore {
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {
-        let map = self.map.lock().unwrap_or_else(PoisonError::into_inner);
+        let map = self.map.read().unwrap_or_else(PoisonError::into_inner).0;
+        let (ordered, schema) = (self.ordered, &self.schema);
         match &self.table {
-            Table::Words(table, key) => work(&mut WordConnection {
-                table,
-                map: map.0,
-                key,
-                ordered: self.ordered,
-                schema: &self.schema,
-            }),
-            Table::Bytes(table, order) => work(&mut BytesConnection {
-                table,
-                map: map.0,
-                order,
-                key: vec![0; order.size()],
-                ordered: self.ordered,
-                schema: &self.schema,
-            }),
+            Table::Words(table, key) => {
+                self.run(WordConnection { table, map, key, ordered, schema }, work)
+            }
+            Table::Bytes(table, order) => {
+                let key = vec![0; order.size()];
+                self.run(BytesConnection { table, map, order, key, ordered, schema }, work)
+            }
         }
     }
 

@@ -6,13 +6,14 @@ use assay_core::driver::Outcome;
 
 use crate::word_key::WordKey;
 
-type Visitor = extern "C" fn(*mut c_void, *const c_void, usize, *const c_void) -> bool;
+type Visitor = extern "C" fn(*mut c_void, *const c_void, usize, *const c_void, usize) -> bool;
 
 #[repr(C)]
 pub(super) struct WordTable {
     pub(super) create: unsafe extern "C" fn() -> *mut c_void,
     pub(super) destroy: unsafe extern "C" fn(*mut c_void),
     pub(super) insert: unsafe extern "C" fn(*mut c_void, u64, *const c_void) -> Outcome,
+    pub(super) upsert: unsafe extern "C" fn(*mut c_void, u64, *const c_void),
     pub(super) get: unsafe extern "C" fn(*mut c_void, u64, *mut c_void) -> Outcome,
     pub(super) update:
         unsafe extern "C" fn(*mut c_void, u64, usize, *const c_void, usize) -> Outcome,
@@ -39,6 +40,8 @@ pub(super) struct BytesTable {
     pub(super) destroy: unsafe extern "C" fn(*mut c_void),
     pub(super) insert:
         unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize) -> Outcome,
+    pub(super) upsert:
+        unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize),
     pub(super) get: unsafe extern "C" fn(*mut c_void, *const c_char, usize, *mut c_char) -> Outcome,
     pub(super) update: unsafe extern "C" fn(
         *mut c_void,
@@ -47,6 +50,7 @@ pub(super) struct BytesTable {
         usize,
         *const c_char,
         usize,
+        bool,
     ) -> Outcome,
     pub(super) remove: unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> Outcome,
     pub(super) scan: unsafe extern "C" fn(*mut c_void, *const c_char, usize, *mut c_void, Visitor),

@@ -60,7 +60,7 @@ impl<'v> Visit<'v> {
         }
         let (area, rest) = self.record.split_at_mut(self.schema.key_size());
         (self.decode)(key, area);
-        rest.copy_from_slice(payload);
+        rest[..payload.len()].copy_from_slice(payload);
         (self.row)(&self.record);
         self.count += 1;
         true
@@ -72,16 +72,16 @@ pub(super) extern "C" fn visit_row(
     key: *const c_void,
     key_size: usize,
     payload: *const c_void,
+    payload_size: usize,
 ) -> bool {
     // SAFETY: the context is the `Visit` of the scan that is calling; key and payload are the
     // container's own and have these sizes.
     let (visit, key, payload) = unsafe {
         let visit = &mut *context.cast::<Visit<'_>>();
-        let size = visit.schema.payload_size();
         (
             visit,
             std::slice::from_raw_parts(key.cast::<u8>(), key_size),
-            std::slice::from_raw_parts(payload.cast::<u8>(), size),
+            std::slice::from_raw_parts(payload.cast::<u8>(), payload_size),
         )
     };
     visit.take(key, payload)

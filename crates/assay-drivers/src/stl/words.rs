@@ -30,8 +30,8 @@ impl WordConnection<'_> {
     }
 }
 
-// SAFETY of every call below: the container belongs to this table and to this connection alone
-// (the store's mutex is held); payload slices have the schema's payload size, which is the size
+// SAFETY of every call below: the container belongs to this table, and to this connection alone
+// for as long as the call may change it (the store's lock is held); payload slices have the schema's payload size, which is the size
 // of the table's value type; a column lies inside the payload.
 impl Connection for WordConnection<'_> {
     fn insert(&mut self, record: &[u8]) -> Result<Outcome> {
@@ -39,6 +39,14 @@ impl Connection for WordConnection<'_> {
         assert_eq!(payload.len(), self.schema.payload_size(), "a whole record");
         // SAFETY: see above.
         Ok(unsafe { (self.table.insert)(self.map, self.word(record), payload.as_ptr().cast()) })
+    }
+
+    fn upsert(&mut self, record: &[u8]) -> Result<()> {
+        let payload = &record[8..];
+        assert_eq!(payload.len(), self.schema.payload_size(), "a whole record");
+        // SAFETY: see above.
+        unsafe { (self.table.upsert)(self.map, self.word(record), payload.as_ptr().cast()) };
+        Ok(())
     }
 
     fn get(&mut self, key: &[u8], payload: &mut [u8]) -> Result<Outcome> {

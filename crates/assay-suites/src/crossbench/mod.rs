@@ -8,6 +8,7 @@ pub mod ladder;
 pub mod published;
 pub mod route;
 
+use assay_core::crew::{Pace, Spans};
 use assay_core::driver::{Connection, Driver, Transactions};
 use assay_core::error::{Error, Result};
 use assay_core::plan::Cell;
@@ -17,11 +18,15 @@ use assay_core::tape::{Order, Population, Records, Tape, TapeHash};
 use assay_core::timing::{Round, Timed};
 use serde::{Deserialize, Serialize};
 
-use crate::cell::{Progress, Report, Session, as_ns};
+use crate::Suite;
+use crate::cell::{Needs, Progress, Report, Session, as_ns};
 use route::Routes;
 
 /// The id of the suite.
 pub const ID: &str = "crossbench";
+
+/// The suite.
+pub(crate) const SUITE: Suite = Suite { id: ID, run, operations, makes_store };
 
 /// The phases of which a table shows the rate, in order.
 pub const PHASES: [&str; 5] = ["load", "insert", "query", "update", "delete"];
@@ -78,11 +83,22 @@ impl Options {
     }
 }
 
+fn operations(cell: &Cell) -> Option<u64> {
+    let options: Options = crate::options(cell)?;
+    let filled = if options.fill == Fill::Open { 0 } else { cell.rows };
+    let rounds = options.query.saturating_add(options.update).saturating_mul(ROUNDS as u64);
+    Some(rounds.saturating_add(filled).saturating_add(options.delete.min(cell.rows)))
+}
+
+fn makes_store(cell: &Cell) -> bool {
+    crate::options::<Options>(cell).is_some_and(|options| options.fill != Fill::Open)
+}
+
 /// As many rows as there are different keys.
 pub const MOST_ROWS: u64 = route::MOST_ROWS;
 
 /// Measures a cell.
-pub(crate) fn run(
+fn run(
     cell: &Cell,
     driver: &dyn Driver,
     measurement: &mut Measurement,
@@ -93,7 +109,9 @@ pub(crate) fn run(
     let routes = Routes::new(options.keys, cell.seed);
     let keep = options.fill == Fill::Open;
     let records = format!("{:?} keys", options.keys).to_lowercase();
-    let session = Session::open(cell, driver, routes.schema(), &records, keep, measurement)?;
+    let schema = routes.schema().clone();
+    let needs = Needs { schema: &schema, records, keep, threads: 1, volumes: 1 };
+    let session = Session::open(cell, driver, &needs, measurement)?;
     let run = Run { cell, options, routes, check: driver.profile().keeps_data, report };
     run.phases(session)
 }
@@ -241,7 +259,7 @@ impl Run<'_> {
         session: &mut Session<'_>,
         plan: &Plan,
         population: &Population,
-        work: &mut dyn FnMut(Round<'_, Routes>, usize) -> Result<Timed>,
+        work: &mut dyn FnMut(Round<'_, '_, Routes>, usize) -> Result<Timed>,
     ) -> Result<()> {
         let rows = population.rows();
         let (routes, check, report) = (&self.routes, self.check, &mut *self.report);
@@ -265,10 +283,11 @@ impl Run<'_> {
                 };
                 let round = Round {
                     connection: &mut *connection,
+                    pace: &mut Pace::alone(),
                     records: routes,
                     rows: &rows,
                     tape: &tape,
-                    count: plan.count,
+                    positions: 0..plan.count,
                     check,
                     progress: &mut |done| {
                         progress.done = done;
@@ -280,7 +299,7 @@ impl Run<'_> {
                 phase.checked += timed.checked;
                 phase.rounds.push(run_file::Round {
                     operations: timed.operations,
-                    time_ns: as_ns(timed.time),
+                    time_ns: as_ns(Spans::total(&[timed.spans])),
                 });
             }
             phase.tape_hash = format!("{:016x}", tape_hash.value());

@@ -10,9 +10,10 @@ mod schemas;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use assay_core::crew;
 use assay_core::driver::{
-    Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome, Profile,
-    Scan, Storage, Store, Transactions,
+    Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
+    Outcome, Profile, Scan, Storage, Store, Transactions,
 };
 use assay_core::error::{Error, ErrorKind, Result};
 use assay_core::random::derive;
@@ -37,6 +38,8 @@ pub struct Job {
     pub dir: PathBuf,
     /// Settings of the engine that differ from their defaults.
     pub options: BTreeMap<String, String>,
+    /// Parameters of the engine.
+    pub parameters: BTreeMap<String, String>,
     /// The seed of the random operations.
     pub seed: u64,
 }
@@ -66,6 +69,10 @@ pub const SIGNATURE: &str = "assay-verify";
 
 /// Random operations against the model.
 const RANDOM_OPERATIONS: u64 = 10_000;
+
+/// Connections at once, and rows that they share out.
+const THREADS: u32 = 4;
+const ROWS: u64 = 400;
 
 /// Runs every check in order; ends after the first that fails.
 pub fn run(job: &Job, driver: &dyn Driver) -> Vec<Check> {
@@ -125,6 +132,7 @@ const CASES: &[Case] = &[
     ("insert and get", |s, c| s.insert_and_get(c)),
     ("missing key", |s, c| s.missing_key(c)),
     ("duplicate key", |s, c| s.duplicate_key(c)),
+    ("upsert", |s, c| s.upsert(c)),
     ("update", |s, c| s.update(c)),
     ("delete", |s, c| s.delete(c)),
     ("lookup of several keys", |s, c| s.get_many(c)),
@@ -136,7 +144,7 @@ const CASES: &[Case] = &[
 impl Subject<'_> {
     fn run(&self, checks: &mut Checks, shape: Shape) -> std::result::Result<(), Ended> {
         let label = |name: &str| format!("{name} ({})", shape.name());
-        let store = match self.open(true) {
+        let store = match self.open(true, 1) {
             Ok(store) => store,
             Err(error) => return checks.note(label("open"), Err(error)),
         };
@@ -155,15 +163,63 @@ impl Subject<'_> {
         checks.note(label("close"), store.close())?;
         let reopened = match self.profile.reopens(self.job.storage) {
             false => Err(Error::unsupported("this storage is gone when it is closed")),
-            true => self.open(false).and_then(|store| {
+            true => self.open(false, 1).and_then(|store| {
                 store.connect(&mut |connection| model.compare(connection))?;
                 store.close()
             }),
         };
-        checks.note(label("reopen with everything there"), reopened)
+        checks.note(label("reopen with everything there"), reopened)?;
+        match shape {
+            Shape::Wide => checks.note("several connections at once", self.connections()),
+            _ => Ok(()),
+        }
     }
 
-    fn open(&self, create: bool) -> Result<Box<dyn Store>> {
+    /// Threads insert, update, delete and read rows of their own, and all find what all did.
+    fn connections(&self) -> Result<()> {
+        if self.profile.concurrency == Concurrency::OneConnection {
+            return Err(Error::unsupported("several connections"));
+        }
+        let subject =
+            Subject { dir: self.job.dir.join("connections"), records: self.records, ..*self };
+        let stores = [subject.open(true, THREADS)?];
+        crew::run(&stores, THREADS, &[], &mut |_| (), &|number, pace, connections, _| {
+            let connection = &mut *connections[0];
+            let rows = crew::share(ROWS, THREADS, number);
+            for row in rows.clone() {
+                let inserted = connection.insert(&subject.record(row, 0))?;
+                subject.expect("insert", row, inserted, Outcome::Done)?;
+                let (column, value) = subject.change(row, 1);
+                connection.update(&subject.key(row), column, &value)?;
+                if row % 3 == 0 {
+                    connection.delete(&subject.key(row))?;
+                }
+                let found = subject.get(connection, row)?.0;
+                let expected = if row % 3 == 0 { Outcome::Missing } else { Outcome::Done };
+                subject.expect("get", row, found, expected)?;
+            }
+            pace.finish()?;
+            for row in 0..ROWS {
+                let (found, payload) = subject.get(connection, row)?;
+                let expected = if row % 3 == 0 { Outcome::Missing } else { Outcome::Done };
+                subject.expect("get after all", row, found, expected)?;
+                if expected == Outcome::Done {
+                    let mut record = subject.record(row, 0);
+                    let (column, value) = subject.change(row, 1);
+                    subject.records.schema().columns()[column]
+                        .slice_mut(&mut record)
+                        .copy_from_slice(&value);
+                    let base = subject.records.schema().key_size();
+                    subject.same_payload(row, &record[base..], &payload)?;
+                }
+            }
+            Ok(())
+        })?;
+        let [store] = stores;
+        store.close()
+    }
+
+    fn open(&self, create: bool, threads: u32) -> Result<Box<dyn Store>> {
         if self.job.storage != Storage::Memory {
             std::fs::create_dir_all(&self.job.dir)
                 .and_then(|()| std::fs::write(self.job.dir.join(SIGNATURE), ""))
@@ -179,6 +235,8 @@ impl Subject<'_> {
             key_kind: self.job.key_kind,
             schema: self.records.schema().clone(),
             expected_rows: RANDOM_OPERATIONS,
+            threads,
+            parameters: self.job.parameters.clone(),
             options: options
                 .map(|option| {
                     let chosen = self.job.options.get(option.name);
@@ -222,6 +280,16 @@ impl Subject<'_> {
                 self.expect_version(connection, row, 1)
             }
         }
+    }
+
+    fn upsert(&self, connection: &mut dyn Connection) -> Result<()> {
+        connection.upsert(&self.record(250, 0))?;
+        self.expect_version(connection, 250, 0)?;
+        connection.upsert(&self.record(250, 1))?;
+        self.expect_version(connection, 250, 1)?;
+        connection.insert(&self.record(251, 0))?;
+        connection.upsert(&self.record(251, 1))?;
+        self.expect_version(connection, 251, 1)
     }
 
     fn update(&self, connection: &mut dyn Connection) -> Result<()> {

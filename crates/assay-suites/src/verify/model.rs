@@ -31,6 +31,7 @@ pub(super) struct Model<'m> {
 #[derive(Clone, Copy, Debug)]
 enum Operation {
     Insert,
+    Upsert,
     Get,
     Update,
     Delete,
@@ -41,7 +42,8 @@ enum Operation {
 impl Operation {
     fn drawn(number: u64) -> Self {
         match number % 100 {
-            0..35 => Self::Insert,
+            0..28 => Self::Insert,
+            28..35 => Self::Upsert,
             35..60 => Self::Get,
             60..75 => Self::Update,
             75..93 => Self::Delete,
@@ -156,6 +158,17 @@ impl<'m> Model<'m> {
                     }
                 };
                 (connection.insert(&record)?, expected)
+            }
+            Operation::Upsert => {
+                let record = self.records.record(row, version);
+                if let Err(error) = connection.upsert(&record) {
+                    return match error.kind() {
+                        ErrorKind::Unsupported => Ok(()),
+                        _ => Err(error),
+                    };
+                }
+                self.content.insert(encoded, record[schema.key_size()..].to_vec());
+                return Ok(());
             }
             Operation::Update => {
                 let columns = schema.payload_columns();
@@ -274,7 +287,7 @@ impl<'m> Model<'m> {
                 let same = expected.as_ref().is_some_and(|expected| {
                     columns.iter().all(|&at| {
                         let column = &schema.columns()[at];
-                        column.slice(expected) == column.slice(record)
+                        column.value(expected) == column.value(record)
                     })
                 });
                 if !same && difference.is_none() {

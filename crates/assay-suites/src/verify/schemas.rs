@@ -1,7 +1,7 @@
 //! The shapes of records that drivers are verified on.
 
 use assay_core::random::{derive, mix};
-use assay_core::schema::{ColumnType, Schema};
+use assay_core::schema::{ColumnType, Schema, write_bytes};
 use assay_core::tape::Records;
 
 /// A shape of records.
@@ -13,21 +13,24 @@ pub(super) enum Shape {
     Mixed,
     /// A key of 20 bytes and a payload of 200, most of it bytes.
     Wide,
+    /// A value of variable length behind a fixed one.
+    Varied,
 }
 
 impl Shape {
-    pub(super) const ALL: [Self; 3] = [Self::Route, Self::Mixed, Self::Wide];
+    pub(super) const ALL: [Self; 4] = [Self::Route, Self::Mixed, Self::Wide, Self::Varied];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Route => "route",
             Self::Mixed => "mixed",
             Self::Wide => "wide",
+            Self::Varied => "varied",
         }
     }
 
     pub(super) fn records(self, seed: u64) -> ShapedRecords {
-        use ColumnType::{Bytes, F64, I32, I64, Text, U8, U16, U32, U64};
+        use ColumnType::{Bytes, F64, I32, I64, Text, U8, U16, U32, U64, VarBytes};
         let schema = match self {
             Self::Route => Schema::new(
                 "route",
@@ -59,6 +62,9 @@ impl Shape {
             Self::Wide => {
                 Schema::new("wide", &[("id", Bytes(20)), ("body", Bytes(190)), ("stamp", U64)], 1)
             }
+            Self::Varied => {
+                Schema::new("varied", &[("id", U64), ("stamp", U32), ("body", VarBytes(700))], 1)
+            }
         };
         ShapedRecords { schema, seed: derive(seed, self.name()) }
     }
@@ -88,10 +94,15 @@ impl ShapedRecords {
                 bytes.copy_from_slice(&value.to_le_bytes());
             }
             ColumnType::Text(most) => {
-                let len = mix(seed, 0) as usize % (usize::from(most) + 1);
+                let len = mix(seed, 0) as usize % (most as usize + 1);
                 for (byte, at) in bytes[..len].iter_mut().zip(1..) {
                     *byte = b'a' + (mix(seed, at) % 26) as u8;
                 }
+            }
+            ColumnType::VarBytes(most) => {
+                let len = mix(seed, 0) as usize % (most as usize + 1);
+                let value: Vec<u8> = (1..).map(|at| mix(seed, at) as u8).take(len).collect();
+                write_bytes(kind, &value, bytes);
             }
             _ => {
                 for (chunk, at) in bytes.chunks_mut(8).zip(0..) {

@@ -45,6 +45,7 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
                     .store(&format!("verify-{}", driver.profile().id), storage)
                     .unwrap_or_default(),
                 options,
+                parameters: BTreeMap::new(),
                 seed: args.seed,
             };
             say(&format!("verifying {} on {storage} at {durability}, {key_kind} keys", job.engine));

@@ -5,11 +5,11 @@ use std::io::{self, Read, Write};
 use std::panic::{self, AssertUnwindSafe};
 use std::time::{Duration, Instant};
 
+use assay_core::crew;
 use assay_suites::cell::Progress;
-use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
-use nix::unistd::{Pid, dup, dup2_stdout};
+use nix::unistd::{dup, dup2_stdout};
 
 use super::{Job, Message};
 use crate::Outcome;
@@ -49,10 +49,10 @@ pub fn work() -> Outcome {
 fn carry_out(job: Job, answers: &mut Answers) -> Message {
     match job {
         Job::Measure(cell) => {
-            if let Some(cpu) = cell.cpu
-                && let Err(error) = bind(cpu)
+            if !cell.cpus.is_empty()
+                && let Err(error) = crew::bind(&cell.cpus)
             {
-                return Message::Panicked(format!("cannot bind to processor {cpu}: {error}"));
+                return Message::Panicked(error);
             }
             let driver = driver(&cell.engine);
             let mut last = Instant::now();
@@ -75,12 +75,6 @@ fn carry_out(job: Job, answers: &mut Answers) -> Message {
 
 fn driver(id: &str) -> Box<dyn assay_core::driver::Driver> {
     assay_drivers::find(id).expect("parent and worker are the same program")
-}
-
-fn bind(cpu: usize) -> nix::Result<()> {
-    let mut set = CpuSet::new();
-    set.set(cpu)?;
-    sched_setaffinity(Pid::from_raw(0), &set)
 }
 
 struct Answers(File);
