@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::schema::Schema;
+use crate::volume::Volume;
 
 macro_rules! named {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal,)+ }) => {
@@ -331,6 +332,14 @@ pub trait Connection {
         Ok(done)
     }
 
+    /// Inserts packed records in one transaction; answers how many were [`Outcome::Done`].
+    fn batch(&mut self, records: &[u8], record_size: usize) -> Result<u64> {
+        self.begin()?;
+        let done = self.replay_inserts(records, record_size)?;
+        self.commit()?;
+        Ok(done)
+    }
+
     /// Replays lookups one after another, each into a payload area of its own.
     fn replay_gets(
         &mut self,
@@ -371,6 +380,11 @@ pub trait Connection {
             done += u64::from(self.delete(key)? == Outcome::Done);
         }
         Ok(done)
+    }
+
+    /// The engine's own notion of volumes and properties, if it has one.
+    fn volume(&mut self) -> Option<&mut dyn Volume> {
+        None
     }
 
     /// Calls `row` for each record of a range in ascending order of keys and returns their

@@ -6,10 +6,12 @@
 //! suite asks for that); they are collected in a [`run_file`], from which views are drawn.
 //! This crate knows no engine, no suite and no view.
 
+pub mod chart;
 pub mod crew;
 pub mod driver;
 pub mod environment;
 pub mod error;
+pub mod estimate;
 pub mod plan;
 pub mod random;
 pub mod resources;
@@ -19,3 +21,4 @@ pub mod stats;
 pub mod store_dir;
 pub mod tape;
 pub mod timing;
+pub mod volume;

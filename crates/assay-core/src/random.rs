@@ -83,6 +83,27 @@ impl Bijection {
         }
     }
 
+    /// The position of an image: `at(position_of(image))` is `image`.
+    pub fn position_of(&self, image: u64) -> u64 {
+        let mut position = image;
+        loop {
+            position = self.way_back(position);
+            if position < self.len {
+                return position;
+            }
+        }
+    }
+
+    fn way_back(&self, value: u64) -> u64 {
+        let mask = (1 << self.half_bits) - 1;
+        let (mut left, mut right) = (value >> self.half_bits, value & mask);
+        for key in self.keys.iter().rev() {
+            let mixed = (left ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            (left, right) = (right ^ ((mixed ^ (mixed >> 32)) & mask), left);
+        }
+        left << self.half_bits | right
+    }
+
     #[inline]
     fn round_trip(&self, value: u64) -> u64 {
         let mask = (1 << self.half_bits) - 1;
@@ -108,6 +129,7 @@ mod tests {
             for at in 0..len {
                 let image = bijection.at(at) as usize;
                 prop_assert!(!seen[image]);
+                prop_assert_eq!(bijection.position_of(image as u64), at);
                 seen[image] = true;
             }
         }

@@ -101,7 +101,7 @@ impl Measurement {
 }
 
 /// One timed step.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Phase {
     /// Its name: load, insert, query, …
     pub name: String,
@@ -113,6 +113,41 @@ pub struct Phase {
     pub tape_hash: String,
     /// Answers that were compared with what they had to be.
     pub checked: u64,
+    /// Threads that worked at once.
+    #[serde(default = "one")]
+    pub threads: u32,
+    /// Latencies by kind of operation, from a round of their own; none if nobody asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latencies: Vec<Latency>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// How long the operations of a kind took, one by one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// The kind of operation.
+    pub operation: String,
+    /// How many.
+    pub count: u64,
+    /// Their mean.
+    pub mean_ns: f64,
+    /// The shortest.
+    pub min_ns: u64,
+    /// Half took at most this.
+    pub p50_ns: u64,
+    /// 90 % took at most this.
+    pub p90_ns: u64,
+    /// 95 % took at most this.
+    pub p95_ns: u64,
+    /// 99 % took at most this.
+    pub p99_ns: u64,
+    /// 99.9 % took at most this.
+    pub p999_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
 }
 
 /// One round of a phase.

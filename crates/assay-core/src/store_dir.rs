@@ -143,6 +143,11 @@ impl StoreDir {
         self.path.join("data")
     }
 
+    /// Whether there is a store.
+    pub fn is_marked(&self) -> bool {
+        self.path.join(MARKER).exists()
+    }
+
     /// Makes an empty directory with this marker, in place of a store of Assay's that may be
     /// there.
     pub fn create(&self, marker: &Marker) -> Result<(), StoreDirError> {

@@ -117,6 +117,33 @@ impl<R: Records> Round<'_, '_, R> {
         Ok(timed)
     }
 
+    /// Inserts rows in transactions of `size` rows each.
+    pub fn batches(mut self, size: u64) -> Result<Timed> {
+        let record_size = self.records.schema().record_size();
+        let key_size = self.records.schema().key_size();
+        let mut batch = Batch::new(self.records.schema(), self.pace.is_shared());
+        batch.most = batch.most.next_multiple_of(size);
+        let mut packed = vec![0; record_size * batch.most as usize];
+        let mut timed = Timed::default();
+        for first in self.positions.clone().step_by(batch.most as usize) {
+            self.prepare(first, &mut batch, &mut timed);
+            for (row, record) in batch.rows.iter().zip(packed.chunks_exact_mut(record_size)) {
+                let (key, payload) = record.split_at_mut(key_size);
+                self.records.key(*row, key);
+                self.records.payload(*row, 0, payload);
+            }
+            let packed = &packed[..record_size * batch.rows.len()];
+            let done = self.pace.span(|| {
+                let transactions = packed.chunks(record_size * size as usize);
+                transactions.map(|records| self.connection.batch(records, record_size)).sum()
+            })?;
+            self.expect_all(done, &batch, "insert", "was refused as a duplicate")?;
+            (self.progress)(timed.operations);
+        }
+        self.read_back(&mut timed, Some(0))?;
+        Ok(timed)
+    }
+
     /// Looks rows up and checks every answer. `ignored` names a column whose value is not
     /// known, because an earlier run changed it.
     pub fn queries(mut self, ignored: Option<usize>) -> Result<Timed> {

@@ -40,6 +40,7 @@ fn phase(name: &str, published_top: usize, times_ns: &[u64]) -> Phase {
         published_top,
         tape_hash: String::new(),
         checked: 1_000,
+        ..Phase::default()
     }
 }
 

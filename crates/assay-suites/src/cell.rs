@@ -15,6 +15,7 @@ use assay_core::resources::{cpu_time, peak_rss_bytes, written_bytes};
 use assay_core::run_file::{Measurement, Phase, Status};
 use assay_core::schema::Schema;
 use assay_core::store_dir::{Marker, StoreDir, StoreDirError};
+use assay_core::tape::Population;
 use serde::{Deserialize, Serialize};
 
 /// How far a cell is.
@@ -188,18 +189,19 @@ impl<'m> Session<'m> {
         })
     }
 
+    /// Whether an earlier run left a store in the cell's directory, of whatever kind.
+    pub(crate) fn is_there(cell: &Cell, driver: &dyn Driver) -> bool {
+        let there = |dir: &std::path::PathBuf| StoreDir::new(dir.clone()).is_marked();
+        driver.profile().keeps_data && cell.dir.as_ref().is_some_and(there)
+    }
+
     /// Where the cell is to be cold, closes the store, drops its files from the page cache, and
     /// opens it again.
     pub(crate) fn cool(&mut self) -> Result<()> {
-        let (PageCache::Cold, Some(dir)) = (self.page_cache, &self.dir) else {
-            return Ok(());
-        };
-        let volumes = self.stores.len() as u32;
-        self.stores.drain(..).try_for_each(|store| store.close())?;
-        dir.drop_from_page_cache().map_err(store_error)?;
-        let spec = OpenSpec { create: false, ..self.spec.clone() };
-        self.stores = open_all(self.driver, &spec, volumes)?;
-        Ok(())
+        match self.page_cache {
+            PageCache::Warm => Ok(()),
+            PageCache::Cold => self.reopen(),
+        }
     }
 
     /// Runs one phase on a connection and keeps its result and the size of the store after it.
@@ -263,6 +265,27 @@ impl<'m> Session<'m> {
             Some(dir) => dir.mark(&self.marker).map_err(store_error),
             None => Ok(()),
         }
+    }
+
+    /// Closes the stores and opens them again, where they outlive that.
+    pub(crate) fn reopen(&mut self) -> Result<()> {
+        if !self.profile().reopens(self.spec.storage) {
+            return Ok(());
+        }
+        let volumes = self.stores.len() as u32;
+        self.stores.drain(..).try_for_each(|store| store.close())?;
+        if let (PageCache::Cold, Some(dir)) = (self.page_cache, &self.dir) {
+            dir.drop_from_page_cache().map_err(store_error)?;
+        }
+        let spec = OpenSpec { create: false, ..self.spec.clone() };
+        self.stores = open_all(self.driver, &spec, volumes)?;
+        Ok(())
+    }
+
+    /// Closes the stores on the clock and removes them.
+    pub(crate) fn discard(mut self) -> Result<()> {
+        self.marker.population = Population::all(0);
+        self.close()
     }
 
     /// Closes the store on the clock, and removes it if nothing lives in it any more.

@@ -8,7 +8,12 @@ use assay_core::run_file::Measurement;
 
 pub mod cell;
 pub mod crossbench;
+pub mod nudb;
+mod phases;
+pub mod skvdb;
+pub mod tonbo;
 pub mod verify;
+pub mod ycsb;
 
 /// What the rest of Assay needs of a suite to run its cells.
 pub struct Suite {
@@ -23,7 +28,15 @@ pub struct Suite {
 }
 
 /// Every suite.
-pub const ALL: &[Suite] = &[crossbench::SUITE];
+pub const ALL: &[Suite] = &[
+    crossbench::SUITE,
+    nudb::SUITE,
+    skvdb::SUITE,
+    tonbo::write::SUITE,
+    tonbo::read::SUITE,
+    tonbo::micro::SUITE,
+    ycsb::SUITE,
+];
 
 /// The suite with this id.
 pub fn find(id: &str) -> Option<&'static Suite> {

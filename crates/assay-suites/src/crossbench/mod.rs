@@ -266,10 +266,9 @@ impl Run<'_> {
         session.phase(|connection: &mut dyn Connection| {
             let mut phase = Phase {
                 name: plan.name.into(),
-                rounds: Vec::new(),
                 published_top: plan.published_top,
-                tape_hash: String::new(),
-                checked: 0,
+                threads: 1,
+                ..Phase::default()
             };
             let mut tape_hash = TapeHash::default();
             for (seed, number) in plan.seeds.iter().zip(1..) {

@@ -160,7 +160,7 @@ mod tests {
             rounds: times_us.iter().map(|us| Round { operations, time_ns: us * 1_000 }).collect(),
             published_top,
             tape_hash: String::new(),
-            checked: 0,
+            ..Phase::default()
         }
     }
 

@@ -1,0 +1,25 @@
+//! Pictures as data: what a suite wants drawn of a run, for views that know no suite.
+
+/// Lines over a common axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LineChart {
+    /// A name for the file, without its ending: letters, digits and hyphens.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// What is across, with its unit.
+    pub x_label: String,
+    /// What is upward, with its unit.
+    pub y_label: String,
+    /// The lines, in the order of the legend.
+    pub lines: Vec<Line>,
+}
+
+/// One line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// Its name in the legend.
+    pub label: String,
+    /// Its points, ascending.
+    pub points: Vec<(f64, f64)>,
+}

@@ -1,0 +1,49 @@
+//! Volumes of a virtual storage: records with typed properties, linked into a tree by name. It
+//! is what SKVDB offers; the suite of that name drives other engines through an adapter over the
+//! record level. An engine with such a notion of its own implements [`Volume`] itself and hands
+//! it out by [`Connection::volume`](crate::driver::Connection::volume).
+
+use crate::driver::Outcome;
+use crate::error::Result;
+
+/// A typed value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Property<'p> {
+    /// Unsigned, 1 byte.
+    U8(u8),
+    /// Unsigned, 4 bytes.
+    U32(u32),
+    /// Unsigned, 8 bytes.
+    U64(u64),
+    /// IEEE 754, 4 bytes.
+    F32(f32),
+    /// IEEE 754, 8 bytes.
+    F64(f64),
+    /// Text.
+    Text(&'p str),
+    /// Bytes.
+    Blob(&'p [u8]),
+}
+
+/// A thread's handle of one volume.
+pub trait Volume {
+    /// Sets a property of a record, whether or not the record has it.
+    fn set(&mut self, record: u64, name: &str, value: Property<'_>) -> Result<()>;
+
+    /// Calls `found` with a property, if the record has it.
+    fn get(
+        &mut self,
+        record: u64,
+        name: &str,
+        found: &mut dyn FnMut(Property<'_>),
+    ) -> Result<Outcome>;
+
+    /// Removes a property, if the record has it.
+    fn remove(&mut self, record: u64, name: &str) -> Result<Outcome>;
+
+    /// Makes a record the child of another under a name; an existing name is a duplicate.
+    fn link(&mut self, parent: u64, name: &str, child: u64) -> Result<Outcome>;
+
+    /// Undoes a link.
+    fn unlink(&mut self, parent: u64, name: &str) -> Result<Outcome>;
+}

@@ -1,0 +1,188 @@
+//! `nudb`: the bench that NuDB publishes.
+//!
+//! Items with a random key of fixed size and a random value of 250 to 750 bytes are inserted one
+//! by one; then existing items are fetched in random order. In batch mode, batches of inserts
+//! and of fetches take turns, which gives the cost of both as the store grows.
+//! `docs/suites/nudb.md` says where this departs from the original and why.
+
+mod items;
+pub mod published;
+
+use assay_core::driver::Driver;
+use assay_core::error::{Error, Result};
+use assay_core::plan::Cell;
+use assay_core::random::{derive, mix};
+use assay_core::run_file::Measurement;
+use assay_core::tape::{Order, Population, Records, Tape};
+use serde::{Deserialize, Serialize};
+
+use crate::Suite;
+use crate::cell::{Needs, Report, Session};
+use crate::phases::{Growing, Offset, Visit, crew_round, telling};
+use items::Items;
+
+/// The id of the suite.
+pub const ID: &str = "nudb";
+
+/// The suite.
+pub(crate) const SUITE: Suite = Suite { id: ID, run, operations, makes_store: |_| true };
+
+/// The longest key.
+pub const MOST_KEY_BYTES: u32 = 64 * 1024;
+
+/// Parameters that engines may take from this suite.
+pub const PARAMETERS: [&str; 2] = ["block_size", "load_factor"];
+
+/// What a cell of this suite does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Options {
+    /// Bytes of a key.
+    pub key_size: u32,
+    /// Items fetched once all are inserted; in batch mode, in each batch.
+    pub fetches: u64,
+    /// Items inserted in each batch; absent: all at once.
+    pub batch_size: Option<u64>,
+}
+
+impl Options {
+    /// What tells cells with these options from others, in words.
+    pub fn variant(&self) -> String {
+        let keys = format!("keys of {} bytes", self.key_size);
+        match self.batch_size {
+            None => keys,
+            Some(size) => format!("{keys}, batches of {size}"),
+        }
+    }
+}
+
+/// How many different keys of a size there are; none for more than 2⁶⁴.
+pub fn most_items(key_size: u32) -> Option<u64> {
+    (key_size < 8).then(|| 1 << (8 * key_size))
+}
+
+fn operations(cell: &Cell) -> Option<u64> {
+    let options: Options = crate::options(cell)?;
+    let batches = options.batch_size.map_or(1, |size| cell.rows / size);
+    Some(cell.rows.saturating_add(options.fetches.saturating_mul(batches)))
+}
+
+fn run(
+    cell: &Cell,
+    driver: &dyn Driver,
+    measurement: &mut Measurement,
+    report: &mut Report<'_>,
+) -> Result<()> {
+    let options: Options =
+        crate::options(cell).ok_or_else(|| Error::engine("read the cell", "no nudb options"))?;
+    let ignored: Vec<_> = cell
+        .engine_parameters
+        .keys()
+        .filter(|name| !driver.profile().parameters.contains(&name.as_str()))
+        .cloned()
+        .collect();
+    let items = Items::new(options.key_size, cell.seed);
+    let needs = Needs {
+        schema: items.schema(),
+        records: String::new(),
+        keep: false,
+        threads: 1,
+        volumes: 1,
+    };
+    let mut session = Session::open(cell, driver, &needs, measurement)?;
+    if !ignored.is_empty() {
+        session
+            .note(format!("ignored, since the engine has no such setting: {}", ignored.join(", ")));
+    }
+    let bench =
+        Bench { cell, options: &options, items: &items, check: driver.profile().keeps_data };
+    match options.batch_size {
+        None => bench.whole(&mut session, report)?,
+        Some(size) => bench.batches(&mut session, size, report)?,
+    }
+    session.discard()
+}
+
+struct Bench<'b> {
+    cell: &'b Cell,
+    options: &'b Options,
+    items: &'b Items,
+    check: bool,
+}
+
+impl Bench<'_> {
+    /// All inserts, the store closed and opened again, all fetches.
+    fn whole(&self, session: &mut Session<'_>, report: &mut Report<'_>) -> Result<()> {
+        let mut insert = Growing::new("insert", 1);
+        self.insert(session, &mut insert, (0, 1), self.cell.rows, report)?;
+        session.keep(insert.done());
+        session.reopen()?;
+        let mut fetch = Growing::new("fetch", 1);
+        self.fetch(session, &mut fetch, (0, 1), self.cell.rows, report)?;
+        session.keep(fetch.done());
+        Ok(())
+    }
+
+    /// A batch of inserts, a batch of fetches among all that is there, and so on.
+    fn batches(&self, session: &mut Session<'_>, size: u64, report: &mut Report<'_>) -> Result<()> {
+        let (mut insert, mut fetch) = (Growing::new("insert", 1), Growing::new("fetch", 1));
+        let batches = (self.cell.rows / size) as usize;
+        for batch in 0..batches {
+            self.insert(session, &mut insert, (batch, batches), size, report)?;
+            let held = (batch as u64 + 1) * size;
+            self.fetch(session, &mut fetch, (batch, batches), held, report)?;
+        }
+        session.keep(insert.done());
+        session.keep(fetch.done());
+        Ok(())
+    }
+
+    /// Inserts the items of a batch in the order of their numbers; their keys are random.
+    fn insert(
+        &self,
+        session: &Session<'_>,
+        phase: &mut Growing,
+        (batch, batches): (usize, usize),
+        count: u64,
+        report: &mut Report<'_>,
+    ) -> Result<()> {
+        let items = Offset { records: self.items, first: batch as u64 * count };
+        let visit = Visit {
+            records: &items,
+            rows: &Population::all(count).rows(),
+            tape: &Tape::new(Order::Sequential, 0, count),
+            count,
+            multiple_of: 1,
+            check: self.check,
+        };
+        let mut told = telling(report, "insert", (batch + 1, batches), count, 1);
+        let (timed, time) =
+            crew_round(session, 1, &visit, &mut told, &|round| round.inserts(false))?;
+        phase.round(&timed, time);
+        Ok(())
+    }
+
+    fn fetch(
+        &self,
+        session: &Session<'_>,
+        phase: &mut Growing,
+        (batch, batches): (usize, usize),
+        held: u64,
+        report: &mut Report<'_>,
+    ) -> Result<()> {
+        let count = self.options.fetches;
+        let seed = mix(derive(self.cell.seed, "fetch"), batch as u64);
+        let visit = Visit {
+            records: self.items,
+            rows: &Population::all(held).rows(),
+            tape: &Tape::new(Order::Draws, seed, held),
+            count,
+            multiple_of: 1,
+            check: self.check,
+        };
+        let mut told = telling(report, "fetch", (batch + 1, batches), count, 1);
+        let (timed, time) =
+            crew_round(session, 1, &visit, &mut told, &|round| round.queries(None))?;
+        phase.round(&timed, time);
+        Ok(())
+    }
+}

@@ -1,0 +1,117 @@
+//! What NuDB's bench prints, from a run file: two tables in seconds, or the raw batches.
+
+use std::fmt::{self, Write};
+
+use assay_core::chart::{Line, LineChart};
+use assay_core::run_file::{CellResult, Phase, RunFile, Status};
+use assay_core::stats::median;
+
+use super::{ID, Options};
+
+fn of_suite(run: &RunFile) -> impl Iterator<Item = &CellResult> {
+    run.results().filter(|result| result.cell.suite == ID)
+}
+
+fn engines(run: &RunFile) -> Vec<&str> {
+    let mut engines: Vec<&str> = Vec::new();
+    for result in of_suite(run) {
+        if !engines.contains(&result.cell.engine.as_str()) {
+            engines.push(&result.cell.engine);
+        }
+    }
+    engines
+}
+
+/// The published text: seconds by number of items and engine. A run in batches has no such
+/// tables; its raw lines are shown.
+pub fn text(run: &RunFile) -> Result<String, fmt::Error> {
+    let options = of_suite(run).find_map(|result| crate::options::<Options>(&result.cell));
+    let Some(options) = options else {
+        return Ok(String::new());
+    };
+    if options.batch_size.is_some() {
+        return raw(run);
+    }
+    let mut out = String::new();
+    writeln!(out, "insert")?;
+    table(&mut out, run, "insert", "inserts")?;
+    writeln!(out, "\nfetch\n{}\nitems", options.fetches)?;
+    table(&mut out, run, "fetch", "# db keys")?;
+    Ok(out)
+}
+
+fn table(out: &mut String, run: &RunFile, phase: &str, title: &str) -> fmt::Result {
+    let engines = engines(run);
+    write!(out, "{title:>15}")?;
+    engines.iter().try_for_each(|engine| write!(out, "{engine:>14}"))?;
+    writeln!(out)?;
+    let mut sizes: Vec<u64> = of_suite(run).map(|result| result.cell.rows).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    for rows in sizes {
+        write!(out, "{rows:>15}")?;
+        for engine in &engines {
+            let seconds: Vec<_> = of_suite(run)
+                .filter(|r| r.cell.rows == rows && r.cell.engine == *engine)
+                .filter(|r| !matches!(r.status, Status::Wrong(_)))
+                .filter_map(|r| r.measurement.phase(phase)?.rounds.first())
+                .map(|round| round.time_ns as f64 / 1e9)
+                .collect();
+            match median(&seconds) {
+                Some(seconds) => write!(out, "{:>14.2}", seconds.value)?,
+                None => write!(out, "{:>14}", "–")?,
+            }
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// The batches as CSV: items in the store, engine, operation, operations per second.
+pub fn raw(run: &RunFile) -> Result<String, fmt::Error> {
+    let mut out = String::from("num_db_items,db,op,ops/sec\n");
+    for result in of_suite(run) {
+        let Some(size) = crate::options::<Options>(&result.cell).and_then(|o| o.batch_size) else {
+            continue;
+        };
+        for phase in &result.measurement.phases {
+            for (items, rate) in curve(phase, size) {
+                writeln!(out, "{items},{},{},{rate:.0}", result.cell.engine, phase.name)?;
+            }
+        }
+    }
+    Ok(out)
+}
+
+fn curve(phase: &Phase, batch_size: u64) -> impl Iterator<Item = (u64, f64)> {
+    phase.rounds.iter().zip(1..).map(move |(round, batch)| (batch * batch_size, round.rate()))
+}
+
+/// Cost against size: a picture for each operation, from the batches or from the sizes.
+pub fn charts(run: &RunFile) -> Vec<LineChart> {
+    let chart = |phase: &str, title: &str| {
+        let lines = engines(run).into_iter().filter_map(|engine| {
+            let mut points: Vec<(f64, f64)> = Vec::new();
+            for result in of_suite(run).filter(|r| r.cell.engine == engine && r.cell.trial == 1) {
+                let Some(measured) = result.measurement.phase(phase) else { continue };
+                match crate::options::<Options>(&result.cell).and_then(|o| o.batch_size) {
+                    Some(size) => points.extend(curve(measured, size).map(|(x, y)| (x as f64, y))),
+                    None => points.push((result.cell.rows as f64, *measured.rates().first()?)),
+                }
+            }
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            (points.len() > 1).then(|| Line { label: engine.into(), points })
+        });
+        LineChart {
+            name: format!("nudb-{phase}"),
+            title: format!("nudb: {title}"),
+            x_label: "items in the store".into(),
+            y_label: format!("{phase} operations per second"),
+            lines: lines.collect(),
+        }
+    };
+    [chart("insert", "inserts as the store grows"), chart("fetch", "fetches as the store grows")]
+        .into_iter()
+        .filter(|chart| !chart.lines.is_empty())
+        .collect()
+}

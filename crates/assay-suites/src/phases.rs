@@ -1,0 +1,116 @@
+//! Rounds of a crew, put together as the phases that a run file keeps.
+
+use std::time::Duration;
+
+use assay_core::crew::{Pace, share};
+use assay_core::driver::Connection;
+use assay_core::error::Result;
+use assay_core::run_file::{self, Phase};
+use assay_core::tape::{Records, Rows, Tape, TapeHash};
+use assay_core::timing::{Round, Timed};
+
+use crate::cell::{Progress, Report, Session, as_ns};
+
+/// A phase that grows by rounds.
+pub(crate) struct Growing {
+    phase: Phase,
+    hash: TapeHash,
+}
+
+impl Growing {
+    pub(crate) fn new(name: &str, threads: u32) -> Self {
+        let phase = Phase { name: name.into(), published_top: 1, threads, ..Phase::default() };
+        Self { phase, hash: TapeHash::default() }
+    }
+
+    /// Adds a round.
+    pub(crate) fn round(&mut self, timed: &Timed, time: Duration) {
+        self.hash.add(timed.tape.value());
+        self.phase.checked += timed.checked;
+        self.phase
+            .rounds
+            .push(run_file::Round { operations: timed.operations, time_ns: as_ns(time) });
+    }
+
+    /// The whole phase.
+    pub(crate) fn done(mut self) -> Phase {
+        self.phase.tape_hash = format!("{:016x}", self.hash.value());
+        self.phase
+    }
+}
+
+/// Records of another set from some row on.
+pub(crate) struct Offset<'r, R> {
+    pub(crate) records: &'r R,
+    pub(crate) first: u64,
+}
+
+impl<R: Records> Records for Offset<'_, R> {
+    fn schema(&self) -> &assay_core::schema::Schema {
+        self.records.schema()
+    }
+
+    fn key(&self, row: u64, key: &mut [u8]) {
+        self.records.key(self.first + row, key);
+    }
+
+    fn payload(&self, row: u64, version: u32, payload: &mut [u8]) {
+        self.records.payload(self.first + row, version, payload);
+    }
+}
+
+/// What one round of a crew visits.
+pub(crate) struct Visit<'v, R> {
+    pub(crate) records: &'v R,
+    pub(crate) rows: &'v Rows,
+    pub(crate) tape: &'v Tape,
+    pub(crate) count: u64,
+    /// Threads get shares that are multiples of this.
+    pub(crate) multiple_of: u64,
+    pub(crate) check: bool,
+}
+
+/// Runs a round, shared out to so many threads.
+pub(crate) fn crew_round<R: Records + Sync>(
+    session: &Session<'_>,
+    threads: u32,
+    visit: &Visit<'_, R>,
+    progress: &mut dyn FnMut(u64),
+    work: &(dyn Fn(Round<'_, '_, R>) -> Result<Timed> + Sync),
+) -> Result<(Timed, Duration)> {
+    let duty = |number: usize,
+                pace: &mut Pace<'_>,
+                connections: &mut [&mut dyn Connection],
+                progress: &mut dyn FnMut(u64)| {
+        let shares = share(visit.count.div_ceil(visit.multiple_of), threads, number);
+        let limit = |share: u64| (share * visit.multiple_of).min(visit.count);
+        work(Round {
+            connection: &mut *connections[0],
+            pace,
+            records: visit.records,
+            rows: visit.rows,
+            tape: visit.tape,
+            positions: limit(shares.start)..limit(shares.end),
+            check: visit.check,
+            progress,
+        })
+    };
+    let crew = session.crew(threads, progress, &duty)?;
+    Ok(Timed::of_crew(crew))
+}
+
+/// A function for [`crew_round`] that tells the progress of a round; the first thread tells it,
+/// for all.
+pub(crate) fn telling<'p>(
+    report: &'p mut Report<'_>,
+    phase: &str,
+    (round, rounds): (usize, usize),
+    total: u64,
+    threads: u32,
+) -> impl FnMut(u64) + 'p {
+    let mut progress = Progress { phase: phase.into(), round, rounds, done: 0, total };
+    move |done| {
+        progress.done = done.saturating_mul(u64::from(threads)).min(total);
+        report(&progress);
+    }
+}

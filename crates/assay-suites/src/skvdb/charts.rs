@@ -1,0 +1,31 @@
+//! The published pictures: rate against threads, a line for each number of entries.
+
+use assay_core::chart::{Line, LineChart};
+use assay_core::run_file::RunFile;
+
+use super::published::{TABLES, table};
+
+pub(super) fn charts(run: &RunFile) -> Vec<LineChart> {
+    let mut charts = Vec::new();
+    for engine in super::published::engines(run) {
+        for published in &TABLES {
+            let table = table(run, &engine, published.phase);
+            let line = |at: usize, entries: u32| Line {
+                label: super::Options { operations: 0, children: 0, entries }.variant(),
+                points: table
+                    .rows
+                    .iter()
+                    .filter_map(|(threads, rates)| Some((f64::from(*threads), rates[at]?)))
+                    .collect(),
+            };
+            charts.push(LineChart {
+                name: format!("skvdb-{engine}-{}", published.file),
+                title: format!("{engine}: {}", published.title),
+                x_label: "threads".into(),
+                y_label: "properties per second and thread".into(),
+                lines: table.entries.iter().enumerate().map(|(at, &e)| line(at, e)).collect(),
+            });
+        }
+    }
+    charts
+}

@@ -1,0 +1,323 @@
+//! `skvdb`: the tables that SKVDB publishes.
+//!
+//! Threads write, read and remove typed properties of one record, or each of a record of its
+//! own, on one to three volumes mounted at one point: a write goes to every volume, a read takes
+//! the first that has the property. Then each links and unlinks children.
+//! `docs/suites/skvdb.md` says where this departs from the original and why.
+
+mod adapter;
+mod charts;
+pub mod published;
+
+use assay_core::chart::LineChart;
+use assay_core::crew::{Pace, Spans};
+use assay_core::driver::{Connection, DeleteRule, Driver, InsertRule, Outcome};
+use assay_core::error::{Error, ErrorKind, Result};
+use assay_core::plan::Cell;
+use assay_core::run_file::{Measurement, Phase, Round, RunFile};
+use assay_core::tape::TapeHash;
+use assay_core::volume::{Property, Volume};
+use serde::{Deserialize, Serialize};
+
+use crate::Suite;
+use crate::cell::{Needs, Report, Session, as_ns};
+use crate::phases::telling;
+use adapter::RecordVolume;
+
+/// The id of the suite.
+pub const ID: &str = "skvdb";
+
+/// The suite.
+pub(crate) const SUITE: Suite = Suite { id: ID, run, operations, makes_store: |_| true };
+
+/// What a cell of this suite does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Options {
+    /// Operations of each thread in each phase on properties.
+    pub operations: u64,
+    /// Children that each thread links and unlinks.
+    pub children: u64,
+    /// Volumes mounted at the one point: the published "entries".
+    pub entries: u32,
+}
+
+impl Options {
+    /// What tells cells with these options from others, in words.
+    pub fn variant(&self) -> String {
+        match self.entries {
+            1 => "1 entry".into(),
+            entries => format!("{entries} entries"),
+        }
+    }
+}
+
+/// The phases, in order. The first four have published tables.
+const PHASES: [&str; 7] = [
+    "write, one record",
+    "read, one record",
+    "write, own records",
+    "read, own records",
+    "remove",
+    "link",
+    "unlink",
+];
+
+/// As many properties as a record has.
+const PROPERTIES: u64 = 7;
+
+/// The published property with this number.
+fn property(at: u64) -> (&'static str, Property<'static>) {
+    const TEXT: &str = {
+        const BYTES: [u8; 256] = [b'a'; 256];
+        match str::from_utf8(&BYTES) {
+            Ok(text) => text,
+            Err(_) => panic!("letters are UTF-8"),
+        }
+    };
+    match at % PROPERTIES {
+        0 => ("flt_prop", Property::F32(123.0)),
+        1 => ("double_prop", Property::F64(956.0)),
+        2 => ("uint8t_prop", Property::U8(20)),
+        3 => ("uint32t_prop", Property::U32(1 << 30)),
+        4 => ("uint64t_prop", Property::U64(1 << 50)),
+        5 => ("string_prop", Property::Text(TEXT)),
+        _ => ("blob_prop", Property::Blob(&[b'Z'; 1024])),
+    }
+}
+
+/// The record that all threads share, and the first of those that they own. Each thread has
+/// room for as many as it can want.
+const SHARED: u64 = 1;
+const ROOM: u64 = 1 << 32;
+
+fn own(thread: usize) -> u64 {
+    (thread as u64 + 1) * ROOM
+}
+
+fn operations(cell: &Cell) -> Option<u64> {
+    let options: Options = crate::options(cell)?;
+    let each = options.operations.saturating_mul(6).saturating_add(options.children * 2);
+    Some(each.saturating_mul(u64::from(cell.threads) * u64::from(options.entries)))
+}
+
+fn run(
+    cell: &Cell,
+    driver: &dyn Driver,
+    measurement: &mut Measurement,
+    report: &mut Report<'_>,
+) -> Result<()> {
+    let options: Options =
+        crate::options(cell).ok_or_else(|| Error::engine("read the cell", "no skvdb options"))?;
+    let needs = Needs {
+        schema: &adapter::schema(),
+        records: String::new(),
+        keep: false,
+        threads: cell.threads,
+        volumes: options.entries,
+    };
+    let profile = driver.profile();
+    let rules = Rules {
+        insert: profile.insert_rule,
+        silent_delete: profile.delete_rule == DeleteRule::Silent,
+        check: profile.keeps_data,
+    };
+    let mut session = Session::open(cell, driver, &needs, measurement)?;
+    for (name, at) in PHASES.iter().zip(1..) {
+        let count = if at > 5 { options.children } else { options.operations };
+        if count == 0 {
+            continue;
+        }
+        let total = count * u64::from(cell.threads);
+        let mut told = telling(report, name, (1, 1), total, cell.threads);
+        let crew =
+            session.crew(cell.threads, &mut told, &|thread, pace, connections, progress| {
+                let mut mount = Mount::new(connections, rules);
+                phase(at, thread, count, &mut mount, pace)?;
+                progress(count);
+                pace.finish()
+            })?;
+        let mut hash = TapeHash::default();
+        [at as u64, count, u64::from(cell.threads)].into_iter().for_each(|part| hash.add(part));
+        session.keep(Phase {
+            name: (*name).into(),
+            rounds: vec![Round { operations: total, time_ns: as_ns(Spans::total(&crew)) }],
+            published_top: 1,
+            tape_hash: format!("{:016x}", hash.value()),
+            checked: if rules.check { total } else { 0 },
+            threads: cell.threads,
+            ..Phase::default()
+        });
+    }
+    session.discard()
+}
+
+/// One thread's part of the phase with this number. Every answer is checked as it comes: the
+/// comparison of a property is some nanoseconds on the clock.
+fn phase(
+    number: usize,
+    thread: usize,
+    count: u64,
+    mount: &mut Mount<'_>,
+    pace: &mut Pace<'_>,
+) -> Result<()> {
+    let own = own(thread);
+    let record = if number <= 2 { SHARED } else { own };
+    match number {
+        1 | 3 => pace.span(|| (0..count).try_for_each(|at| mount.set(record, at))),
+        2 | 4 => pace.span(|| (0..count).try_for_each(|at| mount.get(record, at))),
+        5 => {
+            // Removed is what was there: seven properties of each of so many records.
+            let record = |at: u64| own + 1 + at / PROPERTIES;
+            (0..count).try_for_each(|at| mount.set(record(at), at))?;
+            pace.span(|| (0..count).try_for_each(|at| mount.remove(record(at), at)))
+        }
+        6 => pace.span(|| (0..count).try_for_each(|at| mount.link(own, at))),
+        _ => pace.span(|| (0..count).try_for_each(|at| mount.unlink(own, at))),
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Rules {
+    insert: InsertRule,
+    /// A delete does not tell what was there.
+    silent_delete: bool,
+    check: bool,
+}
+
+/// The volumes mounted at one point, the first with the highest priority.
+struct Mount<'c> {
+    volumes: Vec<Mounted<'c>>,
+    rules: Rules,
+}
+
+enum Mounted<'c> {
+    Native(&'c mut dyn Volume),
+    Records(RecordVolume<'c>),
+}
+
+impl Mounted<'_> {
+    fn volume(&mut self) -> &mut dyn Volume {
+        match self {
+            Self::Native(volume) => *volume,
+            Self::Records(volume) => volume,
+        }
+    }
+}
+
+impl<'c> Mount<'c> {
+    fn new(connections: &'c mut [&mut dyn Connection], rules: Rules) -> Self {
+        let volumes = connections.iter_mut().map(|connection| {
+            // Asked twice, since a borrow that is handed out cannot be taken back.
+            match connection.volume().is_some() {
+                true => Mounted::Native(connection.volume().expect("it was there")),
+                false => Mounted::Records(RecordVolume::new(&mut **connection, rules.insert)),
+            }
+        });
+        Self { volumes: volumes.collect(), rules }
+    }
+
+    fn set(&mut self, record: u64, at: u64) -> Result<()> {
+        let (name, value) = property(at);
+        self.volumes.iter_mut().try_for_each(|mounted| mounted.volume().set(record, name, value))
+    }
+
+    fn get(&mut self, record: u64, at: u64) -> Result<()> {
+        let (name, expected) = property(at);
+        let mut right = false;
+        for mounted in &mut self.volumes {
+            let mut compare = |found: Property<'_>| right = found == expected;
+            if mounted.volume().get(record, name, &mut compare)? == Outcome::Done {
+                break;
+            }
+        }
+        self.expect(right, || format!("{name} of record {record} is missing or another value"))
+    }
+
+    fn remove(&mut self, record: u64, at: u64) -> Result<()> {
+        let (name, _) = property(at);
+        self.every("remove", name, |volume| volume.remove(record, name))
+    }
+
+    fn link(&mut self, parent: u64, at: u64) -> Result<()> {
+        let name = child_name(at);
+        let name = name.as_str();
+        self.every("link", name, |volume| volume.link(parent, name, parent + at + 1))
+    }
+
+    fn unlink(&mut self, parent: u64, at: u64) -> Result<()> {
+        let name = child_name(at);
+        let name = name.as_str();
+        self.every("unlink", name, |volume| volume.unlink(parent, name))
+    }
+
+    /// Does the same on every volume, where it has to be done.
+    fn every(
+        &mut self,
+        what: &str,
+        name: &str,
+        mut work: impl FnMut(&mut dyn Volume) -> Result<Outcome>,
+    ) -> Result<()> {
+        let mut right = true;
+        for mounted in &mut self.volumes {
+            right &= work(mounted.volume())? == Outcome::Done;
+        }
+        self.expect(right || self.rules.silent_delete && what != "link", || {
+            format!("{what} of {name}: it was not there, or there already")
+        })
+    }
+
+    fn expect(&self, right: bool, wrong: impl FnOnce() -> String) -> Result<()> {
+        match right || !self.rules.check {
+            true => Ok(()),
+            false => Err(Error::new(ErrorKind::WrongAnswer, wrong())),
+        }
+    }
+}
+
+/// A name without an allocation.
+struct Name {
+    bytes: [u8; 12],
+    len: usize,
+}
+
+impl Name {
+    fn as_str(&self) -> &str {
+        str::from_utf8(&self.bytes[..self.len]).expect("a name is ASCII")
+    }
+}
+
+/// `c0`, `c1`, …
+fn child_name(at: u64) -> Name {
+    let mut name = Name { bytes: [b'c'; 12], len: 1 };
+    let digits = at.checked_ilog10().unwrap_or(0) + 1;
+    for place in (0..digits).rev() {
+        name.bytes[name.len] = b'0' + (at / 10u64.pow(place) % 10) as u8;
+        name.len += 1;
+    }
+    name
+}
+
+/// The four published pictures of each engine.
+pub fn charts(run: &RunFile) -> Vec<LineChart> {
+    charts::charts(run)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn properties_are_the_published_ones() {
+        let names: Vec<_> = (0..7).map(|at| property(at).0).collect();
+        assert!(names.iter().all(|name| name.len() <= 12), "names of up to 12 bytes");
+        assert_eq!(property(3 + 7).1, Property::U32(1 << 30));
+        assert!(matches!(property(5).1, Property::Text(text) if text.len() == 256));
+        assert!(matches!(property(6).1, Property::Blob(blob) if blob.len() == 1024));
+    }
+
+    #[test]
+    fn children_have_names_of_their_own() {
+        let names: Vec<_> = [0, 9, 10, 999].map(|at| child_name(at).as_str().to_string()).into();
+        assert_eq!(names, ["c0", "c9", "c10", "c999"]);
+    }
+}

@@ -1,0 +1,251 @@
+//! `tonbo-micro`: writes of 256-byte keys and values, 1, 16 or 128 in a transaction, sampled as
+//! Criterion.rs samples: a warm-up, then 100 samples of d, 2d, 3d, … iterations, where d is such
+//! that all of them take about the time for measuring.
+
+use std::time::{Duration, Instant};
+
+use assay_core::crew::{Pace, Spans};
+use assay_core::driver::{Connection, Driver, Transactions};
+use assay_core::error::{Error, ErrorKind, Result};
+use assay_core::plan::Cell;
+use assay_core::random::{Words, derive, mix};
+use assay_core::run_file::{Measurement, Phase, Round};
+use assay_core::schema::{ColumnType, Schema};
+use assay_core::tape::Records;
+use serde::{Deserialize, Serialize};
+
+use crate::Suite;
+use crate::cell::{Needs, Progress, Report, Session, as_ns};
+
+/// The id of the suite.
+pub const ID: &str = "tonbo-micro";
+
+/// The suite.
+pub(crate) const SUITE: Suite = Suite { id: ID, run, operations: |_| None, makes_store: |_| true };
+
+/// What a cell of this suite does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Options {
+    /// Writes in a transaction: a phase for each.
+    pub batches: Vec<u64>,
+    /// How long to write before anything is sampled.
+    pub warm_up_ms: u64,
+    /// About how long all samples together are to take.
+    pub measurement_ms: u64,
+    /// How many samples.
+    pub samples: u64,
+}
+
+impl Options {
+    /// What tells cells with these options from others, in words.
+    pub fn variant(&self) -> String {
+        format!("{} samples in about {} ms", self.samples, self.measurement_ms)
+    }
+}
+
+/// Bytes of a key and of a value.
+const SIZE: u32 = 256;
+
+/// Bytes of records prepared at a time.
+const PREPARED_BYTES: usize = 1 << 20;
+
+/// Pairs of random bytes.
+struct Pairs {
+    schema: Schema,
+    seed: u64,
+}
+
+impl Records for Pairs {
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// The first word is a bijection of the row, so keys differ.
+    fn key(&self, row: u64, key: &mut [u8]) {
+        key[..8].copy_from_slice(&mix(self.seed, row).to_le_bytes());
+        fill(Words::new(mix(!self.seed, row)), &mut key[8..]);
+    }
+
+    fn payload(&self, row: u64, version: u32, payload: &mut [u8]) {
+        fill(Words::new(mix(self.seed ^ u64::from(version + 1) << 32, !row)), payload);
+    }
+}
+
+fn fill(mut words: Words, bytes: &mut [u8]) {
+    for chunk in bytes.chunks_exact_mut(8) {
+        chunk.copy_from_slice(&words.next().to_le_bytes());
+    }
+}
+
+fn run(
+    cell: &Cell,
+    driver: &dyn Driver,
+    measurement: &mut Measurement,
+    report: &mut Report<'_>,
+) -> Result<()> {
+    let options: Options =
+        crate::options(cell).ok_or_else(|| Error::engine("read the cell", "no options"))?;
+    let size = ColumnType::Bytes(SIZE);
+    let pairs = Pairs {
+        schema: Schema::new("pairs", &[("k", size), ("v", size)], 1),
+        seed: derive(cell.seed, "pairs"),
+    };
+    let needs = Needs {
+        schema: &pairs.schema,
+        records: String::new(),
+        keep: false,
+        threads: 1,
+        volumes: 1,
+    };
+    let transactions = driver.profile().transactions != Transactions::None;
+    let mut session = Session::open(cell, driver, &needs, measurement)?;
+    if !transactions && options.batches.iter().any(|&size| size > 1) {
+        session.note("it has no transactions: the writes of a batch are single writes".into());
+    }
+    let mut bench = Bench {
+        pairs: &pairs,
+        options: &options,
+        transactions,
+        check: driver.profile().keeps_data,
+        next: 0,
+        records: Vec::new(),
+    };
+    for &size in &options.batches {
+        session.phase(|connection| bench.phase(size, connection, report))?;
+    }
+    session.discard()
+}
+
+struct Bench<'b> {
+    pairs: &'b Pairs,
+    options: &'b Options,
+    transactions: bool,
+    check: bool,
+    /// The first row that nobody has written.
+    next: u64,
+    records: Vec<u8>,
+}
+
+impl Bench<'_> {
+    fn phase(
+        &mut self,
+        size: u64,
+        connection: &mut dyn Connection,
+        report: &mut Report<'_>,
+    ) -> Result<Phase> {
+        let name = format!("write/{size}");
+        let first = self.next;
+        let each = self.warm_up(size, connection)?;
+        let samples = self.options.samples;
+        // 1 + 2 + … + samples of these.
+        let steps = samples * (samples + 1) / 2;
+        let step = self.options.measurement_ms as f64 * 1e6 / (each * steps as f64);
+        let step = (step.ceil() as u64).max(1);
+        let mut phase =
+            Phase { name: name.clone(), published_top: 1, threads: 1, ..Phase::default() };
+        for sample in 1..=samples {
+            report(&Progress {
+                phase: name.clone(),
+                round: 1,
+                rounds: 1,
+                done: sample,
+                total: samples,
+            });
+            let iterations = sample * step;
+            let time = self.write(size, iterations, connection)?;
+            phase.rounds.push(Round { operations: iterations, time_ns: as_ns(time) });
+        }
+        phase.checked = self.read_back(first, connection)?;
+        // Iterations depend on the engine's speed, so two engines do not write the same number
+        // of pairs; the pairs are the same.
+        phase.tape_hash = format!("{:016x}", mix(self.pairs.seed, size));
+        Ok(phase)
+    }
+
+    /// Writes for the time of the warm-up, twice as much each time; answers the time of an
+    /// iteration in nanoseconds.
+    fn warm_up(&mut self, size: u64, connection: &mut dyn Connection) -> Result<f64> {
+        let enough = Duration::from_millis(self.options.warm_up_ms);
+        let started = Instant::now();
+        let (mut iterations, mut done, mut spent) = (1, 0u64, Duration::ZERO);
+        loop {
+            spent += self.write(size, iterations, connection)?;
+            done += iterations;
+            if started.elapsed() >= enough {
+                return Ok((spent.as_nanos() as f64 / done as f64).max(1.0));
+            }
+            iterations *= 2;
+        }
+    }
+
+    /// So many iterations; what they write is prepared off the clock.
+    fn write(
+        &mut self,
+        size: u64,
+        iterations: u64,
+        connection: &mut dyn Connection,
+    ) -> Result<Duration> {
+        let record_size = self.pairs.schema.record_size();
+        let of_iteration = record_size * size as usize;
+        let at_once = (PREPARED_BYTES / of_iteration).max(1) as u64;
+        let mut pace = Pace::alone();
+        for first in (0..iterations).step_by(at_once as usize) {
+            let count = at_once.min(iterations - first);
+            self.prepare(count * size);
+            let batched = self.transactions && size > 1;
+            let done: u64 = pace.span(|| {
+                let batches = self.records.chunks_exact(of_iteration);
+                batches
+                    .map(|records| match batched {
+                        true => connection.batch(records, record_size),
+                        false => connection.replay_inserts(records, record_size),
+                    })
+                    .sum()
+            })?;
+            if self.check && done != count * size {
+                let refused = count * size - done;
+                return Err(wrong(format!("{refused} writes of new keys were refused")));
+            }
+        }
+        Ok(Spans::total(&[pace.finish()?]))
+    }
+
+    fn prepare(&mut self, count: u64) {
+        let size = self.pairs.schema.record_size();
+        self.records.resize(size * count as usize, 0);
+        for record in self.records.chunks_exact_mut(size) {
+            let (key, payload) = record.split_at_mut(self.pairs.schema.key_size());
+            self.pairs.key(self.next, key);
+            self.pairs.payload(self.next, 0, payload);
+            self.next += 1;
+        }
+    }
+
+    /// Looks up a sample of what the phase wrote.
+    fn read_back(&self, first: u64, connection: &mut dyn Connection) -> Result<u64> {
+        const SAMPLE: u64 = 4096;
+        if !self.check {
+            return Ok(0);
+        }
+        let schema = &self.pairs.schema;
+        let mut key = vec![0; schema.key_size()];
+        let (mut got, mut expected) =
+            (vec![0; schema.payload_size()], vec![0; schema.payload_size()]);
+        let step = ((self.next - first) / SAMPLE).max(1);
+        let mut checked = 0;
+        for row in (first..self.next).step_by(step as usize) {
+            self.pairs.key(row, &mut key);
+            self.pairs.payload(row, 0, &mut expected);
+            connection.get(&key, &mut got)?;
+            if let Some(difference) = schema.first_difference(&expected, &got) {
+                return Err(wrong(format!("row {row}: {difference}")));
+            }
+            checked += 1;
+        }
+        Ok(checked)
+    }
+}
+
+fn wrong(message: String) -> Error {
+    Error::new(ErrorKind::WrongAnswer, message)
+}

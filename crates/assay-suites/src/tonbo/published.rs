@@ -1,0 +1,178 @@
+//! What Tonbo's benches print, from a run file.
+
+use std::fmt::{self, Write};
+
+use assay_core::estimate::{Sample, estimate, outliers};
+use assay_core::run_file::{CellResult, Phase, RunFile, Status};
+use assay_core::stats::median;
+
+/// The boxed table of `tonbo-write` and `tonbo-read`: phases down, engines across, milliseconds.
+/// A phase of several rounds has a line for each.
+pub fn times(run: &RunFile) -> Result<String, fmt::Error> {
+    let mut out = String::new();
+    let results: Vec<_> = run.results().collect();
+    let mut seen: Vec<&CellResult> = Vec::new();
+    for result in &results {
+        if seen.iter().any(|first| first.cell.same_work(&result.cell)) {
+            continue;
+        }
+        let group: Vec<_> =
+            results.iter().copied().filter(|r| r.cell.same_work(&result.cell)).collect();
+        if !seen.is_empty() {
+            writeln!(out)?;
+        }
+        seen.push(result);
+        table(&mut out, &group)?;
+    }
+    Ok(out)
+}
+
+fn table(out: &mut String, results: &[&CellResult]) -> fmt::Result {
+    let mut engines: Vec<&str> = Vec::new();
+    for result in results {
+        if !engines.contains(&result.cell.engine.as_str()) {
+            engines.push(&result.cell.engine);
+        }
+    }
+    let mut lines: Vec<(&str, usize)> = Vec::new();
+    for phase in results.iter().flat_map(|result| &result.measurement.phases) {
+        for round in 0..phase.rounds.len() {
+            if !lines.contains(&(phase.name.as_str(), round)) {
+                lines.push((&phase.name, round));
+            }
+        }
+    }
+    let cell = |engine: &str, (name, round): (&str, usize)| {
+        let times: Vec<_> = results
+            .iter()
+            .filter(|r| r.cell.engine == engine && !matches!(r.status, Status::Wrong(_)))
+            .filter_map(|r| r.measurement.phase(name)?.rounds.get(round))
+            .map(|round| round.time_ns as f64 / 1e6)
+            .collect();
+        median(&times).map_or("–".into(), |median| format!("{:.0}ms", median.value))
+    };
+    let first = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let columns: Vec<(usize, Vec<String>)> = engines
+        .iter()
+        .map(|engine| {
+            let cells: Vec<_> = lines.iter().map(|&line| cell(engine, line)).collect();
+            let widest = cells.iter().map(|c| c.chars().count()).max().unwrap_or(0);
+            (widest.max(engine.len()), cells)
+        })
+        .collect();
+    let rule = |of: char, left: char, last: char| {
+        let parts = columns.iter().map(|(width, _)| of.to_string().repeat(width + 2));
+        let parts: Vec<_> =
+            std::iter::once(of.to_string().repeat(first + 2)).chain(parts).collect();
+        let between = if of == '=' { '=' } else { '+' };
+        format!("{left}{}{last}", parts.join(&between.to_string()))
+    };
+    writeln!(out, "{}", rule('-', '+', '+'))?;
+    write!(out, "| {:first$} |", "")?;
+    for (engine, (width, _)) in engines.iter().zip(&columns) {
+        write!(out, " {engine:width$} |")?;
+    }
+    writeln!(out, "\n{}", rule('=', '+', '+'))?;
+    for (at, (name, _)) in lines.iter().enumerate() {
+        if at > 0 {
+            writeln!(out, "{}", rule('-', '|', '|'))?;
+        }
+        write!(out, "| {name:first$} |")?;
+        for (width, cells) in &columns {
+            write!(out, " {:width$} |", cells[at])?;
+        }
+        writeln!(out)?;
+    }
+    writeln!(out, "{}", rule('-', '+', '+'))
+}
+
+/// The lines of `tonbo-micro`, as Criterion.rs prints them.
+pub fn estimates(run: &RunFile) -> Result<String, fmt::Error> {
+    let mut out = String::new();
+    for result in run.results() {
+        for phase in &result.measurement.phases {
+            let name = phase.name.replacen("write/", &format!("write/{}/", result.cell.engine), 1);
+            lines(&mut out, &name, phase)?;
+        }
+    }
+    Ok(out)
+}
+
+fn lines(out: &mut String, name: &str, phase: &Phase) -> fmt::Result {
+    let samples: Vec<_> = phase
+        .rounds
+        .iter()
+        .map(|round| Sample { iterations: round.operations, time_ns: round.time_ns })
+        .collect();
+    let Some(estimate) = estimate(&samples) else {
+        return Ok(());
+    };
+    let [low, middle, high] = [estimate.low_ns, estimate.slope_ns, estimate.high_ns].map(time);
+    writeln!(out, "{name:<23} time:   [{low} {middle} {high}]")?;
+    let found = outliers(&samples);
+    if found.total() == 0 {
+        return Ok(());
+    }
+    let share = |count: usize| count as f64 * 100.0 / samples.len() as f64;
+    let (total, all) = (found.total(), samples.len());
+    let percent = share(total);
+    writeln!(out, "Found {total} outliers among {all} measurements ({percent:.2}%)")?;
+    for (count, class) in [
+        (found.low_severe, "low severe"),
+        (found.low_mild, "low mild"),
+        (found.high_mild, "high mild"),
+        (found.high_severe, "high severe"),
+    ] {
+        if count > 0 {
+            writeln!(out, "  {count} ({:.2}%) {class}", share(count))?;
+        }
+    }
+    Ok(())
+}
+
+/// Five significant characters and a unit, as Criterion.rs shows times.
+fn time(ns: f64) -> String {
+    let (value, unit) = match ns {
+        ns if ns < 1.0 => (ns * 1e3, "ps"),
+        ns if ns < 1e3 => (ns, "ns"),
+        ns if ns < 1e6 => (ns / 1e3, "µs"),
+        ns if ns < 1e9 => (ns / 1e6, "ms"),
+        ns => (ns / 1e9, "s"),
+    };
+    let digits = match value {
+        v if v < 10.0 => 4,
+        v if v < 100.0 => 3,
+        v if v < 1000.0 => 2,
+        _ => 0,
+    };
+    format!("{value:.digits$} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_core::run_file::Round;
+
+    #[test]
+    fn times_have_five_digits() {
+        let shown = [3.8809e3, 83.793e3, 678.61e3, 1.0089e6, 0.5].map(time);
+        assert_eq!(shown, ["3.8809 µs", "83.793 µs", "678.61 µs", "1.0089 ms", "500.00 ps"]);
+    }
+
+    #[test]
+    fn an_outlier_is_told_as_criterion_tells_it() {
+        let rounds = (1..=100)
+            .map(|at| Round {
+                operations: at,
+                time_ns: at * (1_000 + at % 7) * if at == 50 { 9 } else { 1 },
+            })
+            .collect();
+        let phase = Phase { name: "write/16".into(), rounds, ..Phase::default() };
+        let mut out = String::new();
+        lines(&mut out, "write/sled/16", &phase).expect("text");
+        let told: Vec<_> = out.lines().collect();
+        assert!(told[0].starts_with("write/sled/16           time:   [1.0"), "{out}");
+        assert_eq!(told[1], "Found 1 outliers among 100 measurements (1.00%)");
+        assert_eq!(told[2], "  1 (1.00%) high severe");
+    }
+}

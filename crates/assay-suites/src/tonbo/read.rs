@@ -1,0 +1,272 @@
+//! `tonbo-read`: random ranges of a loaded store are scanned, whole and with one column only, by
+//! one and by more threads.
+
+use std::ops::Bound;
+use std::path::PathBuf;
+
+use assay_core::crew::{Pace, share};
+use assay_core::driver::{Connection, Driver, Scan, Transactions};
+use assay_core::error::{Error, ErrorKind, Result};
+use assay_core::plan::Cell;
+use assay_core::random::{derive, draw};
+use assay_core::run_file::Measurement;
+use assay_core::schema::Schema;
+use assay_core::tape::{Order, Population, Records, Tape};
+use assay_core::timing::Timed;
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::customers::{Customers, Numbering};
+use super::tbl::Table;
+use super::write::phase_name;
+use crate::Suite;
+use crate::cell::{Needs, Report, Session};
+use crate::phases::{Growing, Visit, crew_round, telling};
+
+/// The id of the suite.
+pub const ID: &str = "tonbo-read";
+
+/// The suite.
+pub(crate) const SUITE: Suite = Suite { id: ID, run, operations, makes_store };
+
+/// What a cell of this suite does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Options {
+    /// How many ranges a phase scans.
+    pub ranges: u64,
+    /// Records in a range.
+    pub range_size: u64,
+    /// Numbers of threads for the last phases.
+    pub threads: Vec<u32>,
+    /// A file with the records; absent: random ones.
+    pub tbl: Option<PathBuf>,
+    /// Take the store that is there if it holds these records, and leave it there.
+    pub keep: bool,
+}
+
+impl Options {
+    /// What tells cells with these options from others, in words.
+    pub fn variant(&self) -> String {
+        let of = match &self.tbl {
+            None => String::new(),
+            Some(path) => format!(" of {}", path.display()),
+        };
+        format!("{} ranges of {} records{of}", self.ranges, self.range_size)
+    }
+}
+
+/// The column that projected reads want.
+const PROJECTED: &str = "c_name";
+
+fn operations(cell: &Cell) -> Option<u64> {
+    let options: Options = crate::options(cell)?;
+    let scans = 4 + options.threads.len() as u64;
+    Some(cell.rows.saturating_add((options.ranges * options.range_size).saturating_mul(scans)))
+}
+
+fn makes_store(cell: &Cell) -> bool {
+    crate::options::<Options>(cell).is_some_and(|options| !options.keep)
+}
+
+fn run(
+    cell: &Cell,
+    driver: &dyn Driver,
+    measurement: &mut Measurement,
+    report: &mut Report<'_>,
+) -> Result<()> {
+    let options: Options =
+        crate::options(cell).ok_or_else(|| Error::engine("read the cell", "no options"))?;
+    match &options.tbl {
+        None => {
+            let customers = Customers::new(cell.rows, Numbering::ByKey, cell.seed);
+            read(cell, &options, &customers, String::new(), driver, measurement, report)
+        }
+        Some(path) => {
+            let table =
+                Table::read(path).map_err(|e| Error::new(ErrorKind::Engine, e.to_string()))?;
+            let records = format!("customers {:016x}", table.hash());
+            read(cell, &options, &table, records, driver, measurement, report)
+        }
+    }
+}
+
+fn read<R: Records + Sync>(
+    cell: &Cell,
+    options: &Options,
+    records: &R,
+    identity: String,
+    driver: &dyn Driver,
+    measurement: &mut Measurement,
+    report: &mut Report<'_>,
+) -> Result<()> {
+    let needs = Needs {
+        schema: records.schema(),
+        records: identity,
+        keep: options.keep && Session::is_there(cell, driver),
+        threads: options.threads.iter().copied().max().unwrap_or(1),
+        volumes: 1,
+    };
+    let check = driver.profile().keeps_data;
+    let mut session = Session::open(cell, driver, &needs, measurement)?;
+    if needs.keep {
+        let held = session.marker.population.live();
+        if held != cell.rows {
+            return Err(Error::engine(
+                "open",
+                format!(
+                    "the store here holds {held} records, not {}; choose another --dir",
+                    cell.rows
+                ),
+            ));
+        }
+        session.note("the store is the one that an earlier run loaded".into());
+    } else {
+        load(cell, records, driver, &mut session, check, report)?;
+    }
+    session.cool()?;
+
+    let schema = records.schema();
+    let whole: Vec<_> = (0..schema.columns().len()).collect();
+    let projected: Vec<_> = schema.position(PROJECTED).into_iter().collect();
+    let (all, one) = ("random range reads", "random range projection reads");
+    let mut phases: Vec<(String, &[usize], u32, usize)> =
+        vec![(all.into(), &whole, 1, 2), (one.into(), &projected, 1, 2)];
+    for &threads in &options.threads {
+        phases.push((phase_name(one, threads), &projected, threads, 1));
+    }
+    for (at, (name, columns, threads, rounds)) in phases.iter().enumerate() {
+        let mut phase = Growing::new(name, *threads);
+        for round in 0..*rounds {
+            let total = options.ranges * options.range_size;
+            let mut told = telling(report, name, (round + 1, *rounds), total, *threads);
+            let seed = derive(cell.seed, "ranges") ^ (at as u64) << 8 ^ round as u64;
+            let ranges = Ranges { records, options, rows: cell.rows, columns, seed, check };
+            let crew =
+                session.crew(*threads, &mut told, &|number, pace, connections, progress| {
+                    ranges.scan(*threads, number, pace, &mut *connections[0], progress)
+                })?;
+            let (timed, time) = Timed::of_crew(crew);
+            phase.round(&timed, time);
+        }
+        session.keep(phase.done());
+    }
+    match options.keep {
+        true => session.close(),
+        false => session.discard(),
+    }
+}
+
+fn load<R: Records + Sync>(
+    cell: &Cell,
+    records: &R,
+    driver: &dyn Driver,
+    session: &mut Session<'_>,
+    check: bool,
+    report: &mut Report<'_>,
+) -> Result<()> {
+    let at_once = driver.profile().transactions != Transactions::None;
+    let all = Population::all(cell.rows);
+    let visit = Visit {
+        records,
+        rows: &all.rows(),
+        tape: &Tape::new(Order::Permutation, derive(cell.seed, "load"), cell.rows),
+        count: cell.rows,
+        multiple_of: LOAD_BATCH,
+        check,
+    };
+    let mut told = telling(report, "load", (1, 1), cell.rows, 1);
+    let (timed, time) = crew_round(session, 1, &visit, &mut told, &|round| match at_once {
+        true => round.batches(LOAD_BATCH),
+        false => round.inserts(false),
+    })?;
+    let mut phase = Growing::new("load", 1);
+    phase.round(&timed, time);
+    session.keep(phase.done());
+    session.marker.population = all;
+    session.settle()
+}
+
+/// Records loaded in a transaction: enough that its end does not count, and not so many that
+/// engines which keep a transaction in memory run out of it.
+const LOAD_BATCH: u64 = 10_000;
+
+/// The ranges of a phase.
+struct Ranges<'r, R> {
+    records: &'r R,
+    options: &'r Options,
+    rows: u64,
+    columns: &'r [usize],
+    seed: u64,
+    check: bool,
+}
+
+impl<R: Records> Ranges<'_, R> {
+    /// Scans this thread's share of the ranges. The columns that come back are folded into a
+    /// digest as they come, and compared once the scan is off the clock.
+    fn scan(
+        &self,
+        threads: u32,
+        number: usize,
+        pace: &mut Pace<'_>,
+        connection: &mut dyn Connection,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Timed> {
+        let schema = self.records.schema();
+        let size = self.options.range_size.min(self.rows);
+        let mut timed = Timed::default();
+        let (mut lower, mut upper) = (vec![0; schema.key_size()], vec![0; schema.key_size()]);
+        for range in share(self.options.ranges, threads, number) {
+            let first = draw(self.seed, range, self.rows - size + 1);
+            self.records.key(first, &mut lower);
+            self.records.key(first + size - 1, &mut upper);
+            let scan = Scan {
+                lower: Bound::Included(&lower),
+                upper: Bound::Included(&upper),
+                columns: self.columns,
+                limit: u64::MAX,
+            };
+            let mut digest = 0;
+            let count = pace.span(|| {
+                connection.scan(&scan, &mut |record| {
+                    digest = fold(digest, schema, self.columns, record);
+                })
+            })?;
+            timed.operations += size;
+            timed.tape.add(first);
+            if self.check {
+                if count != size {
+                    return Err(wrong(first, &format!("{count} records, expected {size}")));
+                }
+                if digest != self.expected(first, size) {
+                    return Err(wrong(first, "its records are not those that were loaded"));
+                }
+                timed.checked += size;
+            }
+            progress(timed.operations);
+        }
+        timed.spans = pace.finish()?;
+        Ok(timed)
+    }
+
+    fn expected(&self, first: u64, size: u64) -> u64 {
+        let schema = self.records.schema();
+        let mut record = vec![0; schema.record_size()];
+        (first..first + size).fold(0, |digest, row| {
+            let (key, payload) = record.split_at_mut(schema.key_size());
+            self.records.key(row, key);
+            self.records.payload(row, 0, payload);
+            fold(digest, schema, self.columns, &record)
+        })
+    }
+}
+
+/// Adds the wanted columns of a record to a digest.
+fn fold(digest: u64, schema: &Schema, columns: &[usize], record: &[u8]) -> u64 {
+    columns
+        .iter()
+        .fold(digest, |digest, &at| xxh3_64_with_seed(schema.columns()[at].slice(record), digest))
+}
+
+fn wrong(first: u64, what: &str) -> Error {
+    Error::new(ErrorKind::WrongAnswer, format!("the range that begins with record {first}: {what}"))
+}

@@ -1,0 +1,224 @@
+//! Customers from a file: lines of `|`-separated fields, as TPC-H's generator writes
+//! `customer.tbl`; and a generator of such files.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::Path;
+
+use assay_core::random::{Words, derive, draw, mix};
+use assay_core::schema::{ColumnType, Schema, write_bytes};
+use assay_core::tape::Records;
+
+use super::customers::{schema, slot_mut};
+
+/// The longest text that the shape of records from files has room for: TPC-H's longest is 117.
+const TEXT_SIZE: u32 = 120;
+
+/// The fields of a line.
+const FIELDS: [&str; 8] = [
+    "c_custkey",
+    "c_name",
+    "c_address",
+    "c_nationkey",
+    "c_phone",
+    "c_acctbal",
+    "c_mktsegment",
+    "c_comment",
+];
+
+/// Why a file cannot be taken.
+#[derive(Debug, thiserror::Error)]
+pub enum TblError {
+    /// The operating system said no.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: String,
+        /// What it said.
+        source: io::Error,
+    },
+    /// A line is not a customer.
+    #[error("{path}, line {line}: {wrong}; a customer has the fields {}, each followed by |", FIELDS.join(", "))]
+    Line {
+        /// The file.
+        path: String,
+        /// The number of the line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        wrong: String,
+    },
+    /// There is no line.
+    #[error("{0}: no customers in it; make a file with `assay generate customer`")]
+    Empty(String),
+}
+
+/// The customers of a file, in the order of their keys.
+pub struct Table {
+    schema: Schema,
+    records: Vec<u8>,
+}
+
+impl Table {
+    /// Reads a file whole.
+    pub fn read(path: &Path) -> Result<Self, TblError> {
+        let name = path.display().to_string();
+        let io = |source| TblError::Io { path: name.clone(), source };
+        let schema = schema(TEXT_SIZE);
+        let mut lines = BufReader::new(File::open(path).map_err(io)?);
+        let mut records: Vec<Vec<u8>> = Vec::new();
+        let mut text = Vec::new();
+        let mut number = 0;
+        loop {
+            text.clear();
+            if lines.read_until(b'\n', &mut text).map_err(io)? == 0 {
+                break;
+            }
+            number += 1;
+            let bad = |wrong: String| TblError::Line { path: name.clone(), line: number, wrong };
+            let line = str::from_utf8(&text).map_err(|_| bad("not UTF-8".into()))?;
+            records.push(record(&schema, line.trim_end_matches(['\n', '\r'])).map_err(bad)?);
+        }
+        let key = |record: &[u8]| i32::from_le_bytes(*record.first_chunk().expect("a key"));
+        records.sort_by_key(|record| key(record));
+        if let Some(pair) = records.windows(2).find(|pair| key(&pair[0]) == key(&pair[1])) {
+            let wrong = format!("c_custkey {} is there twice", key(&pair[0]));
+            return Err(TblError::Line { path: name, line: number, wrong });
+        }
+        match records.is_empty() {
+            true => Err(TblError::Empty(name)),
+            false => Ok(Self { schema, records: records.concat() }),
+        }
+    }
+
+    /// How many customers there are.
+    pub fn rows(&self) -> u64 {
+        (self.records.len() / self.schema.record_size()) as u64
+    }
+
+    /// A hash of all records, by which a store that was loaded from them is known.
+    pub fn hash(&self) -> u64 {
+        xxhash_rust::xxh3::xxh3_64(&self.records)
+    }
+
+    fn record(&self, row: u64) -> &[u8] {
+        let size = self.schema.record_size();
+        &self.records[row as usize * size..][..size]
+    }
+}
+
+/// One line as a packed record.
+fn record(schema: &Schema, line: &str) -> Result<Vec<u8>, String> {
+    let fields: Vec<_> = line.strip_suffix('|').unwrap_or(line).split('|').collect();
+    if fields.len() != FIELDS.len() {
+        return Err(format!("{} fields, expected {}", fields.len(), FIELDS.len()));
+    }
+    let mut record = vec![0; schema.record_size()];
+    for (column, field) in schema.columns().iter().zip(fields) {
+        let slot = slot_mut(column, 0, &mut record);
+        match column.kind {
+            ColumnType::I32 => {
+                let number: i32 = field.parse().map_err(|_| {
+                    format!("{} is {field:?}, expected an integer of 32 bits", column.name)
+                })?;
+                slot.copy_from_slice(&number.to_le_bytes());
+            }
+            kind if field.len() <= slot.len() => write_bytes(kind, field.as_bytes(), slot),
+            _ => {
+                let (most, got) = (slot.len(), field.len());
+                return Err(format!("{} has {got} bytes, expected at most {most}", column.name));
+            }
+        }
+    }
+    Ok(record)
+}
+
+impl Records for Table {
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn key(&self, row: u64, key: &mut [u8]) {
+        key.copy_from_slice(&self.record(row)[..key.len()]);
+    }
+
+    /// A file has one version of each customer.
+    fn payload(&self, row: u64, _: u32, payload: &mut [u8]) {
+        payload.copy_from_slice(&self.record(row)[self.schema.key_size()..]);
+    }
+}
+
+const SEGMENTS: [&str; 5] = ["AUTOMOBILE", "BUILDING", "FURNITURE", "HOUSEHOLD", "MACHINERY"];
+
+/// Writes `rows` customers with the fields, ranges and lengths that TPC-H gives them (Standard
+/// Specification 3.0.1, section 4.2.3): keys 1, 2, 3, …, in order; texts of random characters.
+pub fn generate(rows: u32, seed: u64, out: &mut dyn Write) -> io::Result<()> {
+    let seed = derive(seed, "customer.tbl");
+    for key in 1..=rows {
+        let mut words = Words::new(mix(seed, u64::from(key)));
+        let mut number = |bound| draw(words.next(), 0, bound);
+        let nation = number(25);
+        let phone = [number(900) + 100, number(900) + 100, number(9_000) + 1_000];
+        let cents = number(1_099_999) as i64 - 99_999;
+        let segment = SEGMENTS[number(5) as usize];
+        let (address, comment) = (number(31) + 10, number(88) + 29);
+        let sign = if cents < 0 { "-" } else { "" };
+        writeln!(
+            out,
+            "{key}|Customer#{key:09}|{}|{nation}|{}-{}-{}-{}|{sign}{}.{:02}|{segment}|{}|",
+            text(mix(seed, words.next()), address),
+            nation + 10,
+            phone[0],
+            phone[1],
+            phone[2],
+            cents.abs() / 100,
+            cents.abs() % 100,
+            text(mix(seed, words.next()), comment),
+        )?;
+    }
+    out.flush()
+}
+
+/// Random characters from those that TPC-H's random strings consist of.
+fn text(seed: u64, len: u64) -> String {
+    const CHARACTERS: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ,";
+    let mut words = Words::new(seed);
+    (0..len).map(|_| char::from(CHARACTERS[(words.next() % 64) as usize])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Table, TblError> {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        std::fs::write(file.path(), text).expect("write");
+        Table::read(file.path())
+    }
+
+    #[test]
+    fn what_is_generated_is_read_back_in_the_order_of_keys() {
+        let mut text = Vec::new();
+        generate(100, 1, &mut text).expect("memory");
+        let text = String::from_utf8(text).expect("ASCII");
+        let reversed: Vec<_> = text.lines().rev().collect();
+        let table = read(&reversed.join("\n")).expect("customers");
+        assert_eq!(table.rows(), 100);
+        let mut key = [0; 8];
+        table.key(41, &mut key);
+        assert_eq!(key, [42, 0, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_bad_line_is_named_with_what_was_expected() {
+        let good = "1|n|a|7|p|0.00|s|c|\n";
+        let error = |text: &str| read(text).err().expect("bad").to_string();
+        let short = error(&format!("{good}2|n|a|7|p|0.00|s|\n"));
+        assert!(short.contains("line 2: 7 fields, expected 8"), "{short}");
+        let letters = error("x|n|a|7|p|0.00|s|c|\n");
+        assert!(letters.contains("line 1: c_custkey is \"x\", expected an integer"), "{letters}");
+        let long = error(&format!("1|{}|a|7|p|0.00|s|c|\n", "n".repeat(121)));
+        assert!(long.contains("c_name has 121 bytes, expected at most 120"), "{long}");
+        assert!(error(&good.repeat(2)).contains("c_custkey 1 is there twice"));
+        assert!(error("").contains("no customers"));
+    }
+}

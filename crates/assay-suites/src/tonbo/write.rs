@@ -1,0 +1,187 @@
+//! `tonbo-write`: a bulk load in one transaction, individual writes by 1, 4 and 8 threads,
+//! transactions of 100 writes by as many, and removals.
+
+use assay_core::driver::{Driver, Transactions};
+use assay_core::error::{Error, ErrorKind, Result};
+use assay_core::plan::Cell;
+use assay_core::random::derive;
+use assay_core::run_file::Measurement;
+use assay_core::tape::{Order, Population, Records, Tape};
+use assay_core::timing::{Round, Timed};
+use serde::{Deserialize, Serialize};
+
+use super::customers::{Customers, Numbering};
+use crate::Suite;
+use crate::cell::{Needs, Report, Session};
+use crate::phases::{Growing, Offset, Visit, crew_round, telling};
+
+/// The id of the suite.
+pub const ID: &str = "tonbo-write";
+
+/// The suite.
+pub(crate) const SUITE: Suite = Suite { id: ID, run, operations, makes_store: |_| true };
+
+/// What a cell of this suite does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Options {
+    /// Records loaded in one transaction.
+    pub bulk: u64,
+    /// Records written one by one, by each number of threads.
+    pub individual: u64,
+    /// Transactions, by each number of threads.
+    pub batches: u64,
+    /// Records in a transaction.
+    pub batch_size: u64,
+    /// Records removed at the end.
+    pub removals: u64,
+    /// Numbers of threads.
+    pub threads: Vec<u32>,
+}
+
+impl Options {
+    /// The published counts times `scale`, at least one of each.
+    pub fn scaled(scale: f64, threads: Vec<u32>) -> Self {
+        let times = |count: f64| ((count * scale).round() as u64).max(1);
+        Self {
+            bulk: times(500_000.0),
+            individual: times(500_000.0),
+            batches: times(5_000.0),
+            batch_size: 100,
+            removals: times(250_000.0),
+            threads,
+        }
+    }
+
+    /// Records in the store at its fullest.
+    pub fn rows(&self) -> u64 {
+        let each = self.individual + self.batches * self.batch_size;
+        self.bulk + each * self.threads.len() as u64
+    }
+
+    /// What tells cells with these options from others, in words.
+    pub fn variant(&self) -> String {
+        format!("{} individual writes, {} batches", self.individual, self.batches)
+    }
+}
+
+/// As many records as there are keys.
+pub const MOST_ROWS: u64 = super::customers::MOST_ROWS;
+
+fn operations(cell: &Cell) -> Option<u64> {
+    let options: Options = crate::options(cell)?;
+    Some(options.rows() + options.removals)
+}
+
+/// The name of a phase with so many threads.
+pub(super) fn phase_name(what: &str, threads: u32) -> String {
+    match threads {
+        1 => what.into(),
+        _ => format!("{what} ({threads} threads)"),
+    }
+}
+
+fn run(
+    cell: &Cell,
+    driver: &dyn Driver,
+    measurement: &mut Measurement,
+    report: &mut Report<'_>,
+) -> Result<()> {
+    let options: Options =
+        crate::options(cell).ok_or_else(|| Error::engine("read the cell", "no options"))?;
+    let customers = Customers::new(options.rows(), Numbering::Scattered, cell.seed);
+    let needs = Needs {
+        schema: customers.schema(),
+        records: String::new(),
+        keep: false,
+        threads: options.threads.iter().copied().max().unwrap_or(1),
+        volumes: 1,
+    };
+    let transactions = driver.profile().transactions != Transactions::None;
+    let check = driver.profile().keeps_data;
+    let session = Session::open(cell, driver, &needs, measurement)?;
+    let mut bench = Bench { session, customers: &customers, check, written: 0 };
+
+    if !transactions {
+        bench.session.note(
+            "it has no transactions: the bulk load was inserted without one, and there are no \
+             batch writes"
+                .into(),
+        );
+    }
+    bench.write("bulk load", options.bulk, 1, 1, report, &|r| r.inserts(transactions))?;
+    for &threads in &options.threads {
+        let name = phase_name("individual writes", threads);
+        bench.write(&name, options.individual, 1, threads, report, &|r| r.inserts(false))?;
+    }
+    for &threads in options.threads.iter().filter(|_| transactions) {
+        let (name, size) = (phase_name("batch writes", threads), options.batch_size);
+        let count = options.batches * size;
+        bench.write(&name, count, size, threads, report, &|r| r.batches(size))?;
+    }
+    bench.remove(options.removals.min(bench.written), derive(cell.seed, "removals"), report)?;
+    bench.session.discard()
+}
+
+struct Bench<'b, 'm> {
+    session: Session<'m>,
+    customers: &'b Customers,
+    check: bool,
+    written: u64,
+}
+
+impl Bench<'_, '_> {
+    /// Writes the next `count` records.
+    fn write(
+        &mut self,
+        name: &str,
+        count: u64,
+        multiple_of: u64,
+        threads: u32,
+        report: &mut Report<'_>,
+        work: &(dyn Fn(Round<'_, '_, Offset<'_, Customers>>) -> Result<Timed> + Sync),
+    ) -> Result<()> {
+        let visit = Visit {
+            records: &Offset { records: self.customers, first: self.written },
+            rows: &Population::all(count).rows(),
+            tape: &Tape::new(Order::Sequential, 0, count),
+            count,
+            multiple_of,
+            check: self.check,
+        };
+        let mut told = telling(report, name, (1, 1), count, threads);
+        let (timed, time) = crew_round(&self.session, threads, &visit, &mut told, work)
+            .map_err(|error| named(name, &error))?;
+        let mut phase = Growing::new(name, threads);
+        phase.round(&timed, time);
+        self.session.keep(phase.done());
+        self.written += count;
+        Ok(())
+    }
+
+    fn remove(&mut self, count: u64, seed: u64, report: &mut Report<'_>) -> Result<()> {
+        let name = "removals";
+        let visit = Visit {
+            records: self.customers,
+            rows: &Population::all(self.written).rows(),
+            tape: &Tape::new(Order::Permutation, seed, self.written),
+            count,
+            multiple_of: 1,
+            check: self.check,
+        };
+        let mut told = telling(report, name, (1, 1), count, 1);
+        let (timed, time) =
+            crew_round(&self.session, 1, &visit, &mut told, &|round| round.deletes())?;
+        let mut phase = Growing::new(name, 1);
+        phase.round(&timed, time);
+        self.session.keep(phase.done());
+        Ok(())
+    }
+}
+
+/// An error with the phase that it ended.
+fn named(phase: &str, error: &Error) -> Error {
+    match error.kind() {
+        ErrorKind::Unsupported => Error::unsupported(format!("{phase}: {error}")),
+        kind => Error::new(kind, format!("{phase}: {error}")),
+    }
+}

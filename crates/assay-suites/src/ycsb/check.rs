@@ -1,0 +1,120 @@
+//! Whether what was read is what somebody wrote.
+//!
+//! Every field names the operation that wrote it. That operation is a function of its position,
+//! so it can be asked whether it writes this field of this record; and within a thread, positions
+//! tell what came first.
+
+use assay_core::driver::Outcome;
+use assay_core::error::Result;
+use assay_core::random::draw;
+use assay_core::tape::Records;
+
+use super::clients::{Clients, wrong};
+use super::users::Users;
+use crate::cell::Session;
+
+/// Records looked at when all is done.
+const SAMPLE: u64 = 512;
+
+impl Clients<'_> {
+    /// Checks a record that a thread read in the operation with the stamp `own`.
+    pub(super) fn check_read(
+        &self,
+        row: u64,
+        answer: &[u8],
+        thread: usize,
+        own: u64,
+    ) -> Result<()> {
+        let schema = self.users.schema();
+        let mut expected = vec![0; schema.columns()[1].kind.size_bytes()];
+        for (column, field) in schema.payload_columns().iter().zip(0..) {
+            let text = &answer[column.offset - schema.key_size()..][..expected.len()];
+            let stamp = Users::stamp(text).ok_or_else(|| {
+                wrong(row, &format!("{} is nothing that was written", column.name))
+            })?;
+            self.users.field(row, field, stamp, &mut expected);
+            if expected != text {
+                return Err(wrong(
+                    row,
+                    &format!("{} is not what operation {stamp} wrote", column.name),
+                ));
+            }
+            let Some((_, position, operation)) = self.writer(stamp) else {
+                if stamp == 0 {
+                    continue;
+                }
+                return Err(wrong(row, &format!("{} is of no operation", column.name)));
+            };
+            let wrote =
+                operation.kind.writes_a_field() && (operation.row, operation.field) == (row, field);
+            let from_the_future = self.positions(thread).contains(&position) && stamp >= own;
+            if !wrote || from_the_future {
+                return Err(wrong(
+                    row,
+                    &format!("{} cannot have come from operation {stamp} yet", column.name),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at a sample of the records when all is done: each field must hold what one of the
+    /// threads wrote last, since no other write can have been the last of all. Answers how many
+    /// records were looked at.
+    pub(super) fn lost_updates(&self, session: &Session<'_>) -> Result<u64> {
+        let schema = self.users.schema();
+        let fields = schema.payload_columns().len();
+        let rows: Vec<u64> = {
+            // The first operations' records, which are more likely to have been written often.
+            let mut rows: Vec<_> = (0..SAMPLE.min(self.operations))
+                .map(|at| draw(1, at, self.operations))
+                .map(|position| self.operation(0, position).row)
+                .filter(|&row| row < self.users.loaded)
+                .collect();
+            rows.sort_unstable();
+            rows.dedup();
+            rows
+        };
+        // The last stamp of each thread for each field of each of these records.
+        let threads = self.threads as usize;
+        let mut last = vec![0; rows.len() * fields * threads];
+        for (round, thread) in [0, 1].into_iter().flat_map(|r| (0..threads).map(move |t| (r, t))) {
+            for position in self.positions(thread) {
+                let operation = self.operation(round, position);
+                if let (true, Ok(at)) =
+                    (operation.kind.writes_a_field(), rows.binary_search(&operation.row))
+                {
+                    let place = (at * fields + operation.field as usize) * threads + thread;
+                    last[place] = self.stamp(round, position);
+                }
+            }
+        }
+        let answers = session.crew(1, &mut |_| (), &|_, _, connections, _| {
+            let mut key = vec![0; schema.key_size()];
+            let mut answers = Vec::new();
+            for &row in &rows {
+                self.users.key(row, &mut key);
+                let mut answer = vec![0; schema.payload_size()];
+                let outcome = connections[0].get(&key, &mut answer)?;
+                if outcome != Outcome::Done {
+                    return Err(wrong(row, "is missing in the end"));
+                }
+                answers.push(answer);
+            }
+            Ok(answers)
+        })?;
+        for (at, (row, answer)) in rows.iter().zip(&answers[0]).enumerate() {
+            self.check_read(*row, answer, usize::MAX, u64::MAX)?;
+            for (column, field) in schema.payload_columns().iter().zip(0..) {
+                let text = &answer[column.offset - schema.key_size()..];
+                let stamp = Users::stamp(text).unwrap_or_default();
+                let candidates = &last[(at * fields + field) * threads..][..threads];
+                let untouched = candidates.iter().all(|&stamp| stamp == 0);
+                if !(candidates.contains(&stamp) && (stamp > 0 || untouched)) {
+                    return Err(wrong(*row, &format!("{} has lost an update", column.name)));
+                }
+            }
+        }
+        Ok(rows.len() as u64)
+    }
+}

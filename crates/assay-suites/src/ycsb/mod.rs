@@ -1,0 +1,142 @@
+//! `ycsb`: the core workloads A to F of the Yahoo! Cloud Serving Benchmark (Cooper, Silberstein,
+//! Tam, Ramakrishnan, Sears: Benchmarking Cloud Serving Systems with YCSB, SOCC 2010, section 4).
+//!
+//! A cell loads records and runs one workload on them, once for the throughput and once more for
+//! the latencies. `docs/suites/ycsb.md` says where this departs from the original and why.
+
+mod check;
+mod clients;
+pub mod published;
+mod users;
+pub mod workload;
+mod zipf;
+
+use assay_core::driver::{Driver, KeyKind, Transactions};
+use assay_core::error::{Error, Result};
+use assay_core::plan::Cell;
+use assay_core::random::derive;
+use assay_core::run_file::Measurement;
+use assay_core::tape::{Order, Population, Records, Tape};
+use serde::{Deserialize, Serialize};
+
+use crate::Suite;
+use crate::cell::{Needs, Report, Session};
+use crate::phases::{Growing, Visit, crew_round, telling};
+use clients::{Clients, Clock};
+use users::Users;
+use workload::{Distribution, Workload};
+
+/// The id of the suite.
+pub const ID: &str = "ycsb";
+
+/// The suite.
+pub(crate) const SUITE: Suite = Suite { id: ID, run, operations, makes_store: |_| true };
+
+/// A field has at least so many bytes: the number of the operation that wrote it is in it.
+pub const LEAST_FIELD_BYTES: u32 = users::STAMP_SIZE as u32;
+
+/// What a cell of this suite does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Options {
+    /// Which of the six.
+    pub workload: Workload,
+    /// Operations of all threads together, in each of the two rounds.
+    pub operations: u64,
+    /// How the records of the operations are chosen.
+    pub distribution: Distribution,
+    /// Fields of a record.
+    pub field_count: u32,
+    /// Bytes of a field.
+    pub field_length: u32,
+}
+
+impl Options {
+    /// What tells cells with these options from others, in words.
+    pub fn variant(&self) -> String {
+        format!(
+            "workload {} · {} · {} fields of {} bytes",
+            self.workload, self.distribution, self.field_count, self.field_length
+        )
+    }
+}
+
+fn operations(cell: &Cell) -> Option<u64> {
+    let options: Options = crate::options(cell)?;
+    // A scan is about fifty reads.
+    let weight = if options.workload == Workload::E { 50 } else { 1 };
+    Some(cell.rows.saturating_add(options.operations.saturating_mul(2 * weight)))
+}
+
+fn run(
+    cell: &Cell,
+    driver: &dyn Driver,
+    measurement: &mut Measurement,
+    report: &mut Report<'_>,
+) -> Result<()> {
+    let options: Options =
+        crate::options(cell).ok_or_else(|| Error::engine("read the cell", "no ycsb options"))?;
+    if options.workload == Workload::E && cell.key_kind == KeyKind::Hash {
+        return Err(Error::unsupported("ordered scans, which workload E consists of"));
+    }
+    let users = Users::new(cell.rows, &options, cell.seed);
+    let needs = Needs {
+        schema: users.schema(),
+        records: String::new(),
+        keep: false,
+        threads: cell.threads,
+        volumes: 1,
+    };
+    let check = driver.profile().keeps_data;
+    let transactions = driver.profile().transactions != Transactions::None;
+    let mut session = Session::open(cell, driver, &needs, measurement)?;
+    load(cell, &users, transactions, check, &mut session, report)?;
+    session.cool()?;
+
+    let clients = Clients::new(&users, &options, cell, check);
+    let mut told = telling(report, "run", (1, 2), options.operations, cell.threads);
+    let (timed, time, _) = clients.round(&session, 0, Clock::Throughput, &mut told)?;
+    drop(told);
+    let mut phase = Growing::new("run", cell.threads);
+    phase.round(&timed, time);
+    let mut told = telling(report, "latencies", (2, 2), options.operations, cell.threads);
+    let (checked, _, latencies) = clients.round(&session, 1, Clock::Latency, &mut told)?;
+    let mut phase = phase.done();
+    phase.checked += checked.checked;
+    phase.latencies = latencies;
+    if check {
+        phase.checked += clients.lost_updates(&session)?;
+    }
+    session.keep(phase);
+    session.discard()
+}
+
+/// Inserts the records in random order of their keys, in transactions of 1,000 where there are
+/// some: the load is not what the suite is about.
+fn load(
+    cell: &Cell,
+    users: &Users,
+    transactions: bool,
+    check: bool,
+    session: &mut Session<'_>,
+    report: &mut Report<'_>,
+) -> Result<()> {
+    const BATCH: u64 = 1_000;
+    let visit = Visit {
+        records: users,
+        rows: &Population::all(cell.rows).rows(),
+        tape: &Tape::new(Order::Permutation, derive(cell.seed, "load"), cell.rows),
+        count: cell.rows,
+        multiple_of: BATCH,
+        check,
+    };
+    let mut told = telling(report, "load", (1, 1), cell.rows, 1);
+    let (timed, time) = crew_round(session, 1, &visit, &mut told, &|round| match transactions {
+        true => round.batches(BATCH),
+        false => round.inserts(false),
+    })?;
+    drop(told);
+    let mut phase = Growing::new("load", 1);
+    phase.round(&timed, time);
+    session.keep(phase.done());
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! The lines that YCSB prints, from a run file.
+
+use std::fmt::{self, Write};
+
+use assay_core::run_file::{RunFile, Status};
+
+use super::{ID, Options};
+
+/// The published text: for each cell its totals, and its latencies by kind of operation.
+pub fn text(run: &RunFile) -> Result<String, fmt::Error> {
+    let mut out = String::new();
+    for result in run.results().filter(|result| result.cell.suite == ID) {
+        let (cell, measurement) = (&result.cell, &result.measurement);
+        let (Status::Measured, Some(options), Some(phase)) =
+            (&result.status, crate::options::<Options>(cell), measurement.phase("run"))
+        else {
+            continue;
+        };
+        let Some(round) = phase.rounds.first() else { continue };
+        writeln!(
+            out,
+            "{} workload{} {} records {} threads",
+            cell.engine,
+            options.workload.to_string().to_lowercase(),
+            cell.rows,
+            cell.threads
+        )?;
+        writeln!(out, "[OVERALL], RunTime(ms), {}", round.time_ns / 1_000_000)?;
+        writeln!(out, "[OVERALL], Throughput(ops/sec), {}", round.rate())?;
+        for latency in &phase.latencies {
+            let us = |ns: u64| ns as f64 / 1e3;
+            for (name, value) in [
+                ("Operations", latency.count as f64),
+                ("AverageLatency(us)", latency.mean_ns / 1e3),
+                ("MinLatency(us)", us(latency.min_ns)),
+                ("MaxLatency(us)", us(latency.max_ns)),
+                ("50thPercentileLatency(us)", us(latency.p50_ns)),
+                ("95thPercentileLatency(us)", us(latency.p95_ns)),
+                ("99thPercentileLatency(us)", us(latency.p99_ns)),
+                ("99.9PercentileLatency(us)", us(latency.p999_ns)),
+            ] {
+                writeln!(out, "[{}], {name}, {value}", latency.operation)?;
+            }
+            writeln!(out, "[{}], Return=OK, {}", latency.operation, latency.count)?;
+        }
+        writeln!(out)?;
+    }
+    Ok(out)
+}

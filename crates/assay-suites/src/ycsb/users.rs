@@ -1,0 +1,170 @@
+//! YCSB's records: a key `user…`, and fields of random letters that tell which operation wrote
+//! them.
+
+use assay_core::random::{Bijection, Words, derive, draw, mix};
+use assay_core::schema::{ColumnType, Schema};
+use assay_core::tape::Records;
+
+/// `user` and 20 digits, so that the order of keys is the order of their numbers.
+const KEY_SIZE: u32 = 24;
+const PREFIX: &[u8] = b"user";
+
+/// Characters at the front of a field that hold the number of the operation that wrote it: 6
+/// bits each.
+pub(super) const STAMP_SIZE: usize = 7;
+
+/// The records of a run, those that it inserts among them.
+///
+/// Their keys are spread over the range of 64 bits as those of Tonbo's customers are over that of
+/// 32: equal parts with one key at a random place of each; which record has which part is a
+/// bijection. So the record that follows another in the order of keys is known.
+pub(super) struct Users {
+    schema: Schema,
+    pub(super) loaded: u64,
+    capacity: u64,
+    ranks: Bijection,
+    seed: u64,
+}
+
+/// The names of fields: as many as anybody may ask for.
+pub(super) const FIELD_NAMES: [&str; 32] = [
+    "field0", "field1", "field2", "field3", "field4", "field5", "field6", "field7", "field8",
+    "field9", "field10", "field11", "field12", "field13", "field14", "field15", "field16",
+    "field17", "field18", "field19", "field20", "field21", "field22", "field23", "field24",
+    "field25", "field26", "field27", "field28", "field29", "field30", "field31",
+];
+
+impl Users {
+    pub(super) fn new(loaded: u64, options: &super::Options, seed: u64) -> Self {
+        // Both rounds insert, and no thread inserts more than it has operations.
+        let capacity = loaded + 2 * options.operations;
+        let mut columns = vec![("y_id", ColumnType::Text(KEY_SIZE))];
+        let field = ColumnType::Text(options.field_length);
+        columns.extend(FIELD_NAMES.iter().take(options.field_count as usize).map(|n| (*n, field)));
+        Self {
+            schema: Schema::new("usertable", &columns, 1),
+            loaded,
+            capacity,
+            ranks: Bijection::new(derive(seed, "ranks"), capacity),
+            seed: derive(seed, "users"),
+        }
+    }
+
+    fn part(&self) -> u64 {
+        u64::MAX / self.capacity
+    }
+
+    /// The place of a record in the order of all keys.
+    pub(super) fn rank(&self, row: u64) -> u64 {
+        self.ranks.at(row)
+    }
+
+    /// The record at a place in the order of all keys, if there can be one.
+    pub(super) fn row_of_rank(&self, rank: u64) -> Option<u64> {
+        (rank < self.capacity).then(|| self.ranks.position_of(rank))
+    }
+
+    /// The record with a key.
+    pub(super) fn row_of_key(&self, key: &[u8]) -> Option<u64> {
+        let digits = str::from_utf8(key.strip_prefix(PREFIX)?).ok()?;
+        let number: u64 = digits.get(..20)?.parse().ok()?;
+        let row = self.row_of_rank(number / self.part())?;
+        let mut expected = vec![0; self.schema.key_size()];
+        self.key(row, &mut expected);
+        (expected == key).then_some(row)
+    }
+
+    /// Writes what an operation with this stamp (0 for the load) writes into a field.
+    pub(super) fn field(&self, row: u64, field: u32, stamp: u64, text: &mut [u8]) {
+        let (front, rest) = text.split_at_mut(STAMP_SIZE);
+        for (at, character) in front.iter_mut().enumerate() {
+            *character = b'0' + ((stamp >> (6 * at)) & 63) as u8;
+        }
+        let mut words = Words::new(mix(self.seed ^ stamp << 8 ^ u64::from(field), row));
+        for chunk in rest.chunks_mut(8) {
+            for (to, bits) in chunk.iter_mut().zip(words.next().to_le_bytes()) {
+                *to = b'0' + (bits & 63);
+            }
+        }
+    }
+
+    /// The stamp in a field.
+    pub(super) fn stamp(text: &[u8]) -> Option<u64> {
+        text[..STAMP_SIZE].iter().rev().try_fold(0, |stamp, character| {
+            let bits = character.checked_sub(b'0').filter(|bits| *bits < 64)?;
+            Some(stamp << 6 | u64::from(bits))
+        })
+    }
+}
+
+impl Records for Users {
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn key(&self, row: u64, key: &mut [u8]) {
+        let rank = self.rank(row);
+        let mut number = rank * self.part() + draw(self.seed, rank, self.part());
+        key[..PREFIX.len()].copy_from_slice(PREFIX);
+        for digit in key[PREFIX.len()..].iter_mut().rev() {
+            *digit = b'0' + (number % 10) as u8;
+            number /= 10;
+        }
+    }
+
+    fn payload(&self, row: u64, _: u32, payload: &mut [u8]) {
+        payload.fill(0);
+        let base = self.schema.key_size();
+        for (column, field) in self.schema.payload_columns().iter().zip(0..) {
+            let from = column.offset - base;
+            self.field(row, field, 0, &mut payload[from..from + column.kind.size_bytes()]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::workload::{Distribution, Workload};
+    use super::*;
+
+    fn users() -> Users {
+        let options = super::super::Options {
+            workload: Workload::A,
+            operations: 500,
+            distribution: Distribution::Zipfian,
+            field_count: 10,
+            field_length: 100,
+        };
+        Users::new(1_000, &options, 1)
+    }
+
+    #[test]
+    fn keys_are_in_the_order_of_ranks_and_lead_back_to_their_records() {
+        let users = users();
+        let mut last = Vec::new();
+        let mut key = vec![0; users.schema().key_size()];
+        for rank in 0..2_000 {
+            let row = users.row_of_rank(rank).expect("inside");
+            users.key(row, &mut key);
+            assert!(key > last && key.starts_with(b"user"), "rank {rank}");
+            assert_eq!(users.row_of_key(&key), Some(row));
+            last.clone_from(&key);
+        }
+        assert_eq!(users.row_of_rank(2_000), None);
+        key[23] ^= 1;
+        assert_eq!(users.row_of_key(&key), None);
+    }
+
+    #[test]
+    fn a_field_tells_who_wrote_it() {
+        let users = users();
+        let mut text = [0; 100];
+        for stamp in [0, 1, 63, 64, 1 << 41] {
+            users.field(7, 3, stamp, &mut text);
+            assert_eq!(Users::stamp(&text), Some(stamp));
+            assert!(text.iter().all(|c| (b'0'..b'0' + 64).contains(c)));
+        }
+        text[0] = b' ';
+        assert_eq!(Users::stamp(&text), None);
+    }
+}
