@@ -63,12 +63,12 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Whether two cells belong into one table: the same work on another engine.
+    /// Whether two cells belong into one table: the same work on another engine, or by another
+    /// number of threads.
     pub fn same_work(&self, other: &Self) -> bool {
         self.suite == other.suite
             && self.storage == other.storage
             && self.rows == other.rows
-            && self.threads == other.threads
             && self.variant == other.variant
             && self.page_cache == other.page_cache
     }

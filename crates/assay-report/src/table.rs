@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use assay_core::driver::Storage;
-use assay_core::plan::PageCache;
+use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::{RunFile, Status};
 use comfy_table::{CellAlignment, Table, presets};
 
@@ -34,12 +34,15 @@ pub fn render(run: &RunFile, brief: bool) -> Result<String, fmt::Error> {
 fn render_block(out: &mut String, block: &Block<'_>) -> fmt::Result {
     let cell = block.cell;
     let trials = block.lines.iter().map(|line| line.trials.len()).max().unwrap_or(0);
+    let rows = match cell.rows {
+        0 => String::new(),
+        count => format!(" · {} rows", rows(count)),
+    };
     writeln!(
         out,
-        "\n{} · {} · {} rows · {} · {trials} trial{} · seed {}{}\n",
+        "\n{} · {}{rows} · {} · {trials} trial{} · seed {}{}\n",
         cell.suite,
         cell.storage,
-        rows(cell.rows),
         cell.variant,
         if trials == 1 { "" } else { "s" },
         cell.seed,
@@ -51,26 +54,83 @@ fn render_block(out: &mut String, block: &Block<'_>) -> fmt::Result {
     )?;
     let phases = block.phases();
     let mut notes = Notes::default();
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    let mut header = ["engine", "key", "durability"].map(String::from).to_vec();
+    let several = block.lines.iter().any(|line| line.cell().threads != cell.threads);
+    let with_threads = several || cell.threads > 1;
+    let mut header = vec!["engine".to_string()];
+    header.extend(with_threads.then(|| "threads".to_string()));
+    let titles = header.len() + 2;
+    header.extend(["key", "durability"].map(String::from));
     header.extend(phases.iter().map(|phase| format!("{phase}/s")));
     header.extend(["memory", "on disk", "written", "close"].map(String::from));
-    table.set_header(header);
+    let mut lines: Vec<Vec<String>> = vec![header];
     for line in &block.lines {
-        table.add_row(table_row(line, &phases, &mut notes));
+        lines.push(table_row(line, with_threads, &phases, &mut notes));
     }
-    for column in table.column_iter_mut().skip(3) {
+    // Many phases are lines, so that the table is not wider than a window.
+    match phases.len() > MOST_COLUMNS && !several {
+        true => grid(out, transposed(&lines), 1)?,
+        false => grid(out, lines, titles)?,
+    }
+    writeln!(out)?;
+    latencies(out, block, with_threads)?;
+    for (note, number) in notes.texts.iter().zip(1..) {
+        writeln!(out, " [{number}] {note}")?;
+    }
+    Ok(())
+}
+
+/// A block with more phases has them as lines.
+const MOST_COLUMNS: usize = 5;
+
+fn transposed(lines: &[Vec<String>]) -> Vec<Vec<String>> {
+    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
+    (0..columns)
+        .map(|at| lines.iter().map(|line| line.get(at).cloned().unwrap_or_default()).collect())
+        .collect()
+}
+
+/// Lines in columns; the first line is the header, columns from `left` on are numbers.
+fn grid(out: &mut String, lines: Vec<Vec<String>>, left: usize) -> fmt::Result {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    let mut lines = lines.into_iter();
+    table.set_header(lines.next().unwrap_or_default());
+    table.add_rows(lines);
+    for column in table.column_iter_mut().skip(left) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     for line in table.to_string().lines() {
         writeln!(out, "{}", line.trim_end())?;
     }
-    writeln!(out)?;
-    for (note, number) in notes.texts.iter().zip(1..) {
-        writeln!(out, " [{number}] {note}")?;
-    }
     Ok(())
+}
+
+/// Latencies by engine and kind of operation, of the first trial that has some.
+fn latencies(out: &mut String, block: &Block<'_>, with_threads: bool) -> fmt::Result {
+    let mut header = vec!["latency of".to_string(), "engine".to_string()];
+    header.extend(with_threads.then(|| "threads".to_string()));
+    let titles = header.len();
+    header.extend(["mean", "p50", "p90", "p95", "p99", "p99.9", "max"].map(String::from));
+    let mut lines = vec![header];
+    for line in block.lines.iter().filter(|line| !matches!(line.trouble(), Some(Status::Wrong(_))))
+    {
+        let phases = line.trials[0].measurement.phases.iter();
+        for latency in phases.flat_map(|phase| &phase.latencies) {
+            let cell = line.cell();
+            let mut row = vec![latency.operation.to_lowercase(), cell.engine.clone()];
+            row.extend(with_threads.then(|| cell.threads.to_string()));
+            let of = [latency.mean_ns as u64, latency.p50_ns, latency.p90_ns, latency.p95_ns];
+            let rare = [latency.p99_ns, latency.p999_ns, latency.max_ns];
+            row.extend(of.into_iter().chain(rare).map(duration_ns));
+            lines.push(row);
+        }
+    }
+    if lines.len() == 1 {
+        return Ok(());
+    }
+    lines[1..].sort_by(|a, b| a[0].cmp(&b[0]));
+    grid(out, lines, titles)?;
+    writeln!(out)
 }
 
 fn explain(out: &mut String) -> fmt::Result {
@@ -102,13 +162,23 @@ impl Notes {
     }
 }
 
-fn table_row(line: &Line<'_>, phases: &[&str], notes: &mut Notes) -> Vec<String> {
+fn table_row(
+    line: &Line<'_>,
+    with_threads: bool,
+    phases: &[&str],
+    notes: &mut Notes,
+) -> Vec<String> {
     let cell = line.cell();
     let mut engine = cell.engine.clone();
     for (name, value) in &cell.engine_options {
         let _ = write!(engine, "\n{name}={value}");
     }
-    let mut first = vec![engine, cell.key_kind.to_string(), durability(line, notes)];
+    for (name, value) in &cell.engine_parameters {
+        let _ = write!(engine, "\n{name}={value}");
+    }
+    let mut first = vec![engine];
+    first.extend(with_threads.then(|| cell.threads.to_string()));
+    first.extend([cell.key_kind.to_string(), durability(line, notes)]);
     let dash = || "–".to_string();
     if let Some(trouble) = line.trouble() {
         let (word, reason) = match trouble {
@@ -180,8 +250,15 @@ fn settings(out: &mut String, block: &Block<'_>) -> fmt::Result {
     }
     writeln!(out, "\n settings")?;
     let width = lines.iter().map(|line| line.cell().engine.len()).max().unwrap_or(0);
+    let mut told: Vec<(&str, &[String])> = Vec::new();
     for line in lines {
         let measurement = &line.trials[0].measurement;
+        // Cells that differ in their threads have the same settings, or others.
+        let these = (line.cell().engine.as_str(), measurement.settings.as_slice());
+        if told.contains(&these) {
+            continue;
+        }
+        told.push(these);
         writeln!(
             out,
             "  {:width$}  {}: {}",
@@ -193,12 +270,15 @@ fn settings(out: &mut String, block: &Block<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// What the `null` engine took in this run, at this size.
+fn is_of(null: &Cell, cell: &Cell) -> bool {
+    (&null.suite, null.rows, null.threads, &null.variant)
+        == (&cell.suite, cell.rows, cell.threads, &cell.variant)
+}
+
+/// What the `null` engine took in this run, in this work.
 fn instrument(out: &mut String, run: &RunFile, block: &Block<'_>) -> fmt::Result {
-    let null = run
-        .cells
-        .iter()
-        .find(|result| result.cell.calibration && result.cell.rows == block.cell.rows);
+    let null =
+        run.cells.iter().find(|result| result.cell.calibration && is_of(&result.cell, block.cell));
     let Some(null) = null else {
         return Ok(());
     };

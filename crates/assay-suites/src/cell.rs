@@ -93,6 +93,8 @@ pub(crate) struct Needs<'n> {
     pub(crate) records: String,
     /// Open what an earlier run left, instead of creating it.
     pub(crate) keep: bool,
+    /// About how many records the stores hold at their fullest.
+    pub(crate) expected_rows: u64,
     /// The most connections at once.
     pub(crate) threads: u32,
     /// How many stores.
@@ -159,7 +161,7 @@ impl<'m> Session<'m> {
             durability: cell.durability,
             key_kind: cell.key_kind,
             schema: schema.clone(),
-            expected_rows: cell.rows,
+            expected_rows: needs.expected_rows,
             options: profile
                 .options
                 .iter()

@@ -1,10 +1,13 @@
 //! The workloads that Assay runs, one module a suite. A suite knows no engine: it works on a
 //! [`Driver`] that somebody hands it.
 
+use std::fmt;
+
+use assay_core::chart::LineChart;
 use assay_core::driver::Driver;
 use assay_core::error::Result;
 use assay_core::plan::Cell;
-use assay_core::run_file::Measurement;
+use assay_core::run_file::{Measurement, RunFile};
 
 pub mod cell;
 pub mod crossbench;
@@ -23,6 +26,10 @@ pub struct Suite {
     pub(crate) run: fn(&Cell, &dyn Driver, &mut Measurement, &mut cell::Report<'_>) -> Result<()>,
     /// About how many operations a cell does, for estimates of time.
     pub operations: fn(&Cell) -> Option<u64>,
+    /// What the suite's project prints of a run.
+    pub published: fn(&RunFile) -> std::result::Result<String, fmt::Error>,
+    /// The line charts of a run; none for suites whose pictures are bars.
+    pub charts: fn(&RunFile) -> Vec<LineChart>,
     /// Whether a cell makes its store, instead of opening one that was there.
     pub makes_store: fn(&Cell) -> bool,
 }
@@ -41,6 +48,11 @@ pub const ALL: &[Suite] = &[
 /// The suite with this id.
 pub fn find(id: &str) -> Option<&'static Suite> {
     ALL.iter().find(|suite| suite.id == id)
+}
+
+/// For suites whose pictures are bars, which need nothing of the suite.
+pub(crate) fn no_charts(_: &RunFile) -> Vec<LineChart> {
+    Vec::new()
 }
 
 /// A cell's options, as the suite's own type.

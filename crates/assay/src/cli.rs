@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use assay_core::driver::{Durability, KeyKind, Storage};
 use assay_core::plan::PageCache;
 use assay_suites::crossbench::Keys;
+use assay_suites::ycsb::workload::{Distribution, Workload};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::count;
@@ -33,6 +34,9 @@ pub enum Command {
     Verify(VerifyArgs),
     /// Show engines, what they can do, and why one is not available
     List(ListArgs),
+    /// Write a file that a suite can read
+    #[command(subcommand)]
+    Generate(Generate),
     /// Show a run file again
     Show(ShowArgs),
     /// Draw the published pictures from a run file
@@ -46,12 +50,30 @@ pub enum Command {
 pub enum RunSuite {
     /// CrossBench: insert or load, query, update and delete routes
     Crossbench(Box<CrossbenchArgs>),
+    /// NuDB's bench: insert random items, fetch them; or both in batches, as the store grows
+    Nudb(Box<NudbArgs>),
+    /// SKVDB's tables: threads write and read properties of records on mounted volumes
+    Skvdb(Box<SkvdbArgs>),
+    /// Tonbo's write bench: bulk load, individual and batch writes, removals
+    TonboWrite(Box<TonboWriteArgs>),
+    /// Tonbo's read bench: random ranges, whole and with one column
+    TonboRead(Box<TonboReadArgs>),
+    /// Tonbo's criterion bench: writes of 256 bytes, 1, 16 and 128 in a transaction
+    TonboMicro(Box<TonboMicroArgs>),
+    /// YCSB's core workloads A to F
+    Ycsb(Box<YcsbArgs>),
 }
 
 #[derive(Subcommand)]
 pub enum LadderSuite {
     /// CrossBench: 1k to 100m rows, on disk, on a RAM disk and in memory, three times each
     Crossbench(Box<LadderArgs>),
+}
+
+#[derive(Subcommand)]
+pub enum Generate {
+    /// Customers as TPC-H has them, for `assay run tonbo-read --tbl`
+    Customer(GenerateCustomerArgs),
 }
 
 /// What all measuring commands share.
@@ -63,10 +85,6 @@ pub struct Common {
     /// Bind the work to these processors; several threads take turns on them
     #[arg(short, long, value_name = "CPU", value_delimiter = ',')]
     pub cpu: Vec<usize>,
-    /// Which keys: dense are the published consecutive prefixes, which flatter identity hashes;
-    /// sparse spreads as many over the whole 32-bit range
-    #[arg(long, default_value = "dense")]
-    pub keys: KeysArg,
     /// What writes must survive [default: memory none, ramdisk process, disk periodic]; an
     /// engine without the level runs at the weakest one that promises as much
     #[arg(long, value_name = "LEVEL")]
@@ -83,7 +101,7 @@ pub struct Common {
     pub as_published: bool,
     /// Directory for stores on disk and RAM disk [default: _benchmarkdb here for disk, on
     /// /dev/shm for ramdisk]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, alias = "db_dir", value_name = "DIR")]
     pub dir: Option<PathBuf>,
     /// Seed of keys, records and order
     #[arg(long, default_value_t = 1)]
@@ -94,9 +112,25 @@ pub struct Common {
     /// Where the run file goes [default: assay-runs/SUITE-TIME.json; a ladder has a fixed name]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// How to show the result: as our table, or as the text that CrossBench prints
+    /// How to show the result: as our table, or as the text that the suite's project publishes
     #[arg(long, default_value = "table")]
     pub format: Format,
+}
+
+/// What the suites share that measure on disk unless told otherwise.
+#[derive(Args, Clone)]
+pub struct Measure {
+    /// Where the data lives: ramdisk | inmem | ondisk, or r | m | d; several with commas, or all
+    #[arg(short, long, value_name = "STORAGE", value_delimiter = ',', default_value = "ondisk")]
+    pub storage: Vec<StorageArg>,
+    /// Repetitions of the whole; engines take turns
+    #[arg(long, value_name = "COUNT", value_parser = count::parse_positive, default_value = "1")]
+    pub trials: u64,
+    /// Only the result: no progress, the table without explanations
+    #[arg(short = 'Q', long)]
+    pub quiet: bool,
+    #[command(flatten)]
+    pub common: Common,
 }
 
 #[derive(Args)]
@@ -141,6 +175,10 @@ pub struct CrossbenchArgs {
     /// Visit rows in order [default: at random]
     #[arg(short = 'S', long)]
     pub sequential: bool,
+    /// Which keys: dense are the published consecutive prefixes, which flatter identity hashes;
+    /// sparse spreads as many over the whole 32-bit range
+    #[arg(long, default_value = "dense")]
+    pub keys: KeysArg,
     /// Verify that the drivers do basic operations right, and measure nothing
     #[arg(short = 'V', long)]
     pub verify: bool,
@@ -168,11 +206,222 @@ pub struct LadderArgs {
     /// Measure these storage modes only
     #[arg(short, long, value_name = "STORAGE", value_delimiter = ',', default_value = "all")]
     pub storage: Vec<StorageArg>,
+    /// Which keys: the published dense ones, or sparse ones
+    #[arg(long, default_value = "dense")]
+    pub keys: KeysArg,
     /// Measure everything anew instead of resuming
     #[arg(long)]
     pub restart: bool,
     #[command(flatten)]
     pub common: Common,
+}
+
+#[derive(Args)]
+#[command(
+    override_usage = "assay run nudb [OPTIONS]",
+    after_help = "\
+Examples:
+  assay run nudb --inserts 100k 1m --fetches 100k --dbs lmdb redb
+  assay run nudb --batch_size 10k --num_batches 50 --raw_out curve.csv"
+)]
+pub struct NudbArgs {
+    /// Numbers of items to insert, each in a store of its own [default: 100000 1000000]
+    #[arg(long, value_name = "COUNT", value_parser = count::parse_positive, num_args = 1..,
+          value_delimiter = ',', conflicts_with_all = ["batch_size", "num_batches"])]
+    pub inserts: Vec<u64>,
+    /// Existing items to fetch in each store [default: 1000000; in batches, as many as a batch has]
+    #[arg(long, value_name = "COUNT", value_parser = count::parse_positive)]
+    pub fetches: Option<u64>,
+    /// Engines to measure; the same as --engine
+    #[arg(long, value_name = "ENGINE", num_args = 1.., value_delimiter = ',',
+          conflicts_with = "engine")]
+    pub dbs: Vec<String>,
+    /// Bytes of a key
+    #[arg(long = "key_size", visible_alias = "key-size", value_name = "BYTES", default_value = "64",
+          value_parser = count::parse_key_size)]
+    pub key_size: u32,
+    /// Bytes of a block, for engines that have such a setting (4096 in NuDB's bench)
+    #[arg(long = "block_size", visible_alias = "block-size", value_name = "BYTES",
+          value_parser = count::parse_positive)]
+    pub block_size: Option<u64>,
+    /// How full the hash table gets, for engines that have such a setting (0.5 in NuDB's bench)
+    #[arg(long = "load_factor", visible_alias = "load-factor", value_name = "SHARE",
+          value_parser = count::parse_share)]
+    pub load_factor: Option<f64>,
+    /// Insert and fetch in batches of so many items, as the newer version of the bench does
+    #[arg(long = "batch_size", visible_alias = "batch-size", value_name = "COUNT",
+          value_parser = count::parse_positive)]
+    pub batch_size: Option<u64>,
+    /// How many batches [default with --batch_size: 100]
+    #[arg(long = "num_batches", visible_alias = "num-batches", value_name = "COUNT",
+          value_parser = count::parse_positive, requires = "batch_size")]
+    pub num_batches: Option<u64>,
+    /// Write the batches to this file too, as CSV: num_db_items,db,op,ops/sec
+    #[arg(
+        long = "raw_out",
+        visible_alias = "raw-out",
+        value_name = "FILE",
+        requires = "batch_size"
+    )]
+    pub raw_out: Option<PathBuf>,
+    #[command(flatten)]
+    pub measure: Measure,
+}
+
+#[derive(Args)]
+pub struct SkvdbArgs {
+    /// Numbers of threads, separated by commas; 2-16 means all from 2 to 16
+    #[arg(short, long, value_name = "THREADS", value_delimiter = ',', default_value = "2-16",
+          value_parser = count::parse_threads)]
+    pub threads: Vec<count::Threads>,
+    /// Numbers of volumes mounted at one point, separated by commas
+    #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "3,2,1",
+          value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub entries: Vec<u32>,
+    /// Operations of each thread in each phase on properties
+    #[arg(long, value_name = "COUNT", value_parser = count::parse_positive, default_value = "20k")]
+    pub operations: u64,
+    /// Child records that each thread links and unlinks; none for 0
+    #[arg(long, value_name = "COUNT", value_parser = count::parse, default_value = "1k")]
+    pub children: u64,
+    #[command(flatten)]
+    pub measure: Measure,
+}
+
+#[derive(Args)]
+pub struct TonboWriteArgs {
+    /// Multiply the published counts (500,000 loaded, 500,000 written one by one and 5,000 batches
+    /// of 100 for each number of threads, 250,000 removed) by this
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = count::parse_scale)]
+    pub scale: f64,
+    /// Numbers of threads, separated by commas
+    #[arg(short, long, value_name = "THREADS", value_delimiter = ',', default_value = "1,4,8",
+          value_parser = count::parse_threads)]
+    pub threads: Vec<count::Threads>,
+    #[command(flatten)]
+    pub measure: Measure,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+With --dir, a store that was loaded stays there, and the next run with the same records takes it.")]
+pub struct TonboReadArgs {
+    /// Records to load [default: 400k; the published bench has 40m]
+    #[arg(long, value_name = "COUNT", value_parser = count::parse_positive, conflicts_with = "tbl")]
+    pub records: Option<u64>,
+    /// Load the customers in this file, a TPC-H customer.tbl, instead of random ones
+    #[arg(long, value_name = "FILE")]
+    pub tbl: Option<PathBuf>,
+    /// Random ranges in each phase
+    #[arg(long, value_name = "COUNT", value_parser = count::parse_positive, default_value = "200")]
+    pub ranges: u64,
+    /// Records in a range [default: 2k; the published bench scans 200k]
+    #[arg(long, value_name = "COUNT", value_parser = count::parse_positive, default_value = "2k")]
+    pub range_size: u64,
+    /// Numbers of threads of the last phases, separated by commas
+    #[arg(short, long, value_name = "THREADS", value_delimiter = ',', default_value = "4,8,16,32",
+          value_parser = count::parse_threads)]
+    pub threads: Vec<count::Threads>,
+    #[command(flatten)]
+    pub measure: Measure,
+}
+
+#[derive(Args)]
+pub struct TonboMicroArgs {
+    /// Writes in a transaction, separated by commas
+    #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "1,16,128",
+          value_parser = count::parse_positive)]
+    pub batches: Vec<u64>,
+    /// Seconds of writing before anything is sampled
+    #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = count::parse_scale)]
+    pub warm_up: f64,
+    /// Seconds that all samples together take, about
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = count::parse_scale)]
+    pub measurement: f64,
+    /// How many samples
+    #[arg(long, value_name = "COUNT", default_value = "100",
+          value_parser = clap::value_parser!(u64).range(10..=10_000))]
+    pub samples: u64,
+    #[command(flatten)]
+    pub measure: Measure,
+}
+
+#[derive(Args)]
+pub struct YcsbArgs {
+    /// Workloads, separated by commas
+    #[arg(short, long, value_name = "A-F", value_delimiter = ',', default_value = "a,b,c,d,e,f")]
+    pub workload: Vec<WorkloadArg>,
+    /// Records to load
+    #[arg(long, value_name = "COUNT", value_parser = count::parse_positive, default_value = "100k")]
+    pub records: u64,
+    /// Operations of all threads together
+    #[arg(long, value_name = "COUNT", value_parser = count::parse_positive, default_value = "100k")]
+    pub operations: u64,
+    /// Numbers of threads, separated by commas
+    #[arg(short, long, value_name = "THREADS", value_delimiter = ',', default_value = "1",
+          value_parser = count::parse_threads)]
+    pub threads: Vec<count::Threads>,
+    /// How operations choose records [default: latest in workload d, zipfian in the others]
+    #[arg(long, value_name = "DISTRIBUTION")]
+    pub distribution: Option<DistributionArg>,
+    /// Fields of a record
+    #[arg(long, value_name = "COUNT", default_value = "10",
+          value_parser = clap::value_parser!(u32).range(1..=32))]
+    pub field_count: u32,
+    /// Bytes of a field
+    #[arg(long, value_name = "BYTES", default_value = "100",
+          value_parser = clap::value_parser!(u32).range(
+              i64::from(assay_suites::ycsb::LEAST_FIELD_BYTES)..=1 << 20))]
+    pub field_length: u32,
+    #[command(flatten)]
+    pub measure: Measure,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WorkloadArg {
+    A,
+    B,
+    C,
+    D,
+    E,
+    F,
+}
+
+impl WorkloadArg {
+    pub fn workload(self) -> Workload {
+        Workload::ALL[self as usize]
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DistributionArg {
+    Zipfian,
+    Uniform,
+    Latest,
+}
+
+impl DistributionArg {
+    pub fn distribution(self) -> Distribution {
+        match self {
+            Self::Zipfian => Distribution::Zipfian,
+            Self::Uniform => Distribution::Uniform,
+            Self::Latest => Distribution::Latest,
+        }
+    }
+}
+
+#[derive(Args)]
+pub struct GenerateCustomerArgs {
+    /// How many customers; TPC-H has 150k for each unit of its scale factor
+    #[arg(short, long, value_name = "COUNT", value_parser = count::parse_positive,
+          default_value = "150k")]
+    pub rows: u64,
+    /// Where they go [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Seed of their contents
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
 }
 
 #[derive(Args)]
@@ -291,7 +540,8 @@ pub enum LevelsArg {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     Table,
-    Crossbench,
+    #[value(alias = "crossbench")]
+    Published,
 }
 
 impl StorageArg {

@@ -1,4 +1,5 @@
-//! Counts as CrossBench takes them: `500`, `10k`, `1M`.
+//! Numbers on the command line: counts as CrossBench takes them (`500`, `10k`, `1M`), sizes,
+//! shares, threads.
 
 /// Reads a count; k or K is a thousand, m or M a million.
 pub fn parse(text: &str) -> Result<u64, String> {
@@ -25,6 +26,63 @@ pub fn parse_positive(text: &str) -> Result<u64, String> {
     }
 }
 
+/// Reads the size of a key in bytes.
+pub fn parse_key_size(text: &str) -> Result<u32, String> {
+    let most = assay_suites::nudb::MOST_KEY_BYTES;
+    match parse(text)? {
+        size @ 1.. if size <= u64::from(most) => Ok(size as u32),
+        _ => Err(format!("a key has 1 to {most} bytes")),
+    }
+}
+
+/// Reads a share: above 0, at most 1.
+pub fn parse_share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
+        _ => Err("must be a number above 0 and at most 1".into()),
+    }
+}
+
+/// Reads a factor or a number of seconds: above 0, at most a million.
+pub fn parse_scale(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(scale) if scale > 0.0 && scale <= 1e6 => Ok(scale),
+        _ => Err("must be a number above 0 and at most a million".into()),
+    }
+}
+
+/// As many threads as anybody may ask for.
+const MOST_THREADS: u64 = 256;
+
+/// Numbers of threads, from the first to the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Threads {
+    first: u32,
+    last: u32,
+}
+
+/// Reads a number of threads, or a range of them.
+pub fn parse_threads(text: &str) -> Result<Threads, String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    match (parse(first)?, parse(last)?) {
+        (first @ 1.., last) if first <= last && last <= MOST_THREADS => {
+            Ok(Threads { first: first as u32, last: last as u32 })
+        }
+        _ => Err(format!("threads are 1 to {MOST_THREADS}, a range is like 2-16")),
+    }
+}
+
+/// Every number once, in the order named.
+pub fn each_thread_count(ranges: &[Threads]) -> Vec<u32> {
+    let mut counts = Vec::new();
+    for count in ranges.iter().flat_map(|range| range.first..=range.last) {
+        if !counts.contains(&count) {
+            counts.push(count);
+        }
+    }
+    counts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -35,6 +93,28 @@ mod tests {
         assert_eq!(parse("500"), Ok(500));
         assert_eq!((parse("10k"), parse("10K")), (Ok(10_000), Ok(10_000)));
         assert_eq!((parse("2m"), parse("2M")), (Ok(2_000_000), Ok(2_000_000)));
+    }
+
+    #[test]
+    fn threads_are_numbers_and_ranges() {
+        let ranges = ["2-4", "3", "16"].map(|text| parse_threads(text).expect("threads"));
+        assert_eq!(each_thread_count(&ranges), [2, 3, 4, 16]);
+        for text in ["0", "257", "4-2", "1-", "x", "1-2-3", "0-2"] {
+            assert!(parse_threads(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_and_shares_have_bounds() {
+        assert_eq!((parse_key_size("64"), parse_key_size("65536")), (Ok(64), Ok(65_536)));
+        for text in ["0", "65537", "x", ""] {
+            assert!(parse_key_size(text).is_err(), "{text}");
+        }
+        assert_eq!(parse_share("0.5"), Ok(0.5));
+        for text in ["0", "1.1", "-1", "NaN", "half"] {
+            assert!(parse_share(text).is_err(), "{text}");
+        }
+        assert!(parse_scale("0").is_err() && parse_scale("inf").is_err());
     }
 
     #[test]

@@ -7,12 +7,14 @@ mod count;
 mod engines;
 mod executor;
 mod exit;
+mod files;
 mod interrupt;
 mod output;
 mod places;
 mod planning;
 mod progress;
 mod worker;
+mod works;
 
 use std::process::ExitCode;
 
@@ -21,12 +23,21 @@ use exit::Failure;
 
 fn main() -> ExitCode {
     let result = match cli::parse() {
-        Ok(Command::Run(cli::RunSuite::Crossbench(args))) => commands::run::crossbench(&args),
+        Ok(Command::Run(suite)) => match suite {
+            cli::RunSuite::Crossbench(args) => commands::run::crossbench(&args),
+            cli::RunSuite::Nudb(args) => commands::run::nudb(&args),
+            cli::RunSuite::Skvdb(args) => commands::run::skvdb(&args),
+            cli::RunSuite::TonboWrite(args) => commands::run::tonbo_write(&args),
+            cli::RunSuite::TonboRead(args) => commands::run::tonbo_read(&args),
+            cli::RunSuite::TonboMicro(args) => commands::run::tonbo_micro(&args),
+            cli::RunSuite::Ycsb(args) => commands::run::ycsb(&args),
+        },
         Ok(Command::Ladder(cli::LadderSuite::Crossbench(args))) => {
             commands::ladder::crossbench(&args)
         }
         Ok(Command::Verify(args)) => commands::verify::verify(&args),
         Ok(Command::List(args)) => commands::list::list(&args),
+        Ok(Command::Generate(cli::Generate::Customer(args))) => commands::generate::customer(&args),
         Ok(Command::Show(args)) => commands::show::show(&args),
         Ok(Command::Plot(args)) => commands::plot::plot(&args),
         Ok(Command::Worker) => worker::child::work(),

@@ -6,18 +6,15 @@ use std::path::PathBuf;
 use assay_core::driver::{Driver, Durability, KeyKind, Profile, Storage};
 use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::Status;
-use assay_suites::crossbench::{self, Fill, Options};
 
 use crate::Outcome;
-use crate::cli::{Common, CrossbenchArgs, StorageArg};
+use crate::cli::Common;
 use crate::engines::{self, NULL, Settings};
 use crate::exit::Failure;
 use crate::places::Places;
 
-/// The published default of every count.
-const DEFAULT_COUNT: u64 = 1_000_000;
 /// Calibration takes no more operations than this, which is enough for its figure.
-const CALIBRATION_COUNT: u64 = 1_000_000;
+pub const CALIBRATION_COUNT: u64 = 1_000_000;
 
 /// A cell, or the reason why there is nothing to measure.
 pub struct Planned {
@@ -73,13 +70,25 @@ impl Setting {
     }
 }
 
-/// What a plan's cell works on.
-#[derive(Clone, Copy)]
-pub struct Work<'w> {
-    pub storage: Storage,
+/// One sort of work, to be measured on every engine and storage mode.
+#[derive(Clone, Debug)]
+pub struct Work {
+    pub suite: &'static str,
     pub rows: u64,
-    pub options: &'w Options,
-    pub trial: u32,
+    pub threads: u32,
+    pub variant: String,
+    pub options: serde_json::Value,
+    /// The options of the cell that shows what the instrument costs; none: there is no such cell.
+    pub calibration: Option<serde_json::Value>,
+    /// Parameters for the engines that take them.
+    pub parameters: BTreeMap<String, String>,
+    /// It opens a store that an earlier run left.
+    pub reopens: bool,
+}
+
+/// Options as cells carry them.
+pub fn plain(options: &impl serde::Serialize) -> serde_json::Value {
+    serde_json::to_value(options).expect("options are plain data")
 }
 
 /// The level at which storage modes are compared unless the user names one: memory promises
@@ -114,50 +123,56 @@ pub fn level(
 }
 
 /// One engine's cell.
-pub fn planned(driver: &dyn Driver, setting: &Setting, work: Work<'_>, places: &Places) -> Planned {
+pub fn planned(
+    driver: &dyn Driver,
+    setting: &Setting,
+    work: &Work,
+    (storage, trial): (Storage, u32),
+    places: &Places,
+) -> Planned {
     let profile = driver.profile();
     let key_kind = setting.key.unwrap_or(profile.key_kinds[0]);
     let mut refusal = driver.version().err().map(Status::Unavailable);
     if !profile.key_kinds.contains(&key_kind) {
         refusal.get_or_insert(Status::Unsupported(format!("it has no {key_kind} keys")));
     }
-    let wanted = setting.wanted.unwrap_or_else(|| default_level(work.storage));
-    let (durability, durability_wanted) = level(profile, work.storage, setting.wanted)
-        .unwrap_or_else(|why| {
+    let wanted = setting.wanted.unwrap_or_else(|| default_level(storage));
+    let (durability, durability_wanted) =
+        level(profile, storage, setting.wanted).unwrap_or_else(|why| {
             refusal.get_or_insert(Status::Unsupported(why));
             (wanted, wanted)
         });
-    if work.options.fill == Fill::Open && !profile.reopens(work.storage) {
+    if work.reopens && !profile.reopens(storage) {
         refusal.get_or_insert(Status::Unsupported(format!(
             "it leaves no store on {} that -r could open",
-            work.storage
+            storage
         )));
     }
-    if setting.page_cache == PageCache::Cold && work.storage != Storage::Disk {
+    if setting.page_cache == PageCache::Cold && storage != Storage::Disk {
         refusal.get_or_insert(Status::Unsupported(format!(
             "its data on {} is in memory, so there is no page cache to drop",
-            work.storage
+            storage
         )));
     }
     let dir: Option<PathBuf> = places
-        .store(profile.id, work.storage)
-        .filter(|_| profile.keeps_data && !profile.levels_in(work.storage).is_empty());
+        .store(profile.id, storage)
+        .filter(|_| profile.keeps_data && !profile.levels_in(storage).is_empty());
     Planned {
         cell: Cell {
-            suite: crossbench::ID.into(),
+            suite: work.suite.into(),
             engine: profile.id.into(),
-            storage: work.storage,
+            storage: storage,
             durability,
             durability_wanted,
             key_kind,
             rows: work.rows,
-            threads: 1,
-            trial: work.trial,
+            threads: work.threads,
+            trial,
             seed: setting.seed,
-            variant: work.options.variant(),
-            options: serde_json::to_value(work.options).expect("options are plain data"),
+            variant: work.variant.clone(),
+            options: work.options.clone(),
             engine_options: setting.settings.of(profile.id),
-            engine_parameters: BTreeMap::new(),
+            engine_parameters: work.parameters.clone(),
             cpus: setting.cpus.clone(),
             page_cache: setting.page_cache,
             dir,
@@ -167,20 +182,10 @@ pub fn planned(driver: &dyn Driver, setting: &Setting, work: Work<'_>, places: &
     }
 }
 
-/// The cell that shows what the instrument costs at this size.
-pub fn calibration(setting: &Setting, rows: u64, options: &Options, places: &Places) -> Planned {
+/// The cell that shows what the instrument costs in this work, if there is to be one.
+pub fn calibration(setting: &Setting, work: &Work, places: &Places) -> Option<Planned> {
     let mut null = engines::named(&[NULL.to_string()]).expect("the null engine is always there");
-    let options = Options {
-        fill: match options.fill {
-            Fill::Load => Fill::Load,
-            Fill::Insert | Fill::Open => Fill::Insert,
-        },
-        query: options.query.min(CALIBRATION_COUNT),
-        update: options.update.min(CALIBRATION_COUNT),
-        delete: options.delete.min(CALIBRATION_COUNT),
-        ..*options
-    };
-    let work = Work { storage: Storage::Memory, rows, options: &options, trial: 1 };
+    let work = Work { options: work.calibration.clone()?, reopens: false, ..work.clone() };
     let plain = Setting {
         engines: Vec::new(),
         named: true,
@@ -191,66 +196,37 @@ pub fn calibration(setting: &Setting, rows: u64, options: &Options, places: &Pla
         page_cache: PageCache::Warm,
         seed: setting.seed,
     };
-    let mut planned = planned(null.remove(0).as_ref(), &plain, work, places);
+    let mut planned = planned(null.remove(0).as_ref(), &plain, &work, (Storage::Memory, 1), places);
     planned.cell.calibration = true;
-    planned
+    Some(planned)
 }
 
-/// Rows and options that the published command line asks for.
-pub fn crossbench_work(args: &CrossbenchArgs) -> Outcome<(u64, Options)> {
-    let (fill, rows) = match (args.rows, args.load, args.insert) {
-        (Some(rows), _, _) => (Fill::Open, rows),
-        (_, Some(rows), _) => (Fill::Load, rows),
-        (_, _, rows) => (Fill::Insert, rows.unwrap_or(DEFAULT_COUNT)),
-    };
-    if rows == 0 {
-        return Err(Failure::Usage(
-            "-r 0 leaves nothing to measure; it is for -H, which prints the header".into(),
-        ));
-    }
-    if rows > crossbench::MOST_ROWS {
-        return Err(Failure::Usage(format!(
-            "{rows} rows are more than there are different keys ({})",
-            crossbench::MOST_ROWS
-        )));
-    }
-    Ok((
-        rows,
-        Options {
-            fill,
-            query: args.query,
-            update: args.update,
-            delete: args.delete,
-            sequential: args.sequential,
-            keys: args.common.keys.keys(),
-        },
-    ))
-}
-
-/// The cells of `assay run crossbench`: calibration first, then for each trial and storage mode
-/// all engines in turn.
-pub fn crossbench(args: &CrossbenchArgs, places: &Places) -> Outcome<Vec<Planned>> {
-    let (rows, options) = crossbench_work(args)?;
-    let setting = Setting::new(&args.common, args.key.kind())?;
-    if options.fill == Fill::Open && args.trials > 1 {
-        return Err(Failure::Usage(
-            "-r opens the one store that is there, so there can be one trial; leave --trials out"
-                .into(),
-        ));
-    }
-    let mut plan = vec![calibration(&setting, rows, &options, places)];
-    let trials = u32::try_from(args.trials)
-        .map_err(|_| Failure::Usage(format!("{} trials are too many", args.trials)))?;
+/// The cells of a command: calibration first, then for each trial, storage mode and work all
+/// engines in turn.
+pub fn plan(
+    setting: &Setting,
+    works: &[Work],
+    modes: &[Storage],
+    trials: u64,
+    places: &Places,
+) -> Outcome<Vec<Planned>> {
+    let trials = u32::try_from(trials)
+        .map_err(|_| Failure::Usage(format!("{trials} trials are too many")))?;
+    let mut plan: Vec<_> =
+        works.iter().filter_map(|work| calibration(setting, work, places)).collect();
     for trial in 1..=trials {
-        for storage in StorageArg::modes(&args.storage) {
-            let work = Work { storage, rows, options: &options, trial };
-            plan.extend(
-                setting
-                    .engines
-                    .iter()
-                    .map(|driver| planned(driver.as_ref(), &setting, work, places))
-                    .filter(|planned| setting.named || planned.refusal.is_none()),
-            );
+        for &storage in modes {
+            for work in works {
+                plan.extend(
+                    setting
+                        .engines
+                        .iter()
+                        .map(|driver| {
+                            planned(driver.as_ref(), setting, work, (storage, trial), places)
+                        })
+                        .filter(|planned| setting.named || planned.refusal.is_none()),
+                );
+            }
         }
     }
     if plan.iter().all(|planned| planned.cell.calibration) {

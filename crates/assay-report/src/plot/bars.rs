@@ -4,7 +4,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::font::FAMILY;
+use super::style::{COLOURS, Drawn, FAINT, INK, style};
 use super::{Bar, Panel, Picture};
 use crate::format::quantity;
 
@@ -12,27 +12,6 @@ const PANEL: (u32, u32) = (760, 430);
 const HEAD: u32 = 96;
 /// The share of a group's width that its bars take.
 const FILLED: f64 = 0.86;
-
-/// Colours that stay apart for most kinds of sight (after Paul Tol's "bright" and "muted"
-/// schemes, SRON/EPS/TN/09-002).
-const COLOURS: [RGBColor; 12] = [
-    RGBColor(0x44, 0x77, 0xaa),
-    RGBColor(0xee, 0x66, 0x77),
-    RGBColor(0x22, 0x88, 0x33),
-    RGBColor(0xcc, 0xbb, 0x44),
-    RGBColor(0x66, 0xcc, 0xee),
-    RGBColor(0xaa, 0x33, 0x77),
-    RGBColor(0xee, 0x88, 0x44),
-    RGBColor(0x33, 0x22, 0x88),
-    RGBColor(0x99, 0x99, 0x33),
-    RGBColor(0x44, 0xaa, 0x99),
-    RGBColor(0x88, 0x22, 0x55),
-    RGBColor(0x77, 0x77, 0x77),
-];
-const INK: RGBColor = RGBColor(0x22, 0x22, 0x22);
-const FAINT: RGBColor = RGBColor(0xdd, 0xdd, 0xdd);
-
-type Drawn<DB> = Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>>;
 
 /// Pixels that a picture takes: two panels side by side.
 pub(super) fn size(picture: &Picture) -> (u32, u32) {
@@ -56,10 +35,6 @@ pub(super) fn draw<DB: DrawingBackend>(
         draw_panel(&place, panel, &picture.bars, logarithmic)?;
     }
     area.present()
-}
-
-fn style(size: u32, colour: RGBColor) -> TextStyle<'static> {
-    (FAMILY, size).into_font().color(&colour)
 }
 
 fn colour(bar: &Bar) -> RGBColor {

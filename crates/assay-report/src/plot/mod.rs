@@ -5,16 +5,20 @@
 
 mod bars;
 mod font;
+mod lines;
+mod style;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
+use assay_core::chart::LineChart;
 use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::RunFile;
-use plotters::backend::{BitMapBackend, SVGBackend};
-use plotters::drawing::IntoDrawingArea;
+use plotters::backend::{BitMapBackend, DrawingBackend, SVGBackend};
+use plotters::coord::Shift;
+use plotters::drawing::{DrawingArea, IntoDrawingArea};
 
-use crate::blocks::{Block, Rate, blocks};
+use crate::blocks::{Block, Line, Rate, blocks};
 use crate::format;
 
 /// The largest data set that counts as small.
@@ -56,6 +60,7 @@ struct Picture {
 #[derive(PartialEq, Eq)]
 struct Bar {
     engine: String,
+    threads: u32,
     /// The engine, and its level where that is not the one that the picture is for.
     label: String,
     /// The engine's place among all engines of the runs, which decides its colour, so that it
@@ -95,7 +100,32 @@ pub fn draw(
     for picture in &pictures {
         for kind in ["svg", "png"] {
             let path = folder.join(format!("{name}-{}.{kind}", picture.name));
-            write(picture, &path, kind, logarithmic)?;
+            write(&path, kind, bars::size(picture), &Drawing::Bars(picture), logarithmic)?;
+            paths.push(path);
+        }
+    }
+    Ok(paths)
+}
+
+/// Draws line charts into `folder` and answers their paths.
+///
+/// # Errors
+/// When there is nothing to draw, or a file cannot be written.
+pub fn draw_lines(
+    charts: &[LineChart],
+    folder: &Path,
+    name: &str,
+    logarithmic: bool,
+) -> Result<Vec<PathBuf>, PlotError> {
+    if charts.iter().all(|chart| chart.lines.iter().all(|line| line.points.is_empty())) {
+        return Err(PlotError::Nothing);
+    }
+    font::register();
+    let mut paths = Vec::new();
+    for chart in charts {
+        for kind in ["svg", "png"] {
+            let path = folder.join(format!("{name}-{}.{kind}", chart.name));
+            write(&path, kind, lines::SIZE, &Drawing::Lines(chart), logarithmic)?;
             paths.push(path);
         }
     }
@@ -166,14 +196,20 @@ fn picture(
         }
         for line in block.lines.iter().filter(|line| line.trouble().is_none()) {
             let cell = line.cell();
-            if !bars.iter().any(|bar| bar.engine == cell.engine) {
+            let is_it = |bar: &Bar| (&bar.engine, bar.threads) == (&cell.engine, cell.threads);
+            if !bars.iter().any(is_it) {
+                let threads = match cell.threads {
+                    1 => String::new(),
+                    threads => format!(", {threads} threads"),
+                };
                 let level = match cell.durability == cell.durability_wanted {
                     true => String::new(),
                     false => format!(" (at {})", cell.durability),
                 };
                 bars.push(Bar {
                     engine: cell.engine.clone(),
-                    label: cell.engine.clone() + &level,
+                    threads: cell.threads,
+                    label: cell.engine.clone() + &threads + &level,
                     colour: all_engines.iter().position(|e| *e == cell.engine).unwrap_or(0),
                 });
             }
@@ -191,7 +227,11 @@ fn picture(
                         .iter()
                         .map(|bar| {
                             let mut lines = block.lines.iter();
-                            lines.find(|line| line.cell().engine == bar.engine)?.rate(phase)
+                            let is_it = |line: &&Line<'_>| {
+                                let cell = line.cell();
+                                (&cell.engine, cell.threads) == (&bar.engine, bar.threads)
+                            };
+                            lines.find(is_it)?.rate(phase)
                         })
                         .collect(),
                 })
@@ -201,7 +241,36 @@ fn picture(
     (!bars.is_empty() && !panels.is_empty()).then_some(Picture { title, name, bars, panels })
 }
 
-fn write(picture: &Picture, path: &Path, kind: &str, logarithmic: bool) -> Result<(), PlotError> {
+/// What is drawn.
+enum Drawing<'d> {
+    Bars(&'d Picture),
+    Lines(&'d LineChart),
+}
+
+impl Drawing<'_> {
+    fn on<DB: DrawingBackend>(
+        &self,
+        area: &DrawingArea<DB, Shift>,
+        logarithmic: bool,
+    ) -> Result<(), String>
+    where
+        DB::ErrorType: 'static,
+    {
+        match self {
+            Self::Bars(picture) => bars::draw(area, picture, logarithmic),
+            Self::Lines(chart) => lines::draw(area, chart, logarithmic),
+        }
+        .map_err(|e| e.to_string())
+    }
+}
+
+fn write(
+    path: &Path,
+    kind: &str,
+    size: (u32, u32),
+    drawing: &Drawing<'_>,
+    logarithmic: bool,
+) -> Result<(), PlotError> {
     let io = |source| PlotError::Io { path: path.display().to_string(), source };
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -214,15 +283,14 @@ fn write(picture: &Picture, path: &Path, kind: &str, logarithmic: bool) -> Resul
         .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
         .tempfile_in(folder)
         .map_err(io)?;
-    let size = bars::size(picture);
     let drawn = match kind {
         "svg" => {
             let area = SVGBackend::new(temporary.path(), size).into_drawing_area();
-            bars::draw(&area, picture, logarithmic).map_err(|e| e.to_string())
+            drawing.on(&area, logarithmic)
         }
         _ => {
             let area = BitMapBackend::new(temporary.path(), size).into_drawing_area();
-            bars::draw(&area, picture, logarithmic).map_err(|e| e.to_string())
+            drawing.on(&area, logarithmic)
         }
     };
     drawn.map_err(|why| PlotError::Draw { path: path.display().to_string(), why })?;

@@ -26,7 +26,14 @@ use route::Routes;
 pub const ID: &str = "crossbench";
 
 /// The suite.
-pub(crate) const SUITE: Suite = Suite { id: ID, run, operations, makes_store };
+pub(crate) const SUITE: Suite = Suite {
+    id: ID,
+    run,
+    operations,
+    makes_store,
+    published: published::run,
+    charts: crate::no_charts,
+};
 
 /// The phases of which a table shows the rate, in order.
 pub const PHASES: [&str; 5] = ["load", "insert", "query", "update", "delete"];
@@ -110,7 +117,8 @@ fn run(
     let keep = options.fill == Fill::Open;
     let records = format!("{:?} keys", options.keys).to_lowercase();
     let schema = routes.schema().clone();
-    let needs = Needs { schema: &schema, records, keep, threads: 1, volumes: 1 };
+    let needs =
+        Needs { schema: &schema, records, keep, expected_rows: cell.rows, threads: 1, volumes: 1 };
     let session = Session::open(cell, driver, &needs, measurement)?;
     let run = Run { cell, options, routes, check: driver.profile().keeps_data, report };
     run.phases(session)

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use assay_core::driver::{KeyKind, Storage};
-use assay_core::run_file::{CellResult, Phase, Round, Status};
+use assay_core::run_file::{CellResult, Phase, Round, RunFile, Status};
 use assay_core::stats::mean_of_top;
 
 use super::{Fill, Options};
@@ -41,7 +41,7 @@ pub fn text(result: &CellResult, key_chosen: bool, show: Show) -> Result<String,
         Storage::Disk => "ONDISK",
     };
     let name = &result.measurement.engine_name;
-    if !show.quiet {
+    if !show.quiet && !result.measurement.phases.is_empty() {
         let location = match &result.cell.dir {
             Some(dir) => dir.display().to_string(),
             None => ":memory:".into(),
@@ -65,6 +65,12 @@ pub fn text(result: &CellResult, key_chosen: bool, show: Show) -> Result<String,
         writeln!(out, "{}", row(result))?;
     }
     Ok(out)
+}
+
+/// What CrossBench prints for the cells of a run, one after another.
+pub(super) fn run(run: &RunFile) -> Result<String, fmt::Error> {
+    let of_suite = run.results().filter(|result| result.cell.suite == super::ID);
+    of_suite.map(|result| text(result, false, Show::default())).collect()
 }
 
 /// The row of the result table; a phase that was not run is 0, as in the original.

@@ -25,7 +25,14 @@ use items::Items;
 pub const ID: &str = "nudb";
 
 /// The suite.
-pub(crate) const SUITE: Suite = Suite { id: ID, run, operations, makes_store: |_| true };
+pub(crate) const SUITE: Suite = Suite {
+    id: ID,
+    run,
+    operations,
+    makes_store: |_| true,
+    published: published::text,
+    charts: published::charts,
+};
 
 /// The longest key.
 pub const MOST_KEY_BYTES: u32 = 64 * 1024;
@@ -85,6 +92,7 @@ fn run(
         schema: items.schema(),
         records: String::new(),
         keep: false,
+        expected_rows: cell.rows,
         threads: 1,
         volumes: 1,
     };

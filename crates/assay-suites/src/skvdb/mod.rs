@@ -7,14 +7,13 @@
 
 mod adapter;
 mod charts;
-pub mod published;
+mod published;
 
-use assay_core::chart::LineChart;
 use assay_core::crew::{Pace, Spans};
 use assay_core::driver::{Connection, DeleteRule, Driver, InsertRule, Outcome};
 use assay_core::error::{Error, ErrorKind, Result};
 use assay_core::plan::Cell;
-use assay_core::run_file::{Measurement, Phase, Round, RunFile};
+use assay_core::run_file::{Measurement, Phase, Round};
 use assay_core::tape::TapeHash;
 use assay_core::volume::{Property, Volume};
 use serde::{Deserialize, Serialize};
@@ -28,7 +27,14 @@ use adapter::RecordVolume;
 pub const ID: &str = "skvdb";
 
 /// The suite.
-pub(crate) const SUITE: Suite = Suite { id: ID, run, operations, makes_store: |_| true };
+pub(crate) const SUITE: Suite = Suite {
+    id: ID,
+    run,
+    operations,
+    makes_store: |_| true,
+    published: published::text,
+    charts: charts::charts,
+};
 
 /// What a cell of this suite does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,6 +118,8 @@ fn run(
         schema: &adapter::schema(),
         records: String::new(),
         keep: false,
+        expected_rows: u64::from(cell.threads) * (options.operations + options.children)
+            + 2 * PROPERTIES,
         threads: cell.threads,
         volumes: options.entries,
     };
@@ -295,11 +303,6 @@ fn child_name(at: u64) -> Name {
         name.len += 1;
     }
     name
-}
-
-/// The four published pictures of each engine.
-pub fn charts(run: &RunFile) -> Vec<LineChart> {
-    charts::charts(run)
 }
 
 #[cfg(test)]

@@ -21,7 +21,14 @@ use crate::cell::{Needs, Progress, Report, Session, as_ns};
 pub const ID: &str = "tonbo-micro";
 
 /// The suite.
-pub(crate) const SUITE: Suite = Suite { id: ID, run, operations: |_| None, makes_store: |_| true };
+pub(crate) const SUITE: Suite = Suite {
+    id: ID,
+    run,
+    operations: |_| None,
+    makes_store: |_| true,
+    published: super::published::estimates,
+    charts: crate::no_charts,
+};
 
 /// What a cell of this suite does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,6 +47,12 @@ impl Options {
     /// What tells cells with these options from others, in words.
     pub fn variant(&self) -> String {
         format!("{} samples in about {} ms", self.samples, self.measurement_ms)
+    }
+
+    /// More records than any engine writes in that time: a million a second, twice over.
+    fn most_rows(&self) -> u64 {
+        let time_ms = self.warm_up_ms + self.measurement_ms;
+        time_ms * 2_000 * self.batches.len() as u64
     }
 }
 
@@ -94,6 +107,7 @@ fn run(
         schema: &pairs.schema,
         records: String::new(),
         keep: false,
+        expected_rows: options.most_rows(),
         threads: 1,
         volumes: 1,
     };

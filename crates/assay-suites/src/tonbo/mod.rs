@@ -3,7 +3,7 @@
 
 mod customers;
 pub mod micro;
-pub mod published;
+mod published;
 pub mod read;
 pub mod tbl;
 pub mod write;

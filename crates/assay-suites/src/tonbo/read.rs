@@ -27,7 +27,14 @@ use crate::phases::{Growing, Visit, crew_round, telling};
 pub const ID: &str = "tonbo-read";
 
 /// The suite.
-pub(crate) const SUITE: Suite = Suite { id: ID, run, operations, makes_store };
+pub(crate) const SUITE: Suite = Suite {
+    id: ID,
+    run,
+    operations,
+    makes_store,
+    published: super::published::times,
+    charts: crate::no_charts,
+};
 
 /// What a cell of this suite does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,6 +110,7 @@ fn read<R: Records + Sync>(
         schema: records.schema(),
         records: identity,
         keep: options.keep && Session::is_there(cell, driver),
+        expected_rows: cell.rows,
         threads: options.threads.iter().copied().max().unwrap_or(1),
         volumes: 1,
     };

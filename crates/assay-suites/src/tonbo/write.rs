@@ -19,7 +19,14 @@ use crate::phases::{Growing, Offset, Visit, crew_round, telling};
 pub const ID: &str = "tonbo-write";
 
 /// The suite.
-pub(crate) const SUITE: Suite = Suite { id: ID, run, operations, makes_store: |_| true };
+pub(crate) const SUITE: Suite = Suite {
+    id: ID,
+    run,
+    operations,
+    makes_store: |_| true,
+    published: super::published::times,
+    charts: crate::no_charts,
+};
 
 /// What a cell of this suite does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -93,6 +100,7 @@ fn run(
         schema: customers.schema(),
         records: String::new(),
         keep: false,
+        expected_rows: cell.rows,
         threads: options.threads.iter().copied().max().unwrap_or(1),
         volumes: 1,
     };

@@ -6,7 +6,7 @@
 
 mod check;
 mod clients;
-pub mod published;
+mod published;
 mod users;
 pub mod workload;
 mod zipf;
@@ -30,7 +30,14 @@ use workload::{Distribution, Workload};
 pub const ID: &str = "ycsb";
 
 /// The suite.
-pub(crate) const SUITE: Suite = Suite { id: ID, run, operations, makes_store: |_| true };
+pub(crate) const SUITE: Suite = Suite {
+    id: ID,
+    run,
+    operations,
+    makes_store: |_| true,
+    published: published::text,
+    charts: crate::no_charts,
+};
 
 /// A field has at least so many bytes: the number of the operation that wrote it is in it.
 pub const LEAST_FIELD_BYTES: u32 = users::STAMP_SIZE as u32;
@@ -83,6 +90,7 @@ fn run(
         schema: users.schema(),
         records: String::new(),
         keep: false,
+        expected_rows: cell.rows + 2 * options.operations,
         threads: cell.threads,
         volumes: 1,
     };

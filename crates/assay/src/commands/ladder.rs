@@ -7,7 +7,6 @@ use assay_core::driver::Driver;
 use assay_core::run_file::{CellResult, RunFile, Status};
 use assay_suites::crossbench::ladder::{LOOPS, ROWS, SECTIONS, counts};
 use assay_suites::crossbench::published::{self, Show};
-use assay_suites::crossbench::{Fill, Options};
 
 use crate::Outcome;
 use crate::cli::{Format, LadderArgs, StorageArg};
@@ -17,8 +16,9 @@ use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::print;
 use crate::places::Places;
-use crate::planning::{Planned, Setting, Work, calibration, planned};
+use crate::planning::{Planned, Setting, calibration, planned};
 use crate::progress::Display;
+use crate::works::crossbench::{Fill, Options, work_of};
 
 /// Runs the published ladder of CrossBench.
 pub fn crossbench(args: &LadderArgs) -> Outcome {
@@ -31,7 +31,7 @@ pub fn crossbench(args: &LadderArgs) -> Outcome {
         return Err(Failure::Usage("no engine here can do that; see assay list".into()));
     }
     let path = args.common.output.clone().unwrap_or_else(|| default_path(args));
-    check_writable(&path)?;
+    check_writable(&path, "--output")?;
     let mut run = begin(args, &path, &plan)?;
     let mut display = Display::new(plan.len() - run.cells.len(), false);
     places.warnings.iter().for_each(|warning| display.say(&format!("note: {warning}")));
@@ -55,7 +55,7 @@ pub fn crossbench(args: &LadderArgs) -> Outcome {
         return Err(Failure::Interrupted(format!("{line}; the same command goes on")));
     }
     match args.common.format {
-        Format::Crossbench => sections(&run)?,
+        Format::Published => sections(&run)?,
         Format::Table => {
             sections(&run)?;
             show_table(&run, true)?;
@@ -81,17 +81,17 @@ fn plan(args: &LadderArgs, setting: &Setting, places: &Places) -> Vec<Planned> {
                 update: counts.update,
                 delete: rows,
                 sequential: false,
-                keys: args.common.keys.keys(),
+                keys: args.keys.keys(),
             }
         };
         let first = options(setting.engines[0].as_ref(), SECTIONS[0].0);
-        plan.push(calibration(setting, rows, &first, places));
+        plan.extend(calibration(setting, &work_of(rows, &first), places));
         for (storage, _) in SECTIONS.into_iter().filter(|(s, _)| modes.contains(s)) {
             for trial in 1..=LOOPS {
                 for driver in &setting.engines {
-                    let options = options(driver.as_ref(), storage);
-                    let work = Work { storage, rows, options: &options, trial };
-                    let planned = planned(driver.as_ref(), setting, work, places);
+                    let work = work_of(rows, &options(driver.as_ref(), storage));
+                    let planned =
+                        planned(driver.as_ref(), setting, &work, (storage, trial), places);
                     if planned.refusal.is_none() || (setting.named && trial == 1) {
                         plan.push(planned);
                     }

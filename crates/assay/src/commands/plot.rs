@@ -1,19 +1,26 @@
 //! `assay plot RUN`
 
-use assay_core::run_file::RunFile;
 use std::path::PathBuf;
+
+use assay_core::chart::LineChart;
+use assay_core::run_file::RunFile;
+use assay_report::plot;
 
 use crate::Outcome;
 use crate::cli::PlotArgs;
 use crate::exit::Failure;
 use crate::output::print;
 
-/// Draws the published pictures.
+/// Draws the published pictures: lines for the suites that publish lines, bars for the others.
 pub fn plot(args: &PlotArgs) -> Outcome {
     let refused = |e: &dyn std::fmt::Display| Failure::Refused(e.to_string());
-    let mut runs = Vec::new();
+    let (mut charts, mut runs) = (Vec::new(), Vec::new());
     for path in &args.run {
-        runs.push(RunFile::load(path).map_err(|e| refused(&e))?);
+        let run = RunFile::load(path).map_err(|e| refused(&e))?;
+        match charts_of(&run) {
+            of_run if of_run.is_empty() => runs.push(run),
+            of_run => charts.extend(of_run),
+        }
     }
     let first = &args.run[0];
     let folder = args
@@ -21,8 +28,22 @@ pub fn plot(args: &PlotArgs) -> Outcome {
         .clone()
         .unwrap_or_else(|| first.parent().map(PathBuf::from).unwrap_or_default());
     let name = first.file_stem().unwrap_or_default().to_string_lossy();
-    let pictures =
-        assay_report::plot::draw(&runs, &folder, &name, args.log).map_err(|e| refused(&e))?;
+    let mut pictures = Vec::new();
+    if !charts.is_empty() {
+        let drawn = plot::draw_lines(&charts, &folder, &name, args.log);
+        pictures.extend(drawn.map_err(|e| refused(&e))?);
+    }
+    if !runs.is_empty() {
+        pictures.extend(plot::draw(&runs, &folder, &name, args.log).map_err(|e| refused(&e))?);
+    }
     let list: Vec<_> = pictures.iter().map(|path| format!("{}\n", path.display())).collect();
     print(&list.concat())
+}
+
+/// The line charts of the suites in a run.
+fn charts_of(run: &RunFile) -> Vec<LineChart> {
+    let mut suites: Vec<_> = run.results().map(|result| result.cell.suite.as_str()).collect();
+    suites.dedup();
+    let suites = suites.into_iter().filter_map(assay_suites::find);
+    suites.flat_map(|suite| (suite.charts)(run)).collect()
 }

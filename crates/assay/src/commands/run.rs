@@ -3,22 +3,28 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use assay_core::driver::Storage;
+use assay_core::driver::{KeyKind, Storage};
 use assay_core::run_file::{CellResult, RunFile};
 use assay_suites::crossbench::published::{self, Show};
+use assay_suites::nudb;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::Outcome;
-use crate::cli::{Common, CrossbenchArgs, Format, LevelsArg, StorageArg, VerifyArgs};
+use crate::cli::{
+    Common, CrossbenchArgs, Format, LevelsArg, Measure, NudbArgs, SkvdbArgs, StorageArg,
+    TonboMicroArgs, TonboReadArgs, TonboWriteArgs, VerifyArgs, YcsbArgs,
+};
 use crate::commands::verify;
 use crate::executor::{Execution, new_run};
 use crate::exit::Failure;
+use crate::files;
 use crate::interrupt::Interrupt;
 use crate::output::print;
 use crate::places::Places;
-use crate::planning;
+use crate::planning::{self, Setting, Work};
 use crate::progress::Display;
+use crate::works;
 
 /// Runs CrossBench as the command line asks.
 pub fn crossbench(args: &CrossbenchArgs) -> Outcome {
@@ -36,36 +42,151 @@ pub fn crossbench(args: &CrossbenchArgs) -> Outcome {
     if args.rows == Some(0) && args.header {
         return print(&(published::header() + "\n"));
     }
-    let interrupt = Interrupt::watch()?;
-    let places = Places::prepare(&StorageArg::modes(&args.storage), args.common.dir.as_deref())?;
-    let plan = planning::crossbench(args, &places)?;
-    let mut run = new_run(plan.len());
-    let path = run_path(&args.common, "crossbench", &run)?;
-    let mut display = Display::new(plan.len(), args.quiet);
-    places.warnings.iter().for_each(|warning| display.say(&format!("note: {warning}")));
+    let work = works::crossbench::work(args)?;
     let show = Show { quiet: args.quiet, header_off: args.header };
     let key_chosen = args.key.kind().is_some();
+    let request = Request {
+        common: &args.common,
+        storage: &args.storage,
+        trials: args.trials,
+        quiet: args.quiet,
+        key: args.key.kind(),
+        works: &[work],
+    };
+    // CrossBench prints as it goes.
     let mut each = |result: &CellResult| match args.common.format {
-        Format::Crossbench if !result.cell.calibration => {
+        Format::Published if !result.cell.calibration => {
             print(&published_text(result, key_chosen, show))
         }
         _ => Ok(()),
     };
-    let result = Execution {
-        timeout: args.common.timeout.map(Duration::from_secs),
-        interrupt: &interrupt,
-        path: &path,
-        display: &mut display,
-        each: &mut each,
-    }
-    .carry_out(plan, &mut run);
-    if args.common.format == Format::Table && !run.cells.is_empty() {
-        show_table(&run, args.quiet)?;
-        if !args.quiet && path.exists() {
-            say_where(&path, &run)?;
-        }
+    let (run, path, result) = request.measure(&mut each)?;
+    if args.common.format == Format::Table {
+        show_result(&run, &path, args.quiet)?;
     }
     result
+}
+
+/// Runs another suite; what its project prints of it comes at the end.
+fn suite(measure: &Measure, works: &[Work]) -> Outcome<(RunFile, Outcome)> {
+    let request = Request {
+        common: &measure.common,
+        storage: &measure.storage,
+        trials: measure.trials,
+        quiet: measure.quiet,
+        key: None,
+        works,
+    };
+    let (run, path, result) = request.measure(&mut |_| Ok(()))?;
+    match measure.common.format {
+        Format::Table => show_result(&run, &path, measure.quiet)?,
+        Format::Published => print_published(&run)?,
+    }
+    Ok((run, result))
+}
+
+/// Runs NuDB's bench.
+pub fn nudb(args: &NudbArgs) -> Outcome {
+    let mut measure = args.measure.clone();
+    measure.common.engine.extend(args.dbs.iter().cloned());
+    if let Some(path) = &args.raw_out {
+        check_writable(path, "--raw_out")?;
+    }
+    let (run, result) = suite(&measure, &works::nudb::works(args)?)?;
+    if let Some(path) = &args.raw_out {
+        let raw = nudb::published::raw(&run).expect("text can be written to memory");
+        files::write_whole(path, raw.as_bytes())
+            .map_err(|e| Failure::Refused(format!("{}: {e}", path.display())))?;
+    }
+    result
+}
+
+/// Runs SKVDB's tables.
+pub fn skvdb(args: &SkvdbArgs) -> Outcome {
+    suite(&args.measure, &works::skvdb::works(args))?.1
+}
+
+/// Runs Tonbo's write bench.
+pub fn tonbo_write(args: &TonboWriteArgs) -> Outcome {
+    suite(&args.measure, &[works::tonbo::write_work(args)?])?.1
+}
+
+/// Runs Tonbo's read bench.
+pub fn tonbo_read(args: &TonboReadArgs) -> Outcome {
+    suite(&args.measure, &[works::tonbo::read_work(args)?])?.1
+}
+
+/// Runs Tonbo's criterion bench.
+pub fn tonbo_micro(args: &TonboMicroArgs) -> Outcome {
+    suite(&args.measure, &[works::tonbo::micro_work(args)])?.1
+}
+
+/// Runs YCSB.
+pub fn ycsb(args: &YcsbArgs) -> Outcome {
+    suite(&args.measure, &works::ycsb::works(args))?.1
+}
+
+/// What every suite's command line comes down to.
+struct Request<'r> {
+    common: &'r Common,
+    storage: &'r [StorageArg],
+    trials: u64,
+    quiet: bool,
+    key: Option<KeyKind>,
+    works: &'r [Work],
+}
+
+impl Request<'_> {
+    /// Measures, and answers the run, where its file is, and how it ended.
+    fn measure(
+        &self,
+        each: &mut dyn FnMut(&CellResult) -> Outcome,
+    ) -> Outcome<(RunFile, PathBuf, Outcome)> {
+        let interrupt = Interrupt::watch()?;
+        let setting = Setting::new(self.common, self.key)?;
+        let modes = StorageArg::modes(self.storage);
+        let places = Places::prepare(&modes, self.common.dir.as_deref())?;
+        let plan = planning::plan(&setting, self.works, &modes, self.trials, &places)?;
+        let mut run = new_run(plan.len());
+        let path = run_path(self.common, self.works[0].suite, &run)?;
+        let mut display = Display::new(plan.len(), self.quiet);
+        places.warnings.iter().for_each(|warning| display.say(&format!("note: {warning}")));
+        let result = Execution {
+            timeout: self.common.timeout.map(Duration::from_secs),
+            interrupt: &interrupt,
+            path: &path,
+            display: &mut display,
+            each,
+        }
+        .carry_out(plan, &mut run);
+        Ok((run, path, result))
+    }
+}
+
+/// Prints our table, and where the run file is.
+fn show_result(run: &RunFile, path: &Path, quiet: bool) -> Outcome {
+    if run.cells.is_empty() {
+        return Ok(());
+    }
+    show_table(run, quiet)?;
+    match !quiet && path.exists() {
+        true => say_where(path, run),
+        false => Ok(()),
+    }
+}
+
+/// Prints a run as the projects of its suites do.
+pub fn print_published(run: &RunFile) -> Outcome {
+    let mut suites: Vec<&str> = Vec::new();
+    for result in run.results() {
+        if !suites.contains(&result.cell.suite.as_str()) {
+            suites.push(&result.cell.suite);
+        }
+    }
+    for suite in suites.into_iter().filter_map(assay_suites::find) {
+        print(&(suite.published)(run).expect("text can be written to memory"))?;
+    }
+    Ok(())
 }
 
 fn published_text(result: &CellResult, key_chosen: bool, show: Show) -> String {
@@ -88,7 +209,7 @@ fn say_where(path: &Path, run: &RunFile) -> Outcome {
     let mut text =
         format!("\n run file: {p} (assay show {p}; assay plot {p})\n", p = path.display());
     if !kept.is_empty() {
-        text += &format!(" stores left for -r: {}\n", kept.join(", "));
+        text += &format!(" stores left for a next run: {}\n", kept.join(", "));
     }
     print(&text)
 }
@@ -99,14 +220,14 @@ fn run_path(common: &Common, suite: &str, run: &RunFile) -> Outcome<PathBuf> {
         let time = run.created.to_zoned(TimeZone::UTC).strftime("%Y%m%dT%H%M%SZ").to_string();
         PathBuf::from("assay-runs").join(format!("{suite}-{time}.json"))
     });
-    check_writable(&path)?;
+    check_writable(&path, "--output")?;
     Ok(path)
 }
 
-/// Whether a run file can be written here.
-pub fn check_writable(path: &Path) -> Outcome {
+/// Whether a file can be written here; `option` is what chose it.
+pub fn check_writable(path: &Path, option: &str) -> Outcome {
     let refused = |e: &dyn std::fmt::Display| {
-        Failure::Refused(format!("{}: {e}; choose another file with --output", path.display()))
+        Failure::Refused(format!("{}: {e}; choose another file with {option}", path.display()))
     };
     if path.is_dir() {
         return Err(refused(&"is a directory"));

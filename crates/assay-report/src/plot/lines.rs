@@ -1,0 +1,94 @@
+//! Draws one line chart: a legend above, lines with a mark at each point.
+
+use assay_core::chart::{Line, LineChart};
+use plotters::coord::Shift;
+use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
+use plotters::prelude::*;
+
+use super::style::{COLOURS, Drawn, FAINT, INK, style};
+use crate::format::quantity;
+
+/// Pixels that a picture takes.
+pub(super) const SIZE: (u32, u32) = (900, 560);
+const HEAD: u32 = 96;
+
+/// Draws the chart on an area of that size, with logarithmic axes if asked.
+pub(super) fn draw<DB: DrawingBackend>(
+    area: &DrawingArea<DB, Shift>,
+    chart: &LineChart,
+    logarithmic: bool,
+) -> Drawn<DB> {
+    area.fill(&WHITE)?;
+    let (head, body) = area.split_vertically(HEAD);
+    legend(&head, chart)?;
+    let points = || chart.lines.iter().flat_map(|line| &line.points);
+    let most = |of: fn(&(f64, f64)) -> f64| points().map(of).fold(1.0, f64::max);
+    let least = |of: fn(&(f64, f64)) -> f64| points().map(of).fold(f64::MAX, f64::min).max(1e-3);
+    let (x_most, y_most) = (most(|p| p.0), most(|p| p.1) * 1.05);
+    match logarithmic {
+        true => {
+            let x = least(|p| p.0)..x_most.max(least(|p| p.0) * 1.001);
+            let y = least(|p| p.1) / 1.2..y_most * 1.2;
+            axes(&body, chart, x.log_scale(), y.log_scale())?;
+        }
+        false => axes(&body, chart, 0.0..x_most, 0.0..y_most)?,
+    }
+    area.present()
+}
+
+fn legend<DB: DrawingBackend>(area: &DrawingArea<DB, Shift>, chart: &LineChart) -> Drawn<DB> {
+    area.draw(&Text::new(chart.title.clone(), (20, 14), style(22, INK)))?;
+    let text = style(16, INK);
+    let (mut x, mut y) = (20, 50);
+    let width = area.dim_in_pixel().0 as i32;
+    for (line, at) in chart.lines.iter().zip(0..) {
+        let (text_width, _) = area.estimate_text_size(&line.label, &text)?;
+        if x + text_width as i32 + 44 > width {
+            (x, y) = (20, y + 22);
+        }
+        area.draw(&Rectangle::new([(x, y + 5), (x + 18, y + 8)], colour(at).filled()))?;
+        area.draw(&Text::new(line.label.clone(), (x + 24, y - 1), text.clone()))?;
+        x += text_width as i32 + 48;
+    }
+    Ok(())
+}
+
+fn colour(at: usize) -> RGBColor {
+    COLOURS[at % COLOURS.len()]
+}
+
+fn axes<DB, X, Y>(area: &DrawingArea<DB, Shift>, chart: &LineChart, x: X, y: Y) -> Drawn<DB>
+where
+    DB: DrawingBackend,
+    X: AsRangedCoord<Value = f64>,
+    Y: AsRangedCoord<Value = f64>,
+    X::CoordDescType: ValueFormatter<f64>,
+    Y::CoordDescType: ValueFormatter<f64>,
+{
+    let mut context = ChartBuilder::on(area)
+        .margin(16)
+        .x_label_area_size(44)
+        .y_label_area_size(76)
+        .build_cartesian_2d(x, y)?;
+    let label = |value: &f64| quantity(*value);
+    context
+        .configure_mesh()
+        .x_desc(chart.x_label.as_str())
+        .y_desc(chart.y_label.as_str())
+        .x_label_formatter(&label)
+        .y_label_formatter(&label)
+        .label_style(style(14, INK))
+        .axis_desc_style(style(15, INK))
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(FAINT)
+        .axis_style(INK)
+        .draw()?;
+    for (Line { points, .. }, at) in chart.lines.iter().zip(0..) {
+        context.draw_series([PathElement::new(points.clone(), colour(at).stroke_width(2))])?;
+        if points.len() <= 40 {
+            let marks = points.iter().map(|point| Circle::new(*point, 3, colour(at).filled()));
+            context.draw_series(marks)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,37 @@
+//! `assay generate`
+
+use std::io;
+
+use assay_suites::tonbo::tbl;
+
+use crate::Outcome;
+use crate::cli::GenerateCustomerArgs;
+use crate::exit::Failure;
+use crate::files;
+
+/// Writes a file of customers.
+pub fn customer(args: &GenerateCustomerArgs) -> Outcome {
+    let rows = u32::try_from(args.rows).ok().filter(|&rows| rows <= i32::MAX.cast_unsigned());
+    let rows = rows.ok_or_else(|| {
+        Failure::Usage(format!(
+            "{} customers are more than there are keys ({})",
+            args.rows,
+            i32::MAX
+        ))
+    })?;
+    let result = match &args.output {
+        Some(path) => files::write_with(path, &mut |out| tbl::generate(rows, args.seed, out))
+            .map_err(|e| (path.display().to_string(), e)),
+        None => tbl::generate(rows, args.seed, &mut io::BufWriter::new(io::stdout().lock()))
+            .map_err(|e| ("standard output".to_string(), e)),
+    };
+    match result {
+        Err((_, error)) if args.output.is_none() && error.kind() == io::ErrorKind::BrokenPipe => {
+            Ok(())
+        }
+        Err((name, error)) => {
+            Err(Failure::Refused(format!("{name}: {error}; choose another file with --output")))
+        }
+        Ok(()) => Ok(()),
+    }
+}

@@ -1,0 +1,72 @@
+//! `assay run crossbench` and the cells of its ladder.
+
+use std::collections::BTreeMap;
+
+pub use assay_suites::crossbench::{Fill, Options};
+use assay_suites::crossbench::{ID, MOST_ROWS};
+
+use crate::Outcome;
+use crate::cli::CrossbenchArgs;
+use crate::exit::Failure;
+use crate::planning::{CALIBRATION_COUNT, Work, plain};
+
+/// The published default of every count.
+const DEFAULT_COUNT: u64 = 1_000_000;
+
+/// The work with these options.
+pub fn work_of(rows: u64, options: &Options) -> Work {
+    let calibration = Options {
+        fill: match options.fill {
+            Fill::Load => Fill::Load,
+            Fill::Insert | Fill::Open => Fill::Insert,
+        },
+        query: options.query.min(CALIBRATION_COUNT),
+        update: options.update.min(CALIBRATION_COUNT),
+        delete: options.delete.min(CALIBRATION_COUNT),
+        ..*options
+    };
+    Work {
+        suite: ID,
+        rows,
+        threads: 1,
+        variant: options.variant(),
+        options: plain(options),
+        calibration: Some(plain(&calibration)),
+        parameters: BTreeMap::new(),
+        reopens: options.fill == Fill::Open,
+    }
+}
+
+/// The work that the published command line asks for.
+pub fn work(args: &CrossbenchArgs) -> Outcome<Work> {
+    let (fill, rows) = match (args.rows, args.load, args.insert) {
+        (Some(rows), _, _) => (Fill::Open, rows),
+        (_, Some(rows), _) => (Fill::Load, rows),
+        (_, _, rows) => (Fill::Insert, rows.unwrap_or(DEFAULT_COUNT)),
+    };
+    if rows == 0 {
+        return Err(Failure::Usage(
+            "-r 0 leaves nothing to measure; it is for -H, which prints the header".into(),
+        ));
+    }
+    if rows > MOST_ROWS {
+        return Err(Failure::Usage(format!(
+            "{rows} rows are more than there are different keys ({MOST_ROWS})"
+        )));
+    }
+    if fill == Fill::Open && args.trials > 1 {
+        return Err(Failure::Usage(
+            "-r opens the one store that is there, so there can be one trial; leave --trials out"
+                .into(),
+        ));
+    }
+    let options = Options {
+        fill,
+        query: args.query,
+        update: args.update,
+        delete: args.delete,
+        sequential: args.sequential,
+        keys: args.keys.keys(),
+    };
+    Ok(work_of(rows, &options))
+}

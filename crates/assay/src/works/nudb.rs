@@ -1,0 +1,61 @@
+//! `assay run nudb`.
+
+use std::collections::BTreeMap;
+
+use assay_suites::nudb::{ID, Options, most_items};
+
+use crate::Outcome;
+use crate::cli::NudbArgs;
+use crate::exit::Failure;
+use crate::planning::{CALIBRATION_COUNT, Work, plain};
+
+/// The published defaults.
+const INSERTS: [u64; 2] = [100_000, 1_000_000];
+const FETCHES: u64 = 1_000_000;
+const BATCHES: u64 = 100;
+
+/// The work of a command line: one for each number of items.
+pub fn works(args: &NudbArgs) -> Outcome<Vec<Work>> {
+    let parameters: BTreeMap<_, _> = [
+        ("block_size", args.block_size.map(|size| size.to_string())),
+        ("load_factor", args.load_factor.map(|share| share.to_string())),
+    ]
+    .into_iter()
+    .filter_map(|(name, value)| Some((name.to_string(), value?)))
+    .collect();
+    let sizes = match (args.batch_size, args.inserts.is_empty()) {
+        (Some(size), _) => {
+            let batches = args.num_batches.unwrap_or(BATCHES);
+            let all = size.checked_mul(batches).ok_or_else(|| {
+                Failure::Usage(format!("{batches} batches of {size} items are too many"))
+            })?;
+            vec![all]
+        }
+        (None, true) => INSERTS.to_vec(),
+        (None, false) => args.inserts.clone(),
+    };
+    let fetches = args.fetches.unwrap_or(args.batch_size.unwrap_or(FETCHES));
+    let options = Options { key_size: args.key_size, fetches, batch_size: args.batch_size };
+    let calibration = Options { fetches: fetches.min(CALIBRATION_COUNT), ..options.clone() };
+    let mut works = Vec::new();
+    for rows in sizes {
+        if let Some(most) = most_items(args.key_size).filter(|&most| rows > most) {
+            return Err(Failure::Usage(format!(
+                "{rows} items are more than there are keys of {} bytes ({most}); choose a longer \
+                 --key_size",
+                args.key_size
+            )));
+        }
+        works.push(Work {
+            suite: ID,
+            rows,
+            threads: 1,
+            variant: options.variant(),
+            options: plain(&options),
+            calibration: Some(plain(&calibration)),
+            parameters: parameters.clone(),
+            reopens: false,
+        });
+    }
+    Ok(works)
+}

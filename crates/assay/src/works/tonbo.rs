@@ -1,0 +1,105 @@
+//! `assay run tonbo-write`, `tonbo-read` and `tonbo-micro`.
+
+use std::collections::BTreeMap;
+
+use assay_suites::tonbo::tbl::Table;
+use assay_suites::tonbo::{micro, read, write};
+
+use crate::Outcome;
+use crate::cli::{TonboMicroArgs, TonboReadArgs, TonboWriteArgs};
+use crate::count::each_thread_count;
+use crate::exit::Failure;
+use crate::planning::{Work, plain};
+
+/// Records that `tonbo-read` loads, where the published bench has a hundred times as many.
+const READ_RECORDS: u64 = 400_000;
+
+/// The work of `tonbo-write`.
+pub fn write_work(args: &TonboWriteArgs) -> Outcome<Work> {
+    let options = write::Options::scaled(args.scale, each_thread_count(&args.threads));
+    let rows = options.rows();
+    if rows > write::MOST_ROWS {
+        return Err(Failure::Usage(format!(
+            "{rows} records are more than there are keys ({}); choose a smaller --scale",
+            write::MOST_ROWS
+        )));
+    }
+    Ok(Work {
+        suite: write::ID,
+        rows,
+        threads: 1,
+        variant: options.variant(),
+        options: plain(&options),
+        calibration: Some(plain(&options)),
+        parameters: BTreeMap::new(),
+        reopens: false,
+    })
+}
+
+/// The work of `tonbo-read`.
+pub fn read_work(args: &TonboReadArgs) -> Outcome<Work> {
+    let rows = match &args.tbl {
+        None => args.records.unwrap_or(READ_RECORDS),
+        Some(path) => {
+            Table::read(path).map_err(|error| Failure::Refused(error.to_string()))?.rows()
+        }
+    };
+    if rows > write::MOST_ROWS {
+        return Err(Failure::Usage(format!(
+            "{rows} records are more than there are keys ({})",
+            write::MOST_ROWS
+        )));
+    }
+    if args.range_size > rows {
+        return Err(Failure::Usage(format!(
+            "a range of {} records is more than the {rows} that there are; choose a smaller \
+             --range-size",
+            args.range_size
+        )));
+    }
+    let tbl = match &args.tbl {
+        None => None,
+        Some(path) => Some(
+            path.canonicalize()
+                .map_err(|error| Failure::Refused(format!("{}: {error}", path.display())))?,
+        ),
+    };
+    let options = read::Options {
+        ranges: args.ranges,
+        range_size: args.range_size,
+        threads: each_thread_count(&args.threads),
+        tbl,
+        keep: args.measure.common.dir.is_some(),
+    };
+    let calibration = read::Options { keep: false, ..options.clone() };
+    Ok(Work {
+        suite: read::ID,
+        rows,
+        threads: 1,
+        variant: options.variant(),
+        options: plain(&options),
+        calibration: Some(plain(&calibration)),
+        parameters: BTreeMap::new(),
+        reopens: false,
+    })
+}
+
+/// The work of `tonbo-micro`. (A null engine would fill its time with writing nothing.)
+pub fn micro_work(args: &TonboMicroArgs) -> Work {
+    let options = micro::Options {
+        batches: args.batches.clone(),
+        warm_up_ms: (args.warm_up * 1e3) as u64,
+        measurement_ms: (args.measurement * 1e3) as u64,
+        samples: args.samples,
+    };
+    Work {
+        suite: micro::ID,
+        rows: 0,
+        threads: 1,
+        variant: options.variant(),
+        options: plain(&options),
+        calibration: None,
+        parameters: BTreeMap::new(),
+        reopens: false,
+    }
+}
