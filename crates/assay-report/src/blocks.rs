@@ -52,11 +52,12 @@ pub fn blocks(run: &RunFile) -> Vec<Block<'_>> {
 }
 
 impl Block<'_> {
-    /// The names of all phases that occur, in order.
+    /// The names of all phases that occur, in the order of the cell that has most of them.
     pub fn phases(&self) -> Vec<&str> {
         let mut names = Vec::new();
-        let all = self.lines.iter().flat_map(|line| &line.trials);
-        for phase in all.flat_map(|trial| &trial.measurement.phases) {
+        let mut trials: Vec<_> = self.lines.iter().flat_map(|line| &line.trials).collect();
+        trials.sort_by_key(|trial| std::cmp::Reverse(trial.measurement.phases.len()));
+        for phase in trials.into_iter().flat_map(|trial| &trial.measurement.phases) {
             if !names.contains(&phase.name.as_str()) {
                 names.push(phase.name.as_str());
             }

@@ -161,7 +161,7 @@ pub fn planned(
         cell: Cell {
             suite: work.suite.into(),
             engine: profile.id.into(),
-            storage: storage,
+            storage,
             durability,
             durability_wanted,
             key_kind,

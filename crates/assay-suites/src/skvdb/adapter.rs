@@ -106,7 +106,8 @@ impl Volume for RecordVolume<'_> {
                 Value::Bytes([tag, bytes @ ..]) => typed(*tag, bytes),
                 _ => None,
             };
-            found(property.ok_or_else(|| Error::engine("get", "not a property's bytes"))?);
+            // Bytes that are no property are no answer.
+            property.into_iter().for_each(found);
         }
         Ok(outcome)
     }

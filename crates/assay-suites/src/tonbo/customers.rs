@@ -77,7 +77,7 @@ const ALPHANUMERIC: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghij
 fn letters(words: &mut Words, text: &mut [u8]) {
     for chunk in text.chunks_mut(8) {
         for (to, bits) in chunk.iter_mut().zip(words.next().to_le_bytes()) {
-            *to = ALPHANUMERIC[usize::from(bits) * ALPHANUMERIC.len() >> 8];
+            *to = ALPHANUMERIC[(usize::from(bits) * ALPHANUMERIC.len()) >> 8];
         }
     }
 }

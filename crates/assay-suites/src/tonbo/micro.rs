@@ -5,10 +5,10 @@
 use std::time::{Duration, Instant};
 
 use assay_core::crew::{Pace, Spans};
-use assay_core::driver::{Connection, Driver, Transactions};
+use assay_core::driver::{Connection, Driver, Outcome, Transactions};
 use assay_core::error::{Error, ErrorKind, Result};
 use assay_core::plan::Cell;
-use assay_core::random::{Words, derive, mix};
+use assay_core::random::{Words, derive, draw, mix};
 use assay_core::run_file::{Measurement, Phase, Round};
 use assay_core::schema::{ColumnType, Schema};
 use assay_core::tape::Records;
@@ -245,18 +245,19 @@ impl Bench<'_> {
         let mut key = vec![0; schema.key_size()];
         let (mut got, mut expected) =
             (vec![0; schema.payload_size()], vec![0; schema.payload_size()]);
-        let step = ((self.next - first) / SAMPLE).max(1);
-        let mut checked = 0;
-        for row in (first..self.next).step_by(step as usize) {
+        let written = self.next - first;
+        let sample = SAMPLE.min(written);
+        for row in (0..sample).map(|at| first + draw(self.pairs.seed, at, written)) {
             self.pairs.key(row, &mut key);
             self.pairs.payload(row, 0, &mut expected);
-            connection.get(&key, &mut got)?;
+            if connection.get(&key, &mut got)? != Outcome::Done {
+                return Err(wrong(format!("row {row} is missing after it was written")));
+            }
             if let Some(difference) = schema.first_difference(&expected, &got) {
                 return Err(wrong(format!("row {row}: {difference}")));
             }
-            checked += 1;
         }
-        Ok(checked)
+        Ok(sample)
     }
 }
 

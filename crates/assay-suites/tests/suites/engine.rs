@@ -1,7 +1,7 @@
-//! An engine that can be told to go wrong in one way, and the checks that must find it out: the
-//! checked rounds of a suite, and `verify`.
+//! An engine that can be told to go wrong in one way, and that records what reaches it.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,15 +10,12 @@ use assay_core::driver::{
     Outcome, Profile, Scan, Storage, Store, Transactions, Work,
 };
 use assay_core::error::{Error, Result};
-use assay_core::plan::{Cell, PageCache};
-use assay_core::run_file::Status;
 use assay_core::schema::{KeyOrder, Schema};
-use assay_suites::crossbench::{Fill, Keys, Options};
-use assay_suites::{cell, verify};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// What the engine does wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
+pub enum Fault {
     None,
     LosesAnInsert,
     AcceptsDuplicates,
@@ -38,7 +35,7 @@ enum Fault {
 }
 
 impl Fault {
-    const ALL: [Self; 15] = [
+    pub const ALL: [Self; 15] = [
         Self::LosesAnInsert,
         Self::AcceptsDuplicates,
         Self::AnswersAnotherRecord,
@@ -60,10 +57,46 @@ impl Fault {
 type Content = BTreeMap<Vec<u8>, Vec<u8>>;
 type Disk = Arc<Mutex<BTreeMap<PathBuf, Content>>>;
 
-struct Faulty {
+/// The engine.
+pub struct Faulty {
     fault: Fault,
     /// What closed stores hold, by directory.
     disk: Disk,
+    tape: Arc<Mutex<Recording>>,
+}
+
+/// How many operations of a suite are recorded.
+const RECORDED: u64 = 10_000;
+
+/// A hash of the first operations that reached an engine, with their keys and values.
+#[derive(Default)]
+struct Recording {
+    operations: u64,
+    hash: u64,
+}
+
+impl Recording {
+    fn add(&mut self, operation: u64, parts: &[&[u8]]) {
+        if self.operations < RECORDED {
+            self.operations += 1;
+            let first = self.hash ^ operation;
+            let hash = |hash, part: &&[u8]| xxh3_64_with_seed(part, hash);
+            self.hash = parts.iter().fold(first, hash);
+        }
+    }
+}
+
+impl Faulty {
+    /// An engine with a fault.
+    pub fn with(fault: Fault) -> Self {
+        Self { fault, disk: Disk::default(), tape: Arc::default() }
+    }
+
+    /// How many operations were recorded, and their hash.
+    pub fn recorded(&self) -> (u64, u64) {
+        let tape = lock(&self.tape);
+        (tape.operations, tape.hash)
+    }
 }
 
 static PROFILE: Profile = Profile {
@@ -106,6 +139,7 @@ impl Driver for Faulty {
             dir: spec.dir.clone(),
             disk: Arc::clone(&self.disk),
             content: Mutex::new(content),
+            tape: Arc::clone(&self.tape),
         }))
     }
 }
@@ -116,6 +150,7 @@ struct FaultyStore {
     dir: PathBuf,
     disk: Disk,
     content: Mutex<Content>,
+    tape: Arc<Mutex<Recording>>,
 }
 
 impl Store for FaultyStore {
@@ -129,6 +164,7 @@ impl Store for FaultyStore {
             schema: &self.schema,
             order: KeyOrder::new(&self.schema),
             content: &mut lock(&self.content),
+            tape: &self.tape,
             before: None,
             operations: 0,
         })
@@ -149,6 +185,7 @@ struct FaultyConnection<'s> {
     schema: &'s Schema,
     order: KeyOrder,
     content: &'s mut Content,
+    tape: &'s Mutex<Recording>,
     before: Option<Content>,
     operations: u64,
 }
@@ -190,6 +227,7 @@ impl Connection for FaultyConnection<'_> {
     }
 
     fn insert(&mut self, record: &[u8]) -> Result<Outcome> {
+        lock(self.tape).add(1, &[record]);
         let key = self.encoded(record);
         if self.content.contains_key(&key) && self.fault != Fault::AcceptsDuplicates {
             return Ok(Outcome::Duplicate);
@@ -203,7 +241,15 @@ impl Connection for FaultyConnection<'_> {
         Ok(Outcome::Done)
     }
 
+    fn upsert(&mut self, record: &[u8]) -> Result<()> {
+        lock(self.tape).add(6, &[record]);
+        let key = self.encoded(record);
+        self.content.insert(key, record[self.schema.key_size()..].to_vec());
+        Ok(())
+    }
+
     fn get(&mut self, key: &[u8], payload: &mut [u8]) -> Result<Outcome> {
+        lock(self.tape).add(2, &[key]);
         let key = self.encoded(key);
         let Some(found) = self.content.get(&key).cloned() else {
             let found = self.fault == Fault::FindsEverything;
@@ -222,6 +268,7 @@ impl Connection for FaultyConnection<'_> {
     }
 
     fn update(&mut self, key: &[u8], column: usize, value: &[u8]) -> Result<Outcome> {
+        lock(self.tape).add(3, &[key, &column.to_le_bytes(), value]);
         let key = self.encoded(key);
         let ignored = self.strikes(Fault::IgnoresUpdates);
         let wrong = self.strikes(Fault::UpdatesTheWrongColumn);
@@ -238,6 +285,7 @@ impl Connection for FaultyConnection<'_> {
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<Outcome> {
+        lock(self.tape).add(4, &[key]);
         let key = self.encoded(key);
         if self.content.contains_key(&key) && self.strikes(Fault::ForgetsDeletes) {
             return Ok(Outcome::Done);
@@ -247,10 +295,15 @@ impl Connection for FaultyConnection<'_> {
     }
 
     fn scan(&mut self, scan: &Scan<'_>, row: &mut dyn FnMut(&[u8])) -> Result<u64> {
+        for bound in [scan.lower, scan.upper] {
+            if let Bound::Included(key) | Bound::Excluded(key) = bound {
+                lock(self.tape).add(5, &[key, &scan.limit.to_le_bytes()]);
+            }
+        }
         let lower = scan.lower.map(|key| self.encoded(key));
         let mut upper = scan.upper.map(|key| self.encoded(key));
         if self.fault == Fault::ScansPastTheEnd {
-            upper = std::ops::Bound::Unbounded;
+            upper = Bound::Unbounded;
         }
         let mut found: Vec<_> = self.content.range((lower, upper)).collect();
         if self.fault == Fault::ScansBackward {
@@ -267,115 +320,4 @@ impl Connection for FaultyConnection<'_> {
         }
         Ok(found.len() as u64)
     }
-}
-
-fn driver(fault: Fault) -> Faulty {
-    Faulty { fault, disk: Disk::default() }
-}
-
-/// The failure that `verify` names, if any.
-fn verified(fault: Fault) -> Option<String> {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let job = verify::Job {
-        engine: "faulty".into(),
-        storage: Storage::Disk,
-        durability: Durability::Commit,
-        key_kind: KeyKind::Tree,
-        dir: folder.path().join("stores"),
-        options: BTreeMap::new(),
-        parameters: BTreeMap::new(),
-        seed: 1,
-    };
-    let checks = verify::run(&job, &driver(fault));
-    assert!(!checks.is_empty());
-    checks.into_iter().find_map(|check| match check.verdict {
-        verify::Verdict::Failed(why) => Some(format!("{}: {why}", check.name)),
-        _ => None,
-    })
-}
-
-/// How a cell of CrossBench ends.
-fn measured(fault: Fault, fill: Fill) -> Status {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let options = Options {
-        fill,
-        query: 500,
-        update: 500,
-        delete: 500,
-        sequential: false,
-        keys: Keys::Dense,
-    };
-    let cell = Cell {
-        suite: "crossbench".into(),
-        engine: "faulty".into(),
-        storage: Storage::Disk,
-        durability: Durability::Commit,
-        durability_wanted: Durability::Commit,
-        key_kind: KeyKind::Tree,
-        rows: 1_000,
-        threads: 1,
-        trial: 1,
-        seed: 1,
-        variant: options.variant(),
-        options: serde_json::to_value(&options).expect("plain data"),
-        engine_options: BTreeMap::new(),
-        engine_parameters: BTreeMap::new(),
-        cpus: Vec::new(),
-        page_cache: PageCache::Warm,
-        dir: Some(folder.path().join("faulty-disk")),
-        calibration: false,
-    };
-    cell::run(&cell, &driver(fault), &mut |_| ()).0
-}
-
-#[test]
-fn verify_passes_an_engine_without_faults() {
-    assert_eq!(verified(Fault::None), None);
-}
-
-#[test]
-fn verify_names_every_fault() {
-    for fault in Fault::ALL {
-        let failure = verified(fault).unwrap_or_else(|| panic!("{fault:?} was not found out"));
-        let names = match fault {
-            Fault::AcceptsDuplicates => "duplicate key (route): second insert of row 200",
-            Fault::KeepsRolledBack => "transaction rollback (route)",
-            Fault::DropsCommits => "transaction commit (route)",
-            Fault::ScansBackward | Fault::ScansPastTheEnd | Fault::IgnoresTheLimit => {
-                "ordered scan (route): scan"
-            }
-            Fault::ForgetsOnClose => "reopen with everything there (route)",
-            Fault::Fails => "out of cheese",
-            _ => "(route)",
-        };
-        assert!(failure.contains(names), "{fault:?}: {failure}");
-    }
-}
-
-#[test]
-fn a_cell_of_an_engine_without_faults_is_measured() {
-    assert_eq!(measured(Fault::None, Fill::Insert), Status::Measured);
-    assert_eq!(measured(Fault::None, Fill::Load), Status::Measured);
-}
-
-#[test]
-fn a_wrong_answer_voids_the_cell() {
-    let wrong = |fault, words: &str| match measured(fault, Fill::Insert) {
-        Status::Wrong(why) => assert!(why.contains(words), "{fault:?}: {why}"),
-        other => panic!("{fault:?}: {other:?}"),
-    };
-    wrong(Fault::LosesAnInsert, "is missing after it was written");
-    wrong(Fault::FlipsABit, "column nexthop: expected");
-    wrong(Fault::AnswersAnotherRecord, "column nexthop: expected");
-    wrong(Fault::IgnoresUpdates, "column birth: expected");
-    wrong(Fault::UpdatesTheWrongColumn, "column nexthop: expected");
-    wrong(Fault::ForgetsDeletes, "is still there after its deletion");
-    wrong(Fault::FindsEverything, "is still there after its deletion");
-    assert!(matches!(measured(Fault::DropsCommits, Fill::Load), Status::Wrong(_)));
-}
-
-#[test]
-fn an_engines_error_fails_the_cell_in_its_own_words() {
-    let status = measured(Fault::Fails, Fill::Insert);
-    assert_eq!(status, Status::Failed("insert: out of cheese".into()));
 }

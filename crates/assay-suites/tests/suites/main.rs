@@ -1,0 +1,5 @@
+//! The suites and `verify`, on an engine made for testing them.
+
+mod engine;
+mod faults;
+mod others;

@@ -1,0 +1,202 @@
+//! The suites besides CrossBench: that their operations never change, and that a fault in what
+//! they do is found out.
+
+use std::collections::BTreeMap;
+
+use assay_core::driver::{Durability, KeyKind, Storage};
+use assay_core::plan::{Cell, PageCache};
+use assay_core::run_file::{Measurement, Status};
+use assay_suites::tonbo::{micro, read, write};
+use assay_suites::ycsb::workload::Workload;
+use assay_suites::{cell, crossbench, nudb, skvdb, ycsb};
+
+use crate::engine::{Fault, Faulty};
+
+/// A cell of a suite with small options.
+fn small(suite: &str, rows: u64, options: serde_json::Value) -> Cell {
+    Cell {
+        suite: suite.into(),
+        engine: "faulty".into(),
+        storage: Storage::Disk,
+        durability: Durability::Commit,
+        durability_wanted: Durability::Commit,
+        key_kind: KeyKind::Tree,
+        rows,
+        threads: 1,
+        trial: 1,
+        seed: 1,
+        variant: String::new(),
+        options,
+        engine_options: BTreeMap::new(),
+        engine_parameters: BTreeMap::new(),
+        cpus: Vec::new(),
+        page_cache: PageCache::Warm,
+        dir: None,
+        calibration: false,
+    }
+}
+
+fn plain(options: &impl serde::Serialize) -> serde_json::Value {
+    serde_json::to_value(options).expect("plain data")
+}
+
+fn nudb(batch_size: Option<u64>) -> Cell {
+    let options = nudb::Options { key_size: 64, fetches: 2_000, batch_size };
+    small(nudb::ID, 8_000, plain(&options))
+}
+
+fn skvdb() -> Cell {
+    let options = skvdb::Options { operations: 1_400, children: 50, entries: 2 };
+    small(skvdb::ID, 1_400, plain(&options))
+}
+
+fn tonbo_write() -> Cell {
+    let options = write::Options::scaled(0.005, vec![1]);
+    small(write::ID, options.rows(), plain(&options))
+}
+
+fn tonbo_read() -> Cell {
+    let options =
+        read::Options { ranges: 400, range_size: 10, threads: vec![1], tbl: None, keep: false };
+    small(read::ID, 4_000, plain(&options))
+}
+
+fn tonbo_micro() -> Cell {
+    let options =
+        micro::Options { batches: vec![128, 1], warm_up_ms: 1, measurement_ms: 20, samples: 10 };
+    small(micro::ID, 0, plain(&options))
+}
+
+fn ycsb(workload: Workload) -> Cell {
+    let options = ycsb::Options {
+        workload,
+        operations: 3_000,
+        distribution: workload.distribution(),
+        field_count: 4,
+        field_length: 20,
+    };
+    small(ycsb::ID, 2_000, plain(&options))
+}
+
+/// How a cell ends on an engine.
+fn measured(cell: &Cell, engine: &Faulty) -> (Status, Measurement) {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let cell = Cell { dir: Some(folder.path().join("faulty-disk")), ..cell.clone() };
+    cell::run(&cell, engine, &mut |_| ())
+}
+
+fn all() -> Vec<(String, Cell)> {
+    let named = |name: &str, cell| (name.to_string(), cell);
+    let mut cells = vec![
+        named("nudb", nudb(None)),
+        named("nudb in batches", nudb(Some(1_000))),
+        named("skvdb", skvdb()),
+        named("tonbo-write", tonbo_write()),
+        named("tonbo-read", tonbo_read()),
+        named("tonbo-micro", tonbo_micro()),
+    ];
+    cells.extend(Workload::ALL.map(|workload| (format!("ycsb {workload}"), ycsb(workload))));
+    cells
+}
+
+#[test]
+fn an_engine_without_faults_is_measured_by_every_suite() {
+    for (name, cell) in all() {
+        let (status, measurement) = measured(&cell, &Faulty::with(Fault::None));
+        assert_eq!(status, Status::Measured, "{name}");
+        assert!(!measurement.phases.is_empty());
+        for phase in &measurement.phases {
+            let operations: u64 = phase.rounds.iter().map(|round| round.operations).sum();
+            assert!(operations > 0 && phase.checked > 0, "{name}: {phase:?}");
+        }
+    }
+}
+
+/// The first 10,000 operations that reach an engine, with their keys and values: whoever changes
+/// them makes figures that cannot be compared with earlier ones, and has to say so.
+#[test]
+fn the_operations_of_a_seed_never_change() {
+    let options = crossbench::Options {
+        fill: crossbench::Fill::Insert,
+        query: 300,
+        update: 300,
+        delete: 1_000,
+        sequential: false,
+        keys: crossbench::Keys::Sparse,
+    };
+    let mut cells = all();
+    cells.push(("crossbench".into(), small(crossbench::ID, 3_000, plain(&options))));
+    let mut found = Vec::new();
+    for (name, cell) in &cells {
+        let engine = Faulty::with(Fault::None);
+        assert_eq!(measured(cell, &engine).0, Status::Measured, "{name}");
+        let (operations, hash) = engine.recorded();
+        found.push(format!("{name}: {operations} {hash:016x}"));
+    }
+    assert_eq!(found, PINNED);
+}
+
+const PINNED: [&str; 13] = [
+    "nudb: 10000 f6cd43468e5d6524",
+    "nudb in batches: 10000 89386b6117fc44b8",
+    "skvdb: 10000 93fe22fb9a079c18",
+    "tonbo-write: 10000 d55003be0e08800f",
+    "tonbo-read: 10000 68ea87d71ae34f2d",
+    "tonbo-micro: 10000 e2b9dbc1b7b7a9d1",
+    "ycsb A: 10000 6c8352c6451f3a8e",
+    "ycsb B: 10000 b5ff50df93f33cfd",
+    "ycsb C: 10000 c59b57793fc5e7f6",
+    "ycsb D: 10000 af6f4491913da5d7",
+    "ycsb E: 10000 ea2e7d7dc8cd45d0",
+    "ycsb F: 10000 78ce9f1bf1eb108e",
+    "crossbench: 10000 4c25d96c30edae4b",
+];
+
+#[test]
+fn a_fault_in_what_a_suite_does_voids_its_cell() {
+    let cases = [
+        ("nudb", nudb(None), Fault::LosesAnInsert),
+        ("nudb", nudb(None), Fault::FlipsABit),
+        ("nudb in batches", nudb(Some(1_000)), Fault::AnswersAnotherRecord),
+        ("skvdb", skvdb(), Fault::FlipsABit),
+        ("skvdb", skvdb(), Fault::AnswersAnotherRecord),
+        ("tonbo-write", tonbo_write(), Fault::LosesAnInsert),
+        ("tonbo-write", tonbo_write(), Fault::ForgetsDeletes),
+        ("tonbo-write", tonbo_write(), Fault::DropsCommits),
+        ("tonbo-read", tonbo_read(), Fault::DropsCommits),
+        ("tonbo-read", tonbo_read(), Fault::ScansBackward),
+        ("tonbo-read", tonbo_read(), Fault::ScansPastTheEnd),
+        ("tonbo-micro", tonbo_micro(), Fault::LosesAnInsert),
+        ("tonbo-micro", tonbo_micro(), Fault::FlipsABit),
+        ("ycsb A", ycsb(Workload::A), Fault::IgnoresUpdates),
+        ("ycsb A", ycsb(Workload::A), Fault::UpdatesTheWrongColumn),
+        ("ycsb B", ycsb(Workload::B), Fault::FlipsABit),
+        ("ycsb C", ycsb(Workload::C), Fault::AnswersAnotherRecord),
+        ("ycsb D", ycsb(Workload::D), Fault::LosesAnInsert),
+        ("ycsb E", ycsb(Workload::E), Fault::ScansBackward),
+        ("ycsb E", ycsb(Workload::E), Fault::IgnoresTheLimit),
+        ("ycsb F", ycsb(Workload::F), Fault::IgnoresUpdates),
+    ];
+    for (name, cell, fault) in cases {
+        let (status, _) = measured(&cell, &Faulty::with(fault));
+        assert!(matches!(status, Status::Wrong(_)), "{name}, {fault:?}: {status:?}");
+    }
+}
+
+#[test]
+fn an_engines_error_ends_every_suite_in_its_own_words() {
+    for (name, cell) in all().into_iter().filter(|(name, _)| name != "skvdb") {
+        let (status, _) = measured(&cell, &Faulty::with(Fault::Fails));
+        let Status::Failed(why) = status else { panic!("{name}: {status:?}") };
+        assert!(why.contains("out of cheese"), "{name}: {why}");
+    }
+}
+
+#[test]
+fn more_threads_than_connections_are_refused() {
+    let mut cell = ycsb(Workload::A);
+    cell.threads = 2;
+    let (status, _) = measured(&cell, &Faulty::with(Fault::None));
+    let Status::Unsupported(why) = status else { panic!("{status:?}") };
+    assert!(why.contains("2 threads are more than it supports"), "{why}");
+}
