@@ -28,9 +28,22 @@ fn versions() {
     let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
     println!("cargo::rerun-if-changed={}", lock.display());
     let lock = std::fs::read_to_string(lock).expect("the workspace has a Cargo.lock");
-    for name in ["fjall", "hashbrown", "heed", "redb", "sled"] {
+    for name in [
+        "canopydb",
+        "fjall",
+        "hashbrown",
+        "heed",
+        "librocksdb-sys",
+        "persy",
+        "redb",
+        "rocksdb",
+        "signet-libmdbx",
+        "sled",
+        "surrealkv",
+    ] {
         let version = resolved(&lock, name).unwrap_or_default();
-        println!("cargo::rustc-env=ASSAY_VERSION_{}={version}", name.to_uppercase());
+        let name = name.to_uppercase().replace('-', "_");
+        println!("cargo::rustc-env=ASSAY_VERSION_{name}={version}");
     }
 }
 

@@ -203,3 +203,26 @@ impl<H: Handle> Connection for KvConnection<'_, H> {
         Ok(count)
     }
 }
+
+/// The smallest key that is greater, for engines whose ranges include the lower bound and
+/// exclude the upper one.
+#[cfg(any(feature = "leveldb", feature = "rocksdb", feature = "surrealkv"))]
+pub(crate) fn successor(key: &[u8]) -> Vec<u8> {
+    let mut key = key.to_vec();
+    key.push(0);
+    key
+}
+
+/// A number of bytes that was given as a parameter, or the driver's own.
+#[cfg(any(feature = "leveldb", feature = "rocksdb"))]
+pub(crate) fn bytes_parameter(
+    spec: &assay_core::driver::OpenSpec,
+    name: &str,
+    own: usize,
+) -> Result<usize> {
+    let Some(text) = spec.parameter(name) else {
+        return Ok(own);
+    };
+    text.parse()
+        .map_err(|_| Error::engine("open", format!("{name}: {text} is not a number of bytes")))
+}

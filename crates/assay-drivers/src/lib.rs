@@ -2,19 +2,42 @@
 //!
 //! To add an engine: write its module, give it a feature, and add one line to [`all`].
 
+#[cfg(feature = "canopydb")]
+mod canopydb;
 #[cfg(feature = "crossdb")]
 mod crossdb;
 #[cfg(feature = "fjall")]
 mod fjall;
-#[cfg(any(feature = "fjall", feature = "lmdb", feature = "redb", feature = "sled"))]
+#[cfg(any(feature = "leveldb", feature = "rocksdb"))]
+mod key_locks;
+#[cfg(any(
+    feature = "canopydb",
+    feature = "fjall",
+    feature = "leveldb",
+    feature = "lmdb",
+    feature = "mdbx",
+    feature = "persy",
+    feature = "redb",
+    feature = "rocksdb",
+    feature = "sled",
+    feature = "surrealkv"
+))]
 mod kv;
+#[cfg(feature = "leveldb")]
+mod leveldb;
 #[cfg(feature = "lmdb")]
 mod lmdb;
 #[cfg(feature = "maps")]
 mod maps;
+#[cfg(feature = "mdbx")]
+mod mdbx;
 mod null;
+#[cfg(feature = "persy")]
+mod persy;
 #[cfg(feature = "redb")]
 mod redb;
+#[cfg(feature = "rocksdb")]
+mod rocksdb;
 #[cfg(feature = "sled")]
 mod sled;
 #[cfg(any(feature = "sqlite", feature = "crossdb"))]
@@ -23,7 +46,15 @@ mod sql;
 mod sqlite;
 #[cfg(feature = "stl")]
 mod stl;
-#[cfg(any(feature = "fjall", feature = "redb"))]
+#[cfg(feature = "surrealkv")]
+mod surrealkv;
+#[cfg(any(
+    feature = "fjall",
+    feature = "mdbx",
+    feature = "redb",
+    feature = "rocksdb",
+    feature = "surrealkv"
+))]
 mod ticker;
 #[cfg(any(feature = "maps", feature = "stl"))]
 mod word_key;
@@ -46,12 +77,24 @@ pub fn all() -> Vec<Box<dyn Driver>> {
         Box::new(sqlite::Sqlite),
         #[cfg(feature = "lmdb")]
         Box::new(lmdb::Lmdb),
+        #[cfg(feature = "mdbx")]
+        Box::new(mdbx::Mdbx),
+        #[cfg(feature = "leveldb")]
+        Box::new(leveldb::LevelDb),
+        #[cfg(feature = "rocksdb")]
+        Box::new(rocksdb::RocksDb),
         #[cfg(feature = "redb")]
         Box::new(redb::Redb),
         #[cfg(feature = "fjall")]
         Box::new(fjall::Fjall),
         #[cfg(feature = "sled")]
         Box::new(sled::Sled),
+        #[cfg(feature = "canopydb")]
+        Box::new(canopydb::CanopyDb),
+        #[cfg(feature = "persy")]
+        Box::new(persy::Persy),
+        #[cfg(feature = "surrealkv")]
+        Box::new(surrealkv::SurrealKv),
         #[cfg(feature = "crossdb")]
         Box::new(crossdb::CrossDb),
     ]

@@ -1,0 +1,65 @@
+//! Locks for keys, for engines that cannot change what is there: their update is a lookup and a
+//! write, and no other thread's write to that key may come between.
+//!
+//! With one thread there are none, and nothing is locked.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// How many locks share the keys: enough that threads seldom meet, few enough to take all.
+const LOCKS: usize = 256;
+
+/// Locks by the hash of the key.
+pub(crate) struct KeyLocks {
+    locks: Vec<Mutex<()>>,
+}
+
+impl KeyLocks {
+    pub(crate) fn new(threads: u32) -> Self {
+        let count = if threads > 1 { LOCKS } else { 0 };
+        Self { locks: (0..count).map(|_| Mutex::new(())).collect() }
+    }
+
+    /// Keeps other writers of this key out until the guard is dropped.
+    pub(crate) fn lock(&self, key: &[u8]) -> Option<MutexGuard<'_, ()>> {
+        if self.locks.is_empty() {
+            return None;
+        }
+        let mut hasher = DefaultHasher::new();
+        key.hash(&mut hasher);
+        let at = hasher.finish() as usize % self.locks.len();
+        Some(guard(&self.locks[at]))
+    }
+
+    /// Keeps every other writer out, for a batch. All take the locks in the same order.
+    pub(crate) fn lock_all(&self) -> Vec<MutexGuard<'_, ()>> {
+        self.locks.iter().map(guard).collect()
+    }
+}
+
+/// A lock protects no data of its own, so a writer that panicked leaves nothing broken.
+fn guard(lock: &Mutex<()>) -> MutexGuard<'_, ()> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_thread_locks_nothing() {
+        let locks = KeyLocks::new(1);
+        assert!(locks.lock(b"key").is_none());
+        assert!(locks.lock_all().is_empty());
+    }
+
+    #[test]
+    fn a_lock_keeps_other_writers_of_the_key_out() {
+        let locks = KeyLocks::new(8);
+        let held = locks.lock(b"key");
+        let others = locks.locks.iter().filter(|lock| lock.try_lock().is_ok()).count();
+        assert_eq!(others, LOCKS - 1);
+        drop(held);
+        assert_eq!(locks.lock_all().len(), LOCKS);
+    }
+}

@@ -1,0 +1,268 @@
+//! `persy`: a transactional storage engine in one file, copy-on-write with a log, in Rust.
+//!
+//! - Version: that of the crate.
+//! - Storage: memory (its in-memory store), ramdisk, disk. Keys: tree. Transactions, scans; one
+//!   writer beside readers.
+//! - Levels (its documentation of `TransactionConfig` and the README): `commit` is the default: a
+//!   transaction syncs before it is prepared, and recovery completes what is prepared; `process`
+//!   is `set_background_sync(true)`: a thread of the engine syncs as soon as it can, and what
+//!   was committed is in the page cache until then. It states no interval, so this is not
+//!   `periodic`. In memory there is `none`.
+//! - Settings: an index from bytes to bytes in `ValueMode::Replace`, as its page "Getting started"
+//!   keeps data under keys; the cache is a quarter of the machine's memory instead of 32 MiB
+//!   (there is no recommendation; with 32 MiB every lookup in a larger store reads its file).
+//! - Concurrent transactions change one index, and the last of them wins: a read and a write
+//!   after it are not one change. So writers take turns by a mutex of the driver.
+//! - The insert replaces, as that mode does. A delete looks first, in the same transaction: the
+//!   engine's own does not tell whether there was something. An update reads the value and puts
+//!   the changed one. Keys and values have at most 512 KiB.
+
+use std::ops::Bound;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use assay_core::driver::{
+    Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome, Profile,
+    Storage, Store, Transactions, Work,
+};
+use assay_core::environment::Environment;
+use assay_core::error::{Error, Result};
+use assay_core::schema::Schema;
+use persy::{ByteVec, Config, OpenOptions, Transaction, TransactionConfig, ValueMode};
+
+use crate::kv::{Handle, KvConnection};
+
+pub(crate) struct Persy;
+
+const LEVELS: &[Durability] = &[Durability::Process, Durability::Commit];
+const INDEX: &str = "records";
+
+static PROFILE: Profile = Profile {
+    id: "persy",
+    name: "Persy",
+    about: "copy-on-write B+tree with a log, one file",
+    key_kinds: &[KeyKind::Tree],
+    levels: &[
+        (Storage::Memory, &[Durability::None]),
+        (Storage::Ramdisk, LEVELS),
+        (Storage::Disk, LEVELS),
+    ],
+    periodic_survives_kill: true,
+    transactions: Transactions::Full,
+    insert_rule: InsertRule::Replaces,
+    delete_rule: DeleteRule::Reports,
+    concurrency: Concurrency::OneWriter,
+    options: &[],
+    parameters: &[],
+    keeps_data: true,
+};
+
+impl Driver for Persy {
+    fn profile(&self) -> &Profile {
+        &PROFILE
+    }
+
+    fn version(&self) -> std::result::Result<String, String> {
+        Ok(env!("ASSAY_VERSION_PERSY").into())
+    }
+
+    fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
+        let cache_bytes = Environment::capture().memory_bytes / 4;
+        let mut config = Config::new();
+        config.change_cache_size(cache_bytes);
+        let mut options = OpenOptions::new();
+        options.create(spec.create).config(config).prepare_with(|persy| {
+            let mut txn = persy.begin()?;
+            txn.create_index::<ByteVec, ByteVec>(INDEX, ValueMode::Replace)?;
+            Ok(txn.commit()?)
+        });
+        let database = match spec.storage {
+            Storage::Memory => options.memory().map_err(|e| Error::engine("open", e))?,
+            _ => {
+                options.open(spec.dir.join("store.persy")).map_err(|e| Error::engine("open", e))?
+            }
+        };
+        Ok(Box::new(PersyStore {
+            database,
+            background_sync: spec.durability != Durability::Commit,
+            writer: Mutex::new(()),
+            schema: spec.schema.clone(),
+            settings: vec![
+                match spec.durability {
+                    Durability::Commit => "transactions sync".into(),
+                    Durability::None => "in memory".into(),
+                    _ => "set_background_sync(true)".into(),
+                },
+                format!("cache {} MiB", cache_bytes >> 20),
+                "writers take turns by a mutex".into(),
+            ],
+        }))
+    }
+}
+
+struct PersyStore {
+    database: persy::Persy,
+    background_sync: bool,
+    writer: Mutex<()>,
+    schema: Schema,
+    settings: Vec<String>,
+}
+
+impl Store for PersyStore {
+    fn settings(&self) -> Vec<String> {
+        self.settings.clone()
+    }
+
+    fn connect(&self, work: &mut Work<'_>) -> Result<()> {
+        let handle = PersyHandle { store: self, transaction: None, value: Vec::new() };
+        work(&mut KvConnection::new(handle, &self.schema))
+    }
+
+    /// The engine's thread syncs what waits for it when the store is dropped.
+    fn close(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+}
+
+struct PersyHandle<'s> {
+    store: &'s PersyStore,
+    transaction: Option<(Transaction, MutexGuard<'s, ()>)>,
+    value: Vec<u8>,
+}
+
+impl<'s> PersyHandle<'s> {
+    fn open_transaction(&self, what: &str) -> Result<(Transaction, MutexGuard<'s, ()>)> {
+        // A writer that panicked leaves nothing behind: its transaction is rolled back.
+        let turn = self.store.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let config = TransactionConfig::new().set_background_sync(self.store.background_sync);
+        let txn = self.store.database.begin_with(config).map_err(|e| Error::engine(what, e))?;
+        Ok((txn, turn))
+    }
+
+    /// Runs one write in the open transaction, or in one of its own.
+    fn write(
+        &mut self,
+        what: &str,
+        work: impl FnOnce(&mut Transaction, &mut Vec<u8>) -> Result<Outcome>,
+    ) -> Result<Outcome> {
+        if let Some((txn, _)) = &mut self.transaction {
+            return work(txn, &mut self.value);
+        }
+        let (mut txn, _turn) = self.open_transaction(what)?;
+        let outcome = work(&mut txn, &mut self.value)?;
+        if outcome == Outcome::Done {
+            txn.commit().map_err(|e| Error::engine(what, e))?;
+        }
+        Ok(outcome)
+    }
+}
+
+fn bytes(slice: &[u8]) -> ByteVec {
+    ByteVec::new(slice.to_vec())
+}
+
+impl Handle for PersyHandle<'_> {
+    fn begin(&mut self) -> Result<()> {
+        self.transaction = Some(self.open_transaction("begin")?);
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        match self.transaction.take() {
+            Some((txn, _turn)) => txn.commit().map_err(|e| Error::engine("commit", e)),
+            None => Err(Error::engine("commit", "no transaction is open")),
+        }
+    }
+
+    fn rollback(&mut self) -> Result<()> {
+        match self.transaction.take() {
+            Some((txn, _turn)) => txn.rollback().map_err(|e| Error::engine("rollback", e)),
+            None => Ok(()),
+        }
+    }
+
+    fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<Outcome> {
+        self.write("insert", |txn, _| {
+            txn.put(INDEX, bytes(key), bytes(value)).map_err(|e| Error::engine("insert", e))?;
+            Ok(Outcome::Done)
+        })
+    }
+
+    fn upsert(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.insert(key, value).map(|_| ())
+    }
+
+    fn get(&mut self, key: &[u8], found: impl FnOnce(&[u8])) -> Result<Outcome> {
+        let key = bytes(key);
+        let value: Option<ByteVec> = match &mut self.transaction {
+            Some((txn, _)) => txn.one(INDEX, &key).map_err(|e| Error::engine("get", e))?,
+            None => self.store.database.one(INDEX, &key).map_err(|e| Error::engine("get", e))?,
+        };
+        match value {
+            Some(value) => {
+                found(&value);
+                Ok(Outcome::Done)
+            }
+            None => Ok(Outcome::Missing),
+        }
+    }
+
+    fn modify(&mut self, key: &[u8], mut change: impl FnMut(&mut Vec<u8>)) -> Result<Outcome> {
+        self.write("update", |txn, buffer| {
+            let key = bytes(key);
+            let value: Option<ByteVec> =
+                txn.one(INDEX, &key).map_err(|e| Error::engine("update", e))?;
+            let Some(value) = value else {
+                return Ok(Outcome::Missing);
+            };
+            buffer.clear();
+            buffer.extend_from_slice(&value);
+            change(buffer);
+            txn.put(INDEX, key, bytes(buffer)).map_err(|e| Error::engine("update", e))?;
+            Ok(Outcome::Done)
+        })
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<Outcome> {
+        self.write("delete", |txn, _| {
+            let key = bytes(key);
+            let value: Option<ByteVec> =
+                txn.one(INDEX, &key).map_err(|e| Error::engine("delete", e))?;
+            if value.is_none() {
+                return Ok(Outcome::Missing);
+            }
+            txn.remove::<ByteVec, ByteVec>(INDEX, key, None)
+                .map_err(|e| Error::engine("delete", e))?;
+            Ok(Outcome::Done)
+        })
+    }
+
+    fn scan(
+        &mut self,
+        lower: Bound<&[u8]>,
+        upper: Bound<&[u8]>,
+        row: impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<()> {
+        let range = (lower.map(bytes), upper.map(bytes));
+        let said = |e| Error::engine("scan", e);
+        match &mut self.transaction {
+            Some((txn, _)) => each(txn.range(INDEX, range).map_err(said)?, row),
+            None => each(self.store.database.range(INDEX, range).map_err(said)?, row),
+        }
+        Ok(())
+    }
+}
+
+/// Calls `row` with keys and values until it answers false.
+fn each<V: Iterator<Item = ByteVec>>(
+    entries: impl Iterator<Item = (ByteVec, V)>,
+    mut row: impl FnMut(&[u8], &[u8]) -> bool,
+) {
+    for (key, mut values) in entries {
+        // There is one value a key in this mode.
+        if let Some(value) = values.next()
+            && !row(&key, &value)
+        {
+            break;
+        }
+    }
+}
