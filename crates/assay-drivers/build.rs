@@ -28,7 +28,7 @@ fn versions() {
     let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
     println!("cargo::rerun-if-changed={}", lock.display());
     let lock = std::fs::read_to_string(lock).expect("the workspace has a Cargo.lock");
-    for name in ["fjall", "hashbrown", "heed", "redb", "sled"] {
+    for name in ["fjall", "hashbrown", "heed", "redb", "sled", "tonbo"] {
         let version = resolved(&lock, name).unwrap_or_default();
         println!("cargo::rustc-env=ASSAY_VERSION_{}={version}", name.to_uppercase());
     }

@@ -25,10 +25,14 @@ mod sqlite;
 mod stl;
 #[cfg(any(feature = "fjall", feature = "redb"))]
 mod ticker;
+#[cfg(feature = "tonbo")]
+mod tonbo;
 #[cfg(any(feature = "maps", feature = "stl"))]
 mod word_key;
 
 use assay_core::driver::Driver;
+#[cfg(feature = "tonbo")]
+pub use crate::tonbo::s3_server::serve as serve_s3;
 
 /// Every engine that was compiled in, in the order in which tables show them.
 pub fn all() -> Vec<Box<dyn Driver>> {
@@ -52,6 +56,10 @@ pub fn all() -> Vec<Box<dyn Driver>> {
         Box::new(fjall::Fjall),
         #[cfg(feature = "sled")]
         Box::new(sled::Sled),
+        #[cfg(feature = "tonbo")]
+        Box::new(tonbo::Tonbo::local()),
+        #[cfg(feature = "tonbo")]
+        Box::new(tonbo::Tonbo::s3()),
         #[cfg(feature = "crossdb")]
         Box::new(crossdb::CrossDb),
     ]
