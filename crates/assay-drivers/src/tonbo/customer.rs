@@ -99,7 +99,7 @@ impl Row for Customer {
                 6 => found.c_mktsegment,
                 _ => found.c_comment,
             };
-            write_bytes(text.unwrap_or_default().as_bytes(), bytes);
+            write_bytes(column.kind, text.unwrap_or_default().as_bytes(), bytes);
         }
     }
 }

@@ -50,7 +50,10 @@ impl Layout {
 /// Keys that are one integer keep their type; all others are bytes in [`KeyOrder`].
 fn key_type(kind: ColumnType) -> DataType {
     match kind {
-        ColumnType::F64 | ColumnType::Text(_) | ColumnType::Bytes(_) => DataType::Bytes,
+        ColumnType::F64
+        | ColumnType::Text(_)
+        | ColumnType::Bytes(_)
+        | ColumnType::VarBytes(_) => DataType::Bytes,
         integer => data_type(integer),
     }
 }
@@ -66,6 +69,6 @@ pub(super) fn data_type(kind: ColumnType) -> DataType {
         ColumnType::I32 => DataType::Int32,
         ColumnType::I64 => DataType::Int64,
         ColumnType::Text(_) => DataType::String,
-        ColumnType::Bytes(_) => DataType::Bytes,
+        ColumnType::Bytes(_) | ColumnType::VarBytes(_) => DataType::Bytes,
     }
 }

@@ -86,6 +86,7 @@ static LOCAL: Profile = Profile {
         about: "the log at level none: off, or with its default buffer, which a kill loses",
         as_published: None,
     }],
+    parameters: &[],
     keeps_data: true,
 };
 
@@ -93,6 +94,7 @@ static S3: Profile = Profile {
     id: "tonbo-s3",
     name: "Tonbo S3",
     about: "log-structured merge tree of Parquet files in an S3 store",
+    parameters: &["s3-endpoint", "s3-bucket"],
     ..LOCAL
 };
 

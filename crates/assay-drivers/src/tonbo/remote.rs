@@ -36,9 +36,9 @@ pub(super) struct Remote {
 impl Remote {
     /// The store that the parameters name, or a server of our own over the store's directory.
     pub(super) fn new(spec: &OpenSpec) -> Result<Self> {
-        let bucket = parameter(spec, "s3-bucket").unwrap_or(BUCKET).to_string();
+        let bucket = spec.parameter("s3-bucket").unwrap_or(BUCKET).to_string();
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let (endpoint, server) = match parameter(spec, "s3-endpoint") {
+        let (endpoint, server) = match spec.parameter("s3-endpoint") {
             Some(endpoint) => (endpoint.to_string(), None),
             None => {
                 let server = Server::start(&spec.dir.join("s3"), &bucket)?;
@@ -130,8 +130,4 @@ fn causes(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     said
-}
-
-fn parameter<'s>(_spec: &'s OpenSpec, _name: &str) -> Option<&'s str> {
-    None
 }

@@ -148,12 +148,12 @@ fn read(column: &Column, value: &(dyn Any + Send + Sync), bytes: &mut [u8]) {
         ColumnType::I64 => number!(i64),
         ColumnType::Text(_) => {
             if let Some(Some(text)) = value.downcast_ref::<Option<String>>() {
-                write_bytes(text.as_bytes(), bytes);
+                write_bytes(column.kind, text.as_bytes(), bytes);
             }
         }
-        ColumnType::Bytes(_) => {
+        ColumnType::Bytes(_) | ColumnType::VarBytes(_) => {
             if let Some(Some(value)) = value.downcast_ref::<Option<Vec<u8>>>() {
-                write_bytes(value, bytes);
+                write_bytes(column.kind, value, bytes);
             }
         }
     }

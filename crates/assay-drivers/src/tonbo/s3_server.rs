@@ -8,11 +8,16 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use assay_core::error::{Error, Result};
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use hyper_util::server::conn::auto::Builder as Connections;
+use hyper::body::Incoming;
+use hyper::http::uri::{InvalidUriParts, PathAndQuery};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Uri};
+use hyper_util::rt::TokioIo;
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
-use s3s::service::S3ServiceBuilder;
+use s3s::Body;
+use s3s::service::{S3Service, S3ServiceBuilder};
 use s3s_fs::FileSystem;
 use tokio::net::TcpListener;
 
@@ -79,22 +84,60 @@ pub fn serve(root: &Path) -> io::Result<()> {
     prctl::set_pdeathsig(Signal::SIGKILL)?;
     let files = FileSystem::new(root).map_err(|e| io::Error::other(format!("{e:?}")))?;
     let service = S3ServiceBuilder::new(files).build();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    // One thread: what it does is small beside waking another.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let mut stdout = io::stdout();
         writeln!(stdout, "{}", listener.local_addr()?.port())?;
         stdout.flush()?;
-        let connections = Connections::new(TokioExecutor::new());
         loop {
             let (socket, _) = listener.accept().await?;
             socket.set_nodelay(true)?;
-            let connection = connections.serve_connection(TokioIo::new(socket), service.clone());
-            let connection = connection.into_owned();
+            let service = service.clone();
+            let answer = service_fn(move |request| answer(service.clone(), request));
+            let connection = http1::Builder::new().serve_connection(TokioIo::new(socket), answer);
             tokio::spawn(async move {
                 // A client that goes away is no concern of the server.
                 let _ = connection.await;
             });
         }
     })
+}
+
+async fn answer(
+    service: S3Service,
+    mut request: Request<Incoming>,
+) -> std::result::Result<s3s::HttpResponse, s3s::HttpError> {
+    if let Ok(uri) = with_single_slashes(request.uri()) {
+        *request.uri_mut() = uri;
+    }
+    service.call(request.map(Body::from)).await
+}
+
+/// Tonbo 0.3 puts two slashes between the bucket and the name of an object where an endpoint is
+/// given, except when it deletes one. To us they are the same object.
+fn with_single_slashes(uri: &Uri) -> std::result::Result<Uri, InvalidUriParts> {
+    let mut path = uri.path().to_string();
+    while path.contains("//") {
+        path = path.replace("//", "/");
+    }
+    if let Some(query) = uri.query() {
+        path = format!("{path}?{query}");
+    }
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = path.parse::<PathAndQuery>().ok().or(parts.path_and_query);
+    Uri::from_parts(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_has_one_name() {
+        let uri: Uri = "/assay//l0/a.parquet?partNumber=1".parse().expect("a URI");
+        let single = with_single_slashes(&uri).expect("a URI");
+        assert_eq!(single.to_string(), "/assay/l0/a.parquet?partNumber=1");
+    }
 }

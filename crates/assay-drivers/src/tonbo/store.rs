@@ -391,6 +391,10 @@ impl<R: Row> Connection for TonboConnection<'_, R> {
         self.store.runtime.block_on(self.put(record))
     }
 
+    fn upsert(&mut self, record: &[u8]) -> Result<()> {
+        self.store.runtime.block_on(self.put(record)).map(|_| ())
+    }
+
     fn get(&mut self, key: &[u8], payload: &mut [u8]) -> Result<Outcome> {
         self.store.runtime.block_on(self.find(key, payload))
     }
