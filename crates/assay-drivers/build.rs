@@ -40,6 +40,7 @@ fn versions() {
         "signet-libmdbx",
         "sled",
         "surrealkv",
+        "tonbo",
     ] {
         let version = resolved(&lock, name).unwrap_or_default();
         let name = name.to_uppercase().replace('-', "_");

@@ -56,10 +56,14 @@ mod surrealkv;
     feature = "surrealkv"
 ))]
 mod ticker;
+#[cfg(feature = "tonbo")]
+mod tonbo;
 #[cfg(any(feature = "maps", feature = "stl"))]
 mod word_key;
 
 use assay_core::driver::Driver;
+#[cfg(feature = "tonbo")]
+pub use crate::tonbo::s3_server::serve as serve_s3;
 
 /// Every engine that was compiled in, in the order in which tables show them.
 pub fn all() -> Vec<Box<dyn Driver>> {
@@ -95,6 +99,10 @@ pub fn all() -> Vec<Box<dyn Driver>> {
         Box::new(persy::Persy),
         #[cfg(feature = "surrealkv")]
         Box::new(surrealkv::SurrealKv),
+        #[cfg(feature = "tonbo")]
+        Box::new(tonbo::Tonbo::local()),
+        #[cfg(feature = "tonbo")]
+        Box::new(tonbo::Tonbo::s3()),
         #[cfg(feature = "crossdb")]
         Box::new(crossdb::CrossDb),
     ]

@@ -44,6 +44,13 @@ pub enum Command {
     /// Measure one cell, for the parent process
     #[command(hide = true)]
     Worker,
+    /// Serve a directory by the S3 protocol, for a worker process
+    #[cfg(feature = "tonbo")]
+    #[command(hide = true)]
+    S3Server {
+        /// The directory of buckets
+        root: PathBuf,
+    },
 }
 
 #[derive(Subcommand)]

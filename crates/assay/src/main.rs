@@ -41,6 +41,10 @@ fn main() -> ExitCode {
         Ok(Command::Show(args)) => commands::show::show(&args),
         Ok(Command::Plot(args)) => commands::plot::plot(&args),
         Ok(Command::Worker) => worker::child::work(),
+        #[cfg(feature = "tonbo")]
+        Ok(Command::S3Server { root }) => {
+            assay_drivers::serve_s3(&root).map_err(|e| Failure::Refused(format!("s3-server: {e}")))
+        }
         Err(failure) => Err(failure),
     };
     match result {

@@ -1,0 +1,120 @@
+//! `tonbo` and `tonbo-s3`: a log-structured merge tree in Rust whose tables are Parquet files,
+//! with all files in a directory, or with the tables in an S3 store.
+//!
+//! - Version: that of the crate, 0.3.2. The newer 0.4.0-a2 is an alpha that cannot do the
+//!   suites: its lookup by key (`Transaction::get`) reads what is in memory and never a table on
+//!   disk; a scan that meets a background flush misses the rows that the flush is moving (it
+//!   looks at the list of tables first and at the memtables later, `db/scan.rs`); and it cannot
+//!   run without its log on disk.
+//! - Storage: ramdisk and disk. Keys: tree. Transactions, scans with projection, concurrent
+//!   writers. Tonbo is asynchronous: the store owns a tokio runtime with a thread a processor,
+//!   as `#[tokio::main]` in its guide has it, and each connection blocks on it.
+//! - Levels: `none` is `disable_wal()`, as Tonbo's own benchmarks have it, and everything
+//!   reaches the files with a `flush` when the store is closed. `process` is `wal_buffer_size(0)`:
+//!   the log goes to the operating system with every write (guide: start, "Insert"). Its log is
+//!   never synced, so there is nothing stronger; with the default buffer of 4 KiB a killed
+//!   process loses what is in the buffer, which is `none` too (`--set tonbo.wal=buffered`).
+//! - Settings: `version_log_snapshot_threshold(1)` and `immutable_chunk_num(1)` (guide:
+//!   Configuration), because otherwise 0.3.2 loses or disorders records: it overwrites its
+//!   manifest with the newest edit until the threshold is reached, and it writes the memtables
+//!   of one compaction one after another into one table without merging them (its issue 456).
+//!   A flush still does the latter: a store that was closed at level `none` with more than one
+//!   memtable refuses to be opened. All else is the default: memtables of 64 MiB, tables in LZ4.
+//! - Records are declared as Tonbo's guide has it: with the derive macro for the customers of
+//!   its own benchmarks, with its dynamic schema for all others; a column of Assay is a column
+//!   of Tonbo, so a projection reaches the tables. A composite key is one column of bytes.
+//! - Inserts replace and deletes write tombstones without looking, as its own calls do. An
+//!   update is a transaction that reads and inserts, repeated when it met another. The limit of
+//!   a scan is counted here: Tonbo's own also counts tombstones and old versions.
+//! - `tonbo-s3`: `level_path` for every level (guide: "Using S3 backends"), as in Tonbo's
+//!   benchmark; log and manifest stay in the directory, as there. Parameters: `s3-endpoint` and
+//!   `s3-bucket`; region and credentials come from `AWS_REGION`, `AWS_ACCESS_KEY_ID`,
+//!   `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`. Without an endpoint a server of its own
+//!   serves the store's directory over HTTP on the loopback interface, from a process of its own.
+
+mod background;
+mod customer;
+mod layout;
+mod remote;
+mod rows;
+pub(crate) mod s3_server;
+mod store;
+
+use assay_core::driver::{
+    Concurrency, DeleteRule, Driver, Durability, EngineOption, InsertRule, KeyKind, OpenSpec,
+    Profile, Storage, Store, Transactions,
+};
+use assay_core::error::Result;
+use tonbo::record::DynRecord;
+
+use customer::Customer;
+use remote::Remote;
+
+/// One of the two drivers.
+pub(crate) struct Tonbo {
+    profile: &'static Profile,
+}
+
+impl Tonbo {
+    /// All files in a directory.
+    pub(crate) fn local() -> Self {
+        Self { profile: &LOCAL }
+    }
+
+    /// The tables in an S3 store.
+    pub(crate) fn s3() -> Self {
+        Self { profile: &S3 }
+    }
+}
+
+const LEVELS: &[Durability] = &[Durability::None, Durability::Process];
+
+static LOCAL: Profile = Profile {
+    id: "tonbo",
+    name: "Tonbo",
+    about: "log-structured merge tree of Parquet files",
+    key_kinds: &[KeyKind::Tree],
+    levels: &[(Storage::Ramdisk, LEVELS), (Storage::Disk, LEVELS)],
+    periodic_survives_kill: false,
+    transactions: Transactions::Full,
+    insert_rule: InsertRule::Replaces,
+    delete_rule: DeleteRule::Silent,
+    concurrency: Concurrency::Concurrent,
+    options: &[EngineOption {
+        name: "wal",
+        values: &["off", "buffered"],
+        about: "the log at level none: off, or with its default buffer, which a kill loses",
+        as_published: None,
+    }],
+    parameters: &[],
+    keeps_data: true,
+};
+
+static S3: Profile = Profile {
+    id: "tonbo-s3",
+    name: "Tonbo S3",
+    about: "log-structured merge tree of Parquet files in an S3 store",
+    parameters: &["s3-endpoint", "s3-bucket"],
+    ..LOCAL
+};
+
+impl Driver for Tonbo {
+    fn profile(&self) -> &Profile {
+        self.profile
+    }
+
+    fn version(&self) -> std::result::Result<String, String> {
+        Ok(env!("ASSAY_VERSION_TONBO").into())
+    }
+
+    fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
+        let remote = match self.profile.id {
+            "tonbo-s3" => Some(Remote::new(spec)?),
+            _ => None,
+        };
+        match customer::is_customer(&spec.schema) {
+            true => store::open::<Customer>(spec, remote),
+            false => store::open::<DynRecord>(spec, remote),
+        }
+    }
+}
