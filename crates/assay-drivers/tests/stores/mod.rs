@@ -1,0 +1,58 @@
+//! What the tests of whole stores share: a schema, and how to open.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use assay_core::driver::{Driver, Durability, OpenSpec, Storage, Store};
+use assay_core::error::Result;
+use assay_core::schema::{ColumnType, Schema};
+
+/// Threads that work at once, each with a column of its own.
+pub const THREADS: usize = 8;
+
+/// A key and a column for each thread, all of them numbers.
+pub fn schema() -> Schema {
+    let mut columns = vec![("id", ColumnType::U64)];
+    columns.extend(["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"].map(|c| (c, ColumnType::U64)));
+    Schema::new("records", &columns, 1)
+}
+
+/// A packed record.
+pub fn record(id: u64, columns: [u64; THREADS]) -> Vec<u8> {
+    let numbers = std::iter::once(id).chain(columns);
+    numbers.flat_map(u64::to_le_bytes).collect()
+}
+
+/// The columns of a payload area.
+pub fn columns(payload: &[u8]) -> Vec<u64> {
+    let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+    payload.chunks_exact(8).map(number).collect()
+}
+
+/// Bytes of a payload area.
+pub const PAYLOAD_SIZE: usize = 8 * THREADS;
+
+/// Opens a store of a driver; every option has its default.
+pub fn open(
+    driver: &dyn Driver,
+    dir: &Path,
+    storage: Storage,
+    durability: Durability,
+    create: bool,
+) -> Result<Box<dyn Store>> {
+    let profile = driver.profile();
+    let defaults = profile.options.iter().map(|o| (o.name.to_string(), o.values[0].to_string()));
+    let spec = OpenSpec {
+        dir: dir.to_path_buf(),
+        create,
+        storage,
+        durability,
+        key_kind: profile.key_kinds[0],
+        schema: schema(),
+        expected_rows: 100_000,
+        threads: THREADS as u32,
+        options: defaults.collect(),
+        parameters: BTreeMap::new(),
+    };
+    driver.open(&spec)
+}
