@@ -9,8 +9,9 @@ use assay_core::driver::{Concurrency, Connection, Driver, Durability, Outcome, S
 use assay_core::error::{ErrorKind, Result};
 use stores::{PAYLOAD_SIZE, THREADS, columns, open, record};
 
-const SHARED: u64 = 16;
-const ROUNDS: u64 = 160;
+/// So few that threads meet at them.
+const SHARED: u64 = 2;
+const ROUNDS: u64 = 500;
 
 #[test]
 fn no_change_of_one_of_eight_threads_is_lost() {
@@ -21,10 +22,8 @@ fn no_change_of_one_of_eight_threads_is_lost() {
             continue;
         }
         for &(storage, levels) in profile.levels {
-            // Syncs at every commit take the disk's time and change nothing here.
-            for &level in levels.iter().filter(|&&level| level != Durability::Commit) {
-                hammer(driver.as_ref(), storage, level);
-            }
+            // Stronger levels take the disk's time and keep threads from meeting.
+            hammer(driver.as_ref(), storage, levels[0]);
         }
     }
 }
