@@ -8,9 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use assay_core::driver::{
-    Connection, Durability, OpenSpec, Outcome, Scan, Store, Work,
-};
+use assay_core::driver::{Connection, Durability, OpenSpec, Outcome, Scan, Store, Work};
 use assay_core::error::{Error, Result};
 use futures_util::StreamExt;
 use tokio::runtime::{Builder, Runtime};
@@ -57,9 +55,8 @@ pub(super) fn open<R: Row>(spec: &OpenSpec, remote: Option<Remote>) -> Result<Bo
     let files = spec.dir.join("tonbo");
     std::fs::create_dir_all(&files).map_err(|e| said(&e))?;
     let path = Path::from_filesystem_path(&files).map_err(|e| said(&e))?;
-    let options = DbOption::new(path, &schema)
-        .immutable_chunk_num(1)
-        .version_log_snapshot_threshold(1);
+    let options =
+        DbOption::new(path, &schema).immutable_chunk_num(1).version_log_snapshot_threshold(1);
     let buffered = spec.option("wal") == "buffered";
     let (mut options, log) = match spec.durability {
         Durability::None if buffered => (options, "log with its default buffer of 4 KiB"),
@@ -375,9 +372,7 @@ impl<R: Row> Connection for TonboConnection<'_, R> {
     fn commit(&mut self) -> Result<()> {
         let store = self.store;
         match self.transaction.take() {
-            Some(open) => {
-                store.runtime.block_on(store.patiently("commit", open.inner.commit()))
-            }
+            Some(open) => store.runtime.block_on(store.patiently("commit", open.inner.commit())),
             None => Err(Error::engine("commit", "no transaction is open")),
         }
     }
