@@ -50,10 +50,9 @@ impl Layout {
 /// Keys that are one integer keep their type; all others are bytes in [`KeyOrder`].
 fn key_type(kind: ColumnType) -> DataType {
     match kind {
-        ColumnType::F64
-        | ColumnType::Text(_)
-        | ColumnType::Bytes(_)
-        | ColumnType::VarBytes(_) => DataType::Bytes,
+        ColumnType::F64 | ColumnType::Text(_) | ColumnType::Bytes(_) | ColumnType::VarBytes(_) => {
+            DataType::Bytes
+        }
         integer => data_type(integer),
     }
 }

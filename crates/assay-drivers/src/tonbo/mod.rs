@@ -10,10 +10,13 @@
 //!   writers. Tonbo is asynchronous: the store owns a tokio runtime with a thread a processor,
 //!   as `#[tokio::main]` in its guide has it, and each connection blocks on it.
 //! - Levels: `none` is `disable_wal()`, as Tonbo's own benchmarks have it, and everything
-//!   reaches the files with a `flush` when the store is closed. `process` is `wal_buffer_size(0)`:
-//!   the log goes to the operating system with every write (guide: start, "Insert"). Its log is
-//!   never synced, so there is nothing stronger; with the default buffer of 4 KiB a killed
-//!   process loses what is in the buffer, which is `none` too (`--set tonbo.wal=buffered`).
+//!   reaches the files with a `flush` when the store is closed. `process` is `flush_wal()` after
+//!   every write and commit, which hands the buffer of the log to the operating system (guide:
+//!   Configuration, "WAL Configuration"), with a buffer of 1 MiB. (With `wal_buffer_size(0)`
+//!   every field is a system call, and a process killed between two of them leaves a log that
+//!   Tonbo panics on when it is opened; so does one killed in a commit larger than the buffer.)
+//!   Nothing syncs the log, so there is nothing stronger. The default, a buffer of 4 KiB that is
+//!   flushed when it is full, loses what is in it: `none` too (`--set tonbo.wal=buffered`).
 //! - Settings: `version_log_snapshot_threshold(1)` and `immutable_chunk_num(1)` (guide:
 //!   Configuration), because otherwise 0.3.2 loses or disorders records: it overwrites its
 //!   manifest with the newest edit until the threshold is reached, and it writes the memtables

@@ -63,7 +63,8 @@ impl Remote {
 
     /// Asks the store for a listing, so that one that cannot be used is known before any work.
     pub(super) async fn check(&self) -> Result<()> {
-        let said = |e: &dyn Display| Error::engine("open", format!("{}: {}", self.endpoint, one_line(e)));
+        let said =
+            |e: &dyn Display| Error::engine("open", format!("{}: {}", self.endpoint, one_line(e)));
         let files = self.files.clone().parse().map_err(|e| said(&e))?;
         let path = level_path(0);
         let listing = async {

@@ -8,9 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use assay_core::driver::{
-    Connection, Durability, OpenSpec, Outcome, Scan, Store, Work,
-};
+use assay_core::driver::{Connection, Durability, OpenSpec, Outcome, Scan, Store, Work};
 use assay_core::error::{Error, Result};
 use futures_util::StreamExt;
 use tokio::runtime::{Builder, Runtime};
@@ -32,6 +30,10 @@ const MEMTABLE_BYTES: usize = 64 << 20;
 
 /// How long the tasks of a closed store get to end.
 const SHUTDOWN: Duration = Duration::from_secs(5);
+
+/// The buffer of the log at level `process`: what one write or transaction may take to reach the
+/// log in one piece.
+const LOG_BUFFER_BYTES: usize = 1 << 20;
 
 /// A file that says that the store has a table whose keys are out of order.
 const DISORDERED: &str = "disordered";
@@ -57,14 +59,16 @@ pub(super) fn open<R: Row>(spec: &OpenSpec, remote: Option<Remote>) -> Result<Bo
     let files = spec.dir.join("tonbo");
     std::fs::create_dir_all(&files).map_err(|e| said(&e))?;
     let path = Path::from_filesystem_path(&files).map_err(|e| said(&e))?;
-    let options = DbOption::new(path, &schema)
-        .immutable_chunk_num(1)
-        .version_log_snapshot_threshold(1);
+    let options =
+        DbOption::new(path, &schema).immutable_chunk_num(1).version_log_snapshot_threshold(1);
     let buffered = spec.option("wal") == "buffered";
     let (mut options, log) = match spec.durability {
         Durability::None if buffered => (options, "log with its default buffer of 4 KiB"),
         Durability::None => (options.disable_wal(), "disable_wal()"),
-        _ => (options.wal_buffer_size(0), "wal_buffer_size(0)"),
+        _ => (
+            options.wal_buffer_size(LOG_BUFFER_BYTES),
+            "wal_buffer_size(1 MiB), flush_wal() after every write and commit",
+        ),
     };
     let mut settings = vec![
         log.to_string(),
@@ -76,20 +80,32 @@ pub(super) fn open<R: Row>(spec: &OpenSpec, remote: Option<Remote>) -> Result<Bo
         options = remote.place_tables(options).map_err(|e| said(&e))?;
         settings.push(remote.setting());
     }
-    let database = runtime
-        .block_on(async { DB::new(options, TokioExecutor::current(), schema).await })
-        .map_err(|e| said(&e))?;
+    // Tonbo panics at a log that ends in the middle of a record.
+    let opened = catch_unwind(AssertUnwindSafe(|| {
+        runtime.block_on(async { DB::new(options, TokioExecutor::current(), schema).await })
+    }));
+    let database = opened.map_err(|panic| panicked("open", &*panic))?.map_err(|e| said(&e))?;
     Ok(Box::new(TonboStore::<R> {
         database,
         runtime,
         layout,
         settings,
         logged: spec.durability != Durability::None || buffered,
+        flushes: spec.durability != Durability::None,
         written: AtomicUsize::new(0),
         disordered,
         background,
         remote,
     }))
+}
+
+fn panicked(doing: &str, panic: &(dyn std::any::Any + Send)) -> Error {
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("without a message");
+    Error::engine(doing, format!("the engine panicked: {}", one_line(text)))
 }
 
 struct TonboStore<R: Row> {
@@ -98,6 +114,8 @@ struct TonboStore<R: Row> {
     layout: Layout,
     settings: Vec<String>,
     logged: bool,
+    /// Whether every write is to reach the operating system before it is acknowledged.
+    flushes: bool,
     /// Bytes of records that were inserted while there is no log, as Tonbo counts them.
     written: AtomicUsize,
     disordered: PathBuf,
@@ -116,6 +134,14 @@ impl<R: Row> TonboStore<R> {
         match &self.remote {
             None => work.await.map_err(said),
             Some(remote) => remote.patiently(doing, work).await?.map_err(said),
+        }
+    }
+
+    /// Does what a write owes to the level before it is acknowledged.
+    async fn acknowledge(&self, doing: &str) -> Result<()> {
+        match self.flushes {
+            true => self.patiently(doing, self.database.flush_wal()).await,
+            false => Ok(()),
         }
     }
 
@@ -149,14 +175,8 @@ impl<R: Row> Store for TonboStore<R> {
             record: vec![0; self.layout.schema.record_size()],
         };
         // Tonbo panics where its log cannot be written.
-        catch_unwind(AssertUnwindSafe(|| work(&mut connection))).unwrap_or_else(|panic| {
-            let text = panic
-                .downcast_ref::<String>()
-                .map(String::as_str)
-                .or_else(|| panic.downcast_ref::<&str>().copied())
-                .unwrap_or("without a message");
-            Err(Error::engine("the engine panicked", one_line(text)))
-        })
+        catch_unwind(AssertUnwindSafe(|| work(&mut connection)))
+            .unwrap_or_else(|panic| Err(panicked("work", &*panic)))
     }
 
     fn close(self: Box<Self>) -> Result<()> {
@@ -232,7 +252,10 @@ impl<R: Row> TonboConnection<'_, R> {
         }
         match &mut self.transaction {
             Some(open) => open.inner.insert(record),
-            None => store.patiently("insert", store.database.insert(record)).await?,
+            None => {
+                store.patiently("insert", store.database.insert(record)).await?;
+                store.acknowledge("insert").await?;
+            }
         }
         Ok(Outcome::Done)
     }
@@ -282,7 +305,10 @@ impl<R: Row> TonboConnection<'_, R> {
             }
             open.inner.insert(record);
             match open.inner.commit().await {
-                Ok(()) => return Ok(Outcome::Done),
+                Ok(()) => {
+                    store.acknowledge("update").await?;
+                    return Ok(Outcome::Done);
+                }
                 Err(CommitError::WriteConflict(_)) => {}
                 Err(error) => return Err(Error::engine("update", one_line(error))),
             }
@@ -302,6 +328,7 @@ impl<R: Row> TonboConnection<'_, R> {
             // What it answers is not whether the key was there.
             None => {
                 store.patiently("delete", store.database.remove(key)).await?;
+                store.acknowledge("delete").await?;
             }
         }
         Ok(Outcome::Done)
@@ -374,12 +401,12 @@ impl<R: Row> Connection for TonboConnection<'_, R> {
 
     fn commit(&mut self) -> Result<()> {
         let store = self.store;
-        match self.transaction.take() {
-            Some(open) => {
-                store.runtime.block_on(store.patiently("commit", open.inner.commit()))
-            }
-            None => Err(Error::engine("commit", "no transaction is open")),
-        }
+        let open = self.transaction.take();
+        let open = open.ok_or_else(|| Error::engine("commit", "no transaction is open"))?;
+        store.runtime.block_on(async {
+            store.patiently("commit", open.inner.commit()).await?;
+            store.acknowledge("commit").await
+        })
     }
 
     fn rollback(&mut self) -> Result<()> {
