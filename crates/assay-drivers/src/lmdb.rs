@@ -26,7 +26,7 @@ use assay_core::driver::{
     Storage, Store, Transactions, Work,
 };
 use assay_core::error::{Error, Result};
-use assay_core::schema::Schema;
+use assay_core::schema::{KeyOrder, Schema};
 use heed::types::Bytes;
 use heed::{
     CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, MdbError, PutFlags, RoTxn, RwTxn,
@@ -36,6 +36,9 @@ use heed::{
 use crate::kv::{Handle, KvConnection};
 
 pub(crate) struct Lmdb;
+
+/// LMDB's `MDB_MAXKEYSIZE`, as it is compiled.
+const MOST_KEY_BYTES: usize = 511;
 
 const LEVELS: &[Durability] = &[Durability::Process, Durability::Periodic, Durability::Commit];
 
@@ -72,6 +75,9 @@ impl Driver for Lmdb {
     }
 
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
+        if KeyOrder::new(&spec.schema).size() > MOST_KEY_BYTES {
+            return Err(Error::unsupported(format!("keys of more than {MOST_KEY_BYTES} bytes")));
+        }
         let flags = match spec.durability {
             Durability::Commit => EnvFlags::empty(),
             Durability::Periodic => EnvFlags::NO_META_SYNC,
@@ -80,8 +86,14 @@ impl Driver for Lmdb {
         let map_size = map_size_bytes(spec);
         // SAFETY: no other environment of this process or another has these files open: the
         // directory belongs to this worker. The flags trade durability, as their level says.
-        let env = unsafe { EnvOpenOptions::new().map_size(map_size).flags(flags).open(&spec.dir) }
-            .map_err(|e| Error::engine("open", e))?;
+        let env = unsafe {
+            EnvOpenOptions::new()
+                .map_size(map_size)
+                .max_readers(spec.threads + READERS_BESIDE)
+                .flags(flags)
+                .open(&spec.dir)
+        }
+        .map_err(|e| Error::engine("open", e))?;
         Ok(Box::new(LmdbStore {
             env,
             schema: spec.schema.clone(),
@@ -96,6 +108,9 @@ impl Driver for Lmdb {
         }))
     }
 }
+
+/// Readers that are not a suite's threads: LMDB's default for all.
+const READERS_BESIDE: u32 = 126;
 
 /// Room for every record eight times over (half-filled pages, copies of pages that a commit
 /// leaves until it may use them again), and a gigabyte.

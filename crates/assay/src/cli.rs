@@ -103,6 +103,13 @@ pub struct Common {
     /// Choose a setting of an engine; `assay list` shows them
     #[arg(long = "set", value_name = "ENGINE.NAME=VALUE")]
     pub set: Vec<String>,
+    /// Where the S3 store of engines that have one answers, such as http://127.0.0.1:9000; access
+    /// by the usual AWS_… variables [default: a store of its own on this machine]
+    #[arg(long, value_name = "URL", requires = "s3_bucket")]
+    pub s3_endpoint: Option<String>,
+    /// The bucket in that store
+    #[arg(long, value_name = "NAME", requires = "s3_endpoint")]
+    pub s3_bucket: Option<String>,
     /// Set engines up as the published drivers do, where that is not the default
     #[arg(long)]
     pub as_published: bool,

@@ -28,6 +28,8 @@ pub struct Setting {
     /// Engines that were asked for by name are shown even where they cannot do it.
     pub named: bool,
     pub settings: Settings,
+    /// Parameters for the engines that take them.
+    pub parameters: BTreeMap<String, String>,
     pub wanted: Option<Durability>,
     pub key: Option<KeyKind>,
     pub cpus: Vec<usize>,
@@ -61,6 +63,10 @@ impl Setting {
             engines: if named { chosen } else { engines::all() },
             named,
             settings: Settings::parse(&common.set, common.as_published)?,
+            parameters: [("s3-endpoint", &common.s3_endpoint), ("s3-bucket", &common.s3_bucket)]
+                .into_iter()
+                .filter_map(|(name, value)| Some((name.into(), value.clone()?)))
+                .collect(),
             wanted: common.durability.map(|level| level.level()),
             key,
             cpus: common.cpu.clone(),
@@ -154,6 +160,10 @@ pub fn planned(
             storage
         )));
     }
+    let mut engine_parameters = work.parameters.clone();
+    let taken = |name: &str| profile.parameters.contains(&name);
+    let given = setting.parameters.iter().filter(|(name, _)| taken(name));
+    engine_parameters.extend(given.map(|(name, value)| (name.clone(), value.clone())));
     let dir: Option<PathBuf> = places
         .store(profile.id, storage)
         .filter(|_| profile.keeps_data && !profile.levels_in(storage).is_empty());
@@ -172,7 +182,7 @@ pub fn planned(
             variant: work.variant.clone(),
             options: work.options.clone(),
             engine_options: setting.settings.of(profile.id),
-            engine_parameters: work.parameters.clone(),
+            engine_parameters,
             cpus: setting.cpus.clone(),
             page_cache: setting.page_cache,
             dir,
@@ -190,6 +200,7 @@ pub fn calibration(setting: &Setting, work: &Work, places: &Places) -> Option<Pl
         engines: Vec::new(),
         named: true,
         settings: Settings::default(),
+        parameters: BTreeMap::new(),
         wanted: None,
         key: None,
         cpus: setting.cpus.clone(),

@@ -3,4 +3,5 @@
 mod bad_input;
 mod crossbench;
 mod stopped;
+mod suites;
 mod support;
