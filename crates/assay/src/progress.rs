@@ -132,7 +132,19 @@ fn title(cell: &Cell) -> String {
         true => "instrument (null engine)",
         false => &cell.engine,
     };
-    format!("{engine} · {} · {} rows{trial}", cell.storage, rows(cell.rows))
+    let rows = match cell.rows {
+        0 => String::new(),
+        count => format!(" · {} rows", rows(count)),
+    };
+    let threads = match cell.threads {
+        1 => String::new(),
+        threads => format!(" · {threads} threads"),
+    };
+    let variant = match cell.suite == assay_suites::crossbench::ID {
+        true => String::new(),
+        false => format!(" · {}", cell.variant),
+    };
+    format!("{engine} · {}{rows}{threads}{variant}{trial}", cell.storage)
 }
 
 fn summary(result: &CellResult) -> String {
