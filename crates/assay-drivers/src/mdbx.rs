@@ -5,7 +5,9 @@
 //! - Levels (`mdbx.h`, "SYNC MODES"): `process` is `MDBX_UTTERLY_NOSYNC | MDBX_WRITEMAP`: commits
 //!   are in the page cache, nothing is synced, and power loss may corrupt the store (LMDB's
 //!   `MDB_NOSYNC`, says that page); `periodic` is `MDBX_SAFE_NOSYNC`, which power loss takes back
-//!   to the last synced commit, and a sync every 100 ms by a thread of the driver; `commit` is
+//!   to the last synced commit, with `MDBX_opt_sync_period` of 100 ms (without it, commits sync
+//!   whenever they run out of pages to use again), and a sync as often by a thread of the
+//!   driver, since libmdbx looks at the period only when something is committed; `commit` is
 //!   `MDBX_SYNC_DURABLE`, the default: every commit syncs its data and its meta page.
 //! - Settings: the unnamed table; pages of 4 KiB, the default; the upper size of the map has room
 //!   for the expected rows with much to spare, and the file grows in steps that libmdbx chooses.
@@ -87,7 +89,8 @@ impl Driver for Mdbx {
             _ => (SyncMode::UtterlyNoSync, EnvironmentKind::WriteMap),
         };
         let map_size = map_size_bytes(spec);
-        let env = Environment::builder()
+        let mut builder = Environment::builder();
+        builder
             .set_geometry(Geometry {
                 size: Some(0..map_size),
                 page_size: Some(PageSize::Set(PAGE_SIZE)),
@@ -97,9 +100,11 @@ impl Driver for Mdbx {
                 mode: Mode::ReadWrite { sync_mode },
                 ..EnvironmentFlags::default()
             })
-            .set_kind(kind)
-            .open(&spec.dir)
-            .map_err(said)?;
+            .set_kind(kind);
+        if spec.durability == Durability::Periodic {
+            builder.set_sync_period(INTERVAL);
+        }
+        let env = builder.open(&spec.dir).map_err(said)?;
         let txn = env.begin_rw_unsync().map_err(said)?;
         let database = txn.create_db(None, DatabaseFlags::empty()).map_err(said)?;
         txn.commit().map_err(said)?;
@@ -121,7 +126,10 @@ impl Driver for Mdbx {
                 match spec.durability {
                     Durability::Commit => "MDBX_SYNC_DURABLE: every commit syncs".into(),
                     Durability::Periodic => {
-                        format!("MDBX_SAFE_NOSYNC, synced every {} ms", INTERVAL.as_millis())
+                        format!(
+                            "MDBX_SAFE_NOSYNC, MDBX_opt_sync_period {} ms",
+                            INTERVAL.as_millis()
+                        )
                     }
                     _ => "MDBX_UTTERLY_NOSYNC | MDBX_WRITEMAP".into(),
                 },
