@@ -10,11 +10,12 @@
 //! which cost 80 ns a lookup on a hash table of a million rows.)
 
 use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::crew::{Pace, Spans};
 use crate::driver::{Connection, Outcome};
 use crate::error::{Error, ErrorKind, Result};
+use crate::random::Bijection;
 use crate::schema::Schema;
 use crate::tape::{Records, Rows, Tape, TapeHash};
 
@@ -27,8 +28,20 @@ const BATCH_BYTES: usize = 40 * 1024;
 const SHARED_BATCH_MOST: usize = 16 * 1024;
 const SHARED_BATCH_BYTES: usize = 1 << 20;
 
-/// Rows read back after a round of writes.
+/// Rows read back after a round of writes: at most so many, and no more than can be read in that
+/// time once there are enough of them. (Some engines take milliseconds for a lookup.)
 const SAMPLE: u64 = 4096;
+const SAMPLE_TIME: Duration = Duration::from_secs(2);
+const SAMPLE_ENOUGH: u64 = 128;
+
+/// A sample of `0..count`, in random order, as large as there is time to look at.
+pub fn sample(count: u64) -> impl Iterator<Item = u64> {
+    let started = Instant::now();
+    let order = Bijection::new(count, count.max(1));
+    (0..count.min(SAMPLE))
+        .take_while(move |&at| at < SAMPLE_ENOUGH || started.elapsed() < SAMPLE_TIME)
+        .map(move |at| order.at(at))
+}
 
 /// What one round took.
 #[derive(Clone, Debug, Default)]
@@ -261,21 +274,15 @@ impl<R: Records> Round<'_, '_, R> {
     fn read_back(&mut self, timed: &mut Timed, version: Option<u32>) -> Result<()> {
         timed.spans = self.pace.finish()?;
         let count = self.positions.end - self.positions.start;
-        if !self.check || count == 0 {
+        if !self.check {
             return Ok(());
         }
-        let step = count.div_ceil(SAMPLE).max(1);
-        let rows: Vec<_> = self
-            .positions
-            .clone()
-            .step_by(step as usize)
-            .map(|position| self.rows.row(self.tape.row(position)))
-            .collect();
         let schema = self.records.schema();
         let mut key = vec![0; schema.key_size()];
         let mut got = vec![0; schema.payload_size()];
         let mut expected = got.clone();
-        for &row in &rows {
+        for position in sample(count) {
+            let row = self.rows.row(self.tape.row(self.positions.start + position));
             self.records.key(row, &mut key);
             let outcome = self.connection.get(&key, &mut got)?;
             let wrong = match (version, outcome) {

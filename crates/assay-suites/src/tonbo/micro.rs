@@ -8,10 +8,11 @@ use assay_core::crew::{Pace, Spans};
 use assay_core::driver::{Connection, Driver, Outcome, Transactions};
 use assay_core::error::{Error, ErrorKind, Result};
 use assay_core::plan::Cell;
-use assay_core::random::{Words, derive, draw, mix};
+use assay_core::random::{Words, derive, mix};
 use assay_core::run_file::{Measurement, Phase, Round};
 use assay_core::schema::{ColumnType, Schema};
 use assay_core::tape::Records;
+use assay_core::timing::sample;
 use serde::{Deserialize, Serialize};
 
 use crate::Suite;
@@ -237,7 +238,6 @@ impl Bench<'_> {
 
     /// Looks up a sample of what the phase wrote.
     fn read_back(&self, first: u64, connection: &mut dyn Connection) -> Result<u64> {
-        const SAMPLE: u64 = 4096;
         if !self.check {
             return Ok(0);
         }
@@ -246,8 +246,8 @@ impl Bench<'_> {
         let (mut got, mut expected) =
             (vec![0; schema.payload_size()], vec![0; schema.payload_size()]);
         let written = self.next - first;
-        let sample = SAMPLE.min(written);
-        for row in (0..sample).map(|at| first + draw(self.pairs.seed, at, written)) {
+        let mut checked = 0;
+        for row in sample(written).map(|at| first + at) {
             self.pairs.key(row, &mut key);
             self.pairs.payload(row, 0, &mut expected);
             if connection.get(&key, &mut got)? != Outcome::Done {
@@ -256,8 +256,9 @@ impl Bench<'_> {
             if let Some(difference) = schema.first_difference(&expected, &got) {
                 return Err(wrong(format!("row {row}: {difference}")));
             }
+            checked += 1;
         }
-        Ok(sample)
+        Ok(checked)
     }
 }
 
