@@ -1,5 +1,6 @@
-//! Locks for keys, for engines that cannot change what is there: their update is a lookup and a
-//! write, and no other thread's write to that key may come between.
+//! Locks for keys, for engines that cannot change what is there, or whose transactions do not keep
+//! others out: their update is a lookup and a write, and no other thread's write to that key may
+//! come between.
 //!
 //! With one thread there are none, and nothing is locked.
 
@@ -18,6 +19,12 @@ impl KeyLocks {
     pub(crate) fn new(threads: u32) -> Self {
         let count = if threads > 1 { LOCKS } else { 0 };
         Self { locks: (0..count).map(|_| Mutex::new(())).collect() }
+    }
+
+    /// What results say of the locks, if there are any.
+    pub(crate) fn setting(&self) -> Option<String> {
+        let locks = self.locks.len();
+        (locks > 0).then(|| format!("writers of a key take one of {locks} locks of the driver"))
     }
 
     /// Keeps other writers of this key out until the guard is dropped.

@@ -8,7 +8,7 @@ mod canopydb;
 mod crossdb;
 #[cfg(feature = "fjall")]
 mod fjall;
-#[cfg(any(feature = "leveldb", feature = "rocksdb"))]
+#[cfg(any(feature = "leveldb", feature = "rocksdb", feature = "tonbo"))]
 mod key_locks;
 #[cfg(any(
     feature = "canopydb",

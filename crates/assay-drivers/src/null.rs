@@ -16,7 +16,7 @@ static PROFILE: Profile = Profile {
     id: "null",
     name: "null",
     about: "does nothing: shows what the instrument costs",
-    key_kinds: &[KeyKind::Hash, KeyKind::Tree],
+    key_kinds: &[KeyKind::Tree, KeyKind::Hash],
     levels: &[
         (Storage::Memory, &[Durability::None]),
         (Storage::Ramdisk, &[Durability::None]),

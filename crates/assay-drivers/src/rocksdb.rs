@@ -154,7 +154,8 @@ struct RocksDbStore {
 
 impl Store for RocksDbStore {
     fn settings(&self) -> Vec<String> {
-        self.settings.clone()
+        let settings = self.settings.iter().cloned();
+        settings.chain(self.key_locks.setting()).collect()
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {

@@ -109,7 +109,8 @@ struct LevelDbStore {
 
 impl Store for LevelDbStore {
     fn settings(&self) -> Vec<String> {
-        self.settings.clone()
+        let settings = self.settings.iter().cloned();
+        settings.chain(self.key_locks.setting()).collect()
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {

@@ -27,7 +27,9 @@
 //!   its own benchmarks, with its dynamic schema for all others; a column of Assay is a column
 //!   of Tonbo, so a projection reaches the tables. A composite key is one column of bytes.
 //! - Inserts replace and deletes write tombstones without looking, as its own calls do. An
-//!   update is a transaction that reads and inserts, repeated when it met another. The limit of
+//!   update is a transaction that reads and inserts, repeated when it met another; with several
+//!   threads the driver locks the key meanwhile, and for every write to it, because a run of
+//!   YCSB's workload A found an update lost that Tonbo had committed beside another. The limit of
 //!   a scan is counted here: Tonbo's own also counts tombstones and old versions.
 //! - `tonbo-s3`: `level_path` for every level (guide: "Using S3 backends"), as in Tonbo's
 //!   benchmark; log and manifest stay in the directory, as there. Parameters: `s3-endpoint` and

@@ -21,6 +21,7 @@ use super::background::{Background, one_line};
 use super::layout::Layout;
 use super::remote::Remote;
 use super::rows::{KeyOf, Row};
+use crate::key_locks::KeyLocks;
 
 /// How often an update is tried again when another writer came between.
 const ATTEMPTS_MAX: usize = 1_000;
@@ -70,11 +71,13 @@ pub(super) fn open<R: Row>(spec: &OpenSpec, remote: Option<Remote>) -> Result<Bo
             "wal_buffer_size(1 MiB), flush_wal() after every write and commit",
         ),
     };
+    let key_locks = KeyLocks::new(spec.threads);
     let mut settings = vec![
         log.to_string(),
         "immutable_chunk_num(1)".into(),
         "version_log_snapshot_threshold(1)".into(),
     ];
+    settings.extend(key_locks.setting());
     if let Some(remote) = &remote {
         runtime.block_on(remote.check())?;
         options = remote.place_tables(options).map_err(|e| said(&e))?;
@@ -96,6 +99,7 @@ pub(super) fn open<R: Row>(spec: &OpenSpec, remote: Option<Remote>) -> Result<Bo
         disordered,
         background,
         remote,
+        key_locks,
     }))
 }
 
@@ -121,6 +125,7 @@ struct TonboStore<R: Row> {
     disordered: PathBuf,
     background: Arc<Background>,
     remote: Option<Remote>,
+    key_locks: KeyLocks,
 }
 
 impl<R: Row> TonboStore<R> {
@@ -253,6 +258,7 @@ impl<R: Row> TonboConnection<'_, R> {
         match &mut self.transaction {
             Some(open) => open.inner.insert(record),
             None => {
+                let _held = store.key_locks.lock(&packed[..store.layout.schema.key_size()]);
                 store.patiently("insert", store.database.insert(record)).await?;
                 store.acknowledge("insert").await?;
             }
@@ -292,6 +298,7 @@ impl<R: Row> TonboConnection<'_, R> {
             open.inner.insert(R::pack(&store.layout, &self.record)?);
             return Ok(Outcome::Done);
         }
+        let _held = store.key_locks.lock(area);
         for _ in 0..ATTEMPTS_MAX {
             let (_, payload) = self.record.split_at_mut(area.len());
             let mut open = Open { inner: store.database.transaction().await, deleted: false };
@@ -319,6 +326,10 @@ impl<R: Row> TonboConnection<'_, R> {
     async fn remove(&mut self, key: &[u8]) -> Result<Outcome> {
         let store = self.store;
         store.background.check("delete")?;
+        let _held = match self.transaction {
+            Some(_) => None,
+            None => store.key_locks.lock(key),
+        };
         let key = <R as Row>::key(&store.layout, key);
         match &mut self.transaction {
             Some(open) => {
@@ -403,6 +414,7 @@ impl<R: Row> Connection for TonboConnection<'_, R> {
         let store = self.store;
         let open = self.transaction.take();
         let open = open.ok_or_else(|| Error::engine("commit", "no transaction is open"))?;
+        let _held = store.key_locks.lock_all();
         store.runtime.block_on(async {
             store.patiently("commit", open.inner.commit()).await?;
             store.acknowledge("commit").await

