@@ -285,7 +285,7 @@ impl Connection for DuckDbConnection<'_> {
     }
 
     fn scan(&mut self, scan: &Scan<'_>, row: &mut dyn FnMut(&[u8])) -> Result<u64> {
-        let (sql, bounds) = scan_statement(self.schema, scan);
+        let (sql, bounds) = scan_statement(self.schema, scan, compare_keys);
         let mut statement = self.connection.prepare_cached(&sql).map_err(said("scan"))?;
         let key_columns = self.schema.key_columns();
         for (bound, first) in bounds.iter().zip((1..).step_by(key_columns.len())) {
@@ -303,6 +303,20 @@ impl Connection for DuckDbConnection<'_> {
             count += 1;
         }
         Ok(count)
+    }
+}
+
+/// Composite keys compare column by column: min-max indexes serve the first one so, and two row
+/// values around a key are an error ("Invalid type for BETWEEN") of DuckDB 2.0.
+fn compare_keys(key: &[Column], operator: &str, first: usize) -> String {
+    let strict = operator.trim_end_matches('=');
+    match key {
+        [] => String::new(),
+        [last] => format!("{} {operator} ${first}", last.name),
+        [column, rest @ ..] => {
+            let (name, rest) = (column.name, compare_keys(rest, operator, first + 1));
+            format!("{name} {strict}= ${first} AND ({name} {strict} ${first} OR ({rest}))")
+        }
     }
 }
 

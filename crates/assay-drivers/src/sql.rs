@@ -72,14 +72,23 @@ impl Statements {
     }
 }
 
-/// The text of a scan and the keys to bind, in order. Composite keys compare as row values.
+/// How a dialect compares a key with the parameters from a number on: the key columns, one of
+/// `>=`, `>`, `<=`, `<`, and the number of the first parameter.
 #[cfg(any(feature = "duckdb", feature = "sqlite"))]
-pub(crate) fn scan_statement<'s>(schema: &Schema, scan: &Scan<'s>) -> (String, Vec<&'s [u8]>) {
+pub(crate) type CompareKeys = fn(&[Column], &str, usize) -> String;
+
+/// The text of a scan and the keys to bind, in order, each to as many parameters as it has
+/// columns.
+#[cfg(any(feature = "duckdb", feature = "sqlite"))]
+pub(crate) fn scan_statement<'s>(
+    schema: &Schema,
+    scan: &Scan<'s>,
+    compare: CompareKeys,
+) -> (String, Vec<&'s [u8]>) {
     let names = |columns: &mut dyn Iterator<Item = &Column>| {
         columns.map(|c| c.name).collect::<Vec<_>>().join(", ")
     };
-    let key = names(&mut schema.key_columns().iter());
-    let marks = vec!["?"; schema.key_columns().len()].join(", ");
+    let keys = schema.key_columns();
     let (mut conditions, mut bounds) = (Vec::new(), Vec::new());
     for (bound, included, excluded) in [(scan.lower, ">=", ">"), (scan.upper, "<=", "<")] {
         let (operator, area) = match bound {
@@ -87,7 +96,7 @@ pub(crate) fn scan_statement<'s>(schema: &Schema, scan: &Scan<'s>) -> (String, V
             Bound::Included(area) => (included, area),
             Bound::Excluded(area) => (excluded, area),
         };
-        conditions.push(format!("({key}) {operator} ({marks})"));
+        conditions.push(compare(keys, operator, 1 + bounds.len() * keys.len()));
         bounds.push(area);
     }
     let wanted = names(&mut scan.columns.iter().map(|&at| &schema.columns()[at]));
@@ -96,7 +105,7 @@ pub(crate) fn scan_statement<'s>(schema: &Schema, scan: &Scan<'s>) -> (String, V
         false => format!(" WHERE {}", conditions.join(" AND ")),
     };
     let limit = i64::try_from(scan.limit).unwrap_or(i64::MAX);
-    let table = schema.name();
+    let (table, key) = (schema.name(), names(&mut keys.iter()));
     (format!("SELECT {wanted} FROM {table}{filter} ORDER BY {key} LIMIT {limit}"), bounds)
 }
 

@@ -325,7 +325,7 @@ impl Connection for SqliteConnection<'_> {
     }
 
     fn scan(&mut self, scan: &Scan<'_>, row: &mut dyn FnMut(&[u8])) -> Result<u64> {
-        let (sql, bounds) = scan_statement(self.schema, scan);
+        let (sql, bounds) = scan_statement(self.schema, scan, compare_keys);
         let mut statement = self.connection.prepare_cached(&sql).map_err(said("scan"))?;
         let key_columns = self.schema.key_columns();
         for (bound, first) in bounds.iter().zip((1..).step_by(key_columns.len())) {
@@ -343,6 +343,12 @@ impl Connection for SqliteConnection<'_> {
         }
         Ok(count)
     }
+}
+
+/// Composite keys compare as row values.
+fn compare_keys(key: &[Column], operator: &str, _: usize) -> String {
+    let names = key.iter().map(|column| column.name).collect::<Vec<_>>().join(", ");
+    format!("({names}) {operator} ({})", vec!["?"; key.len()].join(", "))
 }
 
 fn changed(rows: usize) -> Result<Outcome> {
