@@ -19,8 +19,10 @@
 //! - The primary key is an ART index, which checks uniqueness. Lookups use it only where the key
 //!   is one column; with a composite key, and in ordered scans, DuckDB reads the table, past the
 //!   row groups that its min-max indexes exclude (duckdb.org/docs/stable/sql/indexes).
-//! - The insert is `ON CONFLICT DO NOTHING`, and no changed row is the duplicate: an error of a
-//!   constraint would end the transaction around it.
+//! - A single insert is plain, and the constraint's error is the duplicate. In a transaction that
+//!   error would end the transaction, so there the insert has `ON CONFLICT DO NOTHING`, which
+//!   DuckDB carries out as `MERGE INTO`: a join with the table. A batch inserts plainly, and once
+//!   it meets a duplicate it begins again with `ON CONFLICT DO NOTHING`. The upsert is a merge too.
 //! - Two transactions that change one row, or insert one key, meet as an error of the second
 //!   (optimistic concurrency, duckdb.org/docs/2.0/connect/concurrency). Where several connections
 //!   write, they therefore take turns by a mutex; reads do not wait.
@@ -91,7 +93,7 @@ impl Driver for DuckDb {
             settings.push("writers take turns by a mutex".into());
         }
         Ok(Box::new(DuckDbStore {
-            insert: format!("{} ON CONFLICT DO NOTHING", statements.insert),
+            insert_or_ignore: format!("{} ON CONFLICT DO NOTHING", statements.insert),
             statements,
             schema: spec.schema.clone(),
             writing: (spec.threads > 1).then(|| Mutex::new(())),
@@ -153,7 +155,7 @@ fn type_name(kind: ColumnType) -> String {
 struct DuckDbStore {
     statements: Statements,
     /// The insert that changes nothing where the key is there.
-    insert: String,
+    insert_or_ignore: String,
     schema: Schema,
     /// Held by who writes, where several connections do.
     writing: Option<Mutex<()>>,
@@ -179,13 +181,15 @@ impl Store for DuckDbStore {
             begin: prepare("BEGIN TRANSACTION")?,
             commit: prepare("COMMIT")?,
             rollback: prepare("ROLLBACK")?,
-            insert: prepare(&self.insert)?,
+            insert: prepare(&self.statements.insert)?,
+            insert_or_ignore: prepare(&self.insert_or_ignore)?,
             upsert: prepare(&self.statements.upsert)?,
             select: prepare(&self.statements.select)?,
             updates: updates.map(|sql| prepare(sql)).collect::<Result<_>>()?,
             delete: prepare(&self.statements.delete)?,
             writing: self.writing.as_ref(),
             turn: None,
+            in_transaction: false,
         })
     }
 
@@ -202,6 +206,7 @@ struct DuckDbConnection<'c> {
     commit: Statement<'c>,
     rollback: Statement<'c>,
     insert: Statement<'c>,
+    insert_or_ignore: Statement<'c>,
     upsert: Statement<'c>,
     select: Statement<'c>,
     updates: Vec<Statement<'c>>,
@@ -209,6 +214,7 @@ struct DuckDbConnection<'c> {
     writing: Option<&'c Mutex<()>>,
     /// This connection's turn to write, while a transaction is open.
     turn: Option<MutexGuard<'c, ()>>,
+    in_transaction: bool,
 }
 
 impl<'c> DuckDbConnection<'c> {
@@ -217,34 +223,67 @@ impl<'c> DuckDbConnection<'c> {
         let writing = self.writing.filter(|_| self.turn.is_none())?;
         Some(writing.lock().unwrap_or_else(PoisonError::into_inner))
     }
+
+    /// Inserts without a clause for conflicts; a duplicate ends the transaction, if there is one.
+    fn insert_plainly(&mut self, record: &[u8]) -> Result<Outcome> {
+        bind(&mut self.insert, 1, self.schema.columns(), record)?;
+        let _turn = self.turn();
+        match self.insert.raw_execute() {
+            Ok(_) => Ok(Outcome::Done),
+            Err(error) if is_duplicate(&error) => Ok(Outcome::Duplicate),
+            Err(error) => Err(said("insert")(error)),
+        }
+    }
 }
 
 impl Connection for DuckDbConnection<'_> {
     fn begin(&mut self) -> Result<()> {
         self.turn = self.turn();
-        self.begin.raw_execute().map_err(said("begin"))?;
+        if let Err(error) = self.begin.raw_execute() {
+            self.turn = None;
+            return Err(said("begin")(error));
+        }
+        self.in_transaction = true;
         Ok(())
     }
 
     fn commit(&mut self) -> Result<()> {
         let committed = self.commit.raw_execute().map_err(said("commit"));
-        self.turn = None;
+        (self.turn, self.in_transaction) = (None, false);
         committed.map(drop)
     }
 
     fn rollback(&mut self) -> Result<()> {
         let rolled_back = self.rollback.raw_execute().map_err(said("rollback"));
-        self.turn = None;
+        (self.turn, self.in_transaction) = (None, false);
         rolled_back.map(drop)
     }
 
     fn insert(&mut self, record: &[u8]) -> Result<Outcome> {
-        bind(&mut self.insert, 1, self.schema.columns(), record)?;
-        let _turn = self.turn();
-        match self.insert.raw_execute().map_err(said("insert"))? {
+        if !self.in_transaction {
+            return self.insert_plainly(record);
+        }
+        bind(&mut self.insert_or_ignore, 1, self.schema.columns(), record)?;
+        match self.insert_or_ignore.raw_execute().map_err(said("insert"))? {
             0 => Ok(Outcome::Duplicate),
             _ => Ok(Outcome::Done),
         }
+    }
+
+    fn batch(&mut self, records: &[u8], record_size: usize) -> Result<u64> {
+        self.begin()?;
+        let mut done = 0;
+        for record in records.chunks_exact(record_size) {
+            if self.insert_plainly(record)? == Outcome::Duplicate {
+                self.rollback()?;
+                self.begin()?;
+                done = self.replay_inserts(records, record_size)?;
+                break;
+            }
+            done += 1;
+        }
+        self.commit()?;
+        Ok(done)
     }
 
     fn upsert(&mut self, record: &[u8]) -> Result<()> {
@@ -318,6 +357,12 @@ fn compare_keys(key: &[Column], operator: &str, first: usize) -> String {
             format!("{name} {strict}= ${first} AND ({name} {strict} ${first} OR ({rest}))")
         }
     }
+}
+
+/// Whether a primary key refused the row. The client passes no kind of error on, only the text.
+fn is_duplicate(error: &duckdb::Error) -> bool {
+    matches!(error, duckdb::Error::DuckDBFailure(_, Some(text))
+        if text.starts_with("Constraint Error: Duplicate key"))
 }
 
 fn changed(rows: usize) -> Result<Outcome> {
