@@ -6,6 +6,8 @@
 mod canopydb;
 #[cfg(feature = "crossdb")]
 mod crossdb;
+#[cfg(feature = "duckdb")]
+mod duckdb;
 #[cfg(feature = "fjall")]
 mod fjall;
 #[cfg(any(feature = "leveldb", feature = "rocksdb", feature = "tonbo"))]
@@ -40,7 +42,7 @@ mod redb;
 mod rocksdb;
 #[cfg(feature = "sled")]
 mod sled;
-#[cfg(any(feature = "sqlite", feature = "crossdb"))]
+#[cfg(any(feature = "crossdb", feature = "duckdb", feature = "sqlite"))]
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -79,6 +81,8 @@ pub fn all() -> Vec<Box<dyn Driver>> {
         Box::new(maps::hashbrown::driver()),
         #[cfg(feature = "sqlite")]
         Box::new(sqlite::Sqlite),
+        #[cfg(feature = "duckdb")]
+        Box::new(duckdb::DuckDb),
         #[cfg(feature = "lmdb")]
         Box::new(lmdb::Lmdb),
         #[cfg(feature = "mdbx")]

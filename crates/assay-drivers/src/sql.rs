@@ -1,6 +1,11 @@
 //! The texts of SQL that engines of the SQL family share, made once from the schema when a
 //! connection is opened.
 
+#[cfg(any(feature = "duckdb", feature = "sqlite"))]
+use std::ops::Bound;
+
+#[cfg(any(feature = "duckdb", feature = "sqlite"))]
+use assay_core::driver::Scan;
 use assay_core::schema::{Column, ColumnType, Schema};
 
 /// What differs between dialects.
@@ -65,6 +70,43 @@ impl Statements {
             delete: format!("DELETE FROM {table} WHERE {key}"),
         }
     }
+}
+
+/// How a dialect compares a key with the parameters from a number on: the key columns, one of
+/// `>=`, `>`, `<=`, `<`, and the number of the first parameter.
+#[cfg(any(feature = "duckdb", feature = "sqlite"))]
+pub(crate) type CompareKeys = fn(&[Column], &str, usize) -> String;
+
+/// The text of a scan and the keys to bind, in order, each to as many parameters as it has
+/// columns.
+#[cfg(any(feature = "duckdb", feature = "sqlite"))]
+pub(crate) fn scan_statement<'s>(
+    schema: &Schema,
+    scan: &Scan<'s>,
+    compare: CompareKeys,
+) -> (String, Vec<&'s [u8]>) {
+    let names = |columns: &mut dyn Iterator<Item = &Column>| {
+        columns.map(|c| c.name).collect::<Vec<_>>().join(", ")
+    };
+    let keys = schema.key_columns();
+    let (mut conditions, mut bounds) = (Vec::new(), Vec::new());
+    for (bound, included, excluded) in [(scan.lower, ">=", ">"), (scan.upper, "<=", "<")] {
+        let (operator, area) = match bound {
+            Bound::Unbounded => continue,
+            Bound::Included(area) => (included, area),
+            Bound::Excluded(area) => (excluded, area),
+        };
+        conditions.push(compare(keys, operator, 1 + bounds.len() * keys.len()));
+        bounds.push(area);
+    }
+    let wanted = names(&mut scan.columns.iter().map(|&at| &schema.columns()[at]));
+    let filter = match conditions.is_empty() {
+        true => String::new(),
+        false => format!(" WHERE {}", conditions.join(" AND ")),
+    };
+    let limit = i64::try_from(scan.limit).unwrap_or(i64::MAX);
+    let (table, key) = (schema.name(), names(&mut keys.iter()));
+    (format!("SELECT {wanted} FROM {table}{filter} ORDER BY {key} LIMIT {limit}"), bounds)
 }
 
 #[cfg(test)]

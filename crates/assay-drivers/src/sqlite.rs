@@ -17,7 +17,6 @@
 //! - Unsigned 64-bit integers are stored as signed ones of the same bits; in the key with the
 //!   highest bit flipped, so that their order is kept.
 
-use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use assay_core::driver::{
@@ -29,7 +28,7 @@ use assay_core::schema::{Column, ColumnType, Schema, Value, write_bytes, write_i
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, Row, Statement};
 
-use crate::sql::{Dialect, Statements};
+use crate::sql::{Dialect, Statements, scan_statement};
 
 pub(crate) struct Sqlite;
 
@@ -326,7 +325,7 @@ impl Connection for SqliteConnection<'_> {
     }
 
     fn scan(&mut self, scan: &Scan<'_>, row: &mut dyn FnMut(&[u8])) -> Result<u64> {
-        let (sql, bounds) = scan_statement(self.schema, scan);
+        let (sql, bounds) = scan_statement(self.schema, scan, compare_keys);
         let mut statement = self.connection.prepare_cached(&sql).map_err(said("scan"))?;
         let key_columns = self.schema.key_columns();
         for (bound, first) in bounds.iter().zip((1..).step_by(key_columns.len())) {
@@ -346,31 +345,10 @@ impl Connection for SqliteConnection<'_> {
     }
 }
 
-/// The text of a scan and the keys to bind, in order. Composite keys compare as row values.
-fn scan_statement<'s>(schema: &Schema, scan: &Scan<'s>) -> (String, Vec<&'s [u8]>) {
-    let names = |columns: &mut dyn Iterator<Item = &Column>| {
-        columns.map(|c| c.name).collect::<Vec<_>>().join(", ")
-    };
-    let key = names(&mut schema.key_columns().iter());
-    let marks = vec!["?"; schema.key_columns().len()].join(", ");
-    let (mut conditions, mut bounds) = (Vec::new(), Vec::new());
-    for (bound, included, excluded) in [(scan.lower, ">=", ">"), (scan.upper, "<=", "<")] {
-        let (operator, area) = match bound {
-            Bound::Unbounded => continue,
-            Bound::Included(area) => (included, area),
-            Bound::Excluded(area) => (excluded, area),
-        };
-        conditions.push(format!("({key}) {operator} ({marks})"));
-        bounds.push(area);
-    }
-    let wanted = names(&mut scan.columns.iter().map(|&at| &schema.columns()[at]));
-    let filter = match conditions.is_empty() {
-        true => String::new(),
-        false => format!(" WHERE {}", conditions.join(" AND ")),
-    };
-    let limit = i64::try_from(scan.limit).unwrap_or(i64::MAX);
-    let table = schema.name();
-    (format!("SELECT {wanted} FROM {table}{filter} ORDER BY {key} LIMIT {limit}"), bounds)
+/// Composite keys compare as row values.
+fn compare_keys(key: &[Column], operator: &str, _: usize) -> String {
+    let names = key.iter().map(|column| column.name).collect::<Vec<_>>().join(", ");
+    format!("({names}) {operator} ({})", vec!["?"; key.len()].join(", "))
 }
 
 fn changed(rows: usize) -> Result<Outcome> {
