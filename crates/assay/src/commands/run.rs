@@ -20,7 +20,7 @@ use crate::executor::{Execution, new_run};
 use crate::exit::Failure;
 use crate::files;
 use crate::interrupt::Interrupt;
-use crate::output::print;
+use crate::output::{print, say};
 use crate::places::Places;
 use crate::planning::{self, Setting, Work};
 use crate::progress::Display;
@@ -186,6 +186,16 @@ pub fn print_published(run: &RunFile) -> Outcome {
     for suite in suites.into_iter().filter_map(assay_suites::find) {
         print(&(suite.published)(run).expect("text can be written to memory"))?;
     }
+    // Published tables have no place for it.
+    let mut notes: Vec<String> = Vec::new();
+    for cell in run.results().map(|result| &result.cell) {
+        let (wanted, level) = (cell.durability_wanted, cell.durability);
+        let note = format!("note: {} runs at {level}, not at {wanted}", cell.engine);
+        if level != wanted && !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    notes.iter().for_each(|note| say(note));
     Ok(())
 }
 
