@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use assay_core::driver::{Driver, Durability, Outcome, Profile, Storage};
-use stores::{PAYLOAD_SIZE, THREADS, columns, open, record};
+use stores::{PAYLOAD_SIZE, THREADS, columns, drivers, open, record};
 
 /// Tells the test below that it is the process to be killed: engine, level and directory.
 const SUBJECT: &str = "ASSAY_TEST_KILLED";
@@ -17,7 +17,7 @@ const INSERTS: u64 = 500;
 
 #[test]
 fn a_killed_process_loses_nothing_that_was_acknowledged() {
-    for driver in assay_drivers::all() {
+    for driver in drivers() {
         let profile = driver.profile();
         if driver.version().is_err() {
             continue;

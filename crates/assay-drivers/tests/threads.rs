@@ -7,7 +7,7 @@ use std::sync::Barrier;
 
 use assay_core::driver::{Concurrency, Connection, Driver, Durability, Outcome, Storage};
 use assay_core::error::{ErrorKind, Result};
-use stores::{PAYLOAD_SIZE, THREADS, columns, open, record};
+use stores::{PAYLOAD_SIZE, THREADS, columns, drivers, open, record};
 
 /// So few that threads meet at them.
 const SHARED: u64 = 2;
@@ -15,7 +15,7 @@ const ROUNDS: u64 = 500;
 
 #[test]
 fn no_change_of_one_of_eight_threads_is_lost() {
-    for driver in assay_drivers::all() {
+    for driver in drivers() {
         let profile = driver.profile();
         let alone = profile.concurrency == Concurrency::OneConnection;
         if !profile.keeps_data || alone || driver.version().is_err() {

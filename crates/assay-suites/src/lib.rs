@@ -55,6 +55,15 @@ pub(crate) fn no_charts(_: &RunFile) -> Vec<LineChart> {
     Vec::new()
 }
 
+/// What a cell's engine is called beside the others of a run: by its id, and where the run has
+/// several storage modes by that too.
+pub(crate) fn label(cell: &Cell, run: &RunFile) -> String {
+    match run.results().any(|other| other.cell.storage != cell.storage) {
+        true => format!("{}-{}", cell.engine, cell.storage),
+        false => cell.engine.clone(),
+    }
+}
+
 /// A cell's options, as the suite's own type.
 pub(crate) fn options<T: serde::de::DeserializeOwned>(cell: &Cell) -> Option<T> {
     serde_json::from_value(cell.options.clone()).ok()

@@ -56,3 +56,9 @@ pub fn open(
     };
     driver.open(&spec)
 }
+
+/// The engines that a test can drive: not those that need a server, which is the program itself.
+pub fn drivers() -> impl Iterator<Item = Box<dyn Driver>> {
+    let needs_none = |driver: &dyn Driver| !driver.profile().parameters.contains(&"s3-endpoint");
+    assay_drivers::all().into_iter().filter(move |driver| needs_none(driver.as_ref()))
+}

@@ -12,11 +12,12 @@ fn of_suite(run: &RunFile) -> impl Iterator<Item = &CellResult> {
     run.results().filter(|result| result.cell.suite == ID)
 }
 
-fn engines(run: &RunFile) -> Vec<&str> {
-    let mut engines: Vec<&str> = Vec::new();
+fn engines(run: &RunFile) -> Vec<String> {
+    let mut engines = Vec::new();
     for result in of_suite(run) {
-        if !engines.contains(&result.cell.engine.as_str()) {
-            engines.push(&result.cell.engine);
+        let label = crate::label(&result.cell, run);
+        if !engines.contains(&label) {
+            engines.push(label);
         }
     }
     engines
@@ -43,7 +44,8 @@ pub fn text(run: &RunFile) -> Result<String, fmt::Error> {
 fn table(out: &mut String, run: &RunFile, phase: &str, title: &str) -> fmt::Result {
     let engines = engines(run);
     write!(out, "{title:>15}")?;
-    engines.iter().try_for_each(|engine| write!(out, "{engine:>14}"))?;
+    let width = |engine: &str| (engine.len() + 2).max(14);
+    engines.iter().try_for_each(|engine| write!(out, "{engine:>0$}", width(engine)))?;
     writeln!(out)?;
     let mut sizes: Vec<u64> = of_suite(run).map(|result| result.cell.rows).collect();
     sizes.sort_unstable();
@@ -52,14 +54,14 @@ fn table(out: &mut String, run: &RunFile, phase: &str, title: &str) -> fmt::Resu
         write!(out, "{rows:>15}")?;
         for engine in &engines {
             let seconds: Vec<_> = of_suite(run)
-                .filter(|r| r.cell.rows == rows && r.cell.engine == *engine)
+                .filter(|r| r.cell.rows == rows && crate::label(&r.cell, run) == *engine)
                 .filter(|r| !matches!(r.status, Status::Wrong(_)))
                 .filter_map(|r| r.measurement.phase(phase)?.rounds.first())
                 .map(|round| round.time_ns as f64 / 1e9)
                 .collect();
             match median(&seconds) {
-                Some(seconds) => write!(out, "{:>14.2}", seconds.value)?,
-                None => write!(out, "{:>14}", "–")?,
+                Some(seconds) => write!(out, "{:>1$.2}", seconds.value, width(engine))?,
+                None => write!(out, "{:>1$}", "–", width(engine))?,
             }
         }
         writeln!(out)?;
@@ -76,7 +78,8 @@ pub fn raw(run: &RunFile) -> Result<String, fmt::Error> {
         };
         for phase in &result.measurement.phases {
             for (items, rate) in curve(phase, size) {
-                writeln!(out, "{items},{},{},{rate:.0}", result.cell.engine, phase.name)?;
+                let engine = crate::label(&result.cell, run);
+                writeln!(out, "{items},{engine},{},{rate:.0}", phase.name)?;
             }
         }
     }
@@ -92,7 +95,9 @@ pub fn charts(run: &RunFile) -> Vec<LineChart> {
     let chart = |phase: &str, title: &str| {
         let lines = engines(run).into_iter().filter_map(|engine| {
             let mut points: Vec<(f64, f64)> = Vec::new();
-            for result in of_suite(run).filter(|r| r.cell.engine == engine && r.cell.trial == 1) {
+            let is_first =
+                |r: &&CellResult| crate::label(&r.cell, run) == engine && r.cell.trial == 1;
+            for result in of_suite(run).filter(is_first) {
                 let Some(measured) = result.measurement.phase(phase) else { continue };
                 match crate::options::<Options>(&result.cell).and_then(|o| o.batch_size) {
                     Some(size) => points.extend(curve(measured, size).map(|(x, y)| (x as f64, y))),
@@ -100,7 +105,7 @@ pub fn charts(run: &RunFile) -> Vec<LineChart> {
                 }
             }
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
-            (points.len() > 1).then(|| Line { label: engine.into(), points })
+            (points.len() > 1).then(|| Line { label: engine, points })
         });
         LineChart {
             name: format!("nudb-{phase}"),

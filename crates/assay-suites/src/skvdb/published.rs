@@ -52,8 +52,9 @@ pub(super) struct Rates {
 pub(super) fn engines(run: &RunFile) -> Vec<String> {
     let mut engines = Vec::new();
     for result in of_suite(run) {
-        if !engines.contains(&result.cell.engine) {
-            engines.push(result.cell.engine.clone());
+        let label = crate::label(&result.cell, run);
+        if !engines.contains(&label) {
+            engines.push(label);
         }
     }
     engines
@@ -69,7 +70,7 @@ fn entries(cell: &Cell) -> Option<u32> {
 
 /// An engine's rates in a phase, in operations per second and thread: medians over the trials.
 pub(super) fn table(run: &RunFile, engine: &str, phase: &str) -> Rates {
-    let of_engine = || of_suite(run).filter(|result| result.cell.engine == engine);
+    let of_engine = || of_suite(run).filter(|r| crate::label(&r.cell, run) == engine);
     let mut columns: Vec<u32> = of_engine().filter_map(|r| entries(&r.cell)).collect();
     columns.sort_unstable_by(|a, b| b.cmp(a));
     columns.dedup();

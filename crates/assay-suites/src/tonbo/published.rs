@@ -91,7 +91,11 @@ pub fn estimates(run: &RunFile) -> Result<String, fmt::Error> {
     let mut out = String::new();
     for result in run.results() {
         for phase in &result.measurement.phases {
-            let name = phase.name.replacen("write/", &format!("write/{}/", result.cell.engine), 1);
+            let name = phase.name.replacen(
+                "write/",
+                &format!("write/{}/", crate::label(&result.cell, run)),
+                1,
+            );
             lines(&mut out, &name, phase)?;
         }
     }

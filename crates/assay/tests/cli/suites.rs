@@ -16,9 +16,10 @@ fn nudb_prints_its_two_tables() {
     let line = "run nudb --inserts 300 600 --fetches 200 -s all --format published";
     let ended = bench.succeeds(&format!("{line} -e {} {THERE}", engines().join(",")));
     let text = &ended.stdout;
-    assert!(text.starts_with("insert\n        inserts       stl-map"), "{text}");
-    assert!(text.contains("\nfetch\n200\nitems\n      # db keys       stl-map"), "{text}");
-    for engine in engines() {
+    assert!(text.starts_with("insert\n        inserts  stl-map-memory"), "{text}");
+    assert!(text.contains("\nfetch\n200\nitems\n      # db keys  stl-map-memory"), "{text}");
+    assert!(text.contains("  redb-memory") && text.contains("  redb-disk"), "{text}");
+    for engine in engines().into_iter().filter(|e| !["crossdb", "leveldb"].contains(e)) {
         assert!(text.contains(engine), "{engine}: {text}");
     }
     assert_eq!(text.lines().filter(|line| line.trim_start().starts_with("600 ")).count(), 2);
@@ -108,7 +109,7 @@ fn tonbo_micro_prints_estimates() {
     let bench = Bench::new();
     let line = "run tonbo-micro -e btreemap,lmdb -s m,r --warm-up 0.01 --measurement 0.05";
     let ended = bench.succeeds(&format!("{line} --samples 10 --format published {THERE}"));
-    for batch in ["write/btreemap/1 ", "write/lmdb/16 ", "write/lmdb/128 "] {
+    for batch in ["write/btreemap-memory/1 ", "write/lmdb-ramdisk/16 ", "write/lmdb-ramdisk/128 "] {
         assert!(ended.stdout.contains(batch), "{}", ended.stdout);
     }
     assert!(ended.stdout.contains("time:   ["), "{}", ended.stdout);
