@@ -8,8 +8,11 @@ use assay_core::stats::median;
 
 use super::{ID, Options};
 
+/// The suite's results, without those of engines that cannot do it.
 fn of_suite(run: &RunFile) -> impl Iterator<Item = &CellResult> {
-    run.results().filter(|result| result.cell.suite == ID)
+    let cannot =
+        |status: &Status| matches!(status, Status::Unsupported(_) | Status::Unavailable(_));
+    run.results().filter(move |r| r.cell.suite == ID && !cannot(&r.status))
 }
 
 fn engines(run: &RunFile) -> Vec<String> {

@@ -60,8 +60,11 @@ pub(super) fn engines(run: &RunFile) -> Vec<String> {
     engines
 }
 
+/// The suite's results, without those of engines that cannot do it.
 fn of_suite(run: &RunFile) -> impl Iterator<Item = &CellResult> {
-    run.results().filter(|result| result.cell.suite == ID)
+    let cannot =
+        |status: &Status| matches!(status, Status::Unsupported(_) | Status::Unavailable(_));
+    run.results().filter(move |r| r.cell.suite == ID && !cannot(&r.status))
 }
 
 fn entries(cell: &Cell) -> Option<u32> {
