@@ -108,7 +108,7 @@ pub fn charts(run: &RunFile) -> Vec<LineChart> {
                 }
             }
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
-            (points.len() > 1).then(|| Line { label: engine, points })
+            (points.len() > 1).then_some(Line { label: engine, points })
         });
         LineChart {
             name: format!("nudb-{phase}"),
