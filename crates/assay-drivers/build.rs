@@ -25,7 +25,8 @@ fn versions() {
     let text = String::from_utf8_lossy(&output.stdout).trim().to_string();
     println!("cargo::rustc-env=ASSAY_RUSTC_VERSION={text}");
 
-    let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
+    let here = std::env::var("CARGO_MANIFEST_DIR").expect("Cargo sets it");
+    let lock = Path::new(&here).join("../../Cargo.lock");
     println!("cargo::rerun-if-changed={}", lock.display());
     let lock = std::fs::read_to_string(lock).expect("the workspace has a Cargo.lock");
     for name in [

@@ -324,14 +324,14 @@ mod tests {
 
     #[test]
     fn nobody_prepares_while_others_are_on_the_clock() {
-        let (busy, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let busy = AtomicUsize::new(0);
         // Thread 2 has fewer batches than the others.
         let answers = run(&stores(2), 3, &[], &mut |_| (), &|number, pace, connections, _| {
             assert_eq!(connections.len(), 2);
             for _ in 0..if number == 2 { 20 } else { 50 } {
                 assert_eq!(busy.load(Ordering::SeqCst), 0, "somebody is on the clock");
                 pace.span(|| {
-                    most.fetch_max(busy.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    busy.fetch_add(1, Ordering::SeqCst);
                     std::thread::yield_now();
                     busy.fetch_sub(1, Ordering::SeqCst);
                     Ok(())
@@ -343,7 +343,6 @@ mod tests {
         .expect("all succeed");
         let (numbers, spans): (Vec<_>, Vec<_>) = answers.into_iter().unzip();
         assert_eq!(numbers, [0, 1, 2]);
-        assert!(most.load(Ordering::SeqCst) >= 1);
         assert_eq!(spans.iter().map(|s| s.together.len()).collect::<Vec<_>>(), [50, 50, 20]);
         assert!(Spans::total(&spans) > Duration::ZERO);
     }
