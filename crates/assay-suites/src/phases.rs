@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use assay_core::crew::{Pace, share};
-use assay_core::driver::Connection;
+use assay_core::driver::{Connection, Driver, Transactions};
 use assay_core::error::Result;
+use assay_core::plan::Cell;
+use assay_core::random::derive;
 use assay_core::run_file::{self, Phase};
-use assay_core::tape::{Records, Rows, Tape, TapeHash};
+use assay_core::tape::{Order, Population, Records, Rows, Tape, TapeHash};
 use assay_core::timing::{Round, Timed};
 
 use crate::cell::{Progress, Report, Session, as_ns};
@@ -97,6 +99,37 @@ pub(crate) fn crew_round<R: Records + Sync>(
     };
     let crew = session.crew(threads, progress, &duty)?;
     Ok(Timed::of_crew(crew))
+}
+
+/// Inserts records 0 to the cell's number of rows as the phase `load`: by one connection, in
+/// random order of their keys, in transactions of `batch` where the engine has some.
+pub(crate) fn load<R: Records + Sync>(
+    cell: &Cell,
+    records: &R,
+    batch: u64,
+    driver: &dyn Driver,
+    session: &mut Session<'_>,
+    report: &mut Report<'_>,
+) -> Result<()> {
+    let profile = driver.profile();
+    let visit = Visit {
+        records,
+        rows: &Population::all(cell.rows).rows(),
+        tape: &Tape::new(Order::Permutation, derive(cell.seed, "load"), cell.rows),
+        count: cell.rows,
+        multiple_of: batch,
+        check: profile.keeps_data,
+    };
+    let mut told = telling(report, "load", (1, 1), cell.rows, 1);
+    let (timed, time) =
+        crew_round(session, 1, &visit, &mut told, &|round| match profile.transactions {
+            Transactions::None => round.inserts(false),
+            _ => round.batches(batch),
+        })?;
+    let mut phase = Growing::new("load", 1);
+    phase.round(&timed, time);
+    session.keep(phase.done());
+    Ok(())
 }
 
 /// A function for [`crew_round`] that tells the progress of a round; the first thread tells it,

@@ -38,6 +38,7 @@
 //!   serves the store's directory over HTTP on the loopback interface, from a process of its own.
 
 mod background;
+mod connection;
 mod customer;
 mod layout;
 mod remote;

@@ -5,13 +5,13 @@ use std::ops::Bound;
 use std::path::PathBuf;
 
 use assay_core::crew::{Pace, share};
-use assay_core::driver::{Connection, Driver, Scan, Transactions};
+use assay_core::driver::{Connection, Driver, Scan};
 use assay_core::error::{Error, ErrorKind, Result};
 use assay_core::plan::Cell;
 use assay_core::random::{derive, draw};
 use assay_core::run_file::Measurement;
 use assay_core::schema::Schema;
-use assay_core::tape::{Order, Population, Records, Tape};
+use assay_core::tape::{Population, Records};
 use assay_core::timing::Timed;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -21,7 +21,7 @@ use super::tbl::Table;
 use super::write::phase_name;
 use crate::Suite;
 use crate::cell::{Needs, Report, Session};
-use crate::phases::{Growing, Visit, crew_round, telling};
+use crate::phases::{Growing, load, telling};
 
 /// The id of the suite.
 pub const ID: &str = "tonbo-read";
@@ -129,7 +129,9 @@ fn read<R: Records + Sync>(
         }
         session.note("the store is the one that an earlier run loaded".into());
     } else {
-        load(cell, records, driver, &mut session, check, report)?;
+        load(cell, records, LOAD_BATCH, driver, &mut session, report)?;
+        session.marker.population = Population::all(cell.rows);
+        session.settle()?;
     }
     session.cool()?;
 
@@ -162,36 +164,6 @@ fn read<R: Records + Sync>(
         true => session.close(),
         false => session.discard(),
     }
-}
-
-fn load<R: Records + Sync>(
-    cell: &Cell,
-    records: &R,
-    driver: &dyn Driver,
-    session: &mut Session<'_>,
-    check: bool,
-    report: &mut Report<'_>,
-) -> Result<()> {
-    let at_once = driver.profile().transactions != Transactions::None;
-    let all = Population::all(cell.rows);
-    let visit = Visit {
-        records,
-        rows: &all.rows(),
-        tape: &Tape::new(Order::Permutation, derive(cell.seed, "load"), cell.rows),
-        count: cell.rows,
-        multiple_of: LOAD_BATCH,
-        check,
-    };
-    let mut told = telling(report, "load", (1, 1), cell.rows, 1);
-    let (timed, time) = crew_round(session, 1, &visit, &mut told, &|round| match at_once {
-        true => round.batches(LOAD_BATCH),
-        false => round.inserts(false),
-    })?;
-    let mut phase = Growing::new("load", 1);
-    phase.round(&timed, time);
-    session.keep(phase.done());
-    session.marker.population = all;
-    session.settle()
 }
 
 /// Records loaded in a transaction: enough that its end does not count, and not so many that

@@ -11,17 +11,16 @@ mod users;
 pub mod workload;
 mod zipf;
 
-use assay_core::driver::{Driver, KeyKind, Transactions};
+use assay_core::driver::{Driver, KeyKind};
 use assay_core::error::{Error, Result};
 use assay_core::plan::Cell;
-use assay_core::random::derive;
 use assay_core::run_file::Measurement;
-use assay_core::tape::{Order, Population, Records, Tape};
+use assay_core::tape::Records;
 use serde::{Deserialize, Serialize};
 
 use crate::Suite;
 use crate::cell::{Needs, Report, Session};
-use crate::phases::{Growing, Visit, crew_round, telling};
+use crate::phases::{Growing, load, telling};
 use clients::{Clients, Clock};
 use users::Users;
 use workload::{Distribution, Workload};
@@ -95,9 +94,8 @@ fn run(
         volumes: 1,
     };
     let check = driver.profile().keeps_data;
-    let transactions = driver.profile().transactions != Transactions::None;
     let mut session = Session::open(cell, driver, &needs, measurement)?;
-    load(cell, &users, transactions, check, &mut session, report)?;
+    load(cell, &users, LOAD_BATCH, driver, &mut session, report)?;
     session.cool()?;
 
     let clients = Clients::new(&users, &options, cell, check);
@@ -118,33 +116,5 @@ fn run(
     session.discard()
 }
 
-/// Inserts the records in random order of their keys, in transactions of 1,000 where there are
-/// some: the load is not what the suite is about.
-fn load(
-    cell: &Cell,
-    users: &Users,
-    transactions: bool,
-    check: bool,
-    session: &mut Session<'_>,
-    report: &mut Report<'_>,
-) -> Result<()> {
-    const BATCH: u64 = 1_000;
-    let visit = Visit {
-        records: users,
-        rows: &Population::all(cell.rows).rows(),
-        tape: &Tape::new(Order::Permutation, derive(cell.seed, "load"), cell.rows),
-        count: cell.rows,
-        multiple_of: BATCH,
-        check,
-    };
-    let mut told = telling(report, "load", (1, 1), cell.rows, 1);
-    let (timed, time) = crew_round(session, 1, &visit, &mut told, &|round| match transactions {
-        true => round.batches(BATCH),
-        false => round.inserts(false),
-    })?;
-    drop(told);
-    let mut phase = Growing::new("load", 1);
-    phase.round(&timed, time);
-    session.keep(phase.done());
-    Ok(())
-}
+/// Records loaded in a transaction: the load is not what the suite is about.
+const LOAD_BATCH: u64 = 1_000;

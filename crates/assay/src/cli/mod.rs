@@ -1,0 +1,211 @@
+//! The command line. Everything a user can say is defined here, and its help is made from it:
+//! the commands in this file, the options of the suites in `suites`, the words that options take
+//! in `values`.
+
+mod suites;
+mod values;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::count;
+use crate::exit::Failure;
+
+pub use suites::*;
+pub use values::*;
+
+/// Measures embedded databases on the workloads that the field publishes.
+#[derive(Parser)]
+#[command(name = "assay", version, max_term_width = 100)]
+#[command(after_help = "\
+Exit status: 0 all measured and right; 1 a cell failed or an answer was wrong; 2 the command \
+line is wrong; 3 a file, a directory or the machine does not allow it; 130 interrupted.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Run a suite and show its table
+    #[command(subcommand)]
+    Run(RunSuite),
+    /// Run the published sizes and counts of a suite, one after another; resumes where it stopped
+    #[command(subcommand)]
+    Ladder(LadderSuite),
+    /// Check that drivers do what they should
+    Verify(VerifyArgs),
+    /// Show engines, what they can do, and why one is not available
+    List(ListArgs),
+    /// Write a file that a suite can read
+    #[command(subcommand)]
+    Generate(Generate),
+    /// Show a run file again
+    Show(ShowArgs),
+    /// Draw the published pictures from a run file
+    Plot(PlotArgs),
+    /// Measure one cell, for the parent process
+    #[command(hide = true)]
+    Worker,
+    /// Serve a directory by the S3 protocol, for a worker process
+    #[cfg(feature = "tonbo")]
+    #[command(hide = true)]
+    S3Server {
+        /// The directory of buckets
+        root: PathBuf,
+    },
+}
+
+#[derive(Subcommand)]
+pub enum RunSuite {
+    /// CrossBench: insert or load, query, update and delete routes
+    Crossbench(Box<CrossbenchArgs>),
+    /// NuDB's bench: insert random items, fetch them; or both in batches, as the store grows
+    Nudb(Box<NudbArgs>),
+    /// SKVDB's tables: threads write and read properties of records on mounted volumes
+    Skvdb(Box<SkvdbArgs>),
+    /// Tonbo's write bench: bulk load, individual and batch writes, removals
+    TonboWrite(Box<TonboWriteArgs>),
+    /// Tonbo's read bench: random ranges, whole and with one column
+    TonboRead(Box<TonboReadArgs>),
+    /// Tonbo's criterion bench: writes of 256 bytes, 1, 16 and 128 in a transaction
+    TonboMicro(Box<TonboMicroArgs>),
+    /// YCSB's core workloads A to F
+    Ycsb(Box<YcsbArgs>),
+}
+
+#[derive(Subcommand)]
+pub enum LadderSuite {
+    /// CrossBench: 1k to 100m rows, on disk, on a RAM disk and in memory, three times each
+    Crossbench(Box<LadderArgs>),
+}
+
+#[derive(Subcommand)]
+pub enum Generate {
+    /// Customers as TPC-H has them, for `assay run tonbo-read --tbl`
+    Customer(GenerateCustomerArgs),
+}
+
+#[derive(Args)]
+pub struct GenerateCustomerArgs {
+    /// How many customers; TPC-H has 150k for each unit of its scale factor
+    #[arg(short, long, value_name = "COUNT", value_parser = count::parse_positive,
+          default_value = "150k")]
+    pub rows: u64,
+    /// Where they go [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Seed of their contents
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+#[derive(Args)]
+pub struct VerifyArgs {
+    /// Engines to verify, separated by commas [default: all]
+    #[arg(short, long, value_name = "ENGINE", value_delimiter = ',')]
+    pub engine: Vec<String>,
+    /// Storage modes to verify
+    #[arg(short, long, value_name = "STORAGE", value_delimiter = ',', default_value = "all")]
+    pub storage: Vec<StorageArg>,
+    /// At which level, or all [default: memory none, ramdisk process, disk periodic]
+    #[arg(long, value_name = "LEVEL")]
+    pub durability: Option<LevelsArg>,
+    /// Directory for stores on disk and RAM disk
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Seed of the random operations
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Give an engine up after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = count::parse_positive)]
+    pub timeout: Option<u64>,
+    /// Name every check
+    #[arg(short, long)]
+    pub long: bool,
+}
+
+#[derive(Args)]
+pub struct ListArgs {
+    /// Show these engines only
+    #[arg(short, long, value_name = "ENGINE", value_delimiter = ',')]
+    pub engine: Vec<String>,
+}
+
+#[derive(Args)]
+pub struct ShowArgs {
+    /// A run file
+    pub run: PathBuf,
+    /// How to show it
+    #[arg(long, default_value = "table")]
+    pub format: Format,
+}
+
+#[derive(Args)]
+pub struct PlotArgs {
+    /// Run files; what they measured is drawn together
+    #[arg(required = true)]
+    pub run: Vec<PathBuf>,
+    /// Directory for the pictures [default: beside the first run file]
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Logarithmic axes, for engines that are orders of magnitude apart
+    #[arg(long)]
+    pub log: bool,
+}
+
+/// Reads the command line; what is wrong with it becomes one line.
+pub fn parse() -> Result<Command, Failure> {
+    Cli::try_parse().map(|cli| cli.command).map_err(|error| {
+        if !error.use_stderr() {
+            // Help or version; a reader that went away is no error.
+            let _ = error.print();
+            return Failure::Quiet(0);
+        }
+        Failure::Usage(one_line(&error))
+    })
+}
+
+/// clap says what is wrong in a first paragraph, then hints, then usage.
+fn one_line(error: &clap::Error) -> String {
+    use clap::error::ErrorKind;
+    if let ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand =
+        error.kind()
+    {
+        return "no command given; see assay --help".into();
+    }
+    let text = error.render().to_string();
+    let said: Vec<_> = text
+        .lines()
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
+        .map(|line| line.trim().trim_start_matches("error: ").trim_start_matches("tip: "))
+        .filter(|line| !line.is_empty())
+        .collect();
+    format!("{}; see --help", said.join("; ").replace(":; ", ": "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_published_option_has_its_letter() {
+        let cli = Cli::command();
+        let run = cli.find_subcommand("run").expect("run");
+        let crossbench = run.find_subcommand("crossbench").expect("crossbench");
+        for letter in "sirludqckSVQHe".chars() {
+            let option = crossbench
+                .get_arguments()
+                .find(|arg| arg.get_short() == Some(letter))
+                .unwrap_or_else(|| panic!("-{letter}"));
+            assert!(option.get_long().is_some(), "-{letter} has a long name");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The words that options take, and what they stand for.
+
+use assay_core::driver::{Durability, KeyKind, Storage};
+use assay_core::plan::PageCache;
+use assay_suites::crossbench::Keys;
+use clap::ValueEnum;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StorageArg {
+    #[value(alias = "r")]
+    Ramdisk,
+    #[value(aliases = ["m", "memory"])]
+    Inmem,
+    #[value(aliases = ["d", "disk"])]
+    Ondisk,
+    All,
+}
+
+impl StorageArg {
+    /// The chosen storage modes, each once, in the order memory, ramdisk, disk.
+    pub fn modes(chosen: &[Self]) -> Vec<Storage> {
+        let has = |storage| {
+            chosen.iter().any(|arg| match arg {
+                Self::Ramdisk => storage == Storage::Ramdisk,
+                Self::Inmem => storage == Storage::Memory,
+                Self::Ondisk => storage == Storage::Disk,
+                Self::All => true,
+            })
+        };
+        Storage::ALL.iter().copied().filter(|&storage| has(storage)).collect()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum KeyArg {
+    #[value(alias = "d")]
+    Default,
+    #[value(alias = "h")]
+    Hash,
+    #[value(alias = "t")]
+    Tree,
+}
+
+impl KeyArg {
+    /// The kind, or none for the engine's own default.
+    pub fn kind(self) -> Option<KeyKind> {
+        match self {
+            Self::Default => None,
+            Self::Hash => Some(KeyKind::Hash),
+            Self::Tree => Some(KeyKind::Tree),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum KeysArg {
+    Dense,
+    Sparse,
+}
+
+impl KeysArg {
+    pub fn keys(self) -> Keys {
+        match self {
+            Self::Dense => Keys::Dense,
+            Self::Sparse => Keys::Sparse,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PageCacheArg {
+    Warm,
+    Cold,
+}
+
+impl PageCacheArg {
+    pub fn state(self) -> PageCache {
+        match self {
+            Self::Warm => PageCache::Warm,
+            Self::Cold => PageCache::Cold,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DurabilityArg {
+    None,
+    Process,
+    Periodic,
+    Commit,
+}
+
+impl DurabilityArg {
+    pub fn level(self) -> Durability {
+        match self {
+            Self::None => Durability::None,
+            Self::Process => Durability::Process,
+            Self::Periodic => Durability::Periodic,
+            Self::Commit => Durability::Commit,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LevelsArg {
+    None,
+    Process,
+    Periodic,
+    Commit,
+    All,
+}
+
+impl LevelsArg {
+    /// The level; none for all of them.
+    pub fn level(self) -> Option<Durability> {
+        match self {
+            Self::None => Some(Durability::None),
+            Self::Process => Some(Durability::Process),
+            Self::Periodic => Some(Durability::Periodic),
+            Self::Commit => Some(Durability::Commit),
+            Self::All => None,
+        }
+    }
+}
+
+impl From<DurabilityArg> for LevelsArg {
+    fn from(level: DurabilityArg) -> Self {
+        match level {
+            DurabilityArg::None => Self::None,
+            DurabilityArg::Process => Self::Process,
+            DurabilityArg::Periodic => Self::Periodic,
+            DurabilityArg::Commit => Self::Commit,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Table,
+    #[value(alias = "crossbench")]
+    Published,
+}
