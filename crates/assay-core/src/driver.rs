@@ -176,6 +176,14 @@ impl Profile {
         })
     }
 
+    /// A value for every option: the chosen one, or the default.
+    pub fn options_with(&self, chosen: &BTreeMap<String, String>) -> Vec<(String, String)> {
+        let value = |option: &EngineOption| {
+            chosen.get(option.name).map_or(option.values[0], String::as_str).to_string()
+        };
+        self.options.iter().map(|option| (option.name.to_string(), value(option))).collect()
+    }
+
     /// Whether stores of a storage mode can be closed and opened again.
     pub fn reopens(&self, storage: Storage) -> bool {
         self.keeps_data && storage != Storage::Memory

@@ -9,6 +9,7 @@
 pub mod chart;
 pub mod crew;
 pub mod driver;
+pub mod durability;
 pub mod environment;
 pub mod error;
 pub mod estimate;

@@ -162,15 +162,7 @@ impl<'m> Session<'m> {
             key_kind: cell.key_kind,
             schema: schema.clone(),
             expected_rows: needs.expected_rows,
-            options: profile
-                .options
-                .iter()
-                .map(|option| {
-                    let chosen = cell.engine_options.get(option.name);
-                    let value = chosen.map_or(option.values[0], String::as_str);
-                    (option.name.to_string(), value.to_string())
-                })
-                .collect(),
+            options: profile.options_with(&cell.engine_options),
         };
         if let (true, PageCache::Cold, Some(dir)) = (keep, cell.page_cache, &dir) {
             dir.drop_from_page_cache().map_err(store_error)?;

@@ -10,6 +10,7 @@ use assay_core::plan::Cell;
 use assay_core::run_file::{Measurement, RunFile};
 
 pub mod cell;
+pub mod crash;
 pub mod crossbench;
 pub mod nudb;
 mod phases;

@@ -4,6 +4,7 @@
 mod cli;
 mod commands;
 mod count;
+mod crash;
 mod engines;
 mod executor;
 mod exit;
@@ -36,11 +37,14 @@ fn main() -> ExitCode {
             commands::ladder::crossbench(&args)
         }
         Ok(Command::Verify(args)) => commands::verify::verify(&args),
+        Ok(Command::Crash(args)) => commands::crash::crash(&args),
         Ok(Command::List(args)) => commands::list::list(&args),
         Ok(Command::Generate(cli::Generate::Customer(args))) => commands::generate::customer(&args),
         Ok(Command::Show(args)) => commands::show::show(&args),
         Ok(Command::Plot(args)) => commands::plot::plot(&args),
         Ok(Command::Worker) => worker::child::work(),
+        Ok(Command::PowerCutServer { mount }) => crash::power::serve(&mount),
+        Ok(Command::PowerCutUnmount { mount }) => crash::power::unmount(&mount),
         #[cfg(feature = "tonbo")]
         Ok(Command::S3Server { root }) => {
             assay_drivers::serve_s3(&root).map_err(|e| Failure::Refused(format!("s3-server: {e}")))

@@ -226,7 +226,6 @@ impl Subject<'_> {
                 .and_then(|()| std::fs::create_dir_all(&self.dir))
                 .map_err(|e| Error::engine("create", e))?;
         }
-        let options = self.profile.options.iter();
         self.driver.open(&OpenSpec {
             dir: self.dir.clone(),
             create,
@@ -237,13 +236,7 @@ impl Subject<'_> {
             expected_rows: RANDOM_OPERATIONS,
             threads,
             parameters: self.job.parameters.clone(),
-            options: options
-                .map(|option| {
-                    let chosen = self.job.options.get(option.name);
-                    let value = chosen.map_or(option.values[0], String::as_str);
-                    (option.name.into(), value.into())
-                })
-                .collect(),
+            options: self.profile.options_with(&self.job.options),
         })
     }
 

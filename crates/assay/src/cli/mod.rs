@@ -36,6 +36,8 @@ pub enum Command {
     Ladder(LadderSuite),
     /// Check that drivers do what they should
     Verify(VerifyArgs),
+    /// Prove or refute what engines promise: kill them and cut the power, and see what is left
+    Crash(CrashArgs),
     /// Show engines, what they can do, and why one is not available
     List(ListArgs),
     /// Write a file that a suite can read
@@ -48,6 +50,18 @@ pub enum Command {
     /// Measure one cell, for the parent process
     #[command(hide = true)]
     Worker,
+    /// Serve the filesystem of the power cut, for the crash command
+    #[command(hide = true)]
+    PowerCutServer {
+        /// The directory to mount it on
+        mount: PathBuf,
+    },
+    /// Unmount it, for the process that serves it
+    #[command(hide = true)]
+    PowerCutUnmount {
+        /// The directory that it is mounted on
+        mount: PathBuf,
+    },
     /// Serve a directory by the S3 protocol, for a worker process
     #[cfg(feature = "tonbo")]
     #[command(hide = true)]
@@ -124,6 +138,68 @@ pub struct VerifyArgs {
     /// Name every check
     #[arg(short, long)]
     pub long: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+A writer commits a seeded history and acknowledges each commit; at a moment that the seed draws \
+it is killed, or the power of the filesystem below it goes. Then another process opens the store: \
+all that was acknowledged has to be there, of the commit in flight all or nothing, nothing else, \
+and the store has to go on. Power cuts need root and /dev/fuse.
+
+Examples:
+  assay crash -e sqlite,lmdb                     every level, both kinds of crash
+  assay crash -e redb --durability commit --crash power --rounds 200")]
+pub struct CrashArgs {
+    /// Engines to test, separated by commas [default: all that keep something on disk]
+    #[arg(short, long, value_name = "ENGINE", value_delimiter = ',')]
+    pub engine: Vec<String>,
+    /// At which level, or all
+    #[arg(long, value_name = "LEVEL", default_value = "all")]
+    pub durability: Option<LevelsArg>,
+    /// How to end it: process kills it, power cuts the power of its filesystem
+    #[arg(long, value_name = "KIND", value_delimiter = ',', default_value = "process,power")]
+    pub crash: Vec<CrashArg>,
+    /// Crashes for each engine, level and kind
+    #[arg(long, value_name = "COUNT", default_value = "24",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub rounds: u32,
+    /// Commits in the history of a round
+    #[arg(long, value_name = "COUNT", default_value = "300",
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub commits: u32,
+    /// Run this round only, and leave the verdicts as they are
+    #[arg(long, value_name = "NUMBER")]
+    pub round: Option<u32>,
+    /// The moment of the crash, instead of one that is drawn: the commit whose acknowledgement is
+    /// waited for, or the file operation that the power cut comes before
+    #[arg(long, value_name = "NUMBER", requires = "round",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub at: Option<u64>,
+    /// What a power cut takes of what was not synchronised: everything, nothing, prefix, files,
+    /// sectors-512 or sectors-4096 [default: rounds take turns]
+    #[arg(long, value_name = "LOSS")]
+    pub loss: Option<assay_powercut::Loss>,
+    /// When a power cut spares names of files: journal, if anything was synchronised after them,
+    /// as on ext4; strict, if their directory was
+    #[arg(long, value_name = "RULE", default_value = "journal")]
+    pub directories: DirectoriesArg,
+    /// Choose a setting of an engine; `assay list` shows them
+    #[arg(long = "set", value_name = "ENGINE.NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Directory for the stores [default: _benchmarkdb here]
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Seed of the histories and of the moments of the crashes
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// How many seconds a writer or a checker may take
+    #[arg(long, value_name = "SECONDS", value_parser = count::parse_positive, default_value = "60")]
+    pub timeout: u64,
+    /// The file of verdicts, in which later runs look engines up that they mark [default:
+    /// assay-runs/durability.json]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 #[derive(Args)]

@@ -1,7 +1,9 @@
 //! The words that options take, and what they stand for.
 
 use assay_core::driver::{Durability, KeyKind, Storage};
+use assay_core::durability::Crash;
 use assay_core::plan::PageCache;
+use assay_powercut::Directories;
 use assay_suites::crossbench::Keys;
 use clap::ValueEnum;
 
@@ -139,4 +141,39 @@ pub enum Format {
     Table,
     #[value(alias = "crossbench")]
     Published,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CrashArg {
+    Process,
+    Power,
+}
+
+impl CrashArg {
+    /// Whether a kind was chosen.
+    pub fn has(chosen: &[Self], crash: Crash) -> bool {
+        chosen.iter().any(|arg| match arg {
+            Self::Process => crash == Crash::Process,
+            Self::Power => crash == Crash::Power,
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DirectoriesArg {
+    Journal,
+    Strict,
+}
+
+impl DirectoriesArg {
+    pub fn rule(self) -> Directories {
+        match self {
+            Self::Journal => Directories::Journal,
+            Self::Strict => Directories::Strict,
+        }
+    }
+
+    pub fn is_strict(self) -> bool {
+        self == Self::Strict
+    }
 }

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub mod crash;
 pub mod generate;
 pub mod ladder;
 pub mod list;

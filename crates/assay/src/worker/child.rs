@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use assay_core::crew;
 use assay_suites::cell::Progress;
+use assay_suites::crash;
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::{dup, dup2_stdout};
@@ -70,6 +71,34 @@ fn carry_out(job: Job, answers: &mut Answers) -> Message {
         Job::Verify(job) => {
             Message::Verified(assay_suites::verify::run(&job, driver(&job.engine).as_ref()))
         }
+        Job::CrashWrite(job) => match enter(&job) {
+            Err(why) => Message::CannotWrite(why),
+            Ok(()) => {
+                let mut say = |said| {
+                    // A parent that went away ends this process anyway.
+                    let _ = answers.send(&Message::Wrote(said));
+                };
+                match crash::write(&job, driver(&job.engine).as_ref(), &mut say) {
+                    Err(error) => Message::CannotWrite(error.to_string()),
+                    Ok(()) => Message::CannotWrite("it ended by itself".into()),
+                }
+            }
+        },
+        Job::CrashCheck(job, acknowledged) => match enter(&job) {
+            Err(why) => Message::CannotWrite(why),
+            Ok(()) => {
+                Message::Found(crash::check(&job, driver(&job.engine).as_ref(), acknowledged))
+            }
+        },
+    }
+}
+
+/// Goes where the store of a crash test is, before there is a second thread.
+fn enter(job: &crash::Job) -> Result<(), String> {
+    match job.namespace {
+        Some(process) => assay_powercut::mount::enter(process)
+            .map_err(|e| format!("cannot enter the filesystem of the power cut: {e}")),
+        None => Ok(()),
     }
 }
 

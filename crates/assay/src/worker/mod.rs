@@ -7,9 +7,11 @@
 pub mod child;
 pub mod parent;
 
+use assay_core::durability::Found;
 use assay_core::plan::Cell;
 use assay_core::run_file::{Measurement, Status};
 use assay_suites::cell::Progress;
+use assay_suites::crash;
 use assay_suites::verify;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +22,10 @@ pub enum Job {
     Measure(Box<Cell>),
     /// Verify a driver.
     Verify(verify::Job),
+    /// Commit a history, and wait to be ended.
+    CrashWrite(crash::Job),
+    /// Look at what is left of one, of which so many commits were acknowledged.
+    CrashCheck(crash::Job, u32),
 }
 
 /// What a worker says.
@@ -31,6 +37,12 @@ pub enum Message {
     Measured(Status, Box<Measurement>),
     /// It has verified.
     Verified(Vec<verify::Check>),
+    /// It has opened a store, or committed.
+    Wrote(crash::Said),
+    /// It cannot go on committing.
+    CannotWrite(String),
+    /// It has looked at what a crash left.
+    Found(Found),
     /// The engine (or a driver) panicked.
     Panicked(String),
 }

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use assay_suites::cell::Progress;
@@ -30,6 +31,95 @@ pub enum End {
     Interrupted,
 }
 
+/// A worker at work. It is killed when this is dropped.
+pub struct Worker {
+    child: Child,
+    messages: mpsc::Receiver<Message>,
+    stderr: Option<JoinHandle<String>>,
+}
+
+/// What is left of a worker.
+pub struct Remains {
+    /// What it said last.
+    pub messages: Vec<Message>,
+    status: std::io::Result<ExitStatus>,
+    stderr: String,
+}
+
+impl Worker {
+    /// Starts a worker. `prepare` is called with its process number before it gets its job.
+    pub fn start(
+        job: &Job,
+        prepare: &mut dyn FnMut(u32) -> std::io::Result<()>,
+    ) -> std::io::Result<Self> {
+        let text = serde_json::to_vec(job)?;
+        let mut child = Command::new(std::env::current_exe()?)
+            .arg("worker")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A group of its own: an interrupt from the keyboard reaches the parent only, which
+            // then ends the worker and whatever the engine started.
+            .process_group(0)
+            .spawn()?;
+        let stdin = child.stdin.take();
+        let messages = listen(&mut child);
+        let stderr = Some(keep_stderr(&mut child));
+        let worker = Self { child, messages, stderr };
+        prepare(worker.child.id())?;
+        if let Some(mut stdin) = stdin {
+            stdin.write_all(&text)?;
+        }
+        Ok(worker)
+    }
+
+    /// The next thing that it says; nothing for a while, or that it is gone.
+    pub fn next(&self, within: Duration) -> Result<Message, RecvTimeoutError> {
+        self.messages.recv_timeout(within)
+    }
+
+    /// Kills it, and whatever it started.
+    pub fn kill(&self) {
+        // It may be gone already.
+        let _ = killpg(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGKILL);
+    }
+
+    /// Waits for its end.
+    pub fn wait(mut self) -> Remains {
+        let status = self.child.wait();
+        let stderr = self.stderr.take().map(JoinHandle::join);
+        Remains {
+            // All that was in the pipe comes, and then that it is closed.
+            messages: self.messages.iter().collect(),
+            status,
+            stderr: stderr.and_then(Result::ok).unwrap_or_default(),
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if self.stderr.is_some() {
+            self.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+impl Remains {
+    /// What a worker died of that should not have died, in one line.
+    pub fn cause(&self) -> String {
+        match &self.status {
+            Ok(status) => crash(*status, &self.stderr),
+            Err(error) => format!("its worker was lost: {error}"),
+        }
+    }
+
+    fn is_success(&self) -> bool {
+        self.status.as_ref().is_ok_and(ExitStatus::success)
+    }
+}
+
 /// Runs a worker to its end.
 pub fn run(
     job: &Job,
@@ -37,16 +127,14 @@ pub fn run(
     interrupt: &Interrupt,
     progress: &mut dyn FnMut(&Progress),
 ) -> End {
-    let mut child = match spawn(job) {
-        Ok(child) => child,
+    let worker = match Worker::start(job, &mut |_| Ok(())) {
+        Ok(worker) => worker,
         Err(error) => return End::Failed(format!("cannot start a worker process: {error}")),
     };
-    let messages = listen(&mut child);
-    let stderr = keep_stderr(&mut child);
     let deadline = timeout.map(|timeout| Instant::now() + timeout);
     let mut answer = None;
     let stopped = loop {
-        match messages.recv_timeout(TICK) {
+        match worker.next(TICK) {
             Ok(Message::Progress(at)) => progress(&at),
             Ok(message) => answer = Some(message),
             Err(RecvTimeoutError::Disconnected) => break None,
@@ -63,40 +151,18 @@ pub fn run(
         }
     };
     if stopped.is_some() {
-        kill(&child);
+        worker.kill();
     }
-    let status = child.wait();
-    let said = stderr.join().unwrap_or_default();
-    match (stopped, answer, status) {
-        (Some(end), _, _) => end,
-        (None, Some(Message::Panicked(message)), _) => {
+    let remains = worker.wait();
+    match (stopped, answer) {
+        (Some(end), _) => end,
+        (None, Some(Message::Panicked(message))) => {
             End::Failed(format!("the engine panicked: {}", first_line(&message)))
         }
-        (None, Some(answer), Ok(status)) if status.success() => End::Answered(answer),
-        // It answered, and then died while it was cleaning up.
-        (None, _, Ok(status)) => End::Failed(crash(status, &said)),
-        (None, _, Err(error)) => End::Failed(format!("its worker was lost: {error}")),
+        (None, Some(answer)) if remains.is_success() => End::Answered(answer),
+        // If it answered, it died while it was cleaning up.
+        (None, _) => End::Failed(remains.cause()),
     }
-}
-
-fn spawn(job: &Job) -> std::io::Result<Child> {
-    let text = serde_json::to_vec(job)?;
-    let mut child = Command::new(std::env::current_exe()?)
-        .arg("worker")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        // A group of its own: an interrupt from the keyboard reaches the parent only, which
-        // then ends the worker and whatever the engine started.
-        .process_group(0)
-        .spawn()?;
-    let written = child.stdin.take().map(|mut stdin| stdin.write_all(&text));
-    if let Some(Err(error)) = written {
-        kill(&child);
-        let _ = child.wait();
-        return Err(error);
-    }
-    Ok(child)
 }
 
 fn listen(child: &mut Child) -> mpsc::Receiver<Message> {
@@ -116,7 +182,7 @@ fn listen(child: &mut Child) -> mpsc::Receiver<Message> {
     receiver
 }
 
-fn keep_stderr(child: &mut Child) -> std::thread::JoinHandle<String> {
+fn keep_stderr(child: &mut Child) -> JoinHandle<String> {
     let stderr = child.stderr.take();
     std::thread::spawn(move || {
         let mut kept = Vec::new();
@@ -130,11 +196,6 @@ fn keep_stderr(child: &mut Child) -> std::thread::JoinHandle<String> {
         }
         String::from_utf8_lossy(&kept).into_owned()
     })
-}
-
-fn kill(child: &Child) {
-    // It may be gone already.
-    let _ = killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGKILL);
 }
 
 /// What a worker died of, with the end of what it said.

@@ -1,0 +1,338 @@
+//! What crash tests found: whether engines keep what their levels promise.
+//!
+//! The verdicts are kept in a file beside the run files, and every later run marks the engines
+//! whose level was refuted.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::driver::{Durability, Profile};
+
+/// The version of the file's format.
+const SCHEMA_VERSION: u32 = 1;
+
+const FORMAT: &str = "assay-durability";
+
+/// How a store's life is ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Crash {
+    /// The process is killed.
+    Process,
+    /// The power goes.
+    Power,
+}
+
+impl fmt::Display for Crash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Process => "process",
+            Self::Power => "power",
+        })
+    }
+}
+
+/// What a level promises about a crash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Promise {
+    /// Nothing.
+    Nothing,
+    /// Commits may be lost from the end on; the rest is whole.
+    Prefix,
+    /// No acknowledged commit is lost.
+    Everything,
+}
+
+impl Promise {
+    /// What a level of an engine promises.
+    pub fn of(profile: &Profile, durability: Durability, crash: Crash) -> Self {
+        match (crash, durability) {
+            (Crash::Process, Durability::None)
+            | (Crash::Power, Durability::None | Durability::Process) => Self::Nothing,
+            (Crash::Process, Durability::Periodic) if profile.periodic_survives_kill => {
+                Self::Everything
+            }
+            (_, Durability::Periodic) => Self::Prefix,
+            (Crash::Process, Durability::Process | Durability::Commit)
+            | (Crash::Power, Durability::Commit) => Self::Everything,
+        }
+    }
+
+    /// Whether it was kept.
+    pub fn is_kept(self, found: &Found) -> bool {
+        match self {
+            Self::Nothing => true,
+            Self::Prefix => matches!(found, Found::Everything | Found::Lost { .. }),
+            Self::Everything => *found == Found::Everything,
+        }
+    }
+}
+
+/// What a crash left.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Found {
+    /// Every acknowledged commit, and nothing but those and at most the one in flight.
+    Everything,
+    /// The last commits are lost; the rest is whole.
+    Lost {
+        /// How many acknowledged ones.
+        commits: u32,
+    },
+    /// No moment of the history: half a commit, one without those before it, or records that
+    /// nobody wrote.
+    Torn(String),
+    /// The store cannot be opened or read.
+    Refused(String),
+    /// The store is at a moment of the history, but cannot go on from there.
+    Unusable(String),
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Everything => f.write_str("nothing was lost"),
+            Self::Lost { commits: 1 } => f.write_str("1 acknowledged commit was lost"),
+            Self::Lost { commits } => write!(f, "{commits} acknowledged commits were lost"),
+            Self::Torn(why) => write!(f, "torn: {why}"),
+            Self::Refused(why) => write!(f, "refused to open: {why}"),
+            Self::Unusable(why) => write!(f, "unusable: {why}"),
+        }
+    }
+}
+
+/// What the rounds of one engine at one level came to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The engine's id.
+    pub engine: String,
+    /// Its version.
+    pub engine_version: String,
+    /// Its settings that differ from their defaults.
+    pub engine_options: BTreeMap<String, String>,
+    /// The settings that the driver applied.
+    pub settings: Vec<String>,
+    /// At which level.
+    pub durability: Durability,
+    /// How it was ended.
+    pub crash: Crash,
+    /// Whether names become durable only with their directory.
+    pub strict_directories: bool,
+    /// What the level promises about that.
+    pub promise: Promise,
+    /// How often.
+    pub rounds: u32,
+    /// Commits that were acknowledged, in all rounds together.
+    pub acknowledged: u64,
+    /// Rounds that lost acknowledged commits.
+    pub lost_rounds: u32,
+    /// The most that a round lost.
+    pub lost_commits_most: u32,
+    /// Rounds that left no moment of the history.
+    pub torn_rounds: u32,
+    /// Rounds after which the store could not be opened or read.
+    pub refused_rounds: u32,
+    /// Rounds after which the store could not go on.
+    pub unusable_rounds: u32,
+    /// Rounds that broke the promise, with the command that repeats each.
+    pub failures: Vec<Failure>,
+    /// When the test ended.
+    pub tested: Timestamp,
+}
+
+/// A round that broke the promise.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Failure {
+    /// What was found.
+    pub found: Found,
+    /// The command line that repeats it.
+    pub command: String,
+}
+
+impl Verdict {
+    /// Adds a round.
+    pub fn add(&mut self, acknowledged: u32, found: &Found) {
+        self.rounds += 1;
+        self.acknowledged += u64::from(acknowledged);
+        match found {
+            Found::Everything => {}
+            Found::Lost { commits } => {
+                self.lost_rounds += 1;
+                self.lost_commits_most = self.lost_commits_most.max(*commits);
+            }
+            Found::Torn(_) => self.torn_rounds += 1,
+            Found::Refused(_) => self.refused_rounds += 1,
+            Found::Unusable(_) => self.unusable_rounds += 1,
+        }
+    }
+
+    /// Whether the promise was broken.
+    pub fn is_refuted(&self) -> bool {
+        !self.failures.is_empty()
+    }
+
+    /// In a few words, what became of the promise.
+    pub fn summary(&self) -> String {
+        match (self.promise, self.failures.len()) {
+            (Promise::Nothing, _) => "promises nothing".into(),
+            (_, 0) => "kept".into(),
+            (_, failures) => format!("REFUTED in {failures} of {} rounds", self.rounds),
+        }
+    }
+
+    fn is_of_the_same(&self, other: &Self) -> bool {
+        let subject = |verdict: &Self| {
+            (
+                verdict.engine.clone(),
+                verdict.engine_version.clone(),
+                verdict.engine_options.clone(),
+                verdict.durability,
+                verdict.crash,
+                verdict.strict_directories,
+            )
+        };
+        subject(self) == subject(other)
+    }
+}
+
+/// A file of verdicts, the newest of each engine, version, setting, level and crash.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Verdicts {
+    format: String,
+    schema_version: u32,
+    /// The verdicts.
+    pub verdicts: Vec<Verdict>,
+}
+
+impl Default for Verdicts {
+    fn default() -> Self {
+        Self { format: FORMAT.into(), schema_version: SCHEMA_VERSION, verdicts: Vec::new() }
+    }
+}
+
+impl Verdicts {
+    /// Reads a file; none yet is an empty one.
+    pub fn load(path: &Path) -> Result<Self, String> {
+        let said = |why: &dyn fmt::Display| format!("{}: {why}", path.display());
+        let text = match fs::read(path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            other => other.map_err(|e| said(&e))?,
+        };
+        let foreign = "not a file of verdicts that `assay crash` wrote; move it away";
+        let found: Self = serde_json::from_slice(&text).map_err(|_| said(&foreign))?;
+        match (found.format.as_str(), found.schema_version) {
+            (FORMAT, SCHEMA_VERSION) => Ok(found),
+            (FORMAT, other) => Err(said(&format!(
+                "verdicts of schema version {other}, this Assay reads version {SCHEMA_VERSION}"
+            ))),
+            _ => Err(said(&foreign)),
+        }
+    }
+
+    /// Takes a verdict up, in place of an older one of the same.
+    pub fn add(&mut self, verdict: Verdict) {
+        self.verdicts.retain(|old| !old.is_of_the_same(&verdict));
+        self.verdicts.push(verdict);
+    }
+
+    /// What speaks against an engine's level, in one line.
+    pub fn refutation(
+        &self,
+        engine: &str,
+        engine_version: &str,
+        engine_options: &BTreeMap<String, String>,
+        durability: Durability,
+    ) -> Option<String> {
+        let verdict = self.verdicts.iter().find(|verdict| {
+            verdict.is_refuted()
+                && !verdict.strict_directories
+                && verdict.engine == engine
+                && verdict.engine_version == engine_version
+                && verdict.engine_options == *engine_options
+                && verdict.durability == durability
+        })?;
+        let (failures, rounds) = (verdict.failures.len(), verdict.rounds);
+        let crash = match verdict.crash {
+            Crash::Process => "killed processes",
+            Crash::Power => "power cuts",
+        };
+        Some(format!(
+            "{engine} at {durability}: `assay crash` refuted this level in {failures} of {rounds} \
+             {crash}: {}",
+            verdict.failures[0].found
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(found: &Found) -> Verdict {
+        let mut verdict = Verdict {
+            engine: "lmdb".into(),
+            engine_version: "1".into(),
+            engine_options: BTreeMap::new(),
+            settings: Vec::new(),
+            durability: Durability::Commit,
+            crash: Crash::Power,
+            strict_directories: false,
+            promise: Promise::Everything,
+            rounds: 0,
+            acknowledged: 0,
+            lost_rounds: 0,
+            lost_commits_most: 0,
+            torn_rounds: 0,
+            refused_rounds: 0,
+            unusable_rounds: 0,
+            failures: Vec::new(),
+            tested: Timestamp::UNIX_EPOCH,
+        };
+        verdict.add(10, found);
+        if !verdict.promise.is_kept(found) {
+            verdict.failures.push(Failure { found: found.clone(), command: "again".into() });
+        }
+        verdict
+    }
+
+    fn refutation(verdicts: &Verdicts, version: &str) -> Option<String> {
+        verdicts.refutation("lmdb", version, &BTreeMap::new(), Durability::Commit)
+    }
+
+    #[test]
+    fn a_refuted_level_is_marked_until_a_newer_verdict_clears_it() {
+        let mut verdicts = Verdicts::default();
+        verdicts.add(verdict(&Found::Lost { commits: 3 }));
+        let line = refutation(&verdicts, "1").expect("it is refuted");
+        assert!(line.contains("1 of 1 power cuts: 3 acknowledged commits were lost"), "{line}");
+        assert_eq!(refutation(&verdicts, "2"), None, "another version is another engine");
+        verdicts.add(verdict(&Found::Everything));
+        assert_eq!(refutation(&verdicts, "1"), None);
+        assert_eq!(verdicts.verdicts.len(), 1);
+    }
+
+    #[test]
+    fn a_prefix_may_lose_its_end_and_nothing_else() {
+        let torn = Found::Torn(String::new());
+        assert!(Promise::Prefix.is_kept(&Found::Lost { commits: 9 }));
+        assert!(!Promise::Prefix.is_kept(&torn));
+        assert!(!Promise::Everything.is_kept(&Found::Lost { commits: 1 }));
+        assert!(Promise::Nothing.is_kept(&torn));
+    }
+
+    #[test]
+    fn a_foreign_file_is_refused_and_a_missing_one_is_empty() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("durability.json");
+        assert!(Verdicts::load(&path).expect("none yet").verdicts.is_empty());
+        fs::write(&path, "{\"format\": \"something\"}").expect("write");
+        assert!(Verdicts::load(&path).expect_err("foreign").contains("not a file of verdicts"));
+    }
+}

@@ -1,0 +1,25 @@
+//! A filesystem that keeps what was written but not yet synchronised apart from what was, and
+//! loses it at a simulated power cut, whole, in part, or sector by sector.
+//!
+//! Data flows one way: the kernel's requests (`filesystem`) become changes of a [`Disk`], which
+//! applies them to its live [`volume`] at once and to its durable one when they are synchronised;
+//! a cut lets a [`Loss`] choose which of the others reach the durable one too, and goes on from
+//! there. [`server`] is the process that serves the filesystem, [`client`] is how another
+//! process starts it and tells it when to cut, [`mount`] is what the kernel has to be told.
+//!
+//! The processes: a server owns the disk and the mount, in a mount namespace of its own; whoever
+//! works on the filesystem enters that namespace first ([`mount::enter`]) and never is the
+//! server itself, which could not be ended if it waited for its own answers. The mount goes with
+//! the last process of the namespace, so nothing is left behind however they end.
+
+pub mod client;
+mod disk;
+mod filesystem;
+mod image;
+mod loss;
+pub mod mount;
+pub mod server;
+pub mod volume;
+
+pub use disk::{Directories, Disk};
+pub use loss::Loss;

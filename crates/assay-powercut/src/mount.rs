@@ -1,0 +1,76 @@
+//! What the kernel has to be told: mounting, unmounting, mount namespaces.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::mount::{MntFlags, MsFlags, umount2};
+use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::prctl;
+use nix::sys::signal::Signal;
+use nix::unistd::geteuid;
+
+const DEVICE: &str = "/dev/fuse";
+/// How long the kernel may take to close what a killed process had open.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Why no such filesystem can be mounted here; nothing if it can.
+pub fn obstacle() -> Option<String> {
+    if let Err(error) = open_device() {
+        return Some(format!("{DEVICE}: {error}"));
+    }
+    match geteuid().is_root() {
+        true => None,
+        false => Some("mounting the filesystem of the power cut needs root".into()),
+    }
+}
+
+fn open_device() -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).open(DEVICE)
+}
+
+/// Gives this process, which has one thread yet, a mount namespace of its own, and lets it die
+/// with the one that started it.
+pub fn isolate() -> io::Result<()> {
+    prctl::set_pdeathsig(Signal::SIGKILL)?;
+    unshare(CloneFlags::CLONE_NEWNS)?;
+    let flags = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
+    nix::mount::mount::<str, str, str, str>(None, "/", None, flags, None)?;
+    Ok(())
+}
+
+/// Enters the mount namespace of a process; this one has one thread yet.
+pub fn enter(process: u32) -> io::Result<()> {
+    let namespace = File::open(format!("/proc/{process}/ns/mnt"))?;
+    setns(namespace, CloneFlags::CLONE_NEWNS)?;
+    Ok(())
+}
+
+/// Mounts at a directory, and answers the device on which the kernel asks.
+pub(crate) fn mount(at: &Path) -> io::Result<OwnedFd> {
+    let device = OwnedFd::from(open_device()?);
+    let options = format!(
+        "fd={},rootmode=40755,user_id=0,group_id=0,default_permissions,allow_other",
+        device.as_raw_fd()
+    );
+    let flags = MsFlags::MS_NODEV | MsFlags::MS_NOSUID | MsFlags::MS_NOATIME;
+    nix::mount::mount(Some("assay-powercut"), at, Some("fuse"), flags, Some(options.as_str()))?;
+    Ok(device)
+}
+
+/// Unmounts. What the kernel has not written back of mapped files, it writes now, so the
+/// filesystem is served meanwhile, by another process.
+pub fn unmount(at: &Path) -> io::Result<()> {
+    let started = Instant::now();
+    loop {
+        match umount2(at, MntFlags::empty()) {
+            Err(Errno::EBUSY) if started.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            other => return other.map_err(io::Error::from),
+        }
+    }
+}

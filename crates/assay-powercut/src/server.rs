@@ -1,0 +1,144 @@
+//! The process that owns the disk and serves it. It reads a [`Command`] a line from standard
+//! input and answers each with a line on standard output; at the end of its input it ends, and
+//! with it the mount.
+
+use std::io::{self, BufRead, Write};
+use std::path::{Path, PathBuf};
+use std::process;
+
+use fuser::{Config, Session, SessionACL};
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+
+use crate::disk::{Cut, Directories, Disk};
+use crate::filesystem::{Power, Shared};
+use crate::loss::Loss;
+use crate::mount;
+
+/// What a server is told.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub enum Command {
+    /// Begin anew with an empty disk.
+    Clear(Directories),
+    /// Let the power go instead of the operation of this number, and kill the process.
+    Arm {
+        /// Operations are counted from 1, from the last [`Self::Clear`] on.
+        operation: u64,
+        /// Whom to kill then.
+        process: u32,
+    },
+    /// Answer how things stand.
+    State,
+    /// Let the power go now, if it has not gone yet, and come back. Nobody may have a file open.
+    Cut {
+        /// What survives.
+        loss: Loss,
+        /// Which, where that is random.
+        seed: u64,
+    },
+}
+
+/// How things stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct State {
+    /// Operations since the disk was empty.
+    pub operations: u64,
+    /// Whether the power has gone.
+    pub power_is_gone: bool,
+}
+
+/// What it answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answer {
+    /// It is done.
+    Done,
+    /// How things stand.
+    State(State),
+    /// The power was gone and is back.
+    Cut(Cut),
+    /// It could not be done.
+    Failed(String),
+}
+
+/// Serves until the end of standard input. `unmount` starts another process that calls
+/// [`mount::unmount`].
+pub fn serve(at: &Path, unmount: &dyn Fn(&Path) -> process::Command) -> io::Result<()> {
+    mount::isolate()?;
+    let mut server = Server { at: at.into(), shared: Shared::default(), session: None, unmount };
+    let mut answers = io::stdout();
+    for line in io::stdin().lock().lines() {
+        let answer = match serde_json::from_str(&line?) {
+            Ok(command) => {
+                server.carry_out(command).unwrap_or_else(|e| Answer::Failed(e.to_string()))
+            }
+            Err(error) => Answer::Failed(format!("not a command: {error}")),
+        };
+        let mut text = serde_json::to_string(&answer)?;
+        text.push('\n');
+        answers.write_all(text.as_bytes())?;
+        answers.flush()?;
+    }
+    // The session's threads end with the process.
+    Ok(())
+}
+
+struct Server<'s> {
+    at: PathBuf,
+    shared: Shared,
+    session: Option<fuser::BackgroundSession>,
+    unmount: &'s dyn Fn(&Path) -> process::Command,
+}
+
+impl Server<'_> {
+    fn carry_out(&mut self, command: Command) -> io::Result<Answer> {
+        match command {
+            Command::Clear(directories) => {
+                self.shared.lock().frozen = true;
+                self.unmount()?;
+                *self.shared.lock() = Power { disk: Disk::new(directories), ..Power::default() };
+                self.mount()?;
+                Ok(Answer::Done)
+            }
+            Command::Arm { operation, process } => {
+                let pid = i32::try_from(process).map_err(io::Error::other)?;
+                self.shared.lock().armed = Some((operation, Pid::from_raw(pid)));
+                Ok(Answer::Done)
+            }
+            Command::State => {
+                let power = self.shared.lock();
+                let (operations, power_is_gone) = (power.operations, power.frozen);
+                Ok(Answer::State(State { operations, power_is_gone }))
+            }
+            Command::Cut { loss, seed } => {
+                self.shared.lock().frozen = true;
+                self.unmount()?;
+                let mut power = self.shared.lock();
+                let cut = power.disk.cut(loss, seed);
+                (power.armed, power.frozen) = (None, false);
+                drop(power);
+                self.mount()?;
+                Ok(Answer::Cut(cut))
+            }
+        }
+    }
+
+    fn mount(&mut self) -> io::Result<()> {
+        let device = mount::mount(&self.at)?;
+        let filesystem = self.shared.clone();
+        let session = Session::from_fd(filesystem, device, SessionACL::All, Config::default())?;
+        self.session = Some(session.spawn()?);
+        Ok(())
+    }
+
+    fn unmount(&mut self) -> io::Result<()> {
+        let Some(session) = self.session.take() else {
+            return Ok(());
+        };
+        let output = (self.unmount)(&self.at).output()?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(io::Error::other(format!("cannot unmount: {}", said.trim())));
+        }
+        session.join()
+    }
+}

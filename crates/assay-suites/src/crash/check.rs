@@ -1,0 +1,168 @@
+//! The checker.
+
+use std::ops::Bound;
+
+use assay_core::driver::{Connection, Driver, KeyKind, Outcome, Scan};
+use assay_core::durability::Found;
+use assay_core::error::{Error, Result};
+use assay_core::tape::Records;
+
+use super::history::{History, Step};
+use super::ledger::{Contents, Ledger, ROWS};
+use super::write::commit;
+use super::{Job, open};
+
+/// Commits that a store has to take after the crash.
+const COMMITS_AFTER: u32 = 5;
+
+/// Opens what a writer left after it had acknowledged so many commits, and looks at it; then
+/// goes on with the history, closes, and looks again.
+pub fn check(job: &Job, driver: &dyn Driver, acknowledged: u32) -> Found {
+    let checker = Checker { job, driver, ledger: Ledger::new(job.seed) };
+    match checker.look() {
+        Err(error) => Found::Refused(error.to_string()),
+        Ok(Err(torn)) => Found::Torn(torn),
+        Ok(Ok(rows)) => match checker.place(&rows, acknowledged) {
+            Err(torn) => Found::Torn(torn),
+            Ok(history) => {
+                let commits = acknowledged.saturating_sub(history.commits());
+                match checker.go_on(history) {
+                    Err(error) => Found::Unusable(error.to_string()),
+                    Ok(()) if commits > 0 => Found::Lost { commits },
+                    Ok(()) => Found::Everything,
+                }
+            }
+        },
+    }
+}
+
+/// The table as it was found.
+type Rows = Vec<Option<Contents>>;
+
+struct Checker<'c> {
+    job: &'c Job,
+    driver: &'c dyn Driver,
+    ledger: Ledger,
+}
+
+impl Checker<'_> {
+    /// Reads every row, by its key and in a scan; the inner error is a record that is wrong.
+    fn look(&self) -> Result<std::result::Result<Rows, String>> {
+        let store = open(self.job, self.driver, &self.ledger, false)?;
+        let mut found = Ok(Vec::new());
+        store.connect(&mut |connection| {
+            found = self.rows(connection)?;
+            Ok(())
+        })?;
+        store.close()?;
+        Ok(found)
+    }
+
+    fn rows(&self, connection: &mut dyn Connection) -> Result<std::result::Result<Rows, String>> {
+        let mut rows = vec![None; ROWS as usize];
+        let mut payload = vec![0; self.ledger.schema().payload_size()];
+        for row in 0..ROWS {
+            if connection.get(&self.ledger.key_of(row), &mut payload)? == Outcome::Missing {
+                continue;
+            }
+            match self.ledger.read(row, &payload) {
+                Some(contents) => rows[row as usize] = Some(contents),
+                None => {
+                    return Ok(Err(format!("the record of row {row} is none that was written")));
+                }
+            }
+        }
+        if self.job.key_kind == KeyKind::Hash {
+            return Ok(Ok(rows));
+        }
+        let there = rows.iter().flatten().count() as u64;
+        Ok(match self.scanned(connection)? {
+            count if count == there => Ok(rows),
+            count => Err(format!("a scan finds {count} records, lookups find {there}")),
+        })
+    }
+
+    fn scanned(&self, connection: &mut dyn Connection) -> Result<u64> {
+        let columns: Vec<_> = (0..self.ledger.schema().columns().len()).collect();
+        let whole = Scan {
+            lower: Bound::Unbounded,
+            upper: Bound::Unbounded,
+            columns: &columns,
+            limit: u64::MAX,
+        };
+        connection.scan(&whole, &mut |_| ())
+    }
+
+    /// The last moment of the history that looks like this.
+    fn place(&self, rows: &Rows, acknowledged: u32) -> std::result::Result<History, String> {
+        let mut history = History::new(self.job.seed, self.driver.profile().transactions);
+        let differs = |history: &History, row: u32| history.row(row) != rows[row as usize];
+        let mut different = (0..ROWS).filter(|&row| differs(&history, row)).count();
+        let (mut last, mut closest) = (None, (different, history.clone()));
+        // One more than was acknowledged may have been in flight.
+        loop {
+            if different == 0 {
+                last = Some(history.clone());
+            }
+            if different <= closest.0 {
+                closest = (different, history.clone());
+            }
+            if history.commits() > acknowledged || history.commits() >= self.job.commits {
+                break;
+            }
+            let before = history.clone();
+            for row in history.advance().into_iter().map(Step::row) {
+                different -= usize::from(differs(&before, row));
+                different += usize::from(differs(&history, row));
+            }
+        }
+        let (different, closest) = closest;
+        last.ok_or_else(|| {
+            let row = (0..ROWS).find(|&row| differs(&closest, row)).unwrap_or_default();
+            format!(
+                "it is no moment of the history: of {acknowledged} acknowledged commits it comes \
+                 closest to {}, from which {different} rows differ; row {row} is {}, not {}",
+                closest.commits(),
+                words(rows[row as usize]),
+                words(closest.row(row)),
+            )
+        })
+    }
+
+    /// Commits more, closes, opens and looks again.
+    fn go_on(&self, mut history: History) -> Result<()> {
+        let store = open(self.job, self.driver, &self.ledger, false)?;
+        store.connect(&mut |connection| {
+            for _ in 0..COMMITS_AFTER {
+                let steps = history.advance();
+                commit(connection, &self.ledger, history.commits(), &steps)?;
+            }
+            Ok(())
+        })?;
+        store.close()?;
+        let rows = self.look()?.map_err(|why| Error::engine("go on", why))?;
+        match (0..ROWS).find(|&row| history.row(row) != rows[row as usize]) {
+            None => Ok(()),
+            Some(row) => Err(Error::engine(
+                "go on",
+                format!(
+                    "after {COMMITS_AFTER} more commits row {row} is {}, not {}",
+                    words(rows[row as usize]),
+                    words(history.row(row))
+                ),
+            )),
+        }
+    }
+}
+
+fn words(contents: Option<Contents>) -> String {
+    match contents {
+        None => "missing".into(),
+        Some(Contents { written, touched }) if written == touched => {
+            format!("as commit {written} wrote it")
+        }
+        Some(Contents { written, touched }) => {
+            format!("as commit {written} wrote and commit {touched} changed it")
+        }
+    }
+}

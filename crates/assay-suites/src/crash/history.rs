@@ -1,0 +1,87 @@
+//! What a writer commits: single operations and transactions, a function of the seed.
+
+use assay_core::driver::Transactions;
+use assay_core::random::{Words, derive, mix};
+
+use super::ledger::{Contents, ROWS};
+
+/// One operation of a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Inserts a row that is not there.
+    Insert(u32),
+    /// Changes one column of a row that is there.
+    Touch(u32),
+    /// Deletes a row that is there.
+    Delete(u32),
+}
+
+impl Step {
+    pub(super) fn row(self) -> u32 {
+        match self {
+            Self::Insert(row) | Self::Touch(row) | Self::Delete(row) => row,
+        }
+    }
+}
+
+/// A state of the table, and how the next commit goes on from it.
+#[derive(Clone)]
+pub(super) struct History {
+    seed: u64,
+    transactions: Transactions,
+    rows: Vec<Option<Contents>>,
+    commits: u32,
+}
+
+impl History {
+    /// The empty table.
+    pub(super) fn new(seed: u64, transactions: Transactions) -> Self {
+        let rows = vec![None; ROWS as usize];
+        Self { seed: derive(seed, "history"), transactions, rows, commits: 0 }
+    }
+
+    /// How many commits led here.
+    pub(super) fn commits(&self) -> u32 {
+        self.commits
+    }
+
+    pub(super) fn row(&self, row: u32) -> Option<Contents> {
+        self.rows[row as usize]
+    }
+
+    /// Makes the next commit and answers its steps, each on another row; several are a
+    /// transaction.
+    pub(super) fn advance(&mut self) -> Vec<Step> {
+        self.commits += 1;
+        let mut words = Words::new(mix(self.seed, u64::from(self.commits)));
+        let several = self.transactions != Transactions::None && words.next().is_multiple_of(2);
+        let count = if several { 2 + words.next() % 11 } else { 1 };
+        let mut steps: Vec<Step> = Vec::new();
+        while (steps.len() as u64) < count {
+            let row = (words.next() % u64::from(ROWS)) as u32;
+            if steps.iter().any(|step| step.row() == row) {
+                continue;
+            }
+            // A batch cannot read, and a change of one column has to.
+            let may_touch = !several || self.transactions == Transactions::Full;
+            let step = match self.row(row) {
+                None => Step::Insert(row),
+                Some(_) if may_touch && words.next() % 5 < 3 => Step::Touch(row),
+                Some(_) => Step::Delete(row),
+            };
+            self.take(step);
+            steps.push(step);
+        }
+        steps
+    }
+
+    fn take(&mut self, step: Step) {
+        let now = self.commits;
+        let row = &mut self.rows[step.row() as usize];
+        *row = match (step, *row) {
+            (Step::Insert(_), _) => Some(Contents { written: now, touched: now }),
+            (Step::Touch(_), Some(old)) => Some(Contents { touched: now, ..old }),
+            (Step::Touch(_), None) | (Step::Delete(_), _) => None,
+        };
+    }
+}

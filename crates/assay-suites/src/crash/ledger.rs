@@ -1,0 +1,102 @@
+//! The records of a crash test: each says which commit wrote it and which touched it last.
+
+use assay_core::random::{Words, derive, mix};
+use assay_core::schema::{ColumnType, Schema};
+use assay_core::tape::Records;
+
+/// Rows that a history works on.
+pub(super) const ROWS: u32 = 400;
+
+/// The longest text of a record.
+const TEXT_BYTES: u32 = 220;
+
+/// Position of the column that a touch changes.
+const TOUCHED: usize = 2;
+
+/// Which commits made a record what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Contents {
+    /// The one that inserted it.
+    pub(super) written: u32,
+    /// The one that changed it last.
+    pub(super) touched: u32,
+}
+
+/// Records whose every byte is a function of seed, row and contents.
+pub(super) struct Ledger {
+    schema: Schema,
+    seed: u64,
+}
+
+impl Ledger {
+    pub(super) fn new(seed: u64) -> Self {
+        let columns = [
+            ("id", ColumnType::U32),
+            ("written", ColumnType::U32),
+            ("touched", ColumnType::U32),
+            ("text", ColumnType::Text(TEXT_BYTES)),
+        ];
+        Self { schema: Schema::new("ledger", &columns, 1), seed: derive(seed, "ledger") }
+    }
+
+    /// The column that a touch changes, by its position.
+    pub(super) fn touched_column(&self) -> usize {
+        TOUCHED
+    }
+
+    pub(super) fn key_of(&self, row: u32) -> Vec<u8> {
+        let mut key = vec![0; self.schema.key_size()];
+        self.key(u64::from(row), &mut key);
+        key
+    }
+
+    pub(super) fn payload_of(&self, row: u32, contents: Contents) -> Vec<u8> {
+        let mut payload = vec![0; self.schema.payload_size()];
+        self.payload(u64::from(row), contents.written, &mut payload);
+        let touched = &self.schema.columns()[TOUCHED];
+        let from = touched.offset - self.schema.key_size();
+        payload[from..from + 4].copy_from_slice(&contents.touched.to_le_bytes());
+        payload
+    }
+
+    pub(super) fn record_of(&self, row: u32, contents: Contents) -> Vec<u8> {
+        let mut record = self.key_of(row);
+        record.extend(self.payload_of(row, contents));
+        record
+    }
+
+    /// The contents that a payload says it has; none if it is not a payload of this row.
+    pub(super) fn read(&self, row: u32, payload: &[u8]) -> Option<Contents> {
+        let number = |at: usize| {
+            let from = self.schema.columns()[at].offset - self.schema.key_size();
+            let bytes = payload.get(from..from + 4)?;
+            Some(u32::from_le_bytes(bytes.try_into().ok()?))
+        };
+        let contents = Contents { written: number(1)?, touched: number(TOUCHED)? };
+        self.schema.same_payload(&self.payload_of(row, contents), payload).then_some(contents)
+    }
+}
+
+impl Records for Ledger {
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// Rows are spread over the keys, so that neighbours in time are not neighbours in a tree.
+    fn key(&self, row: u64, key: &mut [u8]) {
+        key.fill(0);
+        let spread = (row as u32).wrapping_mul(0x9e37_79b1);
+        self.schema.key_columns()[0].slice_mut(key).copy_from_slice(&spread.to_le_bytes());
+    }
+
+    fn payload(&self, row: u64, version: u32, payload: &mut [u8]) {
+        payload.fill(0);
+        payload[..4].copy_from_slice(&version.to_le_bytes());
+        payload[4..8].copy_from_slice(&version.to_le_bytes());
+        let mut words = Words::new(mix(self.seed ^ row, u64::from(version)));
+        let len = words.next() as usize % (TEXT_BYTES as usize + 1);
+        for byte in &mut payload[8..8 + len] {
+            *byte = b'a' + (words.next() % 26) as u8;
+        }
+    }
+}

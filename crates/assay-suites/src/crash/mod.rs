@@ -1,0 +1,61 @@
+//! `crash`: what an engine keeps when its process is killed or the power goes.
+//!
+//! A *writer* commits a seeded history (`history`) of `ledger` records and acknowledges each
+//! commit; somebody ends it at some moment. A *checker* opens what is left and looks for the
+//! moment of the history that the store is at: all that was acknowledged has to be there, of the
+//! commit in flight all or nothing, and nothing else. What was promised, is for
+//! whoever starts the two ([`assay_core::durability::Promise`]).
+
+mod check;
+mod history;
+mod ledger;
+mod write;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use assay_core::driver::{Driver, Durability, KeyKind, OpenSpec, Storage, Store};
+use assay_core::error::Result;
+use assay_core::tape::Records;
+use serde::{Deserialize, Serialize};
+
+pub use check::check;
+pub use write::{Said, write};
+
+use ledger::{Ledger, ROWS};
+
+/// A writer's or a checker's job.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Job {
+    /// The engine's id.
+    pub engine: String,
+    /// At which level.
+    pub durability: Durability,
+    /// How the key is organised.
+    pub key_kind: KeyKind,
+    /// The directory of the store.
+    pub dir: PathBuf,
+    /// Settings of the engine that differ from their defaults.
+    pub options: BTreeMap<String, String>,
+    /// The seed of the history.
+    pub seed: u64,
+    /// How many commits the history has.
+    pub commits: u32,
+    /// The process whose mount namespace the directory is in; none for this one's.
+    pub namespace: Option<u32>,
+}
+
+fn open(job: &Job, driver: &dyn Driver, ledger: &Ledger, create: bool) -> Result<Box<dyn Store>> {
+    driver.open(&OpenSpec {
+        dir: job.dir.clone(),
+        create,
+        storage: Storage::Disk,
+        durability: job.durability,
+        key_kind: job.key_kind,
+        schema: ledger.schema().clone(),
+        expected_rows: u64::from(ROWS),
+        threads: 1,
+        options: driver.profile().options_with(&job.options),
+        parameters: BTreeMap::new(),
+    })
+}

@@ -1,0 +1,165 @@
+//! Crash tests: a worker writes, is ended at a moment that the round's seed draws, and another
+//! looks at what is left. `process` and `power` are the two ways of ending it.
+
+pub mod power;
+pub mod process;
+
+use std::path::PathBuf;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+
+use assay_core::durability::Found;
+use assay_core::random::mix;
+use assay_suites::crash::{Job, Said};
+
+use crate::Outcome;
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::worker::parent::{self, End, Worker};
+use crate::worker::{self, Message};
+
+/// How often an interrupt is looked for.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What all rounds of one engine at one level share.
+pub struct Subject<'s> {
+    /// The job of writers and checkers, but for the seed, the directory and the namespace.
+    pub job: Job,
+    /// The seed that the seeds of the rounds are derived from.
+    pub seed: u64,
+    /// How long a writer or a checker may take.
+    pub patience: Duration,
+    /// Whether the user has had enough.
+    pub interrupt: &'s Interrupt,
+}
+
+/// One round, done.
+pub struct Round {
+    /// How many commits were acknowledged before the end.
+    pub acknowledged: u32,
+    /// The moment of the end, as a number that repeats it.
+    pub at: u64,
+    /// What was left.
+    pub found: Found,
+    /// What the store said of its settings, if it came to be open.
+    pub settings: Vec<String>,
+}
+
+impl Subject<'_> {
+    /// The seed of a round.
+    fn round_seed(&self, round: u32) -> u64 {
+        mix(self.seed, u64::from(round))
+    }
+
+    fn job(&self, round: u32, dir: PathBuf, namespace: Option<u32>) -> Job {
+        Job { seed: self.round_seed(round), dir, namespace, ..self.job.clone() }
+    }
+
+    /// Has what a writer left looked at.
+    fn check(&self, job: &Job, acknowledged: u32) -> Outcome<Found> {
+        let job = worker::Job::CrashCheck(job.clone(), acknowledged);
+        match parent::run(&job, Some(self.patience), self.interrupt, &mut |_| ()) {
+            End::Answered(Message::Found(found)) => Ok(found),
+            End::Answered(Message::CannotWrite(why)) => Err(Failure::Refused(why)),
+            End::Answered(other) => {
+                Err(Failure::Refused(format!("the checker answered {other:?}")))
+            }
+            // A store that a checker dies of cannot be opened.
+            End::Failed(why) => Ok(Found::Refused(why)),
+            End::Interrupted => Err(Failure::Interrupted("interrupted".into())),
+        }
+    }
+}
+
+/// A writer, as seen from outside.
+struct Writer {
+    worker: Worker,
+    deadline: Instant,
+    heard: Heard,
+}
+
+/// What a writer said.
+#[derive(Default)]
+struct Heard {
+    /// The last commit that it acknowledged; none before the store was open.
+    acknowledged: Option<u32>,
+    settings: Option<Vec<String>>,
+    /// Why it could not go on.
+    trouble: Option<String>,
+}
+
+/// Why a writer is not listened to any longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pause {
+    /// It has acknowledged what was waited for.
+    Reached,
+    /// It is gone.
+    Gone,
+    /// It took too long.
+    Late,
+}
+
+impl Heard {
+    fn hear(&mut self, message: Message) {
+        match message {
+            Message::Wrote(Said::Open(settings)) => {
+                (self.settings, self.acknowledged) = (Some(settings), Some(0));
+            }
+            Message::Wrote(Said::Committed(number)) => self.acknowledged = Some(number),
+            Message::CannotWrite(why) | Message::Panicked(why) => self.trouble = Some(why),
+            _ => {}
+        }
+    }
+}
+
+impl Writer {
+    /// Starts one; `prepare` is called with its process number before it gets its job.
+    fn start(
+        subject: &Subject<'_>,
+        job: &Job,
+        prepare: &mut dyn FnMut(u32) -> std::io::Result<()>,
+    ) -> Outcome<Self> {
+        let worker = Worker::start(&worker::Job::CrashWrite(job.clone()), prepare)
+            .map_err(|e| Failure::Refused(format!("cannot start a writer: {e}")))?;
+        let deadline = Instant::now() + subject.patience;
+        Ok(Self { worker, deadline, heard: Heard::default() })
+    }
+
+    /// Listens until a commit is acknowledged; 0 stands for the open store.
+    fn until(&mut self, commit: u32, interrupt: &Interrupt) -> Outcome<Pause> {
+        while self.heard.acknowledged.is_none_or(|number| number < commit) {
+            match self.worker.next(TICK) {
+                Ok(message) => self.heard.hear(message),
+                Err(RecvTimeoutError::Disconnected) => return Ok(Pause::Gone),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if Instant::now() >= self.deadline {
+                return Ok(Pause::Late);
+            }
+            if interrupt.came() {
+                return Err(Failure::Interrupted("interrupted".into()));
+            }
+        }
+        Ok(Pause::Reached)
+    }
+
+    /// Kills it and hears the rest of what it said.
+    fn end(mut self) -> Heard {
+        self.worker.kill();
+        let remains = self.worker.wait();
+        let cause = remains.cause();
+        remains.messages.into_iter().for_each(|message| self.heard.hear(message));
+        self.heard.trouble.get_or_insert(cause);
+        self.heard
+    }
+}
+
+/// Why an engine's rounds were given up, in one line.
+fn gave_up(heard: &Heard) -> String {
+    let commit = heard.acknowledged.map_or_else(
+        || "before its store was open".to_string(),
+        |number| format!("after commit {number}"),
+    );
+    let why = heard.trouble.as_deref().unwrap_or("without a word");
+    format!("the writer ended by itself {commit}: {why}")
+}

@@ -1,0 +1,136 @@
+//! Power cuts, on the filesystem that can be cut.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use assay_core::random::{derive, draw};
+use assay_powercut::client::Server;
+use assay_powercut::{Directories, Loss};
+
+use super::{Heard, Pause, Round, Subject, Writer, gave_up};
+use crate::Outcome;
+use crate::exit::Failure;
+
+/// The filesystem, served by a process of its own, and where it is mounted for those who enter
+/// its namespace.
+pub struct Bench {
+    server: Server,
+    mount: PathBuf,
+    directories: Directories,
+}
+
+/// Which operations of a writer a cut may come before.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    opened: u64,
+    ended: u64,
+}
+
+/// What of a round is given, and not drawn.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Chosen {
+    /// The operation that the cut comes before.
+    pub at: Option<u64>,
+    /// What is lost.
+    pub loss: Option<Loss>,
+}
+
+impl Bench {
+    /// Mounts the filesystem on an empty directory, in a namespace that nobody else sees.
+    pub fn set_up(mount: &Path, directories: Directories) -> Outcome<Self> {
+        let server = served(mount).and_then(|process| Server::start(process, directories));
+        let server = server.map_err(refused)?;
+        Ok(Self { server, mount: mount.into(), directories })
+    }
+
+    /// Counts a writer's operations in an undisturbed run. The inner error says why it cannot.
+    pub fn span(&mut self, subject: &Subject<'_>) -> Outcome<Result<Span, String>> {
+        let mut counts = [0; 2];
+        for (count, commits) in counts.iter_mut().zip([0, subject.job.commits]) {
+            let (pause, heard) = self.write(subject, 0, commits, u64::MAX)?;
+            if pause == Pause::Gone || heard.acknowledged.is_none() {
+                return Ok(Err(gave_up(&heard)));
+            }
+            *count = self.server.state().map_err(refused)?.operations;
+        }
+        let [opened, ended] = counts;
+        Ok(Ok(Span { opened, ended: ended.max(opened + 1) }))
+    }
+
+    /// Runs a round: the power goes before an operation, which is drawn from the span if it is
+    /// not given. The inner error says why there is no result.
+    pub fn round(
+        &mut self,
+        subject: &Subject<'_>,
+        number: u32,
+        chosen: Chosen,
+        span: Option<Span>,
+    ) -> Outcome<Result<Round, String>> {
+        let seed = derive(subject.round_seed(number), "power");
+        let drawn = span.map(|span| 1 + span.opened + draw(seed, 0, span.ended - span.opened));
+        let at = chosen.at.or(drawn).unwrap_or(1);
+        let in_turn = Loss::ALL[number as usize % Loss::ALL.len()];
+        let (pause, heard) = self.write(subject, number, subject.job.commits, at)?;
+        let gone = self.server.state().map_err(refused)?.power_is_gone;
+        if pause == Pause::Gone && !gone {
+            return Ok(Err(gave_up(&heard)));
+        }
+        self.server.cut(chosen.loss.unwrap_or(in_turn), seed).map_err(refused)?;
+        let acknowledged = heard.acknowledged.unwrap_or_default();
+        let job = subject.job(number, self.mount.clone(), Some(self.server.process()));
+        let found = match heard.acknowledged {
+            Some(_) => subject.check(&job, acknowledged)?,
+            // Of a store that never was open, nothing is promised.
+            None => assay_core::durability::Found::Everything,
+        };
+        Ok(Ok(Round { acknowledged, at, found, settings: heard.settings.unwrap_or_default() }))
+    }
+
+    /// Has a writer write until the power goes before operation `at`, or to the end.
+    fn write(
+        &mut self,
+        subject: &Subject<'_>,
+        number: u32,
+        commits: u32,
+        at: u64,
+    ) -> Outcome<(Pause, Heard)> {
+        self.server.clear(self.directories).map_err(refused)?;
+        let mut job = subject.job(number, self.mount.clone(), Some(self.server.process()));
+        job.commits = commits;
+        let server = &mut self.server;
+        let mut writer = Writer::start(subject, &job, &mut |process| server.arm(at, process))?;
+        let pause = writer.until(commits, subject.interrupt)?;
+        Ok((pause, writer.end()))
+    }
+}
+
+/// The process that serves the filesystem: this same program.
+fn served(mount: &Path) -> io::Result<Command> {
+    let mut process = Command::new(std::env::current_exe()?);
+    // An interrupt from the keyboard is for the parent, whose end ends it too.
+    process.arg("power-cut-server").arg(mount).process_group(0);
+    Ok(process)
+}
+
+fn refused(error: io::Error) -> Failure {
+    Failure::Refused(format!("the power-cut filesystem: {error}"))
+}
+
+/// Serves the filesystem; the hidden command behind [`Bench`].
+pub fn serve(mount: &Path) -> Outcome {
+    let program = std::env::current_exe()
+        .map_err(|e| Failure::Refused(format!("cannot find this program: {e}")))?;
+    let unmount = |at: &Path| {
+        let mut process = Command::new(&program);
+        process.arg("power-cut-unmount").arg(at);
+        process
+    };
+    assay_powercut::server::serve(mount, &unmount).map_err(refused)
+}
+
+/// Unmounts it; the hidden command that [`serve`] starts.
+pub fn unmount(mount: &Path) -> Outcome {
+    assay_powercut::mount::unmount(mount).map_err(refused)
+}
