@@ -47,6 +47,9 @@ pub struct CellResult {
     pub started: Timestamp,
     /// How it ended.
     pub status: Status,
+    /// What a crash test found against the engine's level, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refuted: Option<String>,
     /// What the worker reported.
     pub measurement: Measurement,
 }

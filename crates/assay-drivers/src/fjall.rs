@@ -144,8 +144,8 @@ impl FjallHandle<'_> {
 
 impl Handle for FjallHandle<'_> {
     fn begin(&mut self) -> Result<()> {
-        let durability = self.sync.then_some(PersistMode::SyncData);
-        self.transaction = Some(self.database.write_tx().durability(durability));
+        let mode = if self.sync { PersistMode::SyncData } else { PersistMode::Buffer };
+        self.transaction = Some(self.database.write_tx().durability(Some(mode)));
         Ok(())
     }
 

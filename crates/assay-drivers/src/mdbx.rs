@@ -6,8 +6,9 @@
 //!   are in the page cache, nothing is synced, and power loss may corrupt the store (LMDB's
 //!   `MDB_NOSYNC`, says that page); `periodic` is `MDBX_SAFE_NOSYNC`, which power loss takes back
 //!   to the last synced commit, with `MDBX_opt_sync_period` of 100 ms (without it, commits sync
-//!   whenever they run out of pages to use again), and a sync as often by a thread of the
-//!   driver, since libmdbx looks at the period only when something is committed; `commit` is
+//!   whenever they run out of pages to use again), and a sync as often by a thread of the driver,
+//!   since libmdbx looks at the period only when something is committed (the driver syncs the
+//!   empty store too: libmdbx does not, and has no commit yet to take it back to); `commit` is
 //!   `MDBX_SYNC_DURABLE`, the default: every commit syncs its data and its meta page.
 //! - Settings: the unnamed table; pages of 4 KiB, the default; the upper size of the map has room
 //!   for the expected rows with much to spare, and the file grows in steps that libmdbx chooses.
@@ -23,6 +24,7 @@
 //!   libmdbx may abort the process, so the driver does.
 
 use std::borrow::Cow;
+use std::fs::File;
 use std::ops::Bound;
 use std::slice::ChunksExact;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -109,6 +111,11 @@ impl Driver for Mdbx {
         let database = txn.create_db(None, DatabaseFlags::empty()).map_err(said)?;
         txn.commit().map_err(said)?;
         let periodic = spec.durability == Durability::Periodic;
+        if periodic && spec.create {
+            // There is nothing yet that libmdbx would sync, and no commit to be taken back to.
+            let synced = File::open(spec.dir.join("mdbx.dat")).and_then(|file| file.sync_all());
+            synced.map_err(|e| Error::engine("open", e))?;
+        }
         let writer = (periodic || spec.threads > 1).then(Arc::<Mutex<()>>::default);
         let syncer = periodic.then(|| {
             let (env, writer) = (env.clone(), writer.clone());

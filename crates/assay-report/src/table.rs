@@ -217,18 +217,22 @@ fn table_row(
 
 fn durability(line: &Line<'_>, notes: &mut Notes) -> String {
     let cell = line.cell();
-    if cell.durability == cell.durability_wanted {
-        return cell.durability.to_string();
+    let mut text = cell.durability.to_string();
+    if cell.durability != cell.durability_wanted {
+        let relation = match cell.durability > cell.durability_wanted {
+            true => "the weakest level of this engine that promises as much",
+            false => "the strongest level of this engine",
+        };
+        let mark = notes.mark(format!(
+            "not at {}, which the table is for, but at {}: {relation}",
+            cell.durability_wanted, cell.durability
+        ));
+        let _ = write!(text, " {mark}");
     }
-    let relation = match cell.durability > cell.durability_wanted {
-        true => "the weakest level of this engine that promises as much",
-        false => "the strongest level of this engine",
-    };
-    let mark = notes.mark(format!(
-        "not at {}, which the table is for, but at {}: {relation}",
-        cell.durability_wanted, cell.durability
-    ));
-    format!("{} {mark}", cell.durability)
+    if let Some(why) = line.trials.iter().find_map(|trial| trial.refuted.as_ref()) {
+        let _ = write!(text, "\nrefuted {}", notes.mark(why.clone()));
+    }
+    text
 }
 
 fn rate(rate: Rate) -> String {

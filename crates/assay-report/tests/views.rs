@@ -51,7 +51,8 @@ fn result(cell: Cell, status: Status, phases: Vec<Phase>) -> CellResult {
         phases,
         ..Measurement::default()
     };
-    CellResult { cell, started: jiff::Timestamp::UNIX_EPOCH, status, measurement }
+    let started = jiff::Timestamp::UNIX_EPOCH;
+    CellResult { cell, started, status, refuted: None, measurement }
 }
 
 fn run() -> RunFile {

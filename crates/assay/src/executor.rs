@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use assay_core::driver::Storage;
+use assay_core::durability::Verdicts;
 use assay_core::environment::{Build, Environment};
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, Measurement, RunFile, Status};
@@ -10,6 +12,7 @@ use assay_core::store_dir::StoreDir;
 use jiff::Timestamp;
 
 use crate::Outcome;
+use crate::crash::VERDICTS_FILE;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::planning::Planned;
@@ -52,6 +55,10 @@ impl Execution<'_> {
             .into_iter()
             .filter(|planned| !run.cells.iter().any(|done| done.cell == planned.cell))
             .collect();
+        let verdicts = Verdicts::load(Path::new(VERDICTS_FILE)).unwrap_or_else(|why| {
+            self.display.say(&format!("note: {why}; no engine is marked by it"));
+            Verdicts::default()
+        });
         for (at, planned) in todo.iter().enumerate() {
             let left: Vec<_> = todo[at + 1..]
                 .iter()
@@ -65,6 +72,7 @@ impl Execution<'_> {
                     other => other?,
                 },
             };
+            let result = CellResult { refuted: refuted(&verdicts, &result), ..result };
             self.display.end(&result, &left);
             run.cells.push(result);
             run.save(self.path)
@@ -100,7 +108,7 @@ impl Execution<'_> {
         if status != Status::Measured {
             clean_up(cell);
         }
-        Ok(CellResult { cell: cell.clone(), started, status, measurement })
+        Ok(CellResult { cell: cell.clone(), started, status, refuted: None, measurement })
     }
 }
 
@@ -109,6 +117,7 @@ fn refused(cell: &Cell, status: Status) -> CellResult {
         cell: cell.clone(),
         started: Timestamp::now(),
         status,
+        refuted: None,
         measurement: no_measurement(cell),
     }
 }
@@ -120,6 +129,16 @@ fn no_measurement(cell: &Cell) -> Measurement {
         engine_name: profile.map_or(cell.engine.clone(), |profile| profile.name.into()),
         engine_version: driver.as_ref().and_then(|d| d.version().ok()).unwrap_or_default(),
         ..Measurement::default()
+    }
+}
+
+/// What crash tests found against the level of a cell that is in files.
+fn refuted(verdicts: &Verdicts, result: &CellResult) -> Option<String> {
+    let cell = &result.cell;
+    let version = &result.measurement.engine_version;
+    match cell.storage {
+        Storage::Memory => None,
+        _ => verdicts.refutation(&cell.engine, version, &cell.engine_options, cell.durability),
     }
 }
 

@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         Ok(Command::Generate(cli::Generate::Customer(args))) => commands::generate::customer(&args),
         Ok(Command::Show(args)) => commands::show::show(&args),
         Ok(Command::Plot(args)) => commands::plot::plot(&args),
-        Ok(Command::Worker) => worker::child::work(),
+        Ok(Command::Worker { namespace }) => worker::child::work(namespace),
         Ok(Command::PowerCutServer { mount }) => crash::power::serve(&mount),
         Ok(Command::PowerCutUnmount { mount }) => crash::power::unmount(&mount),
         #[cfg(feature = "tonbo")]

@@ -54,7 +54,8 @@ impl Fault {
     ];
 }
 
-type Content = BTreeMap<Vec<u8>, Vec<u8>>;
+/// Payloads by encoded key.
+pub type Content = BTreeMap<Vec<u8>, Vec<u8>>;
 type Disk = Arc<Mutex<BTreeMap<PathBuf, Content>>>;
 
 /// The engine.
@@ -63,7 +64,11 @@ pub struct Faulty {
     /// What closed stores hold, by directory.
     disk: Disk,
     tape: Arc<Mutex<Recording>>,
+    /// Every state that the content went through, where somebody wants to know.
+    states: Option<States>,
 }
+
+type States = Arc<Mutex<Vec<Content>>>;
 
 /// How many operations of a suite are recorded.
 const RECORDED: u64 = 10_000;
@@ -89,7 +94,24 @@ impl Recording {
 impl Faulty {
     /// An engine with a fault.
     pub fn with(fault: Fault) -> Self {
-        Self { fault, disk: Disk::default(), tape: Arc::default() }
+        Self { fault, disk: Disk::default(), tape: Arc::default(), states: None }
+    }
+
+    /// An engine that remembers every state, one for each write.
+    pub fn remembering() -> Self {
+        Self { states: Some(States::default()), ..Self::with(Fault::None) }
+    }
+
+    /// The states so far.
+    pub fn states(&self) -> Vec<Content> {
+        self.states.as_ref().map(|states| lock(states).clone()).unwrap_or_default()
+    }
+
+    /// An engine that finds this in a directory.
+    pub fn finding(fault: Fault, dir: PathBuf, content: Content) -> Self {
+        let faulty = Self::with(fault);
+        lock(&faulty.disk).insert(dir, content);
+        faulty
     }
 
     /// How many operations were recorded, and their hash.
@@ -140,6 +162,7 @@ impl Driver for Faulty {
             disk: Arc::clone(&self.disk),
             content: Mutex::new(content),
             tape: Arc::clone(&self.tape),
+            states: self.states.clone(),
         }))
     }
 }
@@ -151,6 +174,7 @@ struct FaultyStore {
     disk: Disk,
     content: Mutex<Content>,
     tape: Arc<Mutex<Recording>>,
+    states: Option<States>,
 }
 
 impl Store for FaultyStore {
@@ -165,6 +189,7 @@ impl Store for FaultyStore {
             order: KeyOrder::new(&self.schema),
             content: &mut lock(&self.content),
             tape: &self.tape,
+            states: self.states.as_ref(),
             before: None,
             operations: 0,
         })
@@ -186,6 +211,7 @@ struct FaultyConnection<'s> {
     order: KeyOrder,
     content: &'s mut Content,
     tape: &'s Mutex<Recording>,
+    states: Option<&'s States>,
     before: Option<Content>,
     operations: u64,
 }
@@ -195,6 +221,12 @@ impl FaultyConnection<'_> {
         let mut encoded = vec![0; self.order.size()];
         self.order.encode(key, &mut encoded);
         encoded
+    }
+
+    fn remember(&self) {
+        if let Some(states) = self.states {
+            lock(states).push(self.content.clone());
+        }
     }
 
     /// Whether to go wrong now: not at once, so that the checks have to look at every answer.
@@ -238,6 +270,7 @@ impl Connection for FaultyConnection<'_> {
         if !self.strikes(Fault::LosesAnInsert) {
             self.content.insert(key, record[self.schema.key_size()..].to_vec());
         }
+        self.remember();
         Ok(Outcome::Done)
     }
 
@@ -281,6 +314,7 @@ impl Connection for FaultyConnection<'_> {
         } else if !ignored {
             payload[from..from + value.len()].copy_from_slice(value);
         }
+        self.remember();
         Ok(Outcome::Done)
     }
 
@@ -291,6 +325,7 @@ impl Connection for FaultyConnection<'_> {
             return Ok(Outcome::Done);
         }
         let gone = self.content.remove(&key).is_some();
+        self.remember();
         Ok(if gone { Outcome::Done } else { Outcome::Missing })
     }
 

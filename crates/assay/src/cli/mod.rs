@@ -47,9 +47,13 @@ pub enum Command {
     Show(ShowArgs),
     /// Draw the published pictures from a run file
     Plot(PlotArgs),
-    /// Measure one cell, for the parent process
+    /// Do one job, for the parent process
     #[command(hide = true)]
-    Worker,
+    Worker {
+        /// In the mount namespace of this process
+        #[arg(long)]
+        namespace: Option<u32>,
+    },
     /// Serve the filesystem of the power cut, for the crash command
     #[command(hide = true)]
     PowerCutServer {

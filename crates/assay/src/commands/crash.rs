@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use crate::Outcome;
 use crate::cli::{CrashArg, CrashArgs, LevelsArg};
 use crate::crash::power::{Bench, Chosen};
-use crate::crash::{Round, Subject, process};
+use crate::crash::{Round, Subject, VERDICTS_FILE, process};
 use crate::engines::{self, Settings};
 use crate::exit::Failure;
 use crate::files;
@@ -34,7 +34,7 @@ pub fn crash(args: &CrashArgs) -> Outcome {
     let settings = Settings::parse(&args.set, false)?;
     let interrupt = Interrupt::watch()?;
     let places = Places::prepare(&[Storage::Disk], args.dir.as_deref())?;
-    let path = args.output.clone().unwrap_or_else(|| PathBuf::from(DEFAULT_OUTPUT));
+    let path = args.output.clone().unwrap_or_else(|| PathBuf::from(VERDICTS_FILE));
     let mut verdicts = Verdicts::load(&path).map_err(Failure::Refused)?;
     let mut tests = Vec::new();
     let mut notes = Vec::new();
@@ -101,9 +101,6 @@ pub fn crash(args: &CrashArgs) -> Outcome {
     }
 }
 
-/// Where the verdicts are kept, and looked up by later runs.
-pub const DEFAULT_OUTPUT: &str = "assay-runs/durability.json";
-
 fn obstacle() -> Option<String> {
     assay_powercut::mount::obstacle()
 }
@@ -114,7 +111,7 @@ fn testable(driver: &dyn Driver) -> Result<(), String> {
     if !profile.keeps_data || profile.levels_in(Storage::Disk).is_empty() {
         return Err("it keeps nothing on disk".into());
     }
-    match profile.parameters.contains(&"s3_endpoint") {
+    match profile.parameters.contains(&"s3-endpoint") {
         true => Err("its tables are on a server, which no crash here reaches".into()),
         false => Ok(()),
     }
@@ -267,15 +264,16 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn make(path: &Path) -> Outcome<Self> {
-        let folder = Self(path.into());
-        match path.exists() && !path.join(SIGNATURE).exists() {
-            true => Err(Failure::Refused(format!(
+        if path.exists() && !path.join(SIGNATURE).exists() {
+            return Err(Failure::Refused(format!(
                 "{}: there are files here that Assay did not make; choose another directory with \
                  --dir",
                 path.display()
-            ))),
-            false => folder.empty().map(|()| folder),
+            )));
         }
+        let folder = Self(path.into());
+        folder.empty()?;
+        Ok(folder)
     }
 
     fn store(&self) -> PathBuf {

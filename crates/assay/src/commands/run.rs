@@ -61,8 +61,9 @@ pub fn crossbench(args: &CrossbenchArgs) -> Outcome {
         _ => Ok(()),
     };
     let (run, path, result) = request.measure(&mut each)?;
-    if args.common.format == Format::Table {
-        show_result(&run, &path, args.quiet)?;
+    match args.common.format {
+        Format::Table => show_result(&run, &path, args.quiet)?,
+        Format::Published => say_notes(&run),
     }
     result
 }
@@ -186,7 +187,12 @@ pub fn print_published(run: &RunFile) -> Outcome {
     for suite in suites.into_iter().filter_map(assay_suites::find) {
         print(&(suite.published)(run).expect("text can be written to memory"))?;
     }
-    // Published tables have no place for it.
+    say_notes(run);
+    Ok(())
+}
+
+/// Says what published tables have no place for.
+fn say_notes(run: &RunFile) {
     let mut notes: Vec<String> = Vec::new();
     for cell in run.results().map(|result| &result.cell) {
         let (wanted, level) = (cell.durability_wanted, cell.durability);
@@ -195,8 +201,13 @@ pub fn print_published(run: &RunFile) -> Outcome {
             notes.push(note);
         }
     }
+    for why in run.results().filter_map(|result| result.refuted.as_ref()) {
+        let note = format!("note: {why}");
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
     notes.iter().for_each(|note| say(note));
-    Ok(())
 }
 
 fn published_text(result: &CellResult, key_chosen: bool, show: Show) -> String {

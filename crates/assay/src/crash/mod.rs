@@ -18,6 +18,9 @@ use crate::interrupt::Interrupt;
 use crate::worker::parent::{self, End, Worker};
 use crate::worker::{self, Message};
 
+/// Where the verdicts are kept, and looked up by later runs.
+pub const VERDICTS_FILE: &str = "assay-runs/durability.json";
+
 /// How often an interrupt is looked for.
 const TICK: Duration = Duration::from_millis(50);
 

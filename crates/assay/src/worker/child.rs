@@ -2,7 +2,9 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
 use std::panic::{self, AssertUnwindSafe};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use assay_core::crew;
@@ -18,8 +20,12 @@ use crate::exit::Failure;
 
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Does the job that stands on standard input.
-pub fn work() -> Outcome {
+/// Does the job that stands on standard input; in the mount namespace of a process, if one is
+/// named.
+pub fn work(namespace: Option<u32>) -> Outcome {
+    if let Some(process) = namespace {
+        return Err(begin_again_inside(process));
+    }
     let failed =
         |what: &str, e: &dyn std::fmt::Display| Failure::Refused(format!("worker: {what}: {e}"));
     // The worker dies with its parent, however that dies.
@@ -47,6 +53,17 @@ pub fn work() -> Outcome {
     answers.send(&message).map_err(|e| failed("answer", &e))
 }
 
+/// Enters a namespace and starts this program again there: what an engine's library learns of the
+/// machine when it is loaded, it then learns inside. Comes back only with an error.
+fn begin_again_inside(process: u32) -> Failure {
+    let entered = assay_powercut::mount::enter(process).and_then(|()| std::env::current_exe());
+    let error = match entered {
+        Ok(program) => Command::new(program).arg("worker").exec(),
+        Err(error) => error,
+    };
+    Failure::Refused(format!("worker: cannot enter the filesystem of the power cut: {error}"))
+}
+
 fn carry_out(job: Job, answers: &mut Answers) -> Message {
     match job {
         Job::Measure(cell) => {
@@ -71,34 +88,19 @@ fn carry_out(job: Job, answers: &mut Answers) -> Message {
         Job::Verify(job) => {
             Message::Verified(assay_suites::verify::run(&job, driver(&job.engine).as_ref()))
         }
-        Job::CrashWrite(job) => match enter(&job) {
-            Err(why) => Message::CannotWrite(why),
-            Ok(()) => {
-                let mut say = |said| {
-                    // A parent that went away ends this process anyway.
-                    let _ = answers.send(&Message::Wrote(said));
-                };
-                match crash::write(&job, driver(&job.engine).as_ref(), &mut say) {
-                    Err(error) => Message::CannotWrite(error.to_string()),
-                    Ok(()) => Message::CannotWrite("it ended by itself".into()),
-                }
+        Job::CrashWrite(job) => {
+            let mut say = |said| {
+                // A parent that went away ends this process anyway.
+                let _ = answers.send(&Message::Wrote(said));
+            };
+            match crash::write(&job, driver(&job.engine).as_ref(), &mut say) {
+                Err(error) => Message::CannotWrite(error.to_string()),
+                Ok(()) => Message::CannotWrite("it ended by itself".into()),
             }
-        },
-        Job::CrashCheck(job, acknowledged) => match enter(&job) {
-            Err(why) => Message::CannotWrite(why),
-            Ok(()) => {
-                Message::Found(crash::check(&job, driver(&job.engine).as_ref(), acknowledged))
-            }
-        },
-    }
-}
-
-/// Goes where the store of a crash test is, before there is a second thread.
-fn enter(job: &crash::Job) -> Result<(), String> {
-    match job.namespace {
-        Some(process) => assay_powercut::mount::enter(process)
-            .map_err(|e| format!("cannot enter the filesystem of the power cut: {e}")),
-        None => Ok(()),
+        }
+        Job::CrashCheck(job, acknowledged) => {
+            Message::Found(crash::check(&job, driver(&job.engine).as_ref(), acknowledged))
+        }
     }
 }
 

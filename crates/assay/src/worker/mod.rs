@@ -28,6 +28,16 @@ pub enum Job {
     CrashCheck(crash::Job, u32),
 }
 
+impl Job {
+    /// The process whose mount namespace it is done in, if not in the parent's.
+    fn namespace(&self) -> Option<u32> {
+        match self {
+            Self::CrashWrite(job) | Self::CrashCheck(job, _) => job.namespace,
+            Self::Measure(_) | Self::Verify(_) => None,
+        }
+    }
+}
+
 /// What a worker says.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Message {

@@ -53,8 +53,10 @@ impl Worker {
         prepare: &mut dyn FnMut(u32) -> std::io::Result<()>,
     ) -> std::io::Result<Self> {
         let text = serde_json::to_vec(job)?;
+        let namespace = job.namespace().map(|process| format!("--namespace={process}"));
         let mut child = Command::new(std::env::current_exe()?)
             .arg("worker")
+            .args(namespace)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

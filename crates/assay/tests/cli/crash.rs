@@ -1,0 +1,193 @@
+//! `assay crash`: engines that keep their promise, controls that must not, and what is left of
+//! the tests themselves, which is nothing.
+
+use std::path::Path;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use crate::support::{Bench, Ended, children, wait_for};
+
+const DIR: &str = "--dir stores -o durability.json";
+
+/// Whether the power can be cut here; says so visibly where not.
+fn has_power_cuts() -> bool {
+    match assay_powercut::mount::obstacle() {
+        None => true,
+        Some(why) => {
+            println!("skipped: {why}");
+            false
+        }
+    }
+}
+
+fn verdicts(bench: &Bench) -> Vec<Value> {
+    let file = bench.run_file("durability.json");
+    file["verdicts"].as_array().expect("a list").clone()
+}
+
+fn number(verdict: &Value, name: &str) -> u64 {
+    verdict[name].as_u64().unwrap_or_else(|| panic!("{name}: {verdict}"))
+}
+
+/// No filesystem of a power cut is mounted where anybody but its own processes sees it.
+fn nothing_is_mounted() {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").expect("the mounts");
+    assert!(!mounts.contains("assay-powercut"), "{mounts}");
+}
+
+#[test]
+fn killed_processes_lose_nothing() {
+    let bench = Bench::new();
+    let line = "crash -e sqlite,lmdb,fjall --durability process --crash process --rounds 8";
+    let ended = bench.succeeds(&format!("{line} --commits 80 {DIR}"));
+    assert_eq!(ended.stdout.matches(" kept").count(), 3, "{ended:?}");
+    for verdict in verdicts(&bench) {
+        assert_eq!(number(&verdict, "rounds"), 8);
+        assert!(number(&verdict, "acknowledged") > 0, "{verdict}");
+    }
+    bench.has_no_stores();
+}
+
+/// SQLite without `synchronous` and LMDB without syncs lose commits when the power goes, and more
+/// than those: if they lost none, the filesystem would be broken.
+#[test]
+fn a_power_cut_takes_what_was_not_synchronised_and_spares_what_was() {
+    if !has_power_cuts() {
+        return;
+    }
+    let bench = Bench::new();
+    let line = "crash -e sqlite,lmdb,mdbx --crash power --rounds 24 --commits 100";
+    bench.succeeds(&format!("{line} {DIR}"));
+    let verdicts = verdicts(&bench);
+    let of = |engine: &str, level: &str| {
+        let is = |verdict: &&Value| verdict["engine"] == engine && verdict["durability"] == level;
+        verdicts.iter().find(is).expect("a verdict").clone()
+    };
+    for engine in ["sqlite", "lmdb"] {
+        let control = of(engine, "process");
+        assert!(number(&control, "lost_rounds") >= 8, "{control}");
+        let broken = number(&control, "torn_rounds") + number(&control, "refused_rounds");
+        assert!(broken >= 1, "{control}");
+        let careful = of(engine, "commit");
+        assert_eq!(number(&careful, "lost_rounds"), 0, "{careful}");
+        assert_eq!(careful["failures"].as_array().map(Vec::len), Some(0), "{careful}");
+    }
+    let periodic = of("lmdb", "periodic");
+    assert_eq!(number(&periodic, "lost_commits_most"), 1, "{periodic}");
+    // It takes commits back that it did not sync only if it finds itself in another boot.
+    let taken_back = of("mdbx", "periodic");
+    assert!(number(&taken_back, "lost_rounds") >= 8, "{taken_back}");
+    nothing_is_mounted();
+    bench.has_no_stores();
+}
+
+/// LMDB never synchronises its directory: where a name needs that, its file may vanish.
+#[test]
+fn a_broken_promise_is_named_and_can_be_repeated() {
+    if !has_power_cuts() {
+        return;
+    }
+    let bench = Bench::new();
+    let line = "crash -e lmdb --durability commit --crash power --directories strict";
+    let ended = bench.assay(&format!("{line} --rounds 3 --commits 40 --loss everything {DIR}"));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("lmdb does not keep what commit promises"), "{ended:?}");
+    assert!(ended.stdout.contains("REFUTED in 3 of 3 rounds"), "{ended:?}");
+    let before = verdicts(&bench);
+    let failure = &before[0]["failures"][1];
+    let command = failure["command"].as_str().expect("a command").trim_start_matches("assay ");
+    let again = bench.assay(&format!("{command} {DIR}"));
+    assert_eq!(again.code, Some(1), "{again:?}");
+    assert!(again.stdout.contains("REFUTED in 1 of 1 rounds"), "{again:?}");
+    assert_eq!(verdicts(&bench), before, "one round is no verdict");
+}
+
+#[test]
+fn a_refuted_level_is_marked_in_later_runs() {
+    let bench = Bench::new();
+    let file = bench.path().join("assay-runs/durability.json");
+    let line = "crash -e sqlite --durability process --crash process --rounds 1 --commits 5";
+    bench.succeeds(&format!("{line} --dir stores"));
+    let mut verdicts: Value =
+        serde_json::from_slice(&std::fs::read(&file).expect("verdicts")).expect("JSON");
+    let failure = serde_json::json!({ "found": { "lost": { "commits": 2 } }, "command": "again" });
+    verdicts["verdicts"][0]["failures"] = Value::Array(vec![failure]);
+    std::fs::write(&file, verdicts.to_string()).expect("write");
+    let run = "run crossbench -e sqlite,lmdb -i 1k -q 1k -u 1k -d 1k --dir stores";
+    let ended = bench.succeeds(run);
+    let words = "sqlite at process: `assay crash` refuted this level in 1 of 1 killed processes: 2 \
+                 acknowledged commits were lost";
+    assert!(ended.stdout.contains(words), "{ended:?}");
+    assert_eq!(ended.stdout.matches("refuted [").count(), 1, "{ended:?}");
+    let published = bench.succeeds(&format!("{run} --format published"));
+    assert!(published.stderr.contains(words), "{published:?}");
+}
+
+#[test]
+fn an_interrupt_leaves_no_mount_and_no_process() {
+    let crashes = if has_power_cuts() { "power" } else { "process" };
+    let bench = Bench::new();
+    let child = bench.start(&format!(
+        "crash -e sqlite --durability commit --crash {crashes} --rounds 9999 {DIR}"
+    ));
+    let processes = wait_for("its processes", || {
+        let all = children(child.id());
+        (!all.is_empty()).then_some(all)
+    });
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).expect("the parent is there");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    for process in processes {
+        wait_for("the end of its processes", || {
+            (!Path::new(&format!("/proc/{process}")).exists()).then_some(())
+        });
+    }
+    nothing_is_mounted();
+    bench.has_no_stores();
+}
+
+#[test]
+fn a_killed_assay_takes_the_mount_with_it() {
+    if !has_power_cuts() {
+        return;
+    }
+    let bench = Bench::new();
+    let mut child = bench
+        .start(&format!("crash -e sqlite --durability commit --crash power --rounds 9999 {DIR}"));
+    let processes = wait_for("its processes", || {
+        let all = children(child.id());
+        (all.len() > 1).then_some(all)
+    });
+    child.kill().expect("the parent is there");
+    child.wait().expect("it ends");
+    for process in processes {
+        wait_for("the end of its processes", || {
+            (!Path::new(&format!("/proc/{process}")).exists()).then_some(())
+        });
+    }
+    nothing_is_mounted();
+    // What a killed test leaves, the next one replaces.
+    let line = "crash -e sqlite --durability commit --rounds 1 --commits 5";
+    let Ended { code, .. } = bench.assay(&format!("{line} {DIR}"));
+    assert_eq!(code, Some(0));
+    bench.has_no_stores();
+}
+
+#[test]
+fn bad_input_is_refused() {
+    let bench = Bench::new();
+    bench.refuses("crash -e sqlite --at 5", 2, &["--round"]);
+    bench.refuses("crash -e sqlite --rounds 0", 2, &["--rounds"]);
+    bench.refuses("crash -e sqlite --loss some", 2, &["there is no loss some", "sectors-512"]);
+    bench.refuses("crash -e nosuch", 2, &["nosuch"]);
+    bench.refuses("crash -e btreemap", 2, &["no engine here has such a level on disk"]);
+    std::fs::write(bench.path().join("mine.json"), "{}").expect("write");
+    bench.refuses("crash -e sqlite -o mine.json", 3, &["mine.json", "not a file of verdicts"]);
+    let stores = bench.stores().join("crash-sqlite-disk");
+    std::fs::create_dir_all(&stores).expect("a directory");
+    std::fs::write(stores.join("mine"), "precious").expect("write");
+    bench.refuses(&format!("crash -e sqlite {DIR}"), 3, &["files here that Assay did not make"]);
+    assert!(stores.join("mine").exists());
+}
