@@ -6,8 +6,10 @@
 //! suite asks for that); they are collected in a [`run_file`], from which views are drawn.
 //! This crate knows no engine, no suite and no view.
 
+pub mod bootstrap;
 pub mod chart;
 pub mod crew;
+pub mod doctor;
 pub mod driver;
 pub mod durability;
 pub mod environment;

@@ -8,6 +8,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::doctor::Finding;
 use crate::environment::{Build, Environment, Filesystem};
 use crate::plan::Cell;
 use crate::resources::Resources;
@@ -32,6 +33,9 @@ pub struct RunFile {
     pub build: Build,
     /// Which machine, in which state.
     pub environment: Environment,
+    /// What `assay doctor` says of the machine, at the start.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
     /// How many cells the plan has.
     pub planned_cells: usize,
     /// The cells, in the order in which they were measured.
@@ -223,6 +227,7 @@ impl RunFile {
             command,
             build,
             environment,
+            findings: Vec::new(),
             planned_cells,
             cells: Vec::new(),
         }

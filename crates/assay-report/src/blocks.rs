@@ -1,6 +1,7 @@
 //! Cells put together as tables show them: a block for each kind of work, in it a line for each
 //! engine, with the rounds of all its trials.
 
+use assay_core::bootstrap::location;
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, RunFile, Status};
 use assay_core::stats::{Median, mean_of_top, median};
@@ -95,6 +96,24 @@ impl Line<'_> {
             published_top: phases.first()?.published_top,
             rounds: rates.len(),
         })
+    }
+
+    /// Half the width of the widest interval of a phase, over trials, as a share of its median;
+    /// none if no phase has one.
+    pub fn half_width(&self) -> Option<f64> {
+        let mut names: Vec<&str> = Vec::new();
+        for phase in self.trials.iter().flat_map(|trial| &trial.measurement.phases) {
+            if !names.contains(&phase.name.as_str()) {
+                names.push(&phase.name);
+            }
+        }
+        let of_phase = |name: &str| {
+            let phases = self.trials.iter().filter_map(|trial| trial.measurement.phase(name));
+            let medians: Vec<_> =
+                phases.filter_map(|phase| Some(median(&phase.rates())?.value)).collect();
+            location(&medians)?.half_width()
+        };
+        names.into_iter().filter_map(of_phase).max_by(f64::total_cmp)
     }
 
     /// The median of a figure over the trials; none if no trial has it.

@@ -2,6 +2,7 @@
 //! again at any time; it knows no engine and no suite.
 
 pub mod blocks;
+pub mod compare;
 pub mod format;
 pub mod plot;
 pub mod table;

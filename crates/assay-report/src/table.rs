@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write};
 
+use assay_core::doctor::{Finding, Gravity};
 use assay_core::driver::Storage;
 use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::{RunFile, Status};
@@ -15,11 +16,13 @@ pub fn render(run: &RunFile, brief: bool) -> Result<String, fmt::Error> {
     let mut out = String::new();
     for block in blocks(run) {
         render_block(&mut out, &block)?;
+        warnings(&mut out, run, Some(block.cell.storage))?;
         if !brief {
             settings(&mut out, &block)?;
         }
         instrument(&mut out, run, &block)?;
     }
+    warnings(&mut out, run, None)?;
     if !run.is_complete() {
         let (there, planned) = (run.cells.len(), run.planned_cells);
         writeln!(out, "\n not complete: {there} of {planned} cells are in this run file")?;
@@ -131,6 +134,16 @@ fn latencies(out: &mut String, block: &Block<'_>, with_threads: bool) -> fmt::Re
     lines[1..].sort_by(|a, b| a[0].cmp(&b[0]));
     grid(out, lines, titles)?;
     writeln!(out)
+}
+
+/// What `assay doctor` warned of when the run began, of a storage mode or of the machine.
+fn warnings(out: &mut String, run: &RunFile, storage: Option<Storage>) -> fmt::Result {
+    let serious = |finding: &&Finding| finding.gravity == Gravity::Warning;
+    for finding in run.findings.iter().filter(serious).filter(|f| f.storage == storage) {
+        let Finding { subject, found, advice, .. } = finding;
+        writeln!(out, " warning: {subject}: {found}; {advice}")?;
+    }
+    Ok(())
 }
 
 fn explain(out: &mut String) -> fmt::Result {

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use assay_core::doctor::{Finding, Gravity};
 use assay_core::driver::{Durability, KeyKind, Storage};
 use assay_core::environment::{Build, Environment};
 use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::{CellResult, Measurement, Phase, Round, RunFile, Status};
-use assay_report::{blocks, plot, table};
+use assay_report::compare::Verdict;
+use assay_report::{blocks, compare, plot, table};
 
 fn cell(engine: &str, trial: u32) -> Cell {
     Cell {
@@ -151,4 +153,114 @@ fn a_picture_of_nothing_is_an_error_and_no_file() {
     let error = plot::draw(&[empty], folder.path(), "run", true).expect_err("nothing to draw");
     assert!(error.to_string().contains("nothing to draw"), "{error}");
     assert_eq!(std::fs::read_dir(folder.path()).expect("folder").count(), 0);
+}
+
+/// A run of one engine: a phase whose trials took so many nanoseconds an operation.
+fn trials_of(engine: &str, times_ns: &[u64]) -> RunFile {
+    let mut run = run();
+    run.cells = (1..)
+        .zip(times_ns)
+        .map(|(trial, ns)| {
+            let mut measured = phase("insert", 1, &[*ns; 3]);
+            measured.tape_hash = "tape".into();
+            result(cell(engine, trial), Status::Measured, vec![measured])
+        })
+        .collect();
+    run
+}
+
+const STEADY: [u64; 5] = [1000, 1010, 990, 1005, 995];
+
+fn slower_by(percent: u64) -> RunFile {
+    trials_of("quick", &STEADY.map(|ns| ns + ns * percent / 100))
+}
+
+#[test]
+fn the_same_again_is_no_difference() {
+    let again = trials_of("quick", &[995, 1000, 1012, 991, 1003]);
+    let comparison = compare::runs(&trials_of("quick", &STEADY), &again);
+    assert!(comparison.differences.is_empty(), "{comparison:?}");
+    assert_eq!(comparison.lines.len(), 1);
+    assert_eq!(comparison.lines[0].verdict(), Verdict::NoDifference, "{comparison:?}");
+    assert!(compare::render(&comparison).expect("text").contains("no difference"));
+}
+
+#[test]
+fn a_slower_run_is_a_regression_if_it_is_slow_enough() {
+    let comparison = compare::runs(&trials_of("quick", &STEADY), &slower_by(11));
+    let line = &comparison.lines[0];
+    assert_eq!(line.verdict(), Verdict::Slower);
+    assert!((line.ratio.value - 1.0 / 1.11).abs() < 0.001, "{line:?}");
+    assert!(line.is_regression(0.05) && !line.is_regression(0.20));
+    let back = compare::runs(&slower_by(11), &trials_of("quick", &STEADY));
+    assert_eq!(back.lines[0].verdict(), Verdict::Faster);
+    assert!(!back.lines[0].is_regression(0.01));
+}
+
+#[test]
+fn one_trial_is_no_proof() {
+    let one = |ns| trials_of("quick", &[ns]);
+    let line = &compare::runs(&one(1000), &one(5000)).lines[0];
+    assert_eq!(line.verdict(), Verdict::TooFewTrials);
+    assert!(!line.is_regression(0.05), "it is not known");
+}
+
+#[test]
+fn what_is_not_the_same_experiment_is_named() {
+    let base = trials_of("quick", &STEADY);
+    let mut other = slower_by(0);
+    other.environment.cpu_model = "another".into();
+    for result in &mut other.cells {
+        result.cell.durability = Durability::Commit;
+        result.measurement.settings = vec!["PRAGMA slow".into()];
+        result.measurement.phases[0].tape_hash = "other".into();
+    }
+    let differences = compare::runs(&base, &other).differences.join("\n");
+    for words in ["processor", "quick at periodic and quick at commit", "PRAGMA slow", "tapes"] {
+        assert!(differences.contains(words), "{words}: {differences}");
+    }
+    let elsewhere = compare::runs(&base, &trials_of("else", &STEADY));
+    assert!(elsewhere.lines.is_empty());
+    assert!(elsewhere.notes[0].contains("only in the first: quick"), "{elsewhere:?}");
+}
+
+#[test]
+fn engines_of_one_run_are_compared_trial_by_trial() {
+    // Both are slowed by what happens to the machine, the second is always a tenth slower.
+    let mut run = trials_of("quick", &[1000, 2000, 4000, 8000]);
+    run.cells.extend(trials_of("careful", &[1100, 2200, 4400, 8800]).cells);
+    let comparison = compare::engines(&run, "quick", "careful");
+    let (low, high) = comparison.lines[0].ratio.interval_95.expect("four trials");
+    assert!(low > 0.90 && high < 0.92, "{comparison:?}");
+    assert_eq!(comparison.lines[0].engine, "careful : quick");
+}
+
+#[test]
+fn warnings_stand_beside_what_they_affect() {
+    let warning = |subject: &str, storage| Finding {
+        subject: subject.into(),
+        gravity: Gravity::Warning,
+        found: "something".into(),
+        advice: "do something".into(),
+        storage,
+    };
+    let mut run = run();
+    run.findings = vec![
+        warning("governor", None),
+        warning("sync", Some(Storage::Disk)),
+        warning("filesystem", Some(Storage::Ramdisk)),
+        Finding { gravity: Gravity::Note, ..warning("turbo", None) },
+    ];
+    let text = table::render(&run, true).expect("text");
+    assert!(text.contains("warning: governor: something; do something"), "{text}");
+    assert!(text.contains("warning: sync"), "the run is on disk: {text}");
+    assert!(!text.contains("filesystem") && !text.contains("turbo"), "{text}");
+}
+
+#[test]
+fn a_refuted_level_is_marked() {
+    let mut run = run();
+    run.cells[1].refuted = Some("quick at periodic: refuted".into());
+    let text = table::render(&run, true).expect("text");
+    assert!(text.contains("refuted [") && text.contains("quick at periodic: refuted"), "{text}");
 }

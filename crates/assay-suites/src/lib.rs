@@ -27,6 +27,8 @@ pub struct Suite {
     pub(crate) run: fn(&Cell, &dyn Driver, &mut Measurement, &mut cell::Report<'_>) -> Result<()>,
     /// About how many operations a cell does, for estimates of time.
     pub operations: fn(&Cell) -> Option<u64>,
+    /// About how many bytes a record of a cell has.
+    pub record_bytes: fn(&Cell) -> u64,
     /// What the suite's project prints of a run.
     pub published: fn(&RunFile) -> std::result::Result<String, fmt::Error>,
     /// The line charts of a run; none for suites whose pictures are bars.

@@ -51,6 +51,14 @@ pub fn parse_scale(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Reads a percentage, with its sign or without: above 0, below 100; answers the share.
+pub fn parse_percent(text: &str) -> Result<f64, String> {
+    match text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>() {
+        Ok(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
+        _ => Err("must be a percentage above 0 and below 100, such as 5%".into()),
+    }
+}
+
 /// As many threads as anybody may ask for.
 const MOST_THREADS: u64 = 256;
 

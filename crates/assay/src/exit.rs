@@ -11,6 +11,8 @@ pub enum Failure {
     Usage(String),
     /// A file, a directory or the machine does not allow it. Status 3.
     Refused(String),
+    /// A comparison found what it was told to fail on. Status 4.
+    Regression(String),
     /// The user interrupted it. Status 130.
     Interrupted(String),
     /// Help or the version was printed: nothing more to say.
@@ -24,6 +26,7 @@ impl Failure {
             Self::Cells(line)
             | Self::Usage(line)
             | Self::Refused(line)
+            | Self::Regression(line)
             | Self::Interrupted(line) => Some(line),
             Self::Quiet(_) => None,
         }
@@ -35,6 +38,7 @@ impl Failure {
             Self::Cells(_) => 1,
             Self::Usage(_) => 2,
             Self::Refused(_) => 3,
+            Self::Regression(_) => 4,
             Self::Interrupted(_) => 130,
             Self::Quiet(code) => *code,
         })

@@ -19,12 +19,28 @@ mod works;
 
 use std::process::ExitCode;
 
-use cli::Command;
+use cli::{Asked, Command, Internal};
 use exit::Failure;
 
 fn main() -> ExitCode {
-    let result = match cli::parse() {
-        Ok(Command::Run(suite)) => match suite {
+    let result = cli::parse().and_then(|asked| match asked {
+        Asked::Command(command) => carry_out(command),
+        Asked::Internal(command) => carry_out_inside(command),
+    });
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if let Some(line) = failure.line() {
+                output::say(&format!("assay: {line}"));
+            }
+            failure.code()
+        }
+    }
+}
+
+fn carry_out(command: Command) -> Outcome {
+    match command {
+        Command::Run(suite) => match suite {
             cli::RunSuite::Crossbench(args) => commands::run::crossbench(&args),
             cli::RunSuite::Nudb(args) => commands::run::nudb(&args),
             cli::RunSuite::Skvdb(args) => commands::run::skvdb(&args),
@@ -33,31 +49,28 @@ fn main() -> ExitCode {
             cli::RunSuite::TonboMicro(args) => commands::run::tonbo_micro(&args),
             cli::RunSuite::Ycsb(args) => commands::run::ycsb(&args),
         },
-        Ok(Command::Ladder(cli::LadderSuite::Crossbench(args))) => {
-            commands::ladder::crossbench(&args)
-        }
-        Ok(Command::Verify(args)) => commands::verify::verify(&args),
-        Ok(Command::Crash(args)) => commands::crash::crash(&args),
-        Ok(Command::List(args)) => commands::list::list(&args),
-        Ok(Command::Generate(cli::Generate::Customer(args))) => commands::generate::customer(&args),
-        Ok(Command::Show(args)) => commands::show::show(&args),
-        Ok(Command::Plot(args)) => commands::plot::plot(&args),
-        Ok(Command::Worker { namespace }) => worker::child::work(namespace),
-        Ok(Command::PowerCutServer { mount }) => crash::power::serve(&mount),
-        Ok(Command::PowerCutUnmount { mount }) => crash::power::unmount(&mount),
+        Command::Ladder(cli::LadderSuite::Crossbench(args)) => commands::ladder::crossbench(&args),
+        Command::Verify(args) => commands::verify::verify(&args),
+        Command::Crash(args) => commands::crash::crash(&args),
+        Command::Doctor(args) => commands::doctor::doctor(&args),
+        Command::Completions { shell } => commands::manual::completions(shell),
+        Command::Man { output } => commands::manual::pages(output.as_deref()),
+        Command::List(args) => commands::list::list(&args),
+        Command::Generate(cli::Generate::Customer(args)) => commands::generate::customer(&args),
+        Command::Show(args) => commands::show::show(&args),
+        Command::Compare(args) => commands::compare::compare(&args),
+        Command::Plot(args) => commands::plot::plot(&args),
+    }
+}
+
+fn carry_out_inside(command: Internal) -> Outcome {
+    match command {
+        Internal::Worker { namespace } => worker::child::work(namespace),
+        Internal::PowerCutServer { mount } => crash::power::serve(&mount),
+        Internal::PowerCutUnmount { mount } => crash::power::unmount(&mount),
         #[cfg(feature = "tonbo")]
-        Ok(Command::S3Server { root }) => {
+        Internal::S3Server { root } => {
             assay_drivers::serve_s3(&root).map_err(|e| Failure::Refused(format!("s3-server: {e}")))
-        }
-        Err(failure) => Err(failure),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            if let Some(line) = failure.line() {
-                output::say(&format!("assay: {line}"));
-            }
-            failure.code()
         }
     }
 }

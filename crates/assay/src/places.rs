@@ -89,6 +89,11 @@ impl Places {
         Ok(())
     }
 
+    /// The base directories, each with its mode.
+    pub fn bases(&self) -> Vec<(Storage, &Path)> {
+        self.bases.iter().map(|base| (base.storage, base.path.as_path())).collect()
+    }
+
     /// The directory of an engine's store; none in memory.
     pub fn store(&self, engine: &str, storage: Storage) -> Option<PathBuf> {
         let base = self.bases.iter().find(|base| base.storage == storage)?;

@@ -212,38 +212,41 @@ pub fn calibration(setting: &Setting, work: &Work, places: &Places) -> Option<Pl
     Some(planned)
 }
 
-/// The cells of a command: calibration first, then for each trial, storage mode and work all
-/// engines in turn.
+/// The cells of a command: calibration first, then its trials.
 pub fn plan(
     setting: &Setting,
     works: &[Work],
     modes: &[Storage],
-    trials: u64,
+    trials: u32,
     places: &Places,
 ) -> Outcome<Vec<Planned>> {
-    let trials = u32::try_from(trials)
-        .map_err(|_| Failure::Usage(format!("{trials} trials are too many")))?;
     let mut plan: Vec<_> =
         works.iter().filter_map(|work| calibration(setting, work, places)).collect();
-    for trial in 1..=trials {
-        for &storage in modes {
-            for work in works {
-                plan.extend(
-                    setting
-                        .engines
-                        .iter()
-                        .map(|driver| {
-                            planned(driver.as_ref(), setting, work, (storage, trial), places)
-                        })
-                        .filter(|planned| setting.named || planned.refusal.is_none()),
-                );
-            }
-        }
-    }
+    plan.extend((1..=trials).flat_map(|number| trial(setting, works, modes, number, places)));
     if plan.iter().all(|planned| planned.cell.calibration) {
         return Err(Failure::Usage("no engine here can do that; see assay list".into()));
     }
     Ok(plan)
+}
+
+/// One trial: for each storage mode and work all engines in turn.
+pub fn trial(
+    setting: &Setting,
+    works: &[Work],
+    modes: &[Storage],
+    number: u32,
+    places: &Places,
+) -> Vec<Planned> {
+    let mut cells = Vec::new();
+    for &storage in modes {
+        for work in works {
+            let drivers = setting.engines.iter().map(AsRef::as_ref);
+            let all =
+                drivers.map(|driver| planned(driver, setting, work, (storage, number), places));
+            cells.extend(all.filter(|planned| setting.named || planned.refusal.is_none()));
+        }
+    }
+    cells
 }
 
 #[cfg(test)]

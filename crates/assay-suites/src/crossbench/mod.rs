@@ -30,6 +30,7 @@ pub(crate) const SUITE: Suite = Suite {
     id: ID,
     run,
     operations,
+    record_bytes: |_| RECORD_BYTES,
     makes_store,
     published: published::run,
     charts: crate::no_charts,
@@ -89,6 +90,9 @@ impl Options {
         format!("{access} access, {keys} keys")
     }
 }
+
+/// Bytes of a route.
+const RECORD_BYTES: u64 = 34;
 
 fn operations(cell: &Cell) -> Option<u64> {
     let options: Options = crate::options(cell)?;

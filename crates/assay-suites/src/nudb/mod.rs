@@ -29,6 +29,7 @@ pub(crate) const SUITE: Suite = Suite {
     id: ID,
     run,
     operations,
+    record_bytes,
     makes_store: |_| true,
     published: published::text,
     charts: published::charts,
@@ -65,6 +66,11 @@ impl Options {
 /// How many different keys of a size there are; none for more than 2⁶⁴.
 pub fn most_items(key_size: u32) -> Option<u64> {
     (key_size < 8).then(|| 1 << (8 * key_size))
+}
+
+/// The mean of a value's 250 to 750 bytes, and its key.
+fn record_bytes(cell: &Cell) -> u64 {
+    500 + crate::options::<Options>(cell).map_or(0, |options| u64::from(options.key_size))
 }
 
 fn operations(cell: &Cell) -> Option<u64> {

@@ -10,6 +10,9 @@ const TEXT_SIZE: u32 = 50;
 /// As many different keys as there are.
 const KEYS: u64 = 1 << 32;
 
+/// Bytes of a customer: six texts of fifty, and three numbers.
+pub(super) const RECORD_BYTES: u64 = 308;
+
 /// The shape of a customer whose texts have at most so many bytes.
 pub(super) fn schema(text_size: u32) -> Schema {
     let text = ColumnType::Text(text_size);

@@ -26,6 +26,7 @@ pub(crate) const SUITE: Suite = Suite {
     id: ID,
     run,
     operations: |_| None,
+    record_bytes: |_| 2 * SIZE as u64,
     makes_store: |_| true,
     published: super::published::estimates,
     charts: crate::no_charts,

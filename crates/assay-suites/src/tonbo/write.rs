@@ -23,6 +23,7 @@ pub(crate) const SUITE: Suite = Suite {
     id: ID,
     run,
     operations,
+    record_bytes: |_| super::customers::RECORD_BYTES,
     makes_store: |_| true,
     published: super::published::times,
     charts: crate::no_charts,

@@ -33,6 +33,7 @@ pub(crate) const SUITE: Suite = Suite {
     id: ID,
     run,
     operations,
+    record_bytes,
     makes_store: |_| true,
     published: published::text,
     charts: crate::no_charts,
@@ -64,6 +65,11 @@ impl Options {
             self.workload, self.distribution, self.field_count, self.field_length
         )
     }
+}
+
+fn record_bytes(cell: &Cell) -> u64 {
+    crate::options::<Options>(cell)
+        .map_or(0, |options| u64::from(options.field_count) * u64::from(options.field_length))
 }
 
 fn operations(cell: &Cell) -> Option<u64> {

@@ -2,16 +2,20 @@
 //! the commands in this file, the options of the suites in `suites`, the words that options take
 //! in `values`.
 
+mod internal;
 mod suites;
 mod values;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 
 use crate::count;
 use crate::exit::Failure;
+use internal::Inside;
 
+pub use internal::Internal;
 pub use suites::*;
 pub use values::*;
 
@@ -20,7 +24,8 @@ pub use values::*;
 #[command(name = "assay", version, max_term_width = 100)]
 #[command(after_help = "\
 Exit status: 0 all measured and right; 1 a cell failed or an answer was wrong; 2 the command \
-line is wrong; 3 a file, a directory or the machine does not allow it; 130 interrupted.")]
+line is wrong; 3 a file, a directory or the machine does not allow it; 4 a comparison found a \
+regression; 130 interrupted.")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -38,6 +43,8 @@ pub enum Command {
     Verify(VerifyArgs),
     /// Prove or refute what engines promise: kill them and cut the power, and see what is left
     Crash(CrashArgs),
+    /// Look at what of this machine makes figures worse or less steady, and say what to do
+    Doctor(DoctorArgs),
     /// Show engines, what they can do, and why one is not available
     List(ListArgs),
     /// Write a file that a suite can read
@@ -45,33 +52,20 @@ pub enum Command {
     Generate(Generate),
     /// Show a run file again
     Show(ShowArgs),
+    /// Compare two run files, or two engines of one, with confidence intervals
+    Compare(CompareArgs),
     /// Draw the published pictures from a run file
     Plot(PlotArgs),
-    /// Do one job, for the parent process
-    #[command(hide = true)]
-    Worker {
-        /// In the mount namespace of this process
-        #[arg(long)]
-        namespace: Option<u32>,
+    /// Print the completions for a shell
+    Completions {
+        /// Which shell
+        shell: Shell,
     },
-    /// Serve the filesystem of the power cut, for the crash command
-    #[command(hide = true)]
-    PowerCutServer {
-        /// The directory to mount it on
-        mount: PathBuf,
-    },
-    /// Unmount it, for the process that serves it
-    #[command(hide = true)]
-    PowerCutUnmount {
-        /// The directory that it is mounted on
-        mount: PathBuf,
-    },
-    /// Serve a directory by the S3 protocol, for a worker process
-    #[cfg(feature = "tonbo")]
-    #[command(hide = true)]
-    S3Server {
-        /// The directory of buckets
-        root: PathBuf,
+    /// Print the manual page, or write the pages of all commands
+    Man {
+        /// Directory for the pages [default: print the main one]
+        #[arg(short, long, value_name = "DIR")]
+        output: Option<PathBuf>,
     },
 }
 
@@ -207,6 +201,17 @@ pub struct CrashArgs {
 }
 
 #[derive(Args)]
+pub struct DoctorArgs {
+    /// Where the data would live: ramdisk | inmem | ondisk, or r | m | d; several with commas, or
+    /// all
+    #[arg(short, long, value_name = "STORAGE", value_delimiter = ',', default_value = "all")]
+    pub storage: Vec<StorageArg>,
+    /// Directory for stores on disk and RAM disk
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+}
+
+#[derive(Args)]
 pub struct ListArgs {
     /// Show these engines only
     #[arg(short, long, value_name = "ENGINE", value_delimiter = ',')]
@@ -223,6 +228,30 @@ pub struct ShowArgs {
 }
 
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  assay run crossbench -e lmdb --trials 5 -o before.json     and after the change -o after.json
+  assay compare before.json after.json --fail-on-regression 5%
+  assay compare run.json --engines sqlite,lmdb                an engine against another")]
+pub struct CompareArgs {
+    /// The run file to compare with
+    pub base: PathBuf,
+    /// The run file that is compared
+    #[arg(required_unless_present = "engines", conflicts_with = "engines")]
+    pub new: Option<PathBuf>,
+    /// Compare the second of these two engines with the first, in one run file
+    #[arg(long, value_name = "BASE,NEW", value_parser = two_engines)]
+    pub engines: Option<(String, String)>,
+    /// End with status 4 if something is slower by this much or more, and its interval says that
+    /// it is slower
+    #[arg(long, value_name = "PERCENT", value_parser = count::parse_percent)]
+    pub fail_on_regression: Option<f64>,
+    /// Compare other machines, levels, settings or operations too; the differences are named
+    #[arg(long)]
+    pub allow_differences: bool,
+}
+
+#[derive(Args)]
 pub struct PlotArgs {
     /// Run files; what they measured is drawn together
     #[arg(required = true)]
@@ -235,9 +264,37 @@ pub struct PlotArgs {
     pub log: bool,
 }
 
+/// The definition of the command line, from which completions and manual pages are made.
+pub fn definition() -> clap::Command {
+    Cli::command()
+}
+
+/// Reads two engines.
+fn two_engines(text: &str) -> Result<(String, String), String> {
+    match text.split_once(',') {
+        Some((base, new)) if !base.is_empty() && !new.is_empty() && !new.contains(',') => {
+            Ok((base.into(), new.into()))
+        }
+        _ => Err("write two engines with a comma between them".into()),
+    }
+}
+
+/// What a command line asks for.
+pub enum Asked {
+    /// What a user can ask for.
+    Command(Command),
+    /// What only this program asks of itself.
+    Internal(Internal),
+}
+
 /// Reads the command line; what is wrong with it becomes one line.
-pub fn parse() -> Result<Command, Failure> {
-    Cli::try_parse().map(|cli| cli.command).map_err(|error| {
+pub fn parse() -> Result<Asked, Failure> {
+    let first = std::env::args_os().nth(1).unwrap_or_default();
+    let asked = match first.to_str().is_some_and(Internal::has_subcommand) {
+        true => Inside::try_parse().map(|inside| Asked::Internal(inside.command)),
+        false => Cli::try_parse().map(|cli| Asked::Command(cli.command)),
+    };
+    asked.map_err(|error| {
         if !error.use_stderr() {
             // Help or version; a reader that went away is no error.
             let _ = error.print();
@@ -268,11 +325,11 @@ fn one_line(error: &clap::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_definition_is_consistent() {
         Cli::command().debug_assert();
+        Inside::command().debug_assert();
     }
 
     #[test]

@@ -56,15 +56,31 @@ pub struct Common {
     pub format: Format,
 }
 
+/// How often everything is repeated.
+#[derive(Args, Clone)]
+pub struct Trials {
+    /// Repetitions of the whole; engines take turns
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=10_000),
+          default_value = "1")]
+    pub trials: u32,
+    /// Go on with engines until the 95 % interval of every phase, over trials, is within this much
+    /// of its median, such as 2%
+    #[arg(long, value_name = "PERCENT", value_parser = count::parse_percent)]
+    pub until_ci: Option<f64>,
+    /// But not longer than so many trials [default: 30]
+    #[arg(long, value_name = "COUNT", requires = "until_ci",
+          value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub max_trials: Option<u32>,
+}
+
 /// What the suites share that measure on disk unless told otherwise.
 #[derive(Args, Clone)]
 pub struct Measure {
     /// Where the data lives: ramdisk | inmem | ondisk, or r | m | d; several with commas, or all
     #[arg(short, long, value_name = "STORAGE", value_delimiter = ',', default_value = "ondisk")]
     pub storage: Vec<StorageArg>,
-    /// Repetitions of the whole; engines take turns
-    #[arg(long, value_name = "COUNT", value_parser = count::parse_positive, default_value = "1")]
-    pub trials: u64,
+    #[command(flatten)]
+    pub trials: Trials,
     /// Only the result: no progress, the table without explanations
     #[arg(short = 'Q', long)]
     pub quiet: bool,
@@ -127,9 +143,8 @@ pub struct CrossbenchArgs {
     /// Print the header of the result table; with -Q, leave it out
     #[arg(short = 'H', long)]
     pub header: bool,
-    /// Repetitions of the whole; engines take turns
-    #[arg(long, value_name = "COUNT", value_parser = count::parse_positive, default_value = "1")]
-    pub trials: u64,
+    #[command(flatten)]
+    pub trials: Trials,
     #[command(flatten)]
     pub common: Common,
 }

@@ -1,9 +1,12 @@
 //! The commands, one file each.
 
+pub mod compare;
 pub mod crash;
+pub mod doctor;
 pub mod generate;
 pub mod ladder;
 pub mod list;
+pub mod manual;
 pub mod plot;
 pub mod run;
 pub mod show;

@@ -3,8 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use assay_core::bootstrap::TRIALS_LEAST;
+use assay_core::doctor::{self, Facts};
 use assay_core::driver::{KeyKind, Storage};
+use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, RunFile};
+use assay_report::blocks::blocks;
 use assay_suites::crossbench::published::{self, Show};
 use assay_suites::nudb;
 use jiff::Timestamp;
@@ -13,7 +17,7 @@ use jiff::tz::TimeZone;
 use crate::Outcome;
 use crate::cli::{
     Common, CrossbenchArgs, Format, LevelsArg, Measure, NudbArgs, SkvdbArgs, StorageArg,
-    TonboMicroArgs, TonboReadArgs, TonboWriteArgs, VerifyArgs, YcsbArgs,
+    TonboMicroArgs, TonboReadArgs, TonboWriteArgs, Trials, VerifyArgs, YcsbArgs,
 };
 use crate::commands::verify;
 use crate::executor::{Execution, new_run};
@@ -22,7 +26,7 @@ use crate::files;
 use crate::interrupt::Interrupt;
 use crate::output::{print, say};
 use crate::places::Places;
-use crate::planning::{self, Setting, Work};
+use crate::planning::{self, Planned, Setting, Work};
 use crate::progress::Display;
 use crate::works;
 
@@ -48,7 +52,7 @@ pub fn crossbench(args: &CrossbenchArgs) -> Outcome {
     let request = Request {
         common: &args.common,
         storage: &args.storage,
-        trials: args.trials,
+        trials: &args.trials,
         quiet: args.quiet,
         key: args.key.kind(),
         works: &[work],
@@ -73,7 +77,7 @@ fn suite(measure: &Measure, works: &[Work]) -> Outcome<(RunFile, Outcome)> {
     let request = Request {
         common: &measure.common,
         storage: &measure.storage,
-        trials: measure.trials,
+        trials: &measure.trials,
         quiet: measure.quiet,
         key: None,
         works,
@@ -131,7 +135,7 @@ pub fn ycsb(args: &YcsbArgs) -> Outcome {
 struct Request<'r> {
     common: &'r Common,
     storage: &'r [StorageArg],
-    trials: u64,
+    trials: &'r Trials,
     quiet: bool,
     key: Option<KeyKind>,
     works: &'r [Work],
@@ -147,21 +151,64 @@ impl Request<'_> {
         let setting = Setting::new(self.common, self.key)?;
         let modes = StorageArg::modes(self.storage);
         let places = Places::prepare(&modes, self.common.dir.as_deref())?;
-        let plan = planning::plan(&setting, self.works, &modes, self.trials, &places)?;
+        let first = match self.trials.until_ci {
+            Some(_) => self.trials.trials.max(TRIALS_LEAST as u32),
+            None => self.trials.trials,
+        };
+        let mut plan = planning::plan(&setting, self.works, &modes, first, &places)?;
         let mut run = new_run(plan.len());
+        run.findings = doctor::findings(&Facts::capture(&places.bases(), data_bytes(&plan)));
         let path = run_path(self.common, self.works[0].suite, &run)?;
-        let mut display = Display::new(plan.len(), self.quiet);
-        places.warnings.iter().for_each(|warning| display.say(&format!("note: {warning}")));
-        let result = Execution {
-            timeout: self.common.timeout.map(Duration::from_secs),
-            interrupt: &interrupt,
-            path: &path,
-            display: &mut display,
-            each,
-        }
-        .carry_out(plan, &mut run);
+        let mut trials = first;
+        let result = loop {
+            let mut display = Display::new(plan.len(), self.quiet);
+            if trials == first {
+                places.warnings.iter().for_each(|warning| display.say(&format!("note: {warning}")));
+            }
+            let result = Execution {
+                timeout: self.common.timeout.map(Duration::from_secs),
+                interrupt: &interrupt,
+                path: &path,
+                display: &mut display,
+                each,
+            }
+            .carry_out(plan, &mut run);
+            let wide = match (&result, self.trials.until_ci) {
+                (Ok(()), Some(share)) if trials < self.trials.max_trials.unwrap_or(MOST_TRIALS) => {
+                    wide_cells(&run, share)
+                }
+                _ => break result,
+            };
+            if wide.is_empty() {
+                break result;
+            }
+            trials += 1;
+            plan = planning::trial(&setting, self.works, &modes, trials, &places);
+            plan.retain(|planned| wide.iter().any(|cell| cell.same_but_trial(&planned.cell)));
+            run.planned_cells += plan.len();
+        };
         Ok((run, path, result))
     }
+}
+
+/// About how many bytes the records of the largest cell take.
+fn data_bytes(plan: &[Planned]) -> Option<u64> {
+    let of_cell = |cell: &Cell| {
+        let suite = assay_suites::find(&cell.suite)?;
+        Some(cell.rows.saturating_mul((suite.record_bytes)(cell)))
+    };
+    plan.iter().filter_map(|planned| of_cell(&planned.cell)).max()
+}
+
+/// Trials end here unless the user says otherwise, however wide the intervals are.
+const MOST_TRIALS: u32 = 30;
+
+/// Cells with a phase whose interval is wider than this share of its median to either side.
+fn wide_cells(run: &RunFile, share: f64) -> Vec<Cell> {
+    let blocks = blocks(run);
+    let lines = blocks.iter().flat_map(|block| &block.lines);
+    let wide = lines.filter(|line| line.half_width().is_some_and(|width| width > share));
+    wide.map(|line| line.cell().clone()).collect()
 }
 
 /// Prints our table, and where the run file is.

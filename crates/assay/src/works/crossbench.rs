@@ -54,7 +54,8 @@ pub fn work(args: &CrossbenchArgs) -> Outcome<Work> {
             "{rows} rows are more than there are different keys ({MOST_ROWS})"
         )));
     }
-    if fill == Fill::Open && args.trials > 1 {
+    let several = args.trials.trials > 1 || args.trials.until_ci.is_some();
+    if fill == Fill::Open && several {
         return Err(Failure::Usage(
             "-r opens the one store that is there, so there can be one trial; leave --trials out"
                 .into(),

@@ -1,8 +1,10 @@
 //! Assay from the outside, as a user meets it.
 
 mod bad_input;
+mod compare;
 mod crash;
 mod crossbench;
+mod machine;
 mod stopped;
 mod suites;
 mod support;

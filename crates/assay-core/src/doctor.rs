@@ -1,0 +1,476 @@
+//! What of the machine's state makes figures worse or less steady, and what to do about it.
+//!
+//! [`Facts`] are asked of the machine; [`findings`] judges them, and knows no machine.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use procfs::CurrentSI as _;
+use serde::{Deserialize, Serialize};
+
+use crate::driver::Storage;
+use crate::environment::{Environment, Filesystem, filesystem_of};
+use crate::stats::median;
+
+/// How serious a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Gravity {
+    /// As it should be.
+    Good,
+    /// Worth knowing; figures may be less steady.
+    Note,
+    /// Figures are wrong for their purpose, or not to be trusted.
+    Warning,
+}
+
+/// One thing about the machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// What was looked at.
+    pub subject: String,
+    /// How serious it is.
+    pub gravity: Gravity,
+    /// What was found, in words.
+    pub found: String,
+    /// What to do; empty if nothing is to be done.
+    pub advice: String,
+    /// The storage mode that it affects; none: all of them.
+    pub storage: Option<Storage>,
+}
+
+/// A directory for stores.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    /// Of which mode.
+    pub storage: Storage,
+    /// Its filesystem, if it is known.
+    pub filesystem: Option<Filesystem>,
+    /// The median time of writing 4 KiB to a file and synchronising them; none where that failed.
+    pub sync_latency_ns: Option<u64>,
+}
+
+/// What the machine says of itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Facts {
+    /// The rest of what a run file keeps.
+    pub environment: Environment,
+    /// Whether processors may exceed their nominal frequency; none where nothing tells.
+    pub turbo: Option<bool>,
+    /// The share of time that a hypervisor gave to others, just now; none without a sample.
+    pub steal_share: Option<f64>,
+    /// About how much data the run has; none if nobody knows.
+    pub data_bytes: Option<u64>,
+    /// The directories for stores.
+    pub places: Vec<Place>,
+}
+
+const SAMPLE: Duration = Duration::from_millis(200);
+const SYNCS: usize = 15;
+
+impl Facts {
+    /// Asks the machine, which takes some tenths of a second.
+    pub fn capture(places: &[(Storage, &Path)], data_bytes: Option<u64>) -> Self {
+        let before = Ticks::now();
+        let started = Instant::now();
+        let places = places.iter().map(|(storage, dir)| Place {
+            storage: *storage,
+            filesystem: filesystem_of(dir),
+            sync_latency_ns: sync_latency(dir).ok(),
+        });
+        let places = places.collect();
+        std::thread::sleep(SAMPLE.saturating_sub(started.elapsed()));
+        Self {
+            environment: Environment::capture(),
+            turbo: turbo(),
+            steal_share: before.zip(Ticks::now()).and_then(|(before, now)| now.steal_since(before)),
+            data_bytes,
+            places,
+        }
+    }
+}
+
+/// Processor time of all processors, in the kernel's ticks.
+struct Ticks {
+    all: u64,
+    stolen: u64,
+}
+
+impl Ticks {
+    fn now() -> Option<Self> {
+        let total = procfs::KernelStats::current().ok()?.total;
+        let stolen = total.steal.unwrap_or(0);
+        let waiting = total.idle + total.iowait.unwrap_or(0);
+        let interrupts = total.irq.unwrap_or(0) + total.softirq.unwrap_or(0);
+        Some(Self {
+            all: total.user + total.nice + total.system + waiting + interrupts + stolen,
+            stolen,
+        })
+    }
+
+    fn steal_since(&self, before: Self) -> Option<f64> {
+        let all = self.all.checked_sub(before.all).filter(|&all| all > 0)?;
+        Some(self.stolen.saturating_sub(before.stolen) as f64 / all as f64)
+    }
+}
+
+fn turbo() -> Option<bool> {
+    let read = |path: &str| fs::read_to_string(path).ok();
+    match read("/sys/devices/system/cpu/intel_pstate/no_turbo") {
+        Some(text) => Some(text.trim() == "0"),
+        None => read("/sys/devices/system/cpu/cpufreq/boost").map(|text| text.trim() == "1"),
+    }
+}
+
+/// Writes and synchronises a file some times, and removes it.
+fn sync_latency(dir: &Path) -> io::Result<u64> {
+    let path = dir.join(format!(".assay-doctor-{}", std::process::id()));
+    let times = time_syncs(&path);
+    let removed = fs::remove_file(&path);
+    let times = times?;
+    removed?;
+    Ok(median(&times).map_or(0, |median| median.value as u64))
+}
+
+fn time_syncs(path: &Path) -> io::Result<Vec<f64>> {
+    let mut file = File::create(path)?;
+    let block = [0x5a; 4096];
+    (0..SYNCS)
+        .map(|_| {
+            let started = Instant::now();
+            file.write_all(&block)?;
+            file.sync_data()?;
+            Ok(started.elapsed().as_nanos() as f64)
+        })
+        .collect()
+}
+
+/// Judges what was found.
+pub fn findings(facts: &Facts) -> Vec<Finding> {
+    let mut findings = vec![
+        governor(facts),
+        turbo_boost(facts),
+        steal(facts),
+        load(facts),
+        huge_pages(facts),
+        memory(facts),
+        clock(facts),
+        randomisation(facts),
+    ];
+    for place in &facts.places {
+        findings.push(filesystem(place));
+        findings.extend(syncs(place));
+    }
+    findings
+}
+
+/// A finding about the whole machine.
+fn finding(
+    subject: &str,
+    gravity: Gravity,
+    found: impl Into<String>,
+    advice: impl Into<String>,
+) -> Finding {
+    Finding {
+        subject: subject.into(),
+        gravity,
+        found: found.into(),
+        advice: advice.into(),
+        storage: None,
+    }
+}
+
+fn governor(facts: &Facts) -> Finding {
+    match facts.environment.governor.as_deref() {
+        None => finding("governor", Gravity::Good, "none visible, as in most virtual machines", ""),
+        Some("performance") => finding("governor", Gravity::Good, "performance", ""),
+        Some(other) => finding(
+            "governor",
+            Gravity::Warning,
+            format!("{other}: the frequency follows the load, and figures follow the frequency"),
+            "cpupower frequency-set -g performance",
+        ),
+    }
+}
+
+fn turbo_boost(facts: &Facts) -> Finding {
+    match facts.turbo {
+        None => finding("turbo", Gravity::Good, "nothing tells, as in most virtual machines", ""),
+        Some(false) => finding("turbo", Gravity::Good, "off", ""),
+        Some(true) => finding(
+            "turbo",
+            Gravity::Note,
+            "on: the frequency depends on temperature and on what else runs",
+            "to compare closely, switch it off: echo 1 > \
+             /sys/devices/system/cpu/intel_pstate/no_turbo, or echo 0 > \
+             /sys/devices/system/cpu/cpufreq/boost",
+        ),
+    }
+}
+
+fn steal(facts: &Facts) -> Finding {
+    let Some(share) = facts.steal_share else {
+        return finding("steal time", Gravity::Note, "the kernel does not tell", "");
+    };
+    let found = format!("{:.1} % of processor time went to other machines", share * 100.0);
+    let advice = "measure on a machine of your own, or repeat with --trials and look at intervals";
+    match share {
+        share if share < 0.005 => finding("steal time", Gravity::Good, found, ""),
+        share if share < 0.05 => finding("steal time", Gravity::Note, found, advice),
+        _ => finding("steal time", Gravity::Warning, found, advice),
+    }
+}
+
+fn load(facts: &Facts) -> Finding {
+    let environment = &facts.environment;
+    let busy = f64::from(environment.load_1min) / environment.cpus.max(1) as f64;
+    let found = format!(
+        "{:.2} over the last minute, on {} processors",
+        environment.load_1min, environment.cpus
+    );
+    let advice = "wait until other work is done, or stop it";
+    match busy {
+        busy if busy < 0.3 => finding("load", Gravity::Good, found, ""),
+        busy if busy < 0.8 => finding("load", Gravity::Note, found, advice),
+        _ => finding("load", Gravity::Warning, found, advice),
+    }
+}
+
+fn huge_pages(facts: &Facts) -> Finding {
+    match facts.environment.transparent_huge_pages.as_str() {
+        mode @ ("madvise" | "never") => finding("huge pages", Gravity::Good, mode, ""),
+        "" => finding("huge pages", Gravity::Good, "the kernel has none", ""),
+        mode => finding(
+            "huge pages",
+            Gravity::Note,
+            format!("{mode}: memory grows in steps, and some engines' documents advise against it"),
+            "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
+        ),
+    }
+}
+
+fn memory(facts: &Facts) -> Finding {
+    let environment = &facts.environment;
+    let available = environment.memory_available_bytes;
+    let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
+    let found =
+        format!("{:.1} GiB available of {:.1} GiB", gib(available), gib(environment.memory_bytes));
+    match facts.data_bytes {
+        Some(data) if data > available => finding(
+            "memory",
+            Gravity::Warning,
+            format!("{found}, for about {:.1} GiB of data", gib(data)),
+            "take fewer rows; in memory this will swap or be killed, on disk it measures the disk",
+        ),
+        Some(data) if data * 2 > available => finding(
+            "memory",
+            Gravity::Note,
+            format!("{found}, for about {:.1} GiB of data", gib(data)),
+            "engines that need twice the space of their data will not fit",
+        ),
+        _ if available * 10 < environment.memory_bytes => finding(
+            "memory",
+            Gravity::Note,
+            found,
+            "stop other programs: the page cache of files on disk has no room",
+        ),
+        _ => finding("memory", Gravity::Good, found, ""),
+    }
+}
+
+fn clock(facts: &Facts) -> Finding {
+    let source = &facts.environment.clock_source;
+    match source.as_str() {
+        "tsc" | "kvm-clock" | "arch_sys_counter" | "hyperv_clocksource_tsc_page" => {
+            finding("clock", Gravity::Good, source.clone(), "")
+        }
+        "" => finding("clock", Gravity::Note, "the kernel does not tell its clock source", ""),
+        other => finding(
+            "clock",
+            Gravity::Warning,
+            format!("{other}: reading the time is a system call, which latencies pay for"),
+            "boot with clocksource=tsc, if the processor's is stable",
+        ),
+    }
+}
+
+fn randomisation(facts: &Facts) -> Finding {
+    match facts.environment.aslr.as_str() {
+        "0" => finding("address randomisation", Gravity::Good, "off", ""),
+        "" => finding("address randomisation", Gravity::Good, "the kernel does not tell", ""),
+        _ => finding(
+            "address randomisation",
+            Gravity::Note,
+            "on: the place of data in caches differs from process to process",
+            "repeat with --trials, so that it is in the interval; setarch -R switches it off",
+        ),
+    }
+}
+
+fn of_place(place: &Place, finding: Finding) -> Finding {
+    Finding { storage: Some(place.storage), ..finding }
+}
+
+fn filesystem(place: &Place) -> Finding {
+    let storage = place.storage;
+    let Some(filesystem) = &place.filesystem else {
+        let found = "not known";
+        return of_place(place, finding("filesystem", Gravity::Note, found, ""));
+    };
+    let found = format!(
+        "{} on {} ({})",
+        filesystem.kind,
+        filesystem.mount_point.display(),
+        filesystem.options
+    );
+    let has = |option: &str| filesystem.options.split(',').any(|word| word == option);
+    let in_memory = matches!(filesystem.kind.as_str(), "tmpfs" | "ramfs");
+    let (gravity, advice) = match (storage, filesystem.kind.as_str()) {
+        (Storage::Disk, _) if in_memory => {
+            (Gravity::Warning, "it is a RAM disk; name a directory on a disk with --dir")
+        }
+        (Storage::Ramdisk, _) if !in_memory => {
+            (Gravity::Warning, "it is no RAM disk; name one with --dir, such as /dev/shm")
+        }
+        (_, "nfs" | "nfs4" | "cifs" | "smb3" | "9p" | "virtiofs" | "fuse" | "fuseblk") => {
+            (Gravity::Warning, "it is on the other side of a protocol; name a local one with --dir")
+        }
+        (_, "overlay") => {
+            (Gravity::Note, "a container's layers copy files at first write; use a volume")
+        }
+        (Storage::Disk, "btrfs" | "zfs" | "bcachefs") => {
+            (Gravity::Note, "it copies on write: engines that write in place pay twice")
+        }
+        (Storage::Disk, _) if has("nobarrier") || has("barrier=0") => {
+            (Gravity::Warning, "mounted without barriers: syncs do not reach the device")
+        }
+        _ => (Gravity::Good, ""),
+    };
+    of_place(place, finding("filesystem", gravity, found, advice))
+}
+
+/// A device that has synchronised within this has not synchronised.
+const SYNC_LEAST_NS: u64 = 15_000;
+const SYNC_SLOW_NS: u64 = 10_000_000;
+
+fn syncs(place: &Place) -> Option<Finding> {
+    if place.storage != Storage::Disk {
+        return None;
+    }
+    let Some(latency_ns) = place.sync_latency_ns else {
+        let advice = "choose a directory that can be written with --dir";
+        let none = finding("sync", Gravity::Warning, "a file could not be synchronised", advice);
+        return Some(of_place(place, none));
+    };
+    let found = format!("4 KiB take {:.3} ms", latency_ns as f64 / 1e6);
+    let (gravity, advice) = match latency_ns {
+        ..SYNC_LEAST_NS => (
+            Gravity::Warning,
+            "too fast for a device: a cache answers that may lose its content, so figures at \
+             periodic and commit are too good",
+        ),
+        SYNC_SLOW_NS.. => {
+            (Gravity::Note, "a slow device: figures at commit are its figures, not the engines'")
+        }
+        _ => (Gravity::Good, ""),
+    };
+    Some(of_place(place, finding("sync", gravity, found, advice)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A machine on which everything is as it should be.
+    fn good() -> Facts {
+        Facts {
+            environment: Environment {
+                cpu_model: "model".into(),
+                cpus: 4,
+                memory_bytes: 16 << 30,
+                memory_available_bytes: 12 << 30,
+                kernel: "Linux".into(),
+                distribution: "some".into(),
+                governor: Some("performance".into()),
+                clock_source: "tsc".into(),
+                transparent_huge_pages: "madvise".into(),
+                aslr: "0".into(),
+                load_1min: 0.1,
+            },
+            turbo: Some(false),
+            steal_share: Some(0.0),
+            data_bytes: Some(1 << 30),
+            places: vec![Place {
+                storage: Storage::Disk,
+                filesystem: Some(Filesystem {
+                    kind: "ext4".into(),
+                    mount_point: "/".into(),
+                    options: "rw,relatime".into(),
+                }),
+                sync_latency_ns: Some(1_000_000),
+            }],
+        }
+    }
+
+    /// The subject and gravity of what is not good.
+    fn troubles(facts: &Facts) -> Vec<(String, Gravity)> {
+        let bad = findings(facts).into_iter().filter(|found| found.gravity != Gravity::Good);
+        bad.map(|found| {
+            assert!(!found.advice.is_empty(), "{found:?} says what to do");
+            (found.subject, found.gravity)
+        })
+        .collect()
+    }
+
+    fn trouble(change: impl FnOnce(&mut Facts)) -> Vec<(String, Gravity)> {
+        let mut facts = good();
+        change(&mut facts);
+        troubles(&facts)
+    }
+
+    #[test]
+    fn a_good_machine_has_no_trouble() {
+        assert_eq!(troubles(&good()), []);
+        assert_eq!(findings(&good()).len(), 10, "everything was looked at");
+    }
+
+    #[test]
+    fn each_trouble_is_found_and_no_other() {
+        use Gravity::{Note, Warning};
+        let is = |found: Vec<(String, Gravity)>, subject: &str, gravity| {
+            assert_eq!(found, [(subject.to_string(), gravity)]);
+        };
+        is(trouble(|f| f.environment.governor = Some("powersave".into())), "governor", Warning);
+        is(trouble(|f| f.turbo = Some(true)), "turbo", Note);
+        is(trouble(|f| f.steal_share = Some(0.02)), "steal time", Note);
+        is(trouble(|f| f.steal_share = Some(0.2)), "steal time", Warning);
+        is(trouble(|f| f.environment.load_1min = 2.0), "load", Note);
+        is(trouble(|f| f.environment.load_1min = 9.0), "load", Warning);
+        let always = |f: &mut Facts| f.environment.transparent_huge_pages = "always".into();
+        is(trouble(always), "huge pages", Note);
+        is(trouble(|f| f.data_bytes = Some(20 << 30)), "memory", Warning);
+        is(trouble(|f| f.data_bytes = Some(8 << 30)), "memory", Note);
+        is(trouble(|f| f.environment.clock_source = "hpet".into()), "clock", Warning);
+        is(trouble(|f| f.environment.aslr = "2".into()), "address randomisation", Note);
+        is(trouble(|f| f.places[0].sync_latency_ns = Some(2_000)), "sync", Warning);
+        is(trouble(|f| f.places[0].sync_latency_ns = Some(30_000_000)), "sync", Note);
+        is(trouble(|f| f.places[0].sync_latency_ns = None), "sync", Warning);
+        let kind = |f: &mut Facts, kind: &str| {
+            f.places[0].filesystem.as_mut().expect("there is one").kind = kind.into();
+        };
+        is(trouble(|f| kind(f, "tmpfs")), "filesystem", Warning);
+        is(trouble(|f| kind(f, "nfs4")), "filesystem", Warning);
+        is(trouble(|f| kind(f, "btrfs")), "filesystem", Note);
+    }
+
+    #[test]
+    fn this_machine_can_be_asked() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let facts = Facts::capture(&[(Storage::Disk, folder.path())], None);
+        assert!(facts.places[0].filesystem.is_some());
+        assert!(facts.places[0].sync_latency_ns.is_some());
+        assert_eq!(fs::read_dir(folder.path()).expect("it is there").count(), 0);
+    }
+}

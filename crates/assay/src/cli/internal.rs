@@ -1,0 +1,39 @@
+//! What this program asks of itself: the commands of its other processes. They are not in the help,
+//! in completions or in manual pages.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+/// A command line that this program writes.
+#[derive(Parser)]
+pub struct Inside {
+    #[command(subcommand)]
+    pub command: Internal,
+}
+
+#[derive(Subcommand)]
+pub enum Internal {
+    /// Do one job, for the parent process
+    Worker {
+        /// In the mount namespace of this process
+        #[arg(long)]
+        namespace: Option<u32>,
+    },
+    /// Serve the filesystem of the power cut, for the crash command
+    PowerCutServer {
+        /// The directory to mount it on
+        mount: PathBuf,
+    },
+    /// Unmount it, for the process that serves it
+    PowerCutUnmount {
+        /// The directory that it is mounted on
+        mount: PathBuf,
+    },
+    /// Serve a directory by the S3 protocol, for a worker process
+    #[cfg(feature = "tonbo")]
+    S3Server {
+        /// The directory of buckets
+        root: PathBuf,
+    },
+}

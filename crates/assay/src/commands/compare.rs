@@ -1,0 +1,72 @@
+//! `assay compare`
+
+use std::path::Path;
+
+use assay_core::run_file::RunFile;
+use assay_report::compare::{self, Comparison};
+
+use crate::Outcome;
+use crate::cli::CompareArgs;
+use crate::exit::Failure;
+use crate::output::print;
+
+/// Compares two runs, or two engines of one.
+pub fn compare(args: &CompareArgs) -> Outcome {
+    let comparison = match (&args.new, &args.engines) {
+        (Some(new), _) => compare::runs(&load(&args.base)?, &load(new)?),
+        (None, Some((base, new))) => {
+            let run = load(&args.base)?;
+            for engine in [base, new] {
+                if !run.results().any(|result| result.cell.engine == *engine) {
+                    return Err(Failure::Usage(format!(
+                        "{}: there is no engine {engine} in this run",
+                        args.base.display()
+                    )));
+                }
+            }
+            compare::engines(&run, base, new)
+        }
+        (None, None) => return Err(Failure::Usage("there is no run file to compare with".into())),
+    };
+    if let (false, Some(first)) = (args.allow_differences, comparison.differences.first()) {
+        let more = match comparison.differences.len() {
+            1 => String::new(),
+            count => format!(" (and {} more differences)", count - 1),
+        };
+        return Err(Failure::Refused(format!(
+            "not the same experiment: {first}{more}; compare with --allow-differences, or measure \
+             anew"
+        )));
+    }
+    if comparison.lines.is_empty() {
+        return Err(Failure::Refused(match comparison.notes.first() {
+            Some(note) => format!("there is nothing to compare: {note}"),
+            None => "there is nothing to compare: nothing was measured".into(),
+        }));
+    }
+    print(&compare::render(&comparison).expect("text can be written to memory"))?;
+    match args.fail_on_regression {
+        Some(share) => regressions(&comparison, share),
+        None => Ok(()),
+    }
+}
+
+fn load(path: &Path) -> Outcome<RunFile> {
+    RunFile::load(path).map_err(|e| Failure::Refused(e.to_string()))
+}
+
+fn regressions(comparison: &Comparison, share: f64) -> Outcome {
+    let slower: Vec<_> = comparison.lines.iter().filter(|line| line.is_regression(share)).collect();
+    let Some(worst) = slower.iter().min_by(|a, b| a.ratio.value.total_cmp(&b.ratio.value)) else {
+        return Ok(());
+    };
+    let percent = (1.0 - worst.ratio.value) * 100.0;
+    Err(Failure::Regression(format!(
+        "{} of {} are slower by {} % or more; the most: {} of {} by {percent:.1} %",
+        slower.len(),
+        comparison.lines.len(),
+        share * 100.0,
+        worst.phase,
+        worst.engine
+    )))
+}

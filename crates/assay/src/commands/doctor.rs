@@ -1,0 +1,50 @@
+//! `assay doctor`
+
+use assay_core::doctor::{self, Facts, Finding, Gravity};
+use comfy_table::{ContentArrangement, Table, presets};
+
+use crate::Outcome;
+use crate::cli::{DoctorArgs, StorageArg};
+use crate::output::print;
+use crate::places::Places;
+
+/// Looks at the machine and at the directories for stores, and says what it found.
+pub fn doctor(args: &DoctorArgs) -> Outcome {
+    let modes = StorageArg::modes(&args.storage);
+    let places = Places::prepare(&modes, args.dir.as_deref())?;
+    let findings = doctor::findings(&Facts::capture(&places.bases(), None));
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(["", "subject", "found", "what to do"]);
+    for finding in &findings {
+        let Finding { gravity, found, advice, .. } = finding;
+        table.add_row([mark(*gravity), &subject(finding), found, advice]);
+    }
+    let lines: Vec<_> = table.to_string().lines().map(|l| l.trim_end().to_string()).collect();
+    let count = |gravity| findings.iter().filter(|finding| finding.gravity == gravity).count();
+    let (warnings, notes) = (count(Gravity::Warning), count(Gravity::Note));
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    print(&format!(
+        "{}\n\n {warnings} warning{}, {notes} note{}; run files keep them, and tables show the \
+         warnings\n",
+        lines.join("\n"),
+        plural(warnings),
+        plural(notes)
+    ))
+}
+
+fn mark(gravity: Gravity) -> &'static str {
+    match gravity {
+        Gravity::Good => "good",
+        Gravity::Note => "note",
+        Gravity::Warning => "WARNING",
+    }
+}
+
+fn subject(finding: &Finding) -> String {
+    match finding.storage {
+        Some(storage) => format!("{} ({storage})", finding.subject),
+        None => finding.subject.clone(),
+    }
+}

@@ -1,0 +1,81 @@
+//! `assay compare`, and trials that go on until an interval is narrow.
+
+use crate::support::Bench;
+
+const RUN: &str = "run crossbench -s m -e btreemap,hashbrown -i 1k -q 1k -u 1k -d 1k";
+
+#[test]
+fn runs_and_engines_are_compared() {
+    let bench = Bench::new();
+    bench.succeeds(&format!("{RUN} --trials 3 -o a.json"));
+    bench.succeeds(&format!("{RUN} --trials 3 -o b.json"));
+    let runs = bench.succeeds("compare a.json b.json");
+    assert_eq!(runs.stdout.matches("insert").count(), 2, "{runs:?}");
+    assert!(runs.stdout.contains("95 % interval"), "{runs:?}");
+    let engines = bench.succeeds("compare a.json --engines btreemap,hashbrown");
+    assert_eq!(engines.stdout.matches("hashbrown : btreemap").count(), 4, "{engines:?}");
+}
+
+/// A figure edited to be ten times as slow: three trials of one thing, no noise can hide it.
+#[test]
+fn a_regression_has_its_own_status() {
+    let bench = Bench::new();
+    bench.succeeds(&format!("{RUN} --trials 3 -o a.json"));
+    let mut slow = bench.run_file("a.json");
+    for cell in slow["cells"].as_array_mut().expect("cells") {
+        for phase in cell["measurement"]["phases"].as_array_mut().expect("phases") {
+            for round in phase["rounds"].as_array_mut().expect("rounds") {
+                let time_ns = round["time_ns"].as_u64().expect("a time");
+                round["time_ns"] = (time_ns * 1000).into();
+            }
+        }
+    }
+    std::fs::write(bench.path().join("slow.json"), slow.to_string()).expect("write");
+    bench.refuses("compare a.json slow.json --fail-on-regression 5%", 4, &["slower by 5 %"]);
+    bench.succeeds("compare slow.json a.json --fail-on-regression 5%");
+    bench.succeeds("compare a.json a.json --fail-on-regression 1");
+    let ended = bench.assay("compare a.json slow.json");
+    assert_eq!(ended.code, Some(0), "without the option it only tells: {ended:?}");
+    assert!(ended.stdout.contains("slower by 99.9 %"), "{ended:?}");
+}
+
+#[test]
+fn trials_go_on_until_intervals_are_narrow_or_there_are_enough() {
+    let bench = Bench::new();
+    bench.succeeds(&format!("{RUN} --until-ci 0.0001% --max-trials 5 -o narrow.json"));
+    let run = bench.run_file("narrow.json");
+    let trials = |engine: &str| {
+        let cells = run["cells"].as_array().expect("cells").iter();
+        cells.filter(|cell| cell["cell"]["engine"] == engine).count()
+    };
+    assert_eq!((trials("btreemap"), trials("hashbrown")), (5, 5), "no interval is that narrow");
+    assert_eq!(run["planned_cells"], 11, "with the calibration");
+    bench.succeeds(&format!("{RUN} --until-ci 99% -o wide.json"));
+    let wide = bench.run_file("wide.json");
+    let count = wide["cells"].as_array().expect("cells").len();
+    assert!(count >= 7, "at least three trials: {count}");
+}
+
+#[test]
+fn bad_input_is_refused() {
+    let bench = Bench::new();
+    bench.succeeds(&format!("{RUN} -o a.json"));
+    bench.refuses("compare a.json", 2, &["<NEW>"]);
+    bench.refuses("compare a.json nosuch.json", 3, &["nosuch.json"]);
+    bench.refuses("compare a.json --engines btreemap,sqlite", 2, &["no engine sqlite"]);
+    bench.refuses("compare a.json a.json --fail-on-regression much", 2, &["percentage"]);
+    bench.refuses(&format!("{RUN} --max-trials 4"), 2, &["--until-ci"]);
+    bench.refuses(&format!("{RUN} --until-ci 0"), 2, &["percentage above 0"]);
+    let whole = std::fs::read(bench.path().join("a.json")).expect("read");
+    std::fs::write(bench.path().join("half.json"), &whole[..whole.len() / 2]).expect("write");
+    bench.refuses("compare a.json half.json", 3, &["half.json", "not a run file"]);
+    bench.succeeds("run crossbench -s m -e btreemap -i 2k -q 1k -u 1k -d 1k -o other.json");
+    bench.refuses("compare a.json other.json", 3, &["nothing to compare"]);
+    let text = String::from_utf8(whole).expect("text").replace("\"cpus\": ", "\"cpus\": 9");
+    std::fs::write(bench.path().join("moved.json"), &text).expect("write");
+    bench.refuses("compare a.json moved.json", 3, &["not the same experiment", "processors"]);
+    bench.succeeds("compare a.json moved.json --allow-differences");
+    let old = text.replace("\"schema_version\": 2", "\"schema_version\": 1");
+    std::fs::write(bench.path().join("old.json"), old).expect("write");
+    bench.refuses("compare a.json old.json", 3, &["old.json", "schema version 1"]);
+}
