@@ -71,11 +71,14 @@ fn bad_input_is_refused() {
     bench.refuses("compare a.json half.json", 3, &["half.json", "not a run file"]);
     bench.succeeds("run crossbench -s m -e btreemap -i 2k -q 1k -u 1k -d 1k -o other.json");
     bench.refuses("compare a.json other.json", 3, &["nothing to compare"]);
-    let text = String::from_utf8(whole).expect("text").replace("\"cpus\": ", "\"cpus\": 9");
-    std::fs::write(bench.path().join("moved.json"), &text).expect("write");
+    let edited = |name: &str, edit: &dyn Fn(&mut serde_json::Value)| {
+        let mut run = bench.run_file("a.json");
+        edit(&mut run);
+        std::fs::write(bench.path().join(name), run.to_string()).expect("write");
+    };
+    edited("moved.json", &|run| run["environment"]["cpus"] = 99.into());
     bench.refuses("compare a.json moved.json", 3, &["not the same experiment", "processors"]);
     bench.succeeds("compare a.json moved.json --allow-differences");
-    let old = text.replace("\"schema_version\": 2", "\"schema_version\": 1");
-    std::fs::write(bench.path().join("old.json"), old).expect("write");
+    edited("old.json", &|run| run["schema_version"] = 1.into());
     bench.refuses("compare a.json old.json", 3, &["old.json", "schema version 1"]);
 }
