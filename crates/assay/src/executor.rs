@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use assay_core::doctor::{self, Facts};
 use assay_core::driver::Storage;
 use assay_core::durability::Verdicts;
 use assay_core::environment::{Build, Environment};
@@ -15,6 +16,7 @@ use crate::Outcome;
 use crate::crash::VERDICTS_FILE;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
+use crate::places::Places;
 use crate::planning::Planned;
 use crate::progress::Display;
 use crate::worker::parent::{self, End};
@@ -36,6 +38,19 @@ pub fn new_run(planned_cells: usize) -> RunFile {
     let mut command = vec!["assay".to_string()];
     command.extend(std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()));
     RunFile::new(command, build(), Environment::capture(), planned_cells)
+}
+
+/// Notes what the machine's state does to the figures of a run, once.
+pub fn examine(run: &mut RunFile, places: &Places, plan: &[Planned]) {
+    if !run.findings.is_empty() {
+        return;
+    }
+    let data_bytes = |cell: &Cell| {
+        let suite = assay_suites::find(&cell.suite)?;
+        Some(cell.rows.saturating_mul((suite.record_bytes)(cell)))
+    };
+    let largest = plan.iter().filter_map(|planned| data_bytes(&planned.cell)).max();
+    run.findings = doctor::findings(&Facts::capture(&places.bases(), largest));
 }
 
 /// How a run is carried out.

@@ -14,6 +14,8 @@ mod output;
 mod places;
 mod planning;
 mod progress;
+mod request;
+mod resume;
 mod worker;
 mod works;
 
@@ -40,15 +42,7 @@ fn main() -> ExitCode {
 
 fn carry_out(command: Command) -> Outcome {
     match command {
-        Command::Run(suite) => match suite {
-            cli::RunSuite::Crossbench(args) => commands::run::crossbench(&args),
-            cli::RunSuite::Nudb(args) => commands::run::nudb(&args),
-            cli::RunSuite::Skvdb(args) => commands::run::skvdb(&args),
-            cli::RunSuite::TonboWrite(args) => commands::run::tonbo_write(&args),
-            cli::RunSuite::TonboRead(args) => commands::run::tonbo_read(&args),
-            cli::RunSuite::TonboMicro(args) => commands::run::tonbo_micro(&args),
-            cli::RunSuite::Ycsb(args) => commands::run::ycsb(&args),
-        },
+        Command::Run(suite) => commands::run::run(&suite),
         Command::Ladder(cli::LadderSuite::Crossbench(args)) => commands::ladder::crossbench(&args),
         Command::Verify(args) => commands::verify::verify(&args),
         Command::Crash(args) => commands::crash::crash(&args),

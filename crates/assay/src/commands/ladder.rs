@@ -11,13 +11,14 @@ use assay_suites::crossbench::published::{self, Show};
 use crate::Outcome;
 use crate::cli::{Format, LadderArgs, StorageArg};
 use crate::commands::run::{check_writable, show_table};
-use crate::executor::{Execution, new_run};
+use crate::executor::{Execution, examine};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::print;
 use crate::places::Places;
 use crate::planning::{Planned, Setting, calibration, planned};
 use crate::progress::Display;
+use crate::resume;
 use crate::works::crossbench::{Fill, Options, work_of};
 
 /// Runs the published ladder of CrossBench.
@@ -32,7 +33,8 @@ pub fn crossbench(args: &LadderArgs) -> Outcome {
     }
     let path = args.common.output.clone().unwrap_or_else(|| default_path(args));
     check_writable(&path, "--output")?;
-    let mut run = begin(args, &path, &plan)?;
+    let mut run = resume::begin(args.restart, &path, &plan)?;
+    examine(&mut run, &places, &plan);
     let mut display = Display::new(plan.len() - run.cells.len(), false);
     places.warnings.iter().for_each(|warning| display.say(&format!("note: {warning}")));
     if !run.cells.is_empty() {
@@ -109,38 +111,6 @@ fn default_path(args: &LadderArgs) -> PathBuf {
         false => args.common.engine.join("-"),
     };
     PathBuf::from("assay-runs").join(format!("ladder-crossbench-{engines}.json"))
-}
-
-/// A new run, or the one that was interrupted if it has the same plan.
-fn begin(args: &LadderArgs, path: &std::path::Path, plan: &[Planned]) -> Outcome<RunFile> {
-    if args.restart || !path.exists() {
-        return Ok(new_run(plan.len()));
-    }
-    let mut run = RunFile::load(path).map_err(|e| Failure::Refused(e.to_string()))?;
-    let (fresh, found) = (new_run(plan.len()), &run.environment);
-    let other_machine = (&fresh.environment.cpu_model, fresh.environment.memory_bytes)
-        != (&found.cpu_model, found.memory_bytes);
-    let foreign =
-        run.cells.iter().find(|done| !plan.iter().any(|planned| planned.cell == done.cell));
-    let why = match foreign {
-        _ if other_machine => "it is of another machine".to_string(),
-        _ if run.build != fresh.build => "it is of another build of Assay".to_string(),
-        Some(done) => format!(
-            "its cell {} on {} with {} rows is not in this plan",
-            done.cell.engine, done.cell.storage, done.cell.rows
-        ),
-        None => {
-            run.planned_cells = plan.len();
-            // What failed is tried again.
-            run.cells.retain(|done| !done.status.is_failure());
-            return Ok(run);
-        }
-    };
-    Err(Failure::Refused(format!(
-        "{}: cannot go on with this run: {why}; begin anew with --restart or name another file \
-         with --output",
-        path.display()
-    )))
 }
 
 /// The published output of the scripts.

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use assay_core::bootstrap::TRIALS_LEAST;
-use assay_core::doctor::{self, Facts};
-use assay_core::driver::{KeyKind, Storage};
+use assay_core::driver::Storage;
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, RunFile};
 use assay_report::blocks::blocks;
@@ -16,22 +15,30 @@ use jiff::tz::TimeZone;
 
 use crate::Outcome;
 use crate::cli::{
-    Common, CrossbenchArgs, Format, LevelsArg, Measure, NudbArgs, SkvdbArgs, StorageArg,
-    TonboMicroArgs, TonboReadArgs, TonboWriteArgs, Trials, VerifyArgs, YcsbArgs,
+    Common, CrossbenchArgs, Format, LevelsArg, NudbArgs, RunSuite, StorageArg, VerifyArgs,
 };
 use crate::commands::verify;
-use crate::executor::{Execution, new_run};
+use crate::executor::{Execution, examine, new_run};
 use crate::exit::Failure;
 use crate::files;
 use crate::interrupt::Interrupt;
 use crate::output::{print, say};
 use crate::places::Places;
-use crate::planning::{self, Planned, Setting, Work};
+use crate::planning::{self, Setting};
 use crate::progress::Display;
-use crate::works;
+use crate::request::Request;
 
-/// Runs CrossBench as the command line asks.
-pub fn crossbench(args: &CrossbenchArgs) -> Outcome {
+/// Runs a suite.
+pub fn run(suite: &RunSuite) -> Outcome {
+    match suite {
+        RunSuite::Crossbench(args) => crossbench(args),
+        RunSuite::Nudb(args) => nudb(args),
+        _ => plainly(&Request::of(suite)?)?.1,
+    }
+}
+
+/// CrossBench, with options of its own for what is printed.
+fn crossbench(args: &CrossbenchArgs) -> Outcome {
     if args.verify {
         return verify::verify(&VerifyArgs {
             engine: args.common.engine.clone(),
@@ -46,17 +53,8 @@ pub fn crossbench(args: &CrossbenchArgs) -> Outcome {
     if args.rows == Some(0) && args.header {
         return print(&(published::header() + "\n"));
     }
-    let work = works::crossbench::work(args)?;
     let show = Show { quiet: args.quiet, header_off: args.header };
     let key_chosen = args.key.kind().is_some();
-    let request = Request {
-        common: &args.common,
-        storage: &args.storage,
-        trials: &args.trials,
-        quiet: args.quiet,
-        key: args.key.kind(),
-        works: &[work],
-    };
     // CrossBench prints as it goes.
     let mut each = |result: &CellResult| match args.common.format {
         Format::Published if !result.cell.calibration => {
@@ -64,7 +62,7 @@ pub fn crossbench(args: &CrossbenchArgs) -> Outcome {
         }
         _ => Ok(()),
     };
-    let (run, path, result) = request.measure(&mut each)?;
+    let (run, path, result) = measure(&Request::crossbench(args)?, &mut each)?;
     match args.common.format {
         Format::Table => show_result(&run, &path, args.quiet)?,
         Format::Published => say_notes(&run),
@@ -72,32 +70,12 @@ pub fn crossbench(args: &CrossbenchArgs) -> Outcome {
     result
 }
 
-/// Runs another suite; what its project prints of it comes at the end.
-fn suite(measure: &Measure, works: &[Work]) -> Outcome<(RunFile, Outcome)> {
-    let request = Request {
-        common: &measure.common,
-        storage: &measure.storage,
-        trials: &measure.trials,
-        quiet: measure.quiet,
-        key: None,
-        works,
-    };
-    let (run, path, result) = request.measure(&mut |_| Ok(()))?;
-    match measure.common.format {
-        Format::Table => show_result(&run, &path, measure.quiet)?,
-        Format::Published => print_published(&run)?,
-    }
-    Ok((run, result))
-}
-
-/// Runs NuDB's bench.
-pub fn nudb(args: &NudbArgs) -> Outcome {
-    let mut measure = args.measure.clone();
-    measure.common.engine.extend(args.dbs.iter().cloned());
+/// NuDB's bench, which may write a second file.
+fn nudb(args: &NudbArgs) -> Outcome {
     if let Some(path) = &args.raw_out {
         check_writable(path, "--raw_out")?;
     }
-    let (run, result) = suite(&measure, &works::nudb::works(args)?)?;
+    let (run, result) = plainly(&Request::nudb(args)?)?;
     if let Some(path) = &args.raw_out {
         let raw = nudb::published::raw(&run).expect("text can be written to memory");
         files::write_whole(path, raw.as_bytes())
@@ -106,98 +84,63 @@ pub fn nudb(args: &NudbArgs) -> Outcome {
     result
 }
 
-/// Runs SKVDB's tables.
-pub fn skvdb(args: &SkvdbArgs) -> Outcome {
-    suite(&args.measure, &works::skvdb::works(args))?.1
-}
-
-/// Runs Tonbo's write bench.
-pub fn tonbo_write(args: &TonboWriteArgs) -> Outcome {
-    suite(&args.measure, &[works::tonbo::write_work(args)?])?.1
-}
-
-/// Runs Tonbo's read bench.
-pub fn tonbo_read(args: &TonboReadArgs) -> Outcome {
-    suite(&args.measure, &[works::tonbo::read_work(args)?])?.1
-}
-
-/// Runs Tonbo's criterion bench.
-pub fn tonbo_micro(args: &TonboMicroArgs) -> Outcome {
-    suite(&args.measure, &[works::tonbo::micro_work(args)])?.1
-}
-
-/// Runs YCSB.
-pub fn ycsb(args: &YcsbArgs) -> Outcome {
-    suite(&args.measure, &works::ycsb::works(args))?.1
-}
-
-/// What every suite's command line comes down to.
-struct Request<'r> {
-    common: &'r Common,
-    storage: &'r [StorageArg],
-    trials: &'r Trials,
-    quiet: bool,
-    key: Option<KeyKind>,
-    works: &'r [Work],
-}
-
-impl Request<'_> {
-    /// Measures, and answers the run, where its file is, and how it ended.
-    fn measure(
-        &self,
-        each: &mut dyn FnMut(&CellResult) -> Outcome,
-    ) -> Outcome<(RunFile, PathBuf, Outcome)> {
-        let interrupt = Interrupt::watch()?;
-        let setting = Setting::new(self.common, self.key)?;
-        let modes = StorageArg::modes(self.storage);
-        let places = Places::prepare(&modes, self.common.dir.as_deref())?;
-        let first = match self.trials.until_ci {
-            Some(_) => self.trials.trials.max(TRIALS_LEAST as u32),
-            None => self.trials.trials,
-        };
-        let mut plan = planning::plan(&setting, self.works, &modes, first, &places)?;
-        let mut run = new_run(plan.len());
-        run.findings = doctor::findings(&Facts::capture(&places.bases(), data_bytes(&plan)));
-        let path = run_path(self.common, self.works[0].suite, &run)?;
-        let mut trials = first;
-        let result = loop {
-            let mut display = Display::new(plan.len(), self.quiet);
-            if trials == first {
-                places.warnings.iter().for_each(|warning| display.say(&format!("note: {warning}")));
-            }
-            let result = Execution {
-                timeout: self.common.timeout.map(Duration::from_secs),
-                interrupt: &interrupt,
-                path: &path,
-                display: &mut display,
-                each,
-            }
-            .carry_out(plan, &mut run);
-            let wide = match (&result, self.trials.until_ci) {
-                (Ok(()), Some(share)) if trials < self.trials.max_trials.unwrap_or(MOST_TRIALS) => {
-                    wide_cells(&run, share)
-                }
-                _ => break result,
-            };
-            if wide.is_empty() {
-                break result;
-            }
-            trials += 1;
-            plan = planning::trial(&setting, self.works, &modes, trials, &places);
-            plan.retain(|planned| wide.iter().any(|cell| cell.same_but_trial(&planned.cell)));
-            run.planned_cells += plan.len();
-        };
-        Ok((run, path, result))
+/// Measures, and shows at the end what came out, or what the suite's project prints of it.
+fn plainly(request: &Request) -> Outcome<(RunFile, Outcome)> {
+    let (run, path, result) = measure(request, &mut |_| Ok(()))?;
+    match request.common.format {
+        Format::Table => show_result(&run, &path, request.quiet)?,
+        Format::Published => print_published(&run)?,
     }
+    Ok((run, result))
 }
 
-/// About how many bytes the records of the largest cell take.
-fn data_bytes(plan: &[Planned]) -> Option<u64> {
-    let of_cell = |cell: &Cell| {
-        let suite = assay_suites::find(&cell.suite)?;
-        Some(cell.rows.saturating_mul((suite.record_bytes)(cell)))
+/// Measures, and answers the run, where its file is, and how it ended.
+fn measure(
+    request: &Request,
+    each: &mut dyn FnMut(&CellResult) -> Outcome,
+) -> Outcome<(RunFile, PathBuf, Outcome)> {
+    let interrupt = Interrupt::watch()?;
+    let setting = Setting::new(&request.common, request.key)?;
+    let modes = StorageArg::modes(&request.storage);
+    let places = Places::prepare(&modes, request.common.dir.as_deref())?;
+    let wanted = &request.trials;
+    let first = match wanted.until_ci {
+        Some(_) => wanted.trials.max(TRIALS_LEAST as u32),
+        None => wanted.trials,
     };
-    plan.iter().filter_map(|planned| of_cell(&planned.cell)).max()
+    let mut plan = planning::plan(&setting, &request.works, &modes, first, &places)?;
+    let mut run = new_run(plan.len());
+    let path = run_path(&request.common, request.works[0].suite, &run)?;
+    examine(&mut run, &places, &plan);
+    let mut trials = first;
+    let result = loop {
+        let mut display = Display::new(plan.len(), request.quiet);
+        if trials == first {
+            places.warnings.iter().for_each(|warning| display.say(&format!("note: {warning}")));
+        }
+        let result = Execution {
+            timeout: request.common.timeout.map(Duration::from_secs),
+            interrupt: &interrupt,
+            path: &path,
+            display: &mut display,
+            each,
+        }
+        .carry_out(plan, &mut run);
+        let wide = match (&result, wanted.until_ci) {
+            (Ok(()), Some(share)) if trials < wanted.max_trials.unwrap_or(MOST_TRIALS) => {
+                wide_cells(&run, share)
+            }
+            _ => break result,
+        };
+        if wide.is_empty() {
+            break result;
+        }
+        trials += 1;
+        plan = planning::trial(&setting, &request.works, &modes, trials, &places);
+        plan.retain(|planned| wide.iter().any(|cell| cell.same_but_trial(&planned.cell)));
+        run.planned_cells += plan.len();
+    };
+    Ok((run, path, result))
 }
 
 /// Trials end here unless the user says otherwise, however wide the intervals are.
