@@ -49,6 +49,9 @@ pub struct CellResult {
     pub cell: Cell,
     /// When its worker started.
     pub started: Timestamp,
+    /// How long it took in all, with what is not timed; absent in files of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole_ns: Option<u64>,
     /// How it ended.
     pub status: Status,
     /// What a crash test found against the engine's level, if one did.

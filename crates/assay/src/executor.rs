@@ -1,7 +1,7 @@
 //! Carries a plan out: one worker a cell, the run file saved after each, nothing left behind.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use assay_core::doctor::{self, Facts};
 use assay_core::driver::Storage;
@@ -100,7 +100,7 @@ impl Execution<'_> {
 
     fn measure(&mut self, cell: &Cell, left: &[&Cell]) -> Outcome<CellResult> {
         self.display.begin(cell, left);
-        let started = Timestamp::now();
+        let (started, start) = (Timestamp::now(), Instant::now());
         let display = &mut *self.display;
         let end = parent::run(
             &Job::Measure(Box::new(cell.clone())),
@@ -123,7 +123,8 @@ impl Execution<'_> {
         if status != Status::Measured {
             clean_up(cell);
         }
-        Ok(CellResult { cell: cell.clone(), started, status, refuted: None, measurement })
+        let whole_ns = u64::try_from(start.elapsed().as_nanos()).ok();
+        Ok(CellResult { cell: cell.clone(), started, whole_ns, status, refuted: None, measurement })
     }
 }
 
@@ -131,6 +132,7 @@ fn refused(cell: &Cell, status: Status) -> CellResult {
     CellResult {
         cell: cell.clone(),
         started: Timestamp::now(),
+        whole_ns: None,
         status,
         refuted: None,
         measurement: no_measurement(cell),

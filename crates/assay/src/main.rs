@@ -6,12 +6,14 @@ mod commands;
 mod count;
 mod crash;
 mod engines;
+mod estimate;
 mod executor;
 mod exit;
 mod files;
 mod interrupt;
 mod output;
 mod places;
+mod plan_file;
 mod planning;
 mod progress;
 mod request;
@@ -44,6 +46,7 @@ fn carry_out(command: Command) -> Outcome {
     match command {
         Command::Run(suite) => commands::run::run(&suite),
         Command::Ladder(cli::LadderSuite::Crossbench(args)) => commands::ladder::crossbench(&args),
+        Command::Suite(args) => commands::suite::suite(&args),
         Command::Verify(args) => commands::verify::verify(&args),
         Command::Crash(args) => commands::crash::crash(&args),
         Command::Doctor(args) => commands::doctor::doctor(&args),

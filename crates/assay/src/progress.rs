@@ -1,17 +1,16 @@
 //! What the user sees while cells are measured: on a terminal a bar, elsewhere a line a cell;
 //! always on standard error, so that results can be piped.
 
-use std::collections::HashMap;
 use std::io::IsTerminal;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use assay_core::driver::Storage;
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, Status};
 use assay_report::format::{quantity, rows};
 use assay_suites::cell::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::estimate::{Estimate, rough};
 use crate::output::say;
 
 /// Shows how far a plan is.
@@ -75,8 +74,9 @@ impl Display {
     /// A cell has ended; `left` are the ones to come.
     pub fn end(&mut self, result: &CellResult, left: &[&Cell]) {
         self.done += 1;
-        let measured = result.status == Status::Measured;
-        self.estimate.learn(&result.cell, measured, self.cell_started.elapsed());
+        if result.status == Status::Measured {
+            self.estimate.learn(&result.cell, self.cell_started.elapsed());
+        }
         if self.quiet {
             return;
         }
@@ -115,7 +115,10 @@ impl Display {
     }
 
     fn left(&self, cell: &Cell, left: &[&Cell]) -> String {
-        let own = self.estimate.of(cell).map(|own| own.saturating_sub(self.cell_started.elapsed()));
+        let own = self
+            .estimate
+            .of_at_most(cell)
+            .map(|own| own.saturating_sub(self.cell_started.elapsed()));
         match (own, self.estimate.of_all(left)) {
             (Some(own), Some(others)) => format!("about {} left", rough(own + others)),
             _ => String::new(),
@@ -163,47 +166,4 @@ fn summary(result: &CellResult) -> String {
         Status::Wrong(why) => format!("WRONG ANSWER: {why}"),
         Status::Failed(why) => format!("FAILED: {why}"),
     }
-}
-
-fn rough(time: Duration) -> String {
-    match time.as_secs() {
-        seconds @ ..120 => format!("{seconds} s"),
-        seconds @ 120..7200 => format!("{} min", seconds / 60),
-        seconds => format!("{:.1} h", seconds as f64 / 3600.0),
-    }
-}
-
-/// How long cells take, from those that are done: the time an operation took on the same engine
-/// and storage mode (or, failing that, on any), times the operations to come.
-#[derive(Default)]
-struct Estimate {
-    seconds_per_operation: HashMap<(String, Storage), f64>,
-}
-
-impl Estimate {
-    fn learn(&mut self, cell: &Cell, measured: bool, took: Duration) {
-        if let Some(operations) = operations(cell).filter(|_| !cell.calibration && measured) {
-            self.seconds_per_operation
-                .insert(key(cell), took.as_secs_f64() / operations.max(1) as f64);
-        }
-    }
-
-    fn of(&self, cell: &Cell) -> Option<Duration> {
-        let known = self.seconds_per_operation.get(&key(cell)).copied();
-        let slowest = || self.seconds_per_operation.values().copied().reduce(f64::max);
-        let seconds = known.or_else(slowest)? * operations(cell)? as f64;
-        Some(Duration::from_secs_f64(seconds))
-    }
-
-    fn of_all(&self, cells: &[&Cell]) -> Option<Duration> {
-        cells.iter().map(|cell| self.of(cell)).sum()
-    }
-}
-
-fn key(cell: &Cell) -> (String, Storage) {
-    (cell.engine.clone(), cell.storage)
-}
-
-fn operations(cell: &Cell) -> Option<u64> {
-    (assay_suites::find(&cell.suite)?.operations)(cell)
 }

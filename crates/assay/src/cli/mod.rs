@@ -39,6 +39,8 @@ pub enum Command {
     /// Run the published sizes and counts of a suite, one after another; resumes where it stopped
     #[command(subcommand)]
     Ladder(LadderSuite),
+    /// Run a whole plan that stands in a file; resumes where it stopped
+    Suite(SuiteArgs),
     /// Check that drivers do what they should
     Verify(VerifyArgs),
     /// Prove or refute what engines promise: kill them and cut the power, and see what is left
@@ -111,6 +113,41 @@ pub struct GenerateCustomerArgs {
     /// Seed of their contents
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+The plan is TOML: each [[run]] names a suite and its options as `assay run SUITE --help` has them, \
+without the dashes; options of all runs stand above.
+
+  engine = [\"sqlite\", \"lmdb\"]
+  trials = 3
+  [[run]]
+  suite = \"crossbench\"
+  insert = \"100k\"
+  [[run]]
+  suite = \"ycsb\"
+  workload = [\"a\", \"c\"]
+  threads = [1, 4]
+
+An interrupted plan goes on with the same command; cells that are done are not repeated.")]
+pub struct SuiteArgs {
+    /// The plan
+    #[arg(short, long, value_name = "FILE")]
+    pub config: PathBuf,
+    /// Only print the plan and about how long it takes
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Measure everything anew instead of resuming
+    #[arg(long)]
+    pub restart: bool,
+    /// Only the result: no progress, the table without explanations
+    #[arg(short = 'Q', long)]
+    pub quiet: bool,
+    /// Where the run file goes [default: what the plan says, or assay-runs/NAME.json after the
+    /// plan's name]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -285,6 +322,16 @@ pub enum Asked {
     Command(Command),
     /// What only this program asks of itself.
     Internal(Internal),
+}
+
+/// Reads the options of a suite as if they stood behind `assay run`.
+pub fn parse_suite(words: &[String]) -> Result<RunSuite, String> {
+    let line = ["assay", "run"].into_iter().map(String::from).chain(words.iter().cloned());
+    match Cli::try_parse_from(line) {
+        Ok(Cli { command: Command::Run(suite) }) => Ok(suite),
+        Ok(_) => Err("it is no suite".into()),
+        Err(error) => Err(one_line(&error)),
+    }
 }
 
 /// Reads the command line; what is wrong with it becomes one line.

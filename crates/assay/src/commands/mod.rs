@@ -10,4 +10,5 @@ pub mod manual;
 pub mod plot;
 pub mod run;
 pub mod show;
+pub mod suite;
 pub mod verify;

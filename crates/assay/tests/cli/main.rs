@@ -5,6 +5,7 @@ mod compare;
 mod crash;
 mod crossbench;
 mod machine;
+mod plans;
 mod stopped;
 mod suites;
 mod support;

@@ -1,0 +1,149 @@
+//! `assay suite`
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use assay_core::run_file::RunFile;
+use comfy_table::{CellAlignment, Table, presets};
+
+use crate::Outcome;
+use crate::cli::{StorageArg, SuiteArgs};
+use crate::commands::run::{check_writable, show_table};
+use crate::estimate::{Estimate, operations, rough};
+use crate::executor::{Execution, examine, new_run};
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::output::{print, say};
+use crate::places::Places;
+use crate::plan_file::PlanFile;
+use crate::planning::{self, Planned, Setting};
+use crate::progress::Display;
+use crate::request::Request;
+use crate::resume;
+
+/// What a cell is taken to need of which nothing is known: an operation on a synchronising engine.
+const GUESS_PER_OPERATION: Duration = Duration::from_micros(50);
+
+/// Runs a plan.
+pub fn suite(args: &SuiteArgs) -> Outcome {
+    let file = PlanFile::read(&args.config)?;
+    let requests = file.runs.iter().map(Request::of).collect::<Outcome<Vec<_>>>()?;
+    let interrupt = Interrupt::watch()?;
+    let mut modes = Vec::new();
+    for mode in requests.iter().flat_map(|request| StorageArg::modes(&request.storage)) {
+        if !modes.contains(&mode) {
+            modes.push(mode);
+        }
+    }
+    let places = Places::prepare(&modes, file.dir.as_deref())?;
+    let sections = plan(&requests, &places)?;
+    let path = args.output.clone().or(file.output).unwrap_or_else(|| {
+        let name = args.config.file_stem().unwrap_or_default();
+        PathBuf::from("assay-runs").join(name).with_extension("json")
+    });
+    let all = || sections.iter().flatten();
+    let cells = all().count();
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let estimate = Estimate::of_earlier_runs(folder, &new_run(0));
+    print(&overview(&requests, &sections, &estimate))?;
+    if args.dry_run {
+        return Ok(());
+    }
+    check_writable(&path, "--output")?;
+    let plan: Vec<Planned> = sections.into_iter().flatten().collect();
+    let mut run = resume::begin(args.restart, &path, &plan)?;
+    if !run.cells.is_empty() {
+        say(&format!(
+            "resuming {}: {} of {cells} cells are there",
+            path.display(),
+            run.cells.len()
+        ));
+    }
+    examine(&mut run, &places, &plan);
+    let mut display = Display::new(plan.len() - run.cells.len(), args.quiet);
+    places.warnings.iter().for_each(|warning| display.say(&format!("note: {warning}")));
+    let result = Execution {
+        timeout: file.timeout_s.map(Duration::from_secs),
+        interrupt: &interrupt,
+        path: &path,
+        display: &mut display,
+        each: &mut |_| Ok(()),
+    }
+    .carry_out(plan, &mut run);
+    if let Err(Failure::Interrupted(line)) = result {
+        return Err(Failure::Interrupted(format!("{line}; the same command goes on")));
+    }
+    show(&run, args, &path)?;
+    result
+}
+
+/// The cells of each run; what two runs ask for is measured once.
+fn plan(requests: &[Request], places: &Places) -> Outcome<Vec<Vec<Planned>>> {
+    let mut sections: Vec<Vec<Planned>> = Vec::new();
+    for request in requests {
+        let setting = Setting::new(&request.common, request.key)?;
+        let modes = StorageArg::modes(&request.storage);
+        let mut cells =
+            planning::plan(&setting, &request.works, &modes, request.trials.trials, places)?;
+        let known: Vec<_> = sections.iter().flatten().map(|planned| &planned.cell).collect();
+        cells.retain(|planned| !known.contains(&&planned.cell));
+        sections.push(cells);
+    }
+    Ok(sections)
+}
+
+/// What is to be done, and about how long it takes.
+fn overview(requests: &[Request], sections: &[Vec<Planned>], estimate: &Estimate) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(["run", "suite", "engines", "trials", "cells", "operations", "about"]);
+    let (mut whole, mut guessed) = (Duration::ZERO, 0);
+    for (number, (request, cells)) in (1..).zip(requests.iter().zip(sections)) {
+        let mut engines: Vec<&str> = Vec::new();
+        let (mut time, mut count) = (Duration::ZERO, 0);
+        for cell in cells.iter().map(|planned| &planned.cell).filter(|cell| !cell.calibration) {
+            if !engines.contains(&cell.engine.as_str()) {
+                engines.push(&cell.engine);
+            }
+            let todo = operations(cell).unwrap_or_default();
+            count += todo;
+            time += estimate.of(cell).unwrap_or_else(|| {
+                guessed += 1;
+                GUESS_PER_OPERATION.mul_f64(todo as f64)
+            });
+        }
+        whole += time;
+        table.add_row([
+            number.to_string(),
+            request.works[0].suite.to_string(),
+            engines.len().to_string(),
+            request.trials.trials.to_string(),
+            cells.len().to_string(),
+            assay_report::format::quantity(count as f64),
+            rough(time),
+        ]);
+    }
+    for column in table.column_iter_mut().skip(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let lines: Vec<_> = table.to_string().lines().map(|l| l.trim_end().to_string()).collect();
+    let how = match guessed {
+        0 => "from earlier runs here".to_string(),
+        cells => format!(
+            "{cells} cells are guessed, at {} µs an operation: nothing like them was measured here",
+            GUESS_PER_OPERATION.as_micros()
+        ),
+    };
+    format!("{}\n\n about {} in all ({how})\n", lines.join("\n"), rough(whole))
+}
+
+fn show(run: &RunFile, args: &SuiteArgs, path: &Path) -> Outcome {
+    show_table(run, args.quiet)?;
+    match args.quiet {
+        true => Ok(()),
+        false => print(&format!("\n run file: {}\n", path.display())),
+    }
+}

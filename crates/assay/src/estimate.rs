@@ -1,0 +1,91 @@
+//! How long cells take, from those that are done.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::time::Duration;
+
+use assay_core::driver::Storage;
+use assay_core::plan::Cell;
+use assay_core::run_file::{RunFile, Status};
+
+/// What an operation took, by what it was.
+#[derive(Default)]
+pub struct Estimate {
+    seconds: HashMap<Key, f64>,
+}
+
+/// Suite, engine and storage mode; without the suite, any.
+type Key = (Option<String>, String, Storage);
+
+impl Estimate {
+    /// Learns from the runs on this machine that are kept in a folder.
+    pub fn of_earlier_runs(folder: &Path, fresh: &RunFile) -> Self {
+        let mut estimate = Self::default();
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        // Other files may be there too.
+        let runs = entries.filter_map(|entry| RunFile::load(&entry.path()).ok());
+        let machine = |run: &RunFile| {
+            (run.environment.cpu_model.clone(), run.environment.cpus, run.environment.memory_bytes)
+        };
+        let mut runs: Vec<_> = runs.filter(|run| machine(run) == machine(fresh)).collect();
+        // What was measured last is remembered.
+        runs.sort_by_key(|run| run.created);
+        for result in runs.iter().flat_map(RunFile::results) {
+            if let (Some(whole_ns), Status::Measured) = (result.whole_ns, &result.status) {
+                estimate.learn(&result.cell, Duration::from_nanos(whole_ns));
+            }
+        }
+        estimate
+    }
+
+    /// Learns what a cell took that was measured.
+    pub fn learn(&mut self, cell: &Cell, took: Duration) {
+        let Some(operations) = operations(cell).filter(|_| !cell.calibration) else {
+            return;
+        };
+        let seconds = took.as_secs_f64() / operations.max(1) as f64;
+        let [own, any] = keys(cell);
+        self.seconds.insert(own, seconds);
+        self.seconds.insert(any, seconds);
+    }
+
+    /// What a cell will take, from the same engine and storage mode: in the same suite, or else in
+    /// any.
+    pub fn of(&self, cell: &Cell) -> Option<Duration> {
+        let seconds = keys(cell).iter().find_map(|key| self.seconds.get(key))?;
+        let whole = seconds * operations(cell)? as f64;
+        Duration::try_from_secs_f64(whole).ok()
+    }
+
+    /// The same, and where nothing of the kind is known, as for the slowest that is.
+    pub fn of_at_most(&self, cell: &Cell) -> Option<Duration> {
+        self.of(cell).or_else(|| {
+            let slowest = self.seconds.values().copied().reduce(f64::max)?;
+            Duration::try_from_secs_f64(slowest * operations(cell)? as f64).ok()
+        })
+    }
+
+    /// What several cells will take.
+    pub fn of_all(&self, cells: &[&Cell]) -> Option<Duration> {
+        cells.iter().map(|cell| self.of_at_most(cell)).sum()
+    }
+}
+
+fn keys(cell: &Cell) -> [Key; 2] {
+    let any = (None, cell.engine.clone(), cell.storage);
+    [(Some(cell.suite.clone()), cell.engine.clone(), cell.storage), any]
+}
+
+/// About how many operations a cell does; none if its suite does not know.
+pub fn operations(cell: &Cell) -> Option<u64> {
+    (assay_suites::find(&cell.suite)?.operations)(cell)
+}
+
+/// A time as one says it.
+pub fn rough(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ ..120 => format!("{seconds} s"),
+        seconds @ 120..7200 => format!("{} min", seconds / 60),
+        seconds => format!("{:.1} h", seconds as f64 / 3600.0),
+    }
+}

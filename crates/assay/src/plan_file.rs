@@ -1,0 +1,126 @@
+//! A plan that stands in a file: TOML with a `[[run]]` for each suite.
+//!
+//! Options have the names of the command line and are read by it, so a plan can say what a command
+//! line can say, and is refused with the same words.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use toml::Value;
+
+use crate::Outcome;
+use crate::cli::{self, RunSuite};
+use crate::exit::Failure;
+
+/// Options that belong to the plan as a whole.
+const OF_THE_PLAN: [&str; 3] = ["dir", "timeout", "output"];
+
+/// Options that have no meaning in a plan.
+const REFUSED: [&str; 8] =
+    ["quiet", "header", "verify", "format", "raw_out", "raw-out", "until-ci", "max-trials"];
+
+/// A plan.
+pub struct PlanFile {
+    /// The runs, in order.
+    pub runs: Vec<RunSuite>,
+    /// Where stores go.
+    pub dir: Option<PathBuf>,
+    /// How long a cell may take.
+    pub timeout_s: Option<u64>,
+    /// Where the run file goes.
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Text {
+    #[serde(default)]
+    run: Vec<BTreeMap<String, Value>>,
+    dir: Option<PathBuf>,
+    timeout: Option<u64>,
+    output: Option<PathBuf>,
+    #[serde(flatten)]
+    shared: BTreeMap<String, Value>,
+}
+
+impl PlanFile {
+    /// Reads a plan.
+    pub fn read(path: &Path) -> Outcome<Self> {
+        let name = path.display();
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| Failure::Refused(format!("{name}: {e}; name a plan with --config")))?;
+        let plan: Text = toml::from_str(&text).map_err(|e| {
+            let line = e.span().map(|span| text[..span.start].lines().count().max(1));
+            let line = line.map_or_else(String::new, |line| format!(", line {line}"));
+            let said = e.message().lines().next().unwrap_or_default();
+            Failure::Usage(format!("{name}{line}: {said}"))
+        })?;
+        if plan.run.is_empty() {
+            return Err(Failure::Usage(format!(
+                "{name}: there is no [[run]] in it; see assay suite --help"
+            )));
+        }
+        let runs = (1..).zip(&plan.run).map(|(number, run)| {
+            read_run(&plan.shared, run).map_err(|(suite, why)| {
+                Failure::Usage(format!("{name}, run {number} ({suite}): {why}"))
+            })
+        });
+        Ok(Self {
+            runs: runs.collect::<Outcome<_>>()?,
+            dir: plan.dir,
+            timeout_s: plan.timeout,
+            output: plan.output,
+        })
+    }
+}
+
+/// Reads a run, with the options that it shares with others; the error names its suite.
+fn read_run(
+    shared: &BTreeMap<String, Value>,
+    run: &BTreeMap<String, Value>,
+) -> Result<RunSuite, (String, String)> {
+    let suite = match run.get("suite") {
+        Some(Value::String(suite)) => suite.clone(),
+        _ => return Err(("?".into(), "it names no suite: suite = \"crossbench\"".into())),
+    };
+    let of_suite = |why: String| (suite.clone(), why);
+    let mut options = shared.clone();
+    options.extend(run.iter().map(|(name, value)| (name.clone(), value.clone())));
+    options.remove("suite");
+    let mut words = vec![suite.clone()];
+    for (name, value) in &options {
+        if OF_THE_PLAN.contains(&name.as_str()) {
+            return Err(of_suite(format!("{name} is for the whole plan; write it above the runs")));
+        }
+        if REFUSED.contains(&name.as_str()) {
+            return Err(of_suite(format!("{name} has no meaning in a plan; leave it out")));
+        }
+        add_words(&mut words, name, value).map_err(of_suite)?;
+    }
+    cli::parse_suite(&words).map_err(of_suite)
+}
+
+/// Adds an option as a command line has it.
+fn add_words(words: &mut Vec<String>, name: &str, value: &Value) -> Result<(), String> {
+    match value {
+        Value::Boolean(true) => words.push(format!("--{name}")),
+        Value::Boolean(false) => {}
+        Value::String(text) => words.push(format!("--{name}={text}")),
+        Value::Integer(number) => words.push(format!("--{name}={number}")),
+        Value::Float(number) => words.push(format!("--{name}={number}")),
+        Value::Array(values) => {
+            for value in values {
+                match value {
+                    Value::Array(_) | Value::Boolean(_) => {
+                        return Err(format!("{name}: a list has texts or numbers"));
+                    }
+                    value => add_words(words, name, value)?,
+                }
+            }
+        }
+        Value::Table(_) | Value::Datetime(_) => {
+            return Err(format!("{name}: not a text, a number, true, false or a list"));
+        }
+    }
+    Ok(())
+}
