@@ -127,6 +127,8 @@ pub struct Verdict {
     pub strict_directories: bool,
     /// What the level promises about that.
     pub promise: Promise,
+    /// Commits in the history of a round.
+    pub commits: u32,
     /// How often.
     pub rounds: u32,
     /// Commits that were acknowledged, in all rounds together.
@@ -182,6 +184,7 @@ impl Verdict {
     pub fn summary(&self) -> String {
         match (self.promise, self.failures.len()) {
             (Promise::Nothing, _) => "promises nothing".into(),
+            (_, 0) if self.acknowledged == 0 => "nothing was acknowledged".into(),
             (_, 0) => "kept".into(),
             (_, failures) => format!("REFUTED in {failures} of {} rounds", self.rounds),
         }
@@ -236,10 +239,19 @@ impl Verdicts {
         }
     }
 
-    /// Takes a verdict up, in place of an older one of the same.
-    pub fn add(&mut self, verdict: Verdict) {
-        self.verdicts.retain(|old| !old.is_of_the_same(&verdict));
+    /// Takes a verdict up, in place of an older one of the same; but what was refuted stays so
+    /// until a test of as many rounds with as many commits clears it. Answers whether it was taken.
+    pub fn add(&mut self, verdict: Verdict) -> bool {
+        let stronger = |old: &Verdict| {
+            old.is_refuted() && (old.rounds > verdict.rounds || old.commits > verdict.commits)
+        };
+        let same = |old: &Verdict| old.is_of_the_same(&verdict);
+        if !verdict.is_refuted() && self.verdicts.iter().any(|old| same(old) && stronger(old)) {
+            return false;
+        }
+        self.verdicts.retain(|old| !same(old));
         self.verdicts.push(verdict);
+        true
     }
 
     /// What speaks against an engine's level, in one line.
@@ -285,6 +297,7 @@ mod tests {
             crash: Crash::Power,
             strict_directories: false,
             promise: Promise::Everything,
+            commits: 10,
             rounds: 0,
             acknowledged: 0,
             lost_rounds: 0,
@@ -313,7 +326,10 @@ mod tests {
         let line = refutation(&verdicts, "1").expect("it is refuted");
         assert!(line.contains("1 of 1 power cuts: 3 acknowledged commits were lost"), "{line}");
         assert_eq!(refutation(&verdicts, "2"), None, "another version is another engine");
-        verdicts.add(verdict(&Found::Everything));
+        let shorter = Verdict { commits: 5, ..verdict(&Found::Everything) };
+        assert!(!verdicts.add(shorter), "a shorter test clears nothing");
+        assert!(refutation(&verdicts, "1").is_some());
+        assert!(verdicts.add(verdict(&Found::Everything)));
         assert_eq!(refutation(&verdicts, "1"), None);
         assert_eq!(verdicts.verdicts.len(), 1);
     }

@@ -25,3 +25,4 @@ pub mod store_dir;
 pub mod tape;
 pub mod timing;
 pub mod volume;
+pub mod whole_file;

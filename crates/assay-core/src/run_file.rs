@@ -2,7 +2,7 @@
 //! readers in other languages; keep the two together.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -12,6 +12,7 @@ use crate::doctor::Finding;
 use crate::environment::{Build, Environment, Filesystem};
 use crate::plan::Cell;
 use crate::resources::Resources;
+use crate::whole_file;
 
 /// The version of the format that this code writes and reads.
 pub const SCHEMA_VERSION: u32 = 2;
@@ -246,24 +247,15 @@ impl RunFile {
         self.cells.iter().filter(|result| !result.cell.calibration)
     }
 
-    /// Writes the file: to a temporary name beside it first, so that it is whole or absent.
+    /// Writes the file, whole or not at all.
     pub fn save(&self, path: &Path) -> Result<(), RunFileError> {
         let io = |source| RunFileError::Io { path: path.display().to_string(), source };
-        let folder = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        fs::create_dir_all(folder).map_err(io)?;
-        let mut file = tempfile::Builder::new()
-            .prefix(".assay-run")
-            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
-            .tempfile_in(folder)
-            .map_err(io)?;
-        serde_json::to_writer_pretty(file.as_file_mut(), self).map_err(|e| io(e.into()))?;
-        file.as_file_mut().write_all(b"\n").map_err(io)?;
-        file.as_file().sync_all().map_err(io)?;
-        file.persist(path).map_err(|e| io(e.error))?;
-        Ok(())
+        fs::create_dir_all(whole_file::folder_of(path)).map_err(io)?;
+        whole_file::write_with(path, &mut |out| {
+            serde_json::to_writer_pretty(&mut *out, self)?;
+            out.write_all(b"\n")
+        })
+        .map_err(io)
     }
 
     /// Reads a run file.

@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
+use nix::unistd::{Whence, lseek};
 use serde::{Deserialize, Serialize};
 
 use crate::driver::KeyKind;
@@ -65,7 +66,8 @@ pub enum StoreDirError {
     Missing(String),
     /// A store of something else.
     #[error(
-        "{path}: {difference}; run with what the store was made with, or make a new one with -i"
+        "{path}: {difference}; run with what the store was made with, or choose another directory \
+         with --dir"
     )]
     Different {
         /// Where.
@@ -251,7 +253,7 @@ fn drop_from_page_cache(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Allocated bytes of all files below `path`; files that vanish meanwhile do not count.
+/// Bytes of all files below `path`; files that vanish meanwhile do not count.
 fn size_bytes(path: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(path) else {
         return 0;
@@ -260,10 +262,27 @@ fn size_bytes(path: &Path) -> u64 {
         .flatten()
         .map(|entry| match entry.metadata() {
             Ok(meta) if meta.is_dir() => size_bytes(&entry.path()),
-            Ok(meta) => meta.blocks() * 512,
+            Ok(meta) => (meta.blocks() * 512).max(data_bytes(&entry.path(), meta.len())),
             Err(_) => 0,
         })
         .sum()
+}
+
+/// Bytes of a file without its holes: what was written and has no blocks yet counts too, which the
+/// number of blocks leaves out as long as the file system delays to allocate them.
+fn data_bytes(path: &Path, len: u64) -> u64 {
+    let Ok(file) = fs::File::open(path) else {
+        return 0;
+    };
+    let seek = |from: i64, whence| lseek(&file, from, whence).ok();
+    let (mut at, mut bytes) = (0, 0);
+    // No data from there on is an error, and the end.
+    while let Some(data) = seek(at, Whence::SeekData) {
+        let hole = seek(data, Whence::SeekHole).unwrap_or(len.cast_signed());
+        bytes += (hole - data).cast_unsigned();
+        at = hole;
+    }
+    bytes
 }
 
 #[cfg(test)]
@@ -336,6 +355,18 @@ mod tests {
         assert_eq!(read_from_device(), 0, "it was just written");
         store.drop_from_page_cache().expect("drop");
         assert!(read_from_device() >= 4 << 20);
+    }
+
+    #[test]
+    fn what_has_no_blocks_yet_counts_and_holes_do_not() {
+        let (_folder, store) = store();
+        store.create(&marker("lmdb")).expect("create");
+        let file = fs::File::create(store.data().join("sparse")).expect("create");
+        file.set_len(1 << 30).expect("a hole");
+        assert_eq!(store.size_bytes(), 0);
+        fs::write(store.data().join("dense"), vec![7; 1 << 20]).expect("write");
+        let size = store.size_bytes();
+        assert!((1 << 20..2 << 20).contains(&size), "{size}");
     }
 
     #[test]

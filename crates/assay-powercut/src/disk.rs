@@ -78,6 +78,33 @@ impl Disk {
         Ok(ino)
     }
 
+    /// Gives a file a size.
+    pub fn resize(&mut self, ino: Ino, size_bytes: u64) -> Result<(), Errno> {
+        let shrinks = match &self.live.node(ino)?.kind {
+            Kind::File(image) => size_bytes < image.size_bytes(),
+            _ => return Err(Errno::EISDIR),
+        };
+        self.change(Change::Size { ino, size_bytes, shrinks })
+    }
+
+    /// Moves a name.
+    pub fn rename(
+        &mut self,
+        (parent, name): (Ino, &OsStr),
+        (new_parent, new_name): (Ino, &OsStr),
+        exchange: bool,
+    ) -> Result<(), Errno> {
+        let ino = self.live.lookup(parent, name)?;
+        self.change(Change::Move {
+            parent,
+            name: name.into(),
+            new_parent,
+            new_name: new_name.into(),
+            ino,
+            exchange,
+        })
+    }
+
     /// Makes a change.
     pub fn change(&mut self, change: Change) -> Result<(), Errno> {
         self.live.apply(&change)?;
@@ -102,7 +129,7 @@ impl Disk {
                 rest.push(change);
                 continue;
             }
-            if let Change::Size { ino, size_bytes } = change {
+            if let Change::Size { ino, size_bytes, .. } = change {
                 rest = rest.into_iter().filter_map(|early| clip(early, ino, size_bytes)).collect();
             }
             harden(&mut self.durable, &change);
@@ -138,9 +165,15 @@ impl Disk {
     }
 }
 
-/// Makes a change on the durable volume. What it was made on may be lost: then it is lost too.
+/// Makes a change on the durable volume. What it was made on may be lost: then it is lost too, but
+/// for a name that moved, which is durable without the old one.
 fn harden(durable: &mut Volume, change: &Change) {
-    let _ = durable.apply(change);
+    let applied = durable.apply(change);
+    if let (Err(Errno::ENOENT), Change::Move { new_parent, new_name, ino, exchange: false, .. }) =
+        (applied, change)
+    {
+        let _ = durable.place(*new_parent, new_name, *ino);
+    }
 }
 
 /// A change that was made before its file got a size, and becomes durable after it.
@@ -231,16 +264,25 @@ mod tests {
                 write(&mut disk, ino, 0, bytes);
                 disk.synchronise(ino);
             }
-            disk.change(Change::Move {
-                parent: ROOT,
-                name: "temporary".into(),
-                new_parent: ROOT,
-                new_name: "target".into(),
-                exchange: false,
-            })
-            .expect("a rename");
+            let (from, to) = (OsStr::new("temporary"), OsStr::new("target"));
+            disk.rename((ROOT, from), (ROOT, to), false).expect("a rename");
             assert_eq!(after(&mut disk, loss)["/target"], expected.as_bytes());
         }
+    }
+
+    #[test]
+    fn a_name_that_moved_needs_only_its_new_directory() {
+        let mut disk = Disk::new(Directories::Strict);
+        let folder = Kind::Directory(BTreeMap::new());
+        let folder = disk.create(ROOT, OsStr::new("folder"), folder, PLAIN).expect("a directory");
+        disk.synchronise(ROOT);
+        let ino = file(&mut disk, "a");
+        write(&mut disk, ino, 0, b"one");
+        disk.synchronise(ino);
+        disk.rename((ROOT, OsStr::new("a")), (folder, OsStr::new("b")), false).expect("a rename");
+        disk.synchronise(folder);
+        let left = after(&mut disk, Loss::Everything);
+        assert_eq!(left, [("/folder/b".to_string(), b"one".to_vec())].into());
     }
 
     #[test]
@@ -248,7 +290,7 @@ mod tests {
         let mut disk = Disk::new(Directories::Journal);
         let (a, b) = (file(&mut disk, "a"), file(&mut disk, "b"));
         write(&mut disk, a, 0, b"one and two");
-        disk.change(Change::Size { ino: a, size_bytes: 3 }).expect("a size");
+        disk.resize(a, 3).expect("a size");
         // The size is in the journal that b's synchronisation writes.
         disk.synchronise(b);
         assert_eq!(after(&mut disk, Loss::Nothing)["/a"], b"one");
@@ -307,7 +349,7 @@ mod tests {
             match step {
                 Step::Write(_, offset, bytes) => write(disk, ino, *offset, bytes),
                 Step::Size(_, size_bytes) => {
-                    disk.change(Change::Size { ino, size_bytes: *size_bytes }).expect("a size");
+                    disk.resize(ino, *size_bytes).expect("a size");
                 }
                 Step::Synchronise(_) => {
                     for name in names {

@@ -4,7 +4,7 @@
 //! a cut can come before any of them; pages of mapped files stay with the kernel until it writes
 //! them, and come with `FUSE_WRITE_CACHE`. Locks stay with the kernel altogether.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
@@ -43,9 +43,20 @@ pub(crate) struct Power {
     pub(crate) armed: Option<(u64, Pid)>,
     /// The power is gone: nothing is synchronised any more, and nobody may change anything.
     pub(crate) frozen: bool,
+    /// The entries of open directories, as they were when they were opened.
+    listings: HashMap<u64, Vec<Entry>>,
+    last_listing: u64,
 }
 
+/// An entry of a directory.
+type Entry = (OsString, Ino, FileType);
+
 impl Power {
+    /// With this disk.
+    pub(crate) fn new(disk: Disk) -> Self {
+        Self { disk, ..Self::default() }
+    }
+
     /// Counts an operation; without power it fails.
     fn step(&mut self) -> Result<(), Errno> {
         if self.frozen {
@@ -78,6 +89,25 @@ impl Shared {
         let mut power = self.lock();
         power.step()?;
         work(&mut power.disk)
+    }
+
+    /// Takes the entries of a directory down, for who reads them piece by piece while it changes.
+    fn list(&self, directory: INodeNo) -> Result<u64, Errno> {
+        let mut power = self.lock();
+        let live = power.disk.live();
+        let kind = |ino: Ino| match live.node(ino).map(|node| &node.kind) {
+            Ok(Kind::Directory(_)) => FileType::Directory,
+            Ok(Kind::Symlink(_)) => FileType::Symlink,
+            _ => FileType::RegularFile,
+        };
+        let dots = [".", ".."].map(|dot| (dot.into(), directory.0, FileType::Directory));
+        let entries = live.entries(directory.0)?;
+        let entries = entries.iter().map(|(name, &ino)| (name.clone(), ino, kind(ino)));
+        let listing = dots.into_iter().chain(entries).collect();
+        power.last_listing += 1;
+        let handle = power.last_listing;
+        power.listings.insert(handle, listing);
+        Ok(handle)
     }
 
     fn entry(&self, parent: INodeNo, name: &OsStr) -> Result<FileAttr, Errno> {
@@ -158,13 +188,8 @@ impl Shared {
             if there && flags.contains(RenameFlags::RENAME_NOREPLACE) {
                 return Err(Errno::EEXIST);
             }
-            disk.change(Change::Move {
-                parent: parent.0,
-                name: name.into(),
-                new_parent: new_parent.0,
-                new_name: new_name.into(),
-                exchange: flags.contains(RenameFlags::RENAME_EXCHANGE),
-            })
+            let exchange = flags.contains(RenameFlags::RENAME_EXCHANGE);
+            disk.rename((parent.0, name), (new_parent.0, new_name), exchange)
         })
     }
 
@@ -183,7 +208,7 @@ impl Shared {
             }
             let end = offset.checked_add(len).ok_or(Errno::EFBIG)?;
             if mode & libc::FALLOC_FL_KEEP_SIZE == 0 && end > size_bytes {
-                disk.change(Change::Size { ino: ino.0, size_bytes: end })?;
+                disk.resize(ino.0, end)?;
             }
             Ok(())
         })
@@ -205,7 +230,7 @@ impl Shared {
     fn set(&self, ino: INodeNo, wanted: &Wanted) -> Result<FileAttr, Errno> {
         self.change(|disk| {
             if let Some(size_bytes) = wanted.size {
-                disk.change(Change::Size { ino: ino.0, size_bytes })?;
+                disk.resize(ino.0, size_bytes)?;
             }
             let node = disk.live().node(ino.0)?;
             let old = node.attributes;
@@ -452,32 +477,42 @@ impl Filesystem for Shared {
         answer!(reply, self.synchronise(ino), |(), reply: ReplyEmpty| reply.ok());
     }
 
+    fn opendir(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        answer!(reply, self.list(ino), |handle, reply: ReplyOpen| {
+            reply.opened(FileHandle(handle), FopenFlags::empty());
+        });
+    }
+
     fn readdir(
         &self,
         _: &Request,
-        ino: INodeNo,
-        _: FileHandle,
+        _: INodeNo,
+        handle: FileHandle,
         offset: u64,
         mut reply: ReplyDirectory,
     ) {
         let power = self.lock();
-        let live = power.disk.live();
-        let entries = match live.entries(ino.0) {
-            Ok(entries) => entries,
-            Err(error) => return reply.error(code(error)),
+        let Some(entries) = power.listings.get(&handle.0) else {
+            return reply.error(code(Errno::EBADF));
         };
-        let dots = [(OsString::from("."), ino.0), (OsString::from(".."), ino.0)];
-        let all = dots.iter().map(|(name, ino)| (name, ino)).chain(entries);
-        for (at, (name, &entry)) in (1..).zip(all).skip(usize::try_from(offset).unwrap_or(0)) {
-            let kind = match live.node(entry).map(|node| &node.kind) {
-                Ok(Kind::Directory(_)) => FileType::Directory,
-                Ok(Kind::Symlink(_)) => FileType::Symlink,
-                _ => FileType::RegularFile,
-            };
-            if reply.add(INodeNo(entry), at, kind, name) {
+        let from = usize::try_from(offset).unwrap_or(usize::MAX);
+        for (at, (name, ino, kind)) in (1..).zip(entries).skip(from) {
+            if reply.add(INodeNo(*ino), at, *kind, name) {
                 break;
             }
         }
+        reply.ok();
+    }
+
+    fn releasedir(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        _: OpenFlags,
+        reply: ReplyEmpty,
+    ) {
+        self.lock().listings.remove(&handle.0);
         reply.ok();
     }
 

@@ -1,6 +1,6 @@
 //! What a power cut spares of the changes that nobody synchronised.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ pub enum Loss {
     Prefix,
     /// Of each file a prefix survives: the files were written independently.
     Files,
-    /// Each sector of 512 bytes of each write survives or not, by itself: writes are torn and
-    /// out of order.
+    /// Each sector of 512 bytes survives by itself, as it was after some of the writes to it:
+    /// writes are torn and out of order.
     #[serde(rename = "sectors-512")]
     Sectors512,
     /// The same with sectors of 4,096 bytes.
@@ -68,28 +68,35 @@ impl Loss {
         };
         let mut files = self.allowances(seed, changes);
         let prefix = draw(derive(seed, "prefix"), 0, count + 1);
-        let sectors = Sectors::new(seed);
+        let mut sectors = match self {
+            Self::Sectors512 => Some(Sectors::new(seed, 512, changes)),
+            Self::Sectors4096 => Some(Sectors::new(seed, 4096, changes)),
+            _ => None,
+        };
         let mut survivors = Vec::new();
+        // What is written to a file after it was cut off is in other blocks than what was cut off:
+        // without the one the other cannot be seen.
+        let mut as_before: HashSet<Ino> = HashSet::new();
         for (at, change) in (0..).zip(changes) {
-            let spared = match self {
-                Self::Everything => false,
-                Self::Nothing => true,
-                Self::Prefix => at < prefix,
+            let hidden = change.subject().is_some_and(|ino| as_before.contains(&ino));
+            let spared = match (self, &mut sectors) {
+                (Self::Everything, _) => false,
+                (Self::Nothing, _) => true,
+                (Self::Prefix, _) => at < prefix,
                 _ if change.is_journaled() => take(&mut journal),
-                Self::Files => {
-                    change.subject().and_then(|ino| files.get_mut(&ino)).is_some_and(take)
-                }
-                Self::Sectors512 => {
-                    sectors.spare(at, change, 512, &mut survivors);
+                _ if hidden => false,
+                (_, Some(sectors)) => {
+                    sectors.spare(change, &mut survivors);
                     false
                 }
-                Self::Sectors4096 => {
-                    sectors.spare(at, change, 4096, &mut survivors);
-                    false
-                }
+                _ => change.subject().and_then(|ino| files.get_mut(&ino)).is_some_and(take),
             };
-            if spared {
-                survivors.push(change.clone());
+            match change {
+                Change::Size { ino, shrinks: true, .. } if !spared => {
+                    as_before.insert(*ino);
+                }
+                _ if spared => survivors.push(change.clone()),
+                _ => {}
             }
         }
         survivors
@@ -117,43 +124,60 @@ fn take(left: &mut u64) -> bool {
     some
 }
 
-/// A lottery of sectors: how likely one survives is drawn first, from 1/8 to 7/8.
+/// A lottery of sectors. The kernel writes a sector back as it is at some time, with all that was
+/// written to it until then, so of the writes to each sector a prefix survives: with a probability
+/// that is drawn first, from 1/8 to 7/8, one of at least one write, else none.
 struct Sectors {
-    seed: u64,
-    eighths: u64,
+    sector_bytes: u64,
+    /// How many writes to each sector of each file survive.
+    left: HashMap<(Ino, u64), u64>,
 }
 
 impl Sectors {
-    fn new(seed: u64) -> Self {
-        let seed = derive(seed, "sectors");
-        Self { seed, eighths: 1 + draw(seed, 0, 7) }
-    }
-
-    fn survives(&self, change: u64, sector: u64) -> bool {
-        draw(mix(self.seed, change), sector, 8) < self.eighths
-    }
-
-    /// Adds what survives of a change of data.
-    fn spare(&self, at: u64, change: &Change, sector_bytes: u64, survivors: &mut Vec<Change>) {
-        match change {
-            Change::Write { ino, offset, bytes } => {
-                let end = offset + bytes.len() as u64;
-                let mut from = *offset;
-                while from < end {
-                    let sector = from / sector_bytes;
-                    let to = end.min((sector + 1) * sector_bytes);
-                    if self.survives(at, sector) {
-                        let piece = &bytes[(from - offset) as usize..(to - offset) as usize];
-                        let bytes = Arc::from(piece);
-                        survivors.push(Change::Write { ino: *ino, offset: from, bytes });
-                    }
-                    from = to;
-                }
+    fn new(seed: u64, sector_bytes: u64, changes: &[Change]) -> Self {
+        let mut left: HashMap<(Ino, u64), u64> = HashMap::new();
+        for change in changes {
+            for (ino, sector, _) in pieces(change, sector_bytes) {
+                *left.entry((ino, sector)).or_default() += 1;
             }
-            other if self.survives(at, 0) => survivors.push(other.clone()),
-            _ => {}
+        }
+        let seed = derive(seed, "sectors");
+        let eighths = 1 + draw(seed, 0, 7);
+        for ((ino, sector), count) in &mut left {
+            let own = mix(mix(seed, *ino), *sector);
+            *count = match draw(own, 0, 8) < eighths {
+                true => 1 + draw(own, 1, *count),
+                false => 0,
+            };
+        }
+        Self { sector_bytes, left }
+    }
+
+    /// Adds what survives of a write.
+    fn spare(&mut self, change: &Change, survivors: &mut Vec<Change>) {
+        for (ino, sector, piece) in pieces(change, self.sector_bytes) {
+            if self.left.get_mut(&(ino, sector)).is_some_and(take) {
+                survivors.push(piece);
+            }
         }
     }
+}
+
+/// A write, cut at the borders of sectors: file, number of the sector, and the write to it.
+fn pieces(change: &Change, sector_bytes: u64) -> Vec<(Ino, u64, Change)> {
+    let Change::Write { ino, offset, bytes } = change else {
+        return Vec::new();
+    };
+    let end = offset + bytes.len() as u64;
+    let (mut from, mut pieces) = (*offset, Vec::new());
+    while from < end {
+        let sector = from / sector_bytes;
+        let to = end.min((sector + 1) * sector_bytes);
+        let piece = Arc::from(&bytes[(from - offset) as usize..(to - offset) as usize]);
+        pieces.push((*ino, sector, Change::Write { ino: *ino, offset: from, bytes: piece }));
+        from = to;
+    }
+    pieces
 }
 
 impl fmt::Display for Loss {
@@ -209,6 +233,40 @@ mod tests {
             of(2) != of(3)
         });
         assert!(differ);
+    }
+
+    /// A sector is written back as a whole: a later write to it is not there without an earlier.
+    #[test]
+    fn writes_to_one_sector_survive_in_their_order() {
+        let changes = [write(2, 0, 100), write(2, 100, 100), write(2, 200, 100)];
+        let mut lengths = [0; 4];
+        for seed in 0..200 {
+            let left = Loss::Sectors512.survivors(seed, &changes);
+            for (at, change) in left.iter().enumerate() {
+                assert!(
+                    matches!(change, Change::Write { offset, .. } if *offset == 100 * at as u64)
+                );
+            }
+            lengths[left.len()] += 1;
+        }
+        assert!(lengths.iter().all(|&count| count > 10), "{lengths:?}");
+    }
+
+    #[test]
+    fn what_was_written_after_a_cut_off_needs_the_cut_off() {
+        let cut_off = Change::Size { ino: 2, size_bytes: 0, shrinks: true };
+        let changes = [write(2, 0, 10), cut_off, write(2, 0, 10)];
+        for loss in [Loss::Files, Loss::Sectors512, Loss::Sectors4096] {
+            let mut kept = 0;
+            for seed in 0..100 {
+                let left = loss.survivors(seed, &changes);
+                let there = left.iter().any(Change::is_journaled);
+                kept += u32::from(there);
+                let writes = left.iter().filter(|change| !change.is_journaled()).count();
+                assert!(there || writes <= 1, "{loss}: {left:?}");
+            }
+            assert!((20..80).contains(&kept), "{loss}: {kept}");
+        }
     }
 
     #[test]

@@ -95,7 +95,7 @@ impl Server<'_> {
             Command::Clear(directories) => {
                 self.shared.lock().frozen = true;
                 self.unmount()?;
-                *self.shared.lock() = Power { disk: Disk::new(directories), ..Power::default() };
+                *self.shared.lock() = Power::new(Disk::new(directories));
                 self.mount()?;
                 Ok(Answer::Done)
             }

@@ -52,7 +52,7 @@ pub struct Attributes {
     pub gid: u32,
 }
 
-/// One change of a volume. The first two are data; the others belong to the journal.
+/// One change of a volume. The first is data; the others belong to the journal.
 #[derive(Clone, Debug)]
 pub enum Change {
     /// Bytes are written to a file.
@@ -79,6 +79,8 @@ pub enum Change {
         ino: Ino,
         /// The new size.
         size_bytes: u64,
+        /// Whether it is less than the size before.
+        shrinks: bool,
     },
     /// Permissions or times are set.
     Attributes {
@@ -117,6 +119,8 @@ pub enum Change {
         new_parent: Ino,
         /// The new name.
         new_name: OsString,
+        /// What moves.
+        ino: Ino,
         /// Whether what had the new name gets the old one.
         exchange: bool,
     },
@@ -125,7 +129,7 @@ pub enum Change {
 impl Change {
     /// Whether it is in the journal, and not data of a file.
     pub fn is_journaled(&self) -> bool {
-        !matches!(self, Self::Write { .. } | Self::Zero { .. })
+        !matches!(self, Self::Write { .. })
     }
 
     /// The file whose content, size or attributes it changes.
@@ -231,7 +235,7 @@ impl Volume {
                 node.modified = SystemTime::now();
             }
             Change::Zero { ino, offset, len } => self.node_mut(*ino)?.image()?.zero(*offset, *len),
-            Change::Size { ino, size_bytes } => {
+            Change::Size { ino, size_bytes, .. } => {
                 let node = self.node_mut(*ino)?;
                 node.image()?.resize(*size_bytes);
                 node.modified = SystemTime::now();
@@ -256,7 +260,7 @@ impl Volume {
                 self.entries_mut(*parent)?.remove(name);
                 self.lose_name(ino);
             }
-            Change::Move { parent, name, new_parent, new_name, exchange } => {
+            Change::Move { parent, name, new_parent, new_name, exchange, .. } => {
                 self.shift((*parent, name), (*new_parent, new_name), *exchange)?;
             }
         }
@@ -291,6 +295,17 @@ impl Volume {
         }
         self.entries_mut(parent)?.remove(name);
         self.entries_mut(new_parent)?.insert(new_name.clone(), ino);
+        Ok(())
+    }
+
+    /// Gives a node a name, in place of what had it: what is left of a move whose old name was
+    /// never there.
+    pub(crate) fn place(&mut self, parent: Ino, name: &OsString, ino: Ino) -> Result<(), Errno> {
+        self.node(ino)?;
+        if let Some(other) = self.entries_mut(parent)?.insert(name.clone(), ino) {
+            self.lose_name(other);
+        }
+        self.node_mut(ino)?.links += 1;
         Ok(())
     }
 

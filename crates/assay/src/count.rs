@@ -15,8 +15,12 @@ pub fn parse(text: &str) -> Result<u64, String> {
         .parse::<u64>()
         .ok()
         .and_then(|number| number.checked_mul(factor))
-        .ok_or_else(|| "too large; a count has to be below 2^64".into())
+        .filter(|&count| count <= MOST)
+        .ok_or_else(|| "too large; a count has to be at most 1000000m".into())
 }
+
+/// No machine counts further in a lifetime of its disk.
+const MOST: u64 = 1_000_000_000_000;
 
 /// Reads a count that may not be zero.
 pub fn parse_positive(text: &str) -> Result<u64, String> {
@@ -25,6 +29,26 @@ pub fn parse_positive(text: &str) -> Result<u64, String> {
         count => Ok(count),
     }
 }
+
+/// Reads a number of trials.
+pub fn parse_trials(text: &str) -> Result<u32, String> {
+    match parse_positive(text)? {
+        count if count <= MOST_TRIALS => Ok(count as u32),
+        _ => Err("there can be at most 10k trials".into()),
+    }
+}
+
+const MOST_TRIALS: u64 = 10_000;
+
+/// Reads a number of records of YCSB, whose zipfian distribution has a term for each.
+pub fn parse_records(text: &str) -> Result<u64, String> {
+    match parse_positive(text)? {
+        count if count <= MOST_RECORDS => Ok(count),
+        _ => Err("too large; there can be at most 1000m records".into()),
+    }
+}
+
+const MOST_RECORDS: u64 = 1_000_000_000;
 
 /// Reads the size of a key in bytes.
 pub fn parse_key_size(text: &str) -> Result<u32, String> {
@@ -130,9 +154,11 @@ mod tests {
         for text in ["", "k", "-1", "1.5m", "ten", "1 k", "1kk", "１k"] {
             assert!(parse(text).is_err(), "{text}");
         }
-        assert!(parse("18446744073709551615").is_ok());
+        assert_eq!(parse("1000000m"), Ok(MOST));
+        assert!(parse("1000000000001").is_err());
         assert!(parse("18446744073709551616").is_err());
         assert!(parse("18446744073709552k").is_err());
+        assert!(parse_records("1001m").is_err());
         assert!(parse_positive("0").is_err());
     }
 }

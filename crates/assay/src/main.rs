@@ -9,7 +9,6 @@ mod engines;
 mod estimate;
 mod executor;
 mod exit;
-mod files;
 mod interrupt;
 mod output;
 mod places;

@@ -59,6 +59,14 @@ impl Setting {
         }
         let chosen = engines::named(&common.engine)?;
         let named = !chosen.is_empty();
+        let absent = common.set.iter().find(|set| {
+            let engine = set.split('.').next().unwrap_or_default();
+            named && !chosen.iter().any(|driver| driver.profile().id == engine)
+        });
+        if let Some(set) = absent {
+            Settings::parse(std::slice::from_ref(set), false)?;
+            return Err(Failure::Usage(format!("--set {set}: that engine is not among --engine")));
+        }
         Ok(Self {
             engines: if named { chosen } else { engines::all() },
             named,
@@ -220,8 +228,12 @@ pub fn plan(
     trials: u32,
     places: &Places,
 ) -> Outcome<Vec<Planned>> {
-    let mut plan: Vec<_> =
-        works.iter().filter_map(|work| calibration(setting, work, places)).collect();
+    let mut plan: Vec<Planned> = Vec::new();
+    for calibration in works.iter().filter_map(|work| calibration(setting, work, places)) {
+        if !plan.iter().any(|other| other.cell == calibration.cell) {
+            plan.push(calibration);
+        }
+    }
     plan.extend((1..=trials).flat_map(|number| trial(setting, works, modes, number, places)));
     if plan.iter().all(|planned| planned.cell.calibration) {
         return Err(Failure::Usage("no engine here can do that; see assay list".into()));
@@ -240,10 +252,14 @@ pub fn trial(
     let mut cells = Vec::new();
     for &storage in modes {
         for work in works {
-            let drivers = setting.engines.iter().map(AsRef::as_ref);
-            let all =
-                drivers.map(|driver| planned(driver, setting, work, (storage, number), places));
-            cells.extend(all.filter(|planned| setting.named || planned.refusal.is_none()));
+            for driver in &setting.engines {
+                let planned = planned(driver.as_ref(), setting, work, (storage, number), places);
+                // What is asked for twice is measured once.
+                let known = cells.iter().any(|other: &Planned| other.cell == planned.cell);
+                if !known && (setting.named || planned.refusal.is_none()) {
+                    cells.push(planned);
+                }
+            }
         }
     }
     cells

@@ -197,14 +197,15 @@ pub struct CrashArgs {
     pub crash: Vec<CrashArg>,
     /// Crashes for each engine, level and kind
     #[arg(long, value_name = "COUNT", default_value = "24",
-          value_parser = clap::value_parser!(u32).range(1..))]
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub rounds: u32,
     /// Commits in the history of a round
     #[arg(long, value_name = "COUNT", default_value = "300",
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub commits: u32,
     /// Run this round only, and leave the verdicts as they are
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", conflicts_with = "rounds",
+          value_parser = clap::value_parser!(u32).range(..1_000_000))]
     pub round: Option<u32>,
     /// The moment of the crash, instead of one that is drawn: the commit whose acknowledgement is
     /// waited for, or the file operation that the power cut comes before
@@ -212,7 +213,7 @@ pub struct CrashArgs {
           value_parser = clap::value_parser!(u64).range(1..))]
     pub at: Option<u64>,
     /// What a power cut takes of what was not synchronised: everything, nothing, prefix, files,
-    /// sectors-512 or sectors-4096 [default: rounds take turns]
+    /// sectors-512 or sectors-4096; verdicts are left as they are [default: rounds take turns]
     #[arg(long, value_name = "LOSS")]
     pub loss: Option<assay_powercut::Loss>,
     /// When a power cut spares names of files: journal, if anything was synchronised after them,
@@ -309,6 +310,7 @@ pub fn definition() -> clap::Command {
 /// Reads two engines.
 fn two_engines(text: &str) -> Result<(String, String), String> {
     match text.split_once(',') {
+        Some((base, new)) if base == new => Err("these are the same engine".into()),
         Some((base, new)) if !base.is_empty() && !new.is_empty() && !new.contains(',') => {
             Ok((base.into(), new.into()))
         }

@@ -60,16 +60,14 @@ pub struct Common {
 #[derive(Args, Clone)]
 pub struct Trials {
     /// Repetitions of the whole; engines take turns
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=10_000),
-          default_value = "1")]
+    #[arg(long, value_name = "COUNT", value_parser = count::parse_trials, default_value = "1")]
     pub trials: u32,
     /// Go on with engines until the 95 % interval of every phase, over trials, is within this much
     /// of its median, such as 2%
     #[arg(long, value_name = "PERCENT", value_parser = count::parse_percent)]
     pub until_ci: Option<f64>,
     /// But not longer than so many trials [default: 30]
-    #[arg(long, value_name = "COUNT", requires = "until_ci",
-          value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "COUNT", requires = "until_ci", value_parser = count::parse_trials)]
     pub max_trials: Option<u32>,
 }
 
@@ -269,7 +267,7 @@ pub struct TonboReadArgs {
     /// Random ranges in each phase
     #[arg(long, value_name = "COUNT", value_parser = count::parse_positive, default_value = "200")]
     pub ranges: u64,
-    /// Records in a range [default: 2k; the published bench scans 200k]
+    /// Records in a range; the published bench scans 200k
     #[arg(long, value_name = "COUNT", value_parser = count::parse_positive, default_value = "2k")]
     pub range_size: u64,
     /// Numbers of threads of the last phases, separated by commas
@@ -306,7 +304,7 @@ pub struct YcsbArgs {
     #[arg(short, long, value_name = "A-F", value_delimiter = ',', default_value = "a,b,c,d,e,f")]
     pub workload: Vec<WorkloadArg>,
     /// Records to load
-    #[arg(long, value_name = "COUNT", value_parser = count::parse_positive, default_value = "100k")]
+    #[arg(long, value_name = "COUNT", value_parser = count::parse_records, default_value = "100k")]
     pub records: u64,
     /// Operations of all threads together
     #[arg(long, value_name = "COUNT", value_parser = count::parse_positive, default_value = "100k")]

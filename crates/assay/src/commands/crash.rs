@@ -8,17 +8,18 @@ use std::time::Duration;
 use assay_core::driver::{Driver, Durability, Storage};
 use assay_core::durability::{Crash, Promise, Verdict, Verdicts};
 use assay_core::random::derive;
+use assay_core::whole_file;
 use assay_suites::crash::Job;
 use comfy_table::{CellAlignment, Table, presets};
 use jiff::Timestamp;
 
 use crate::Outcome;
 use crate::cli::{CrashArg, CrashArgs, LevelsArg};
+use crate::commands::run::check_writable;
 use crate::crash::power::{Bench, Chosen};
 use crate::crash::{Round, Subject, VERDICTS_FILE, process};
 use crate::engines::{self, Settings};
 use crate::exit::Failure;
-use crate::files;
 use crate::interrupt::Interrupt;
 use crate::output::{print, say};
 use crate::places::Places;
@@ -32,9 +33,18 @@ pub fn crash(args: &CrashArgs) -> Outcome {
     let all = named.is_empty();
     let drivers = if all { engines::all() } else { named };
     let settings = Settings::parse(&args.set, false)?;
+    if !CrashArg::has(&args.crash, Crash::Power)
+        && (args.loss.is_some() || args.directories.is_strict())
+    {
+        return Err(Failure::Usage("--loss and --directories are for --crash power".into()));
+    }
     let interrupt = Interrupt::watch()?;
     let places = Places::prepare(&[Storage::Disk], args.dir.as_deref())?;
     let path = args.output.clone().unwrap_or_else(|| PathBuf::from(VERDICTS_FILE));
+    let keeps = args.round.is_none() && args.loss.is_none();
+    if keeps {
+        check_writable(&path, "--output")?;
+    }
     let mut verdicts = Verdicts::load(&path).map_err(Failure::Refused)?;
     let mut tests = Vec::new();
     let mut notes = Vec::new();
@@ -53,20 +63,28 @@ pub fn crash(args: &CrashArgs) -> Outcome {
             false => notes.push(line),
         }
     }
-    notes.iter().for_each(|note| say(&format!("note: {note}")));
     if tests.is_empty() {
         return Err(Failure::Usage(
-            "no engine here has such a level on disk; see assay list".into(),
+            notes.into_iter().next().unwrap_or_else(|| {
+                "no engine here has such a level on disk; see assay list".into()
+            }),
         ));
     }
+    notes.iter().for_each(|note| say(&format!("note: {note}")));
     let bench = Workbench { args, settings: &settings, places: &places, interrupt: &interrupt };
     let (mut done, mut failed) = (Vec::new(), Vec::new());
     for test in &tests {
         match bench.carry_out(test)? {
             Ok(verdict) => {
-                // One round is no verdict on a level.
-                if args.round.is_none() {
-                    verdicts.add(verdict.clone());
+                // One round, or losses of one kind, are no verdict on a level.
+                if keeps {
+                    if !verdicts.add(verdict.clone()) {
+                        say(&format!(
+                            "note: {} at {}, {}: the file keeps the verdict of a longer test, which \
+                             refuted it",
+                            verdict.engine, verdict.durability, verdict.crash
+                        ));
+                    }
                     save(&path, &verdicts)?;
                 }
                 done.push(verdict);
@@ -80,8 +98,8 @@ pub fn crash(args: &CrashArgs) -> Outcome {
         }
     }
     show(&done)?;
-    failed.iter().for_each(|line| say(line));
-    if args.round.is_none() && !done.is_empty() {
+    failed.iter().try_for_each(|line| print(&format!(" not tested: {line}\n")))?;
+    if keeps && !done.is_empty() {
         print(&format!("\n verdicts: {}\n", path.display()))?;
     }
     let refuted: Vec<_> = done.iter().filter(|verdict| verdict.is_refuted()).collect();
@@ -219,6 +237,7 @@ impl Workbench<'_> {
             crash: test.crash,
             strict_directories: test.crash == Crash::Power && self.args.directories.is_strict(),
             promise: Promise::of(profile, test.durability, test.crash),
+            commits: self.args.commits,
             rounds: 0,
             acknowledged: 0,
             lost_rounds: 0,
@@ -304,14 +323,9 @@ fn save(path: &Path, verdicts: &Verdicts) -> Outcome {
     let refused = |e: &dyn std::fmt::Display| {
         Failure::Refused(format!("{}: {e}; choose another file with --output", path.display()))
     };
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    fs::create_dir_all(folder).map_err(|e| refused(&e))?;
     let mut text = serde_json::to_vec_pretty(verdicts).map_err(|e| refused(&e))?;
     text.push(b'\n');
-    files::write_whole(path, &text).map_err(|e| refused(&e))
+    whole_file::write(path, &text).map_err(|e| refused(&e))
 }
 
 fn show(verdicts: &[Verdict]) -> Outcome {

@@ -2,12 +2,12 @@
 
 use std::io;
 
+use assay_core::whole_file;
 use assay_suites::tonbo::tbl;
 
 use crate::Outcome;
 use crate::cli::GenerateCustomerArgs;
 use crate::exit::Failure;
-use crate::files;
 
 /// Writes a file of customers.
 pub fn customer(args: &GenerateCustomerArgs) -> Outcome {
@@ -20,7 +20,7 @@ pub fn customer(args: &GenerateCustomerArgs) -> Outcome {
         ))
     })?;
     let result = match &args.output {
-        Some(path) => files::write_with(path, &mut |out| tbl::generate(rows, args.seed, out))
+        Some(path) => whole_file::write_with(path, &mut |out| tbl::generate(rows, args.seed, out))
             .map_err(|e| (path.display().to_string(), e)),
         None => tbl::generate(rows, args.seed, &mut io::BufWriter::new(io::stdout().lock()))
             .map_err(|e| ("standard output".to_string(), e)),

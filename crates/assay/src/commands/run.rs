@@ -7,6 +7,7 @@ use assay_core::bootstrap::TRIALS_LEAST;
 use assay_core::driver::Storage;
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, RunFile};
+use assay_core::whole_file;
 use assay_report::blocks::blocks;
 use assay_suites::crossbench::published::{self, Show};
 use assay_suites::nudb;
@@ -20,7 +21,6 @@ use crate::cli::{
 use crate::commands::verify;
 use crate::executor::{Execution, examine, new_run};
 use crate::exit::Failure;
-use crate::files;
 use crate::interrupt::Interrupt;
 use crate::output::{print, say};
 use crate::places::Places;
@@ -74,11 +74,15 @@ fn crossbench(args: &CrossbenchArgs) -> Outcome {
 fn nudb(args: &NudbArgs) -> Outcome {
     if let Some(path) = &args.raw_out {
         check_writable(path, "--raw_out")?;
+        let same = args.measure.common.output.as_ref().is_some_and(|output| output == path);
+        if same {
+            return Err(Failure::Usage("--raw_out and --output name the same file".into()));
+        }
     }
     let (run, result) = plainly(&Request::nudb(args)?)?;
     if let Some(path) = &args.raw_out {
         let raw = nudb::published::raw(&run).expect("text can be written to memory");
-        files::write_whole(path, raw.as_bytes())
+        whole_file::write(path, raw.as_bytes())
             .map_err(|e| Failure::Refused(format!("{}: {e}", path.display())))?;
     }
     result
@@ -104,6 +108,9 @@ fn measure(
     let modes = StorageArg::modes(&request.storage);
     let places = Places::prepare(&modes, request.common.dir.as_deref())?;
     let wanted = &request.trials;
+    if wanted.max_trials.is_some_and(|most| most < wanted.trials) {
+        return Err(Failure::Usage("--max-trials is less than --trials".into()));
+    }
     let first = match wanted.until_ci {
         Some(_) => wanted.trials.max(TRIALS_LEAST as u32),
         None => wanted.trials,
@@ -240,13 +247,8 @@ pub fn check_writable(path: &Path, option: &str) -> Outcome {
     let refused = |e: &dyn std::fmt::Display| {
         Failure::Refused(format!("{}: {e}; choose another file with {option}", path.display()))
     };
-    if path.is_dir() {
-        return Err(refused(&"is a directory"));
-    }
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
+    let target = whole_file::target(path).map_err(|e| refused(&e))?;
+    let folder = whole_file::folder_of(&target);
     std::fs::create_dir_all(folder).map_err(|e| refused(&e))?;
     let probe = folder.join(format!(
         ".assay-probe-{}-{}",

@@ -24,6 +24,8 @@ fn counts_that_are_none_are_refused() {
     let bench = Bench::new();
     bench.refuses("run crossbench -i ten", 2, &["ten", "not a count"]);
     bench.refuses("run crossbench -q 1.5m", 2, &["1.5m", "not a count"]);
+    bench.refuses("run ycsb --records 18446744073709551615", 2, &["too large"]);
+    bench.refuses("run ycsb --records 2000m", 2, &["at most 1000m records"]);
     bench.refuses("run crossbench -i 0", 2, &["--insert", "at least 1"]);
     bench.refuses("run crossbench -l 0", 2, &["--load", "at least 1"]);
     bench.refuses("run crossbench -i 99999999999999999999", 2, &["too large"]);
@@ -34,9 +36,43 @@ fn counts_that_are_none_are_refused() {
     bench.refuses("run crossbench --timeout 0", 2, &["at least 1"]);
 }
 
+/// A special file is not replaced by a file, and a link stays a link.
+#[test]
+fn output_goes_to_files_only() {
+    let bench = Bench::new();
+    let pipe = bench.path().join("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    let run = "run crossbench -s m -e btreemap -i 1k -q 1k -u 1k";
+    bench.refuses(&format!("{run} -o pipe"), 3, &["pipe", "not a file", "--output"]);
+    bench.refuses("crash -e sqlite -o pipe", 3, &["pipe", "not a file"]);
+    std::fs::write(bench.path().join("real.json"), "").expect("write");
+    std::os::unix::fs::symlink("real.json", bench.path().join("link.json")).expect("a link");
+    bench.succeeds(&format!("{run} -o link.json"));
+    assert!(bench.path().join("link.json").is_symlink());
+    assert_eq!(bench.run_file("real.json")["format"], "assay-run");
+}
+
+#[test]
+fn what_is_asked_for_twice_is_measured_once() {
+    let bench = Bench::new();
+    let ended = bench.succeeds(
+        "run ycsb -s m -e btreemap -w a,a -t 1,1 --records 100 --operations 100 -o run.json",
+    );
+    assert!(ended.stdout.contains("1 trial "), "{ended:?}");
+    assert_eq!(bench.run_file("run.json")["cells"].as_array().map(Vec::len), Some(2));
+}
+
 #[test]
 fn options_that_exclude_each_other_are_refused() {
     let bench = Bench::new();
+    bench.refuses("run nudb --raw_out x.csv", 2, &["--batch_size"]);
+    bench.refuses(
+        "run nudb --batch_size 10 --num_batches 1 --raw_out x --output x",
+        2,
+        &["the same file"],
+    );
+    bench.refuses("run ycsb --until-ci 2% --trials 5 --max-trials 4", 2, &["less than --trials"]);
+    bench.refuses("run ycsb -e redb --set sqlite.rowid=yes", 2, &["not among --engine"]);
     bench.refuses("run crossbench -i 10 -l 10", 2, &["--insert", "--load"]);
     bench.refuses("run crossbench -i 10 -r 10", 2, &["--insert", "--rows"]);
     bench.refuses("run crossbench -l 10 -r 10", 2, &["--load", "--rows"]);

@@ -1,0 +1,103 @@
+//! Files that are whole or not there.
+
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Writes a file: under a temporary name beside it first, so that it is whole or as it was. A
+/// symbolic link stays one, and what is no regular file is not touched.
+pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+    write_with(path, &mut |out| out.write_all(content))
+}
+
+/// The same for what is written piece by piece.
+pub fn write_with(
+    path: &Path,
+    work: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let path = target(path)?;
+    let mut temporary = tempfile::Builder::new()
+        .prefix(".assay-file")
+        .permissions(PermissionsExt::from_mode(0o644))
+        .tempfile_in(folder_of(&path))
+        .map_err(|e| without_path(&e))?;
+    let mut out = BufWriter::new(temporary.as_file_mut());
+    work(&mut out)?;
+    out.flush()?;
+    drop(out);
+    temporary.as_file().sync_all()?;
+    temporary.persist(&path).map_err(|e| without_path(&e.error))?;
+    Ok(())
+}
+
+/// The directory that a file is in.
+pub fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Where a file is written to: to the end of links, and nowhere if there is something else than a
+/// file.
+pub fn target(path: &Path) -> io::Result<PathBuf> {
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => Err(io::Error::other("is a directory")),
+        Ok(found) if !found.is_file() => Err(io::Error::other("is a device or a pipe, not a file")),
+        Ok(_) => fs::canonicalize(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && path.is_symlink() => {
+            Err(io::Error::other("is a link to a file that is not there"))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(path.into()),
+        Err(error) => Err(error),
+    }
+}
+
+/// What went wrong, without the temporary name that means nothing to a user.
+fn without_path(error: &io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(code) => io::Error::from_raw_os_error(code),
+        None => match error.get_ref().and_then(|inner| inner.downcast_ref::<io::Error>()) {
+            Some(inner) => without_path(inner),
+            None => io::Error::from(error.kind()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_stay_links_and_pipes_stay_pipes() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("real"), "old").expect("write");
+        std::os::unix::fs::symlink(at("real"), at("link")).expect("a link");
+        write(&at("link"), b"new").expect("through the link");
+        assert!(at("link").is_symlink());
+        assert_eq!(fs::read(at("real")).expect("read"), b"new");
+        nix::unistd::mkfifo(&at("pipe"), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+        let error = write(&at("pipe"), b"new").expect_err("a pipe").to_string();
+        assert!(error.contains("not a file"), "{error}");
+        assert!(write(folder.path(), b"new").is_err(), "a directory");
+        std::os::unix::fs::symlink(at("nowhere"), at("dangling")).expect("a link");
+        assert!(write(&at("dangling"), b"new").is_err());
+        assert_eq!(fs::read_dir(folder.path()).expect("list").count(), 4, "nothing is left");
+    }
+
+    #[test]
+    fn a_failed_write_leaves_what_was_there() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("file");
+        write(&path, b"old").expect("write");
+        let failed = write_with(&path, &mut |out| {
+            out.write_all(b"half")?;
+            Err(io::Error::other("no more"))
+        });
+        assert!(failed.is_err());
+        assert_eq!(fs::read(&path).expect("read"), b"old");
+        assert_eq!(fs::read_dir(folder.path()).expect("list").count(), 1);
+    }
+}
