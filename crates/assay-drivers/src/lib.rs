@@ -36,6 +36,7 @@ mod mdbx;
 mod null;
 #[cfg(feature = "persy")]
 mod persy;
+pub mod plugin;
 #[cfg(feature = "redb")]
 mod redb;
 #[cfg(feature = "rocksdb")]
@@ -67,8 +68,15 @@ mod word_key;
 pub use crate::tonbo::s3_server::serve as serve_s3;
 use assay_core::driver::Driver;
 
-/// Every engine that was compiled in, in the order in which tables show them.
+/// Every engine that was compiled in, in the order in which tables show them, and then those of
+/// plugins.
 pub fn all() -> Vec<Box<dyn Driver>> {
+    let mut drivers = compiled_in();
+    drivers.extend(plugin::drivers());
+    drivers
+}
+
+fn compiled_in() -> Vec<Box<dyn Driver>> {
     vec![
         Box::new(null::Null),
         #[cfg(feature = "stl")]

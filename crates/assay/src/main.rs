@@ -14,6 +14,7 @@ mod output;
 mod places;
 mod plan_file;
 mod planning;
+mod plugins;
 mod progress;
 mod request;
 mod resume;
@@ -22,12 +23,15 @@ mod works;
 
 use std::process::ExitCode;
 
-use cli::{Asked, Command, Internal};
+use cli::{Asked, Command, Internal, PluginCommand};
 use exit::Failure;
 
 fn main() -> ExitCode {
     let result = cli::parse().and_then(|asked| match asked {
-        Asked::Command(command) => carry_out(command),
+        Asked::Command(command, plugins) => {
+            plugins::load(&plugins)?;
+            carry_out(command)
+        }
         Asked::Internal(command) => carry_out_inside(command),
     });
     match result {
@@ -53,6 +57,9 @@ fn carry_out(command: Command) -> Outcome {
         Command::Man { output } => commands::manual::pages(output.as_deref()),
         Command::List(args) => commands::list::list(&args),
         Command::Generate(cli::Generate::Customer(args)) => commands::generate::customer(&args),
+        Command::Plugin(PluginCommand::New { name, output }) => {
+            commands::plugin::new(&name, output)
+        }
         Command::Show(args) => commands::show::show(&args),
         Command::Compare(args) => commands::compare::compare(&args),
         Command::Plot(args) => commands::plot::plot(&args),
@@ -61,7 +68,7 @@ fn carry_out(command: Command) -> Outcome {
 
 fn carry_out_inside(command: Internal) -> Outcome {
     match command {
-        Internal::Worker { namespace } => worker::child::work(namespace),
+        Internal::Worker { namespace, plugin } => worker::child::work(namespace, &plugin),
         Internal::PowerCutServer { mount } => crash::power::serve(&mount),
         Internal::PowerCutUnmount { mount } => crash::power::unmount(&mount),
         #[cfg(feature = "tonbo")]

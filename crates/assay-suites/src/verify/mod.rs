@@ -141,6 +141,9 @@ const CASES: &[Case] = &[
     ("ordered scan", |s, c| s.scan(c)),
 ];
 
+/// Without these, it is no engine.
+const NEEDED: [&str; 3] = ["insert and get", "update", "delete"];
+
 impl Subject<'_> {
     fn run(&self, checks: &mut Checks, shape: Shape) -> std::result::Result<(), Ended> {
         let label = |name: &str| format!("{name} ({})", shape.name());
@@ -149,7 +152,13 @@ impl Subject<'_> {
             Err(error) => return checks.note(label("open"), Err(error)),
         };
         for (name, case) in CASES {
-            let result = store.connect(&mut |connection| case(self, connection));
+            let mut result = store.connect(&mut |connection| case(self, connection));
+            if let (true, Err(error)) = (NEEDED.contains(name), &result)
+                && error.kind() == ErrorKind::Unsupported
+            {
+                let words = format!("{error} is not offered, and every engine has to have it");
+                result = Err(Error::engine(name, words));
+            }
             checks.note(label(name), result)?;
         }
         let mut model = Model::new(self.records, self.profile, self.job.key_kind);

@@ -19,6 +19,9 @@ pub enum Internal {
         /// In the mount namespace of this process
         #[arg(long)]
         namespace: Option<u32>,
+        /// With the engines in these libraries
+        #[arg(long)]
+        plugin: Vec<PathBuf>,
     },
     /// Serve the filesystem of the power cut, for the crash command
     PowerCutServer {

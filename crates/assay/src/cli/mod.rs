@@ -27,6 +27,9 @@ Exit status: 0 all measured and right; 1 a cell failed or an answer was wrong; 2
 line is wrong; 3 a file, a directory or the machine does not allow it; 4 a comparison found a \
 regression; 130 interrupted.")]
 struct Cli {
+    /// Load an engine from a shared library that follows assay_driver.h
+    #[arg(long, global = true, value_name = "FILE")]
+    plugin: Vec<PathBuf>,
     #[command(subcommand)]
     command: Command,
 }
@@ -52,6 +55,9 @@ pub enum Command {
     /// Write a file that a suite can read
     #[command(subcommand)]
     Generate(Generate),
+    /// Begin a plugin: an engine in a shared library of its own
+    #[command(subcommand)]
+    Plugin(PluginCommand),
     /// Show a run file again
     Show(ShowArgs),
     /// Compare two run files, or two engines of one, with confidence intervals
@@ -249,6 +255,18 @@ pub struct DoctorArgs {
     pub dir: Option<PathBuf>,
 }
 
+#[derive(Subcommand)]
+pub enum PluginCommand {
+    /// Write a plugin that builds, with everything still to be filled in
+    New {
+        /// Its name, which is the engine's id: lower-case letters, digits and hyphens
+        name: String,
+        /// The directory to make [default: NAME here]
+        #[arg(short, long, value_name = "DIR")]
+        output: Option<PathBuf>,
+    },
+}
+
 #[derive(Args)]
 pub struct ListArgs {
     /// Show these engines only
@@ -320,8 +338,8 @@ fn two_engines(text: &str) -> Result<(String, String), String> {
 
 /// What a command line asks for.
 pub enum Asked {
-    /// What a user can ask for.
-    Command(Command),
+    /// What a user can ask for, and the plugins that come with it.
+    Command(Command, Vec<PathBuf>),
     /// What only this program asks of itself.
     Internal(Internal),
 }
@@ -330,7 +348,7 @@ pub enum Asked {
 pub fn parse_suite(words: &[String]) -> Result<RunSuite, String> {
     let line = ["assay", "run"].into_iter().map(String::from).chain(words.iter().cloned());
     match Cli::try_parse_from(line) {
-        Ok(Cli { command: Command::Run(suite) }) => Ok(suite),
+        Ok(Cli { command: Command::Run(suite), .. }) => Ok(suite),
         Ok(_) => Err("it is no suite".into()),
         Err(error) => Err(one_line(&error)),
     }
@@ -341,7 +359,7 @@ pub fn parse() -> Result<Asked, Failure> {
     let first = std::env::args_os().nth(1).unwrap_or_default();
     let asked = match first.to_str().is_some_and(Internal::has_subcommand) {
         true => Inside::try_parse().map(|inside| Asked::Internal(inside.command)),
-        false => Cli::try_parse().map(|cli| Asked::Command(cli.command)),
+        false => Cli::try_parse().map(|cli| Asked::Command(cli.command, cli.plugin)),
     };
     asked.map_err(|error| {
         if !error.use_stderr() {

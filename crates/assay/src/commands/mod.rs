@@ -8,6 +8,7 @@ pub mod ladder;
 pub mod list;
 pub mod manual;
 pub mod plot;
+pub mod plugin;
 pub mod run;
 pub mod show;
 pub mod suite;

@@ -4,10 +4,12 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::panic::{self, AssertUnwindSafe};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use assay_core::crew;
+use assay_drivers::plugin;
 use assay_suites::cell::Progress;
 use assay_suites::crash;
 use nix::sys::prctl;
@@ -21,10 +23,10 @@ use crate::exit::Failure;
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Does the job that stands on standard input; in the mount namespace of a process, if one is
-/// named.
-pub fn work(namespace: Option<u32>) -> Outcome {
+/// named, and with the engines of these plugins.
+pub fn work(namespace: Option<u32>, plugins: &[PathBuf]) -> Outcome {
     if let Some(process) = namespace {
-        return Err(begin_again_inside(process));
+        return Err(begin_again_inside(process, plugins));
     }
     let failed =
         |what: &str, e: &dyn std::fmt::Display| Failure::Refused(format!("worker: {what}: {e}"));
@@ -41,6 +43,11 @@ pub fn work(namespace: Option<u32>) -> Outcome {
         Failure::Usage(format!("worker is for the parent process, which writes it a job: {e}"))
     })?;
     panic::set_hook(Box::new(|_| ()));
+    for path in plugins {
+        plugin::describe(path)
+            .and_then(|description| plugin::register(path, description))
+            .map_err(|why| Failure::Refused(format!("{}: {why}", path.display())))?;
+    }
     let message = panic::catch_unwind(AssertUnwindSafe(|| carry_out(job, &mut answers)))
         .unwrap_or_else(|payload| {
             let text = payload
@@ -55,10 +62,13 @@ pub fn work(namespace: Option<u32>) -> Outcome {
 
 /// Enters a namespace and starts this program again there: what an engine's library learns of the
 /// machine when it is loaded, it then learns inside. Comes back only with an error.
-fn begin_again_inside(process: u32) -> Failure {
+fn begin_again_inside(process: u32, plugins: &[PathBuf]) -> Failure {
     let entered = assay_powercut::mount::enter(process).and_then(|()| std::env::current_exe());
     let error = match entered {
-        Ok(program) => Command::new(program).arg("worker").exec(),
+        Ok(program) => {
+            let plugins = plugins.iter().flat_map(|path| ["--plugin".as_ref(), path.as_os_str()]);
+            Command::new(program).arg("worker").args(plugins).exec()
+        }
         Err(error) => error,
     };
     Failure::Refused(format!("worker: cannot enter the filesystem of the power cut: {error}"))
@@ -88,6 +98,7 @@ fn carry_out(job: Job, answers: &mut Answers) -> Message {
         Job::Verify(job) => {
             Message::Verified(assay_suites::verify::run(&job, driver(&job.engine).as_ref()))
         }
+        Job::Describe(path) => Message::Described(plugin::describe(&path)),
         Job::CrashWrite(job) => {
             let mut say = |said| {
                 // A parent that went away ends this process anyway.

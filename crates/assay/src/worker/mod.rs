@@ -7,9 +7,12 @@
 pub mod child;
 pub mod parent;
 
+use std::path::PathBuf;
+
 use assay_core::durability::Found;
 use assay_core::plan::Cell;
 use assay_core::run_file::{Measurement, Status};
+use assay_drivers::plugin::Description;
 use assay_suites::cell::Progress;
 use assay_suites::crash;
 use assay_suites::verify;
@@ -22,6 +25,8 @@ pub enum Job {
     Measure(Box<Cell>),
     /// Verify a driver.
     Verify(verify::Job),
+    /// Look at what a plugin declares.
+    Describe(PathBuf),
     /// Commit a history, and wait to be ended.
     CrashWrite(crash::Job),
     /// Look at what is left of one, of which so many commits were acknowledged.
@@ -33,7 +38,7 @@ impl Job {
     fn namespace(&self) -> Option<u32> {
         match self {
             Self::CrashWrite(job) | Self::CrashCheck(job, _) => job.namespace,
-            Self::Measure(_) | Self::Verify(_) => None,
+            Self::Measure(_) | Self::Verify(_) | Self::Describe(_) => None,
         }
     }
 }
@@ -47,6 +52,8 @@ pub enum Message {
     Measured(Status, Box<Measurement>),
     /// It has verified.
     Verified(Vec<verify::Check>),
+    /// What the plugin declares, or why it is none.
+    Described(Result<Description, String>),
     /// It has opened a store, or committed.
     Wrote(crash::Said),
     /// It cannot go on committing.

@@ -8,6 +8,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use assay_drivers::plugin;
 use assay_suites::cell::Progress;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
@@ -57,6 +58,7 @@ impl Worker {
         let mut child = Command::new(std::env::current_exe()?)
             .arg("worker")
             .args(namespace)
+            .args(plugin::paths().iter().flat_map(|path| ["--plugin".as_ref(), path.as_os_str()]))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -6,6 +6,7 @@ mod crash;
 mod crossbench;
 mod machine;
 mod plans;
+mod plugins;
 mod stopped;
 mod suites;
 mod support;

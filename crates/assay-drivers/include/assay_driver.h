@@ -1,0 +1,178 @@
+/* assay_driver.h: how an engine outside of Assay lets itself be driven.
+ *
+ * A plugin is a shared library that exports one function, assay_plugin(), which answers a table of
+ * functions. Assay loads it with --plugin ./libname.so, in a process of its own for each cell.
+ *
+ * Conventions
+ *  - Functions that can fail answer one of the ASSAY_ values below. With ASSAY_FAILED they write
+ *    why into the error, as a text that ends with a zero byte.
+ *  - A key, a payload and a record are packed bytes: columns at the offsets that the schema gives,
+ *    numbers in the byte order of the machine. A record is its key followed by its payload.
+ *    A column ASSAY_TEXT is filled up with zero bytes, ASSAY_BYTES is used whole, and
+ *    ASSAY_VAR_BYTES (only the last column) is a 32-bit length followed by that many bytes.
+ *    Unused bytes are zero.
+ *  - Each thread works with a handle of its own, made by connect. Outside of begin … commit every
+ *    write is a transaction of its own, durable as the level says when the call returns.
+ *  - Pointers that Assay passes are valid during the call, unless it says otherwise.
+ */
+#ifndef ASSAY_DRIVER_H
+#define ASSAY_DRIVER_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The version of this interface. Assay refuses a table of another. */
+#define ASSAY_DRIVER_ABI 1u
+
+/* Answers. */
+#define ASSAY_MISSING 0       /* there is no such key; nothing happened */
+#define ASSAY_DONE 1          /* found, inserted, updated, deleted */
+#define ASSAY_DUPLICATE 2     /* the key is there already; nothing happened */
+#define ASSAY_FAILED (-1)     /* see the error */
+#define ASSAY_UNSUPPORTED (-2) /* the engine cannot do that */
+
+/* Types of columns. */
+#define ASSAY_U8 0u
+#define ASSAY_U16 1u
+#define ASSAY_U32 2u
+#define ASSAY_U64 3u
+#define ASSAY_I32 4u
+#define ASSAY_I64 5u
+#define ASSAY_F64 6u
+#define ASSAY_TEXT 7u
+#define ASSAY_BYTES 8u
+#define ASSAY_VAR_BYTES 9u
+
+/* Kinds of keys, as bits. */
+#define ASSAY_KEY_HASH 1u
+#define ASSAY_KEY_TREE 2u /* ordered: numbers by value, texts and bytes bytewise */
+
+/* What writes survive, as bits. */
+#define ASSAY_LEVEL_NONE 1u     /* nothing before close */
+#define ASSAY_LEVEL_PROCESS 2u  /* a killed process */
+#define ASSAY_LEVEL_PERIODIC 4u /* power loss, but for an interval that the settings state */
+#define ASSAY_LEVEL_COMMIT 8u   /* power loss */
+
+/* Where the data lives. */
+#define ASSAY_MEMORY 0u
+#define ASSAY_RAMDISK 1u
+#define ASSAY_DISK 2u
+
+/* What begin, commit and rollback offer. */
+#define ASSAY_NO_TRANSACTIONS 0u
+#define ASSAY_BATCHES 1u      /* inserts and deletes are applied at commit */
+#define ASSAY_TRANSACTIONS 2u /* reads and writes, with its own writes visible */
+
+/* How many handles can work at once. */
+#define ASSAY_ONE_CONNECTION 0u
+#define ASSAY_ONE_WRITER 1u /* many readers beside one writer */
+#define ASSAY_CONCURRENT 2u
+
+typedef struct assay_error {
+    char text[512];
+} assay_error;
+
+typedef struct assay_column {
+    const char *name;
+    uint32_t type;
+    uint32_t size_bytes;
+    uint32_t offset; /* in a record */
+    uint32_t in_key; /* 1 or 0 */
+} assay_column;
+
+typedef struct assay_schema {
+    const char *name;
+    const assay_column *columns;
+    uint32_t column_count;
+    uint32_t key_column_count; /* the first ones */
+    uint32_t key_size;
+    uint32_t payload_size;
+    uint32_t record_size;
+} assay_schema;
+
+typedef struct assay_open_options {
+    const char *dir;        /* an existing directory for the engine's files; unused in memory */
+    uint32_t create;        /* 1: make a store in the empty directory; 0: open the one there */
+    uint32_t storage;       /* ASSAY_MEMORY, ASSAY_RAMDISK or ASSAY_DISK */
+    uint32_t level;         /* one of the levels that the table lists for this storage */
+    uint32_t key_kind;      /* one of the table's key kinds */
+    uint32_t threads;       /* how many handles will work at once */
+    uint64_t expected_rows; /* how many records to expect */
+    const assay_schema *schema; /* valid until close */
+} assay_open_options;
+
+typedef struct assay_scan {
+    const void *lower; /* a key, or NULL for none */
+    const void *upper;
+    uint32_t lower_included; /* 1 or 0 */
+    uint32_t upper_included;
+    const uint32_t *columns; /* positions of the columns wanted, ascending */
+    uint32_t column_count;
+    uint64_t limit; /* at most so many records */
+} assay_scan;
+
+/* Called with each record of a scan, in ascending order of keys; only the columns that were asked
+ * for have to be filled. */
+typedef void (*assay_row)(void *context, const void *record);
+
+typedef struct assay_store assay_store;   /* the plugin's own */
+typedef struct assay_handle assay_handle; /* the plugin's own */
+
+typedef struct assay_driver {
+    uint32_t size_bytes;  /* sizeof(assay_driver) */
+    uint32_t abi_version; /* ASSAY_DRIVER_ABI */
+
+    /* What the engine declares about itself. */
+    const char *id;      /* on the command line: lower-case letters, digits and hyphens */
+    const char *name;    /* in tables */
+    const char *version;
+    const char *about;   /* one line */
+    uint32_t key_kinds;      /* bits; the first that is set is the default */
+    uint32_t memory_levels;  /* bits; 0: not in memory */
+    uint32_t ramdisk_levels;
+    uint32_t disk_levels;
+    uint32_t transactions;
+    uint32_t insert_replaces; /* 1: insert overwrites; 0: it answers ASSAY_DUPLICATE */
+    uint32_t delete_silent;   /* 1: delete does not look; 0: it answers ASSAY_MISSING */
+    uint32_t concurrency;
+    uint32_t periodic_survives_kill; /* 1: level periodic loses nothing with a killed process */
+
+    /* The store. */
+    int (*create)(const assay_open_options *options, assay_store **store, assay_error *error);
+    int (*close)(assay_store *store, assay_error *error);
+    /* What was set, one setting a line; may be NULL. The text is valid until close. */
+    const char *(*settings)(assay_store *store);
+
+    /* A thread's handle. */
+    int (*connect)(assay_store *store, assay_handle **handle, assay_error *error);
+    void (*disconnect)(assay_handle *handle);
+
+    /* May be NULL where there are no transactions. */
+    int (*begin)(assay_handle *handle, assay_error *error);
+    int (*commit)(assay_handle *handle, assay_error *error);
+    int (*rollback)(assay_handle *handle, assay_error *error);
+
+    int (*insert)(assay_handle *handle, const void *record, assay_error *error);
+    /* Copies the record's payload. */
+    int (*query)(assay_handle *handle, const void *key, void *payload, assay_error *error);
+    /* Sets one column, by its position, to a packed value. */
+    int (*update)(assay_handle *handle, const void *key, uint32_t column, const void *value,
+                  assay_error *error);
+    int (*remove)(assay_handle *handle, const void *key, assay_error *error);
+    /* Inserts or replaces; may be NULL. */
+    int (*upsert)(assay_handle *handle, const void *record, assay_error *error);
+    /* Calls row and counts; may be NULL. */
+    int (*scan)(assay_handle *handle, const assay_scan *scan, assay_row row, void *context,
+                uint64_t *count, assay_error *error);
+} assay_driver;
+
+/* The one function that a plugin exports. The table is valid as long as the library is loaded. */
+const assay_driver *assay_plugin(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,178 @@
+//! Loading a plugin, and reading what its table declares.
+
+use std::ffi::{CStr, c_char};
+use std::path::Path;
+
+use assay_core::driver::{
+    Concurrency, DeleteRule, Durability, InsertRule, KeyKind, Storage, Transactions,
+};
+use libloading::Library;
+use serde::{Deserialize, Serialize};
+
+use super::abi::{ABI_VERSION, CDriver};
+
+/// The function that a plugin exports.
+const SYMBOL: &[u8] = b"assay_plugin\0";
+
+/// What a plugin's engine declares about itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Description {
+    /// The engine's id.
+    pub id: String,
+    pub(super) name: String,
+    pub(super) version: String,
+    pub(super) about: String,
+    pub(super) key_kinds: Vec<KeyKind>,
+    pub(super) levels: Vec<(Storage, Vec<Durability>)>,
+    pub(super) transactions: Transactions,
+    pub(super) insert_rule: InsertRule,
+    pub(super) delete_rule: DeleteRule,
+    pub(super) concurrency: Concurrency,
+    pub(super) periodic_survives_kill: bool,
+}
+
+/// A loaded plugin.
+pub(super) struct Plugin {
+    pub(super) table: CDriver,
+    pub(super) description: Description,
+    _library: Library,
+}
+
+impl Plugin {
+    /// Loads a library and checks its table.
+    pub(super) fn load(path: &Path) -> Result<Self, String> {
+        // A name without a directory would be looked for where the system has its libraries.
+        let path = path.canonicalize().map_err(|e| e.to_string())?;
+        // SAFETY: loading runs the library's initialisers, which is what loading an engine means;
+        // the library stays loaded as long as its table is kept.
+        let library = unsafe { Library::new(&path) }
+            .map_err(|e| format!("not a shared library that can be loaded ({})", one_line(&e)))?;
+        // SAFETY: the signature is the one in assay_driver.h.
+        let symbol = unsafe { library.get::<unsafe extern "C" fn() -> *const CDriver>(SYMBOL) };
+        let symbol = symbol.map_err(|_| {
+            "it exports no assay_plugin(), so it is no plugin; see assay_driver.h".to_string()
+        })?;
+        // SAFETY: as above; what comes back is looked at before it is used.
+        let table = unsafe { symbol() };
+        if table.is_null() || !table.is_aligned() {
+            return Err("its assay_plugin() answers no table".into());
+        }
+        // SAFETY: a table begins with its size and its version, whatever else it has.
+        let (size_bytes, abi_version) = unsafe { ((*table).size_bytes, (*table).abi_version) };
+        if abi_version != ABI_VERSION {
+            return Err(format!(
+                "its interface is of version {abi_version}, this Assay has version {ABI_VERSION}; \
+                 build it with the assay_driver.h of this Assay"
+            ));
+        }
+        if size_bytes as usize != size_of::<CDriver>() {
+            return Err(format!(
+                "its table has {size_bytes} bytes, version {ABI_VERSION} has {}; build it with the \
+                 assay_driver.h of this Assay",
+                size_of::<CDriver>()
+            ));
+        }
+        // SAFETY: it says that it has all the fields.
+        let table = unsafe { *table };
+        let description = describe(&table)?;
+        Ok(Self { table, description, _library: library })
+    }
+}
+
+fn one_line(error: &libloading::Error) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_string()
+}
+
+fn describe(table: &CDriver) -> Result<Description, String> {
+    let id = text(table.id, "id")?;
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if id.is_empty() || id.len() > 32 || !id.chars().all(plain) {
+        return Err(format!(
+            "its id is {id:?}; an id has 1 to 32 lower-case letters, digits and hyphens"
+        ));
+    }
+    let wanted = [
+        ("create", table.create.is_some()),
+        ("close", table.close.is_some()),
+        ("connect", table.connect.is_some()),
+        ("disconnect", table.disconnect.is_some()),
+        ("insert", table.insert.is_some()),
+        ("query", table.query.is_some()),
+        ("update", table.update.is_some()),
+        ("remove", table.remove.is_some()),
+    ];
+    if let Some((name, _)) = wanted.iter().find(|(_, there)| !there) {
+        return Err(format!("its table has no function {name}"));
+    }
+    let transactions = match table.transactions {
+        0 => Transactions::None,
+        1 => Transactions::Batches,
+        2 => Transactions::Full,
+        other => return Err(format!("its transactions are {other}, which is none of 0, 1, 2")),
+    };
+    let all = table.begin.is_some() && table.commit.is_some() && table.rollback.is_some();
+    if transactions != Transactions::None && !all {
+        return Err("it declares transactions, and lacks begin, commit or rollback".into());
+    }
+    let key_kinds = bits(table.key_kinds, &[(1, KeyKind::Hash), (2, KeyKind::Tree)], "key_kinds")?;
+    if key_kinds.is_empty() {
+        return Err("it declares no kind of keys".into());
+    }
+    let mut levels = Vec::new();
+    for (storage, mask) in [
+        (Storage::Memory, table.memory_levels),
+        (Storage::Ramdisk, table.ramdisk_levels),
+        (Storage::Disk, table.disk_levels),
+    ] {
+        let known: Vec<_> =
+            Durability::ALL.iter().enumerate().map(|(at, &level)| (1 << at, level)).collect();
+        let of_storage = bits(mask, &known, "levels")?;
+        if !of_storage.is_empty() {
+            levels.push((storage, of_storage));
+        }
+    }
+    if levels.is_empty() {
+        return Err("it declares no level in any storage mode".into());
+    }
+    Ok(Description {
+        id,
+        name: text(table.name, "name")?,
+        version: text(table.version, "version")?,
+        about: text(table.about, "about")?,
+        key_kinds,
+        levels,
+        transactions,
+        insert_rule: match table.insert_replaces {
+            0 => InsertRule::Refuses,
+            _ => InsertRule::Replaces,
+        },
+        delete_rule: match table.delete_silent {
+            0 => DeleteRule::Reports,
+            _ => DeleteRule::Silent,
+        },
+        concurrency: match table.concurrency {
+            0 => Concurrency::OneConnection,
+            1 => Concurrency::OneWriter,
+            2 => Concurrency::Concurrent,
+            other => return Err(format!("its concurrency is {other}, which is none of 0, 1, 2")),
+        },
+        periodic_survives_kill: table.periodic_survives_kill != 0,
+    })
+}
+
+fn text(pointer: *const c_char, what: &str) -> Result<String, String> {
+    if pointer.is_null() {
+        return Err(format!("it has no {what}"));
+    }
+    // SAFETY: assay_driver.h wants a text that ends with a zero byte.
+    let text = unsafe { CStr::from_ptr(pointer) };
+    text.to_str().map(str::to_string).map_err(|_| format!("its {what} is not UTF-8"))
+}
+
+fn bits<T: Copy>(mask: u32, known: &[(u32, T)], what: &str) -> Result<Vec<T>, String> {
+    let all = known.iter().fold(0, |all, (bit, _)| all | bit);
+    match mask & !all {
+        0 => Ok(known.iter().filter(|(bit, _)| mask & bit != 0).map(|(_, value)| *value).collect()),
+        unknown => Err(format!("its {what} have bits that mean nothing: {unknown:#x}")),
+    }
+}

@@ -1,0 +1,266 @@
+//! Engines outside of this program: shared libraries that fill the table in
+//! `include/assay_driver.h`.
+//!
+//! A library is loaded by workers only: [`describe`] is called in one, and what it answers is
+//! enough for the parent to plan with ([`register`]). So a plugin that crashes, crashes a worker.
+
+#![allow(unsafe_code)]
+
+mod abi;
+mod connection;
+mod library;
+
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString, c_int};
+use std::path::{Path, PathBuf};
+use std::ptr;
+use std::sync::{Mutex, PoisonError};
+
+use assay_core::driver::{Driver, Durability, KeyKind, OpenSpec, Profile, Storage, Store, Work};
+use assay_core::error::{Error, Result};
+use assay_core::schema::{ColumnType, Schema};
+
+use abi::{CColumn, CError, COpenOptions, CSchema, CStore, DONE, ERROR_BYTES, FAILED, UNSUPPORTED};
+use connection::PluginConnection;
+pub use library::Description;
+use library::Plugin;
+
+/// The plugins of this process, by the ids of their engines.
+static PLUGINS: Mutex<BTreeMap<String, &'static Registered>> = Mutex::new(BTreeMap::new());
+
+/// A plugin that can be asked for.
+struct Registered {
+    profile: Profile,
+    version: String,
+    description: Description,
+    path: PathBuf,
+}
+
+/// Loads a plugin, and answers what its engine declares about itself.
+pub fn describe(path: &Path) -> std::result::Result<Description, String> {
+    Plugin::load(path).map(|plugin| plugin.description)
+}
+
+/// Makes a plugin's engine one of those that can be found.
+pub fn register(path: &Path, description: Description) -> std::result::Result<(), String> {
+    if crate::find(&description.id).is_some() {
+        return Err(format!("there is an engine {} already", description.id));
+    }
+    let id = description.id.clone();
+    // They are few, and live as long as the process.
+    let registered: &'static Registered = Box::leak(Box::new(Registered {
+        profile: profile(&description),
+        version: description.version.clone(),
+        description,
+        path: path.into(),
+    }));
+    PLUGINS.lock().unwrap_or_else(PoisonError::into_inner).insert(id, registered);
+    Ok(())
+}
+
+/// The paths of all plugins, for workers.
+pub fn paths() -> Vec<PathBuf> {
+    let plugins = PLUGINS.lock().unwrap_or_else(PoisonError::into_inner);
+    plugins.values().map(|registered| registered.path.clone()).collect()
+}
+
+/// The drivers of all plugins.
+pub(crate) fn drivers() -> Vec<Box<dyn Driver>> {
+    let plugins = PLUGINS.lock().unwrap_or_else(PoisonError::into_inner);
+    let driver = |registered: &&'static Registered| -> Box<dyn Driver> {
+        Box::new(PluginDriver(registered))
+    };
+    plugins.values().map(driver).collect()
+}
+
+fn profile(description: &Description) -> Profile {
+    let text = |text: &str| -> &'static str { Box::leak(text.to_string().into_boxed_str()) };
+    let levels: Vec<(Storage, &'static [Durability])> = description
+        .levels
+        .iter()
+        .map(|(storage, levels)| (*storage, &*Box::leak(levels.clone().into_boxed_slice())))
+        .collect();
+    Profile {
+        id: text(&description.id),
+        name: text(&description.name),
+        about: text(&description.about),
+        key_kinds: Box::leak(description.key_kinds.clone().into_boxed_slice()),
+        levels: Box::leak(levels.into_boxed_slice()),
+        periodic_survives_kill: description.periodic_survives_kill,
+        transactions: description.transactions,
+        insert_rule: description.insert_rule,
+        delete_rule: description.delete_rule,
+        concurrency: description.concurrency,
+        options: &[],
+        parameters: &[],
+        keeps_data: true,
+    }
+}
+
+struct PluginDriver(&'static Registered);
+
+impl Driver for PluginDriver {
+    fn profile(&self) -> &Profile {
+        &self.0.profile
+    }
+
+    fn version(&self) -> std::result::Result<String, String> {
+        Ok(self.0.version.clone())
+    }
+
+    fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
+        let said = |why: String| {
+            Error::engine("load the plugin", format!("{}: {why}", self.0.path.display()))
+        };
+        let plugin = Plugin::load(&self.0.path).map_err(said)?;
+        if plugin.description != self.0.description {
+            return Err(said("it declares something else than before".into()));
+        }
+        let schema = SharedSchema::new(&spec.schema)?;
+        let dir = CString::new(spec.dir.as_os_str().as_encoded_bytes())
+            .map_err(|e| Error::engine("open", e))?;
+        let level = Durability::ALL.iter().position(|level| *level == spec.durability);
+        let options = COpenOptions {
+            dir: dir.as_ptr(),
+            create: u32::from(spec.create),
+            storage: match spec.storage {
+                Storage::Memory => 0,
+                Storage::Ramdisk => 1,
+                Storage::Disk => 2,
+            },
+            level: 1 << level.unwrap_or(0),
+            key_kind: match spec.key_kind {
+                KeyKind::Hash => 1,
+                KeyKind::Tree => 2,
+            },
+            threads: spec.threads,
+            expected_rows: spec.expected_rows,
+            schema: &raw const *schema.c,
+        };
+        let mut store: *mut CStore = ptr::null_mut();
+        let mut error = no_error();
+        let create = plugin.table.create.expect("a loaded table has it");
+        // SAFETY: the table's own function with what its header wants; the schema outlives the
+        // store.
+        let code = unsafe { create(&raw const options, &raw mut store, &raw mut error) };
+        done("open", code, &error)?;
+        if store.is_null() {
+            return Err(Error::engine("open", "the plugin answers no store"));
+        }
+        Ok(Box::new(PluginStore { store, plugin, _c_schema: schema, schema: spec.schema.clone() }))
+    }
+}
+
+/// The schema as C sees it, with what it points to.
+struct SharedSchema {
+    c: Box<CSchema>,
+    _columns: Vec<CColumn>,
+    _names: Vec<CString>,
+}
+
+impl SharedSchema {
+    fn new(schema: &Schema) -> Result<Self> {
+        let text = |text: &str| CString::new(text).map_err(|e| Error::engine("open", e));
+        let names = schema.columns().iter().map(|column| text(column.name));
+        let mut names = names.collect::<Result<Vec<_>>>()?;
+        let columns: Vec<_> = schema
+            .columns()
+            .iter()
+            .zip(&names)
+            .map(|(column, name)| CColumn {
+                name: name.as_ptr(),
+                kind: match column.kind {
+                    ColumnType::U8 => 0,
+                    ColumnType::U16 => 1,
+                    ColumnType::U32 => 2,
+                    ColumnType::U64 => 3,
+                    ColumnType::I32 => 4,
+                    ColumnType::I64 => 5,
+                    ColumnType::F64 => 6,
+                    ColumnType::Text(_) => 7,
+                    ColumnType::Bytes(_) => 8,
+                    ColumnType::VarBytes(_) => 9,
+                },
+                size_bytes: column.kind.size_bytes() as u32,
+                offset: column.offset as u32,
+                in_key: u32::from(column.in_key),
+            })
+            .collect();
+        names.push(text(schema.name())?);
+        let c = Box::new(CSchema {
+            name: names[names.len() - 1].as_ptr(),
+            columns: columns.as_ptr(),
+            column_count: columns.len() as u32,
+            key_column_count: schema.key_columns().len() as u32,
+            key_size: schema.key_size() as u32,
+            payload_size: schema.payload_size() as u32,
+            record_size: schema.record_size() as u32,
+        });
+        Ok(Self { c, _columns: columns, _names: names })
+    }
+}
+
+struct PluginStore {
+    store: *mut CStore,
+    plugin: Plugin,
+    _c_schema: SharedSchema,
+    schema: Schema,
+}
+
+// SAFETY: assay_driver.h wants connect to be callable from several threads, each of which then
+// works with a handle of its own; what else is here is not changed.
+unsafe impl Sync for PluginStore {}
+
+impl Store for PluginStore {
+    fn settings(&self) -> Vec<String> {
+        let Some(settings) = self.plugin.table.settings else {
+            return Vec::new();
+        };
+        // SAFETY: an open store; the text ends with a zero byte and is valid until close.
+        let text = unsafe { settings(self.store) };
+        if text.is_null() {
+            return Vec::new();
+        }
+        // SAFETY: as above.
+        let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
+        text.lines().map(str::to_string).collect()
+    }
+
+    fn connect(&self, work: &mut Work<'_>) -> Result<()> {
+        work(&mut PluginConnection::new(&self.plugin.table, self.store, &self.schema)?)
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        let mut error = no_error();
+        let close = self.plugin.table.close.expect("a loaded table has it");
+        // SAFETY: an open store without handles: those ended with their `connect`.
+        let code = unsafe { close(self.store, &raw mut error) };
+        done("close", code, &error)
+    }
+}
+
+fn no_error() -> CError {
+    CError { text: [0; ERROR_BYTES] }
+}
+
+/// What a plugin says of a failure.
+fn failure(doing: &str, code: c_int, error: &CError) -> Error {
+    match code {
+        UNSUPPORTED => Error::unsupported(doing),
+        FAILED => {
+            let end = error.text.iter().position(|&byte| byte == 0).unwrap_or(ERROR_BYTES);
+            let text = String::from_utf8_lossy(&error.text[..end]);
+            let line = text.lines().next().unwrap_or_default();
+            Error::engine(doing, if line.is_empty() { "the plugin does not say why" } else { line })
+        }
+        other => Error::engine(doing, format!("the plugin answers {other}, which means nothing")),
+    }
+}
+
+/// For functions that answer only whether they did it.
+fn done(doing: &str, code: c_int, error: &CError) -> Result<()> {
+    match code {
+        DONE => Ok(()),
+        other => Err(failure(doing, other, error)),
+    }
+}

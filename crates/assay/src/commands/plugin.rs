@@ -1,0 +1,55 @@
+//! `assay plugin`
+
+use std::path::PathBuf;
+
+use crate::Outcome;
+use crate::exit::Failure;
+use crate::output::print;
+
+/// The interface, as plugins are built with it.
+const HEADER: &str = include_str!("../../../assay-drivers/include/assay_driver.h");
+const SOURCE: &str = include_str!("../../templates/plugin.c");
+const MAKEFILE: &str = include_str!("../../templates/plugin.mk");
+
+/// Writes a plugin that builds, for somebody to fill in.
+pub fn new(name: &str, output: Option<PathBuf>) -> Outcome {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let begins_well = name.starts_with(|c: char| c.is_ascii_lowercase());
+    if !begins_well || name.len() > 32 || !name.chars().all(plain) {
+        return Err(Failure::Usage(format!(
+            "{name:?} cannot be an engine's id: 1 to 32 lower-case letters, digits and hyphens, a \
+             letter first"
+        )));
+    }
+    if assay_drivers::find(name).is_some() {
+        return Err(Failure::Usage(format!(
+            "there is an engine {name} already; choose another id"
+        )));
+    }
+    let folder = output.unwrap_or_else(|| PathBuf::from(name));
+    let refused = |e: std::io::Error| {
+        Failure::Refused(format!(
+            "{}: {e}; choose a directory that is not there yet with --output",
+            folder.display()
+        ))
+    };
+    if let Some(parent) = folder.parent() {
+        std::fs::create_dir_all(parent).map_err(refused)?;
+    }
+    std::fs::create_dir(&folder).map_err(refused)?;
+    let fill =
+        |text: &str| text.replace("@NAME@", name).replace("@FUNCTION@", &name.replace('-', "_"));
+    for (file, content) in [
+        ("assay_driver.h".to_string(), HEADER.to_string()),
+        (format!("{name}.c"), fill(SOURCE)),
+        ("Makefile".to_string(), fill(MAKEFILE)),
+    ] {
+        std::fs::write(folder.join(file), content).map_err(refused)?;
+    }
+    let path = folder.display();
+    print(&format!(
+        "{path}/{name}.c: fill the functions in, then\n\n  make -C {path}\n  assay verify -e {name} \
+         --plugin {path}/lib{name}.so\n  assay run crossbench -e {name} --plugin \
+         {path}/lib{name}.so\n"
+    ))
+}

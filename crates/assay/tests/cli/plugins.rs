@@ -1,0 +1,122 @@
+//! Engines in shared libraries: the example, the template, and libraries that are none.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::Bench;
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+const BAD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/plugins/bad.c");
+
+/// Compiles a plugin into the bench's directory.
+fn compile(bench: &Bench, source: &Path, name: &str, more: &[String]) -> PathBuf {
+    let library = bench.path().join(name);
+    let built = Command::new("cc")
+        .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"])
+        .arg(format!("-I{ROOT}/crates/assay-drivers/include"))
+        .arg(format!("-I{ROOT}/examples/plugins/hashtable"))
+        .args(more)
+        .arg("-o")
+        .args([&library, source])
+        .output()
+        .expect("the C compiler can be started");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    library
+}
+
+#[test]
+fn the_example_is_verified_and_measured() {
+    let bench = Bench::new();
+    let source = PathBuf::from(format!("{ROOT}/examples/plugins/hashtable/hashtable.c"));
+    compile(&bench, &source, "libhashtable.so", &[]);
+    let plugin = "--plugin libhashtable.so";
+    let verified = bench.succeeds(&format!("verify -s m -e hashtable {plugin}"));
+    let line = verified.stdout.lines().find(|line| line.contains("hashtable")).expect("a line");
+    assert!(line.contains("passed") && line.contains(" 40 "), "{verified:?}");
+    let listed = bench.succeeds(&format!("list -e hashtable {plugin}"));
+    assert!(listed.stdout.contains("the example of a plugin"), "{listed:?}");
+    let run = "run crossbench -s m -e hashtable,hashbrown -i 2k -q 2k -u 2k -d 1k -o run.json";
+    bench.succeeds(&format!("{run} {plugin}"));
+    let cells = bench.run_file("run.json")["cells"].clone();
+    let of =
+        |at: usize| (cells[at]["cell"]["engine"].clone(), cells[at]["status"]["outcome"].clone());
+    assert_eq!(of(1), ("hashtable".into(), "measured".into()), "{cells}");
+    let tape = |at: usize| cells[at]["measurement"]["phases"][0]["tape_hash"].clone();
+    assert_eq!(tape(1), tape(2), "they did the same");
+    assert_eq!(cells[1]["measurement"]["settings"][0], "linear probing, at most 3/4 full");
+    bench.refuses("run crossbench -e hashtable", 2, &["there is no engine hashtable"]);
+}
+
+#[test]
+fn the_template_builds_and_is_not_taken_for_an_engine() {
+    let bench = Bench::new();
+    let told = bench.succeeds("plugin new my-engine");
+    assert!(told.stdout.contains("make -C my-engine"), "{told:?}");
+    let source = bench.path().join("my-engine/my-engine.c");
+    compile(
+        &bench,
+        &source,
+        "libmy-engine.so",
+        &[format!("-I{}/my-engine", bench.path().display())],
+    );
+    let plugin = "--plugin libmy-engine.so";
+    bench.refuses(&format!("verify -s m -e my-engine {plugin}"), 1, &["insert is not offered"]);
+    let header = std::fs::read(bench.path().join("my-engine/assay_driver.h")).expect("it is there");
+    let own = format!("{ROOT}/crates/assay-drivers/include/assay_driver.h");
+    assert_eq!(header, std::fs::read(own).expect("it is there"));
+    assert!(bench.path().join("my-engine/Makefile").exists());
+    bench.refuses("plugin new my-engine", 3, &["my-engine", "--output"]);
+    bench.refuses("plugin new sqlite", 2, &["already"]);
+    bench.refuses("plugin new My_Engine", 2, &["cannot be an engine's id"]);
+}
+
+#[test]
+fn what_is_no_plugin_is_refused() {
+    let bench = Bench::new();
+    std::fs::write(bench.path().join("text.so"), "not a library").expect("write");
+    bench.refuses("list --plugin nosuch.so", 3, &["nosuch.so"]);
+    bench.refuses("list --plugin text.so", 3, &["text.so", "not a shared library"]);
+    let empty = bench.path().join("empty.c");
+    std::fs::write(&empty, "int nothing;\n").expect("write");
+    compile(&bench, &empty, "empty.so", &[]);
+    bench.refuses("list --plugin empty.so", 3, &["empty.so", "no assay_plugin()"]);
+    for (fault, words) in [
+        ("OTHER_VERSION", "version 99"),
+        ("OTHER_SIZE", "its table has"),
+        ("NO_TABLE", "answers no table"),
+        ("BAD_ID", "lower-case letters"),
+        ("TAKEN_ID", "an engine btreemap already"),
+        ("NO_INSERT", "no function insert"),
+        ("UNKNOWN_BITS", "0x100"),
+        ("DIES_AT_LOAD", "killed by SIGABRT"),
+    ] {
+        let name = format!("{fault}.so");
+        compile(&bench, Path::new(BAD), &name, &[format!("-D{fault}")]);
+        bench.refuses(&format!("list --plugin {name}"), 3, &[&name, words]);
+    }
+}
+
+#[test]
+fn a_plugin_that_goes_wrong_is_one_failed_cell() {
+    let bench = Bench::new();
+    for (fault, words) in [
+        ("CRASHES", "killed by SIGSEGV"),
+        ("GARBAGE", "insert: the plugin answers 77, which means nothing"),
+        ("FAILS", "insert: out of cheese"),
+        ("FILLS_ERROR", "insert: "),
+        ("LIES", "expected"),
+        ("HANGS", "not done after 1 s"),
+        ("NO_STORE", "the plugin answers no store"),
+    ] {
+        let name = format!("{fault}.so");
+        compile(&bench, Path::new(BAD), &name, &[format!("-D{fault}")]);
+        let run = "run crossbench -s m -i 1k -q 1k -u 1k -d 0 --timeout 1 -o run.json";
+        let ended = bench.assay(&format!("{run} -e bad,btreemap --plugin {name}"));
+        assert_eq!(ended.code, Some(1), "{fault}: {ended:?}");
+        let cells = bench.run_file("run.json")["cells"].clone();
+        let reason = cells[1]["status"]["reason"].as_str().unwrap_or_default();
+        assert!(reason.contains(words), "{fault}: {reason}");
+        assert!(!reason.contains('\n'), "{fault}: {reason}");
+        assert_eq!(cells[2]["status"]["outcome"], "measured", "{fault}: the rest went on");
+    }
+}

@@ -1,0 +1,100 @@
+/* The example plugin, made to go wrong in the one way that is defined when it is compiled. */
+#define assay_plugin good_plugin
+#include "hashtable.c"
+#undef assay_plugin
+
+#include <signal.h>
+#include <unistd.h>
+
+static int crashes(assay_handle *handle, const void *record, assay_error *error)
+{
+    (void)handle, (void)record, (void)error;
+    raise(SIGSEGV);
+    return ASSAY_DONE;
+}
+
+static int answers_77(assay_handle *handle, const void *record, assay_error *error)
+{
+    (void)handle, (void)record, (void)error;
+    return 77;
+}
+
+static int says_why(assay_handle *handle, const void *record, assay_error *error)
+{
+    (void)handle, (void)record;
+    return failed(error, "out of cheese\nand a second line");
+}
+
+static int fills_the_error(assay_handle *handle, const void *record, assay_error *error)
+{
+    (void)handle, (void)record;
+    memset(error->text, 0xff, sizeof error->text);
+    return ASSAY_FAILED;
+}
+
+static int lies(assay_handle *handle, const void *key, void *payload, assay_error *error)
+{
+    int answer = hashtable_query(handle, key, payload, error);
+    ((unsigned char *)payload)[0] ^= 1;
+    return answer;
+}
+
+static int hangs(assay_handle *handle, const void *record, assay_error *error)
+{
+    (void)handle, (void)record, (void)error;
+    while (pause() != 0)
+        continue;
+    return ASSAY_DONE;
+}
+
+static int no_store(const assay_open_options *options, assay_store **store, assay_error *error)
+{
+    (void)options, (void)store, (void)error;
+    return ASSAY_DONE;
+}
+
+#ifdef DIES_AT_LOAD
+__attribute__((constructor)) static void die(void)
+{
+    abort();
+}
+#endif
+
+const assay_driver *assay_plugin(void)
+{
+    static assay_driver bad;
+    bad = *good_plugin();
+    bad.id = "bad";
+    (void)crashes, (void)answers_77, (void)says_why, (void)fills_the_error, (void)lies;
+    (void)hangs, (void)no_store;
+#if defined(OTHER_VERSION)
+    bad.abi_version = 99;
+#elif defined(OTHER_SIZE)
+    bad.size_bytes -= 8;
+#elif defined(NO_TABLE)
+    return NULL;
+#elif defined(BAD_ID)
+    bad.id = "Bad Engine";
+#elif defined(TAKEN_ID)
+    bad.id = "btreemap";
+#elif defined(NO_INSERT)
+    bad.insert = NULL;
+#elif defined(UNKNOWN_BITS)
+    bad.memory_levels = 0x100;
+#elif defined(CRASHES)
+    bad.insert = crashes;
+#elif defined(GARBAGE)
+    bad.insert = answers_77;
+#elif defined(FAILS)
+    bad.insert = says_why;
+#elif defined(FILLS_ERROR)
+    bad.insert = fills_the_error;
+#elif defined(LIES)
+    bad.query = lies;
+#elif defined(HANGS)
+    bad.insert = hangs;
+#elif defined(NO_STORE)
+    bad.create = no_store;
+#endif
+    return &bad;
+}
