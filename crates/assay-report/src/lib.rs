@@ -4,5 +4,7 @@
 pub mod blocks;
 pub mod compare;
 pub mod format;
+pub mod html;
 pub mod plot;
+pub mod rows;
 pub mod table;

@@ -61,6 +61,7 @@ fn carry_out(command: Command) -> Outcome {
             commands::plugin::new(&name, output)
         }
         Command::Show(args) => commands::show::show(&args),
+        Command::Report(args) => commands::report::report(&args),
         Command::Compare(args) => commands::compare::compare(&args),
         Command::Plot(args) => commands::plot::plot(&args),
     }

@@ -6,7 +6,7 @@ use super::font::FAMILY;
 
 /// Colours that stay apart for most kinds of sight (after Paul Tol's "bright" and "muted"
 /// schemes, SRON/EPS/TN/09-002).
-pub(super) const COLOURS: [RGBColor; 12] = [
+pub(super) const COLOURS: [RGBColor; 18] = [
     RGBColor(0x44, 0x77, 0xaa),
     RGBColor(0xee, 0x66, 0x77),
     RGBColor(0x22, 0x88, 0x33),
@@ -19,6 +19,12 @@ pub(super) const COLOURS: [RGBColor; 12] = [
     RGBColor(0x44, 0xaa, 0x99),
     RGBColor(0x88, 0x22, 0x55),
     RGBColor(0x77, 0x77, 0x77),
+    RGBColor(0xdd, 0xaa, 0xcc),
+    RGBColor(0x00, 0x44, 0x44),
+    RGBColor(0x99, 0xdd, 0xaa),
+    RGBColor(0x77, 0x44, 0x11),
+    RGBColor(0xbb, 0xbb, 0xee),
+    RGBColor(0x00, 0x11, 0x33),
 ];
 /// Letters and axes.
 pub(super) const INK: RGBColor = RGBColor(0x22, 0x22, 0x22);

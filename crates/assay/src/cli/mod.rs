@@ -60,6 +60,8 @@ pub enum Command {
     Plugin(PluginCommand),
     /// Show a run file again
     Show(ShowArgs),
+    /// Make one page of run files: pictures, sortable figures, latencies, environment
+    Report(ReportArgs),
     /// Compare two run files, or two engines of one, with confidence intervals
     Compare(CompareArgs),
     /// Draw the published pictures from a run file
@@ -278,9 +280,20 @@ pub struct ListArgs {
 pub struct ShowArgs {
     /// A run file
     pub run: PathBuf,
-    /// How to show it
+    /// How to show it: as our table, as the text that the suite's project publishes, or for
+    /// documents and other programs
     #[arg(long, default_value = "table")]
-    pub format: Format,
+    pub format: ShowFormat,
+}
+
+#[derive(Args)]
+pub struct ReportArgs {
+    /// Run files; what they measured is put together
+    #[arg(required = true)]
+    pub run: Vec<PathBuf>,
+    /// The page to write
+    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    pub output: PathBuf,
 }
 
 #[derive(Args)]

@@ -177,3 +177,12 @@ impl DirectoriesArg {
         self == Self::Strict
     }
 }
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ShowFormat {
+    Table,
+    #[value(alias = "crossbench")]
+    Published,
+    Markdown,
+    Csv,
+}

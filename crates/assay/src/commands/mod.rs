@@ -9,6 +9,7 @@ pub mod list;
 pub mod manual;
 pub mod plot;
 pub mod plugin;
+pub mod report;
 pub mod run;
 pub mod show;
 pub mod suite;

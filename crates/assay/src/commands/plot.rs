@@ -41,7 +41,7 @@ pub fn plot(args: &PlotArgs) -> Outcome {
 }
 
 /// The line charts of the suites in a run.
-fn charts_of(run: &RunFile) -> Vec<LineChart> {
+pub fn charts_of(run: &RunFile) -> Vec<LineChart> {
     let mut suites: Vec<_> = run.results().map(|result| result.cell.suite.as_str()).collect();
     suites.dedup();
     let suites = suites.into_iter().filter_map(assay_suites::find);

@@ -1,17 +1,21 @@
 //! `assay show RUN`
 
 use assay_core::run_file::RunFile;
+use assay_report::rows;
 
 use crate::Outcome;
-use crate::cli::{Format, ShowArgs};
+use crate::cli::{ShowArgs, ShowFormat};
 use crate::commands::run::{print_published, show_table};
 use crate::exit::Failure;
+use crate::output::print;
 
 /// Shows a run file again.
 pub fn show(args: &ShowArgs) -> Outcome {
     let run = RunFile::load(&args.run).map_err(|e| Failure::Refused(e.to_string()))?;
     match args.format {
-        Format::Table => show_table(&run, false),
-        Format::Published => print_published(&run),
+        ShowFormat::Table => show_table(&run, false),
+        ShowFormat::Published => print_published(&run),
+        ShowFormat::Markdown => print(&rows::markdown(&run)),
+        ShowFormat::Csv => print(&rows::csv(&run).expect("text can be written to memory")),
     }
 }

@@ -7,6 +7,7 @@ mod crossbench;
 mod machine;
 mod plans;
 mod plugins;
+mod report;
 mod stopped;
 mod suites;
 mod support;

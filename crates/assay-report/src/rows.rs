@@ -1,0 +1,227 @@
+//! The results of runs as plain rows: one for each engine and phase. What tables that are sorted,
+//! filtered or read by other programs are made of.
+
+use assay_core::run_file::{RunFile, Status};
+
+use crate::blocks::{Line, blocks};
+use crate::format::rows;
+
+/// One phase of one engine.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The suite's id.
+    pub suite: String,
+    /// What else tells the work from others, in words.
+    pub work: String,
+    /// Where the data lived.
+    pub storage: String,
+    /// Records in the store.
+    pub rows: u64,
+    /// Threads that worked at once.
+    pub threads: u32,
+    /// The engine, with chosen settings.
+    pub engine: String,
+    /// Its version.
+    pub engine_version: String,
+    /// The level at which it ran.
+    pub durability: String,
+    /// What a crash test found against that level; empty if nothing.
+    pub refuted: String,
+    /// The phase.
+    pub phase: String,
+    /// `measured`, or how the cell ended.
+    pub status: String,
+    /// Operations a second, median over all rounds.
+    pub rate: Option<f64>,
+    /// The lower end of the 95 % interval of that.
+    pub rate_low: Option<f64>,
+    /// The upper end.
+    pub rate_high: Option<f64>,
+    /// Trials.
+    pub trials: usize,
+    /// Peak memory of the worker.
+    pub memory_bytes: Option<u64>,
+    /// Disk space at the fullest.
+    pub disk_bytes: Option<u64>,
+    /// Bytes written to the device.
+    pub written_bytes: Option<u64>,
+    /// Time to close the store.
+    pub close_ns: Option<u64>,
+}
+
+/// The names of the columns, as CSV has them.
+pub const COLUMNS: [&str; 19] = [
+    "suite",
+    "work",
+    "storage",
+    "rows",
+    "threads",
+    "engine",
+    "engine_version",
+    "durability",
+    "refuted",
+    "phase",
+    "status",
+    "ops_per_s",
+    "ops_per_s_low_95",
+    "ops_per_s_high_95",
+    "trials",
+    "memory_bytes",
+    "disk_bytes",
+    "written_bytes",
+    "close_ns",
+];
+
+impl Row {
+    /// The values, in the order of [`COLUMNS`]; what is not known is empty.
+    pub fn values(&self) -> [String; 19] {
+        let number = |value: Option<f64>| value.map_or_else(String::new, |v| format!("{v:.1}"));
+        let count = |value: Option<u64>| value.map_or_else(String::new, |v| v.to_string());
+        [
+            self.suite.clone(),
+            self.work.clone(),
+            self.storage.clone(),
+            self.rows.to_string(),
+            self.threads.to_string(),
+            self.engine.clone(),
+            self.engine_version.clone(),
+            self.durability.clone(),
+            self.refuted.clone(),
+            self.phase.clone(),
+            self.status.clone(),
+            number(self.rate),
+            number(self.rate_low),
+            number(self.rate_high),
+            self.trials.to_string(),
+            count(self.memory_bytes),
+            count(self.disk_bytes),
+            count(self.written_bytes),
+            count(self.close_ns),
+        ]
+    }
+}
+
+/// The rows of a run, in its order.
+pub fn of_run(run: &RunFile) -> Vec<Row> {
+    let mut all = Vec::new();
+    for block in blocks(run) {
+        let phases = block.phases();
+        for line in &block.lines {
+            match line.trouble() {
+                Some(trouble) => all.push(row(line, "", Some(trouble))),
+                None => all.extend(
+                    phases
+                        .iter()
+                        .filter_map(|phase| line.rate(phase).map(|_| row(line, phase, None))),
+                ),
+            }
+        }
+    }
+    all
+}
+
+fn row(line: &Line<'_>, phase: &str, trouble: Option<&Status>) -> Row {
+    let cell = line.cell();
+    let first = line.trials[0];
+    let mut engine = cell.engine.clone();
+    for (name, value) in cell.engine_options.iter().chain(&cell.engine_parameters) {
+        engine += &format!(" {name}={value}");
+    }
+    let rate = line.rate(phase).filter(|_| trouble.is_none()).map(|rate| rate.median);
+    let interval = rate.and_then(|rate| rate.interval_95);
+    Row {
+        suite: cell.suite.clone(),
+        work: cell.variant.clone(),
+        storage: cell.storage.to_string(),
+        rows: cell.rows,
+        threads: cell.threads,
+        engine,
+        engine_version: first.measurement.engine_version.clone(),
+        durability: cell.durability.to_string(),
+        refuted: first.refuted.clone().unwrap_or_default(),
+        phase: phase.into(),
+        status: match trouble {
+            None | Some(Status::Measured) => "measured".into(),
+            Some(Status::Unsupported(why)) => format!("unsupported: {why}"),
+            Some(Status::Unavailable(why)) => format!("unavailable: {why}"),
+            Some(Status::Wrong(why)) => format!("wrong: {why}"),
+            Some(Status::Failed(why)) => format!("failed: {why}"),
+        },
+        rate: rate.map(|rate| rate.value),
+        rate_low: interval.map(|(low, _)| low),
+        rate_high: interval.map(|(_, high)| high),
+        trials: line.trials.len(),
+        memory_bytes: line
+            .figure(|trial| Some(trial.measurement.resources.peak_rss_bytes).filter(|&b| b > 0)),
+        disk_bytes: line.figure(|trial| trial.measurement.resources.store_peak_bytes),
+        written_bytes: line.figure(|trial| {
+            let resources = &trial.measurement.resources;
+            resources.store_peak_bytes.and(resources.written_bytes)
+        }),
+        close_ns: line
+            .figure(|trial| Some(trial.measurement.resources.close_ns).filter(|&ns| ns > 0)),
+    }
+}
+
+/// A run as CSV (RFC 4180), with a header.
+///
+/// # Errors
+/// Never but for want of memory.
+pub fn csv(run: &RunFile) -> Result<String, csv::Error> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(COLUMNS)?;
+    for row in of_run(run) {
+        writer.write_record(row.values())?;
+    }
+    let bytes = writer.into_inner().map_err(|e| csv::Error::from(e.into_error()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// A run as Markdown: a table for each kind of work.
+pub fn markdown(run: &RunFile) -> String {
+    use crate::format::{bytes, duration_ns, quantity};
+    let dash = || "–".to_string();
+    let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ");
+    let mut out = String::new();
+    for block in blocks(run) {
+        let first = block.cell;
+        let size = match first.rows {
+            0 => String::new(),
+            count => format!(" · {} rows", rows(count)),
+        };
+        out += &format!("\n### {} · {}{size} · {}\n\n", first.suite, first.storage, first.variant);
+        let phases = block.phases();
+        let heads: Vec<_> = phases.iter().map(|phase| format!("{}/s", cell(phase))).collect();
+        let heads = heads.join(" | ");
+        out += &format!("| engine | threads | durability | {heads} | memory | on disk | close |\n");
+        out += &format!("|---|---:|---|{}---:|---:|---:|\n", "---:|".repeat(phases.len()));
+        for line in &block.lines {
+            let plain = row(line, "", line.trouble());
+            let rates = phases.iter().map(|phase| match line.rate(phase) {
+                Some(rate) if line.trouble().is_none() => quantity(rate.median.value),
+                _ => dash(),
+            });
+            let rates = rates.collect::<Vec<_>>().join(" | ");
+            let mark = if plain.refuted.is_empty() { "" } else { " (refuted)" };
+            out += &format!(
+                "| {} | {} | {}{mark} | {rates} | {} | {} | {} |\n",
+                cell(&plain.engine),
+                plain.threads,
+                plain.durability,
+                plain.memory_bytes.map_or_else(dash, bytes),
+                plain.disk_bytes.map_or_else(dash, bytes),
+                plain.close_ns.map_or_else(dash, duration_ns),
+            );
+        }
+        for line in &block.lines {
+            let plain = row(line, "", line.trouble());
+            if line.trouble().is_some() {
+                out += &format!("\n- {}: {}\n", cell(&plain.engine), cell(&plain.status));
+            }
+            if !plain.refuted.is_empty() {
+                out += &format!("\n- {}\n", cell(&plain.refuted));
+            }
+        }
+    }
+    out
+}

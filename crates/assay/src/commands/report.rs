@@ -1,0 +1,27 @@
+//! `assay report`
+
+use assay_core::run_file::RunFile;
+use assay_core::whole_file;
+use assay_report::html::{self, Part};
+
+use crate::Outcome;
+use crate::cli::ReportArgs;
+use crate::commands::plot::charts_of;
+use crate::commands::run::check_writable;
+use crate::exit::Failure;
+use crate::output::print;
+
+/// Makes one page of run files.
+pub fn report(args: &ReportArgs) -> Outcome {
+    check_writable(&args.output, "--output")?;
+    let parts = args.run.iter().map(|path| {
+        let run = RunFile::load(path).map_err(|e| Failure::Refused(e.to_string()))?;
+        let charts = charts_of(&run);
+        Ok(Part { run, charts })
+    });
+    let parts = parts.collect::<Outcome<Vec<_>>>()?;
+    let page = html::render(&parts).map_err(|e| Failure::Refused(e.to_string()))?;
+    whole_file::write(&args.output, page.as_bytes())
+        .map_err(|e| Failure::Refused(format!("{}: {e}", args.output.display())))?;
+    print(&format!("{}\n", args.output.display()))
+}
