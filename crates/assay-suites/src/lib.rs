@@ -14,6 +14,7 @@ pub mod crash;
 pub mod crossbench;
 pub mod nudb;
 mod phases;
+mod scaling;
 pub mod skvdb;
 pub mod tonbo;
 pub mod verify;

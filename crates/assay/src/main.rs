@@ -15,6 +15,7 @@ mod places;
 mod plan_file;
 mod planning;
 mod plugins;
+mod program;
 mod progress;
 mod request;
 mod resume;

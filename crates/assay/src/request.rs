@@ -40,7 +40,7 @@ impl Request {
             trials: args.trials.clone(),
             quiet: args.quiet,
             key: args.key.kind(),
-            works: vec![works::crossbench::work(args)?],
+            works: works::crossbench::works(args)?,
         })
     }
 

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Suite;
 use crate::cell::{Needs, Progress, Report, Session, as_ns};
+use crate::phases::{Growing, Visit, crew_round, telling};
 use route::Routes;
 
 /// The id of the suite.
@@ -33,7 +34,7 @@ pub(crate) const SUITE: Suite = Suite {
     record_bytes: |_| RECORD_BYTES,
     makes_store,
     published: published::run,
-    charts: crate::no_charts,
+    charts: crate::scaling::charts,
 };
 
 /// The phases of which a table shows the rate, in order.
@@ -121,12 +122,24 @@ fn run(
     let keep = options.fill == Fill::Open;
     let records = format!("{:?} keys", options.keys).to_lowercase();
     let schema = routes.schema().clone();
-    let needs =
-        Needs { schema: &schema, records, keep, expected_rows: cell.rows, threads: 1, volumes: 1 };
+    let needs = Needs {
+        schema: &schema,
+        records,
+        keep,
+        expected_rows: cell.rows,
+        threads: cell.threads,
+        volumes: 1,
+    };
     let session = Session::open(cell, driver, &needs, measurement)?;
     let run = Run { cell, options, routes, check: driver.profile().keeps_data, report };
     run.phases(session)
 }
+
+/// What a round does; it gets the round and its number from 1.
+type Work<'w> = dyn Fn(Round<'_, '_, Routes>, usize) -> Result<Timed> + Sync + 'w;
+
+/// The phase that is one transaction, and so of one thread.
+const LOAD: &str = "load";
 
 struct Run<'r> {
     cell: &'r Cell,
@@ -218,7 +231,7 @@ impl Run<'_> {
             return Ok(());
         }
         let load = self.options.fill == Fill::Load;
-        let plan = Plan { name: if load { "load" } else { plan.name }, ..plan };
+        let plan = Plan { name: if load { LOAD } else { plan.name }, ..plan };
         let at_once = load && session.profile().transactions != Transactions::None;
         if load && !at_once {
             session.note(
@@ -226,7 +239,7 @@ impl Run<'_> {
                     .into(),
             );
         }
-        self.rounds(session, &plan, &all, &mut |round, _| round.inserts(at_once))?;
+        self.rounds(session, &plan, &all, &|round, _| round.inserts(at_once))?;
         session.marker.population = all;
         session.settle()
     }
@@ -241,7 +254,7 @@ impl Run<'_> {
             );
         }
         let population = session.marker.population.clone();
-        self.rounds(session, &plan, &population, &mut |round, _| round.queries(ignored))
+        self.rounds(session, &plan, &population, &|round, _| round.queries(ignored))
     }
 
     fn update(&mut self, session: &mut Session<'_>, plan: Plan) -> Result<()> {
@@ -250,7 +263,7 @@ impl Run<'_> {
         session.marker.updated = true;
         session.settle()?;
         let population = session.marker.population.clone();
-        self.rounds(session, &plan, &population, &mut |round, number| {
+        self.rounds(session, &plan, &population, &|round, number| {
             round.updates(birth, number as u32)
         })
     }
@@ -260,20 +273,23 @@ impl Run<'_> {
         session.marker.in_progress = true;
         session.mark()?;
         let population = session.marker.population.clone();
-        self.rounds(session, &plan, &population, &mut |round, _| round.deletes())?;
+        self.rounds(session, &plan, &population, &|round, _| round.deletes())?;
         session.marker.population.delete(plan.order, plan.seeds[0], plan.count);
         Ok(())
     }
 
-    /// Runs the rounds of a phase; `work` gets each round and its number from 1.
+    /// Runs the rounds of a phase, by one thread on one connection.
     fn rounds(
         &mut self,
         session: &mut Session<'_>,
         plan: &Plan,
         population: &Population,
-        work: &mut dyn FnMut(Round<'_, '_, Routes>, usize) -> Result<Timed>,
+        work: &Work<'_>,
     ) -> Result<()> {
         let rows = population.rows();
+        if self.cell.threads > 1 && plan.name != LOAD {
+            return self.shared_rounds(session, plan, population, work);
+        }
         let (routes, check, report) = (&self.routes, self.check, &mut *self.report);
         session.phase(|connection: &mut dyn Connection| {
             let mut phase = Phase {
@@ -316,5 +332,34 @@ impl Run<'_> {
             phase.tape_hash = format!("{:016x}", tape_hash.value());
             Ok(phase)
         })
+    }
+
+    /// The same, shared out to the threads of the cell; each round has connections of its own.
+    fn shared_rounds(
+        &mut self,
+        session: &mut Session<'_>,
+        plan: &Plan,
+        population: &Population,
+        work: &Work<'_>,
+    ) -> Result<()> {
+        let threads = self.cell.threads;
+        let mut phase = Growing::new(plan.name, threads);
+        for (seed, number) in plan.seeds.iter().zip(1..) {
+            let visit = Visit {
+                records: &self.routes,
+                rows: &population.rows(),
+                tape: &Tape::new(plan.order, *seed, population.live()),
+                count: plan.count,
+                multiple_of: 1,
+                check: self.check,
+            };
+            let of = (number, plan.seeds.len());
+            let mut told = telling(self.report, plan.name, of, plan.count, threads);
+            let (timed, time) =
+                crew_round(session, threads, &visit, &mut told, &|round| work(round, number))?;
+            phase.round(&timed, time);
+        }
+        session.keep(Phase { published_top: plan.published_top, ..phase.done() });
+        Ok(())
     }
 }

@@ -47,7 +47,14 @@ pub fn text(result: &CellResult, key_chosen: bool, show: Show) -> Result<String,
             None => ":memory:".into(),
         };
         writeln!(out, "{name} Database Benchmark\n")?;
-        writeln!(out, "Location: {location}\nType: {storage}\nKey: {key}\nAccess: {access}\n")?;
+        let threads = match result.cell.threads {
+            1 => String::new(),
+            threads => format!("Threads: {threads}\n"),
+        };
+        writeln!(
+            out,
+            "Location: {location}\nType: {storage}\nKey: {key}\nAccess: {access}\n{threads}"
+        )?;
         for phase in &result.measurement.phases {
             rounds(&mut out, phase, options.as_ref())?;
         }

@@ -36,7 +36,7 @@ pub(crate) const SUITE: Suite = Suite {
     record_bytes,
     makes_store: |_| true,
     published: published::text,
-    charts: crate::no_charts,
+    charts: crate::scaling::charts,
 };
 
 /// A field has at least so many bytes: the number of the operation that wrote it is in it.

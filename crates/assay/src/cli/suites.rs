@@ -125,6 +125,11 @@ pub struct CrossbenchArgs {
     /// Key type: default | hash | tree, or d | h | t
     #[arg(short, long, value_name = "KEY", default_value = "default")]
     pub key: KeyArg,
+    /// Numbers of threads that share the rows of each phase out, separated by commas; loading with
+    /// -l is by one
+    #[arg(short, long, value_name = "THREADS", value_delimiter = ',', default_value = "1",
+          value_parser = count::parse_threads)]
+    pub threads: Vec<count::Threads>,
     /// Visit rows in order [default: at random]
     #[arg(short = 'S', long)]
     pub sequential: bool,

@@ -12,6 +12,7 @@ use assay_powercut::{Directories, Loss};
 use super::{Heard, Pause, Round, Subject, Writer, gave_up};
 use crate::Outcome;
 use crate::exit::Failure;
+use crate::program;
 
 /// The filesystem, served by a process of its own, and where it is mounted for those who enter
 /// its namespace.
@@ -40,8 +41,7 @@ pub struct Chosen {
 impl Bench {
     /// Mounts the filesystem on an empty directory, in a namespace that nobody else sees.
     pub fn set_up(mount: &Path, directories: Directories) -> Outcome<Self> {
-        let server = served(mount).and_then(|process| Server::start(process, directories));
-        let server = server.map_err(refused)?;
+        let server = Server::start(served(mount), directories).map_err(refused)?;
         Ok(Self { server, mount: mount.into(), directories })
     }
 
@@ -107,11 +107,11 @@ impl Bench {
 }
 
 /// The process that serves the filesystem: this same program.
-fn served(mount: &Path) -> io::Result<Command> {
-    let mut process = Command::new(std::env::current_exe()?);
+fn served(mount: &Path) -> Command {
+    let mut process = program::again();
     // An interrupt from the keyboard is for the parent, whose end ends it too.
     process.arg("power-cut-server").arg(mount).process_group(0);
-    Ok(process)
+    process
 }
 
 fn refused(error: io::Error) -> Failure {
@@ -120,10 +120,8 @@ fn refused(error: io::Error) -> Failure {
 
 /// Serves the filesystem; the hidden command behind [`Bench`].
 pub fn serve(mount: &Path) -> Outcome {
-    let program = std::env::current_exe()
-        .map_err(|e| Failure::Refused(format!("cannot find this program: {e}")))?;
     let unmount = |at: &Path| {
-        let mut process = Command::new(&program);
+        let mut process = program::again();
         process.arg("power-cut-unmount").arg(at);
         process
     };

@@ -5,7 +5,6 @@ use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use assay_core::crew;
@@ -19,6 +18,7 @@ use nix::unistd::{dup, dup2_stdout};
 use super::{Job, Message};
 use crate::Outcome;
 use crate::exit::Failure;
+use crate::program;
 
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -63,11 +63,10 @@ pub fn work(namespace: Option<u32>, plugins: &[PathBuf]) -> Outcome {
 /// Enters a namespace and starts this program again there: what an engine's library learns of the
 /// machine when it is loaded, it then learns inside. Comes back only with an error.
 fn begin_again_inside(process: u32, plugins: &[PathBuf]) -> Failure {
-    let entered = assay_powercut::mount::enter(process).and_then(|()| std::env::current_exe());
-    let error = match entered {
-        Ok(program) => {
+    let error = match assay_powercut::mount::enter(process) {
+        Ok(()) => {
             let plugins = plugins.iter().flat_map(|path| ["--plugin".as_ref(), path.as_os_str()]);
-            Command::new(program).arg("worker").args(plugins).exec()
+            program::again().arg("worker").args(plugins).exec()
         }
         Err(error) => error,
     };

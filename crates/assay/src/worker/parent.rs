@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -15,6 +15,7 @@ use nix::unistd::Pid;
 
 use super::{Job, Message};
 use crate::interrupt::Interrupt;
+use crate::program;
 
 /// How often the parent looks for interrupts and for the end of its patience.
 const TICK: Duration = Duration::from_millis(50);
@@ -55,7 +56,7 @@ impl Worker {
     ) -> std::io::Result<Self> {
         let text = serde_json::to_vec(job)?;
         let namespace = job.namespace().map(|process| format!("--namespace={process}"));
-        let mut child = Command::new(std::env::current_exe()?)
+        let mut child = program::again()
             .arg("worker")
             .args(namespace)
             .args(plugin::paths().iter().flat_map(|path| ["--plugin".as_ref(), path.as_os_str()]))

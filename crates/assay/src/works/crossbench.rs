@@ -7,6 +7,7 @@ use assay_suites::crossbench::{ID, MOST_ROWS};
 
 use crate::Outcome;
 use crate::cli::CrossbenchArgs;
+use crate::count::each_thread_count;
 use crate::exit::Failure;
 use crate::planning::{CALIBRATION_COUNT, Work, plain};
 
@@ -37,8 +38,8 @@ pub fn work_of(rows: u64, options: &Options) -> Work {
     }
 }
 
-/// The work that the published command line asks for.
-pub fn work(args: &CrossbenchArgs) -> Outcome<Work> {
+/// The work that the command line asks for: one for each number of threads.
+pub fn works(args: &CrossbenchArgs) -> Outcome<Vec<Work>> {
     let (fill, rows) = match (args.rows, args.load, args.insert) {
         (Some(rows), _, _) => (Fill::Open, rows),
         (_, Some(rows), _) => (Fill::Load, rows),
@@ -61,6 +62,11 @@ pub fn work(args: &CrossbenchArgs) -> Outcome<Work> {
                 .into(),
         ));
     }
+    if fill == Fill::Open && each_thread_count(&args.threads).len() > 1 {
+        return Err(Failure::Usage(
+            "-r opens the one store that is there, so there can be one number of threads".into(),
+        ));
+    }
     let options = Options {
         fill,
         query: args.query,
@@ -69,5 +75,6 @@ pub fn work(args: &CrossbenchArgs) -> Outcome<Work> {
         sequential: args.sequential,
         keys: args.keys.keys(),
     };
-    Ok(work_of(rows, &options))
+    let works = each_thread_count(&args.threads).into_iter();
+    Ok(works.map(|threads| Work { threads, ..work_of(rows, &options) }).collect())
 }

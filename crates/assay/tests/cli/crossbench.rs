@@ -235,3 +235,35 @@ fn list_tells_why_an_engine_is_not_there() {
         println!("crossdb is skipped: library not found");
     }
 }
+
+#[test]
+fn threads_share_the_rows_and_their_speed_up_is_drawn() {
+    let bench = Bench::new();
+    let run = "run crossbench -s m -e btreemap,hashbrown,sqlite -t 1,3 -o run.json";
+    let ended = bench.succeeds(&format!("{run} -i 2k -q 1k -u 1k -d 2k"));
+    let cells = bench.run_file("run.json")["cells"].clone();
+    let of = |engine: &str, threads: u64| {
+        let is = |cell: &&serde_json::Value| {
+            cell["cell"]["engine"] == engine && cell["cell"]["threads"] == threads
+        };
+        let mut all = cells.as_array().expect("cells").iter().filter(is);
+        all.find(|cell| cell["cell"]["calibration"] == false).expect("a cell").clone()
+    };
+    for engine in ["btreemap", "hashbrown"] {
+        let phases = of(engine, 3)["measurement"]["phases"].clone();
+        assert_eq!(phases.as_array().map(Vec::len), Some(4), "{phases}");
+        for phase in phases.as_array().expect("phases") {
+            assert_eq!(phase["threads"], 3, "{phase}");
+        }
+        assert_eq!(phases[0]["rounds"][0]["operations"], 2000);
+        assert_eq!(phases[1]["rounds"].as_array().map(Vec::len), Some(10));
+    }
+    assert_eq!(of("sqlite", 3)["status"]["outcome"], "unsupported", "in memory it has one");
+    assert!(ended.stdout.contains("threads"), "{ended:?}");
+    let drawn = bench.succeeds("plot run.json -o pictures").stdout;
+    assert_eq!(drawn.matches("speedup-").count(), 8, "four phases, two kinds of files: {drawn}");
+    let published = bench.succeeds("show run.json --format published").stdout;
+    assert_eq!(published.matches("Threads: 3").count(), 2, "{published}");
+    bench.refuses("run crossbench -t 0", 2, &["threads"]);
+    bench.refuses("run crossbench -r 1k -t 1,2", 2, &["one number of threads"]);
+}

@@ -138,7 +138,8 @@ fn a_browser_opens_sorts_and_filters_it() {
 fn dump(browser: &str, page: &Path, home: &Path) -> String {
     let output = Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"])
-        .args(["--enable-logging=stderr", "--v=0"])
+        .args(["--no-first-run", "--disable-background-networking", "--disable-sync"])
+        .args(["--disable-component-update", "--enable-logging=stderr", "--v=0"])
         .arg(format!("--user-data-dir={}", home.join("browser").display()))
         .arg(format!("file://{}", page.display()))
         .env("HOME", home)

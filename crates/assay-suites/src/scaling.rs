@@ -1,0 +1,79 @@
+//! Speed-up by threads, for suites whose cells have a number of them.
+
+use assay_core::chart::{Line, LineChart};
+use assay_core::run_file::{CellResult, RunFile, Status};
+use assay_core::stats::median;
+
+use crate::label;
+
+/// A chart for each kind of work and phase that was measured with several numbers of threads: how
+/// many times the rate of the fewest threads each number has.
+pub(crate) fn charts(run: &RunFile) -> Vec<LineChart> {
+    let mut works: Vec<Vec<&CellResult>> = Vec::new();
+    for result in run.results().filter(|result| result.status == Status::Measured) {
+        match works.iter_mut().find(|work| work[0].cell.same_work(&result.cell)) {
+            Some(work) => work.push(result),
+            None => works.push(vec![result]),
+        }
+    }
+    let mut charts = Vec::new();
+    for work in &works {
+        let mut phases: Vec<&str> = Vec::new();
+        for phase in work.iter().flat_map(|result| &result.measurement.phases) {
+            if !phases.contains(&phase.name.as_str()) {
+                phases.push(&phase.name);
+            }
+        }
+        for phase in phases {
+            let lines: Vec<_> = lines(run, work, phase);
+            if lines.is_empty() {
+                continue;
+            }
+            let cell = &work[0].cell;
+            charts.push(LineChart {
+                name: format!("speedup-{}", charts.len() + 1),
+                title: format!("{} · {} · {}: {phase}", cell.suite, cell.storage, cell.variant),
+                x_label: "threads".into(),
+                y_label: "times the rate of the fewest threads".into(),
+                lines,
+            });
+        }
+    }
+    charts
+}
+
+/// A line for each engine that did the phase with at least two numbers of threads.
+fn lines(run: &RunFile, work: &[&CellResult], phase: &str) -> Vec<Line> {
+    let mut labels: Vec<String> = Vec::new();
+    for result in work {
+        let label = label(&result.cell, run);
+        if !labels.contains(&label) {
+            labels.push(label);
+        }
+    }
+    let of_label = |wanted: &String| {
+        let mut rates: Vec<(u32, Vec<f64>)> = Vec::new();
+        for result in work.iter().filter(|result| label(&result.cell, run) == *wanted) {
+            let Some(found) = result.measurement.phase(phase) else {
+                continue;
+            };
+            // A phase that is of one thread in every cell says nothing about threads.
+            if found.threads != result.cell.threads {
+                continue;
+            }
+            match rates.iter_mut().find(|(threads, _)| *threads == result.cell.threads) {
+                Some((_, all)) => all.extend(found.rates()),
+                None => rates.push((result.cell.threads, found.rates())),
+            }
+        }
+        rates.sort_by_key(|(threads, _)| *threads);
+        let middles: Vec<_> = rates
+            .iter()
+            .filter_map(|(threads, rates)| Some((f64::from(*threads), median(rates)?.value)))
+            .collect();
+        let least = middles.first()?.1;
+        let points: Vec<_> = middles.iter().map(|(x, rate)| (*x, rate / least)).collect();
+        (points.len() > 1).then_some(Line { label: wanted.clone(), points })
+    };
+    labels.iter().filter_map(of_label).collect()
+}
