@@ -94,6 +94,13 @@ impl Places {
         self.bases.iter().map(|base| (base.storage, base.path.as_path())).collect()
     }
 
+    /// Whether what is called a disk is a RAM disk.
+    pub fn disk_is_in_memory(&self) -> bool {
+        let disk = self.bases.iter().find(|base| base.storage == Storage::Disk);
+        let kind = disk.and_then(|base| filesystem_of(&base.path)).map(|fs| fs.kind);
+        kind.is_some_and(|kind| matches!(kind.as_str(), "tmpfs" | "ramfs"))
+    }
+
     /// The directory of an engine's store; none in memory.
     pub fn store(&self, engine: &str, storage: Storage) -> Option<PathBuf> {
         let base = self.bases.iter().find(|base| base.storage == storage)?;

@@ -162,7 +162,9 @@ pub fn planned(
             storage
         )));
     }
-    if setting.page_cache == PageCache::Cold && storage != Storage::Disk {
+    if setting.page_cache == PageCache::Cold
+        && (storage != Storage::Disk || places.disk_is_in_memory())
+    {
         refusal.get_or_insert(Status::Unsupported(format!(
             "its data on {} is in memory, so there is no page cache to drop",
             storage

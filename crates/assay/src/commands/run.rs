@@ -6,7 +6,7 @@ use std::time::Duration;
 use assay_core::bootstrap::TRIALS_LEAST;
 use assay_core::driver::Storage;
 use assay_core::plan::Cell;
-use assay_core::run_file::{CellResult, RunFile};
+use assay_core::run_file::{CellResult, RunFile, RunFileError};
 use assay_core::whole_file;
 use assay_report::blocks::blocks;
 use assay_suites::crossbench::published::{self, Show};
@@ -239,7 +239,15 @@ fn run_path(common: &Common, suite: &str, run: &RunFile) -> Outcome<PathBuf> {
         PathBuf::from("assay-runs").join(format!("{suite}-{time}.json"))
     });
     check_writable(&path, "--output")?;
-    Ok(path)
+    // An empty file is one that somebody made for this.
+    let holds_something = std::fs::metadata(&path).is_ok_and(|found| found.len() > 0);
+    match RunFile::load(&path) {
+        Err(RunFileError::Foreign { .. }) if holds_something => Err(Failure::Refused(format!(
+            "{}: is there already, and is no run file; choose another file with --output",
+            path.display()
+        ))),
+        _ => Ok(path),
+    }
 }
 
 /// Whether a file can be written here; `option` is what chose it.

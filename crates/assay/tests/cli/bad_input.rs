@@ -45,11 +45,27 @@ fn output_goes_to_files_only() {
     let run = "run crossbench -s m -e btreemap -i 1k -q 1k -u 1k";
     bench.refuses(&format!("{run} -o pipe"), 3, &["pipe", "not a file", "--output"]);
     bench.refuses("crash -e sqlite -o pipe", 3, &["pipe", "not a file"]);
+    std::fs::write(bench.path().join("mine.txt"), "precious").expect("write");
+    bench.refuses(&format!("{run} -o mine.txt"), 3, &["mine.txt", "no run file", "--output"]);
+    assert_eq!(std::fs::read(bench.path().join("mine.txt")).expect("read"), b"precious");
     std::fs::write(bench.path().join("real.json"), "").expect("write");
     std::os::unix::fs::symlink("real.json", bench.path().join("link.json")).expect("a link");
     bench.succeeds(&format!("{run} -o link.json"));
     assert!(bench.path().join("link.json").is_symlink());
     assert_eq!(bench.run_file("real.json")["format"], "assay-run");
+}
+
+/// What is called a disk and lies in memory has no page cache that could be cold.
+#[test]
+fn a_cold_page_cache_needs_a_disk() {
+    let shm = tempfile::Builder::new().prefix("assay-test").tempdir_in("/dev/shm");
+    let Ok(shm) = shm else {
+        println!("skipped: there is no RAM disk here");
+        return;
+    };
+    let dir = shm.path().display();
+    let run = "run crossbench -s d -e lmdb -i 1k -q 1k -u 0 -d 0 --page-cache cold";
+    Bench::new().refuses(&format!("{run} --dir {dir}"), 3, &["no page cache to drop"]);
 }
 
 #[test]

@@ -105,12 +105,12 @@ fn a_plugin_that_goes_wrong_is_one_failed_cell() {
         ("FAILS", "insert: out of cheese"),
         ("FILLS_ERROR", "insert: "),
         ("LIES", "expected"),
-        ("HANGS", "not done after 1 s"),
+        ("HANGS", "not done after 3 s"),
         ("NO_STORE", "the plugin answers no store"),
     ] {
         let name = format!("{fault}.so");
         compile(&bench, Path::new(BAD), &name, &[format!("-D{fault}")]);
-        let run = "run crossbench -s m -i 1k -q 1k -u 1k -d 0 --timeout 1 -o run.json";
+        let run = "run crossbench -s m -i 1k -q 1k -u 1k -d 0 --timeout 3 -o run.json";
         let ended = bench.assay(&format!("{run} -e bad,btreemap --plugin {name}"));
         assert_eq!(ended.code, Some(1), "{fault}: {ended:?}");
         let cells = bench.run_file("run.json")["cells"].clone();
