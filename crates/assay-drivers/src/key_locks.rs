@@ -38,7 +38,7 @@ impl KeyLocks {
         Some(guard(&self.locks[at]))
     }
 
-    /// Keeps every other writer out, for a batch. All take the locks in the same order.
+    /// Keeps every other writer out, for a transaction. All take the locks in the same order.
     pub(crate) fn lock_all(&self) -> Vec<MutexGuard<'_, ()>> {
         self.locks.iter().map(guard).collect()
     }

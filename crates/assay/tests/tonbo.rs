@@ -137,3 +137,16 @@ fn objects_go_to_a_server_of_our_own_that_ends_with_the_cell() {
     });
     assert_eq!(servers.count(), 0, "no server stays");
 }
+
+/// A transaction of Tonbo's holds a lock that the commit of another may have to wait for.
+#[test]
+fn transactions_of_several_threads_do_not_wait_for_each_other_for_ever() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let line = "run tonbo-write -Q -e tonbo --scale 0.02 -t 1,4 --timeout 120 --dir stores";
+    let output = Command::new(env!("CARGO_BIN_EXE_assay"))
+        .current_dir(folder.path())
+        .args(line.split(' '))
+        .output()
+        .expect("the program starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}

@@ -2,6 +2,7 @@
 
 use std::collections::Bound;
 use std::pin::pin;
+use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
 use assay_core::driver::{Connection, Outcome, Scan};
@@ -21,6 +22,10 @@ const ATTEMPTS_MAX: usize = 1_000;
 /// An open transaction.
 struct Open<'s, R: Row> {
     inner: Transaction<'s, R>,
+    /// The locks of all keys, where several connections write. They are taken before the
+    /// transaction begins: a transaction holds a lock of Tonbo's that a commit of another may
+    /// wait for, so nobody waits for these while he has one.
+    held: Vec<MutexGuard<'s, ()>>,
     /// Whether it has deleted: its own deletes are hidden from `Transaction::get`, not from its
     /// scans.
     deleted: bool,
@@ -128,7 +133,11 @@ impl<'s, R: Row> TonboConnection<'s, R> {
         let _held = store.key_locks.lock(area);
         for _ in 0..ATTEMPTS_MAX {
             let (_, payload) = self.record.split_at_mut(area.len());
-            let mut open = Open { inner: store.database.transaction().await, deleted: false };
+            let mut open = Open {
+                inner: store.database.transaction().await,
+                held: Vec::new(),
+                deleted: false,
+            };
             if find(store, &open, &key, payload).await? == Outcome::Missing {
                 return Ok(Outcome::Missing);
             }
@@ -232,8 +241,9 @@ fn is_empty(layout: &Layout, scan: &Scan<'_>) -> bool {
 impl<R: Row> Connection for TonboConnection<'_, R> {
     fn begin(&mut self) -> Result<()> {
         let store = self.store;
+        let held = store.key_locks.lock_all();
         let inner = store.runtime.block_on(store.database.transaction());
-        self.transaction = Some(Open { inner, deleted: false });
+        self.transaction = Some(Open { inner, held, deleted: false });
         Ok(())
     }
 
@@ -241,9 +251,9 @@ impl<R: Row> Connection for TonboConnection<'_, R> {
         let store = self.store;
         let open = self.transaction.take();
         let open = open.ok_or_else(|| Error::engine("commit", "no transaction is open"))?;
-        let _held = store.key_locks.lock_all();
+        let Open { inner, held: _held, .. } = open;
         store.runtime.block_on(async {
-            store.patiently("commit", open.inner.commit()).await?;
+            store.patiently("commit", inner.commit()).await?;
             store.acknowledge("commit").await
         })
     }
@@ -279,7 +289,7 @@ impl<R: Row> Connection for TonboConnection<'_, R> {
                 Some(_) => None,
                 None => {
                     let inner = self.store.database.transaction().await;
-                    Some(Open { inner, deleted: false })
+                    Some(Open { inner, held: Vec::new(), deleted: false })
                 }
             };
             let open = self.transaction.as_ref().or(own.as_ref());

@@ -29,8 +29,10 @@
 //! - Inserts replace and deletes write tombstones without looking, as its own calls do. An
 //!   update is a transaction that reads and inserts, repeated when it met another; with several
 //!   threads the driver locks the key meanwhile, and for every write to it, because a run of
-//!   YCSB's workload A found an update lost that Tonbo had committed beside another. The limit of
-//!   a scan is counted here: Tonbo's own also counts tombstones and old versions.
+//!   YCSB's workload A found an update lost that Tonbo had committed beside another. A transaction
+//!   has all those locks before it begins: it holds a lock of Tonbo's own that the commit of
+//!   another thread may wait for. The limit of a scan is counted here: Tonbo's own also counts
+//!   tombstones and old versions.
 //! - `tonbo-s3`: `level_path` for every level (guide: "Using S3 backends"), as in Tonbo's
 //!   benchmark; log and manifest stay in the directory, as there. Parameters: `s3-endpoint` and
 //!   `s3-bucket`; region and credentials come from `AWS_REGION`, `AWS_ACCESS_KEY_ID`,
