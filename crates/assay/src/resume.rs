@@ -1,16 +1,65 @@
 //! Runs that go on where they were interrupted.
 
 use std::path::Path;
+use std::time::Duration;
 
 use assay_core::run_file::RunFile;
 
 use crate::Outcome;
-use crate::executor::new_run;
+use crate::executor::{Execution, examine, new_run};
 use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::places::Places;
 use crate::planning::Planned;
+use crate::progress::Display;
+
+/// How a run that can go on is carried out.
+pub struct Resumable<'r> {
+    pub path: &'r Path,
+    /// Begin anew, whatever is there.
+    pub restart: bool,
+    pub timeout: Option<Duration>,
+    pub quiet: bool,
+    pub places: &'r Places,
+    pub interrupt: &'r Interrupt,
+}
+
+impl Resumable<'_> {
+    /// Measures what of a plan is not there yet; answers the run, and how it ended. An interrupt
+    /// ends it at once.
+    pub fn carry_out(&self, plan: Vec<Planned>) -> Outcome<(RunFile, Outcome)> {
+        let mut run = begin(self.restart, self.path, &plan)?;
+        examine(&mut run, self.places, &plan);
+        let mut display = Display::new(plan.len() - run.cells.len(), self.quiet);
+        let warnings = self.places.warnings.iter();
+        warnings.for_each(|warning| display.say(&format!("note: {warning}")));
+        if !run.cells.is_empty() {
+            display.say(&format!(
+                "resuming {}: {} of {} cells are there",
+                self.path.display(),
+                run.cells.len(),
+                plan.len()
+            ));
+        }
+        let result = Execution {
+            timeout: self.timeout,
+            interrupt: self.interrupt,
+            path: self.path,
+            display: &mut display,
+            each: &mut |_| Ok(()),
+        }
+        .carry_out(plan, &mut run);
+        match result {
+            Err(Failure::Interrupted(line)) => {
+                Err(Failure::Interrupted(format!("{line}; the same command goes on")))
+            }
+            other => Ok((run, other)),
+        }
+    }
+}
 
 /// A new run, or the one at `path` if it has the same plan and nobody wants to begin anew.
-pub fn begin(restart: bool, path: &Path, plan: &[Planned]) -> Outcome<RunFile> {
+fn begin(restart: bool, path: &Path, plan: &[Planned]) -> Outcome<RunFile> {
     if restart || !path.exists() {
         return Ok(new_run(plan.len()));
     }

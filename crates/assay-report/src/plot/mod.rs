@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use assay_core::chart::LineChart;
 use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::RunFile;
+use assay_core::whole_file::folder_of;
 use plotters::backend::{BitMapBackend, DrawingBackend, SVGBackend};
 use plotters::coord::Shift;
 use plotters::drawing::{DrawingArea, IntoDrawingArea};
@@ -324,10 +325,7 @@ fn write(
     logarithmic: bool,
 ) -> Result<(), PlotError> {
     let io = |source| PlotError::Io { path: path.display().to_string(), source };
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
+    let folder = folder_of(path);
     std::fs::create_dir_all(folder).map_err(io)?;
     let temporary = tempfile::Builder::new()
         .prefix(".assay-plot")

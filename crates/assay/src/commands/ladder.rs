@@ -11,14 +11,12 @@ use assay_suites::crossbench::published::{self, Show};
 use crate::Outcome;
 use crate::cli::{Format, LadderArgs, StorageArg};
 use crate::commands::run::{check_writable, show_table};
-use crate::executor::{Execution, examine};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::print;
 use crate::places::Places;
 use crate::planning::{Planned, Setting, calibration, planned};
-use crate::progress::Display;
-use crate::resume;
+use crate::resume::Resumable;
 use crate::works::crossbench::{Fill, Options, work_of};
 
 /// Runs the published ladder of CrossBench.
@@ -33,29 +31,15 @@ pub fn crossbench(args: &LadderArgs) -> Outcome {
     }
     let path = args.common.output.clone().unwrap_or_else(|| default_path(args));
     check_writable(&path, "--output")?;
-    let mut run = resume::begin(args.restart, &path, &plan)?;
-    examine(&mut run, &places, &plan);
-    let mut display = Display::new(plan.len() - run.cells.len(), false);
-    places.warnings.iter().for_each(|warning| display.say(&format!("note: {warning}")));
-    if !run.cells.is_empty() {
-        display.say(&format!(
-            "resuming {}: {} of {} cells are there",
-            path.display(),
-            run.cells.len(),
-            plan.len()
-        ));
-    }
-    let result = Execution {
-        timeout: args.common.timeout.map(Duration::from_secs),
-        interrupt: &interrupt,
+    let (run, result) = Resumable {
         path: &path,
-        display: &mut display,
-        each: &mut |_| Ok(()),
+        restart: args.restart,
+        timeout: args.common.timeout.map(Duration::from_secs),
+        quiet: false,
+        places: &places,
+        interrupt: &interrupt,
     }
-    .carry_out(plan, &mut run);
-    if let Err(Failure::Interrupted(line)) = result {
-        return Err(Failure::Interrupted(format!("{line}; the same command goes on")));
-    }
+    .carry_out(plan)?;
     match args.common.format {
         Format::Published => sections(&run)?,
         Format::Table => {

@@ -4,22 +4,21 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use assay_core::run_file::RunFile;
+use assay_core::whole_file;
 use comfy_table::{CellAlignment, Table, presets};
 
 use crate::Outcome;
 use crate::cli::{StorageArg, SuiteArgs};
 use crate::commands::run::{check_writable, show_table};
 use crate::estimate::{Estimate, operations, rough};
-use crate::executor::{Execution, examine, new_run};
-use crate::exit::Failure;
+use crate::executor::new_run;
 use crate::interrupt::Interrupt;
-use crate::output::{print, say};
+use crate::output::print;
 use crate::places::Places;
 use crate::plan_file::PlanFile;
 use crate::planning::{self, Planned, Setting};
-use crate::progress::Display;
 use crate::request::Request;
-use crate::resume;
+use crate::resume::Resumable;
 
 /// What a cell is taken to need of which nothing is known: an operation on a synchronising engine.
 const GUESS_PER_OPERATION: Duration = Duration::from_micros(50);
@@ -41,41 +40,22 @@ pub fn suite(args: &SuiteArgs) -> Outcome {
         let name = args.config.file_stem().unwrap_or_default();
         PathBuf::from("assay-runs").join(name).with_extension("json")
     });
-    let all = || sections.iter().flatten();
-    let cells = all().count();
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let estimate = Estimate::of_earlier_runs(folder, &new_run(0));
+    let estimate = Estimate::of_earlier_runs(whole_file::folder_of(&path), &new_run(0));
     print(&overview(&requests, &sections, &estimate))?;
     if args.dry_run {
         return Ok(());
     }
     check_writable(&path, "--output")?;
     let plan: Vec<Planned> = sections.into_iter().flatten().collect();
-    let mut run = resume::begin(args.restart, &path, &plan)?;
-    if !run.cells.is_empty() {
-        say(&format!(
-            "resuming {}: {} of {cells} cells are there",
-            path.display(),
-            run.cells.len()
-        ));
-    }
-    examine(&mut run, &places, &plan);
-    let mut display = Display::new(plan.len() - run.cells.len(), args.quiet);
-    places.warnings.iter().for_each(|warning| display.say(&format!("note: {warning}")));
-    let result = Execution {
-        timeout: file.timeout_s.map(Duration::from_secs),
-        interrupt: &interrupt,
+    let (run, result) = Resumable {
         path: &path,
-        display: &mut display,
-        each: &mut |_| Ok(()),
+        restart: args.restart,
+        timeout: file.timeout_s.map(Duration::from_secs),
+        quiet: args.quiet,
+        places: &places,
+        interrupt: &interrupt,
     }
-    .carry_out(plan, &mut run);
-    if let Err(Failure::Interrupted(line)) = result {
-        return Err(Failure::Interrupted(format!("{line}; the same command goes on")));
-    }
+    .carry_out(plan)?;
     show(&run, args, &path)?;
     result
 }
