@@ -12,7 +12,8 @@
 //!   keeps data under keys; the cache is a quarter of the machine's memory instead of 32 MiB
 //!   (there is no recommendation; with 32 MiB every lookup in a larger store reads its file).
 //! - Concurrent transactions change one index, and the last of them wins: a read and a write
-//!   after it are not one change. So writers take turns by a mutex of the driver.
+//!   after it are not one change; and now and then a lookup beside a writer misses a record that
+//!   is there. So all take turns by a mutex of the driver.
 //! - The insert replaces, as that mode does. A delete looks first, in the same transaction: the
 //!   engine's own does not tell whether there was something. An update reads the value and puts
 //!   the changed one. Keys and values have at most 512 KiB.
@@ -93,7 +94,7 @@ impl Driver for Persy {
                     _ => "set_background_sync(true)".into(),
                 },
                 format!("cache {} MiB", cache_bytes >> 20),
-                "writers take turns by a mutex".into(),
+                "readers and writers take turns by a mutex".into(),
             ],
         }))
     }
@@ -105,6 +106,13 @@ struct PersyStore {
     writer: Mutex<()>,
     schema: Schema,
     settings: Vec<String>,
+}
+
+impl PersyStore {
+    /// Whose turn it is to read or to write, where no transaction is open.
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Store for PersyStore {
@@ -132,7 +140,7 @@ struct PersyHandle<'s> {
 impl<'s> PersyHandle<'s> {
     fn open_transaction(&self, what: &str) -> Result<(Transaction, MutexGuard<'s, ()>)> {
         // A writer that panicked leaves nothing behind: its transaction is rolled back.
-        let turn = self.store.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = self.store.turn();
         let config = TransactionConfig::new().set_background_sync(self.store.background_sync);
         let txn = self.store.database.begin_with(config).map_err(|e| Error::engine(what, e))?;
         Ok((txn, turn))
@@ -195,7 +203,10 @@ impl Handle for PersyHandle<'_> {
         let key = bytes(key);
         let value: Option<ByteVec> = match &mut self.transaction {
             Some((txn, _)) => txn.one(INDEX, &key).map_err(|e| Error::engine("get", e))?,
-            None => self.store.database.one(INDEX, &key).map_err(|e| Error::engine("get", e))?,
+            None => {
+                let _turn = self.store.turn();
+                self.store.database.one(INDEX, &key).map_err(|e| Error::engine("get", e))?
+            }
         };
         match value {
             Some(value) => {
@@ -246,7 +257,10 @@ impl Handle for PersyHandle<'_> {
         let said = |e| Error::engine("scan", e);
         match &mut self.transaction {
             Some((txn, _)) => each(txn.range(INDEX, range).map_err(said)?, row),
-            None => each(self.store.database.range(INDEX, range).map_err(said)?, row),
+            None => {
+                let _turn = self.store.turn();
+                each(self.store.database.range(INDEX, range).map_err(said)?, row);
+            }
         }
         Ok(())
     }
