@@ -11,8 +11,21 @@ pub struct LineChart {
     pub x_label: String,
     /// What is upward, with its unit.
     pub y_label: String,
+    /// How it is scaled.
+    pub axes: Axes,
     /// The lines, in the order of the legend.
     pub lines: Vec<Line>,
+}
+
+/// How axes are scaled, if nobody says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axes {
+    /// Both in proportion, from zero.
+    Linear,
+    /// Both by factors.
+    Logarithmic,
+    /// Across in proportion, upward by factors.
+    LogarithmicUpward,
 }
 
 /// One line.

@@ -15,6 +15,7 @@ pub mod durability;
 pub mod environment;
 pub mod error;
 pub mod estimate;
+pub mod latency;
 pub mod plan;
 pub mod random;
 pub mod resources;

@@ -130,6 +130,9 @@ pub struct Phase {
     /// Latencies by kind of operation, from a round of their own; none if nobody asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latencies: Vec<Latency>,
+    /// How the operations of that round went over time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<Timeline>,
 }
 
 fn one() -> u32 {
@@ -157,8 +160,44 @@ pub struct Latency {
     pub p99_ns: u64,
     /// 99.9 % took at most this.
     pub p999_ns: u64,
+    /// 99.99 % took at most this; absent in files of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p9999_ns: Option<u64>,
     /// The longest.
     pub max_ns: u64,
+}
+
+/// Operations over time, those of all threads and kinds together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Timeline {
+    /// Operations a second that arrived, in an open loop; absent in a closed one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_per_second: Option<u64>,
+    /// From the start of the round to the end of its last operation.
+    pub time_ns: u64,
+    /// How long an interval is; the last one ends with the round.
+    pub interval_ns: u64,
+    /// The intervals from the start on.
+    pub intervals: Vec<Interval>,
+}
+
+/// What ended in an interval of a timeline.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Operations.
+    pub operations: u64,
+    /// 99 % of them took at most this; null if there were none.
+    pub p99_ns: Option<u64>,
+    /// The longest; null if there were none.
+    pub max_ns: Option<u64>,
+}
+
+impl Timeline {
+    /// Operations a second over the whole round.
+    pub fn rate(&self) -> f64 {
+        let operations: u64 = self.intervals.iter().map(|interval| interval.operations).sum();
+        operations as f64 * 1e9 / self.time_ns.max(1) as f64
+    }
 }
 
 /// One round of a phase.

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use crate::crew::{Pace, Spans};
 use crate::driver::{Connection, Outcome};
 use crate::error::{Error, ErrorKind, Result};
+use crate::latency::Stopwatch;
 use crate::random::Bijection;
 use crate::schema::Schema;
 use crate::tape::{Records, Rows, Tape, TapeHash};
@@ -75,6 +76,41 @@ pub struct Round<'r, 'g, R: Records> {
     /// Called between batches with the number of operations done.
     pub progress: &'r mut dyn FnMut(u64),
 }
+
+/// What is done to each row of a round that is timed operation by operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Insert it.
+    Insert,
+    /// Look it up; a column that is named has a value that is not known.
+    Query {
+        /// The column.
+        ignored: Option<usize>,
+    },
+    /// Set a column to its value in a version.
+    Update {
+        /// The column.
+        column: usize,
+        /// The version.
+        version: u32,
+    },
+    /// Delete it.
+    Delete,
+}
+
+impl Action {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Insert => "insert",
+            Self::Query { .. } => "query",
+            Self::Update { .. } => "update",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// Operations between two calls for progress, where they are timed one by one.
+const TOLD_EVERY: u64 = 1024;
 
 /// A batch of operations. Its memory is used again for the next one: what is allocated between
 /// the spans would move the engine's own allocations about.
@@ -238,6 +274,75 @@ impl<R: Records> Round<'_, '_, R> {
         }
         self.read_back(&mut timed, None)?;
         Ok(timed)
+    }
+
+    /// Does the same to each row, timed one by one. An operation is prepared before its time comes
+    /// and its answer is compared after it, all in one span: threads do not wait for each other.
+    pub fn one_by_one(
+        mut self,
+        action: Action,
+        mut stopwatch: Stopwatch,
+    ) -> Result<(Timed, Stopwatch)> {
+        let schema = self.records.schema().clone();
+        let key_size = schema.key_size();
+        let area = |column: usize| {
+            let column = &schema.columns()[column];
+            let from = column.offset - key_size;
+            from..from + column.kind.size_bytes()
+        };
+        let mut record = vec![0; schema.record_size()];
+        let mut answer = vec![0; schema.payload_size()];
+        let mut timed = Timed::default();
+        let Self { connection, pace, records, rows, tape, positions, check, progress } = &mut self;
+        pace.span(|| {
+            stopwatch.start();
+            for position in positions.clone() {
+                let row = rows.row(tape.row(position));
+                let (key, payload) = record.split_at_mut(key_size);
+                records.key(row, key);
+                let version = match action {
+                    Action::Update { version, .. } => version,
+                    _ => 0,
+                };
+                records.payload(row, version, payload);
+                let outcome = stopwatch.time(0, || match action {
+                    Action::Insert => connection.insert(&record),
+                    Action::Query { .. } => connection.get(&record[..key_size], &mut answer),
+                    Action::Update { column, .. } => {
+                        let value = &record[key_size..][area(column)];
+                        connection.update(&record[..key_size], column, value)
+                    }
+                    Action::Delete => connection.delete(&record[..key_size]),
+                })?;
+                timed.tape.add(row);
+                timed.operations += 1;
+                if *check && outcome != Outcome::Done {
+                    let name = action.name();
+                    return Err(wrong_answer(row, &format!("{name} answered {outcome:?}")));
+                }
+                if let (true, Action::Query { ignored }) = (*check, action) {
+                    let expected = &record[key_size..];
+                    if let Some(area) = ignored.map(area) {
+                        answer[area.clone()].copy_from_slice(&expected[area]);
+                    }
+                    if let Some(difference) = schema.first_difference(expected, &answer) {
+                        return Err(wrong_answer(row, &difference));
+                    }
+                }
+                timed.checked += u64::from(*check);
+                if timed.operations.is_multiple_of(TOLD_EVERY) {
+                    progress(timed.operations);
+                }
+            }
+            Ok(())
+        })?;
+        match action {
+            Action::Insert => self.read_back(&mut timed, Some(0))?,
+            Action::Update { version, .. } => self.read_back(&mut timed, Some(version))?,
+            Action::Delete => self.read_back(&mut timed, None)?,
+            Action::Query { .. } => timed.spans = self.pace.finish()?,
+        }
+        Ok((timed, stopwatch))
     }
 
     /// Fills the batch with the operations from position `first` on.

@@ -5,6 +5,7 @@ pub mod blocks;
 pub mod compare;
 pub mod format;
 pub mod html;
+pub mod latencies;
 pub mod plot;
 pub mod rows;
 pub mod table;

@@ -10,6 +10,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use crate::blocks::{Block, Line, Rate, blocks};
 use crate::format::{bytes, duration_ns, quantity, rows};
+use crate::latencies::percentiles;
 
 /// Renders a whole run; `brief` leaves out what explains it. Never fails but for want of memory.
 pub fn render(run: &RunFile, brief: bool) -> Result<String, fmt::Error> {
@@ -113,7 +114,7 @@ fn latencies(out: &mut String, block: &Block<'_>, with_threads: bool) -> fmt::Re
     let mut header = vec!["latency of".to_string(), "engine".to_string()];
     header.extend(with_threads.then(|| "threads".to_string()));
     let titles = header.len();
-    header.extend(["mean", "p50", "p90", "p95", "p99", "p99.9", "max"].map(String::from));
+    header.extend(["mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"].map(String::from));
     let mut lines = vec![header];
     for line in block.lines.iter().filter(|line| !matches!(line.trouble(), Some(Status::Wrong(_))))
     {
@@ -122,9 +123,10 @@ fn latencies(out: &mut String, block: &Block<'_>, with_threads: bool) -> fmt::Re
             let cell = line.cell();
             let mut row = vec![latency.operation.to_lowercase(), cell.engine.clone()];
             row.extend(with_threads.then(|| cell.threads.to_string()));
-            let of = [latency.mean_ns as u64, latency.p50_ns, latency.p90_ns, latency.p95_ns];
-            let rare = [latency.p99_ns, latency.p999_ns, latency.max_ns];
-            row.extend(of.into_iter().chain(rare).map(duration_ns));
+            row.push(duration_ns(latency.mean_ns as u64));
+            let values = percentiles(latency).into_iter().map(|(_, ns)| ns);
+            let values = values.chain([Some(latency.max_ns)]);
+            row.extend(values.map(|ns| ns.map_or_else(|| "–".into(), duration_ns)));
             lines.push(row);
         }
     }

@@ -12,7 +12,7 @@ use assay_core::environment::{available_bytes, filesystem_of};
 use assay_core::error::{Error, ErrorKind, Result};
 use assay_core::plan::{Cell, PageCache};
 use assay_core::resources::{cpu_time, peak_rss_bytes, written_bytes};
-use assay_core::run_file::{Measurement, Phase, Status};
+use assay_core::run_file::{Latency, Measurement, Phase, Status, Timeline};
 use assay_core::schema::Schema;
 use assay_core::store_dir::{Marker, StoreDir, StoreDirError};
 use assay_core::tape::Population;
@@ -231,6 +231,30 @@ impl<'m> Session<'m> {
         *peak = self.dir.as_ref().map(|dir| dir.size_bytes().max(peak.unwrap_or(0)));
     }
 
+    /// Adds the latencies that a round of its own took to the phase with this name, which need not
+    /// be there yet.
+    pub(crate) fn add_latencies(&mut self, name: &str, threads: u32, checked: u64, taken: Taken) {
+        let phases = &mut self.measurement.phases;
+        let at = phases.iter().position(|phase| phase.name == name).unwrap_or_else(|| {
+            phases.push(Phase { name: name.into(), threads, ..Phase::default() });
+            phases.len() - 1
+        });
+        let (latencies, timeline) = taken;
+        if let Some(rate) =
+            timeline.offered_per_second.filter(|&rate| falls_behind(&timeline, rate))
+        {
+            let done = timeline.rate();
+            self.measurement.notes.push(format!(
+                "latencies of {name}: {rate} operations a second arrived and {done:.0} were done, \
+                 so that the last ones waited longest"
+            ));
+        }
+        let phase = &mut phases[at];
+        phase.checked += checked;
+        phase.latencies = latencies;
+        phase.timeline = Some(timeline);
+    }
+
     /// Marks the store as one that holds what its marker says (or, while it is not known to
     /// survive the end of this process, as one that is being changed).
     pub(crate) fn settle(&mut self) -> Result<()> {
@@ -319,6 +343,14 @@ fn store_error(error: StoreDirError) -> Error {
         StoreDirError::Io { .. } => Error::engine("store", &error),
         _ => Error::new(ErrorKind::Engine, error.to_string()),
     }
+}
+
+/// What [`assay_core::latency::summary`] answers.
+pub(crate) type Taken = (Vec<Latency>, Timeline);
+
+/// Whether clearly less was done than arrived.
+fn falls_behind(timeline: &Timeline, rate: u64) -> bool {
+    timeline.rate() < 0.95 * rate as f64
 }
 
 pub(crate) fn as_ns(duration: Duration) -> u64 {

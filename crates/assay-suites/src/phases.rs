@@ -80,13 +80,25 @@ pub(crate) fn crew_round<R: Records + Sync>(
     progress: &mut dyn FnMut(u64),
     work: &(dyn Fn(Round<'_, '_, R>) -> Result<Timed> + Sync),
 ) -> Result<(Timed, Duration)> {
+    let crew = crew_visit(session, threads, visit, progress, &|round, _| work(round))?;
+    Ok(Timed::of_crew(crew))
+}
+
+/// The same for work that knows the number of its thread; answers what each thread answered.
+pub(crate) fn crew_visit<R: Records + Sync, T: Send>(
+    session: &Session<'_>,
+    threads: u32,
+    visit: &Visit<'_, R>,
+    progress: &mut dyn FnMut(u64),
+    work: &(dyn Fn(Round<'_, '_, R>, usize) -> Result<T> + Sync),
+) -> Result<Vec<T>> {
     let duty = |number: usize,
                 pace: &mut Pace<'_>,
                 connections: &mut [&mut dyn Connection],
                 progress: &mut dyn FnMut(u64)| {
         let shares = share(visit.count.div_ceil(visit.multiple_of), threads, number);
         let limit = |share: u64| (share * visit.multiple_of).min(visit.count);
-        work(Round {
+        let round = Round {
             connection: &mut *connections[0],
             pace,
             records: visit.records,
@@ -95,10 +107,10 @@ pub(crate) fn crew_round<R: Records + Sync>(
             positions: limit(shares.start)..limit(shares.end),
             check: visit.check,
             progress,
-        })
+        };
+        work(round, number)
     };
-    let crew = session.crew(threads, progress, &duty)?;
-    Ok(Timed::of_crew(crew))
+    session.crew(threads, progress, &duty)
 }
 
 /// Inserts records 0 to the cell's number of rows as the phase `load`: by one connection, in

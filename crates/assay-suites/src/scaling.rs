@@ -1,6 +1,6 @@
 //! Speed-up by threads, for suites whose cells have a number of them.
 
-use assay_core::chart::{Line, LineChart};
+use assay_core::chart::{Axes, Line, LineChart};
 use assay_core::run_file::{CellResult, RunFile, Status};
 use assay_core::stats::median;
 
@@ -35,6 +35,7 @@ pub(crate) fn charts(run: &RunFile) -> Vec<LineChart> {
                 title: format!("{} · {} · {}: {phase}", cell.suite, cell.storage, cell.variant),
                 x_label: "threads".into(),
                 y_label: "times the rate of the fewest threads".into(),
+                axes: Axes::Linear,
                 lines,
             });
         }

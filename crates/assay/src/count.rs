@@ -30,6 +30,16 @@ pub fn parse_positive(text: &str) -> Result<u64, String> {
     }
 }
 
+/// Reads operations a second.
+pub fn parse_rate(text: &str) -> Result<u64, String> {
+    match parse_positive(text)? {
+        rate if rate <= MOST_RATE => Ok(rate),
+        _ => Err("no engine is that fast; a rate can be at most 1000m operations a second".into()),
+    }
+}
+
+const MOST_RATE: u64 = 1_000_000_000;
+
 /// Reads a number of trials.
 pub fn parse_trials(text: &str) -> Result<u32, String> {
     match parse_positive(text)? {

@@ -3,11 +3,12 @@
 
 use std::fmt::{self, Write};
 
-use assay_core::chart::{Line, LineChart};
+use assay_core::chart::LineChart;
 use assay_core::doctor::{Finding, Gravity};
-use assay_core::run_file::{Latency, RunFile, Status};
+use assay_core::run_file::RunFile;
 
 use crate::format::{bytes, duration_ns, quantity, rows as row_count};
+use crate::latencies::{Taken, charts, of_first_trials, percentiles};
 use crate::plot::{PlotError, Svg, line_svgs, svgs};
 use crate::rows::{Row, of_run};
 
@@ -33,10 +34,10 @@ pub fn render(parts: &[Part]) -> Result<String, PlotError> {
     }
     let mut pictures = Vec::new();
     for part in parts {
-        let charts = line_svgs(&part.charts, false)?;
+        let published = line_svgs(&part.charts)?;
         // A suite that publishes lines is not drawn as bars too.
-        pictures.extend(if charts.is_empty() { svgs(&part.run)? } else { charts });
-        pictures.extend(line_svgs(&latency_charts(&part.run), true)?);
+        pictures.extend(if published.is_empty() { svgs(&part.run)? } else { published });
+        pictures.extend(line_svgs(&charts([&part.run]))?);
     }
     let mut page = String::new();
     write_page(&mut page, parts, &all, &pictures).expect("text can be written to memory");
@@ -227,74 +228,19 @@ fn figure_row(out: &mut String, row: &Row, most: f64) -> fmt::Result {
     writeln!(out, "</tr>")
 }
 
-/// The percentiles that a latency has, each with its number of nines: 99 % are two.
-fn percentiles(latency: &Latency) -> [(&'static str, f64, u64); 5] {
-    let nines = |share: f64| -(1.0 - share).log10();
-    [
-        ("p50", nines(0.5), latency.p50_ns),
-        ("p90", nines(0.9), latency.p90_ns),
-        ("p95", nines(0.95), latency.p95_ns),
-        ("p99", nines(0.99), latency.p99_ns),
-        ("p99.9", nines(0.999), latency.p999_ns),
-    ]
-}
-
-/// Every latency of the first trials, with its engine.
-fn all_latencies(run: &RunFile) -> impl Iterator<Item = (String, String, &Latency)> {
-    run.results()
-        .filter(|result| result.cell.trial == 1 && result.status == Status::Measured)
-        .flat_map(|result| {
-            let cell = &result.cell;
-            let threads = match cell.threads {
-                1 => String::new(),
-                threads => format!(", {threads} threads"),
-            };
-            let work = format!("{} · {} · {}", cell.suite, cell.storage, cell.variant);
-            let engine = format!("{}{threads}", cell.engine);
-            let latencies = result.measurement.phases.iter().flat_map(|phase| &phase.latencies);
-            latencies.map(move |latency| (work.clone(), engine.clone(), latency))
-        })
-}
-
-/// A curve of percentiles for each kind of operation of each work.
-fn latency_charts(run: &RunFile) -> Vec<LineChart> {
-    let mut charts: Vec<LineChart> = Vec::new();
-    for (work, engine, latency) in all_latencies(run) {
-        let title = format!("{work}: latency of {}", latency.operation.to_lowercase());
-        let line = Line {
-            label: engine,
-            points: percentiles(latency)
-                .into_iter()
-                .map(|(_, nines, ns)| (nines, ns as f64 / 1000.0))
-                .collect(),
-        };
-        match charts.iter_mut().find(|chart| chart.title == title) {
-            Some(chart) => chart.lines.push(line),
-            None => charts.push(LineChart {
-                name: String::new(),
-                title,
-                x_label: "nines of the percentile: 1 is 90 %, 2 is 99 %, 3 is 99.9 %".into(),
-                y_label: "microseconds".into(),
-                lines: vec![line],
-            }),
-        }
-    }
-    charts
-}
-
 fn latencies(out: &mut String, parts: &[Part]) -> fmt::Result {
     writeln!(out, "<h2 id=\"latencies\">Latencies</h2>")?;
-    let all: Vec<_> = parts.iter().flat_map(|part| all_latencies(&part.run)).collect();
+    let all: Vec<_> = parts.iter().flat_map(|part| of_first_trials(&part.run)).collect();
     if all.is_empty() {
         return writeln!(out, "<p class=\"faint\">None of these runs measured latencies.</p>");
     }
     writeln!(
         out,
         "<div class=\"wide\"><table><thead><tr><th>work</th><th>engine</th><th>operation</th>\
-         <th>count</th><th>p50</th><th>p90</th><th>p95</th><th>p99</th><th>p99.9</th><th>max</th>\
-         </tr></thead><tbody>"
+         <th>count</th><th>p50</th><th>p90</th><th>p95</th><th>p99</th><th>p99.9</th><th>p99.99</th>\
+         <th>max</th></tr></thead><tbody>"
     )?;
-    for (work, engine, latency) in all {
+    for Taken { work, engine, latency } in all {
         write!(
             out,
             "<tr><td>{}</td><td>{}</td><td>{}</td><td class=\"number\">{}</td>",
@@ -303,8 +249,9 @@ fn latencies(out: &mut String, parts: &[Part]) -> fmt::Result {
             escape(&latency.operation.to_lowercase()),
             latency.count
         )?;
-        for (_, _, ns) in percentiles(latency) {
-            write!(out, "<td class=\"number\">{}</td>", duration_ns(ns))?;
+        for (_, ns) in percentiles(latency) {
+            let text = ns.map_or_else(|| "–".into(), duration_ns);
+            write!(out, "<td class=\"number\">{text}</td>")?;
         }
         writeln!(out, "<td class=\"number\">{}</td></tr>", duration_ns(latency.max_ns))?;
     }

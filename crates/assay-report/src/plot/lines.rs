@@ -1,6 +1,6 @@
 //! Draws one line chart: a legend above, lines with a mark at each point.
 
-use assay_core::chart::{Line, LineChart};
+use assay_core::chart::{Axes, Line, LineChart};
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
@@ -12,7 +12,7 @@ use crate::format::quantity;
 pub(super) const SIZE: (u32, u32) = (900, 560);
 const HEAD: u32 = 96;
 
-/// Draws the chart on an area of that size, with logarithmic axes if asked.
+/// Draws the chart on an area of that size; both axes are logarithmic if asked.
 pub(super) fn draw<DB: DrawingBackend>(
     area: &DrawingArea<DB, Shift>,
     chart: &LineChart,
@@ -25,22 +25,30 @@ pub(super) fn draw<DB: DrawingBackend>(
     let most = |of: fn(&(f64, f64)) -> f64| points().map(of).fold(1.0, f64::max);
     let least = |of: fn(&(f64, f64)) -> f64| points().map(of).fold(f64::MAX, f64::min).max(1e-3);
     let (x_most, y_most) = (most(|p| p.0), most(|p| p.1) * 1.05);
-    match logarithmic {
-        true => {
+    let logarithmic_y = (least(|p| p.1) / 1.2..y_most * 1.2).log_scale();
+    match if logarithmic { Axes::Logarithmic } else { chart.axes } {
+        Axes::Linear => axes(&body, chart, 0.0..x_most, 0.0..y_most)?,
+        Axes::LogarithmicUpward => axes(&body, chart, 0.0..x_most, logarithmic_y)?,
+        Axes::Logarithmic => {
             let x = least(|p| p.0)..x_most.max(least(|p| p.0) * 1.001);
-            let y = least(|p| p.1) / 1.2..y_most * 1.2;
-            axes(&body, chart, x.log_scale(), y.log_scale())?;
+            axes(&body, chart, x.log_scale(), logarithmic_y)?;
         }
-        false => axes(&body, chart, 0.0..x_most, 0.0..y_most)?,
     }
     area.present()
 }
 
 fn legend<DB: DrawingBackend>(area: &DrawingArea<DB, Shift>, chart: &LineChart) -> Drawn<DB> {
-    area.draw(&Text::new(chart.title.clone(), (20, 14), style(22, INK)))?;
     let text = style(16, INK);
     let (mut x, mut y) = (20, 50);
     let width = area.dim_in_pixel().0 as i32;
+    // A long title is smaller.
+    let mut title_size = 22;
+    while title_size > 12
+        && area.estimate_text_size(&chart.title, &style(title_size, INK))?.0 as i32 + 40 > width
+    {
+        title_size -= 1;
+    }
+    area.draw(&Text::new(chart.title.clone(), (20, 14), style(title_size, INK)))?;
     for (line, at) in chart.lines.iter().zip(0..) {
         let (text_width, _) = area.estimate_text_size(&line.label, &text)?;
         if x + text_width as i32 + 44 > width {

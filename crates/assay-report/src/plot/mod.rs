@@ -162,14 +162,14 @@ pub fn svgs(run: &RunFile) -> Result<Vec<Svg>, PlotError> {
 ///
 /// # Errors
 /// When the drawing library fails.
-pub fn line_svgs(charts: &[LineChart], logarithmic: bool) -> Result<Vec<Svg>, PlotError> {
+pub fn line_svgs(charts: &[LineChart]) -> Result<Vec<Svg>, PlotError> {
     font::register();
     let has_points = |chart: &&LineChart| chart.lines.iter().any(|line| !line.points.is_empty());
     charts
         .iter()
         .filter(has_points)
         .map(|chart| {
-            let text = svg(lines::SIZE, &Drawing::Lines(chart), logarithmic)?;
+            let text = svg(lines::SIZE, &Drawing::Lines(chart), false)?;
             Ok(Svg { title: chart.title.clone(), text })
         })
         .collect()

@@ -5,6 +5,7 @@
 //! this departs from the original and why.
 
 pub mod ladder;
+pub mod latencies;
 pub mod published;
 pub mod route;
 
@@ -15,12 +16,13 @@ use assay_core::plan::Cell;
 use assay_core::random::{derive, mix};
 use assay_core::run_file::{self, Measurement, Phase};
 use assay_core::tape::{Order, Population, Records, Tape, TapeHash};
-use assay_core::timing::{Round, Timed};
+use assay_core::timing::{Action, Round, Timed};
 use serde::{Deserialize, Serialize};
 
 use crate::Suite;
 use crate::cell::{Needs, Progress, Report, Session, as_ns};
 use crate::phases::{Growing, Visit, crew_round, telling};
+use latencies::Latencies;
 use route::Routes;
 
 /// The id of the suite.
@@ -81,6 +83,9 @@ pub struct Options {
     pub sequential: bool,
     /// Which keys.
     pub keys: Keys,
+    /// Take latencies too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latencies: Option<Latencies>,
 }
 
 impl Options {
@@ -88,7 +93,8 @@ impl Options {
     pub fn variant(&self) -> String {
         let access = if self.sequential { "sequential" } else { "random" };
         let keys = format!("{:?}", self.keys).to_lowercase();
-        format!("{access} access, {keys} keys")
+        let latencies = self.latencies.map_or_else(String::new, |l| format!(", {}", l.variant()));
+        format!("{access} access, {keys} keys{latencies}")
     }
 }
 
@@ -98,8 +104,10 @@ const RECORD_BYTES: u64 = 34;
 fn operations(cell: &Cell) -> Option<u64> {
     let options: Options = crate::options(cell)?;
     let filled = if options.fill == Fill::Open { 0 } else { cell.rows };
-    let rounds = options.query.saturating_add(options.update).saturating_mul(ROUNDS as u64);
-    Some(rounds.saturating_add(filled).saturating_add(options.delete.min(cell.rows)))
+    let more = u64::from(options.latencies.is_some());
+    let rounds = options.query.saturating_add(options.update).saturating_mul(ROUNDS as u64 + more);
+    let deleted = options.delete.min(cell.rows).saturating_mul(1 + 2 * more);
+    Some(rounds.saturating_add(filled).saturating_add(deleted))
 }
 
 fn makes_store(cell: &Cell) -> bool {
@@ -205,8 +213,10 @@ impl Run<'_> {
         }
         let deleted = self.options.delete.min(living);
         if deleted > 0 {
+            let latencies = self.turn_over(&mut session, random_all, deleted)?;
             let order_seed = seed("delete", living);
             self.delete(&mut session, one("delete", random_all, order_seed, deleted))?;
+            latencies.into_iter().for_each(|round| round.add_to(&mut session));
         }
         session.close()
     }
@@ -254,7 +264,8 @@ impl Run<'_> {
             );
         }
         let population = session.marker.population.clone();
-        self.rounds(session, &plan, &population, &|round, _| round.queries(ignored))
+        self.rounds(session, &plan, &population, &|round, _| round.queries(ignored))?;
+        self.add_latencies(session, &plan, Action::Query { ignored })
     }
 
     fn update(&mut self, session: &mut Session<'_>, plan: Plan) -> Result<()> {
@@ -265,7 +276,21 @@ impl Run<'_> {
         let population = session.marker.population.clone();
         self.rounds(session, &plan, &population, &|round, number| {
             round.updates(birth, number as u32)
-        })
+        })?;
+        let version = ROUNDS as u32 + 1;
+        self.add_latencies(session, &plan, Action::Update { column: birth, version })
+    }
+
+    /// Takes the latencies of a phase after its rounds.
+    fn add_latencies(
+        &mut self,
+        session: &mut Session<'_>,
+        plan: &Plan,
+        action: Action,
+    ) -> Result<()> {
+        let round = self.latencies(session, plan.name, plan.order, plan.count, action)?;
+        round.into_iter().for_each(|round| round.add_to(session));
+        Ok(())
     }
 
     fn delete(&mut self, session: &mut Session<'_>, plan: Plan) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use assay_core::chart::{Line, LineChart};
+use assay_core::chart::{Axes, Line, LineChart};
 use assay_core::run_file::{CellResult, Phase, RunFile, Status};
 use assay_core::stats::median;
 
@@ -115,6 +115,7 @@ pub fn charts(run: &RunFile) -> Vec<LineChart> {
             title: format!("nudb: {title}"),
             x_label: "items in the store".into(),
             y_label: format!("{phase} operations per second"),
+            axes: Axes::Linear,
             lines: lines.collect(),
         }
     };

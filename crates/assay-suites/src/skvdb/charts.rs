@@ -1,6 +1,6 @@
 //! The published pictures: rate against threads, a line for each number of entries.
 
-use assay_core::chart::{Line, LineChart};
+use assay_core::chart::{Axes, Line, LineChart};
 use assay_core::run_file::RunFile;
 
 use super::published::{TABLES, table};
@@ -23,6 +23,7 @@ pub(super) fn charts(run: &RunFile) -> Vec<LineChart> {
                 title: format!("{engine}: {}", published.title),
                 x_label: "threads".into(),
                 y_label: "properties per second and thread".into(),
+                axes: Axes::Linear,
                 lines: table.entries.iter().enumerate().map(|(at, &e)| line(at, e)).collect(),
             });
         }

@@ -9,7 +9,7 @@ use assay_core::error::Result;
 use assay_core::random::draw;
 use assay_core::tape::Records;
 
-use super::clients::{Clients, wrong};
+use super::clients::{Clients, Round, wrong};
 use super::users::Users;
 use crate::cell::Session;
 
@@ -39,7 +39,7 @@ impl Clients<'_> {
                     &format!("{} is not what operation {stamp} wrote", column.name),
                 ));
             }
-            let Some((_, position, operation)) = self.writer(stamp) else {
+            let Some((round, position, operation)) = self.writer(stamp) else {
                 if stamp == 0 {
                     continue;
                 }
@@ -47,7 +47,7 @@ impl Clients<'_> {
             };
             let wrote =
                 operation.kind.writes_a_field() && (operation.row, operation.field) == (row, field);
-            let from_the_future = self.positions(thread).contains(&position) && stamp >= own;
+            let from_the_future = self.positions(round, thread).contains(&position) && stamp >= own;
             if !wrote || from_the_future {
                 return Err(wrong(
                     row,
@@ -66,9 +66,10 @@ impl Clients<'_> {
         let fields = schema.payload_columns().len();
         let rows: Vec<u64> = {
             // The first operations' records, which are more likely to have been written often.
-            let mut rows: Vec<_> = (0..SAMPLE.min(self.operations))
-                .map(|at| draw(1, at, self.operations))
-                .map(|position| self.operation(0, position).row)
+            let count = self.operations(Round::Throughput);
+            let mut rows: Vec<_> = (0..SAMPLE.min(count))
+                .map(|at| draw(1, at, count))
+                .map(|position| self.operation(Round::Throughput, position).row)
                 .filter(|&row| row < self.users.loaded)
                 .collect();
             rows.sort_unstable();
@@ -78,8 +79,9 @@ impl Clients<'_> {
         // The last stamp of each thread for each field of each of these records.
         let threads = self.threads as usize;
         let mut last = vec![0; rows.len() * fields * threads];
-        for (round, thread) in [0, 1].into_iter().flat_map(|r| (0..threads).map(move |t| (r, t))) {
-            for position in self.positions(thread) {
+        let parts = Round::ALL.into_iter().flat_map(|r| (0..threads).map(move |t| (r, t)));
+        for (round, thread) in parts {
+            for position in self.positions(round, thread) {
                 let operation = self.operation(round, position);
                 if let (true, Ok(at)) =
                     (operation.kind.writes_a_field(), rows.binary_search(&operation.row))

@@ -1,17 +1,16 @@
 //! The threads that carry a workload out.
 
 use std::ops::{Bound, Range};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use assay_core::crew::{Pace, share};
 use assay_core::driver::{Connection, Outcome, Scan};
 use assay_core::error::{Error, ErrorKind, Result};
+use assay_core::latency::{Stopwatch, operations_at};
 use assay_core::plan::Cell;
 use assay_core::random::{derive, mix};
-use assay_core::run_file::Latency;
 use assay_core::tape::Records;
 use assay_core::timing::Timed;
-use hdrhistogram::Histogram;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Options;
@@ -24,20 +23,29 @@ use crate::cell::Session;
 const BATCH_BYTES: usize = 256 * 1024;
 const SHARED_BATCH_BYTES: usize = 1 << 20;
 
-/// What the clock is for.
+/// Operations between two calls for progress, where they are timed one by one.
+const TOLD_EVERY: u64 = 256;
+
+/// The rounds of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Clock {
-    /// A span for many operations.
+pub(super) enum Round {
+    /// A span of time for many operations.
     Throughput,
-    /// Each operation by itself.
-    Latency,
+    /// Each operation timed by itself.
+    Latencies,
+}
+
+impl Round {
+    pub(super) const ALL: [Self; 2] = [Self::Throughput, Self::Latencies];
 }
 
 /// All threads of a cell.
 pub(super) struct Clients<'c> {
     pub(super) users: &'c Users,
     pub(super) threads: u32,
-    pub(super) operations: u64,
+    /// Operations of the first round, and the most of the second.
+    most: u64,
+    rate: Option<u64>,
     rounds: [Operations; 2],
     check: bool,
 }
@@ -45,14 +53,12 @@ pub(super) struct Clients<'c> {
 /// A thread's round under way.
 struct Client<'c> {
     clients: &'c Clients<'c>,
-    round: u64,
+    round: Round,
     thread: usize,
     positions: Range<u64>,
-    clock: Clock,
     /// Records that this thread has inserted, in this round and before it.
     inserted: u64,
     timed: Timed,
-    histograms: Vec<Histogram<u64>>,
 }
 
 /// Operations, with the bytes that they need.
@@ -63,6 +69,8 @@ struct Batch {
     values: Vec<u8>,
     /// What reads answer, each in a place of its own.
     answers: Vec<u8>,
+    /// All columns, for scans.
+    columns: Vec<usize>,
     outcomes: Vec<Outcome>,
     /// What scans found: the position of the scan in the batch, the key, a digest of the rest.
     scanned: Vec<(usize, [u8; 24], u64)>,
@@ -76,7 +84,8 @@ impl<'c> Clients<'c> {
         Self {
             users,
             threads: cell.threads,
-            operations: options.operations,
+            most: options.operations,
+            rate: options.rate,
             rounds: [0, 1].map(|round| Operations::new(options, cell.rows, zipf, mix(seed, round))),
             check,
         }
@@ -93,93 +102,67 @@ impl<'c> Clients<'c> {
         ((after % u64::from(self.threads)) as usize, after / u64::from(self.threads))
     }
 
-    pub(super) fn positions(&self, thread: usize) -> Range<u64> {
-        share(self.operations, self.threads, thread)
+    /// Operations of a round, of all threads together.
+    pub(super) fn operations(&self, round: Round) -> u64 {
+        match round {
+            Round::Throughput => self.most,
+            Round::Latencies => operations_at(self.rate, self.most),
+        }
+    }
+
+    pub(super) fn positions(&self, round: Round, thread: usize) -> Range<u64> {
+        share(self.operations(round), self.threads, thread)
     }
 
     /// The operation that wrote a stamp, which says round and position; its thread too.
-    pub(super) fn writer(&self, stamp: u64) -> Option<(u64, u64, Operation)> {
+    pub(super) fn writer(&self, stamp: u64) -> Option<(Round, u64, Operation)> {
         let at = stamp.checked_sub(1)?;
-        let (round, position) = (at / self.operations, at % self.operations);
-        let operations = self.rounds.get(usize::try_from(round).ok()?)?;
-        Some((round, position, operations.at(position, 0, |_| u64::MAX)))
+        let position = at % self.most;
+        let round = *Round::ALL.get(usize::try_from(at / self.most).ok()?)?;
+        Some((round, position, self.operation(round, position)))
     }
 
-    pub(super) fn stamp(&self, round: u64, position: u64) -> u64 {
-        1 + round * self.operations + position
+    pub(super) fn stamp(&self, round: Round, position: u64) -> u64 {
+        1 + round as u64 * self.most + position
     }
 
-    pub(super) fn operation(&self, round: u64, position: u64) -> Operation {
+    pub(super) fn operation(&self, round: Round, position: u64) -> Operation {
         self.rounds[round as usize].at(position, 0, |_| u64::MAX)
     }
 
     /// How many records a thread has inserted before a position of a round.
-    fn inserted_before(&self, thread: usize, round: u64) -> u64 {
-        let count = |round: u64| {
-            let operations = &self.rounds[round as usize];
-            self.positions(thread).filter(|&position| operations.inserts(position)).count() as u64
+    fn inserted_before(&self, thread: usize, round: Round) -> u64 {
+        let count = |earlier: Round| {
+            let operations = &self.rounds[earlier as usize];
+            let positions = self.positions(earlier, thread);
+            positions.filter(|&position| operations.inserts(position)).count() as u64
         };
-        (0..round).map(count).sum()
+        Round::ALL.into_iter().take_while(|earlier| *earlier != round).map(count).sum()
     }
 
     /// Runs one round with all threads.
     pub(super) fn round(
         &self,
         session: &Session<'_>,
-        round: u64,
-        clock: Clock,
+        round: Round,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<(Timed, Duration, Vec<Latency>)> {
+    ) -> Result<(Timed, Duration, Vec<Stopwatch>)> {
         let crew =
             session.crew(self.threads, progress, &|thread, pace, connections, progress| {
                 let client = Client {
                     clients: self,
                     round,
                     thread,
-                    positions: self.positions(thread),
-                    clock,
+                    positions: self.positions(round, thread),
                     inserted: self.inserted_before(thread, round),
                     timed: Timed::default(),
-                    histograms: Kind::ALL.map(|_| histogram()).into(),
                 };
                 client.run(pace, &mut *connections[0], progress)
             })?;
-        let (timed, histograms): (Vec<_>, Vec<_>) = crew.into_iter().unzip();
+        let (timed, stopwatches): (Vec<_>, Vec<_>) = crew.into_iter().unzip();
         let (timed, time) = Timed::of_crew(timed);
-        Ok((timed, time, latencies(&histograms)))
+        Ok((timed, time, stopwatches))
     }
-}
-
-fn histogram() -> Histogram<u64> {
-    // Up to an hour, with three significant digits.
-    Histogram::new_with_bounds(1, 3_600_000_000_000, 3).expect("bounds that HDR histograms take")
-}
-
-/// The latencies of all threads together, by kind of operation.
-fn latencies(threads: &[Vec<Histogram<u64>>]) -> Vec<Latency> {
-    let mut latencies = Vec::new();
-    for (kind, at) in Kind::ALL.iter().zip(0..) {
-        let mut all = histogram();
-        for thread in threads {
-            all.add(&thread[at]).expect("they have the same bounds");
-        }
-        if all.is_empty() {
-            continue;
-        }
-        latencies.push(Latency {
-            operation: kind.name().into(),
-            count: all.len(),
-            mean_ns: all.mean(),
-            min_ns: all.min(),
-            p50_ns: all.value_at_quantile(0.5),
-            p90_ns: all.value_at_quantile(0.9),
-            p95_ns: all.value_at_quantile(0.95),
-            p99_ns: all.value_at_quantile(0.99),
-            p999_ns: all.value_at_quantile(0.999),
-            max_ns: all.max(),
-        });
-    }
-    latencies
 }
 
 impl Client<'_> {
@@ -188,30 +171,60 @@ impl Client<'_> {
         pace: &mut Pace<'_>,
         connection: &mut dyn Connection,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<(Timed, Vec<Histogram<u64>>)> {
+    ) -> Result<(Timed, Stopwatch)> {
+        let (rate, threads) = (self.clients.rate, self.clients.threads);
+        let mut stopwatch = Stopwatch::new(Kind::ALL.len(), rate, threads, self.thread);
+        match self.round {
+            Round::Throughput => {
+                let size = self.clients.users.schema().record_size();
+                let bytes = if pace.is_shared() { SHARED_BATCH_BYTES } else { BATCH_BYTES };
+                let most = (bytes / size).max(16);
+                let mut batch = self.batch(most);
+                for first in self.positions.clone().step_by(most) {
+                    let last = self.positions.end.min(first + most as u64);
+                    let inserted = self.prepare(first..last, &mut batch);
+                    pace.span(|| {
+                        (0..batch.operations.len())
+                            .try_for_each(|at| self.perform(at, &mut batch, connection))
+                    })?;
+                    self.check(&batch, inserted)?;
+                    progress(self.timed.operations);
+                }
+            }
+            // Each operation is prepared before its time and checked after it, all in one span:
+            // threads do not wait for each other.
+            Round::Latencies => {
+                let mut batch = self.batch(1);
+                pace.span(|| {
+                    stopwatch.start();
+                    for position in self.positions.clone() {
+                        let inserted = self.prepare(position..position + 1, &mut batch);
+                        let kind = batch.operations[0].1.kind as usize;
+                        stopwatch.time(kind, || self.perform(0, &mut batch, connection))?;
+                        self.check(&batch, inserted)?;
+                        if self.timed.operations.is_multiple_of(TOLD_EVERY) {
+                            progress(self.timed.operations);
+                        }
+                    }
+                    Ok(())
+                })?;
+            }
+        }
+        self.timed.spans = pace.finish()?;
+        Ok((self.timed, stopwatch))
+    }
+
+    fn batch(&self, most: usize) -> Batch {
         let schema = self.clients.users.schema();
-        let bytes = if pace.is_shared() { SHARED_BATCH_BYTES } else { BATCH_BYTES };
-        let most = (bytes / schema.record_size()).max(16);
-        let mut batch = Batch {
+        Batch {
             operations: Vec::with_capacity(most),
             keys: vec![0; most * schema.key_size()],
             values: vec![0; most * schema.record_size()],
             answers: vec![0; most * schema.payload_size()],
+            columns: (0..schema.columns().len()).collect(),
             outcomes: Vec::with_capacity(most),
             scanned: Vec::new(),
-        };
-        for first in self.positions.clone().step_by(most) {
-            let last = self.positions.end.min(first + most as u64);
-            let inserted = self.prepare(first..last, &mut batch);
-            pace.span(|| self.replay(&mut batch, connection))?;
-            if self.clients.check {
-                self.check(&batch, inserted)?;
-            }
-            self.timed.operations += last - first;
-            progress(self.timed.operations);
         }
-        self.timed.spans = pace.finish()?;
-        Ok((self.timed, self.histograms))
     }
 
     /// Fills a batch; answers how many records this thread had inserted before it.
@@ -250,53 +263,50 @@ impl Client<'_> {
         before
     }
 
-    /// The operations of a batch, on the clock.
-    fn replay(&mut self, batch: &mut Batch, connection: &mut dyn Connection) -> Result<()> {
+    /// An operation of a batch, on the clock.
+    fn perform(&self, at: usize, batch: &mut Batch, connection: &mut dyn Connection) -> Result<()> {
         let schema = self.clients.users.schema();
         let (key_size, record_size) = (schema.key_size(), schema.record_size());
         let (payload_size, field_size) =
             (schema.payload_size(), schema.columns()[1].kind.size_bytes());
-        let columns: Vec<_> = (0..schema.columns().len()).collect();
-        for (at, (_, operation)) in batch.operations.iter().enumerate() {
-            let key = &batch.keys[at * key_size..(at + 1) * key_size];
-            let value = &batch.values[at * record_size..(at + 1) * record_size];
-            let answer = &mut batch.answers[at * payload_size..(at + 1) * payload_size];
-            let column = 1 + operation.field as usize;
-            let start = (self.clock == Clock::Latency).then(Instant::now);
-            let outcome = match operation.kind {
-                Kind::Read => connection.get(key, answer)?,
-                Kind::Update => connection.update(key, column, &value[..field_size])?,
-                Kind::Insert => connection.insert(value)?,
-                Kind::ReadModifyWrite => match connection.get(key, answer)? {
-                    Outcome::Done => connection.update(key, column, &value[..field_size])?,
-                    other => other,
-                },
-                Kind::Scan => {
-                    let scan = Scan {
-                        lower: Bound::Included(key),
-                        upper: Bound::Unbounded,
-                        columns: &columns,
-                        limit: operation.length,
-                    };
-                    connection.scan(&scan, &mut |record| {
-                        let (found, payload) = record.split_at(key_size);
-                        let found = *found.first_chunk().expect("a key");
-                        batch.scanned.push((at, found, xxh3_64(payload)));
-                    })?;
-                    Outcome::Done
-                }
-            };
-            if let Some(start) = start {
-                let latency = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                self.histograms[operation.kind as usize].saturating_record(latency);
+        let operation = &batch.operations[at].1;
+        let key = &batch.keys[at * key_size..(at + 1) * key_size];
+        let value = &batch.values[at * record_size..(at + 1) * record_size];
+        let answer = &mut batch.answers[at * payload_size..(at + 1) * payload_size];
+        let column = 1 + operation.field as usize;
+        let outcome = match operation.kind {
+            Kind::Read => connection.get(key, answer)?,
+            Kind::Update => connection.update(key, column, &value[..field_size])?,
+            Kind::Insert => connection.insert(value)?,
+            Kind::ReadModifyWrite => match connection.get(key, answer)? {
+                Outcome::Done => connection.update(key, column, &value[..field_size])?,
+                other => other,
+            },
+            Kind::Scan => {
+                let scan = Scan {
+                    lower: Bound::Included(key),
+                    upper: Bound::Unbounded,
+                    columns: &batch.columns,
+                    limit: operation.length,
+                };
+                connection.scan(&scan, &mut |record| {
+                    let (found, payload) = record.split_at(key_size);
+                    let found = *found.first_chunk().expect("a key");
+                    batch.scanned.push((at, found, xxh3_64(payload)));
+                })?;
+                Outcome::Done
             }
-            batch.outcomes.push(outcome);
-        }
+        };
+        batch.outcomes.push(outcome);
         Ok(())
     }
 
     /// Compares every answer of a batch with what it could be.
     fn check(&mut self, batch: &Batch, mut inserted: u64) -> Result<()> {
+        self.timed.operations += batch.operations.len() as u64;
+        if !self.clients.check {
+            return Ok(());
+        }
         let payload_size = self.clients.users.schema().payload_size();
         let mut scanned = batch.scanned.as_slice();
         for (at, (position, operation)) in batch.operations.iter().enumerate() {

@@ -13,6 +13,7 @@ mod zipf;
 
 use assay_core::driver::{Driver, KeyKind};
 use assay_core::error::{Error, Result};
+use assay_core::latency::summary;
 use assay_core::plan::Cell;
 use assay_core::run_file::Measurement;
 use assay_core::tape::Records;
@@ -21,9 +22,9 @@ use serde::{Deserialize, Serialize};
 use crate::Suite;
 use crate::cell::{Needs, Report, Session};
 use crate::phases::{Growing, load, telling};
-use clients::{Clients, Clock};
+use clients::{Clients, Round};
 use users::Users;
-use workload::{Distribution, Workload};
+use workload::{Distribution, Kind, Workload};
 
 /// The id of the suite.
 pub const ID: &str = "ycsb";
@@ -55,14 +56,22 @@ pub struct Options {
     pub field_count: u32,
     /// Bytes of a field.
     pub field_length: u32,
+    /// Operations a second that arrive in the round for the latencies; a closed loop without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<u64>,
 }
 
 impl Options {
     /// What tells cells with these options from others, in words.
     pub fn variant(&self) -> String {
+        let rate = self.rate.map(|rate| format!(" · latencies at {rate} operations a second"));
         format!(
-            "workload {} · {} · {} fields of {} bytes",
-            self.workload, self.distribution, self.field_count, self.field_length
+            "workload {} · {} · {} fields of {} bytes{}",
+            self.workload,
+            self.distribution,
+            self.field_count,
+            self.field_length,
+            rate.unwrap_or_default()
         )
     }
 }
@@ -106,19 +115,19 @@ fn run(
 
     let clients = Clients::new(&users, &options, cell, check);
     let mut told = telling(report, "run", (1, 2), options.operations, cell.threads);
-    let (timed, time, _) = clients.round(&session, 0, Clock::Throughput, &mut told)?;
+    let (timed, time, _) = clients.round(&session, Round::Throughput, &mut told)?;
     drop(told);
     let mut phase = Growing::new("run", cell.threads);
     phase.round(&timed, time);
-    let mut told = telling(report, "latencies", (2, 2), options.operations, cell.threads);
-    let (checked, _, latencies) = clients.round(&session, 1, Clock::Latency, &mut told)?;
-    let mut phase = phase.done();
-    phase.checked += checked.checked;
-    phase.latencies = latencies;
-    if check {
-        phase.checked += clients.lost_updates(&session)?;
+    session.keep(phase.done());
+    let count = clients.operations(Round::Latencies);
+    let mut told = telling(report, "latencies", (2, 2), count, cell.threads);
+    let (timed, _, stopwatches) = clients.round(&session, Round::Latencies, &mut told)?;
+    drop(told);
+    let looked_at = if check { clients.lost_updates(&session)? } else { 0 };
+    if let Some(taken) = summary(stopwatches, &Kind::ALL.map(Kind::name)) {
+        session.add_latencies("run", cell.threads, timed.checked + looked_at, taken);
     }
-    session.keep(phase);
     session.discard()
 }
 

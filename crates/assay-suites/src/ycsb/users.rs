@@ -134,6 +134,7 @@ mod tests {
             distribution: Distribution::Zipfian,
             field_count: 10,
             field_length: 100,
+            rate: None,
         };
         Users::new(1_000, &options, 1)
     }

@@ -2,9 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use assay_core::driver::{Durability, KeyKind, Storage};
+use assay_core::crew::Pace;
+use assay_core::driver::{Connection, Driver, Durability, KeyKind, OpenSpec, Storage};
+use assay_core::latency::Stopwatch;
 use assay_core::plan::{Cell, PageCache};
-use assay_core::run_file::Status;
+use assay_core::run_file::{Measurement, Status};
+use assay_core::tape::{Order, Population, Records, Tape};
+use assay_core::timing::{Action, Round};
+use assay_suites::crossbench::latencies::Latencies;
+use assay_suites::crossbench::route::Routes;
 use assay_suites::crossbench::{Fill, Keys, Options};
 use assay_suites::{cell, verify};
 
@@ -33,7 +39,6 @@ fn verified(fault: Fault) -> Option<String> {
 
 /// How a cell of CrossBench ends.
 fn measured(fault: Fault, fill: Fill) -> Status {
-    let folder = tempfile::tempdir().expect("a temporary directory");
     let options = Options {
         fill,
         query: 500,
@@ -41,7 +46,14 @@ fn measured(fault: Fault, fill: Fill) -> Status {
         delete: 500,
         sequential: false,
         keys: Keys::Dense,
+        latencies: None,
     };
+    cell_of(fault, &options).0
+}
+
+/// How a cell of CrossBench with these options ends.
+fn cell_of(fault: Fault, options: &Options) -> (Status, Measurement) {
+    let folder = tempfile::tempdir().expect("a temporary directory");
     let cell = Cell {
         suite: "crossbench".into(),
         engine: "faulty".into(),
@@ -54,7 +66,7 @@ fn measured(fault: Fault, fill: Fill) -> Status {
         trial: 1,
         seed: 1,
         variant: options.variant(),
-        options: serde_json::to_value(&options).expect("plain data"),
+        options: serde_json::to_value(options).expect("plain data"),
         engine_options: BTreeMap::new(),
         engine_parameters: BTreeMap::new(),
         cpus: Vec::new(),
@@ -62,7 +74,7 @@ fn measured(fault: Fault, fill: Fill) -> Status {
         dir: Some(folder.path().join("faulty-disk")),
         calibration: false,
     };
-    cell::run(&cell, &Faulty::with(fault), &mut |_| ()).0
+    cell::run(&cell, &Faulty::with(fault), &mut |_| ())
 }
 
 #[test]
@@ -109,6 +121,99 @@ fn a_wrong_answer_voids_the_cell() {
     wrong(Fault::ForgetsDeletes, "is still there after its deletion");
     wrong(Fault::FindsEverything, "is still there after its deletion");
     assert!(matches!(measured(Fault::DropsCommits, Fill::Load), Status::Wrong(_)));
+}
+
+#[test]
+fn latencies_have_rounds_of_their_own() {
+    let options = Options {
+        fill: Fill::Load,
+        query: 400,
+        update: 300,
+        delete: 200,
+        sequential: false,
+        keys: Keys::Dense,
+        latencies: Some(Latencies { rate: None }),
+    };
+    let (status, measurement) = cell_of(Fault::None, &options);
+    assert_eq!(status, Status::Measured);
+    for (name, count) in [("query", 400), ("update", 300), ("insert", 200), ("delete", 200)] {
+        let phase = measurement.phase(name).expect("a phase");
+        assert_eq!(phase.latencies.len(), 1, "{name}");
+        let latency = &phase.latencies[0];
+        assert_eq!((latency.operation.as_str(), latency.count), (name, count));
+        assert!(latency.min_ns <= latency.p50_ns && latency.p9999_ns <= Some(latency.max_ns));
+        let intervals = &phase.timeline.as_ref().expect("a timeline").intervals;
+        assert_eq!(intervals.iter().map(|i| i.operations).sum::<u64>(), count);
+    }
+}
+
+/// How a round that is timed one by one ends, on 500 routes that are there (or for inserts are not).
+fn one_by_one(fault: Fault, action: Action) -> Result<u64, String> {
+    let routes = Routes::new(Keys::Dense, 1);
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let spec = OpenSpec {
+        dir: folder.path().into(),
+        create: true,
+        storage: Storage::Disk,
+        durability: Durability::Commit,
+        key_kind: KeyKind::Tree,
+        schema: routes.schema().clone(),
+        expected_rows: 500,
+        threads: 1,
+        options: Vec::new(),
+        parameters: BTreeMap::new(),
+    };
+    let store = Faulty::with(fault).open(&spec).expect("it opens");
+    let mut ended = Err("it was not called".into());
+    let work = &mut |connection: &mut dyn Connection| {
+        let population = Population::all(500);
+        let rows = population.rows();
+        let mut record = vec![0; routes.schema().record_size()];
+        for row in (0..500).filter(|_| action != Action::Insert) {
+            let (key, payload) = record.split_at_mut(routes.schema().key_size());
+            routes.key(row, key);
+            routes.payload(row, 0, payload);
+            connection.insert(&record)?;
+        }
+        let round = Round {
+            connection,
+            pace: &mut Pace::alone(),
+            records: &routes,
+            rows: &rows,
+            tape: &Tape::new(Order::Permutation, 1, 500),
+            positions: 0..500,
+            check: true,
+            progress: &mut |_| (),
+        };
+        let done = round.one_by_one(action, Stopwatch::new(1, None, 1, 0));
+        ended = done.map(|(timed, _)| timed.checked).map_err(|e| e.to_string());
+        Ok(())
+    };
+    store.connect(work).expect("the rows are there");
+    ended
+}
+
+#[test]
+fn answers_are_checked_while_latencies_are_taken() {
+    let query = Action::Query { ignored: None };
+    let birth = Routes::new(Keys::Dense, 1).schema().position("birth").expect("a birth");
+    let update = Action::Update { column: birth, version: 1 };
+    for (action, checked) in
+        [(Action::Insert, 1_000), (query, 500), (update, 1_000), (Action::Delete, 1_000)]
+    {
+        assert_eq!(one_by_one(Fault::None, action), Ok(checked), "{action:?}");
+    }
+    for (fault, action, words) in [
+        (Fault::LosesAnInsert, Action::Insert, "is missing after it was written"),
+        (Fault::FlipsABit, query, "column nexthop: expected"),
+        (Fault::AnswersAnotherRecord, query, "column nexthop: expected"),
+        (Fault::IgnoresUpdates, update, "column birth: expected"),
+        (Fault::ForgetsDeletes, Action::Delete, "is still there after its deletion"),
+        (Fault::Fails, Action::Insert, "insert: out of cheese"),
+    ] {
+        let why = one_by_one(fault, action).expect_err(&format!("{fault:?}"));
+        assert!(why.contains(words), "{fault:?}: {why}");
+    }
 }
 
 #[test]

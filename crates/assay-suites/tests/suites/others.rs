@@ -74,6 +74,7 @@ fn ycsb(workload: Workload) -> Cell {
         distribution: workload.distribution(),
         field_count: 4,
         field_length: 20,
+        rate: None,
     };
     small(ycsb::ID, 2_000, plain(&options))
 }
@@ -123,6 +124,7 @@ fn the_operations_of_a_seed_never_change() {
         delete: 1_000,
         sequential: false,
         keys: crossbench::Keys::Sparse,
+        latencies: None,
     };
     let mut cells = all();
     cells.push(("crossbench".into(), small(crossbench::ID, 3_000, plain(&options))));

@@ -137,6 +137,14 @@ pub struct CrossbenchArgs {
     /// sparse spreads as many over the whole 32-bit range
     #[arg(long, default_value = "dense")]
     pub keys: KeysArg,
+    /// Take latencies too: a further round of each phase, its operations timed one by one; those of
+    /// delete and insert are of rows that are deleted and inserted again
+    #[arg(long)]
+    pub latency: bool,
+    /// Take them in an open loop: so many operations a second arrive, and latency counts from when
+    /// each was meant to begin; for a minute at most
+    #[arg(long, value_name = "COUNT", requires = "latency", value_parser = count::parse_rate)]
+    pub rate: Option<u64>,
     /// Verify that the drivers do basic operations right, and measure nothing
     #[arg(short = 'V', long)]
     pub verify: bool,
@@ -321,6 +329,10 @@ pub struct YcsbArgs {
     /// How operations choose records [default: latest in workload d, zipfian in the others]
     #[arg(long, value_name = "DISTRIBUTION")]
     pub distribution: Option<DistributionArg>,
+    /// Take the latencies in an open loop: so many operations a second arrive, and latency counts
+    /// from when each was meant to begin; for a minute at most [default: a closed loop]
+    #[arg(long, value_name = "COUNT", value_parser = count::parse_rate)]
+    pub rate: Option<u64>,
     /// Fields of a record
     #[arg(long, value_name = "COUNT", default_value = "10",
           value_parser = clap::value_parser!(u32).range(1..=32))]

@@ -68,6 +68,7 @@ fn plan(args: &LadderArgs, setting: &Setting, places: &Places) -> Vec<Planned> {
                 delete: rows,
                 sequential: false,
                 keys: args.keys.keys(),
+                latencies: None,
             }
         };
         let first = options(setting.engines[0].as_ref(), SECTIONS[0].0);

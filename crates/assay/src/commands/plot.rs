@@ -11,17 +11,21 @@ use crate::cli::PlotArgs;
 use crate::exit::Failure;
 use crate::output::print;
 
-/// Draws the published pictures: lines for the suites that publish lines, bars for the others.
+/// Draws the published pictures (lines for the suites that publish lines, bars for the others), and
+/// the curves of latencies.
 pub fn plot(args: &PlotArgs) -> Outcome {
     let refused = |e: &dyn std::fmt::Display| Failure::Refused(e.to_string());
-    let (mut charts, mut runs) = (Vec::new(), Vec::new());
-    for path in &args.run {
-        let run = RunFile::load(path).map_err(|e| refused(&e))?;
+    let runs = args.run.iter().map(|path| RunFile::load(path).map_err(|e| refused(&e)));
+    let runs: Vec<RunFile> = runs.collect::<Outcome<_>>()?;
+    let latencies = assay_report::latencies::charts(&runs);
+    let (mut charts, mut barred) = (Vec::new(), Vec::new());
+    for run in runs {
         match charts_of(&run) {
-            of_run if of_run.is_empty() => runs.push(run),
+            of_run if of_run.is_empty() => barred.push(run),
             of_run => charts.extend(of_run),
         }
     }
+    charts.extend(latencies);
     let first = &args.run[0];
     let folder = args
         .output
@@ -33,8 +37,8 @@ pub fn plot(args: &PlotArgs) -> Outcome {
         let drawn = plot::draw_lines(&charts, &folder, &name, args.log);
         pictures.extend(drawn.map_err(|e| refused(&e))?);
     }
-    if !runs.is_empty() {
-        pictures.extend(plot::draw(&runs, &folder, &name, args.log).map_err(|e| refused(&e))?);
+    if !barred.is_empty() {
+        pictures.extend(plot::draw(&barred, &folder, &name, args.log).map_err(|e| refused(&e))?);
     }
     let list: Vec<_> = pictures.iter().map(|path| format!("{}\n", path.display())).collect();
     print(&list.concat())

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use assay_suites::crossbench::latencies::Latencies;
 pub use assay_suites::crossbench::{Fill, Options};
 use assay_suites::crossbench::{ID, MOST_ROWS};
 
@@ -24,6 +25,7 @@ pub fn work_of(rows: u64, options: &Options) -> Work {
         query: options.query.min(CALIBRATION_COUNT),
         update: options.update.min(CALIBRATION_COUNT),
         delete: options.delete.min(CALIBRATION_COUNT),
+        latencies: None,
         ..*options
     };
     Work {
@@ -74,6 +76,7 @@ pub fn works(args: &CrossbenchArgs) -> Outcome<Vec<Work>> {
         delete: args.delete,
         sequential: args.sequential,
         keys: args.keys.keys(),
+        latencies: args.latency.then_some(Latencies { rate: args.rate }),
     };
     let works = each_thread_count(&args.threads).into_iter();
     Ok(works.map(|threads| Work { threads, ..work_of(rows, &options) }).collect())

@@ -17,6 +17,7 @@ pub fn works(args: &YcsbArgs) -> Vec<Work> {
             let options = Options {
                 workload,
                 operations: args.operations,
+                rate: args.rate,
                 distribution: distribution.unwrap_or(workload.distribution()),
                 field_count: args.field_count,
                 field_length: args.field_length,

@@ -267,3 +267,43 @@ fn threads_share_the_rows_and_their_speed_up_is_drawn() {
     bench.refuses("run crossbench -t 0", 2, &["threads"]);
     bench.refuses("run crossbench -r 1k -t 1,2", 2, &["one number of threads"]);
 }
+
+#[test]
+fn latencies_are_shown_and_drawn() {
+    let bench = Bench::new();
+    let counts = "-i 400 -q 300 -u 200 -d 400 --latency -t 1,2 -s m,r,d";
+    let ended =
+        bench.succeeds(&format!("run crossbench {counts} --dir stores -o run.json --timeout 300"));
+    for words in ["latencies in a closed loop", "latency of", "p99.99"] {
+        assert!(ended.stdout.contains(words), "{words}: {}", ended.stdout);
+    }
+    let run = bench.run_file("run.json");
+    for cell in run["cells"].as_array().expect("cells") {
+        let (status, engine) = (&cell["status"], &cell["cell"]["engine"]);
+        if status["outcome"] != "measured" || cell["cell"]["calibration"] == true {
+            continue;
+        }
+        let phases = cell["measurement"]["phases"].as_array().expect("phases");
+        for (name, count) in [("insert", 400), ("query", 300), ("update", 200), ("delete", 400)] {
+            let phase = phases.iter().find(|phase| phase["name"] == name).expect("a phase");
+            assert!(!phase["rounds"].as_array().expect("rounds").is_empty(), "{engine} {name}");
+            let latency = &phase["latencies"][0];
+            assert_eq!(latency["count"], count, "{engine} {name}");
+            let value = |field: &str| latency[field].as_u64().expect("a number");
+            assert!(value("p50_ns") <= value("p9999_ns"), "{latency}");
+            assert!(value("p9999_ns") <= value("max_ns") && value("min_ns") > 0, "{latency}");
+        }
+    }
+    let drawn = bench.succeeds("plot run.json").stdout;
+    assert!(drawn.contains("run-latency-1.svg"), "{drawn}");
+    bench.has_no_stores();
+}
+
+#[test]
+fn rows_that_stay_are_those_that_were_there_before_latencies_were_taken() {
+    let bench = Bench::new();
+    let engines = "-e lmdb,sqlite -s d";
+    bench.succeeds(&format!("run crossbench {engines} -i 500 -q 0 -u 0 -d 100 --latency"));
+    bench.succeeds(&format!("run crossbench {engines} -r 400 -q 300 -u 0 -d 400 --latency"));
+    bench.has_no_stores();
+}

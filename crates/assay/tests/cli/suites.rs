@@ -139,6 +139,41 @@ fn ycsb_runs_all_workloads_with_latencies() {
 }
 
 #[test]
+fn an_open_loop_says_what_arrived_and_what_was_done() {
+    let bench = Bench::new();
+    let line = "run ycsb --records 300 --operations 600 -w a,e -t 1,2 -s m -e btreemap,sqlite";
+    // Slow enough for everybody, and faster than anybody.
+    let ended = bench.succeeds(&format!("{line} --rate 2k {THERE}"));
+    assert!(ended.stdout.contains("latencies at 2000 operations a second"), "{}", ended.stdout);
+    let run = bench.run_file("run.json");
+    for cell in run["cells"].as_array().expect("cells") {
+        let phases = cell["measurement"]["phases"].as_array().expect("phases");
+        let Some(phase) = phases.iter().find(|p| p["name"] == "run" && p["timeline"].is_object())
+        else {
+            continue;
+        };
+        let timeline = &phase["timeline"];
+        assert_eq!(timeline["offered_per_second"], 2_000);
+        // The last operation does not arrive before its time.
+        assert!(timeline["time_ns"].as_u64() >= Some(299_000_000), "{timeline}");
+        let intervals = timeline["intervals"].as_array().expect("intervals");
+        let sum: u64 = intervals.iter().filter_map(|i| i["operations"].as_u64()).sum();
+        assert_eq!(sum, 600);
+        let counts = phase["latencies"].as_array().expect("latencies").iter();
+        assert_eq!(counts.filter_map(|l| l["count"].as_u64()).sum::<u64>(), 600);
+    }
+    let drawn = bench.succeeds("plot run.json").stdout;
+    assert!(drawn.contains("run-throughput-") && drawn.contains("run-p99-"), "{drawn}");
+    let page = bench.succeeds("report run.json -o page.html");
+    assert!(page.stdout.contains("page.html"), "{page:?}");
+    let page = std::fs::read_to_string(bench.path().join("page.html")).expect("a page");
+    assert!(page.contains("99th percentile of run over time"));
+    let ended = bench.succeeds(&format!("{line} --rate 1000m {THERE}"));
+    let told = "1000000000 operations a second arrived and ";
+    assert!(ended.stdout.contains(told), "{}", ended.stdout);
+}
+
+#[test]
 fn the_same_seed_gives_every_engine_the_same_operations() {
     let bench = Bench::new();
     for (suite, line) in [

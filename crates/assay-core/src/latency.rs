@@ -1,0 +1,330 @@
+//! Latencies of operations, one by one, and how they went over time.
+//!
+//! In a closed loop an operation begins when the one before it has ended, so a stall delays the
+//! operations after it and counts once. In an open loop operations arrive at a rate of their own,
+//! and each latency counts from the moment at which its operation was *meant* to begin: what
+//! waited behind a stall is as late as its users would find it (Schroeder, Wierman, Harchol-Balter:
+//! Open Versus Closed: A Cautionary Tale, NSDI 2006; Tene calls the mistake of the closed loop
+//! coordinated omission).
+//!
+//! Between two operations the instrument prepares one and checks the other. Where an operation is
+//! already due then, the clock stands still meanwhile, so that no engine waits for the instrument.
+
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+
+use crate::error::Result;
+use crate::run_file::{Interval, Latency, Timeline};
+
+/// A round in an open loop lasts at most so long, if the engine keeps up.
+const OPEN_LOOP_MOST_S: u64 = 60;
+
+/// Up to an hour, with three significant digits.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+
+/// The first width of the intervals of a timeline, and how many there may be before neighbours
+/// are put together.
+const FIRST_WIDTH_NS: u64 = 10_000_000;
+const MOST_INTERVALS: usize = 128;
+
+/// Time before the intended start of an operation that is not slept through: a sleep can last so
+/// much longer than it was meant to.
+const SPIN: Duration = Duration::from_micros(150);
+
+/// How many of `count` operations a round has that arrive at `rate` a second; all of them in a
+/// closed loop.
+pub fn operations_at(rate: Option<u64>, count: u64) -> u64 {
+    rate.map_or(count, |rate| count.min(rate.saturating_mul(OPEN_LOOP_MOST_S)))
+}
+
+/// Times the operations of one thread.
+pub struct Stopwatch {
+    started: Instant,
+    /// How long the clock has stood still.
+    stood: Duration,
+    /// When the last operation ended, by this clock.
+    ended: Duration,
+    arrivals: Option<Arrivals>,
+    operations: u64,
+    kinds: Vec<Histogram<u64>>,
+    course: Course,
+}
+
+/// When the operations of one thread of an open loop are meant to begin.
+#[derive(Clone, Copy, Debug)]
+struct Arrivals {
+    rate: u64,
+    threads: u32,
+    thread: usize,
+}
+
+impl Arrivals {
+    /// The intended start of the thread's n-th operation, after the start of the round.
+    fn due(&self, nth: u64) -> Duration {
+        let before = u128::from(nth) * u128::from(self.threads) + self.thread as u128;
+        let ns = before * 1_000_000_000 / u128::from(self.rate.max(1));
+        Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
+    }
+}
+
+impl Stopwatch {
+    /// For so many kinds of operations on one of `threads` threads, which share `rate` operations
+    /// a second, or have a closed loop each.
+    pub fn new(kinds: usize, rate: Option<u64>, threads: u32, thread: usize) -> Self {
+        Self {
+            started: Instant::now(),
+            stood: Duration::ZERO,
+            ended: Duration::ZERO,
+            arrivals: rate.map(|rate| Arrivals { rate, threads, thread }),
+            operations: 0,
+            kinds: (0..kinds).map(|_| histogram()).collect(),
+            course: Course::default(),
+        }
+    }
+
+    /// The round begins now.
+    pub fn start(&mut self) {
+        self.started = Instant::now();
+    }
+
+    /// Does an operation of a kind, in an open loop not before its time.
+    pub fn time<T>(&mut self, kind: usize, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let due = self.arrivals.map_or(self.ended, |arrivals| arrivals.due(self.operations));
+        let now = self.now();
+        self.stood += now.saturating_sub(due.max(self.ended));
+        self.wait_until(due);
+        let answer = work()?;
+        self.ended = self.now();
+        let latency_ns = as_ns(self.ended.saturating_sub(due)).clamp(1, LONGEST_NS);
+        self.kinds[kind].saturating_record(latency_ns);
+        self.course.add(as_ns(self.ended), latency_ns);
+        self.operations += 1;
+        Ok(answer)
+    }
+
+    fn now(&self) -> Duration {
+        self.started.elapsed().saturating_sub(self.stood)
+    }
+
+    fn wait_until(&self, due: Duration) {
+        loop {
+            let left = due.saturating_sub(self.now());
+            if left.is_zero() {
+                return;
+            }
+            match left.checked_sub(SPIN) {
+                Some(long) if !long.is_zero() => std::thread::sleep(long),
+                _ => std::thread::yield_now(),
+            }
+        }
+    }
+}
+
+fn as_ns(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("bounds that HDR histograms take")
+}
+
+/// Latencies by the interval in which operations ended.
+struct Course {
+    width_ns: u64,
+    intervals: Vec<Histogram<u32>>,
+    end_ns: u64,
+}
+
+impl Default for Course {
+    fn default() -> Self {
+        Self { width_ns: FIRST_WIDTH_NS, intervals: Vec::new(), end_ns: 0 }
+    }
+}
+
+impl Course {
+    fn add(&mut self, end_ns: u64, latency_ns: u64) {
+        while (end_ns / self.width_ns) as usize >= MOST_INTERVALS {
+            self.widen();
+        }
+        let at = (end_ns / self.width_ns) as usize;
+        while self.intervals.len() <= at {
+            // Two digits, and no larger than what is in it.
+            self.intervals.push(Histogram::new(2).expect("a precision that HDR histograms take"));
+        }
+        self.intervals[at].record(latency_ns).expect("a histogram that grows takes any latency");
+        self.end_ns = self.end_ns.max(end_ns);
+    }
+
+    /// Makes one interval of each two.
+    fn widen(&mut self) {
+        self.width_ns *= 2;
+        let mut pairs = std::mem::take(&mut self.intervals).into_iter();
+        while let Some(mut first) = pairs.next() {
+            if let Some(second) = pairs.next() {
+                first.add(&second).expect("histograms that grow take each other");
+            }
+            self.intervals.push(first);
+        }
+    }
+
+    /// Takes another thread's in.
+    fn join(&mut self, mut other: Self) {
+        while self.width_ns < other.width_ns {
+            self.widen();
+        }
+        while other.width_ns < self.width_ns {
+            other.widen();
+        }
+        for (at, histogram) in other.intervals.into_iter().enumerate() {
+            match self.intervals.get_mut(at) {
+                Some(own) => own.add(&histogram).expect("histograms that grow take each other"),
+                None => self.intervals.push(histogram),
+            }
+        }
+        self.end_ns = self.end_ns.max(other.end_ns);
+    }
+}
+
+/// What a crew's stopwatches saw: the latencies of each kind of operation that there was, by its
+/// name, and all operations over time.
+///
+/// `None` when nothing was timed.
+pub fn summary(crew: Vec<Stopwatch>, names: &[&str]) -> Option<(Vec<Latency>, Timeline)> {
+    let rate = crew.first()?.arrivals.map(|arrivals| arrivals.rate);
+    let mut kinds: Vec<_> = names.iter().map(|_| histogram()).collect();
+    let mut course = Course::default();
+    for stopwatch in crew {
+        for (all, own) in kinds.iter_mut().zip(&stopwatch.kinds) {
+            all.add(own).expect("they have the same bounds");
+        }
+        course.join(stopwatch.course);
+    }
+    let some = names.iter().zip(&kinds).filter(|(_, histogram)| !histogram.is_empty());
+    let latencies: Vec<_> = some.map(|(name, histogram)| latency(name, histogram)).collect();
+    if latencies.is_empty() {
+        return None;
+    }
+    let interval = |histogram: &Histogram<u32>| Interval {
+        operations: histogram.len(),
+        p99_ns: (!histogram.is_empty()).then(|| histogram.value_at_quantile(0.99)),
+        max_ns: (!histogram.is_empty()).then(|| histogram.max()),
+    };
+    let timeline = Timeline {
+        offered_per_second: rate,
+        time_ns: course.end_ns,
+        interval_ns: course.width_ns,
+        intervals: course.intervals.iter().map(interval).collect(),
+    };
+    Some((latencies, timeline))
+}
+
+fn latency(name: &str, histogram: &Histogram<u64>) -> Latency {
+    Latency {
+        operation: name.into(),
+        count: histogram.len(),
+        mean_ns: histogram.mean(),
+        min_ns: histogram.min(),
+        p50_ns: histogram.value_at_quantile(0.5),
+        p90_ns: histogram.value_at_quantile(0.9),
+        p95_ns: histogram.value_at_quantile(0.95),
+        p99_ns: histogram.value_at_quantile(0.99),
+        p999_ns: histogram.value_at_quantile(0.999),
+        p9999_ns: Some(histogram.value_at_quantile(0.9999)),
+        max_ns: histogram.max(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sleep(ms: u64) -> Result<()> {
+        std::thread::sleep(Duration::from_millis(ms));
+        Ok(())
+    }
+
+    #[test]
+    fn what_waits_behind_a_stall_is_late_in_an_open_loop_only() {
+        let stalled = |rate| {
+            let mut watch = Stopwatch::new(1, rate, 1, 0);
+            watch.start();
+            for at in 0..100 {
+                watch.time(0, || if at == 10 { sleep(200) } else { Ok(()) }).expect("no fault");
+            }
+            summary(vec![watch], &["get"]).expect("timed").0.remove(0)
+        };
+        let (closed, open) = (stalled(None), stalled(Some(1_000)));
+        assert!(closed.max_ns >= 200_000_000 && open.max_ns >= 200_000_000);
+        // 89 operations came after it and within 89 ms of its beginning, so waited 111 ms or more.
+        assert!(open.p50_ns > 100_000_000, "{open:?}");
+        assert!(closed.p90_ns < closed.max_ns / 2, "{closed:?}");
+    }
+
+    #[test]
+    fn nobody_waits_for_the_instrument() {
+        for rate in [None, Some(1_000_000)] {
+            let mut watch = Stopwatch::new(1, rate, 1, 0);
+            watch.start();
+            for _ in 0..3 {
+                sleep(100).expect("it sleeps");
+                watch.time(0, || sleep(1)).expect("no fault");
+            }
+            let (latencies, timeline) = summary(vec![watch], &["get"]).expect("timed");
+            // Three operations of a millisecond each, the last one behind the others at most.
+            assert!(latencies[0].max_ns < 100_000_000, "{latencies:?}");
+            assert!(timeline.time_ns < 100_000_000, "{timeline:?}");
+        }
+    }
+
+    #[test]
+    fn an_operation_does_not_begin_before_its_time() {
+        let mut watch = Stopwatch::new(1, Some(1_000), 2, 1);
+        let started = Instant::now();
+        watch.start();
+        for nth in 0..5 {
+            let mut began = Duration::ZERO;
+            watch
+                .time(0, || {
+                    began = started.elapsed();
+                    Ok(())
+                })
+                .expect("no fault");
+            assert!(began >= Duration::from_millis(2 * nth + 1), "{nth}: {began:?}");
+        }
+        let (_, timeline) = summary(vec![watch], &["get"]).expect("timed");
+        assert_eq!(timeline.offered_per_second, Some(1_000));
+    }
+
+    #[test]
+    fn intervals_are_put_together_and_none_is_lost() {
+        let mut long = Course::default();
+        (0..10_000).for_each(|at| long.add(at * FIRST_WIDTH_NS, 100 + at));
+        assert!(long.intervals.len() <= MOST_INTERVALS && long.width_ns > FIRST_WIDTH_NS);
+        let mut short = Course::default();
+        (0..100).for_each(|at| short.add(at * FIRST_WIDTH_NS, 5_000));
+        short.join(long);
+        let count: u64 = short.intervals.iter().map(Histogram::len).sum();
+        assert_eq!(count, 10_100);
+        assert_eq!(short.end_ns, 9_999 * FIRST_WIDTH_NS);
+        assert!(short.intervals[0].max() >= 4_900, "the other's are in the first ones");
+    }
+
+    #[test]
+    fn kinds_that_did_not_occur_have_no_latency() {
+        let mut watch = Stopwatch::new(2, None, 1, 0);
+        watch.time(1, || Ok(())).expect("no fault");
+        let (latencies, timeline) = summary(vec![watch], &["get", "put"]).expect("timed");
+        assert_eq!(latencies.len(), 1);
+        assert_eq!((latencies[0].operation.as_str(), latencies[0].count), ("put", 1));
+        assert_eq!(timeline.intervals.iter().map(|i| i.operations).sum::<u64>(), 1);
+        assert!(summary(vec![Stopwatch::new(2, None, 1, 0)], &["get", "put"]).is_none());
+    }
+
+    #[test]
+    fn an_open_loop_ends_after_a_minute() {
+        assert_eq!(operations_at(None, 1_000_000), 1_000_000);
+        assert_eq!(operations_at(Some(1_000), 1_000_000), 60_000);
+        assert_eq!(operations_at(Some(u64::MAX), 10), 10);
+    }
+}

@@ -1,0 +1,165 @@
+//! Latencies as curves: by percentile, and over time together with the throughput.
+
+use assay_core::chart::{Axes, Line, LineChart};
+use assay_core::run_file::{CellResult, Latency, RunFile, Status, Timeline};
+
+/// A latency, and of what.
+pub struct Taken<'r> {
+    /// Suite, storage mode and variant.
+    pub work: String,
+    /// The engine, with the number of threads if there were several.
+    pub engine: String,
+    /// Of one kind of operation.
+    pub latency: &'r Latency,
+}
+
+/// The percentiles that a latency has, each with its share.
+pub fn percentiles(latency: &Latency) -> [(f64, Option<u64>); 6] {
+    [
+        (0.5, Some(latency.p50_ns)),
+        (0.9, Some(latency.p90_ns)),
+        (0.95, Some(latency.p95_ns)),
+        (0.99, Some(latency.p99_ns)),
+        (0.999, Some(latency.p999_ns)),
+        (0.9999, latency.p9999_ns),
+    ]
+}
+
+/// Every latency of the first trials.
+pub fn of_first_trials(run: &RunFile) -> impl Iterator<Item = Taken<'_>> {
+    first_trials(run).flat_map(|result| {
+        let latencies = result.measurement.phases.iter().flat_map(|phase| &phase.latencies);
+        latencies.map(|latency| Taken { work: work(result), engine: engine(result), latency })
+    })
+}
+
+/// For each work a curve of percentiles of each kind of operation, and for each phase the
+/// throughput and the 99th percentile over time.
+pub fn charts<'r>(runs: impl IntoIterator<Item = &'r RunFile> + Clone) -> Vec<LineChart> {
+    let mut charts = Vec::new();
+    for Taken { work, engine, latency } in runs.clone().into_iter().flat_map(of_first_trials) {
+        let points = percentiles(latency).into_iter().filter_map(|(share, ns)| {
+            // 90 % is one nine, 99 % are two.
+            Some((-(1.0 - share).log10(), ns? as f64 / 1000.0))
+        });
+        let sort = Sort {
+            file: "latency",
+            title: format!("latency of {} · {work}", latency.operation.to_lowercase()),
+            x_label: "nines of the percentile: 1 is 90 %, 2 is 99 %, 3 is 99.9 %",
+            y_label: "microseconds",
+            axes: Axes::Logarithmic,
+        };
+        add(&mut charts, &sort, Line { label: engine, points: points.collect() });
+    }
+    for result in runs.into_iter().flat_map(first_trials) {
+        for phase in &result.measurement.phases {
+            let Some(timeline) = phase.timeline.as_ref().filter(|t| t.intervals.len() > 1) else {
+                continue;
+            };
+            let (work, name) = (work(result), &phase.name);
+            let seconds = "seconds since the start of the round";
+            let throughput = Sort {
+                file: "throughput",
+                title: format!("{name} operations over time · {work}"),
+                x_label: seconds,
+                y_label: "operations per second",
+                axes: Axes::Linear,
+            };
+            let rare = Sort {
+                file: "p99",
+                title: format!("99th percentile of {name} over time · {work}"),
+                x_label: seconds,
+                y_label: "microseconds",
+                axes: Axes::LogarithmicUpward,
+            };
+            let line = |points| Line { label: engine(result), points };
+            add(&mut charts, &throughput, line(throughput_points(timeline)));
+            add(&mut charts, &rare, line(p99_points(timeline)));
+        }
+    }
+    charts
+}
+
+/// What a chart is of, apart from its lines.
+struct Sort<'s> {
+    file: &'s str,
+    title: String,
+    x_label: &'s str,
+    y_label: &'s str,
+    axes: Axes,
+}
+
+/// Adds a line to the chart of its sort.
+fn add(charts: &mut Vec<LineChart>, sort: &Sort<'_>, line: Line) {
+    match charts.iter_mut().find(|chart| chart.title == sort.title) {
+        Some(chart) => chart.lines.push(line),
+        None => charts.push(LineChart {
+            name: format!("{}-{}", sort.file, charts.len() + 1),
+            title: sort.title.clone(),
+            x_label: sort.x_label.into(),
+            y_label: sort.y_label.into(),
+            axes: sort.axes,
+            lines: vec![line],
+        }),
+    }
+}
+
+fn first_trials(run: &RunFile) -> impl Iterator<Item = &CellResult> {
+    run.results().filter(|result| result.cell.trial == 1 && result.status == Status::Measured)
+}
+
+fn work(result: &CellResult) -> String {
+    let cell = &result.cell;
+    format!("{} · {} · {}", cell.suite, cell.storage, cell.variant)
+}
+
+fn engine(result: &CellResult) -> String {
+    match result.cell.threads {
+        1 => result.cell.engine.clone(),
+        threads => format!("{}, {threads} threads", result.cell.engine),
+    }
+}
+
+/// Each interval's middle in seconds, its length, and its place.
+fn middles(timeline: &Timeline) -> impl Iterator<Item = (f64, f64)> {
+    let (width, end) = (timeline.interval_ns, timeline.time_ns);
+    (0..timeline.intervals.len() as u64).map(move |at| {
+        let from = at * width;
+        let to = end.clamp(from + 1, from + width);
+        ((from + to) as f64 / 2e9, (to - from) as f64 / 1e9)
+    })
+}
+
+fn throughput_points(timeline: &Timeline) -> Vec<(f64, f64)> {
+    let intervals = timeline.intervals.iter();
+    middles(timeline).zip(intervals).map(|((x, s), i)| (x, i.operations as f64 / s)).collect()
+}
+
+fn p99_points(timeline: &Timeline) -> Vec<(f64, f64)> {
+    let intervals = timeline.intervals.iter();
+    let points = middles(timeline).zip(intervals);
+    points.filter_map(|((x, _), i)| Some((x, i.p99_ns? as f64 / 1000.0))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_core::run_file::Interval;
+
+    #[test]
+    fn the_last_interval_ends_with_the_round() {
+        let interval = |operations| Interval {
+            operations,
+            p99_ns: (operations > 0).then_some(2_000),
+            max_ns: (operations > 0).then_some(3_000),
+        };
+        let timeline = Timeline {
+            offered_per_second: None,
+            time_ns: 2_500_000_000,
+            interval_ns: 1_000_000_000,
+            intervals: vec![interval(10), interval(0), interval(10)],
+        };
+        assert_eq!(throughput_points(&timeline), [(0.5, 10.0), (1.5, 0.0), (2.25, 20.0)]);
+        assert_eq!(p99_points(&timeline), [(0.5, 2.0), (2.25, 2.0)]);
+    }
+}
