@@ -28,9 +28,9 @@ const LONGEST_NS: u64 = 3_600_000_000_000;
 const FIRST_WIDTH_NS: u64 = 10_000_000;
 const MOST_INTERVALS: usize = 128;
 
-/// Time before the intended start of an operation that is not slept through: a sleep can last so
-/// much longer than it was meant to.
-const SPIN: Duration = Duration::from_micros(150);
+/// Time before the intended start of an operation that is not slept through: a sleep can last a
+/// quarter of a millisecond longer than it was meant to.
+const SPIN: Duration = Duration::from_millis(1);
 
 /// How many of `count` operations a round has that arrive at `rate` a second; all of them in a
 /// closed loop.
@@ -194,6 +194,7 @@ pub fn summary(crew: Vec<Stopwatch>, names: &[&str]) -> Option<(Vec<Latency>, Ti
     let rate = crew.first()?.arrivals.map(|arrivals| arrivals.rate);
     let mut kinds: Vec<_> = names.iter().map(|_| histogram()).collect();
     let mut course = Course::default();
+    let stood = crew.iter().map(|stopwatch| stopwatch.stood).max().unwrap_or_default();
     for stopwatch in crew {
         for (all, own) in kinds.iter_mut().zip(&stopwatch.kinds) {
             all.add(own).expect("they have the same bounds");
@@ -213,6 +214,7 @@ pub fn summary(crew: Vec<Stopwatch>, names: &[&str]) -> Option<(Vec<Latency>, Ti
     let timeline = Timeline {
         offered_per_second: rate,
         time_ns: course.end_ns,
+        instrument_ns: as_ns(stood),
         interval_ns: course.width_ns,
         intervals: course.intervals.iter().map(interval).collect(),
     };
@@ -274,6 +276,7 @@ mod tests {
             // Three operations of a millisecond each, the last one behind the others at most.
             assert!(latencies[0].max_ns < 100_000_000, "{latencies:?}");
             assert!(timeline.time_ns < 100_000_000, "{timeline:?}");
+            assert!(timeline.instrument_ns >= 200_000_000, "{timeline:?}");
         }
     }
 

@@ -175,6 +175,9 @@ pub struct Timeline {
     pub offered_per_second: Option<u64>,
     /// From the start of the round to the end of its last operation.
     pub time_ns: u64,
+    /// How long this clock stood still in the thread where it did so longest, because the
+    /// instrument was at work while an operation was due.
+    pub instrument_ns: u64,
     /// How long an interval is; the last one ends with the round.
     pub interval_ns: u64,
     /// The intervals from the start on.

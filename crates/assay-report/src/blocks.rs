@@ -59,7 +59,8 @@ impl Block<'_> {
         let mut trials: Vec<_> = self.lines.iter().flat_map(|line| &line.trials).collect();
         trials.sort_by_key(|trial| std::cmp::Reverse(trial.measurement.phases.len()));
         for phase in trials.into_iter().flat_map(|trial| &trial.measurement.phases) {
-            if !names.contains(&phase.name.as_str()) {
+            // What was only timed operation by operation has no rate.
+            if !phase.rounds.is_empty() && !names.contains(&phase.name.as_str()) {
                 names.push(phase.name.as_str());
             }
         }

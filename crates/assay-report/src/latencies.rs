@@ -1,7 +1,9 @@
 //! Latencies as curves: by percentile, and over time together with the throughput.
 
 use assay_core::chart::{Axes, Line, LineChart};
-use assay_core::run_file::{CellResult, Latency, RunFile, Status, Timeline};
+use assay_core::run_file::{CellResult, Interval, Latency, RunFile, Status, Timeline};
+
+use crate::format::rows;
 
 /// A latency, and of what.
 pub struct Taken<'r> {
@@ -110,7 +112,8 @@ fn first_trials(run: &RunFile) -> impl Iterator<Item = &CellResult> {
 
 fn work(result: &CellResult) -> String {
     let cell = &result.cell;
-    format!("{} · {} · {}", cell.suite, cell.storage, cell.variant)
+    let rows = if cell.rows == 0 { String::new() } else { format!(" · {}", rows(cell.rows)) };
+    format!("{} · {}{rows} · {}", cell.suite, cell.storage, cell.variant)
 }
 
 fn engine(result: &CellResult) -> String {
@@ -120,31 +123,43 @@ fn engine(result: &CellResult) -> String {
     }
 }
 
-/// Each interval's middle in seconds, its length, and its place.
-fn middles(timeline: &Timeline) -> impl Iterator<Item = (f64, f64)> {
+/// Each interval's middle and length in seconds, with what ended in it. The end of the round is a
+/// part of an interval, too short for a rate: a short one belongs to the one before it.
+fn intervals(timeline: &Timeline) -> Vec<(f64, f64, Interval)> {
     let (width, end) = (timeline.interval_ns, timeline.time_ns);
-    (0..timeline.intervals.len() as u64).map(move |at| {
-        let from = at * width;
+    let mut intervals: Vec<(u64, u64, Interval)> = Vec::new();
+    for (at, interval) in timeline.intervals.iter().enumerate() {
+        let from = at as u64 * width;
         let to = end.clamp(from + 1, from + width);
-        ((from + to) as f64 / 2e9, (to - from) as f64 / 1e9)
-    })
+        match intervals.last_mut() {
+            Some((_, before, last)) if to - from < width / 2 => {
+                *before = to;
+                last.operations += interval.operations;
+                last.p99_ns = last.p99_ns.max(interval.p99_ns);
+                last.max_ns = last.max_ns.max(interval.max_ns);
+            }
+            _ => intervals.push((from, to, *interval)),
+        }
+    }
+    let seconds =
+        |(from, to, interval)| ((from + to) as f64 / 2e9, (to - from) as f64 / 1e9, interval);
+    intervals.into_iter().map(seconds).collect()
 }
 
 fn throughput_points(timeline: &Timeline) -> Vec<(f64, f64)> {
-    let intervals = timeline.intervals.iter();
-    middles(timeline).zip(intervals).map(|((x, s), i)| (x, i.operations as f64 / s)).collect()
+    let rate =
+        |(x, seconds, interval): (f64, f64, Interval)| (x, interval.operations as f64 / seconds);
+    intervals(timeline).into_iter().map(rate).collect()
 }
 
 fn p99_points(timeline: &Timeline) -> Vec<(f64, f64)> {
-    let intervals = timeline.intervals.iter();
-    let points = middles(timeline).zip(intervals);
-    points.filter_map(|((x, _), i)| Some((x, i.p99_ns? as f64 / 1000.0))).collect()
+    let point = |(x, _, interval): (f64, f64, Interval)| Some((x, interval.p99_ns? as f64 / 1e3));
+    intervals(timeline).into_iter().filter_map(point).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_core::run_file::Interval;
 
     #[test]
     fn the_last_interval_ends_with_the_round() {
@@ -153,13 +168,18 @@ mod tests {
             p99_ns: (operations > 0).then_some(2_000),
             max_ns: (operations > 0).then_some(3_000),
         };
-        let timeline = Timeline {
+        let mut timeline = Timeline {
             offered_per_second: None,
             time_ns: 2_500_000_000,
+            instrument_ns: 0,
             interval_ns: 1_000_000_000,
             intervals: vec![interval(10), interval(0), interval(10)],
         };
         assert_eq!(throughput_points(&timeline), [(0.5, 10.0), (1.5, 0.0), (2.25, 20.0)]);
         assert_eq!(p99_points(&timeline), [(0.5, 2.0), (2.25, 2.0)]);
+        // One operation in a microsecond is no rate of a million.
+        timeline.time_ns = 2_000_001_000;
+        assert_eq!(throughput_points(&timeline).len(), 2);
+        assert!(throughput_points(&timeline)[1].1 < 20.0);
     }
 }

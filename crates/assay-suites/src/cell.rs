@@ -240,14 +240,8 @@ impl<'m> Session<'m> {
             phases.len() - 1
         });
         let (latencies, timeline) = taken;
-        if let Some(rate) =
-            timeline.offered_per_second.filter(|&rate| falls_behind(&timeline, rate))
-        {
-            let done = timeline.rate();
-            self.measurement.notes.push(format!(
-                "latencies of {name}: {rate} operations a second arrived and {done:.0} were done, \
-                 so that the last ones waited longest"
-            ));
+        if let Some(rate) = timeline.offered_per_second {
+            self.measurement.notes.extend(doubts(name, &timeline, rate, threads));
         }
         let phase = &mut phases[at];
         phase.checked += checked;
@@ -348,9 +342,30 @@ fn store_error(error: StoreDirError) -> Error {
 /// What [`assay_core::latency::summary`] answers.
 pub(crate) type Taken = (Vec<Latency>, Timeline);
 
-/// Whether clearly less was done than arrived.
-fn falls_behind(timeline: &Timeline, rate: u64) -> bool {
-    timeline.rate() < 0.95 * rate as f64
+/// What makes the figures of an open loop other than they look: that clearly less was done than
+/// arrived, or arrived than was meant to.
+fn doubts(name: &str, timeline: &Timeline, rate: u64, threads: u32) -> Vec<String> {
+    let mut doubts = Vec::new();
+    let operations: u64 = timeline.intervals.iter().map(|interval| interval.operations).sum();
+    // Threads that do not have the same number of operations end one turn after each other.
+    let turns = operations as f64 + 2.0 * f64::from(threads);
+    let enough_ns = turns * 1.05e9 / rate as f64;
+    if timeline.time_ns as f64 > enough_ns {
+        doubts.push(format!(
+            "latencies of {name}: {rate} operations a second arrived and {:.0} were done, so that \
+             the last ones waited longest",
+            timeline.rate()
+        ));
+    }
+    if timeline.instrument_ns > timeline.time_ns / 10 {
+        let real_s = (timeline.time_ns + timeline.instrument_ns) as f64 / 1e9;
+        doubts.push(format!(
+            "latencies of {name}: checking took so long that {:.0} operations a second arrived, not \
+             {rate}; what the engine did meanwhile took none of its time",
+            operations as f64 / real_s
+        ));
+    }
+    doubts
 }
 
 pub(crate) fn as_ns(duration: Duration) -> u64 {

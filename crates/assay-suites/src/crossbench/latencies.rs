@@ -2,13 +2,12 @@
 
 use assay_core::error::Result;
 use assay_core::latency::{Stopwatch, operations_at, summary};
-use assay_core::random::derive;
-use assay_core::tape::{Order, Tape};
+use assay_core::tape::{Population, Tape};
 use assay_core::timing::{Action, Timed};
 use serde::{Deserialize, Serialize};
 
 use super::Run;
-use crate::cell::{Session, Taken};
+use crate::cell::Session;
 use crate::phases::{Visit, crew_visit, telling};
 
 /// That latencies are taken, and how.
@@ -28,41 +27,25 @@ impl Latencies {
     }
 }
 
-/// The latencies of a phase, not yet added to it.
-pub(super) struct Round {
-    phase: &'static str,
-    threads: u32,
-    checked: u64,
-    taken: Taken,
-}
-
-impl Round {
-    pub(super) fn add_to(self, session: &mut Session<'_>) {
-        session.add_latencies(self.phase, self.threads, self.checked, self.taken);
-    }
-}
-
 impl Run<'_> {
-    /// Takes the latencies of `count` operations of one kind on the living rows, if they are
-    /// wanted.
+    /// Takes the latencies of one kind of operation, if they are wanted, and adds them to its phase:
+    /// of the first `count` rows of a tape over a population.
     pub(super) fn latencies(
         &mut self,
         session: &mut Session<'_>,
         phase: &'static str,
-        order: Order,
-        count: u64,
+        (population, tape, count): (&Population, &Tape, u64),
         action: Action,
-    ) -> Result<Option<Round>> {
+    ) -> Result<()> {
         let (Some(Latencies { rate }), threads) = (self.options.latencies, self.cell.threads)
         else {
-            return Ok(None);
+            return Ok(());
         };
         session.cool()?;
-        let population = session.marker.population.clone();
         let visit = Visit {
             records: &self.routes,
             rows: &population.rows(),
-            tape: &Tape::new(order, derive(self.cell.seed, "latencies"), population.live()),
+            tape,
             count: operations_at(rate, count),
             multiple_of: 1,
             check: self.check,
@@ -73,28 +56,25 @@ impl Run<'_> {
         })?;
         let (timed, stopwatches): (Vec<_>, Vec<_>) = crew.into_iter().unzip();
         let (timed, _) = Timed::of_crew(timed);
-        let taken = summary(stopwatches, &[phase]);
-        Ok(taken.map(|taken| Round { phase, threads, checked: timed.checked, taken }))
+        if let Some(taken) = summary(stopwatches, &[phase]) {
+            session.add_latencies(phase, threads, timed.checked, taken);
+        }
+        Ok(())
     }
 
-    /// Takes the latencies of deleting `count` rows and of inserting them again, after which the
-    /// store holds what it held.
+    /// Takes the latencies of inserting rows that were just deleted, and of deleting them again.
     pub(super) fn turn_over(
         &mut self,
         session: &mut Session<'_>,
-        order: Order,
-        count: u64,
-    ) -> Result<Vec<Round>> {
-        let Some(Latencies { rate }) = self.options.latencies else {
-            return Ok(Vec::new());
-        };
-        // Both visit the same rows, so both have the same tape and count.
-        let count = operations_at(rate, count);
+        visited: (&Population, &Tape, u64),
+    ) -> Result<()> {
+        if self.options.latencies.is_none() {
+            return Ok(());
+        }
         session.marker.in_progress = true;
         session.mark()?;
-        let deleted = self.latencies(session, "delete", order, count, Action::Delete)?;
-        let inserted = self.latencies(session, "insert", order, count, Action::Insert)?;
-        session.settle()?;
-        Ok(inserted.into_iter().chain(deleted).collect())
+        self.latencies(session, "insert", visited, Action::Insert)?;
+        self.latencies(session, "delete", visited, Action::Delete)?;
+        session.settle()
     }
 }

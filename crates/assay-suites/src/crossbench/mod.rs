@@ -213,10 +213,8 @@ impl Run<'_> {
         }
         let deleted = self.options.delete.min(living);
         if deleted > 0 {
-            let latencies = self.turn_over(&mut session, random_all, deleted)?;
             let order_seed = seed("delete", living);
             self.delete(&mut session, one("delete", random_all, order_seed, deleted))?;
-            latencies.into_iter().for_each(|round| round.add_to(&mut session));
         }
         session.close()
     }
@@ -288,9 +286,10 @@ impl Run<'_> {
         plan: &Plan,
         action: Action,
     ) -> Result<()> {
-        let round = self.latencies(session, plan.name, plan.order, plan.count, action)?;
-        round.into_iter().for_each(|round| round.add_to(session));
-        Ok(())
+        let population = session.marker.population.clone();
+        let seed = derive(self.cell.seed, "latencies");
+        let tape = Tape::new(plan.order, seed, population.live());
+        self.latencies(session, plan.name, (&population, &tape, plan.count), action)
     }
 
     fn delete(&mut self, session: &mut Session<'_>, plan: Plan) -> Result<()> {
@@ -300,7 +299,8 @@ impl Run<'_> {
         let population = session.marker.population.clone();
         self.rounds(session, &plan, &population, &|round, _| round.deletes())?;
         session.marker.population.delete(plan.order, plan.seeds[0], plan.count);
-        Ok(())
+        let tape = Tape::new(plan.order, plan.seeds[0], population.live());
+        self.turn_over(session, (&population, &tape, plan.count))
     }
 
     /// Runs the rounds of a phase, by one thread on one connection.

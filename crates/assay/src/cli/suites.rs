@@ -137,8 +137,8 @@ pub struct CrossbenchArgs {
     /// sparse spreads as many over the whole 32-bit range
     #[arg(long, default_value = "dense")]
     pub keys: KeysArg,
-    /// Take latencies too: a further round of each phase, its operations timed one by one; those of
-    /// delete and insert are of rows that are deleted and inserted again
+    /// Take latencies too: a further round of query and update, its operations timed one by one;
+    /// for insert and delete, the deleted rows are inserted and deleted once more
     #[arg(long)]
     pub latency: bool,
     /// Take them in an open loop: so many operations a second arrive, and latency counts from when
