@@ -29,6 +29,8 @@ mod kv;
 mod leveldb;
 #[cfg(feature = "lmdb")]
 mod lmdb;
+#[cfg(feature = "lode")]
+mod lode;
 #[cfg(feature = "maps")]
 mod maps;
 #[cfg(feature = "mdbx")]
@@ -87,6 +89,8 @@ fn compiled_in() -> Vec<Box<dyn Driver>> {
         Box::new(maps::btreemap::driver()),
         #[cfg(feature = "maps")]
         Box::new(maps::hashbrown::driver()),
+        #[cfg(feature = "lode")]
+        Box::new(lode::LodeDriver),
         #[cfg(feature = "sqlite")]
         Box::new(sqlite::Sqlite),
         #[cfg(feature = "duckdb")]

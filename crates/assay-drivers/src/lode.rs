@@ -1,0 +1,350 @@
+//! `lode`: hashed and ordered tables of typed records.
+//!
+//! - Version: that of the crate, which is in this repository.
+//! - Storage: memory. Keys: hash, tree. Transactions, scans, lookups of several keys; readers and
+//!   writers all at once.
+//! - Settings: its defaults (pages may take up half of the machine's memory).
+//! - Its records are packed as Assay's are, but for the gaps that align columns there. A value of
+//!   variable length lies in as many bytes as it may have.
+
+use std::ops::Range;
+
+use assay_core::driver::{
+    Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
+    Outcome, Profile, Scan, Storage, Store, Transactions, Work,
+};
+use assay_core::error::{Error, ErrorKind, Result};
+use assay_core::schema::{ColumnType, Schema};
+use lode::{Database, Table, Transaction};
+
+pub(crate) struct LodeDriver;
+
+static PROFILE: Profile = Profile {
+    id: "lode",
+    name: "Lode",
+    about: "hashed and ordered tables of typed records",
+    key_kinds: &[KeyKind::Hash, KeyKind::Tree],
+    levels: &[(Storage::Memory, &[Durability::None])],
+    periodic_survives_kill: false,
+    transactions: Transactions::Full,
+    insert_rule: InsertRule::Refuses,
+    delete_rule: DeleteRule::Reports,
+    concurrency: Concurrency::Concurrent,
+    options: &[],
+    parameters: &[],
+    keeps_data: true,
+};
+
+fn said(what: &'static str) -> impl Fn(lode::Error) -> Error {
+    move |error| match error {
+        lode::Error::Full { .. } => Error::new(ErrorKind::Full, format!("{what}: {error}")),
+        _ => Error::engine(what, error),
+    }
+}
+
+/// The same columns for Lode.
+fn schema_of(schema: &Schema) -> lode::Result<lode::Schema> {
+    let kind = |kind| match kind {
+        ColumnType::U8 => lode::Type::U8,
+        ColumnType::U16 => lode::Type::U16,
+        ColumnType::U32 => lode::Type::U32,
+        ColumnType::U64 => lode::Type::U64,
+        ColumnType::I32 => lode::Type::I32,
+        ColumnType::I64 => lode::Type::I64,
+        ColumnType::F64 => lode::Type::F64,
+        ColumnType::Text(size) => lode::Type::Text(size),
+        ColumnType::Bytes(size) => lode::Type::Bytes(size),
+        ColumnType::VarBytes(_) => lode::Type::Bytes(kind_size(kind)),
+    };
+    let mut build = lode::Schema::build(schema.name());
+    for (at, column) in schema.columns().iter().enumerate() {
+        build = match at < schema.key_columns().len() {
+            true => build.key(column.name, kind(column.kind)),
+            false => build.column(column.name, kind(column.kind)),
+        };
+    }
+    build.finish()
+}
+
+fn kind_size(kind: ColumnType) -> u32 {
+    kind.size_bytes() as u32
+}
+
+/// How Assay's packed records and Lode's, which have no gaps, lie to each other.
+struct Packing {
+    /// Stretches without gaps: where they begin in Assay's and in Lode's records, and their length.
+    stretches: Vec<(usize, usize, usize)>,
+    /// How many of them are of the key.
+    of_key: usize,
+    key_size: usize,
+    record_size: usize,
+}
+
+impl Packing {
+    fn new(assay: &Schema, lode: &lode::Schema) -> Self {
+        let mut stretches: Vec<(usize, usize, usize)> = Vec::new();
+        let mut of_key = 0;
+        for (at, (from, to)) in assay.columns().iter().zip(lode.columns()).enumerate() {
+            let begins_payload = at == lode.key_columns();
+            if begins_payload {
+                of_key = stretches.len();
+            }
+            let size = to.range().len();
+            match stretches.last_mut() {
+                Some((last, _, length)) if *last + *length == from.offset && !begins_payload => {
+                    *length += size;
+                }
+                _ => stretches.push((from.offset, to.offset, size)),
+            }
+        }
+        if lode.columns().len() == lode.key_columns() {
+            of_key = stretches.len();
+        }
+        Self { stretches, of_key, key_size: assay.key_size(), record_size: lode.record_size() }
+    }
+
+    /// Lode's key; in its place `packed`, unless it is in one piece.
+    #[inline(always)]
+    fn key<'k>(&self, key: &'k [u8], packed: &'k mut [u8]) -> &'k [u8] {
+        if let [(from, _, size)] = &self.stretches[..self.of_key] {
+            return &key[*from..from + size];
+        }
+        for (from, to, size) in &self.stretches[..self.of_key] {
+            packed[*to..to + size].copy_from_slice(&key[*from..from + size]);
+        }
+        packed
+    }
+
+    /// Lode's record.
+    #[inline(always)]
+    fn record(&self, record: &[u8], packed: &mut [u8]) {
+        for (from, to, size) in &self.stretches {
+            packed[*to..to + size].copy_from_slice(&record[*from..from + size]);
+        }
+    }
+
+    /// Assay's payload.
+    #[inline(always)]
+    fn payload(&self, packed: &[u8], lode_key_size: usize, payload: &mut [u8]) {
+        for (to, from, size) in &self.stretches[self.of_key..] {
+            let (to, from) = (to - self.key_size, from - lode_key_size);
+            payload[to..to + size].copy_from_slice(&packed[from..from + size]);
+        }
+    }
+}
+
+impl Driver for LodeDriver {
+    fn profile(&self) -> &Profile {
+        &PROFILE
+    }
+
+    fn version(&self) -> std::result::Result<String, String> {
+        Ok(lode::VERSION.into())
+    }
+
+    fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
+        let database = Database::in_memory().map_err(said("open"))?;
+        let kind = match spec.key_kind {
+            KeyKind::Hash => lode::KeyKind::Hash,
+            KeyKind::Tree => lode::KeyKind::Tree,
+        };
+        // What does not fit a table of this kind is nothing that the engine does.
+        let unsupported = |error: lode::Error| Error::unsupported(error.to_string());
+        let schema = schema_of(&spec.schema).map_err(unsupported)?;
+        let table = database.create_table(&schema, kind).map_err(|error| match error {
+            lode::Error::Schema { .. } => unsupported(error),
+            other => said("create the table")(other),
+        })?;
+        let packing = Packing::new(&spec.schema, &schema);
+        Ok(Box::new(LodeStore { database, table, schema: spec.schema.clone(), packing }))
+    }
+}
+
+struct LodeStore {
+    database: Database,
+    table: Table,
+    schema: Schema,
+    packing: Packing,
+}
+
+impl Store for LodeStore {
+    fn settings(&self) -> Vec<String> {
+        vec!["default memory budget (half of the machine's)".into()]
+    }
+
+    fn connect(&self, work: &mut Work<'_>) -> Result<()> {
+        work(&mut LodeConnection {
+            database: &self.database,
+            table: &self.table,
+            schema: &self.schema,
+            packing: &self.packing,
+            key: vec![0; self.table.schema().key_size()],
+            record: vec![0; self.packing.record_size],
+            payload: vec![0; self.table.schema().payload_size()],
+            transaction: None,
+        })
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+}
+
+struct LodeConnection<'s> {
+    database: &'s Database,
+    table: &'s Table,
+    schema: &'s Schema,
+    packing: &'s Packing,
+    /// Of Lode's sizes, for every operation again.
+    key: Vec<u8>,
+    record: Vec<u8>,
+    payload: Vec<u8>,
+    transaction: Option<Transaction>,
+}
+
+fn found(there: bool) -> Outcome {
+    if there { Outcome::Done } else { Outcome::Missing }
+}
+
+fn inserted(new: bool) -> Outcome {
+    if new { Outcome::Done } else { Outcome::Duplicate }
+}
+
+impl Connection for LodeConnection<'_> {
+    fn begin(&mut self) -> Result<()> {
+        self.transaction = Some(self.database.begin());
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        match self.transaction.take() {
+            Some(transaction) => transaction.commit().map_err(said("commit")),
+            None => Err(Error::engine("commit", "there is no transaction")),
+        }
+    }
+
+    fn rollback(&mut self) -> Result<()> {
+        self.transaction = None;
+        Ok(())
+    }
+
+    fn insert(&mut self, record: &[u8]) -> Result<Outcome> {
+        self.packing.record(record, &mut self.record);
+        let new = match &mut self.transaction {
+            None => self.table.insert(&self.record),
+            Some(transaction) => transaction.insert(self.table, &self.record),
+        };
+        new.map(inserted).map_err(said("insert"))
+    }
+
+    fn upsert(&mut self, record: &[u8]) -> Result<()> {
+        self.packing.record(record, &mut self.record);
+        let there = match &mut self.transaction {
+            None => self.table.upsert(&self.record),
+            Some(transaction) => transaction.upsert(self.table, &self.record),
+        };
+        there.map(drop).map_err(said("upsert"))
+    }
+
+    fn get(&mut self, key: &[u8], payload: &mut [u8]) -> Result<Outcome> {
+        let key = self.packing.key(key, &mut self.key);
+        let there = match &mut self.transaction {
+            None => self.table.get(key, &mut self.payload).map_err(said("get"))?,
+            Some(transaction) => {
+                let answer = transaction.payload(self.table, key).map_err(said("get"))?;
+                let there = answer.is_some();
+                answer.into_iter().for_each(|answer| self.payload = answer);
+                there
+            }
+        };
+        if there {
+            self.packing.payload(&self.payload, self.table.schema().key_size(), payload);
+        }
+        Ok(found(there))
+    }
+
+    fn get_many(
+        &mut self,
+        keys: &[u8],
+        payloads: &mut [u8],
+        outcomes: &mut [Outcome],
+    ) -> Result<()> {
+        let (key_size, size) = (self.schema.key_size(), self.schema.payload_size());
+        let lode_key_size = self.key.len();
+        let mut packed = vec![0; keys.len() / key_size * lode_key_size];
+        for (key, to) in keys.chunks_exact(key_size).zip(packed.chunks_exact_mut(lode_key_size)) {
+            let key = self.packing.key(key, &mut self.key);
+            to.copy_from_slice(key);
+        }
+        let keep = &mut |at: usize, payload: Option<&[u8]>| {
+            outcomes[at] = found(payload.is_some());
+            if let Some(payload) = payload {
+                let to = &mut payloads[at * size..(at + 1) * size];
+                self.packing.payload(payload, lode_key_size, to);
+            }
+        };
+        self.table.get_many(&packed, keep).map_err(said("get several"))
+    }
+
+    fn update(&mut self, key: &[u8], column: usize, value: &[u8]) -> Result<Outcome> {
+        // A value of variable length is passed without what is not used of its place.
+        let size = self.schema.columns()[column].kind.size_bytes();
+        let mut whole = Vec::new();
+        let value = match value.len() == size {
+            true => value,
+            false => {
+                whole.resize(size, 0);
+                whole[..value.len()].copy_from_slice(value);
+                &whole
+            }
+        };
+        let key = self.packing.key(key, &mut self.key);
+        let there = match &mut self.transaction {
+            None => self.table.update(key, column, value),
+            Some(transaction) => transaction.update(self.table, key, column, value),
+        };
+        there.map(found).map_err(said("update"))
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<Outcome> {
+        let key = self.packing.key(key, &mut self.key);
+        let there = match &mut self.transaction {
+            None => self.table.delete(key),
+            Some(transaction) => transaction.delete(self.table, key),
+        };
+        there.map(found).map_err(said("delete"))
+    }
+
+    fn scan(&mut self, scan: &Scan<'_>, row: &mut dyn FnMut(&[u8])) -> Result<u64> {
+        let mut packed = |key: &[u8]| self.packing.key(key, &mut self.key).to_vec();
+        let (lower, upper) = (scan.lower.map(&mut packed), scan.upper.map(packed));
+        let ask = lode::Scan {
+            lower: lower.as_ref().map(|key| &key[..]),
+            upper: upper.as_ref().map(|key| &key[..]),
+            backward: false,
+            columns: scan.columns,
+            limit: scan.limit,
+        };
+        // Lode hands the columns out one after another; a row has each at its own place.
+        let places: Vec<Range<usize>> = scan
+            .columns
+            .iter()
+            .map(|&at| &self.schema.columns()[at])
+            .map(|column| column.offset..column.offset + column.kind.size_bytes())
+            .collect();
+        let mut record = vec![0; self.schema.record_size()];
+        let mut count = 0;
+        let visit = &mut |packed: &[u8]| {
+            count += 1;
+            let mut from = 0;
+            for place in &places {
+                record[place.clone()].copy_from_slice(&packed[from..from + place.len()]);
+                from += place.len();
+            }
+            row(&record);
+            Ok(true)
+        };
+        self.table.scan(&ask, visit).map_err(said("scan"))?;
+        Ok(count)
+    }
+}

@@ -1,0 +1,50 @@
+//! A range of an ordered table, of which only some columns are copied, from a snapshot that does not
+//! see what is written meanwhile.
+
+use std::ops::Bound;
+
+use lode::{Database, KeyKind, Result, Scan, Schema, Type, Value};
+
+fn main() -> Result<()> {
+    let db = Database::in_memory()?;
+    let schema = Schema::build("reading")
+        .key("sensor", Type::U32)
+        .key("time", Type::Timestamp)
+        .column("celsius", Type::F32)
+        .column("raw", Type::Bytes(200))
+        .finish()?;
+    let readings = db.create_table(&schema, KeyKind::Tree)?;
+    let record = |sensor, hour: i64, celsius| {
+        schema.pack(&[
+            Value::Unsigned(sensor),
+            Value::Timestamp(hour * 3_600_000_000),
+            Value::Float(celsius),
+            Value::Bytes(&[0; 200]),
+        ])
+    };
+    for sensor in 1..=3 {
+        for hour in 0..24 {
+            readings.insert(&record(sensor, hour, 15.0 + hour as f64 / 2.0)?)?;
+        }
+    }
+
+    let snapshot = db.snapshot();
+    readings.insert(&record(2, 24, 99.0)?)?;
+
+    // The last three of sensor 2, the latest first.
+    let lower = schema.pack_key(&[Value::Unsigned(2), Value::Timestamp(i64::MIN)])?;
+    let upper = schema.pack_key(&[Value::Unsigned(3), Value::Timestamp(i64::MIN)])?;
+    let scan = Scan {
+        lower: Bound::Included(&lower),
+        upper: Bound::Excluded(&upper),
+        backward: true,
+        columns: &[1, 2],
+        limit: 3,
+    };
+    snapshot.scan(&readings, &scan, &mut |columns| {
+        let time = i64::from_le_bytes(*columns.first_chunk().expect("a time"));
+        let celsius = f32::from_le_bytes(*columns[8..].first_chunk().expect("a temperature"));
+        println!("{:>2} h: {celsius} °C", time / 3_600_000_000);
+        Ok(true)
+    })
+}

@@ -1,0 +1,49 @@
+//! Two threads move money between the same accounts. Each transfer happens as a whole or not at all,
+//! and is tried again when the other thread was first.
+
+use lode::{Database, Error, KeyKind, Result, Schema, Table, Type, Value};
+
+fn cents(payload: Option<Vec<u8>>) -> i64 {
+    let payload = payload.expect("the account is there");
+    i64::from_le_bytes(*payload.first_chunk().expect("eight bytes"))
+}
+
+fn transfer(db: &Database, accounts: &Table, from: u64, to: u64, amount: i64) -> Result<u32> {
+    for conflicts in 0.. {
+        let mut transaction = db.begin();
+        for (account, change) in [(from, -amount), (to, amount)] {
+            let key = account.to_le_bytes();
+            let sum = cents(transaction.payload(accounts, &key)?) + change;
+            transaction.update(accounts, &key, 1, &sum.to_le_bytes())?;
+        }
+        match transaction.commit() {
+            Err(Error::Conflict { .. }) => {}
+            ended => return ended.map(|()| conflicts),
+        }
+    }
+    unreachable!("the loop has no end of its own")
+}
+
+fn main() -> Result<()> {
+    let db = Database::in_memory()?;
+    let schema =
+        Schema::build("account").key("id", Type::U64).column("cents", Type::I64).finish()?;
+    let accounts = db.create_table(&schema, KeyKind::Hash)?;
+    for id in 0..2 {
+        accounts.insert(&schema.pack(&[Value::Unsigned(id), Value::Signed(1_000)])?)?;
+    }
+    let conflicts: u32 = std::thread::scope(|scope| {
+        let threads = [(0, 1), (1, 0)].map(|(from, to)| {
+            let (db, accounts) = (&db, &accounts);
+            scope.spawn(move || {
+                (0..10_000).map(|_| transfer(db, accounts, from, to, 1)).sum::<Result<u32>>()
+            })
+        });
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).sum::<Result<_>>()
+    })?;
+    for id in 0..2u64 {
+        println!("account {id}: {} cents", cents(accounts.payload(&id.to_le_bytes())?));
+    }
+    println!("transfers that had to be tried again: {conflicts}");
+    Ok(())
+}

@@ -1,0 +1,302 @@
+//! Buckets: pages of slots of equal size.
+//!
+//! The first word counts the records. A slot is a byte that says that it is taken and the key, filled
+//! up to whole words, and the payload, filled up likewise. A record lies in the first free slot from its home on, around
+//! the end of the page (linear probing); a deletion moves later records back, so that no search
+//! passes a free slot (Knuth: The Art of Computer Programming, volume 3, section 6.4, algorithm R).
+
+use super::Page;
+use crate::index::Shape;
+use crate::pager::{PAGE_WORDS, Words};
+
+/// Words before the slots.
+const HEADER: usize = 1;
+
+/// The byte of a slot that is taken.
+const TAKEN: u8 = 1;
+
+/// The most bytes of a record. With fewer slots, buckets would split unevenly.
+pub const MOST_RECORD_BYTES: usize = 1200;
+
+/// Slots that a search looks at together.
+const GLANCE: usize = 2;
+
+/// Words of a probe that need no allocation.
+const SHORT: usize = 4;
+
+/// How the slots of a table lie.
+#[derive(Clone, Debug)]
+pub struct Slots {
+    shape: Shape,
+    /// Words of a slot.
+    stride: usize,
+    count: usize,
+    /// The most records of a bucket.
+    most: usize,
+    /// Words of which the taken byte and the key have a part, and their bits of the first one and of
+    /// the last one.
+    key_words: usize,
+    first_mask: u64,
+    last_mask: u64,
+}
+
+/// A key as it lies in a slot.
+pub struct Probe {
+    short: [u64; SHORT],
+    long: Vec<u64>,
+    count: usize,
+}
+
+impl Probe {
+    #[inline(always)]
+    pub fn words(&self) -> &[u64] {
+        match self.count <= SHORT {
+            true => &self.short[..self.count],
+            false => &self.long,
+        }
+    }
+}
+
+/// Fewer than eight bytes as a word.
+#[inline(always)]
+fn few(bytes: &[u8]) -> u64 {
+    let four = |from: usize| {
+        u64::from(u32::from_le_bytes(*bytes[from..].first_chunk().expect("four bytes")))
+    };
+    match bytes.len() {
+        0 => 0,
+        1 => bytes[0].into(),
+        2 => u64::from(bytes[0]) | u64::from(bytes[1]) << 8,
+        3 => u64::from(bytes[0]) | u64::from(bytes[1]) << 8 | u64::from(bytes[2]) << 16,
+        // Two words that overlap.
+        size => four(0) | four(size - 4) << ((size - 4) * 8),
+    }
+}
+
+impl Slots {
+    pub fn new(shape: Shape) -> Self {
+        let front = 1 + shape.key_size;
+        let stride = front.div_ceil(8) + shape.payload_size.div_ceil(8);
+        let count = (PAGE_WORDS - HEADER) / stride;
+        let bits = (front % 8 * 8) as u32;
+        let last_mask = if bits == 0 { u64::MAX } else { (1 << bits) - 1 };
+        Self {
+            shape,
+            stride,
+            count,
+            most: (count * 3 / 4).max(1),
+            key_words: front.div_ceil(8),
+            first_mask: if front < 8 { last_mask } else { u64::MAX },
+            last_mask,
+        }
+    }
+
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Slots of a bucket.
+    #[inline(always)]
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The same for a key that lies in one word together with the taken byte.
+    #[inline(always)]
+    pub fn short_probe(&self, key: &[u8]) -> Option<u64> {
+        (key.len() < 8).then(|| u64::from(TAKEN) | few(key) << 8)
+    }
+
+    #[inline]
+    pub fn probe(&self, key: &[u8]) -> Probe {
+        let mut probe = Probe { short: [0; SHORT], long: Vec::new(), count: self.key_words };
+        let words = match probe.count <= SHORT {
+            true => &mut probe.short[..self.key_words],
+            false => {
+                probe.long = vec![0; self.key_words];
+                &mut probe.long[..]
+            }
+        };
+        // The taken byte is the lowest of the first word, the key follows.
+        let mut shifted = u64::from(TAKEN);
+        let mut parts = key.chunks_exact(8);
+        let mut at = 0;
+        for part in &mut parts {
+            let part = u64::from_le_bytes(*part.first_chunk().expect("eight bytes"));
+            words[at] = shifted | part << 8;
+            shifted = part >> 56;
+            at += 1;
+        }
+        let rest = few(parts.remainder());
+        words[at] = shifted | rest << 8;
+        probe
+    }
+
+    #[inline(always)]
+    fn word_of(&self, slot: usize) -> usize {
+        HEADER + slot * self.stride
+    }
+
+    /// The first word of a slot.
+    #[inline(always)]
+    pub fn first_word(&self, words: Page<'_>, slot: usize) -> u64 {
+        words.get(self.word_of(slot))
+    }
+
+    /// The slot of a key, or the free one where the search for it ends.
+    #[inline(always)]
+    pub fn find_or_free(
+        &self,
+        words: Page<'_>,
+        home: usize,
+        probe: &[u64],
+    ) -> Result<usize, usize> {
+        let mut slot = home;
+        // A reader may see anything, so the search ends after as many slots as there are.
+        for _ in 0..self.count {
+            let at = self.word_of(slot);
+            let first = words.get(at);
+            if first as u8 != TAKEN {
+                return Err(slot);
+            }
+            if first & self.first_mask == probe[0] && self.is_rest(words, at, probe) {
+                return Ok(slot);
+            }
+            slot += 1;
+            if slot == self.count {
+                slot = 0;
+            }
+        }
+        Err(slot)
+    }
+
+    /// Whether the words after the first one are those of a key.
+    #[inline(always)]
+    fn is_rest(&self, words: Page<'_>, at: usize, probe: &[u64]) -> bool {
+        let last = probe.len() - 1;
+        last == 0
+            || (1..last).all(|word| words.get(at + word) == probe[word])
+                && words.get(at + last) & self.last_mask == probe[last]
+    }
+
+    /// The slot of a key.
+    #[inline(always)]
+    pub fn find(&self, words: Page<'_>, home: usize, probe: &[u64]) -> Option<usize> {
+        // Nearly every key is in one of the first slots. Which one, nobody can guess, and a branch
+        // that was guessed wrong would keep the processor from what comes after this lookup until
+        // the slot has come from memory: so all are looked at, without a branch.
+        if home + GLANCE <= self.count {
+            let mut found = 0u32;
+            for ahead in 0..GLANCE {
+                let first = words.get(self.word_of(home + ahead));
+                found |= u32::from(first & self.first_mask == probe[0]) << ahead;
+            }
+            if found != 0 {
+                let slot = home + found.trailing_zeros() as usize;
+                if self.is_rest(words, self.word_of(slot), probe) {
+                    return Some(slot);
+                }
+            }
+        }
+        self.find_or_free(words, home, probe).ok()
+    }
+
+    #[inline(always)]
+    fn payload_at(&self, slot: usize) -> usize {
+        (self.word_of(slot) + self.key_words) * 8
+    }
+
+    #[inline(always)]
+    pub fn read_payload(&self, words: Page<'_>, slot: usize, payload: &mut [u8]) {
+        words.read(self.payload_at(slot), payload);
+    }
+
+    pub fn write_payload(&self, words: Words<'_>, slot: usize, at: usize, bytes: &[u8]) {
+        words.write(self.payload_at(slot) + at, bytes);
+    }
+
+    /// Records of a bucket.
+    pub fn records(&self, words: Page<'_>) -> usize {
+        words.get(0) as usize
+    }
+
+    /// Whether one more record may come.
+    pub fn has_room(&self, words: Page<'_>) -> bool {
+        self.records(words) < self.most
+    }
+
+    /// Puts a record into a free slot.
+    #[inline]
+    pub fn fill(&self, words: Words<'_>, slot: usize, probe: &[u64], payload: &[u8]) {
+        let at = self.word_of(slot);
+        probe.iter().enumerate().for_each(|(word, bits)| words.set(at + word, *bits));
+        words.write(self.payload_at(slot), payload);
+        words.set(0, words.get(0) + 1);
+    }
+
+    /// Takes a record out of its slot, and moves those back that it kept from their home.
+    pub fn empty(&self, words: Words<'_>, slot: usize, home: &dyn Fn(&[u8]) -> usize) {
+        let (mut free, mut next) = (slot, slot);
+        let mut key = vec![0; self.shape.key_size];
+        loop {
+            next = (next + 1) % self.count;
+            if next == slot || self.first_word(words, next) as u8 != TAKEN {
+                break;
+            }
+            words.read(self.word_of(next) * 8 + 1, &mut key);
+            // How far it is from its home, and how far from the free slot.
+            let distance = |from: usize| (next + self.count - from) % self.count;
+            if distance(home(&key)) >= distance(free) {
+                words.shift(self.word_of(next), self.stride, self.word_of(free));
+                free = next;
+            }
+        }
+        words.clear(self.word_of(free), self.word_of(free) + self.stride);
+        words.set(0, words.get(0) - 1);
+    }
+
+    /// The slots that are taken.
+    pub fn taken<'w>(&'w self, words: Page<'w>) -> impl Iterator<Item = usize> + 'w {
+        (0..self.count).filter(move |slot| self.first_word(words, *slot) as u8 == TAKEN)
+    }
+
+    /// Appends key and payload of every record.
+    pub fn copy_all(&self, words: Page<'_>, records: &mut Vec<u8>) {
+        let size = self.shape.key_size + self.shape.payload_size;
+        for slot in self.taken(words) {
+            let from = records.len();
+            records.resize(from + size, 0);
+            self.read_record(words, slot, &mut records[from..]);
+        }
+    }
+
+    /// Key and payload of a record.
+    pub fn read_record(&self, words: Page<'_>, slot: usize, record: &mut [u8]) {
+        let (key, payload) = record.split_at_mut(self.shape.key_size);
+        words.read(self.word_of(slot) * 8 + 1, key);
+        self.read_payload(words, slot, payload);
+    }
+
+    /// Whether each record can be found from its home, which `home` answers for keys that belong
+    /// here, and all are counted.
+    pub fn check(
+        &self,
+        words: Page<'_>,
+        home: &dyn Fn(&[u8]) -> Option<usize>,
+    ) -> Result<(), String> {
+        let mut key = vec![0; self.shape.key_size];
+        let mut count = 0;
+        for slot in self.taken(words) {
+            count += 1;
+            words.read(self.word_of(slot) * 8 + 1, &mut key);
+            let home = home(&key).ok_or(format!("the record in slot {slot} belongs elsewhere"))?;
+            if self.find(words, home, self.probe(&key).words()) != Some(slot) {
+                return Err(format!("the record in slot {slot} cannot be found"));
+            }
+        }
+        match self.records(words) {
+            records if records == count => Ok(()),
+            records => Err(format!("{count} records, but it says {records}")),
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! The directory: which bucket is responsible for a place.
+//!
+//! Two levels, both in pages. The root has 2^t entries for the high t bits of a place; each names a
+//! *segment*, how many of the bits it stands for (its prefix; several entries may name the same
+//! one), and how many further bits it decides by. A segment has an entry for each combination of
+//! those; several may name the same bucket. What outgrows its page is split in two, and nothing is
+//! ever copied whole.
+
+use super::bucket::Slots;
+use super::shortcut::Shortcut;
+use super::{Page, Place};
+use crate::error::{Error, Result};
+use crate::pager::{Image, Latched, Moment, PageNumber, Pager, Space, Words};
+
+/// The most bits that the root and a segment decide by: as many entries fit on a page.
+const ROOT_BITS: u32 = 10;
+const SEGMENT_BITS: u32 = 12;
+
+/// Where the entries of the root begin; before them is the number of its bits.
+const ROOT_ENTRIES: usize = 1;
+
+/// The directory of a table.
+pub struct Directory {
+    root: PageNumber,
+}
+
+/// An entry of the root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entry {
+    segment: PageNumber,
+    /// Bits that the segment decides by.
+    bits: u32,
+    /// Bits that all places of the segment have in common.
+    prefix: u32,
+}
+
+impl Entry {
+    fn read(word: u64) -> Self {
+        Self {
+            segment: word as u32,
+            bits: (word >> 32) as u32 & 0xff,
+            prefix: (word >> 40) as u32 & 0xff,
+        }
+    }
+
+    fn word(self) -> u64 {
+        u64::from(self.segment) | u64::from(self.bits) << 32 | u64::from(self.prefix) << 40
+    }
+
+    /// Which of the segment's entries is responsible.
+    #[inline(always)]
+    fn index(self, place: u64) -> usize {
+        high_bits(place << (self.prefix & 63), self.bits & 63)
+    }
+
+    /// Bits that decide for an entry of the segment.
+    fn depth(self) -> u32 {
+        self.prefix + self.bits
+    }
+}
+
+#[inline(always)]
+fn high_bits(place: u64, bits: u32) -> usize {
+    // A shift by all 64 bits is none.
+    (place >> 1 >> (63 - bits)) as usize
+}
+
+fn root_entry(words: Page<'_>, place: u64) -> (usize, Entry) {
+    let bits = words.get(0) as u32 & 63;
+    let at = ROOT_ENTRIES + high_bits(place, bits);
+    (at, Entry::read(words.get(at)))
+}
+
+fn bucket_of(words: Page<'_>, index: usize) -> PageNumber {
+    (words.get(index / 2) >> (index % 2 * 32)) as u32
+}
+
+fn set_bucket(words: Words<'_>, index: usize, bucket: PageNumber) {
+    let shift = index % 2 * 32;
+    let other = words.get(index / 2) & !(0xffff_ffff << shift);
+    words.set(index / 2, other | u64::from(bucket) << shift);
+}
+
+/// How many entries from an even place on name the same bucket as the one at `index`: a power of
+/// two. Answers the first of them and their number.
+fn run_of(words: Page<'_>, index: usize, bits: u32) -> (usize, usize) {
+    let bucket = bucket_of(words, index);
+    let mut count = 1;
+    while count < 1 << bits {
+        let first = index & !(count * 2 - 1);
+        let same = (first..first + count * 2).all(|at| bucket_of(words, at) == bucket);
+        if !same {
+            break;
+        }
+        count *= 2;
+    }
+    (index & !(count - 1), count)
+}
+
+impl Directory {
+    /// With one empty bucket, which it answers too.
+    pub fn create(pager: &Pager, space: &Space) -> Result<(Self, PageNumber)> {
+        let bucket = pager.allocate(space)?;
+        let segment = pager.allocate(space)?;
+        set_bucket(segment.words(), 0, bucket.page());
+        let root = pager.allocate(space)?;
+        let entry = Entry { segment: segment.page(), bits: 0, prefix: 0 };
+        root.words().set(ROOT_ENTRIES, entry.word());
+        Ok((Self { root: root.page() }, bucket.page()))
+    }
+
+    /// The bucket that a place had at a moment, and the place where the next one begins.
+    pub fn look_at(&self, pager: &Pager, moment: Moment, place: u64) -> (PageNumber, Option<u64>) {
+        let (_, entry) = pager.at(moment, self.root, |words| root_entry(words, place));
+        let index = entry.index(place);
+        let (bucket, first, count) = pager.at(moment, entry.segment, |words| {
+            let (first, count) = run_of(words, index, entry.bits.min(SEGMENT_BITS));
+            (bucket_of(words, index), first, count)
+        });
+        // The bits before those of the segment, and the entry after the last one of the bucket.
+        let before = if entry.prefix == 0 { 0 } else { place >> (64 - entry.prefix) };
+        let next = (u128::from(before) << entry.bits) + (first + count) as u128;
+        let next = next << (64 - entry.depth());
+        (bucket, u64::try_from(next).ok())
+    }
+
+    /// Makes room for a place whose bucket is full. Others may have done so meanwhile, and more may
+    /// have to be done: the caller looks again.
+    pub fn split(
+        &self,
+        pager: &Pager,
+        space: &Space,
+        place: u64,
+        (slots, shortcut): (&Slots, &Shortcut),
+        place_of: &dyn Fn(&[u8]) -> Place,
+    ) -> Result<()> {
+        let (root_seen, root_words) = pager.look(self.root);
+        let (at, entry) = root_entry(root_words, place);
+        let root_bits = root_words.get(0) as u32;
+        let (segment_seen, segment_words) = pager.look(entry.segment);
+        let index = entry.index(place);
+        let (bucket_seen, bucket_words) = pager.look(bucket_of(segment_words, index));
+        let has_room = slots.has_room(bucket_words);
+        let (first, count) = run_of(segment_words, index, entry.bits.min(SEGMENT_BITS));
+        let still = bucket_seen.still() && segment_seen.still() && root_seen.still();
+        if has_room || !still {
+            return Ok(());
+        }
+        if count > 1 {
+            let Some(mut segment) = pager.latch(segment_seen) else { return Ok(()) };
+            let Some(mut bucket) = pager.latch(bucket_seen) else { return Ok(()) };
+            let mut new = pager.allocate(space)?;
+            let half = count / 2;
+            // The bit of a place that tells the halves of the run apart, and what is above it.
+            let depth = entry.depth() - half.trailing_zeros();
+            let bit = 64 - depth;
+            let epoch = pager.epoch();
+            distribute(&mut bucket, &mut new, epoch, slots, |key| {
+                let place = place_of(key);
+                (place.directory >> bit & 1 == 1, place.home)
+            });
+            let (words, page) = (segment.change(epoch), new.page());
+            (first + half..first + count).for_each(|at| set_bucket(words, at, page));
+            // While the bucket is latched, as those who take the shortcut rely on.
+            shortcut.set(page, (place >> bit | 1) << bit, depth);
+            return Ok(());
+        }
+        let Some(mut root) = pager.latch(root_seen) else { return Ok(()) };
+        if entry.bits < SEGMENT_BITS {
+            let Some(mut segment) = pager.latch(segment_seen) else { return Ok(()) };
+            let epoch = pager.epoch();
+            let words = segment.change(epoch);
+            for at in (0..1 << entry.bits).rev() {
+                let bucket = bucket_of(words, at);
+                set_bucket(words, 2 * at + 1, bucket);
+                set_bucket(words, 2 * at, bucket);
+            }
+            let entry = Entry { bits: entry.bits + 1, ..entry };
+            set_entries(root.change(epoch), at, root_bits, entry);
+        } else if entry.prefix < root_bits {
+            let Some(mut segment) = pager.latch(segment_seen) else { return Ok(()) };
+            let new = pager.allocate(space)?;
+            let epoch = pager.epoch();
+            let (low, high) = (segment.change(epoch), new.words());
+            let half = 1 << (SEGMENT_BITS - 1);
+            (0..half).for_each(|at| set_bucket(high, at, bucket_of(low, half + at)));
+            let halved = Entry { bits: entry.bits - 1, prefix: entry.prefix + 1, ..entry };
+            let other = Entry { segment: new.page(), ..halved };
+            let words = root.change(epoch);
+            // The bit of an entry's number that tells the halves apart.
+            let bit = 1 << (root_bits - halved.prefix);
+            let at = at - ROOT_ENTRIES;
+            set_entries(words, ROOT_ENTRIES + (at & !bit), root_bits, halved);
+            set_entries(words, ROOT_ENTRIES + (at | bit), root_bits, other);
+        } else if root_bits < ROOT_BITS {
+            let words = root.change(pager.epoch());
+            for at in (0..1 << root_bits).rev() {
+                let entry = words.get(ROOT_ENTRIES + at);
+                words.set(ROOT_ENTRIES + 2 * at + 1, entry);
+                words.set(ROOT_ENTRIES + 2 * at, entry);
+            }
+            words.set(0, u64::from(root_bits + 1));
+        } else {
+            return Err(Error::TableFull);
+        }
+        Ok(())
+    }
+
+    /// Calls `visit` with every page at a moment: the buckets, the segments, the root.
+    pub fn pages(&self, pager: &Pager, moment: Moment, visit: &mut dyn FnMut(PageNumber)) {
+        let root = image_at(pager, moment, self.root);
+        let bits = root.words().get(0) as u32;
+        let mut last = None;
+        for at in 0..1 << bits {
+            let entry = Entry::read(root.words().get(ROOT_ENTRIES + at));
+            if last.replace(entry.segment) == Some(entry.segment) {
+                continue;
+            }
+            let segment = image_at(pager, moment, entry.segment);
+            let mut last = None;
+            for index in 0..1 << entry.bits {
+                let bucket = bucket_of(segment.words(), index);
+                if last.replace(bucket) != Some(bucket) {
+                    visit(bucket);
+                }
+            }
+            visit(entry.segment);
+        }
+        visit(self.root);
+    }
+}
+
+fn image_at(pager: &Pager, moment: Moment, page: PageNumber) -> Image {
+    pager.at(moment, page, Image::of)
+}
+
+/// Sets all entries of the root for the segment to which the one at `at` belongs.
+fn set_entries(words: Words<'_>, at: usize, root_bits: u32, entry: Entry) {
+    let count = 1 << (root_bits - entry.prefix);
+    let first = ROOT_ENTRIES + ((at - ROOT_ENTRIES) & !(count - 1));
+    (first..first + count).for_each(|at| words.set(at, entry.word()));
+}
+
+/// Moves those records of a bucket to a new one of which `to_new` answers true, and all others to
+/// where they belong now; it also answers the home of the record.
+fn distribute(
+    bucket: &mut Latched<'_>,
+    new: &mut Latched<'_>,
+    epoch: u64,
+    slots: &Slots,
+    to_new: impl Fn(&[u8]) -> (bool, usize),
+) {
+    let old = Image::of(bucket.words());
+    let (low, high) = (bucket.change(epoch), new.change(epoch));
+    low.clear(0, crate::pager::PAGE_WORDS);
+    let shape = slots.shape();
+    let mut record = vec![0; shape.key_size + shape.payload_size];
+    for slot in slots.taken(old.words()) {
+        slots.read_record(old.words(), slot, &mut record);
+        let (key, payload) = record.split_at(shape.key_size);
+        let (high_half, home) = to_new(key);
+        let words = if high_half { high } else { low };
+        let probe = slots.probe(key);
+        let free = slots.find_or_free(words, home, probe.words());
+        slots.fill(words, free.expect_err("a key is there once"), probe.words(), payload);
+    }
+}

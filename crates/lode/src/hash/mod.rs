@@ -1,0 +1,354 @@
+//! A table of hashed keys: extendible hashing over pages (Fagin, Nievergelt, Pippenger, Strong:
+//! Extendible Hashing, TODS 4(3), 1979, sections 2 and 3).
+//!
+//! The [`directory`] finds the bucket, one page, of a *place*, 64 bits made of the hash (the
+//! [`shortcut`] is a copy of it for single records); in the [`bucket`], a record lies in the slot that other bits of the hash name, or after it. Buckets whose
+//! keys are spread evenly would all fill and split at the same time, and the table be half empty
+//! after that; so places are denser at the low end of the range than at its high end, by a factor of
+//! two, and there is always a bucket that is just splitting (the idea of spiral storage: Martin,
+//! Spiral Storage: Incrementally Augmentable Hash Addressed Storage, Warwick 1979).
+
+mod bucket;
+mod directory;
+mod shortcut;
+
+use bucket::Slots;
+use directory::Directory;
+use shortcut::{Entry, Shortcut};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::error::Result;
+use crate::index::Shape;
+use crate::pager::{Latched, Moment, PageNumber, Pager, Seen, Space, Words};
+
+pub use bucket::MOST_RECORD_BYTES;
+
+/// How many lookups should be under way at once.
+pub const AHEAD: usize = 16;
+
+/// A table of hashed keys.
+pub struct Hash {
+    directory: Directory,
+    shortcut: Shortcut,
+    slots: Slots,
+    seed: u64,
+}
+
+/// Where a key belongs.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// Its place in the directory.
+    directory: u64,
+    /// Which slot of its bucket is its first choice.
+    home: usize,
+}
+
+/// What a key's hash says: high bits for the directory, low ones for the slot, so that the keys of
+/// one bucket are spread over all its slots.
+fn place_of(hash: u64, slots: usize) -> Place {
+    let product = ((u128::from(hash) * u128::from(!hash)) >> 64) as u64;
+    let home = ((u64::from(hash as u32) * slots as u64) >> 32) as usize;
+    // u − u(1 − u)/3: its slope is 2/3 at 0 and 4/3 at 1.
+    Place { directory: hash - product / 3, home }
+}
+
+impl Hash {
+    /// A new table.
+    pub fn create(pager: &Pager, space: &Space, shape: Shape, seed: u64) -> Result<Self> {
+        let (directory, bucket) = Directory::create(pager, space)?;
+        let shortcut = Shortcut::new(bucket);
+        Ok(Self { directory, shortcut, slots: Slots::new(shape), seed })
+    }
+
+    #[inline(always)]
+    fn place(&self, key: &[u8]) -> Place {
+        place_of(xxh3_64_with_seed(key, self.seed), self.slots.count())
+    }
+
+    /// The bucket of a place, and the way to it. What is read there counts if nothing on the way has
+    /// changed.
+    #[inline(always)]
+    fn look<'w>(&'w self, pager: &'w Pager, place: Place) -> (Way<'w>, Words<'w>) {
+        let entry = self.shortcut.entry(place.directory);
+        let (bucket, words) = pager.look(entry.bucket());
+        (Way { entry, bucket }, words)
+    }
+
+    /// Copies the record's payload; false if there is none.
+    #[inline(always)]
+    pub fn get(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> bool {
+        match self.slots.short_probe(key) {
+            Some(word) => self.get_by(pager, key, &[word], payload),
+            None => self.get_by_long(pager, key, payload),
+        }
+    }
+
+    #[inline(never)]
+    fn get_by_long(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> bool {
+        self.get_by(pager, key, self.slots.probe(key).words(), payload)
+    }
+
+    #[inline(always)]
+    fn get_by(&self, pager: &Pager, key: &[u8], probe: &[u64], payload: &mut [u8]) -> bool {
+        let place = self.place(key);
+        loop {
+            let (way, words) = self.look(pager, place);
+            let found = self.slots.find(words, place.home, probe);
+            if let Some(slot) = found {
+                self.slots.read_payload(words, slot, payload);
+            }
+            if way.still() {
+                return found.is_some();
+            }
+        }
+    }
+
+    /// Has the processor fetch what lookups of these keys, at most [`AHEAD`], will look at, all at
+    /// the same time.
+    pub fn fetch(&self, pager: &Pager, keys: &[u8]) {
+        let mut words = 0;
+        for key in keys.chunks_exact(self.slots.shape().key_size) {
+            let place = self.place(key);
+            let (_, bucket) = self.look(pager, place);
+            // Nothing waits for this load but what is after the loop.
+            words ^= self.slots.first_word(bucket, place.home);
+        }
+        std::hint::black_box(words);
+    }
+
+    /// Copies the payload that a record had at a moment.
+    pub fn get_at(&self, pager: &Pager, moment: Moment, key: &[u8], payload: &mut [u8]) -> bool {
+        let place = self.place(key);
+        let probe = self.slots.probe(key);
+        let (bucket, _) = self.directory.look_at(pager, moment, place.directory);
+        pager.at(moment, bucket, |words| {
+            let found = self.slots.find(words, place.home, probe.words());
+            if let Some(slot) = found {
+                self.slots.read_payload(words, slot, payload);
+            }
+            found.is_some()
+        })
+    }
+
+    /// Calls `visit` with key and payload of all records at a moment, in the order of their places,
+    /// until it answers false.
+    pub fn scan(&self, pager: &Pager, moment: Moment, visit: &mut Visit<'_>) -> Result<()> {
+        let shape = self.slots.shape();
+        let size = shape.key_size + shape.payload_size;
+        let mut records = Vec::new();
+        let mut next = Some(0);
+        while let Some(place) = next {
+            let (bucket, end) = self.directory.look_at(pager, moment, place);
+            pager.at(moment, bucket, |words| {
+                records.clear();
+                self.slots.copy_all(words, &mut records);
+            });
+            for record in records.chunks_exact(size) {
+                let (key, payload) = record.split_at(shape.key_size);
+                if !visit(key, payload)? {
+                    return Ok(());
+                }
+            }
+            next = end;
+        }
+        Ok(())
+    }
+
+    /// Latches the bucket of a place and calls `work` with it until that answers.
+    fn change<T>(
+        &self,
+        pager: &Pager,
+        space: &Space,
+        place: Place,
+        mut work: impl FnMut(&mut Latched<'_>) -> Step<T>,
+    ) -> Result<T> {
+        loop {
+            let (way, _) = self.look(pager, place);
+            let Some(mut bucket) = pager.latch(way.bucket) else {
+                continue;
+            };
+            if !way.entry.still() {
+                continue;
+            }
+            match work(&mut bucket) {
+                Step::Done(answer) => return Ok(answer),
+                Step::Full => {
+                    drop(bucket);
+                    self.directory.split(
+                        pager,
+                        space,
+                        place.directory,
+                        (&self.slots, &self.shortcut),
+                        &|key| self.place(key),
+                    )?;
+                }
+            }
+        }
+    }
+
+    /// Writes a record: one that is there only if `over`, and one that is not there only if `new`.
+    /// Answers whether it was there.
+    pub fn put(
+        &self,
+        pager: &Pager,
+        space: &Space,
+        (key, payload): (&[u8], &[u8]),
+        put: crate::index::Put,
+    ) -> Result<bool> {
+        let place = self.place(key);
+        let probe = self.slots.probe(key);
+        self.change(pager, space, place, |bucket| {
+            let words = bucket.words();
+            match self.slots.find_or_free(words, place.home, probe.words()) {
+                Ok(slot) => {
+                    if put.over {
+                        let words = bucket.change(pager.epoch());
+                        self.slots.write_payload(words, slot, 0, payload);
+                    }
+                    Step::Done(true)
+                }
+                Err(_) if !put.new => Step::Done(false),
+                Err(slot) if self.slots.has_room(words) => {
+                    let words = bucket.change(pager.epoch());
+                    self.slots.fill(words, slot, probe.words(), payload);
+                    Step::Done(false)
+                }
+                Err(_) => Step::Full,
+            }
+        })
+    }
+
+    /// Reads the payload of a record into `bytes`, lets `change` change it, and writes it if that
+    /// answers true. Answers whether there is such a record.
+    pub fn update(
+        &self,
+        pager: &Pager,
+        space: &Space,
+        key: &[u8],
+        bytes: &mut [u8],
+        change: &mut dyn FnMut(&mut [u8]) -> bool,
+    ) -> Result<bool> {
+        let place = self.place(key);
+        let probe = self.slots.probe(key);
+        self.change(pager, space, place, |bucket| {
+            let Some(slot) = self.slots.find(bucket.words(), place.home, probe.words()) else {
+                return Step::Done(false);
+            };
+            self.slots.read_payload(bucket.words(), slot, bytes);
+            if change(bytes) {
+                let words = bucket.change(pager.epoch());
+                self.slots.write_payload(words, slot, 0, bytes);
+            }
+            Step::Done(true)
+        })
+    }
+
+    /// Overwrites bytes of a record's payload; false if there is no such record.
+    pub fn write(
+        &self,
+        pager: &Pager,
+        space: &Space,
+        key: &[u8],
+        at: usize,
+        bytes: &[u8],
+    ) -> Result<bool> {
+        let place = self.place(key);
+        let probe = self.slots.probe(key);
+        self.change(pager, space, place, |bucket| {
+            let found = self.slots.find(bucket.words(), place.home, probe.words());
+            if let Some(slot) = found {
+                let words = bucket.change(pager.epoch());
+                self.slots.write_payload(words, slot, at, bytes);
+            }
+            Step::Done(found.is_some())
+        })
+    }
+
+    /// Deletes a record; false if there is none.
+    pub fn delete(&self, pager: &Pager, space: &Space, key: &[u8]) -> Result<bool> {
+        let place = self.place(key);
+        let probe = self.slots.probe(key);
+        self.change(pager, space, place, |bucket| {
+            let found = self.slots.find(bucket.words(), place.home, probe.words());
+            if let Some(slot) = found {
+                let words = bucket.change(pager.epoch());
+                self.slots.empty(words, slot, &|key| self.place(key).home);
+            }
+            Step::Done(found.is_some())
+        })
+    }
+
+    /// Calls `visit` with every page of the table at a moment. Only the pages of a table that is
+    /// being dropped may be freed in it.
+    pub fn pages(&self, pager: &Pager, moment: Moment, visit: &mut dyn FnMut(PageNumber)) {
+        self.directory.pages(pager, moment, visit);
+    }
+
+    /// What is wrong with the table at a moment, if anything: a record that its key does not lead
+    /// to, or a bucket that does not count right.
+    pub fn check(&self, pager: &Pager, moment: Moment) -> Result<(), String> {
+        let mut next = Some(0);
+        while let Some(start) = next {
+            let (bucket, end) = self.directory.look_at(pager, moment, start);
+            let wrong = pager.at(moment, bucket, |words| {
+                self.slots.check(words, &|key| {
+                    let place = self.place(key);
+                    let inside =
+                        place.directory >= start && end.is_none_or(|end| place.directory < end);
+                    inside.then_some(place.home)
+                })
+            });
+            wrong.map_err(|why| format!("page {bucket}: {why}"))?;
+            next = end;
+        }
+        Ok(())
+    }
+}
+
+/// What a scan calls with key and payload of each record; it answers whether to go on.
+pub type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> Result<bool> + 'v;
+
+/// What came of work on a bucket.
+enum Step<T> {
+    Done(T),
+    /// There is no room for it.
+    Full,
+}
+
+/// The way to a bucket, as it was seen.
+#[derive(Clone, Copy)]
+struct Way<'w> {
+    entry: Entry<'w>,
+    bucket: Seen<'w>,
+}
+
+impl Way<'_> {
+    /// Whether the bucket has not changed, and is still the right one.
+    #[inline(always)]
+    fn still(&self) -> bool {
+        self.bucket.still() && self.entry.still()
+    }
+}
+
+/// The content of a page, for those who only read it.
+type Page<'p> = Words<'p>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_keep_the_order_of_hashes_and_are_denser_below() {
+        let mut last = 0;
+        for at in 0..1_000u64 {
+            let place = place_of(at << 54, 100).directory;
+            assert!(place >= last, "{at}");
+            last = place;
+        }
+        assert_eq!(place_of(0, 100).directory, 0);
+        assert!(place_of(u64::MAX, 100).directory > u64::MAX - 2);
+        // Of the hashes, more than half are in the lower half of the places.
+        let low = (0..1_000u64).filter(|at| place_of(at << 54, 100).directory < 1 << 63).count();
+        assert!((570..600).contains(&low), "{low}");
+    }
+}

@@ -1,0 +1,47 @@
+//! Lode: an embedded storage engine for typed records, in hashed and in ordered tables.
+//!
+//! This version keeps databases in memory. `DESIGN.md` says how it works.
+//!
+//! ```
+//! use lode::{Database, KeyKind, Schema, Type, Value};
+//!
+//! let db = Database::in_memory()?;
+//! let schema = Schema::build("account").key("id", Type::U64).column("cents", Type::I64).finish()?;
+//! let accounts = db.create_table(&schema, KeyKind::Hash)?;
+//! for id in 0..2 {
+//!     accounts.insert(&schema.pack(&[Value::Unsigned(id), Value::Signed(100)])?)?;
+//! }
+//!
+//! // Move ten cents, or nothing.
+//! let mut transaction = db.begin();
+//! for (id, cents) in [(0u64, 90i64), (1, 110)] {
+//!     transaction.update(&accounts, &id.to_le_bytes(), 1, &cents.to_le_bytes())?;
+//! }
+//! transaction.commit()?;
+//!
+//! let cents = accounts.with(&1u64.to_le_bytes(), |row| row.get("cents") == Some(Value::Signed(110)))?;
+//! assert_eq!(cents, Some(true));
+//! # Ok::<(), lode::Error>(())
+//! ```
+
+/// The version of this crate.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+#[cfg(not(all(target_pointer_width = "64", target_endian = "little")))]
+compile_error!("Lode runs on 64-bit little-endian machines");
+
+mod db;
+mod error;
+mod hash;
+mod index;
+mod pager;
+mod schema;
+mod table;
+mod tree;
+mod txn;
+
+pub use db::{Database, Options, Snapshot, Statistics};
+pub use error::{Error, Result};
+pub use schema::{Builder, Column, MOST_KEY_BYTES, MOST_RECORD_BYTES, Row, Schema, Type, Value};
+pub use table::{KeyKind, Scan, Table};
+pub use txn::{MOST_BYTES as MOST_TRANSACTION_BYTES, Transaction};

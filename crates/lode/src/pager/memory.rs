@@ -1,0 +1,102 @@
+//! Memory for frames and for the table of pages: zeroed, aligned, taken in one piece, given by the
+//! operating system as it is touched. The only `unsafe` code of the crate.
+
+#![allow(unsafe_code)]
+
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicU64;
+
+use super::words::{PAGE_WORDS, Words};
+use crate::error::{Error, Result};
+
+/// Frames for pages, in pages of memory as large as the system has.
+pub struct Frames {
+    cells: Cells,
+    count: u32,
+}
+
+impl Frames {
+    /// So many frames, at least one; they take up memory as they are used.
+    pub fn new(count: u32) -> Result<Self> {
+        Ok(Self { cells: Cells::new(count as usize * PAGE_WORDS, true)?, count })
+    }
+
+    /// How many.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// A frame's words. A number that is too large is taken for 0.
+    #[inline(always)]
+    pub fn words(&self, frame: u32) -> Words<'_> {
+        let frame = if frame < self.count { frame as usize } else { 0 };
+        // SAFETY: the frame is one of `count`, each of which has `PAGE_WORDS` cells in `cells`, one
+        // after another from its start; so the array lies inside of it, and lives as long.
+        let words = unsafe { &*self.cells.start.as_ptr().add(frame * PAGE_WORDS).cast() };
+        Words(words)
+    }
+}
+
+/// The memory that cells lie in.
+#[cfg(not(miri))]
+type Home = memmap2::MmapMut;
+#[cfg(miri)]
+type Home = Vec<AtomicU64>;
+
+/// Atomic words, all zero at first.
+pub struct Cells {
+    start: NonNull<AtomicU64>,
+    count: usize,
+    _home: Home,
+}
+
+// SAFETY: cells are atomic words that several threads may read and write at once; where they are and
+// how many never changes, and the memory is given back only with the struct itself.
+unsafe impl Send for Cells {}
+// SAFETY: as above.
+unsafe impl Sync for Cells {}
+
+impl Cells {
+    /// So many, at least one; `large` ones in huge pages where there are some.
+    #[cfg(not(miri))]
+    pub fn new(count: usize, large: bool) -> Result<Self> {
+        let mut home = memmap2::MmapOptions::new()
+            .len(count * size_of::<AtomicU64>())
+            .no_reserve_swap()
+            .map_anon()
+            .map_err(|error| Error::io("reserve memory", &error))?;
+        if large {
+            // Advice only: without huge pages everything works as well, with more cache misses.
+            let _ = home.advise(memmap2::Advice::HugePage);
+        }
+        // A mapping starts at a page boundary, so it is aligned; it is zeroed, and any bits are an
+        // `AtomicU64`. Nobody refers to its bytes in another way from here on.
+        let start = NonNull::new(home.as_mut_ptr().cast()).expect("a mapping has an address");
+        Ok(Self { start, count, _home: home })
+    }
+
+    /// So many, in plain memory.
+    #[cfg(miri)]
+    pub fn new(count: usize, _: bool) -> Result<Self> {
+        let mut home = Vec::new();
+        home.try_reserve_exact(count).map_err(|error| Error::io("reserve memory", &error))?;
+        home.resize_with(count, AtomicU64::default);
+        let start = NonNull::new(home.as_mut_ptr()).expect("a vector has an address");
+        Ok(Self { start, count, _home: home })
+    }
+
+    /// How many.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Two cells, the first at twice this number. A number that is too large, which a reader can
+    /// come by while what it reads is being changed, is taken for 0.
+    #[inline(always)]
+    pub fn pair(&self, number: usize) -> &[AtomicU64; 2] {
+        let number = if number < self.count / 2 { number } else { 0 };
+        // SAFETY: there are `count` cells from `start` on, so those at `2 * number` and after it are
+        // among them; they live as long as `self`.
+        unsafe { &*self.start.as_ptr().add(number * 2).cast() }
+    }
+}

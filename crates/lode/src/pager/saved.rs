@@ -1,0 +1,71 @@
+//! What pages were before they changed, for the moments that somebody still reads at.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::epochs::Moment;
+use super::{Image, PageNumber};
+
+/// Threads that save different pages seldom meet.
+const SHARDS: usize = 16;
+
+/// What a page was from one epoch to before another.
+struct Kept {
+    from: u64,
+    before: u64,
+    image: Arc<Image>,
+}
+
+impl Kept {
+    fn serves(&self, moment: Moment) -> bool {
+        moment.sees(self.from) && !moment.sees(self.before)
+    }
+}
+
+type Shard = Mutex<HashMap<PageNumber, Vec<Kept>>>;
+
+#[derive(Default)]
+pub(super) struct Saved {
+    shards: [Shard; SHARDS],
+    count: AtomicU64,
+}
+
+impl Saved {
+    fn shard(&self, page: PageNumber) -> &Shard {
+        &self.shards[page as usize % SHARDS]
+    }
+
+    /// Keeps what a page was from an epoch on until it changed in another.
+    pub(super) fn keep(&self, page: PageNumber, from: u64, before: u64, image: Image) {
+        let kept = Kept { from, before, image: Arc::new(image) };
+        let mut shard = self.shard(page).lock().unwrap_or_else(PoisonError::into_inner);
+        shard.entry(page).or_default().push(kept);
+        self.count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What a page was at a moment, if it has changed since.
+    pub(super) fn find(&self, page: PageNumber, moment: Moment) -> Option<Arc<Image>> {
+        let shard = self.shard(page).lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = shard.get(&page)?.iter().find(|kept| kept.serves(moment))?;
+        Some(Arc::clone(&kept.image))
+    }
+
+    /// Forgets what none of these moments needs.
+    pub(super) fn retain(&self, live: &[Moment]) {
+        for shard in &self.shards {
+            let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            shard.retain(|_, images| {
+                let before = images.len();
+                images.retain(|kept| live.iter().any(|moment| kept.serves(*moment)));
+                self.count.fetch_sub((before - images.len()) as u64, Ordering::Relaxed);
+                !images.is_empty()
+            });
+        }
+    }
+
+    /// How many images are kept.
+    pub(super) fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+}

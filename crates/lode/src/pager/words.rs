@@ -1,0 +1,198 @@
+//! The content of a page: aligned 64-bit words, each read and written atomically.
+//!
+//! A reader may look at a page while a writer changes it; it finds out afterwards, by the page's
+//! version, and throws away what it saw. With plain memory that would be undefined behaviour; with
+//! relaxed atomic words it is none, and on 64-bit machines they are plain loads and stores.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes of a page.
+pub const PAGE_BYTES: usize = 16 * 1024;
+
+/// Words of a page.
+pub const PAGE_WORDS: usize = PAGE_BYTES / 8;
+
+/// The words of one page.
+#[derive(Clone, Copy)]
+pub struct Words<'p>(pub(super) &'p [AtomicU64; PAGE_WORDS]);
+
+impl Words<'_> {
+    /// The word at a place.
+    ///
+    /// A place that is not in the page, which a reader can come by when what it reads is being
+    /// changed, is taken modulo the page.
+    #[inline(always)]
+    pub fn get(&self, at: usize) -> u64 {
+        self.0[at % PAGE_WORDS].load(Ordering::Relaxed)
+    }
+
+    /// Sets the word at a place.
+    #[inline(always)]
+    pub fn set(&self, at: usize, word: u64) {
+        self.0[at % PAGE_WORDS].store(word, Ordering::Relaxed);
+    }
+
+    /// Copies bytes out, from a place counted in bytes.
+    #[inline(always)]
+    pub fn read(&self, from: usize, bytes: &mut [u8]) {
+        let (at, shift) = (from / 8, from % 8 * 8);
+        match shift {
+            0 => self.read_words(at, bytes),
+            _ => self.read_shifted(at, shift, bytes),
+        }
+    }
+
+    #[inline(always)]
+    fn read_words(&self, at: usize, bytes: &mut [u8]) {
+        let mut at = at;
+        let mut chunks = bytes.chunks_exact_mut(8);
+        for chunk in &mut chunks {
+            chunk.copy_from_slice(&self.get(at).to_le_bytes());
+            at += 1;
+        }
+        let rest = chunks.into_remainder();
+        if !rest.is_empty() {
+            copy_few(self.get(at), rest);
+        }
+    }
+
+    #[inline]
+    fn read_shifted(&self, at: usize, shift: usize, bytes: &mut [u8]) {
+        let (mut at, mut word) = (at, self.get(at));
+        let mut chunks = bytes.chunks_exact_mut(8);
+        for chunk in &mut chunks {
+            let next = self.get(at + 1);
+            chunk.copy_from_slice(&(word >> shift | next << (64 - shift)).to_le_bytes());
+            word = next;
+            at += 1;
+        }
+        let rest = chunks.into_remainder();
+        if !rest.is_empty() {
+            let mut word = word >> shift;
+            if shift + rest.len() * 8 > 64 {
+                word |= self.get(at + 1) << (64 - shift);
+            }
+            copy_few(word, rest);
+        }
+    }
+
+    /// Copies bytes in, to a place counted in bytes. Only for the holder of the latch.
+    #[inline]
+    pub fn write(&self, to: usize, bytes: &[u8]) {
+        let (mut at, mut skip) = (to / 8, to % 8);
+        let mut bytes = bytes;
+        while !bytes.is_empty() {
+            let count = bytes.len().min(8 - skip);
+            let word = match count {
+                8 => u64::from_le_bytes(*bytes.first_chunk().expect("eight bytes")),
+                _ => {
+                    let mut word = self.get(at).to_le_bytes();
+                    word[skip..skip + count].copy_from_slice(&bytes[..count]);
+                    u64::from_le_bytes(word)
+                }
+            };
+            self.set(at, word);
+            bytes = &bytes[count..];
+            (at, skip) = (at + 1, 0);
+        }
+    }
+
+    /// Moves words within the page, which may overlap. Only for the holder of the latch.
+    pub fn shift(&self, from: usize, count: usize, to: usize) {
+        if to <= from {
+            (0..count).for_each(|at| self.set(to + at, self.get(from + at)));
+        } else {
+            (0..count).rev().for_each(|at| self.set(to + at, self.get(from + at)));
+        }
+    }
+
+    /// Copies another page's content in. Only for the holder of the latch.
+    pub fn copy_from(&self, other: Words<'_>) {
+        (0..PAGE_WORDS).for_each(|at| self.set(at, other.get(at)));
+    }
+
+    /// Fills words with zeros. Only for the holder of the latch.
+    pub fn clear(&self, from: usize, to: usize) {
+        (from..to).for_each(|at| self.set(at, 0));
+    }
+}
+
+/// Copies the first bytes of a word, fewer than all, without a call.
+#[inline(always)]
+fn copy_few(word: u64, to: &mut [u8]) {
+    let mut word = word;
+    let four = to.len() & 4;
+    let (front, rest) = to.split_at_mut(four);
+    if let Some(front) = front.first_chunk_mut::<4>() {
+        *front = (word as u32).to_le_bytes();
+        word >>= 32;
+    }
+    for byte in rest.iter_mut().take(3) {
+        *byte = word as u8;
+        word >>= 8;
+    }
+}
+
+/// A page's content by itself: an image that nobody changes any more.
+pub struct Image(Box<[AtomicU64; PAGE_WORDS]>);
+
+impl Image {
+    /// A copy of a page.
+    pub fn of(words: Words<'_>) -> Self {
+        let image = Self::empty();
+        image.words().copy_from(words);
+        image
+    }
+
+    /// All zeros.
+    pub fn empty() -> Self {
+        let words: Box<[AtomicU64]> = (0..PAGE_WORDS).map(|_| AtomicU64::new(0)).collect();
+        Self(words.try_into().expect("as many words as a page has"))
+    }
+
+    /// The words.
+    pub fn words(&self) -> Words<'_> {
+        Words(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn bytes_come_back_from_anywhere(
+            (from, bytes) in (0..PAGE_BYTES).prop_flat_map(|from| {
+                let most = (PAGE_BYTES - from).min(100);
+                (Just(from), proptest::collection::vec(any::<u8>(), 0..=most))
+            }),
+        ) {
+            let image = Image::empty();
+            let words = image.words();
+            (0..PAGE_WORDS).for_each(|at| words.set(at, u64::MAX));
+            words.write(from, &bytes);
+            let mut got = vec![0; bytes.len()];
+            words.read(from, &mut got);
+            prop_assert_eq!(&got, &bytes);
+            // What is beside them is as it was.
+            let mut all = vec![0; PAGE_BYTES];
+            words.read(0, &mut all);
+            prop_assert!(all[..from].iter().all(|byte| *byte == 255));
+            prop_assert!(all[from + bytes.len()..].iter().all(|byte| *byte == 255));
+        }
+
+        #[test]
+        fn words_move_as_slices_do(from in 0usize..100, to in 0usize..100, count in 0usize..100) {
+            let image = Image::empty();
+            let words = image.words();
+            let mut model: Vec<u64> = (0..PAGE_WORDS as u64).collect();
+            (0..PAGE_WORDS).for_each(|at| words.set(at, at as u64));
+            model.copy_within(from..from + count, to);
+            words.shift(from, count, to);
+            let got: Vec<u64> = (0..PAGE_WORDS).map(|at| words.get(at)).collect();
+            prop_assert_eq!(got, model);
+        }
+    }
+}

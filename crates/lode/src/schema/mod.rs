@@ -1,0 +1,224 @@
+//! What the records of a table look like.
+//!
+//! A record is *packed*: its columns one after another in the order of the schema, each in as many
+//! bytes as its type has, little-endian, without gaps; then a bit for each column that may be null.
+//! The first columns are the primary key. [`key`] turns them into bytes that sort as they do.
+
+pub mod key;
+mod row;
+mod types;
+
+pub use row::{Row, Value};
+pub use types::Type;
+
+use crate::error::{Error, Result};
+
+/// The most bytes of a packed record.
+pub const MOST_RECORD_BYTES: usize = 4096;
+
+/// The most bytes of a key.
+pub const MOST_KEY_BYTES: usize = 1024;
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub kind: Type,
+    /// Whether it can be without a value.
+    pub nullable: bool,
+    /// Where it begins in a packed record.
+    pub offset: usize,
+    /// Which bit says that it is null, if it can be.
+    null_bit: Option<usize>,
+}
+
+impl Column {
+    /// Where it lies in a packed record.
+    pub fn range(&self) -> std::ops::Range<usize> {
+        self.offset..self.offset + self.kind.size_bytes()
+    }
+}
+
+/// The columns of a table: those of the primary key first.
+///
+/// ```
+/// use lode::{Schema, Type};
+///
+/// let schema = Schema::build("route")
+///     .key("prefix", Type::U32)
+///     .key("mask", Type::U8)
+///     .column("next_hop", Type::U32)
+///     .nullable("comment", Type::Text(16))
+///     .finish()?;
+/// assert_eq!(schema.key_size(), 5);
+/// assert_eq!(schema.record_size(), 5 + 4 + 16 + 1);
+/// # Ok::<(), lode::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schema {
+    name: String,
+    columns: Vec<Column>,
+    key_columns: usize,
+    key_size: usize,
+    record_size: usize,
+}
+
+/// A schema that is being described.
+pub struct Builder {
+    name: String,
+    columns: Vec<(String, Type, bool)>,
+    key_columns: usize,
+    wrong: Option<String>,
+}
+
+impl Schema {
+    /// Begins a schema for a table of that name.
+    pub fn build(name: &str) -> Builder {
+        Builder { name: name.into(), columns: Vec::new(), key_columns: 0, wrong: None }
+    }
+
+    /// The table's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// All columns, those of the key first.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// How many columns the key has.
+    pub fn key_columns(&self) -> usize {
+        self.key_columns
+    }
+
+    /// Bytes of a packed key.
+    pub fn key_size(&self) -> usize {
+        self.key_size
+    }
+
+    /// Bytes of a packed record.
+    pub fn record_size(&self) -> usize {
+        self.record_size
+    }
+
+    /// Bytes of a packed record after its key.
+    pub fn payload_size(&self) -> usize {
+        self.record_size - self.key_size
+    }
+
+    /// The number of the column with a name.
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+
+    pub(crate) fn mismatch(&self, why: impl Into<String>) -> Error {
+        Error::Schema { table: self.name.clone(), why: why.into() }
+    }
+
+    /// Refuses bytes that are not as many as a packed record has, or a packed key.
+    #[inline(always)]
+    pub(crate) fn expect_size(&self, what: &str, size: usize, expected: usize) -> Result<()> {
+        match size == expected {
+            true => Ok(()),
+            false => self.wrong_size(what, size, expected),
+        }
+    }
+
+    #[cold]
+    fn wrong_size(&self, what: &str, size: usize, expected: usize) -> Result<()> {
+        Err(self.mismatch(format!("a packed {what} has {expected} bytes, not {size}")))
+    }
+}
+
+impl Builder {
+    /// Adds a column of the primary key; these come first.
+    pub fn key(mut self, name: &str, kind: Type) -> Self {
+        if self.key_columns < self.columns.len() {
+            self.wrong = Some(format!("key column {name} comes after other columns; put it first"));
+        }
+        self.columns.push((name.into(), kind, false));
+        self.key_columns += 1;
+        self
+    }
+
+    /// Adds a column that always has a value.
+    pub fn column(mut self, name: &str, kind: Type) -> Self {
+        self.columns.push((name.into(), kind, false));
+        self
+    }
+
+    /// Adds a column that can be null.
+    pub fn nullable(mut self, name: &str, kind: Type) -> Self {
+        self.columns.push((name.into(), kind, true));
+        self
+    }
+
+    /// The schema.
+    ///
+    /// # Errors
+    /// `Schema` when there is no key, a name occurs twice, or records or keys are too long.
+    pub fn finish(self) -> Result<Schema> {
+        let wrong = |why: String| Err(Error::Schema { table: self.name.clone(), why });
+        if let Some(why) = self.wrong {
+            return wrong(why);
+        }
+        if self.name.is_empty() {
+            return wrong("a table needs a name".into());
+        }
+        if self.key_columns == 0 {
+            return wrong("it has no key; begin with a key column".into());
+        }
+        let (mut columns, mut offset, mut bits) = (Vec::<Column>::new(), 0, 0);
+        for (name, kind, nullable) in self.columns {
+            if columns.iter().any(|column| column.name == name) {
+                return wrong(format!("there are two columns {name}"));
+            }
+            if kind.size_bytes() == 0 {
+                return wrong(format!("column {name} has no bytes"));
+            }
+            let null_bit = nullable.then(|| {
+                bits += 1;
+                bits - 1
+            });
+            columns.push(Column { name, kind, nullable, offset, null_bit });
+            offset += kind.size_bytes();
+            if offset > MOST_RECORD_BYTES {
+                break;
+            }
+        }
+        let key_size = columns.get(self.key_columns).map_or(offset, |column| column.offset);
+        let record_size = offset + bits.div_ceil(8);
+        if record_size > MOST_RECORD_BYTES {
+            return wrong(format!("records can have at most {MOST_RECORD_BYTES} bytes"));
+        }
+        if key_size > MOST_KEY_BYTES {
+            return wrong(format!("keys can have at most {MOST_KEY_BYTES} bytes"));
+        }
+        let key_columns = self.key_columns;
+        Ok(Schema { name: self.name, columns, key_columns, key_size, record_size })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let why = |builder: Builder| builder.finish().expect_err("refused").to_string();
+        let t = || Schema::build("t");
+        assert_eq!(why(t()), "table t: it has no key; begin with a key column");
+        assert!(why(t().column("a", Type::U8)).contains("no key"));
+        assert!(why(t().key("a", Type::U8).column("a", Type::U8)).contains("two columns a"));
+        let late = t().key("a", Type::U8).column("b", Type::U8).key("c", Type::U8);
+        assert!(why(late).contains("key column c comes after other columns"));
+        assert!(why(t().key("a", Type::Bytes(0))).contains("no bytes"));
+        assert!(why(t().key("a", Type::Bytes(1025))).contains("at most 1024"));
+        assert!(why(t().key("a", Type::U8).column("b", Type::Text(4096))).contains("4096"));
+        assert!(why(t().key("a", Type::U8).column("b", Type::Text(u32::MAX))).contains("4096"));
+        assert!(why(Schema::build("").key("a", Type::U8)).contains("needs a name"));
+    }
+}

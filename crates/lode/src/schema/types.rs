@@ -1,0 +1,48 @@
+//! The types of columns.
+
+/// The type of a column. Values of all types have a total order, which keys in a tree are in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Type {
+    /// 8 bits, unsigned.
+    U8,
+    /// 16 bits, unsigned.
+    U16,
+    /// 32 bits, unsigned.
+    U32,
+    /// 64 bits, unsigned.
+    U64,
+    /// 8 bits, signed.
+    I8,
+    /// 16 bits, signed.
+    I16,
+    /// 32 bits, signed.
+    I32,
+    /// 64 bits, signed.
+    I64,
+    /// 32 bits, IEEE 754; ordered as by `f32::total_cmp`.
+    F32,
+    /// 64 bits, IEEE 754; ordered as by `f64::total_cmp`.
+    F64,
+    /// False before true, in a byte.
+    Bool,
+    /// Microseconds since the beginning of 1970, signed, in 64 bits.
+    Timestamp,
+    /// UTF-8 of at most so many bytes, filled up with zeros; ordered bytewise.
+    Text(u32),
+    /// Exactly so many bytes; ordered bytewise.
+    Bytes(u32),
+}
+
+impl Type {
+    /// Bytes of a value in a packed record.
+    pub fn size_bytes(self) -> usize {
+        match self {
+            Self::U8 | Self::I8 | Self::Bool => 1,
+            Self::U16 | Self::I16 => 2,
+            Self::U32 | Self::I32 | Self::F32 => 4,
+            Self::U64 | Self::I64 | Self::F64 | Self::Timestamp => 8,
+            Self::Text(size) | Self::Bytes(size) => size as usize,
+        }
+    }
+}

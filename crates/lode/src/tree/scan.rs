@@ -1,0 +1,156 @@
+//! Scans of the tree at a moment, one leaf at a time.
+
+use std::ops::Bound;
+
+use super::{Node, Tree};
+use crate::error::Result;
+use crate::pager::{Moment, Pager};
+
+/// Which way a scan goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the lowest key up.
+    Forward,
+    /// From the highest key down.
+    Backward,
+}
+
+/// Keys between two bounds, as bytes in the order of keys.
+#[derive(Clone, Debug)]
+pub struct Range {
+    /// From here on.
+    pub lower: Bound<Vec<u8>>,
+    /// Up to here.
+    pub upper: Bound<Vec<u8>>,
+}
+
+impl Range {
+    /// Whether there can be keys of the range below this one.
+    fn has_some_below(&self, key: &[u8]) -> bool {
+        match &self.lower {
+            Bound::Included(lower) | Bound::Excluded(lower) => &lower[..] < key,
+            Bound::Unbounded => true,
+        }
+    }
+
+    fn is_below_upper(&self, key: &[u8]) -> bool {
+        match &self.upper {
+            Bound::Included(upper) => key <= &upper[..],
+            Bound::Excluded(upper) => key < &upper[..],
+            Bound::Unbounded => true,
+        }
+    }
+}
+
+/// Bytes of a record, key and payload, that a scan copies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Where they begin.
+    pub from: usize,
+    /// How many.
+    pub size: usize,
+}
+
+/// Where a scan goes on.
+enum Next {
+    /// At the first key from this one on.
+    From(Vec<u8>),
+    /// At the first key of all.
+    First,
+    /// At the last key before this one.
+    Before(Vec<u8>),
+    /// At the last key up to this one.
+    UpTo(Vec<u8>),
+    /// At the last key of all.
+    Last,
+}
+
+impl Tree {
+    /// Calls `visit` with the spans, one after another, of each record in a range as it was at a
+    /// moment, until it answers false. Only the spans are copied out of the pages.
+    pub fn scan(
+        &self,
+        pager: &Pager,
+        moment: Moment,
+        (range, direction): (&Range, Direction),
+        spans: &[Span],
+        visit: &mut dyn FnMut(&[u8]) -> Result<bool>,
+    ) -> Result<()> {
+        let size: usize = spans.iter().map(|span| span.size).sum();
+        let mut batch: Vec<u8> = Vec::new();
+        let mut next = Some(match (direction, &range.lower, &range.upper) {
+            (Direction::Forward, Bound::Unbounded, _) => Next::First,
+            (Direction::Forward, Bound::Included(key) | Bound::Excluded(key), _) => {
+                Next::From(key.clone())
+            }
+            (Direction::Backward, _, Bound::Unbounded) => Next::Last,
+            (Direction::Backward, _, Bound::Included(key)) => Next::UpTo(key.clone()),
+            (Direction::Backward, _, Bound::Excluded(key)) => Next::Before(key.clone()),
+        });
+        while let Some(start) = next.take() {
+            let leaf = self.leaf_at(pager, moment, &|node| start.child_of(node));
+            let (count, more) = pager.at(moment, leaf, |words| {
+                let node = self.layout.node(words);
+                let entries = entries_in(node, range);
+                let count = entries.len();
+                batch.resize(count * size, 0);
+                for (at, entry) in entries.clone().enumerate() {
+                    let mut to = match direction {
+                        Direction::Forward => at * size,
+                        Direction::Backward => (count - 1 - at) * size,
+                    };
+                    for span in spans {
+                        node.read_record(entry, span.from, &mut batch[to..to + span.size]);
+                        to += span.size;
+                    }
+                }
+                let fences = node.fences();
+                let beyond = match direction {
+                    Direction::Forward => {
+                        fences.upper.filter(|fence| range.is_below_upper(fence)).map(Next::From)
+                    }
+                    Direction::Backward => {
+                        fences.lower.filter(|fence| range.has_some_below(fence)).map(Next::Before)
+                    }
+                };
+                (count, beyond)
+            });
+            for at in 0..count {
+                if !visit(&batch[at * size..(at + 1) * size])? {
+                    return Ok(());
+                }
+            }
+            next = more;
+        }
+        Ok(())
+    }
+}
+
+/// The entries of a leaf that are in a range.
+fn entries_in(node: Node<'_>, range: &Range) -> std::ops::Range<usize> {
+    let first = match &range.lower {
+        Bound::Included(key) => node.place(key).unwrap_or_else(|at| at),
+        Bound::Excluded(key) => node.place(key).map_or_else(|at| at, |at| at + 1),
+        Bound::Unbounded => 0,
+    };
+    let end = match &range.upper {
+        Bound::Included(key) => node.place(key).map_or_else(|at| at, |at| at + 1),
+        Bound::Excluded(key) => node.place(key).unwrap_or_else(|at| at),
+        Bound::Unbounded => node.count(),
+    };
+    first..end.max(first)
+}
+
+impl Next {
+    /// The entry of the child to go down to.
+    fn child_of(&self, node: Node<'_>) -> usize {
+        match self {
+            Self::First => 0,
+            Self::Last => node.count().saturating_sub(1),
+            Self::From(key) | Self::UpTo(key) => node.responsible(key),
+            Self::Before(key) => match node.search(key) {
+                Ok(at) | Err(at) => at.saturating_sub(1),
+            },
+        }
+    }
+}

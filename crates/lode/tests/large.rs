@@ -1,0 +1,204 @@
+//! Tables large enough for every part of their indexes: directories of several levels, trees of
+//! three, and budgets that run out.
+
+use lode::{Error, KeyKind, Options, Scan, Schema, Table, Type};
+use std::ops::Bound;
+
+fn schema(payload: u32) -> Schema {
+    let build = Schema::build("t").key("id", Type::U64).column("value", Type::U64);
+    build.column("rest", Type::Bytes(payload)).finish().expect("a schema")
+}
+
+/// The same number for each key, and another for another.
+fn value(id: u64, version: u64) -> u64 {
+    (id ^ version << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+fn record(table: &Table, id: u64, version: u64) -> Vec<u8> {
+    let mut record = vec![0; table.schema().record_size()];
+    record[..8].copy_from_slice(&id.to_le_bytes());
+    record[8..16].copy_from_slice(&value(id, version).to_le_bytes());
+    record
+}
+
+/// Keys in no order, each below `count` once.
+fn shuffled(count: u64) -> impl Iterator<Item = u64> {
+    // Multiplying by an odd number permutes what is below a power of two.
+    let size = count.next_power_of_two();
+    (0..size)
+        .map(move |at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15) & (size - 1))
+        .filter(move |id| *id < count)
+}
+
+fn fill_and_empty(kind: KeyKind, payload: u32, count: u64) {
+    let db = Options::new().memory_bytes(2 << 30).in_memory().expect("memory");
+    let table = db.create_table(&schema(payload), kind).expect("a table");
+    for id in shuffled(count) {
+        assert!(table.insert(&record(&table, id, 0)).expect("room"), "{id}");
+    }
+    let full_bytes = db.statistics().page_bytes;
+    let held = count * table.schema().record_size() as u64;
+    assert!(full_bytes < held * 5 / 2, "{full_bytes} bytes for {held}");
+    db.check().expect("it is right");
+    let before = db.snapshot();
+    let mut payload = vec![0; table.schema().payload_size()];
+    for id in shuffled(count) {
+        let key = id.to_le_bytes();
+        assert!(table.get(&key, &mut payload).expect("a key"), "{id}");
+        assert_eq!(payload[..8], value(id, 0).to_le_bytes(), "{id}");
+        if id % 2 == 0 {
+            assert!(table.delete(&key).expect("a key"));
+        } else {
+            assert!(table.update(&key, 1, &value(id, 1).to_le_bytes()).expect("a key"));
+        }
+    }
+    db.check().expect("it is right");
+    for id in 0..count {
+        let there = table.get(&id.to_le_bytes(), &mut payload).expect("a key");
+        assert_eq!(there, id % 2 == 1, "{id}");
+        assert!(!there || payload[..8] == value(id, 1).to_le_bytes(), "{id}");
+    }
+    assert!(!table.get(&count.to_le_bytes(), &mut payload).expect("a key"));
+    let mut seen = 0;
+    before
+        .each(&table, &mut |record| {
+            let id = u64::from_le_bytes(*record.first_chunk().expect("an id"));
+            assert_eq!(record[8..16], value(id, 0).to_le_bytes(), "{id} in the snapshot");
+            seen += 1;
+            Ok(true)
+        })
+        .expect("a snapshot");
+    assert_eq!(seen, count);
+    drop(before);
+    for id in (1..count).step_by(2) {
+        assert!(table.delete(&id.to_le_bytes()).expect("a key"), "{id}");
+    }
+    db.check().expect("it is right");
+    // What was deleted has room again.
+    for id in shuffled(count) {
+        assert!(table.insert(&record(&table, id, 2)).expect("room"), "{id}");
+    }
+    let again_bytes = db.statistics().page_bytes;
+    assert!(again_bytes <= full_bytes * 11 / 10, "{again_bytes} after {full_bytes}");
+    db.check().expect("it is right");
+}
+
+#[test]
+fn a_directory_of_many_segments() {
+    fill_and_empty(KeyKind::Hash, 1_100, 120_000);
+}
+
+#[test]
+fn a_tree_of_three_levels() {
+    fill_and_empty(KeyKind::Tree, 40, 600_000);
+}
+
+#[test]
+fn a_tree_of_long_records() {
+    fill_and_empty(KeyKind::Tree, 3_900, 30_000);
+}
+
+#[test]
+fn ascending_keys_fill_the_leaves() {
+    let db = Options::new().memory_bytes(1 << 30).in_memory().expect("memory");
+    let schema = Schema::build("t").key("id", Type::I64).column("v", Type::Bytes(32)).finish();
+    let table = db.create_table(&schema.expect("a schema"), KeyKind::Tree).expect("a table");
+    const COUNT: i64 = 100_000;
+    for id in -COUNT / 2..COUNT / 2 {
+        let mut record = [7; 40];
+        record[..8].copy_from_slice(&id.to_le_bytes());
+        assert!(table.insert(&record).expect("room"));
+    }
+    let bytes = db.statistics().page_bytes;
+    assert!(bytes < COUNT as u64 * 40 * 13 / 10, "{bytes}");
+    let mut ids = Vec::new();
+    let all = Scan {
+        lower: Bound::Unbounded,
+        upper: Bound::Unbounded,
+        backward: false,
+        columns: &[0],
+        limit: u64::MAX,
+    };
+    table
+        .scan(&all, &mut |id| {
+            ids.push(i64::from_le_bytes(*id.first_chunk().expect("an id")));
+            Ok(true)
+        })
+        .expect("a scan");
+    assert!(ids.iter().copied().eq(-COUNT / 2..COUNT / 2));
+}
+
+#[test]
+fn what_does_not_fit_the_budget_is_refused_and_loses_nothing() {
+    for kind in [KeyKind::Hash, KeyKind::Tree] {
+        let db = Options::new().memory_bytes(1 << 20).in_memory().expect("memory");
+        let table = db.create_table(&schema(500), kind).expect("a table");
+        let mut there = Vec::new();
+        let refused = shuffled(1 << 20).find_map(|id| match table.insert(&record(&table, id, 0)) {
+            Ok(_) => {
+                there.push(id);
+                None
+            }
+            Err(error) => Some(error),
+        });
+        assert_eq!(refused, Some(Error::Full { budget_bytes: 1 << 20 }));
+        // A transaction that does not fit changes nothing.
+        let mut transaction = db.begin();
+        for id in 1 << 21..(1 << 21) + 1_000 {
+            assert!(transaction.insert(&table, &record(&table, id, 0)).expect("memory"));
+        }
+        transaction.update(&table, &there[0].to_le_bytes(), 1, &[9; 8]).expect("a key");
+        assert_eq!(transaction.commit(), Err(Error::Full { budget_bytes: 1 << 20 }), "{kind:?}");
+        db.check().expect("it is right");
+        let mut payload = vec![0; table.schema().payload_size()];
+        for id in &there {
+            assert!(table.get(&id.to_le_bytes(), &mut payload).expect("a key"), "{id}");
+            assert_eq!(payload[..8], value(*id, 0).to_le_bytes());
+        }
+        let mut count = 0;
+        let each = &mut |_: &[u8]| {
+            count += 1;
+            Ok(true)
+        };
+        db.snapshot().each(&table, each).expect("a snapshot");
+        assert_eq!(count, there.len());
+        // What is deleted makes room.
+        for id in &there {
+            assert!(table.delete(&id.to_le_bytes()).expect("a key"));
+        }
+        assert!(table.insert(&record(&table, 1, 1)).expect("room"));
+    }
+}
+
+#[test]
+fn tables_are_created_found_and_dropped() {
+    let db = Options::new().memory_bytes(8 << 20).in_memory().expect("memory");
+    for round in 0..100 {
+        let table = db.create_table(&schema(100), KeyKind::Hash).expect("room");
+        for id in 0..1_000 {
+            assert!(table.insert(&record(&table, id, round)).expect("room"));
+        }
+        let again = db.create_table(&schema(100), KeyKind::Tree);
+        assert!(matches!(again, Err(Error::TableExists { .. })));
+        assert_eq!(db.table_names(), ["t"]);
+        assert!(
+            db.table("t")
+                .expect("it is there")
+                .payload(&7u64.to_le_bytes())
+                .expect("a key")
+                .is_some()
+        );
+        let old = db.snapshot();
+        db.drop_table("t").expect("it was there");
+        assert!(matches!(table.insert(&record(&table, 1, 0)), Err(Error::NoTable { .. })));
+        assert!(matches!(db.table("t"), Err(Error::NoTable { .. })));
+        let mut payload = vec![0; table.schema().payload_size()];
+        assert!(old.get(&table, &7u64.to_le_bytes(), &mut payload).expect("a snapshot"));
+        assert_eq!(payload[..8], value(7, round).to_le_bytes());
+    }
+    assert_eq!(db.statistics().page_bytes, 0);
+    let long = Schema::build("long").key("id", Type::U64).column("b", Type::Bytes(2_000)).finish();
+    let long = long.expect("a schema");
+    let why = db.create_table(&long, KeyKind::Hash).expect_err("too long").to_string();
+    assert!(why.contains("at most 1200"), "{why}");
+}

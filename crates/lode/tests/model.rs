@@ -1,0 +1,375 @@
+//! Random operations on tables, compared with `BTreeMap`s.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use lode::{Database, Error, KeyKind, Options, Scan, Schema, Snapshot, Table, Transaction, Type};
+use proptest::prelude::*;
+
+type Place = (i16, u8);
+type Entry = (u32, Vec<u8>);
+type Model = BTreeMap<Place, Entry>;
+/// What a scan copies of a record.
+type Pick<'p> = &'p dyn Fn(&Place, &Entry) -> Vec<u8>;
+
+/// What may be done. Keys are few, so that operations meet.
+#[derive(Clone, Debug)]
+enum Op {
+    Insert(i16, u8, u32),
+    Upsert(i16, u8, u32),
+    Update(i16, u8, u32),
+    Increment(i16, u8),
+    Delete(i16, u8),
+    DeleteRange(i16, i16),
+    Get(i16, u8),
+    GetMany(Vec<(i16, u8)>),
+    Scan { lower: Bound<(i16, u8)>, upper: Bound<(i16, u8)>, backward: bool, limit: u64 },
+    TakeSnapshot,
+    DropSnapshot,
+    Begin,
+    Commit,
+    Rollback,
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let key = || (-20..20i16, 0..6u8);
+    let bound = || {
+        prop_oneof![
+            key().prop_map(Bound::Included),
+            key().prop_map(Bound::Excluded),
+            Just(Bound::Unbounded),
+        ]
+    };
+    let op = prop_oneof![
+        8 => (key(), any::<u32>()).prop_map(|((a, b), v)| Op::Insert(a, b, v)),
+        2 => (key(), any::<u32>()).prop_map(|((a, b), v)| Op::Upsert(a, b, v)),
+        2 => (key(), any::<u32>()).prop_map(|((a, b), v)| Op::Update(a, b, v)),
+        1 => key().prop_map(|(a, b)| Op::Increment(a, b)),
+        3 => key().prop_map(|(a, b)| Op::Delete(a, b)),
+        1 => (-20..20i16, 0..20i16).prop_map(|(from, count)| Op::DeleteRange(from, from + count)),
+        2 => key().prop_map(|(a, b)| Op::Get(a, b)),
+        1 => proptest::collection::vec(key(), 0..40).prop_map(Op::GetMany),
+        2 => (bound(), bound(), any::<bool>(), 0..50u64).prop_map(|(lower, upper, backward, limit)| {
+            Op::Scan { lower, upper, backward, limit }
+        }),
+        1 => Just(Op::TakeSnapshot),
+        1 => Just(Op::DropSnapshot),
+        1 => Just(Op::Begin),
+        1 => Just(Op::Commit),
+        1 => Just(Op::Rollback),
+    ];
+    proptest::collection::vec(op, 0..300)
+}
+
+/// A table whose records are so long that few fit on a page.
+fn schema(payload: u32) -> Schema {
+    Schema::build("t")
+        .key("a", Type::I16)
+        .key("b", Type::U8)
+        .column("value", Type::U32)
+        .column("rest", Type::Bytes(payload))
+        .finish()
+        .expect("a schema")
+}
+
+fn key(a: i16, b: u8) -> Vec<u8> {
+    [&a.to_le_bytes()[..], &[b]].concat()
+}
+
+fn record(a: i16, b: u8, value: u32, payload: u32) -> Vec<u8> {
+    let rest: Vec<u8> = (0..payload).map(|at| (value ^ at) as u8).collect();
+    [&key(a, b)[..], &value.to_le_bytes(), &rest].concat()
+}
+
+fn payload_of((value, rest): &(u32, Vec<u8>)) -> Vec<u8> {
+    [&value.to_le_bytes()[..], rest].concat()
+}
+
+struct Run {
+    db: Database,
+    table: Table,
+    kind: KeyKind,
+    payload: u32,
+    model: Model,
+    snapshots: Vec<(Snapshot, Model)>,
+    transaction: Option<(Transaction, Model, bool)>,
+}
+
+impl Run {
+    fn new(kind: KeyKind, payload: u32) -> Self {
+        let db = Options::new().memory_bytes(64 << 20).in_memory().expect("memory");
+        let table = db.create_table(&schema(payload), kind).expect("a table");
+        let (model, snapshots, transaction) = (Model::new(), Vec::new(), None);
+        Self { db, table, kind, payload, model, snapshots, transaction }
+    }
+
+    fn value(&self, a: i16, b: u8, value: u32) -> (u32, Vec<u8>) {
+        let record = record(a, b, value, self.payload);
+        (value, record[7..].to_vec())
+    }
+
+    /// Writes outside of a transaction make one that is under way fail, if they touch its records:
+    /// here, whenever they happen.
+    fn outside(&mut self) {
+        if let Some((_, _, disturbed)) = &mut self.transaction {
+            *disturbed = true;
+        }
+    }
+
+    fn step(&mut self, op: &Op) -> Result<(), Error> {
+        let payload = self.payload;
+        match op {
+            Op::Insert(a, b, value) => {
+                let (place, new) = ((*a, *b), self.value(*a, *b, *value));
+                let record = record(*a, *b, *value, payload);
+                if let Some((transaction, model, disturbed)) = &mut self.transaction {
+                    let fresh = !model.contains_key(&place);
+                    let inserted = transaction.insert(&self.table, &record)?;
+                    assert!(*disturbed || inserted == fresh);
+                    model.entry(place).or_insert(new);
+                    return Ok(());
+                }
+                assert_eq!(self.table.insert(&record)?, !self.model.contains_key(&place));
+                self.model.entry(place).or_insert(new);
+            }
+            Op::Upsert(a, b, value) => {
+                let (place, new) = ((*a, *b), self.value(*a, *b, *value));
+                let record = record(*a, *b, *value, payload);
+                if let Some((transaction, model, disturbed)) = &mut self.transaction {
+                    let there = transaction.upsert(&self.table, &record)?;
+                    let before = model.insert(place, new).is_some();
+                    assert!(*disturbed || there == before);
+                    return Ok(());
+                }
+                let there = self.table.upsert(&record)?;
+                assert_eq!(there, self.model.insert(place, new).is_some());
+            }
+            Op::Update(a, b, value) => {
+                let (key, bytes) = (key(*a, *b), value.to_le_bytes());
+                if let Some((transaction, model, disturbed)) = &mut self.transaction {
+                    let there = transaction.update(&self.table, &key, 2, &bytes)?;
+                    assert!(*disturbed || there == model.contains_key(&(*a, *b)));
+                    model.entry((*a, *b)).and_modify(|entry| entry.0 = *value);
+                    return Ok(());
+                }
+                let there = self.table.update(&key, 2, &bytes)?;
+                assert_eq!(there, self.model.contains_key(&(*a, *b)));
+                self.model.entry((*a, *b)).and_modify(|entry| entry.0 = *value);
+            }
+            Op::Increment(a, b) => {
+                self.outside();
+                let there = self.table.change(&key(*a, *b), &mut |payload| {
+                    let value = u32::from_le_bytes(*payload.first_chunk().expect("four bytes"));
+                    payload[..4].copy_from_slice(&value.wrapping_add(1).to_le_bytes());
+                    true
+                })?;
+                assert_eq!(there, self.model.contains_key(&(*a, *b)));
+                self.model.entry((*a, *b)).and_modify(|e| e.0 = e.0.wrapping_add(1));
+            }
+            Op::Delete(a, b) => {
+                if let Some((transaction, model, disturbed)) = &mut self.transaction {
+                    let there = transaction.delete(&self.table, &key(*a, *b))?;
+                    let before = model.remove(&(*a, *b)).is_some();
+                    assert!(*disturbed || there == before);
+                    return Ok(());
+                }
+                let there = self.table.delete(&key(*a, *b))?;
+                assert_eq!(there, self.model.remove(&(*a, *b)).is_some());
+            }
+            Op::DeleteRange(from, to) => {
+                self.outside();
+                for a in *from..*to {
+                    for b in 0..6 {
+                        let there = self.table.delete(&key(a, b))?;
+                        assert_eq!(there, self.model.remove(&(a, b)).is_some());
+                    }
+                }
+            }
+            Op::Get(a, b) => {
+                let expected = self.model.get(&(*a, *b)).map(payload_of);
+                assert_eq!(self.table.payload(&key(*a, *b))?, expected);
+                if let Some((transaction, model, disturbed)) = &mut self.transaction {
+                    let expected = model.get(&(*a, *b)).map(payload_of);
+                    let found = transaction.payload(&self.table, &key(*a, *b))?;
+                    assert!(*disturbed || found == expected);
+                }
+                for (snapshot, model) in &self.snapshots {
+                    let mut payload = vec![0; 4 + payload as usize];
+                    let found = snapshot.get(&self.table, &key(*a, *b), &mut payload)?;
+                    let expected = model.get(&(*a, *b)).map(payload_of);
+                    assert_eq!(found.then_some(payload), expected);
+                }
+            }
+            Op::GetMany(places) => {
+                let keys: Vec<u8> = places.iter().flat_map(|(a, b)| key(*a, *b)).collect();
+                let mut found = vec![None; places.len()];
+                self.table.get_many(&keys, &mut |at, payload| {
+                    found[at] = payload.map(<[u8]>::to_vec);
+                })?;
+                for (place, found) in places.iter().zip(found) {
+                    assert_eq!(found, self.model.get(place).map(payload_of));
+                }
+            }
+            Op::Scan { lower, upper, backward, limit } => {
+                self.scan(lower, upper, *backward, *limit)?;
+            }
+            Op::TakeSnapshot => self.snapshots.push((self.db.snapshot(), self.model.clone())),
+            Op::DropSnapshot => {
+                if !self.snapshots.is_empty() {
+                    self.snapshots.remove(0);
+                }
+            }
+            Op::Begin => {
+                if self.transaction.is_none() {
+                    self.transaction = Some((self.db.begin(), self.model.clone(), false));
+                }
+            }
+            Op::Commit => {
+                if let Some((transaction, model, disturbed)) = self.transaction.take() {
+                    match transaction.commit() {
+                        Ok(()) if !disturbed => self.model = model,
+                        // It may not have met what was written outside; its model is of no use.
+                        Ok(()) => self.read_all()?,
+                        Err(Error::Conflict { .. }) if disturbed => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+            }
+            Op::Rollback => self.transaction = None,
+        }
+        Ok(())
+    }
+
+    fn read_all(&mut self) -> Result<(), Error> {
+        let mut model = Model::new();
+        self.db.snapshot().each(&self.table, &mut |record| {
+            let a = i16::from_le_bytes(*record.first_chunk().expect("two bytes"));
+            let value = u32::from_le_bytes(*record[3..].first_chunk().expect("four bytes"));
+            model.insert((a, record[2]), (value, record[7..].to_vec()));
+            Ok(true)
+        })?;
+        self.model = model;
+        Ok(())
+    }
+
+    fn scan(
+        &self,
+        lower: &Bound<(i16, u8)>,
+        upper: &Bound<(i16, u8)>,
+        backward: bool,
+        limit: u64,
+    ) -> Result<(), Error> {
+        let packed = |bound: &Bound<(i16, u8)>| bound.map(|(a, b)| key(a, b));
+        let (low, high) = (packed(lower), packed(upper));
+        let ask = |columns| Scan {
+            lower: low.as_ref().map(|key| &key[..]),
+            upper: high.as_ref().map(|key| &key[..]),
+            backward,
+            columns,
+            limit,
+        };
+        let expected = |model: &Model, pick: Pick<'_>| {
+            let inside = |place: &(i16, u8)| {
+                let above = match lower {
+                    Bound::Included(lower) => place >= lower,
+                    Bound::Excluded(lower) => place > lower,
+                    Bound::Unbounded => true,
+                };
+                above
+                    && match upper {
+                        Bound::Included(upper) => place <= upper,
+                        Bound::Excluded(upper) => place < upper,
+                        Bound::Unbounded => true,
+                    }
+            };
+            let all = model.iter().filter(|(place, _)| inside(place));
+            let mut rows: Vec<_> = all.map(|(place, entry)| pick(place, entry)).collect();
+            if backward {
+                rows.reverse();
+            }
+            rows.truncate(limit as usize);
+            rows
+        };
+        if self.kind == KeyKind::Hash {
+            let refused = self.table.scan(&ask(&[0]), &mut |_| Ok(true));
+            assert!(matches!(refused, Err(Error::NoOrder { .. })));
+            return Ok(());
+        }
+        let whole = |(a, b): &(i16, u8), entry: &Entry| [key(*a, *b), payload_of(entry)].concat();
+        let some =
+            |(_, b): &(i16, u8), (value, _): &Entry| [&value.to_le_bytes()[..], &[*b]].concat();
+        let values = |_: &(i16, u8), (value, _): &Entry| value.to_le_bytes().to_vec();
+        let cases: [(&[usize], Pick<'_>); 3] =
+            [(&[0, 1, 2, 3], &whole), (&[2, 1], &some), (&[2], &values)];
+        for (columns, pick) in cases {
+            let mut found = Vec::new();
+            let keep = &mut |row: &[u8]| {
+                found.push(row.to_vec());
+                Ok(true)
+            };
+            self.table.scan(&ask(columns), keep)?;
+            assert_eq!(found, expected(&self.model, pick), "{columns:?}");
+            for (snapshot, model) in &self.snapshots {
+                let mut found = Vec::new();
+                let keep = &mut |row: &[u8]| {
+                    found.push(row.to_vec());
+                    Ok(true)
+                };
+                snapshot.scan(&self.table, &ask(columns), keep)?;
+                assert_eq!(found, expected(model, pick), "{columns:?} of a snapshot");
+            }
+        }
+        Ok(())
+    }
+
+    fn end(mut self) -> Result<(), Error> {
+        self.db.check().unwrap_or_else(|why| panic!("{why}"));
+        let expected = self.model.clone();
+        self.read_all()?;
+        assert_eq!(self.model, expected);
+        self.snapshots.clear();
+        assert_eq!(self.db.statistics().snapshot_bytes, 0);
+        self.db.drop_table("t")?;
+        assert_eq!(self.db.statistics().page_bytes, 0, "all pages came back");
+        assert!(matches!(self.table.payload(&key(0, 0)), Err(Error::NoTable { .. })));
+        Ok(())
+    }
+}
+
+fn replay(kind: KeyKind, payload: u32, ops: &[Op]) {
+    let mut run = Run::new(kind, payload);
+    for op in ops {
+        run.step(op).unwrap_or_else(|error| panic!("{op:?}: {error}"));
+    }
+    run.end().expect("it ends well");
+}
+
+/// So many cases of each kind; `PROPTEST_CASES` asks for others.
+fn cases() -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|count| count.parse().ok());
+    ProptestConfig { cases: asked.unwrap_or(2_500), ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn hashed_tables_do_what_maps_do(ops in ops()) {
+        replay(KeyKind::Hash, 900, &ops);
+    }
+
+    #[test]
+    fn ordered_tables_do_what_maps_do(ops in ops()) {
+        replay(KeyKind::Tree, 1_900, &ops);
+    }
+
+    #[test]
+    fn hashed_tables_of_short_records_do_what_maps_do(ops in ops()) {
+        replay(KeyKind::Hash, 10, &ops);
+    }
+
+    #[test]
+    fn ordered_tables_of_short_records_do_what_maps_do(ops in ops()) {
+        replay(KeyKind::Tree, 10, &ops);
+    }
+}
