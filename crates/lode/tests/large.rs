@@ -202,3 +202,59 @@ fn tables_are_created_found_and_dropped() {
     let why = db.create_table(&long, KeyKind::Hash).expect_err("too long").to_string();
     assert!(why.contains("at most 1200"), "{why}");
 }
+
+/// Keys that begin alike, so that what an entry holds of them is the same for many.
+#[test]
+fn long_keys_that_begin_alike() {
+    for front in ["", "user", "a-front-longer-than-an-entry-holds/"] {
+        let db = Options::new().memory_bytes(1 << 30).in_memory().expect("memory");
+        let schema = Schema::build("t").key("name", Type::Text(64)).column("id", Type::U64);
+        let schema = schema.finish().expect("a schema");
+        let table = db.create_table(&schema, KeyKind::Tree).expect("a table");
+        const COUNT: u64 = 40_000;
+        // Numbers in full and in part, so that keys are as long as each other or not.
+        let name = |id: u64| match id % 3 {
+            0 => format!("{front}{id:020}"),
+            1 => format!("{front}{id}"),
+            _ => format!("{front}0000000{}", id % 1_000 * 1_000_000 + id),
+        };
+        let key = |name: &str| schema.pack_key(&[lode::Value::Text(name)]).expect("it fits");
+        let mut model = std::collections::BTreeMap::new();
+        for id in shuffled(COUNT) {
+            let values = [lode::Value::Text(&name(id)), lode::Value::Unsigned(id)];
+            let new = table.insert(&schema.pack(&values).expect("it fits")).expect("room");
+            assert_eq!(new, !model.contains_key(&name(id)), "{}", name(id));
+            model.entry(name(id)).or_insert(id);
+        }
+        db.check().expect("it is right");
+        let mut payload = [0; 8];
+        for (name, id) in &model {
+            assert!(table.get(&key(name), &mut payload).expect("a key"), "{name}");
+            assert_eq!(payload, id.to_le_bytes(), "{name}");
+            assert!(!table.get(&key(&format!("{name}x")), &mut payload).expect("a key"));
+        }
+        let mut found = Vec::new();
+        let (lower, upper) = (key(&name(0)), key(&format!("{front}7")));
+        let scan = Scan {
+            lower: Bound::Excluded(&lower),
+            upper: Bound::Excluded(&upper),
+            backward: true,
+            columns: &[1],
+            limit: u64::MAX,
+        };
+        let keep = &mut |id: &[u8]| {
+            found.push(u64::from_le_bytes(*id.first_chunk().expect("an id")));
+            Ok(true)
+        };
+        table.scan(&scan, keep).expect("a scan");
+        let inside = model.range::<str, _>((
+            Bound::Excluded(&name(0)[..]),
+            Bound::Excluded(&format!("{front}7")[..]),
+        ));
+        assert!(inside.rev().map(|(_, id)| *id).eq(found));
+        for name in model.keys() {
+            assert!(table.delete(&key(name)).expect("a key"), "{name}");
+        }
+        db.check().expect("it is right");
+    }
+}

@@ -137,9 +137,17 @@ impl Slots {
         HEADER + slot * self.stride
     }
 
+    /// Has the processor fetch the slots that a search from this one on looks at.
+    #[inline(always)]
+    pub fn fetch(&self, words: Page<'_>, slot: usize) {
+        let at = self.word_of(slot);
+        words.fetch(at);
+        words.fetch(at + GLANCE * self.stride - 1);
+    }
+
     /// The first word of a slot.
     #[inline(always)]
-    pub fn first_word(&self, words: Page<'_>, slot: usize) -> u64 {
+    fn first_word(&self, words: Page<'_>, slot: usize) -> u64 {
         words.get(self.word_of(slot))
     }
 

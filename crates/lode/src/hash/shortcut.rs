@@ -6,19 +6,23 @@
 //! *after* it has read a bucket that did not change meanwhile, that the entry still names it, then it
 //! was the right one.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::{Mutex, PoisonError};
 
-use crate::pager::PageNumber;
+use crate::error::Result;
+use crate::pager::{Cells, PageNumber};
 
 /// The most bits: as many as the directory can decide by.
-pub const MOST_BITS: usize = 22;
+pub const MOST_BITS: u32 = 22;
 
-/// The array, which doubles as buckets split. Smaller ones stay, since somebody may still read them;
-/// all of them together are as large as the last one.
+/// Added to the bits while the array is being doubled.
+const DOUBLING: u64 = 64;
+
+/// The array. It has room for all bits from the start, in memory that is taken as it is used, and
+/// doubles in place.
 pub struct Shortcut {
-    bits: AtomicU32,
-    levels: [OnceLock<Box<[AtomicU32]>>; MOST_BITS + 1],
+    bits: AtomicU64,
+    cells: Cells,
     /// Held by whoever changes entries.
     turn: Mutex<()>,
 }
@@ -27,16 +31,16 @@ pub struct Shortcut {
 #[derive(Clone, Copy)]
 pub struct Entry<'s> {
     shortcut: &'s Shortcut,
-    bits: u32,
-    cell: &'s AtomicU32,
-    bucket: PageNumber,
+    bits: u64,
+    cell: &'s AtomicU64,
+    bucket: u64,
 }
 
 impl Entry<'_> {
     /// The bucket.
     #[inline(always)]
     pub fn bucket(&self) -> PageNumber {
-        self.bucket
+        self.bucket as PageNumber
     }
 
     /// Whether it is still the bucket.
@@ -47,44 +51,63 @@ impl Entry<'_> {
     }
 }
 
+/// The number of the entry of a place, by so many bits.
+#[inline(always)]
+fn index(place: u64, bits: u64) -> usize {
+    // A shift by all 64 bits is none.
+    (place >> 1 >> ((63 - bits) & 63)) as usize
+}
+
 impl Shortcut {
     /// With one bucket for all places.
-    pub fn new(bucket: PageNumber) -> Self {
-        let levels = [const { OnceLock::new() }; MOST_BITS + 1];
-        levels[0].get_or_init(|| [AtomicU32::new(bucket)].into());
-        Self { bits: AtomicU32::new(0), levels, turn: Mutex::default() }
-    }
-
-    #[inline(always)]
-    fn level(&self, bits: u32) -> &[AtomicU32] {
-        self.levels[bits as usize].get().expect("the array exists before its bits are published")
+    pub fn new(bucket: PageNumber) -> Result<Self> {
+        let cells = Cells::new(1 << MOST_BITS, false)?;
+        cells.cell(0).store(bucket.into(), Ordering::Relaxed);
+        Ok(Self { bits: AtomicU64::new(0), cells, turn: Mutex::default() })
     }
 
     /// The entry of a place.
     #[inline(always)]
     pub fn entry(&self, place: u64) -> Entry<'_> {
-        let bits = self.bits.load(Ordering::Acquire);
-        let level = self.level(bits);
-        // A shift by all 64 bits is none.
-        let cell = &level[(place >> 1 >> (63 - bits)) as usize];
+        let mut bits = self.bits.load(Ordering::Acquire);
+        if bits >= DOUBLING {
+            bits = self.wait();
+        }
+        let cell = self.cells.cell(index(place, bits));
         Entry { shortcut: self, bits, cell, bucket: cell.load(Ordering::Acquire) }
+    }
+
+    /// The bits when the array is not being doubled any more.
+    #[cold]
+    fn wait(&self) -> u64 {
+        loop {
+            let bits = self.bits.load(Ordering::Acquire);
+            if bits < DOUBLING {
+                return bits;
+            }
+            std::thread::yield_now();
+        }
     }
 
     /// Names a bucket for all places that begin with the same so many bits as `first`.
     pub fn set(&self, bucket: PageNumber, first: u64, bits: u32) {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut own = self.bits.load(Ordering::Relaxed);
+        let (mut own, bits) = (self.bits.load(Ordering::Relaxed), u64::from(bits));
         while own < bits {
-            let narrow = self.level(own);
-            let twice =
-                |cell: &AtomicU32| [0, 1].map(|_| AtomicU32::new(cell.load(Ordering::Relaxed)));
-            self.levels[own as usize + 1].get_or_init(|| narrow.iter().flat_map(twice).collect());
+            // Whoever sees an entry at a new place sees this too, and looks again.
+            self.bits.store(own + DOUBLING, Ordering::Relaxed);
+            fence(Ordering::Release);
+            for at in (0..1 << own).rev() {
+                let bucket = self.cells.cell(at).load(Ordering::Relaxed);
+                self.cells.cell(2 * at + 1).store(bucket, Ordering::Relaxed);
+                self.cells.cell(2 * at).store(bucket, Ordering::Relaxed);
+            }
             own += 1;
             self.bits.store(own, Ordering::Release);
         }
-        let from = (first >> 1 >> (63 - own)) as usize;
-        for cell in &self.level(own)[from..from + (1 << (own - bits))] {
-            cell.store(bucket, Ordering::Release);
+        let from = index(first, own);
+        for at in from..from + (1 << (own - bits)) {
+            self.cells.cell(at).store(bucket.into(), Ordering::Release);
         }
     }
 }

@@ -37,11 +37,25 @@ impl Frames {
     }
 }
 
+/// Has the processor fetch the line of its cache that a cell lies in, without waiting for it.
+#[inline(always)]
+pub fn fetch(cell: &AtomicU64) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a prefetch touches nothing, whatever the address; and this one is of a cell.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(cell).cast());
+    }
+    // Elsewhere a load is the nearest that there is.
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    std::hint::black_box(cell.load(std::sync::atomic::Ordering::Relaxed));
+}
+
 /// The memory that cells lie in.
 #[cfg(not(miri))]
 type Home = memmap2::MmapMut;
 #[cfg(miri)]
-type Home = Vec<AtomicU64>;
+type Home = Vec<u64>;
 
 /// Atomic words, all zero at first.
 pub struct Cells {
@@ -78,16 +92,23 @@ impl Cells {
     /// So many, in plain memory.
     #[cfg(miri)]
     pub fn new(count: usize, _: bool) -> Result<Self> {
-        let mut home = Vec::new();
-        home.try_reserve_exact(count).map_err(|error| Error::io("reserve memory", &error))?;
-        home.resize_with(count, AtomicU64::default);
-        let start = NonNull::new(home.as_mut_ptr()).expect("a vector has an address");
+        let mut home = vec![0; count];
+        let start = NonNull::new(home.as_mut_ptr().cast()).expect("a vector has an address");
         Ok(Self { start, count, _home: home })
     }
 
     /// How many.
     pub fn count(&self) -> usize {
         self.count
+    }
+
+    /// One of them. A number that is too large is taken for 0.
+    #[inline(always)]
+    pub fn cell(&self, number: usize) -> &AtomicU64 {
+        let number = if number < self.count { number } else { 0 };
+        // SAFETY: there are `count` cells from `start` on, this one among them; they live as long as
+        // `self`.
+        unsafe { &*self.start.as_ptr().add(number) }
     }
 
     /// Two cells, the first at twice this number. A number that is too large, which a reader can

@@ -19,7 +19,8 @@ use std::sync::{Mutex, PoisonError};
 
 use epochs::Epochs;
 pub use epochs::Moment;
-use memory::{Cells, Frames};
+pub use memory::Cells;
+use memory::Frames;
 use saved::Saved;
 pub use space::Space;
 pub use words::{Image, PAGE_BYTES, PAGE_WORDS, Words};

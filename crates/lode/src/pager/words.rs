@@ -6,6 +6,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::memory::fetch;
+
 /// Bytes of a page.
 pub const PAGE_BYTES: usize = 16 * 1024;
 
@@ -26,6 +28,12 @@ impl Words<'_> {
         self.0[at % PAGE_WORDS].load(Ordering::Relaxed)
     }
 
+    /// Has the processor fetch the word at a place, and what lies beside it.
+    #[inline(always)]
+    pub fn fetch(&self, at: usize) {
+        fetch(&self.0[at % PAGE_WORDS]);
+    }
+
     /// Sets the word at a place.
     #[inline(always)]
     pub fn set(&self, at: usize, word: u64) {
@@ -44,15 +52,34 @@ impl Words<'_> {
 
     #[inline(always)]
     fn read_words(&self, at: usize, bytes: &mut [u8]) {
-        let mut at = at;
-        let mut chunks = bytes.chunks_exact_mut(8);
-        for chunk in &mut chunks {
-            chunk.copy_from_slice(&self.get(at).to_le_bytes());
-            at += 1;
+        let (whole, rest) = bytes.as_chunks_mut::<8>();
+        let count = whole.len();
+        // Without a loop for short records: its preparations would cost more than the copy.
+        match whole {
+            [] => {}
+            [a] => self.read_array(at, [a]),
+            [a, b] => self.read_array(at, [a, b]),
+            [a, b, c] => self.read_array(at, [a, b, c]),
+            [a, b, c, d] => self.read_array(at, [a, b, c, d]),
+            [a, b, c, d, e] => self.read_array(at, [a, b, c, d, e]),
+            [a, b, c, d, e, f] => self.read_array(at, [a, b, c, d, e, f]),
+            many => self.read_many(at, many),
         }
-        let rest = chunks.into_remainder();
         if !rest.is_empty() {
-            copy_few(self.get(at), rest);
+            copy_few(self.get(at + count), rest);
+        }
+    }
+
+    #[inline(always)]
+    fn read_array<const COUNT: usize>(&self, at: usize, chunks: [&mut [u8; 8]; COUNT]) {
+        for (chunk, at) in chunks.into_iter().zip(at..) {
+            *chunk = self.get(at).to_le_bytes();
+        }
+    }
+
+    fn read_many(&self, at: usize, chunks: &mut [[u8; 8]]) {
+        for (chunk, at) in chunks.iter_mut().zip(at..) {
+            *chunk = self.get(at).to_le_bytes();
         }
     }
 

@@ -93,8 +93,9 @@ impl KeyOrder {
 #[inline(always)]
 fn reverse_unless_kept(turn: Turn, from: &[u8], to: &mut [u8]) {
     match (turn, from.len()) {
+        // The usual widths in one instruction each.
+        (_, 1) => to[0] = from[0],
         (Turn::Keep, _) => to.copy_from_slice(from),
-        // The usual width in one instruction.
         (_, 4) => {
             let word = u32::from_le_bytes(*from.first_chunk().expect("four bytes"));
             to.copy_from_slice(&word.to_be_bytes());

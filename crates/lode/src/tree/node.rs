@@ -4,9 +4,10 @@
 //! |---|---|
 //! | 0 | level (0 for a leaf), number of entries, where the records begin, words that deleted records left |
 //! | 1 | which fences there are, how many bytes they have in common |
-//! | 2… | entries: 48 bits of the key after the common bytes, and where the record is, in words |
+//! | 2, 3 | the fences as they would be in entries; 0 and the highest for none |
+//! | 4… | entries: 48 bits of the key after the common bytes, and where the record is, in words |
 //! | …  | free |
-//! | …  | records: in a leaf key and payload, above it the child in a word and the key |
+//! | …  | records: in a leaf the key and, from the next word on, the payload; above it the child in a word and the key |
 //! | last | the upper and the lower fence, if there are any |
 //!
 //! All keys of a node are at least its lower fence and less than its upper one, so what those have
@@ -20,10 +21,15 @@ use crate::index::Shape;
 use crate::pager::{Image, PAGE_WORDS, PageNumber, Words};
 
 /// Where the entries begin.
-const ENTRIES: usize = 2;
+const ENTRIES: usize = 4;
+
+/// Entries on a line of the processor's cache.
+const LINE: usize = 8;
 
 /// Bytes of a key in its entry.
 const HEAD_BYTES: usize = 6;
+
+const HIGHEST_HEAD: u64 = (1 << (HEAD_BYTES * 8)) - 1;
 
 /// Bytes of a key that are compared at a time.
 const PIECE: usize = 64;
@@ -58,7 +64,7 @@ impl Layout {
 
     fn record_words(self, level: usize) -> usize {
         match level {
-            0 => (self.shape.key_size + self.shape.payload_size).div_ceil(8),
+            0 => self.key_words() + self.shape.payload_size.div_ceil(8),
             _ => 1 + self.key_words(),
         }
     }
@@ -133,18 +139,31 @@ impl<'p> Node<'p> {
         key
     }
 
-    /// Reads bytes of a leaf's record, key and payload, from a place on.
+    /// Reads bytes of a leaf's record, key and payload one after another, from a place on.
     pub fn read_record(self, at: usize, from: usize, bytes: &mut [u8]) {
-        self.words.read(self.record_at(at) * 8 + from, bytes);
+        let of_key = self.layout.shape.key_size.saturating_sub(from).min(bytes.len());
+        let (key, payload) = bytes.split_at_mut(of_key);
+        if of_key > 0 {
+            self.words.read(self.record_at(at) * 8 + from, key);
+        }
+        if !payload.is_empty() {
+            self.read_payload(at, from + of_key - self.layout.shape.key_size, payload);
+        }
     }
 
+    /// Where the payload of a leaf's record begins, in words.
+    #[inline(always)]
+    fn payload_at(self, at: usize) -> usize {
+        self.record_at(at) + self.layout.key_words()
+    }
+
+    #[inline(always)]
     pub fn read_payload(self, at: usize, from: usize, bytes: &mut [u8]) {
-        self.read_record(at, self.layout.shape.key_size + from, bytes);
+        self.words.read(self.payload_at(at) * 8 + from, bytes);
     }
 
     pub fn write_payload(self, at: usize, to: usize, bytes: &[u8]) {
-        let place = self.record_at(at) * 8 + self.layout.shape.key_size + to;
-        self.words.write(place, bytes);
+        self.words.write(self.payload_at(at) * 8 + to, bytes);
     }
 
     pub fn child(self, at: usize) -> PageNumber {
@@ -189,40 +208,76 @@ impl<'p> Node<'p> {
         Ordering::Equal
     }
 
+    #[inline(always)]
+    fn head(self, at: usize) -> u64 {
+        self.words.get(ENTRIES + at) >> 16
+    }
+
+    /// Entries among which the first one is that has this head or a higher one, or the one after
+    /// the last of them: few if the keys are spread evenly.
+    #[inline(always)]
+    fn bracket(self, head: u64) -> (usize, usize) {
+        let count = self.count();
+        let (lowest, mut highest) = (self.words.get(2), self.words.get(3));
+        if highest == HIGHEST_HEAD {
+            // The last node of a level says nothing about how far its keys go.
+            highest = self.head(count.saturating_sub(1));
+        }
+        // Where it would be if they were spread evenly (Perl, Itai, Avni: Interpolation Search,
+        // CACM 21(7), 1978); a wrong guess costs a few steps more.
+        let share = head.wrapping_sub(lowest) as f64 / highest.wrapping_sub(lowest).max(1) as f64;
+        let guess = ((count as f64 * share) as usize).min(count.saturating_sub(1));
+        let (mut low, mut high, mut step) = (guess, guess, LINE);
+        if count > 0 && self.head(guess) < head {
+            loop {
+                low = high;
+                high = (high + step).min(count);
+                if high == count || self.head(high) >= head {
+                    return (low, high);
+                }
+                step *= 2;
+            }
+        }
+        while low > 0 {
+            high = low;
+            low = low.saturating_sub(step);
+            if self.head(low) < head {
+                break;
+            }
+            step *= 2;
+        }
+        (low, high)
+    }
+
     /// The place of a key, or where it would be.
     #[inline]
     pub fn search(self, key: &[u8]) -> Result<usize, usize> {
         let common = self.common();
         let head = head_of(key, common);
         let whole = common + HEAD_BYTES >= key.len();
-        let (mut low, mut size) = (0, self.count());
-        if whole {
-            // No branch depends on what is read.
-            while size > 1 {
-                let half = size / 2;
-                let less = self.words.get(ENTRIES + low + half) >> 16 <= head;
-                low += if less { half } else { 0 };
-                size -= half;
+        let (mut low, mut high) = self.bracket(head);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.head(middle) < head {
+                true => low = middle + 1,
+                false => high = middle,
             }
-            if size == 0 {
-                return Err(0);
-            }
-            return match (self.words.get(ENTRIES + low) >> 16).cmp(&head) {
-                Ordering::Equal => Ok(low),
-                Ordering::Less => Err(low + 1),
-                Ordering::Greater => Err(low),
-            };
         }
-        while size > 0 {
-            let half = size / 2;
-            let at = low + half;
-            let order = (self.words.get(ENTRIES + at) >> 16)
-                .cmp(&head)
-                .then_with(|| self.compare_rest(at, key, common + HEAD_BYTES));
-            match order {
-                Ordering::Equal => return Ok(at),
-                Ordering::Less => (low, size) = (at + 1, size - half - 1),
-                Ordering::Greater => size = half,
+        let count = self.count();
+        // From here on heads are the same or higher: their keys decide.
+        let mut end = low;
+        while end < count && self.head(end) == head {
+            if whole {
+                return Ok(end);
+            }
+            end += 1;
+        }
+        while low < end {
+            let middle = low + (end - low) / 2;
+            match self.compare_rest(middle, key, common + HEAD_BYTES) {
+                Ordering::Equal => return Ok(middle),
+                Ordering::Less => low = middle + 1,
+                Ordering::Greater => end = middle,
             }
         }
         Err(low)
@@ -282,13 +337,16 @@ impl<'p> Node<'p> {
             common = lower.iter().zip(upper).take_while(|(a, b)| a == b).count();
         }
         self.words.set(1, flags | (common as u64) << 8);
+        let head = |fence: &Option<Vec<u8>>| fence.as_ref().map(|key| head_of(key, common));
+        self.words.set(2, head(&fences.lower).unwrap_or(0));
+        self.words.set(3, head(&fences.upper).unwrap_or(HIGHEST_HEAD));
     }
 
     /// Puts an entry at its place. There must be room.
     pub fn insert(self, at: usize, key: &[u8], payload: &[u8]) {
         let to = self.make_entry(at, key);
         self.words.write(to * 8, key);
-        self.words.write(to * 8 + key.len(), payload);
+        self.words.write((to + self.layout.key_words()) * 8, payload);
     }
 
     /// Puts an entry for a child at its place. There must be room.
