@@ -38,6 +38,7 @@ static PROFILE: Profile = Profile {
 fn said(what: &'static str) -> impl Fn(lode::Error) -> Error {
     move |error| match error {
         lode::Error::Full { .. } => Error::new(ErrorKind::Full, format!("{what}: {error}")),
+        lode::Error::NoOrder { .. } => Error::unsupported("ordered scans with hash keys"),
         _ => Error::engine(what, error),
     }
 }
