@@ -1,0 +1,76 @@
+//! Writing to a mapped file. The only `unsafe` code of the file layer.
+
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io::Result;
+
+use memmap2::{MmapOptions, MmapRaw};
+
+use super::Mapped;
+
+/// The front of a file of the operating system, mapped and shared with the file's other readers.
+pub struct Front {
+    map: MmapRaw,
+}
+
+impl Front {
+    /// Maps the first bytes of a file, which must be so long, and stay so: writing to what was cut
+    /// off ends the process (`SIGBUS`), though it never touches memory that is not the mapping's.
+    pub fn new(file: &File, size_bytes: usize) -> Result<Self> {
+        Ok(Self { map: MmapOptions::new().len(size_bytes).map_raw(file)? })
+    }
+}
+
+impl Mapped for Front {
+    fn write(&self, at: usize, bytes: &[u8]) {
+        assert!(
+            at.checked_add(bytes.len()).is_some_and(|end| end <= self.map.len()),
+            "{} bytes from byte {at} on lie in the {} that are mapped",
+            bytes.len(),
+            self.map.len()
+        );
+        // SAFETY: the bytes from `at` on lie in the mapping, as the assertion says (which also rules
+        // out that the sum overflows), and the mapping is writable and lives as long as `self`.
+        // Nobody has a reference into the mapping: it is private to this struct, which never makes
+        // one, so `bytes` cannot overlap it, and no reference is invalidated. No thread reads the
+        // mapping through memory, only through the file, and the trait's callers see to it that no
+        // two write to the same bytes at once, so there is no data race.
+        unsafe {
+            std::ptr::copy_nonoverlapping(
+                bytes.as_ptr(),
+                self.map.as_mut_ptr().add(at),
+                bytes.len(),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn front_of_a_page() -> Front {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(4096).unwrap();
+        Front::new(&file, 4096).unwrap()
+    }
+
+    #[test]
+    fn the_last_byte_of_a_mapping_can_be_written() {
+        front_of_a_page().write(4095, b"x");
+        front_of_a_page().write(4096, b"");
+    }
+
+    #[test]
+    #[should_panic(expected = "lie in the 4096 that are mapped")]
+    fn a_write_that_leaves_the_mapping_panics() {
+        front_of_a_page().write(4095, b"xy");
+    }
+
+    #[test]
+    #[should_panic(expected = "lie in the 4096 that are mapped")]
+    fn a_place_near_the_end_of_all_numbers_panics() {
+        front_of_a_page().write(usize::MAX, b"xy");
+    }
+}
