@@ -34,6 +34,8 @@ mod db;
 mod error;
 mod hash;
 mod index;
+#[cfg_attr(not(test), allow(dead_code, unused_imports))]
+mod io;
 mod pager;
 mod schema;
 mod table;

@@ -47,6 +47,7 @@ impl Mapped for Front {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -80,3 +80,180 @@ pub trait Mapped: Send + Sync {
     /// If they do not lie in the mapped part.
     fn write(&self, at: usize, bytes: &[u8]);
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    //! What both disks do.
+
+    use std::io::ErrorKind;
+
+    use super::os::Directory;
+    use super::simulated::Simulated;
+    use super::*;
+
+    /// Has a test run on a directory of the operating system's, and on a simulated disk.
+    fn on_both(test: impl Fn(&dyn Disk)) {
+        let path = tempfile::tempdir().unwrap();
+        test(&Directory::new(path.path()).unwrap());
+        test(&Simulated::new(0));
+    }
+
+    fn kind<T>(result: Result<T>) -> ErrorKind {
+        result.map(|_| ()).unwrap_err().kind()
+    }
+
+    fn all_of(file: &dyn File) -> Vec<u8> {
+        let mut bytes = vec![0xEE; file.size_bytes().unwrap() as usize];
+        file.read_at(0, &mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_through_every_handle() {
+        on_both(|disk| {
+            let file = disk.create("data").unwrap();
+            file.write_at(0, &[1; 1000]).unwrap();
+            file.write_at(500, &[2; 100]).unwrap();
+            file.sync().unwrap();
+            disk.sync_directory().unwrap();
+            let expected = [vec![1; 500], vec![2; 100], vec![1; 400]].concat();
+            assert_eq!(all_of(&*file), expected);
+            assert_eq!(all_of(&*disk.open("data").unwrap()), expected);
+        });
+    }
+
+    #[test]
+    fn writing_beyond_the_end_leaves_zeros_between() {
+        on_both(|disk| {
+            let file = disk.create("data").unwrap();
+            file.write_at(0, b"ab").unwrap();
+            file.write_at(5, b"c").unwrap();
+            file.write_at(100, b"").unwrap();
+            assert_eq!(all_of(&*file), b"ab\0\0\0c");
+        });
+    }
+
+    #[test]
+    fn a_size_cuts_off_or_adds_zeros() {
+        on_both(|disk| {
+            let file = disk.create("data").unwrap();
+            file.write_at(0, &[7; 600]).unwrap();
+            file.set_size(10).unwrap();
+            file.set_size(700).unwrap();
+            assert_eq!(all_of(&*file), [vec![7; 10], vec![0; 690]].concat());
+        });
+    }
+
+    #[test]
+    fn opening_needs_a_file_and_creating_needs_none() {
+        on_both(|disk| {
+            assert_eq!(kind(disk.open("data")), ErrorKind::NotFound);
+            disk.create("data").unwrap().write_at(0, b"kept").unwrap();
+            assert_eq!(kind(disk.create("data")), ErrorKind::AlreadyExists);
+            assert_eq!(all_of(&*disk.open("data").unwrap()), b"kept");
+        });
+    }
+
+    #[test]
+    fn renaming_replaces_what_has_the_name_but_not_what_is_open() {
+        on_both(|disk| {
+            let old = disk.create("data").unwrap();
+            old.write_at(0, b"old").unwrap();
+            disk.create("new").unwrap().write_at(0, b"new").unwrap();
+            disk.rename("new", "data").unwrap();
+            disk.sync_directory().unwrap();
+            assert_eq!(disk.list().unwrap(), ["data"]);
+            assert_eq!(all_of(&*disk.open("data").unwrap()), b"new");
+            assert_eq!(all_of(&*old), b"old");
+            assert_eq!(kind(disk.rename("new", "data")), ErrorKind::NotFound);
+        });
+    }
+
+    #[test]
+    fn removed_files_are_gone_but_stay_open() {
+        on_both(|disk| {
+            let file = disk.create("data").unwrap();
+            disk.remove("data").unwrap();
+            disk.sync_directory().unwrap();
+            file.write_at(0, b"still").unwrap();
+            assert_eq!(all_of(&*file), b"still");
+            assert_eq!(kind(disk.open("data")), ErrorKind::NotFound);
+            assert_eq!(kind(disk.remove("data")), ErrorKind::NotFound);
+        });
+    }
+
+    #[test]
+    fn names_are_listed_in_their_order() {
+        on_both(|disk| {
+            for name in ["b", "c", "a", "B"] {
+                disk.create(name).unwrap();
+            }
+            assert_eq!(disk.list().unwrap(), ["B", "a", "b", "c"]);
+        });
+    }
+
+    #[test]
+    fn a_second_lock_would_block_until_the_first_is_given_back() {
+        on_both(|disk| {
+            let lock = disk.lock().unwrap();
+            assert_eq!(kind(disk.lock()), ErrorKind::WouldBlock);
+            drop(lock);
+            disk.lock().unwrap();
+            assert_eq!(disk.list().unwrap(), [""; 0]);
+        });
+    }
+
+    #[test]
+    fn preallocating_adds_zeros_and_keeps_what_is_there() {
+        on_both(|disk| {
+            let file = disk.create("data").unwrap();
+            file.write_at(0, b"kept").unwrap();
+            file.preallocate(10_000).unwrap();
+            file.preallocate(100).unwrap();
+            let mut expected = vec![0; 10_000];
+            expected[..4].copy_from_slice(b"kept");
+            assert_eq!(all_of(&*file), expected);
+        });
+    }
+
+    #[test]
+    fn what_is_written_to_a_mapping_is_read_from_the_file() {
+        on_both(|disk| {
+            let file = disk.create("data").unwrap();
+            file.preallocate(10_000).unwrap();
+            // Where the directory for temporary files cannot be mapped there is nothing to see.
+            let Some(mapped) = file.map(8_192).unwrap() else { return };
+            mapped.write(4_090, &[5; 20]);
+            mapped.write(8_191, &[6]);
+            file.write_at(4_100, &[7; 2]).unwrap();
+            file.sync().unwrap();
+            drop(mapped);
+            let mut expected = vec![0; 10_000];
+            expected[4_090..4_110].fill(5);
+            expected[4_100..4_102].fill(7);
+            expected[8_191] = 6;
+            assert_eq!(all_of(&*file), expected);
+        });
+    }
+
+    #[test]
+    fn a_file_is_mapped_as_far_as_it_goes() {
+        on_both(|disk| {
+            let file = disk.create("data").unwrap();
+            file.preallocate(4_096).unwrap();
+            assert_eq!(kind(file.map(4_097)), ErrorKind::InvalidInput);
+        });
+    }
+
+    #[test]
+    fn reading_past_the_end_is_an_unexpected_end() {
+        on_both(|disk| {
+            let file = disk.create("data").unwrap();
+            file.write_at(0, b"abc").unwrap();
+            assert_eq!(kind(file.read_at(1, &mut [0; 3])), ErrorKind::UnexpectedEof);
+            assert_eq!(kind(file.read_at(100, &mut [0; 1])), ErrorKind::UnexpectedEof);
+            file.read_at(100, &mut []).unwrap();
+        });
+    }
+}

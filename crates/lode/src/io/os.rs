@@ -203,6 +203,7 @@ fn writes_in_place(_: &fs::File) -> Result<bool> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -1,0 +1,137 @@
+//! Which operations fail.
+
+use std::io::{Error, ErrorKind};
+
+/// Something that goes wrong, at an operation of this number or after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The power goes off: from this operation on all fail and nothing has an effect, except that
+    /// some of the sectors are written if this very one is a write to several.
+    Crash {
+        /// The operation's number.
+        at: u64,
+    },
+    /// One operation fails and has no effect: the first of its kind, from this one on.
+    Error {
+        /// The operation's number.
+        at: u64,
+        /// Its kind.
+        kind: FaultKind,
+    },
+}
+
+/// Which operation fails, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// One that reads: `open`, `list`, `size_bytes`, `read_at`; with `EIO`.
+    ReadFails,
+    /// One that writes: `create`, `rename`, `remove`, `write_at`, `set_size`, `preallocate`; with
+    /// `EIO`.
+    WriteFails,
+    /// A `sync` or a `sync_directory`; with `EIO`. What was not durable then stays so, even after
+    /// a later one that succeeds, unless it is written again: the system does not try twice.
+    SyncFails,
+    /// One that needs space: `create`, and what makes a file longer; with `StorageFull`.
+    NoSpace,
+}
+
+/// What an operation is about.
+#[derive(Clone, Copy)]
+pub enum Operation {
+    /// What only a crash makes fail.
+    Other,
+    /// Reading.
+    Read,
+    /// Writing, with more space or in place.
+    Write { grows: bool },
+    /// Making durable.
+    Sync,
+}
+
+/// Why an operation does not happen.
+pub enum Refusal {
+    /// The power goes off in the middle of it.
+    Cut,
+    /// The power is off already.
+    Off,
+    /// It fails.
+    Fails(Error),
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Cut | Refusal::Off => Self::other("the simulated power is off"),
+            Refusal::Fails(error) => error,
+        }
+    }
+}
+
+/// The faults that are to come, and the count of operations.
+#[derive(Default)]
+pub struct Faults {
+    operations: u64,
+    pending: Vec<Fault>,
+}
+
+impl Faults {
+    /// How many operations there were.
+    pub fn operations(&self) -> u64 {
+        self.operations
+    }
+
+    /// Adds one.
+    pub fn add(&mut self, fault: Fault) {
+        self.pending.push(fault);
+    }
+
+    /// Removes all.
+    pub fn heal(&mut self) {
+        self.pending.clear();
+    }
+
+    /// Counts an operation, and says what its number is.
+    pub fn count(&mut self) -> u64 {
+        self.operations += 1;
+        self.operations - 1
+    }
+
+    /// Whether the operation of this number happens.
+    pub fn check(&mut self, number: u64, operation: Operation) -> Result<(), Refusal> {
+        let crashes = self.pending.iter().filter_map(|fault| match fault {
+            Fault::Crash { at } => Some(*at),
+            Fault::Error { .. } => None,
+        });
+        match crashes.min() {
+            Some(at) if at < number => return Err(Refusal::Off),
+            Some(at) if at == number => return Err(Refusal::Cut),
+            _ => {}
+        }
+        let concerns = |fault: &Fault| match fault {
+            Fault::Error { at, kind } => *at <= number && kind.concerns(operation),
+            Fault::Crash { .. } => false,
+        };
+        let Some(index) = self.pending.iter().position(concerns) else { return Ok(()) };
+        match self.pending.remove(index) {
+            Fault::Error { kind: FaultKind::NoSpace, .. } => {
+                Err(Refusal::Fails(ErrorKind::StorageFull.into()))
+            }
+            _ => Err(Refusal::Fails(Error::from_raw_os_error(EIO))),
+        }
+    }
+}
+
+/// The system's number for an error of a device, the same everywhere.
+const EIO: i32 = 5;
+
+impl FaultKind {
+    /// Whether such an operation can fail so.
+    fn concerns(self, operation: Operation) -> bool {
+        match self {
+            Self::ReadFails => matches!(operation, Operation::Read),
+            Self::WriteFails => matches!(operation, Operation::Write { .. }),
+            Self::SyncFails => matches!(operation, Operation::Sync),
+            Self::NoSpace => matches!(operation, Operation::Write { grows: true }),
+        }
+    }
+}

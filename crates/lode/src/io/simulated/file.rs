@@ -1,0 +1,185 @@
+//! What is in a file, sector by sector.
+
+use std::collections::BTreeMap;
+
+use super::history::{Fate, History};
+use super::random::Random;
+
+/// What is written wholly or not at all.
+pub const SECTOR_BYTES: usize = 512;
+
+type Sector = Box<[u8; SECTOR_BYTES]>;
+
+/// A file's content.
+///
+/// Sectors without a history are durable as they are seen. Beyond the file's end all is zeros.
+#[derive(Clone)]
+pub struct Content {
+    /// What is seen.
+    bytes: Vec<u8>,
+    length: History<usize>,
+    /// The sectors that a crash may change.
+    sectors: BTreeMap<usize, History<Sector>>,
+}
+
+impl Content {
+    /// Content that is durable.
+    pub fn durable(bytes: Vec<u8>) -> Self {
+        Self { length: History::new(bytes.len()), bytes, sectors: BTreeMap::new() }
+    }
+
+    /// What is seen.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Writes bytes to a place on; what lies between the end and there is zeros from now on.
+    pub fn write(&mut self, at: usize, bytes: &[u8]) {
+        let end = at + bytes.len();
+        if !bytes.is_empty() && end > self.bytes.len() {
+            self.set_size(end);
+        }
+        for (at, piece) in pieces(at, bytes) {
+            self.change(at / SECTOR_BYTES, |content| {
+                content[at..at + piece.len()].copy_from_slice(piece);
+            });
+        }
+    }
+
+    /// Writes some of the sectors that bytes to a place on lie in: the first few, or any.
+    pub fn write_some(&mut self, at: usize, bytes: &[u8], random: &mut Random) {
+        let pieces: Vec<_> = pieces(at, bytes).collect();
+        let prefix = (random.below(2) == 0).then(|| random.below(pieces.len() as u64 + 1) as usize);
+        for (number, (at, piece)) in pieces.into_iter().enumerate() {
+            if prefix.map_or_else(|| random.below(2) == 0, |prefix| number < prefix) {
+                self.write(at, piece);
+            }
+        }
+    }
+
+    /// Sets the length. What is new reads as zeros.
+    pub fn set_size(&mut self, size: usize) {
+        // What is cut off has to be zeros when the file grows again, so its sectors change.
+        let mut at = size;
+        while at < self.bytes.len() {
+            let end = self.bytes.len().min((at / SECTOR_BYTES + 1) * SECTOR_BYTES);
+            self.change(at / SECTOR_BYTES, |content| content[at..end].fill(0));
+            at = end;
+        }
+        self.bytes.resize(size, 0);
+        self.length.set(size);
+    }
+
+    /// Makes what is seen durable, other than what a failed sync has lost.
+    pub fn sync(&mut self) {
+        self.length.sync();
+        self.sectors.retain(|_, sector| {
+            sector.sync();
+            !sector.is_durable()
+        });
+    }
+
+    /// Loses what is not durable, without a trace, unless it is written again.
+    pub fn fail_sync(&mut self) {
+        self.length.fail_sync();
+        self.sectors.values_mut().for_each(History::fail_sync);
+    }
+
+    /// Turns into what a crash leaves of it.
+    pub fn crash(&mut self, fate: &mut Fate) {
+        let length = fate.choose(std::mem::replace(&mut self.length, History::new(0)));
+        self.length = History::new(length);
+        self.bytes.resize(length, 0);
+        for (number, history) in std::mem::take(&mut self.sectors) {
+            let sector = fate.choose(history);
+            if let Some(left) = self.bytes.get_mut(number * SECTOR_BYTES..) {
+                let size = left.len().min(SECTOR_BYTES);
+                left[..size].copy_from_slice(&sector[..size]);
+            }
+        }
+    }
+
+    /// Turns a bit over in all that the sector has been, so that a crash does not turn it back.
+    pub fn flip_bit(&mut self, bit: u64) {
+        let (at, mask) = ((bit / 8) as usize, 1 << (bit % 8));
+        self.bytes[at] ^= mask;
+        if let Some(history) = self.sectors.get_mut(&(at / SECTOR_BYTES)) {
+            history.versions_mut().for_each(|sector| sector[at % SECTOR_BYTES] ^= mask);
+        }
+    }
+
+    /// Changes the seen bytes of one sector, and notes it in its history.
+    fn change(&mut self, sector: usize, change: impl FnOnce(&mut [u8])) {
+        let before = self.sector(sector);
+        change(&mut self.bytes);
+        let after = self.sector(sector);
+        self.sectors.entry(sector).or_insert_with(|| History::new(before)).set(after);
+    }
+
+    /// A sector as it is seen.
+    fn sector(&self, sector: usize) -> Sector {
+        let mut copy = Box::new([0; SECTOR_BYTES]);
+        if let Some(left) = self.bytes.get(sector * SECTOR_BYTES..) {
+            let size = left.len().min(SECTOR_BYTES);
+            copy[..size].copy_from_slice(&left[..size]);
+        }
+        copy
+    }
+}
+
+/// Cuts bytes that go to a place on where sectors end.
+fn pieces(mut at: usize, mut bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    std::iter::from_fn(move || {
+        let size = bytes.len().min(SECTOR_BYTES - at % SECTOR_BYTES);
+        let (piece, rest) = bytes.split_at(size);
+        let start = at;
+        (at, bytes) = (at + size, rest);
+        (size > 0).then_some((start, piece))
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_cut_where_sectors_end() {
+        let sizes = |at, size| -> Vec<_> {
+            let bytes = vec![0; size];
+            pieces(at, &bytes).map(|(at, piece)| (at, piece.len())).collect()
+        };
+        assert_eq!(sizes(500, 0), []);
+        assert_eq!(sizes(500, 12), [(500, 12)]);
+        assert_eq!(sizes(500, 1000), [(500, 12), (512, 512), (1024, 476)]);
+    }
+
+    #[test]
+    fn what_was_cut_off_is_zeros_when_the_file_grows_again() {
+        let mut content = Content::durable(vec![7; 1500]);
+        content.set_size(100);
+        content.set_size(1500);
+        assert_eq!(content.bytes()[..100], [7; 100]);
+        assert_eq!(content.bytes()[100..], [0; 1400]);
+        content.sync();
+        for seed in 0..100 {
+            let mut copy = content.clone();
+            copy.crash(&mut Fate::new(seed));
+            assert!(copy.bytes() == content.bytes());
+        }
+    }
+
+    #[test]
+    fn a_length_that_comes_back_brings_back_what_was_there() {
+        let mut content = Content::durable(vec![7; 1500]);
+        content.set_size(0);
+        let mut seen = [false; 2];
+        for seed in 0..100 {
+            let mut copy = content.clone();
+            copy.crash(&mut Fate::new(seed));
+            seen[0] |= copy.bytes().is_empty();
+            seen[1] |= copy.bytes() == [7; 1500];
+        }
+        assert_eq!(seen, [true; 2]);
+    }
+}

@@ -1,0 +1,216 @@
+//! What users of the disk hold: open files, mappings, the lock.
+
+use std::io::{Error, ErrorKind, Result};
+use std::sync::{Arc, MutexGuard};
+
+use super::faults::{Operation, Refusal};
+use super::file::{Content, SECTOR_BYTES};
+use super::names::Inode;
+use super::random::Random;
+use super::{Simulated, State};
+use crate::io::{File, Mapped};
+
+/// An open file, until the next crash.
+#[derive(Clone)]
+pub struct Handle {
+    disk: Simulated,
+    inode: Inode,
+    /// How many crashes there were when it was opened.
+    crashes: u64,
+    /// Keeps the file there while it has no name.
+    _open: Arc<()>,
+}
+
+/// The disk, while an operation on a file happens.
+struct Busy<'a> {
+    state: MutexGuard<'a, State>,
+    inode: Inode,
+}
+
+impl Handle {
+    /// A handle of a file, which the share of its `open` belongs to.
+    pub fn new(disk: Simulated, inode: Inode, crashes: u64, open: Arc<()>) -> Self {
+        Self { disk, inode, crashes, _open: open }
+    }
+
+    /// Begins an operation, of a kind that depends on the file's length, and has what a refusal
+    /// does to the file done.
+    fn begin(
+        &self,
+        operation: impl FnOnce(usize) -> Operation,
+        refused: impl FnOnce(&mut Busy<'_>, &Refusal),
+    ) -> Result<Busy<'_>> {
+        let mut state = self.disk.state();
+        let number = state.faults.count();
+        if state.crashes != self.crashes {
+            return Err(Error::other("the file was opened before a simulated crash"));
+        }
+        let mut busy = Busy { state, inode: self.inode };
+        let operation = operation(busy.content().bytes().len());
+        if let Err(refusal) = busy.state.faults.check(number, operation) {
+            refused(&mut busy, &refusal);
+            return Err(refusal.into());
+        }
+        Ok(busy)
+    }
+
+    /// Begins an operation to which nothing happens if it is refused.
+    fn begin_plain(&self, operation: Operation) -> Result<Busy<'_>> {
+        self.begin(|_| operation, |_, _| ())
+    }
+
+    /// Begins one that makes the file at least so long.
+    fn begin_growing(&self, size_bytes: u64) -> Result<Busy<'_>> {
+        self.begin(|length| growing(length, size_bytes), |_, _| ())
+    }
+}
+
+impl Busy<'_> {
+    fn content(&mut self) -> &mut Content {
+        self.content_and_random().0
+    }
+
+    fn content_and_random(&mut self) -> (&mut Content, &mut Random) {
+        let State { files, random, .. } = &mut *self.state;
+        let stored = files.get_mut(&self.inode).expect("a file is kept while it is open");
+        (&mut stored.content, random)
+    }
+
+    /// Whether there is space for the file when it is at least so long.
+    fn check_room(&mut self, size_bytes: u64) -> Result<()> {
+        if size_bytes <= self.content().bytes().len() as u64 {
+            return Ok(());
+        }
+        self.state.check_room(self.inode, size_bytes)
+    }
+
+    /// Makes the file so long, if there is space.
+    fn set_size(&mut self, size_bytes: u64) -> Result<()> {
+        self.check_room(size_bytes)?;
+        self.content().set_size(size_bytes as usize);
+        Ok(())
+    }
+}
+
+/// Writing that makes a file of this length so long, or leaves it as it is if that is less.
+fn growing(length: usize, size_bytes: u64) -> Operation {
+    Operation::Write { grows: size_bytes > length as u64 }
+}
+
+impl File for Handle {
+    fn size_bytes(&self) -> Result<u64> {
+        let mut busy = self.begin_plain(Operation::Read)?;
+        Ok(busy.content().bytes().len() as u64)
+    }
+
+    fn read_at(&self, at: u64, bytes: &mut [u8]) -> Result<()> {
+        let mut busy = self.begin_plain(Operation::Read)?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let end = at.checked_add(bytes.len() as u64).ok_or(ErrorKind::InvalidInput)?;
+        let all = busy.content().bytes();
+        let found = all.get(at as usize..end as usize).ok_or(ErrorKind::UnexpectedEof)?;
+        bytes.copy_from_slice(found);
+        Ok(())
+    }
+
+    fn write_at(&self, at: u64, bytes: &[u8]) -> Result<()> {
+        // Nothing grows by nothing, wherever it is written.
+        let end = if bytes.is_empty() { 0 } else { at.saturating_add(bytes.len() as u64) };
+        let sector = |at: u64| at / SECTOR_BYTES as u64;
+        let several = end > 0 && sector(at) < sector(end - 1);
+        let cut = |busy: &mut Busy<'_>, refusal: &_| {
+            if matches!(refusal, Refusal::Cut) && several && busy.check_room(end).is_ok() {
+                let (content, random) = busy.content_and_random();
+                content.write_some(at as usize, bytes, random);
+            }
+        };
+        let mut busy = self.begin(|length| growing(length, end), cut)?;
+        busy.check_room(end)?;
+        if end > 0 {
+            busy.content().write(at as usize, bytes);
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<()> {
+        let failed = |busy: &mut Busy<'_>, refusal: &_| {
+            if matches!(refusal, Refusal::Fails(_)) {
+                busy.content().fail_sync();
+            }
+        };
+        self.begin(|_| Operation::Sync, failed)?.content().sync();
+        Ok(())
+    }
+
+    fn set_size(&self, size_bytes: u64) -> Result<()> {
+        self.begin_growing(size_bytes)?.set_size(size_bytes)
+    }
+
+    fn preallocate(&self, size_bytes: u64) -> Result<()> {
+        let mut busy = self.begin_growing(size_bytes)?;
+        if size_bytes <= busy.content().bytes().len() as u64 {
+            return Ok(());
+        }
+        busy.set_size(size_bytes)
+    }
+
+    fn map(&self, size_bytes: usize) -> Result<Option<Box<dyn Mapped>>> {
+        let mut busy = self.begin_plain(Operation::Other)?;
+        if size_bytes > busy.content().bytes().len() {
+            return Err(Error::new(ErrorKind::InvalidInput, "the file is not as long as its map"));
+        }
+        if !busy.state.mapping {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(Front { handle: self.clone(), size_bytes })))
+    }
+}
+
+/// The mapped front of a file.
+struct Front {
+    handle: Handle,
+    size_bytes: usize,
+}
+
+impl Mapped for Front {
+    fn write(&self, at: usize, bytes: &[u8]) {
+        assert!(
+            at.checked_add(bytes.len()).is_some_and(|end| end <= self.size_bytes),
+            "{} bytes from byte {at} on lie in the {} that are mapped",
+            bytes.len(),
+            self.size_bytes
+        );
+        // Nobody hears of a failure: the memory was written, but not the disk.
+        let Ok(mut busy) = self.handle.begin_plain(Operation::Other) else { return };
+        assert!(
+            bytes.is_empty() || at + bytes.len() <= busy.content().bytes().len(),
+            "the mapped part of the file was cut off, which would end the process"
+        );
+        busy.content().write(at, bytes);
+    }
+}
+
+/// The lock, free again when this is dropped or the disk crashes.
+pub struct Held {
+    disk: Simulated,
+    /// How many crashes there were when it was taken.
+    crashes: u64,
+}
+
+impl Held {
+    /// The lock, which was just taken.
+    pub fn new(disk: Simulated, crashes: u64) -> Self {
+        Self { disk, crashes }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut state = self.disk.state();
+        if state.crashes == self.crashes {
+            state.locked = false;
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What something was when it was last made durable, and all that it has been since.
+
+use super::random::Random;
+
+/// The versions of a sector, a length or a name.
+#[derive(Clone)]
+pub struct History<T> {
+    /// What a crash cannot take away, though it may bring it back.
+    durable: T,
+    /// What came after it, in order; the last is what is seen.
+    since: Vec<T>,
+    /// Whether the last version may be lost, and the system believes that it is not: writing it
+    /// back failed, after which the system takes it for written.
+    lost: bool,
+}
+
+impl<T> History<T> {
+    /// Something that is durable as it is.
+    pub fn new(durable: T) -> Self {
+        Self { durable, since: Vec::new(), lost: false }
+    }
+
+    /// What is seen.
+    pub fn now(&self) -> &T {
+        self.since.last().unwrap_or(&self.durable)
+    }
+
+    /// Makes it something else, for now.
+    pub fn set(&mut self, version: T) {
+        self.since.push(version);
+        self.lost = false;
+    }
+
+    /// Makes what is seen durable, unless writing it back failed before, which is not tried twice.
+    pub fn sync(&mut self) {
+        if !self.lost
+            && let Some(last) = self.since.pop()
+        {
+            self.durable = last;
+            self.since.clear();
+        }
+    }
+
+    /// Notes that writing it back failed.
+    pub fn fail_sync(&mut self) {
+        self.lost = !self.since.is_empty();
+    }
+
+    /// Whether a crash changes nothing.
+    pub fn is_durable(&self) -> bool {
+        self.since.is_empty()
+    }
+
+    /// All versions.
+    pub fn versions(&self) -> impl Iterator<Item = &T> {
+        std::iter::once(&self.durable).chain(&self.since)
+    }
+
+    /// All versions, to be changed.
+    pub fn versions_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        std::iter::once(&mut self.durable).chain(&mut self.since)
+    }
+}
+
+/// What a crash leaves of what was not durable.
+pub struct Fate {
+    random: Random,
+    /// Of how many histories in 256 something that was not durable survives.
+    survivors: u64,
+    /// Whether what survives is the last version, not just any.
+    last: bool,
+}
+
+impl Fate {
+    /// The fate of this seed: in one of four everything survives, in one nothing does.
+    pub fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let (survivors, last) = match random.below(4) {
+            0 => (256, true),
+            1 => (0, false),
+            _ => (random.below(257), false),
+        };
+        Self { random, survivors, last }
+    }
+
+    /// What is left of something.
+    pub fn choose<T>(&mut self, history: History<T>) -> T {
+        let History { durable, mut since, .. } = history;
+        if since.is_empty() || self.random.below(256) >= self.survivors {
+            return durable;
+        }
+        let last = since.len() - 1;
+        let chosen = if self.last { last } else { self.random.below(since.len() as u64) as usize };
+        since.swap_remove(chosen)
+    }
+}

@@ -1,0 +1,312 @@
+//! A disk in memory, which fails and crashes when it is told to, and then keeps what a real one may
+//! keep: the same for the same seed.
+//!
+//! What is written to a file is in the file at once, but durable only after a `sync` of it; what is
+//! created, renamed or removed, after a `sync_directory`. A crash decides separately for each sector
+//! of 512 bytes, each length and each name which of the versions since then it keeps, or the
+//! durable one. That is more than most file systems lose. A sector is never torn.
+
+mod faults;
+mod file;
+mod handle;
+mod history;
+mod names;
+mod random;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{ErrorKind, Result};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{Disk, File, Lock};
+pub use faults::{Fault, FaultKind};
+use faults::{Faults, Operation, Refusal};
+use file::Content;
+use handle::{Handle, Held};
+use history::Fate;
+use names::{Inode, Names};
+use random::Random;
+
+/// A disk in memory. Clones are the same disk.
+#[derive(Clone)]
+pub struct Simulated {
+    state: Arc<Mutex<State>>,
+}
+
+/// What there is of the disk.
+struct State {
+    names: Names,
+    files: BTreeMap<Inode, Stored>,
+    next_inode: Inode,
+    faults: Faults,
+    /// What a crash in the middle of a write lets through.
+    random: Random,
+    /// How many crashes there were; handles from before the last are dead.
+    crashes: u64,
+    locked: bool,
+    capacity_bytes: Option<u64>,
+    mapping: bool,
+}
+
+/// A file, open or called something.
+struct Stored {
+    content: Content,
+    /// What open handles hold a share of.
+    open: Arc<()>,
+}
+
+/// No file grows beyond this, so that a damaged length takes up no more memory.
+const MOST_FILE_BYTES: u64 = 1 << 30;
+
+impl Simulated {
+    /// An empty disk without faults or limits. The seed decides what is written of what a power cut
+    /// interrupts.
+    pub fn new(seed: u64) -> Self {
+        Self::from_state(State {
+            names: Names::default(),
+            files: BTreeMap::new(),
+            next_inode: 0,
+            faults: Faults::default(),
+            random: Random::new(seed),
+            crashes: 0,
+            locked: false,
+            capacity_bytes: None,
+            mapping: true,
+        })
+    }
+
+    /// Another disk with the same files, all durable as they are seen here. It has no faults, and
+    /// counts operations from 0.
+    pub fn fork(&self) -> Self {
+        let state = self.state();
+        let mut fork = State {
+            names: Names::default(),
+            files: BTreeMap::new(),
+            next_inode: 0,
+            faults: Faults::default(),
+            random: state.random.clone(),
+            crashes: 0,
+            locked: false,
+            ..*state
+        };
+        for (name, inode) in state.names.iter() {
+            fork.put(name, state.files[&inode].content.bytes().to_vec());
+        }
+        Self::from_state(fork)
+    }
+
+    /// Loses what is not durable, or some of it, as the seed decides: in one of four cases nothing
+    /// is lost, in one everything is. What is left is durable, faults are gone, the lock is free, and
+    /// all handles are dead.
+    pub fn crash(&self, seed: u64) {
+        self.state().crash(&mut Fate::new(seed));
+    }
+
+    /// How many operations there were so far, failed ones among them: calls of a disk's or a file's
+    /// methods, and writes to mappings. It is also the number of the next.
+    pub fn operations(&self) -> u64 {
+        self.state().faults.operations()
+    }
+
+    /// Has something go wrong.
+    pub fn fail(&self, fault: Fault) {
+        self.state().faults.add(fault);
+    }
+
+    /// Removes all faults; the power is on again if it was off.
+    pub fn heal(&self) {
+        self.state().faults.heal();
+    }
+
+    /// Sets how long all files that have a name may be together; what is longer already stays.
+    pub fn set_capacity(&self, bytes: Option<u64>) {
+        self.state().capacity_bytes = bytes;
+    }
+
+    /// Sets whether files can be mapped, which they can at first.
+    pub fn set_mapping(&self, mapping: bool) {
+        self.state().mapping = mapping;
+    }
+
+    /// All names, in their order; not an operation.
+    pub fn file_names(&self) -> Vec<String> {
+        self.state().list()
+    }
+
+    /// What is in a file now, if there is one of that name; not an operation.
+    pub fn file_bytes(&self, name: &str) -> Option<Vec<u8>> {
+        let state = self.state();
+        let inode = state.names.get(name)?;
+        Some(state.files[&inode].content.bytes().to_vec())
+    }
+
+    /// Puts a file there, durable at once, in place of any of that name; not an operation.
+    pub fn put_file(&self, name: &str, bytes: Vec<u8>) {
+        self.state().put(name, bytes);
+    }
+
+    /// Turns a bit of a file over, durably; bits count from the lowest of the first byte.
+    ///
+    /// # Panics
+    /// If there is no such file or bit.
+    pub fn flip_bit(&self, name: &str, bit: u64) {
+        let mut state = self.state();
+        let inode = state.names.get(name).expect("there is a file of that name");
+        let stored = state.files.get_mut(&inode).expect("a name's file is there");
+        stored.content.flip_bit(bit);
+    }
+
+    fn from_state(state: State) -> Self {
+        Self { state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// The state, for this thread alone. No operation is left in the middle by a panic, so the state
+    /// is as good after one.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A new handle of a file that is there.
+    fn handle(&self, state: &State, inode: Inode) -> Box<dyn File> {
+        let open = state.files[&inode].open.clone();
+        Box::new(Handle::new(self.clone(), inode, state.crashes, open))
+    }
+}
+
+impl State {
+    /// Counts an operation of the disk's, and says whether it happens.
+    fn begin(&mut self, operation: Operation) -> std::result::Result<(), Refusal> {
+        let number = self.faults.count();
+        self.faults.check(number, operation)
+    }
+
+    /// The file of a name.
+    fn find(&self, name: &str) -> Result<Inode> {
+        self.names.get(name).ok_or_else(|| ErrorKind::NotFound.into())
+    }
+
+    fn list(&self) -> Vec<String> {
+        self.names.iter().map(|(name, _)| name.to_owned()).collect()
+    }
+
+    /// Adds a file that has no name yet.
+    fn add(&mut self, content: Content) -> Inode {
+        let inode = self.next_inode;
+        self.next_inode += 1;
+        self.files.insert(inode, Stored { content, open: Arc::new(()) });
+        inode
+    }
+
+    fn put(&mut self, name: &str, bytes: Vec<u8>) {
+        let inode = self.add(Content::durable(bytes));
+        self.names.set_durable(name, inode);
+    }
+
+    /// Whether there is space for a file of this length.
+    fn check_room(&self, inode: Inode, size_bytes: u64) -> Result<()> {
+        let others: BTreeSet<_> =
+            self.names.iter().map(|(_, other)| other).filter(|other| *other != inode).collect();
+        let sizes = others.iter().map(|other| self.files[other].content.bytes().len() as u64);
+        let used = sizes.sum::<u64>().saturating_add(size_bytes);
+        if size_bytes > MOST_FILE_BYTES || self.capacity_bytes.is_some_and(|most| used > most) {
+            return Err(ErrorKind::StorageFull.into());
+        }
+        Ok(())
+    }
+
+    /// Forgets files that have no name, can get none, and are not open.
+    fn collect(&mut self) {
+        let reachable = self.names.reachable();
+        self.files.retain(|inode, stored| {
+            reachable.contains(inode) || Arc::strong_count(&stored.open) > 1
+        });
+    }
+
+    fn crash(&mut self, fate: &mut Fate) {
+        self.files.values_mut().for_each(|stored| stored.content.crash(fate));
+        self.names.crash(fate);
+        // A file can be left with two names. From here on they are two files, so that renaming one
+        // to the other does what it says.
+        let named: Vec<_> = self.names.iter().map(|(name, at)| (name.to_owned(), at)).collect();
+        let mut taken = BTreeSet::new();
+        for (name, inode) in named {
+            if !taken.insert(inode) {
+                self.put(&name, self.files[&inode].content.bytes().to_vec());
+            }
+        }
+        self.faults.heal();
+        self.crashes += 1;
+        self.locked = false;
+        self.collect();
+    }
+}
+
+impl Disk for Simulated {
+    fn lock(&self) -> Result<Lock> {
+        let mut state = self.state();
+        state.begin(Operation::Other)?;
+        if state.locked {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        state.locked = true;
+        Ok(Box::new(Held::new(self.clone(), state.crashes)))
+    }
+
+    fn open(&self, name: &str) -> Result<Box<dyn File>> {
+        let mut state = self.state();
+        state.begin(Operation::Read)?;
+        let inode = state.find(name)?;
+        Ok(self.handle(&state, inode))
+    }
+
+    fn create(&self, name: &str) -> Result<Box<dyn File>> {
+        let mut state = self.state();
+        state.begin(Operation::Write { grows: true })?;
+        if state.names.get(name).is_some() {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        let inode = state.add(Content::durable(Vec::new()));
+        state.names.set(name, Some(inode));
+        Ok(self.handle(&state, inode))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<()> {
+        let mut state = self.state();
+        state.begin(Operation::Write { grows: false })?;
+        let inode = state.find(from)?;
+        if from != to {
+            state.names.set(to, Some(inode));
+            state.names.set(from, None);
+        }
+        Ok(())
+    }
+
+    fn remove(&self, name: &str) -> Result<()> {
+        let mut state = self.state();
+        state.begin(Operation::Write { grows: false })?;
+        state.find(name)?;
+        state.names.set(name, None);
+        Ok(())
+    }
+
+    fn list(&self) -> Result<Vec<String>> {
+        let mut state = self.state();
+        state.begin(Operation::Read)?;
+        Ok(state.list())
+    }
+
+    fn sync_directory(&self) -> Result<()> {
+        let mut state = self.state();
+        if let Err(refusal) = state.begin(Operation::Sync) {
+            if let Refusal::Fails(_) = refusal {
+                state.names.fail_sync();
+            }
+            return Err(refusal.into());
+        }
+        state.names.sync();
+        state.collect();
+        Ok(())
+    }
+}
