@@ -9,14 +9,22 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The memory that the database may use is used up. Delete records, or open it with more.
+    /// The memory that the database may use is used up. In memory: delete records, or open it with
+    /// more. In a directory: the operation needs more pages at once than there are; commit more
+    /// often, or open it with more.
     #[error(
-        "the memory budget of {budget_bytes} bytes is used up; delete records, or give the database \
-         more memory"
+        "the memory budget of {budget_bytes} bytes is used up; delete records, commit more often, or \
+         give the database more memory"
     )]
     Full {
         /// The budget.
         budget_bytes: u64,
+    },
+    /// The disk has no space left. Nothing is lost; make space, and go on.
+    #[error("{what}: no space is left on the disk; make some and try again")]
+    DiskFull {
+        /// What was tried.
+        what: String,
     },
     /// A table of hashed keys has as many buckets as there can be. Use several tables.
     #[error("a table of hashed keys has no room for more buckets; spread the records over several")]
@@ -61,19 +69,56 @@ pub enum Error {
         /// The table.
         table: String,
     },
+    /// What a file holds is not what was written to it. What does not need it can be read on.
+    #[error("{what} is corrupt: {why}; restore the database from a copy")]
+    Corrupt {
+        /// Which part of which file.
+        what: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// The files are of another version of the format.
+    #[error("the database has format {found}, and this version of Lode reads format {known}")]
+    Version {
+        /// The format of the files.
+        found: u32,
+        /// The one that is known.
+        known: u32,
+    },
+    /// Somebody else has the directory open.
+    #[error("the database is in use by another process, or is open in this one already")]
+    Locked,
+    /// The database was closed.
+    #[error("the database was closed; open it again")]
+    Closed,
+    /// Writing failed in a way after which nobody knows what is on the disk. Reading goes on; close
+    /// the database and open it again to go back to what is durable.
+    #[error("the database takes no more writes since {why}; open it again")]
+    Poisoned {
+        /// What failed.
+        why: String,
+    },
     /// The operating system said no.
     #[error("{what}: {why}")]
     Io {
         /// What was tried.
-        what: &'static str,
+        what: String,
         /// What it said.
         why: String,
     },
 }
 
 impl Error {
-    pub(crate) fn io(what: &'static str, error: &dyn std::error::Error) -> Self {
-        Self::Io { what, why: error.to_string() }
+    pub(crate) fn io(what: impl Into<String>, error: &io::Error) -> Self {
+        let what = what.into();
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull { what },
+            _ => Self::Io { what, why: error.to_string() },
+        }
+    }
+
+    pub(crate) fn corrupt(what: impl Into<String>, why: impl Into<String>) -> Self {
+        Self::Corrupt { what: what.into(), why: why.into() }
     }
 }
 

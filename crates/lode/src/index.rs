@@ -1,6 +1,16 @@
-//! What the two kinds of tables have in common: keys and payloads as bytes of fixed size.
+//! What the two kinds of tables have in common: keys and payloads as bytes of fixed size, and what
+//! operations do at the place of a key.
+//!
+//! An operation latches what it will change, tells the log what comes of it ([`Journal`]), and then
+//! changes it. While it has a latch it waits for nothing: if there is no room, it lets go, makes
+//! some, and begins again.
 
+use std::cell::Cell;
+
+use crate::error::Result;
+use crate::pager::{Pager, Space};
 use crate::schema::Schema;
+use crate::wal::{Kind, Log, Position};
 
 /// The sizes of a table's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,4 +42,194 @@ impl Put {
     pub const INSERT: Self = Self { new: true, over: false };
     /// Any.
     pub const UPSERT: Self = Self { new: true, over: true };
+}
+
+/// Where the outcomes of operations on a table are told.
+pub struct Journal<'j> {
+    pager: &'j Pager,
+    log: Option<&'j Log>,
+    /// The table, as the log has it.
+    table: [u8; 4],
+    /// Where the last outcome ends in the log.
+    end: Cell<Position>,
+    /// Bytes of an outcome that had no room.
+    wanted: Cell<usize>,
+}
+
+impl<'j> Journal<'j> {
+    /// In a log, or nowhere.
+    #[inline]
+    pub fn new(pager: &'j Pager, log: Option<&'j Log>, table: u32) -> Self {
+        let (end, wanted) = (Cell::default(), Cell::new(0));
+        Self { pager, log, table: table.to_le_bytes(), end, wanted }
+    }
+
+    #[inline(always)]
+    pub fn pager(&self) -> &'j Pager {
+        self.pager
+    }
+
+    /// Where the last outcome ends in the log; the beginning of all if there was none.
+    pub fn end(&self) -> Position {
+        self.end.get()
+    }
+
+    /// Tells an outcome; answers the epoch of the operation, or `None` if the log has no room.
+    #[inline(always)]
+    fn tell(&self, kind: Kind, parts: &[&[u8]]) -> Result<Option<u64>> {
+        match self.log {
+            None => Ok(Some(self.pager.epoch())),
+            Some(log) => self.append(log, kind, parts),
+        }
+    }
+
+    fn append(&self, log: &Log, kind: Kind, parts: &[&[u8]]) -> Result<Option<u64>> {
+        let Some((epoch, end)) = log.append(kind, parts, || self.pager.epoch())? else {
+            self.wanted.set(parts.iter().map(|part| part.len()).sum());
+            return Ok(None);
+        };
+        self.end.set(end);
+        Ok(Some(epoch))
+    }
+
+    /// Makes the room that was missing; not for those who hold a latch.
+    #[cold]
+    pub fn make_room(&self) -> Result<()> {
+        self.log.map_or(Ok(()), |log| log.make_room(self.wanted.get()))
+    }
+
+    fn put(&self, key: &[u8], payload: &[u8]) -> Result<Option<u64>> {
+        self.tell(Kind::Put, &[&self.table, key, payload])
+    }
+
+    fn patch(&self, key: &[u8], at: usize, bytes: &[u8]) -> Result<Option<u64>> {
+        let at = (at as u32).to_le_bytes();
+        self.tell(Kind::Patch, &[&self.table, &at, key, bytes])
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<Option<u64>> {
+        self.tell(Kind::Delete, &[&self.table, key])
+    }
+}
+
+/// The place of a key in a page that is latched.
+pub trait Spot {
+    /// Whether there is a record.
+    fn is_there(&self) -> bool;
+
+    /// Whether there is room for one that is not there.
+    fn has_room(&self) -> bool;
+
+    /// Copies the payload of the record that is there.
+    fn read(&self, payload: &mut [u8]);
+
+    /// Overwrites bytes of its payload.
+    fn write(&mut self, epoch: u64, at: usize, bytes: &[u8]);
+
+    /// Puts a record where there is none, but room.
+    fn insert(&mut self, epoch: u64, key: &[u8], payload: &[u8]);
+
+    /// Takes the record out that is there.
+    fn remove(&mut self, epoch: u64);
+}
+
+/// What came of work at a spot.
+pub enum Step<T> {
+    Done(T),
+    /// There is no room for one more record.
+    Full,
+    /// There is no room in the log.
+    Wait,
+}
+
+/// Finds the places of keys.
+pub trait Index {
+    /// Latches the page of a key and calls `work` with the spot until that answers that it is done;
+    /// between, it makes the room that was missing.
+    fn at<T>(
+        &self,
+        journal: &Journal<'_>,
+        space: &Space,
+        key: &[u8],
+        work: impl FnMut(&mut dyn Spot) -> Result<Step<T>>,
+    ) -> Result<T>;
+
+    /// Writes a record, as `put` allows. Answers whether it was there.
+    fn put(
+        &self,
+        journal: &Journal<'_>,
+        space: &Space,
+        (key, payload): (&[u8], &[u8]),
+        put: Put,
+    ) -> Result<bool> {
+        self.at(journal, space, key, |spot| {
+            let there = spot.is_there();
+            if !(if there { put.over } else { put.new }) {
+                return Ok(Step::Done(there));
+            }
+            if !there && !spot.has_room() {
+                return Ok(Step::Full);
+            }
+            let Some(epoch) = journal.put(key, payload)? else { return Ok(Step::Wait) };
+            match there {
+                true => spot.write(epoch, 0, payload),
+                false => spot.insert(epoch, key, payload),
+            }
+            Ok(Step::Done(there))
+        })
+    }
+
+    /// Reads the payload of a record into `bytes`, lets `change` change it, and writes it if that
+    /// answers true. Answers whether there is such a record.
+    fn update(
+        &self,
+        journal: &Journal<'_>,
+        space: &Space,
+        key: &[u8],
+        bytes: &mut [u8],
+        change: &mut dyn FnMut(&mut [u8]) -> bool,
+    ) -> Result<bool> {
+        self.at(journal, space, key, |spot| {
+            if !spot.is_there() {
+                return Ok(Step::Done(false));
+            }
+            spot.read(bytes);
+            if change(bytes) {
+                let Some(epoch) = journal.put(key, bytes)? else { return Ok(Step::Wait) };
+                spot.write(epoch, 0, bytes);
+            }
+            Ok(Step::Done(true))
+        })
+    }
+
+    /// Overwrites bytes of a record's payload; false if there is no such record.
+    fn write(
+        &self,
+        journal: &Journal<'_>,
+        space: &Space,
+        key: &[u8],
+        at: usize,
+        bytes: &[u8],
+    ) -> Result<bool> {
+        self.at(journal, space, key, |spot| {
+            let there = spot.is_there();
+            if there {
+                let Some(epoch) = journal.patch(key, at, bytes)? else { return Ok(Step::Wait) };
+                spot.write(epoch, at, bytes);
+            }
+            Ok(Step::Done(there))
+        })
+    }
+
+    /// Deletes a record; false if there is none.
+    fn delete(&self, journal: &Journal<'_>, space: &Space, key: &[u8]) -> Result<bool> {
+        self.at(journal, space, key, |spot| {
+            let there = spot.is_there();
+            if there {
+                let Some(epoch) = journal.delete(key)? else { return Ok(Step::Wait) };
+                spot.remove(epoch);
+            }
+            Ok(Step::Done(there))
+        })
+    }
 }

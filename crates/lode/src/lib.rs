@@ -30,19 +30,24 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 #[cfg(not(all(target_pointer_width = "64", target_endian = "little")))]
 compile_error!("Lode runs on 64-bit little-endian machines");
 
+mod codec;
+mod data;
 mod db;
 mod error;
 mod hash;
 mod index;
-#[cfg_attr(not(test), allow(dead_code, unused_imports))]
 mod io;
 mod pager;
 mod schema;
+#[doc(hidden)]
+pub mod simulation;
+mod store;
 mod table;
 mod tree;
 mod txn;
+mod wal;
 
-pub use db::{Database, Options, Snapshot, Statistics};
+pub use db::{Database, Durability, Options, Snapshot, Statistics};
 pub use error::{Error, Result};
 pub use schema::{Builder, Column, MOST_KEY_BYTES, MOST_RECORD_BYTES, Row, Schema, Type, Value};
 pub use table::{KeyKind, Scan, Table};

@@ -57,6 +57,22 @@ impl Entry {
     fn depth(self) -> u32 {
         self.prefix + self.bits
     }
+
+    /// What the places of the segment have in common.
+    fn base(self, place: u64) -> u64 {
+        high_bits(place, self.prefix & 63) as u64
+    }
+
+    /// The first place of an entry of the segment.
+    fn place_of(self, base: u64, index: usize) -> u64 {
+        let place = (u128::from(base) << self.bits) + index as u128;
+        (place << (64 - self.depth())) as u64
+    }
+
+    /// The first place after the segment, if there is one.
+    fn end(self, base: u64) -> Option<u64> {
+        u64::try_from((u128::from(base) + 1) << (64 - self.prefix)).ok()
+    }
 }
 
 #[inline(always)]
@@ -109,19 +125,56 @@ impl Directory {
         Ok((Self { root: root.page() }, bucket.page()))
     }
 
+    /// One that is there.
+    pub fn open(root: PageNumber) -> Self {
+        Self { root }
+    }
+
+    /// The page that it begins at.
+    pub fn root(&self) -> PageNumber {
+        self.root
+    }
+
+    /// Calls `visit` with every bucket, its first place, and how many bits its places have in
+    /// common. Nobody may change the directory meanwhile.
+    pub fn each(&self, pager: &Pager, visit: &mut dyn FnMut(PageNumber, u64, u32)) -> Result<()> {
+        let mut next = Some(0);
+        while let Some(place) = next {
+            let (_, root) = pager.look(self.root)?;
+            let (_, entry) = root_entry(root, place);
+            let (_, segment) = pager.look(entry.segment)?;
+            // All buckets of the segment, without looking the way up again for each.
+            let (base, bits) = (entry.base(place), entry.bits.min(SEGMENT_BITS));
+            let mut index = 0;
+            while index < 1 << bits {
+                let (first, count) = run_of(segment, index, bits);
+                let depth = entry.prefix + bits - count.trailing_zeros();
+                visit(bucket_of(segment, index), entry.place_of(base, first), depth);
+                index = first + count;
+            }
+            next = entry.end(base);
+        }
+        Ok(())
+    }
+
     /// The bucket that a place had at a moment, and the place where the next one begins.
-    pub fn look_at(&self, pager: &Pager, moment: Moment, place: u64) -> (PageNumber, Option<u64>) {
-        let (_, entry) = pager.at(moment, self.root, |words| root_entry(words, place));
+    pub fn look_at(
+        &self,
+        pager: &Pager,
+        moment: Moment,
+        place: u64,
+    ) -> Result<(PageNumber, Option<u64>)> {
+        let (_, entry) = pager.at(moment, self.root, |words| root_entry(words, place))?;
         let index = entry.index(place);
         let (bucket, first, count) = pager.at(moment, entry.segment, |words| {
             let (first, count) = run_of(words, index, entry.bits.min(SEGMENT_BITS));
             (bucket_of(words, index), first, count)
-        });
-        // The bits before those of the segment, and the entry after the last one of the bucket.
-        let before = if entry.prefix == 0 { 0 } else { place >> (64 - entry.prefix) };
-        let next = (u128::from(before) << entry.bits) + (first + count) as u128;
-        let next = next << (64 - entry.depth());
-        (bucket, u64::try_from(next).ok())
+        })?;
+        let base = entry.base(place);
+        let after = first + count;
+        let is_last = after == 1 << entry.bits.min(SEGMENT_BITS);
+        let next = if is_last { entry.end(base) } else { Some(entry.place_of(base, after)) };
+        Ok((bucket, next))
     }
 
     /// Makes room for a place whose bucket is full. Others may have done so meanwhile, and more may
@@ -134,12 +187,20 @@ impl Directory {
         (slots, shortcut): (&Slots, &Shortcut),
         place_of: &dyn Fn(&[u8]) -> Place,
     ) -> Result<()> {
-        let (root_seen, root_words) = pager.look(self.root);
+        let (root_seen, root_words) = pager.look(self.root)?;
         let (at, entry) = root_entry(root_words, place);
         let root_bits = root_words.get(0) as u32;
-        let (segment_seen, segment_words) = pager.look(entry.segment);
+        let segment = pager.look(entry.segment);
+        if !root_seen.still() {
+            return Ok(());
+        }
+        let (segment_seen, segment_words) = segment?;
         let index = entry.index(place);
-        let (bucket_seen, bucket_words) = pager.look(bucket_of(segment_words, index));
+        let bucket = pager.look(bucket_of(segment_words, index));
+        if !segment_seen.still() {
+            return Ok(());
+        }
+        let (bucket_seen, bucket_words) = bucket?;
         let has_room = slots.has_room(bucket_words);
         let (first, count) = run_of(segment_words, index, entry.bits.min(SEGMENT_BITS));
         let still = bucket_seen.still() && segment_seen.still() && root_seen.still();
@@ -205,33 +266,6 @@ impl Directory {
         }
         Ok(())
     }
-
-    /// Calls `visit` with every page at a moment: the buckets, the segments, the root.
-    pub fn pages(&self, pager: &Pager, moment: Moment, visit: &mut dyn FnMut(PageNumber)) {
-        let root = image_at(pager, moment, self.root);
-        let bits = root.words().get(0) as u32;
-        let mut last = None;
-        for at in 0..1 << bits {
-            let entry = Entry::read(root.words().get(ROOT_ENTRIES + at));
-            if last.replace(entry.segment) == Some(entry.segment) {
-                continue;
-            }
-            let segment = image_at(pager, moment, entry.segment);
-            let mut last = None;
-            for index in 0..1 << entry.bits {
-                let bucket = bucket_of(segment.words(), index);
-                if last.replace(bucket) != Some(bucket) {
-                    visit(bucket);
-                }
-            }
-            visit(entry.segment);
-        }
-        visit(self.root);
-    }
-}
-
-fn image_at(pager: &Pager, moment: Moment, page: PageNumber) -> Image {
-    pager.at(moment, page, Image::of)
 }
 
 /// Sets all entries of the root for the segment to which the one at `at` belongs.

@@ -18,7 +18,7 @@ use shortcut::{Entry, Shortcut};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::error::Result;
-use crate::index::Shape;
+use crate::index::{Index, Journal, Shape, Spot, Step};
 use crate::pager::{Latched, Moment, PageNumber, Pager, Seen, Space, Words};
 
 pub use bucket::MOST_RECORD_BYTES;
@@ -61,6 +61,19 @@ impl Hash {
         Ok(Self { directory, shortcut, slots: Slots::new(shape), seed })
     }
 
+    /// One that is there, by the page that its directory begins at.
+    pub fn open(pager: &Pager, root: PageNumber, shape: Shape, seed: u64) -> Result<Self> {
+        let directory = Directory::open(root);
+        let shortcut = Shortcut::new(0)?;
+        directory.each(pager, &mut |bucket, first, bits| shortcut.set(bucket, first, bits))?;
+        Ok(Self { directory, shortcut, slots: Slots::new(shape), seed })
+    }
+
+    /// The page that its directory begins at, which stays the same.
+    pub fn root(&self) -> PageNumber {
+        self.directory.root()
+    }
+
     #[inline(always)]
     fn place(&self, key: &[u8]) -> Place {
         place_of(xxh3_64_with_seed(key, self.seed), self.slots.count())
@@ -69,15 +82,20 @@ impl Hash {
     /// The bucket of a place, and the way to it. What is read there counts if nothing on the way has
     /// changed.
     #[inline(always)]
-    fn look<'w>(&'w self, pager: &'w Pager, place: Place) -> (Way<'w>, Words<'w>) {
-        let entry = self.shortcut.entry(place.directory);
-        let (bucket, words) = pager.look(entry.bucket());
-        (Way { entry, bucket }, words)
+    fn look<'w>(&'w self, pager: &'w Pager, place: Place) -> Result<(Way<'w>, Words<'w>)> {
+        loop {
+            let entry = self.shortcut.entry(place.directory);
+            match pager.look(entry.bucket()) {
+                Ok((bucket, words)) => return Ok((Way { entry, bucket }, words)),
+                Err(error) if entry.still() => return Err(error),
+                Err(_) => {}
+            }
+        }
     }
 
     /// Copies the record's payload; false if there is none.
     #[inline(always)]
-    pub fn get(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> bool {
+    pub fn get(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> Result<bool> {
         match self.slots.short_probe(key) {
             Some(word) => self.get_by(pager, key, &[word], payload),
             None => self.get_by_long(pager, key, payload),
@@ -85,21 +103,21 @@ impl Hash {
     }
 
     #[inline(never)]
-    fn get_by_long(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> bool {
+    fn get_by_long(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> Result<bool> {
         self.get_by(pager, key, self.slots.probe(key).words(), payload)
     }
 
     #[inline(always)]
-    fn get_by(&self, pager: &Pager, key: &[u8], probe: &[u64], payload: &mut [u8]) -> bool {
+    fn get_by(&self, pager: &Pager, key: &[u8], probe: &[u64], payload: &mut [u8]) -> Result<bool> {
         let place = self.place(key);
         loop {
-            let (way, words) = self.look(pager, place);
+            let (way, words) = self.look(pager, place)?;
             let found = self.slots.find(words, place.home, probe);
             if let Some(slot) = found {
                 self.slots.read_payload(words, slot, payload);
             }
             if way.still() {
-                return found.is_some();
+                return Ok(found.is_some());
             }
         }
     }
@@ -109,16 +127,24 @@ impl Hash {
     pub fn fetch(&self, pager: &Pager, keys: &[u8]) {
         for key in keys.chunks_exact(self.slots.shape().key_size) {
             let place = self.place(key);
-            let (_, bucket) = self.look(pager, place);
-            self.slots.fetch(bucket, place.home);
+            // What goes wrong, the lookup itself says.
+            if let Ok((_, bucket)) = self.look(pager, place) {
+                self.slots.fetch(bucket, place.home);
+            }
         }
     }
 
     /// Copies the payload that a record had at a moment.
-    pub fn get_at(&self, pager: &Pager, moment: Moment, key: &[u8], payload: &mut [u8]) -> bool {
+    pub fn get_at(
+        &self,
+        pager: &Pager,
+        moment: Moment,
+        key: &[u8],
+        payload: &mut [u8],
+    ) -> Result<bool> {
         let place = self.place(key);
         let probe = self.slots.probe(key);
-        let (bucket, _) = self.directory.look_at(pager, moment, place.directory);
+        let (bucket, _) = self.directory.look_at(pager, moment, place.directory)?;
         pager.at(moment, bucket, |words| {
             let found = self.slots.find(words, place.home, probe.words());
             if let Some(slot) = found {
@@ -136,11 +162,11 @@ impl Hash {
         let mut records = Vec::new();
         let mut next = Some(0);
         while let Some(place) = next {
-            let (bucket, end) = self.directory.look_at(pager, moment, place);
+            let (bucket, end) = self.directory.look_at(pager, moment, place)?;
             pager.at(moment, bucket, |words| {
                 records.clear();
                 self.slots.copy_all(words, &mut records);
-            });
+            })?;
             for record in records.chunks_exact(size) {
                 let (key, payload) = record.split_at(shape.key_size);
                 if !visit(key, payload)? {
@@ -152,142 +178,13 @@ impl Hash {
         Ok(())
     }
 
-    /// Latches the bucket of a place and calls `work` with it until that answers.
-    fn change<T>(
-        &self,
-        pager: &Pager,
-        space: &Space,
-        place: Place,
-        mut work: impl FnMut(&mut Latched<'_>) -> Step<T>,
-    ) -> Result<T> {
-        loop {
-            let (way, _) = self.look(pager, place);
-            let Some(mut bucket) = pager.latch(way.bucket) else {
-                continue;
-            };
-            if !way.entry.still() {
-                continue;
-            }
-            match work(&mut bucket) {
-                Step::Done(answer) => return Ok(answer),
-                Step::Full => {
-                    drop(bucket);
-                    self.directory.split(
-                        pager,
-                        space,
-                        place.directory,
-                        (&self.slots, &self.shortcut),
-                        &|key| self.place(key),
-                    )?;
-                }
-            }
-        }
-    }
-
-    /// Writes a record: one that is there only if `over`, and one that is not there only if `new`.
-    /// Answers whether it was there.
-    pub fn put(
-        &self,
-        pager: &Pager,
-        space: &Space,
-        (key, payload): (&[u8], &[u8]),
-        put: crate::index::Put,
-    ) -> Result<bool> {
-        let place = self.place(key);
-        let probe = self.slots.probe(key);
-        self.change(pager, space, place, |bucket| {
-            let words = bucket.words();
-            match self.slots.find_or_free(words, place.home, probe.words()) {
-                Ok(slot) => {
-                    if put.over {
-                        let words = bucket.change(pager.epoch());
-                        self.slots.write_payload(words, slot, 0, payload);
-                    }
-                    Step::Done(true)
-                }
-                Err(_) if !put.new => Step::Done(false),
-                Err(slot) if self.slots.has_room(words) => {
-                    let words = bucket.change(pager.epoch());
-                    self.slots.fill(words, slot, probe.words(), payload);
-                    Step::Done(false)
-                }
-                Err(_) => Step::Full,
-            }
-        })
-    }
-
-    /// Reads the payload of a record into `bytes`, lets `change` change it, and writes it if that
-    /// answers true. Answers whether there is such a record.
-    pub fn update(
-        &self,
-        pager: &Pager,
-        space: &Space,
-        key: &[u8],
-        bytes: &mut [u8],
-        change: &mut dyn FnMut(&mut [u8]) -> bool,
-    ) -> Result<bool> {
-        let place = self.place(key);
-        let probe = self.slots.probe(key);
-        self.change(pager, space, place, |bucket| {
-            let Some(slot) = self.slots.find(bucket.words(), place.home, probe.words()) else {
-                return Step::Done(false);
-            };
-            self.slots.read_payload(bucket.words(), slot, bytes);
-            if change(bytes) {
-                let words = bucket.change(pager.epoch());
-                self.slots.write_payload(words, slot, 0, bytes);
-            }
-            Step::Done(true)
-        })
-    }
-
-    /// Overwrites bytes of a record's payload; false if there is no such record.
-    pub fn write(
-        &self,
-        pager: &Pager,
-        space: &Space,
-        key: &[u8],
-        at: usize,
-        bytes: &[u8],
-    ) -> Result<bool> {
-        let place = self.place(key);
-        let probe = self.slots.probe(key);
-        self.change(pager, space, place, |bucket| {
-            let found = self.slots.find(bucket.words(), place.home, probe.words());
-            if let Some(slot) = found {
-                let words = bucket.change(pager.epoch());
-                self.slots.write_payload(words, slot, at, bytes);
-            }
-            Step::Done(found.is_some())
-        })
-    }
-
-    /// Deletes a record; false if there is none.
-    pub fn delete(&self, pager: &Pager, space: &Space, key: &[u8]) -> Result<bool> {
-        let place = self.place(key);
-        let probe = self.slots.probe(key);
-        self.change(pager, space, place, |bucket| {
-            let found = self.slots.find(bucket.words(), place.home, probe.words());
-            if let Some(slot) = found {
-                let words = bucket.change(pager.epoch());
-                self.slots.empty(words, slot, &|key| self.place(key).home);
-            }
-            Step::Done(found.is_some())
-        })
-    }
-
-    /// Calls `visit` with every page of the table at a moment. Only the pages of a table that is
-    /// being dropped may be freed in it.
-    pub fn pages(&self, pager: &Pager, moment: Moment, visit: &mut dyn FnMut(PageNumber)) {
-        self.directory.pages(pager, moment, visit);
-    }
-
     /// What is wrong with the table at a moment, if anything: a record that its key does not lead
     /// to, or a bucket that does not count right.
     pub fn check(&self, pager: &Pager, moment: Moment) -> Result<(), String> {
         let mut next = Some(0);
         while let Some(start) = next {
-            let (bucket, end) = self.directory.look_at(pager, moment, start);
+            let why = |error: crate::Error| error.to_string();
+            let (bucket, end) = self.directory.look_at(pager, moment, start).map_err(why)?;
             let wrong = pager.at(moment, bucket, |words| {
                 self.slots.check(words, &|key| {
                     let place = self.place(key);
@@ -296,22 +193,94 @@ impl Hash {
                     inside.then_some(place.home)
                 })
             });
-            wrong.map_err(|why| format!("page {bucket}: {why}"))?;
+            wrong.map_err(why)?.map_err(|why| format!("page {bucket}: {why}"))?;
             next = end;
         }
         Ok(())
     }
 }
 
+impl Index for Hash {
+    fn at<T>(
+        &self,
+        journal: &Journal<'_>,
+        space: &Space,
+        key: &[u8],
+        mut work: impl FnMut(&mut dyn Spot) -> Result<Step<T>>,
+    ) -> Result<T> {
+        let (pager, place, probe) = (journal.pager(), self.place(key), self.slots.probe(key));
+        loop {
+            let (way, _) = self.look(pager, place)?;
+            let Some(bucket) = pager.latch(way.bucket) else {
+                continue;
+            };
+            if !way.entry.still() {
+                continue;
+            }
+            let found = self.slots.find_or_free(bucket.words(), place.home, probe.words());
+            let mut spot = SlotSpot { hash: self, bucket, probe: probe.words(), found };
+            let step = work(&mut spot);
+            drop(spot);
+            match step? {
+                Step::Done(answer) => return Ok(answer),
+                Step::Wait => journal.make_room()?,
+                Step::Full => self.directory.split(
+                    pager,
+                    space,
+                    place.directory,
+                    (&self.slots, &self.shortcut),
+                    &|key| self.place(key),
+                )?,
+            }
+        }
+    }
+}
+
+/// The slot of a key in its bucket, or the one where it would be.
+struct SlotSpot<'h> {
+    hash: &'h Hash,
+    bucket: Latched<'h>,
+    probe: &'h [u64],
+    found: Result<usize, usize>,
+}
+
+impl SlotSpot<'_> {
+    fn slot(&self) -> usize {
+        self.found.unwrap_or_else(|free| free)
+    }
+}
+
+impl Spot for SlotSpot<'_> {
+    fn is_there(&self) -> bool {
+        self.found.is_ok()
+    }
+
+    fn has_room(&self) -> bool {
+        self.hash.slots.has_room(self.bucket.words())
+    }
+
+    fn read(&self, payload: &mut [u8]) {
+        self.hash.slots.read_payload(self.bucket.words(), self.slot(), payload);
+    }
+
+    fn write(&mut self, epoch: u64, at: usize, bytes: &[u8]) {
+        let words = self.bucket.change(epoch);
+        self.hash.slots.write_payload(words, self.slot(), at, bytes);
+    }
+
+    fn insert(&mut self, epoch: u64, _: &[u8], payload: &[u8]) {
+        let words = self.bucket.change(epoch);
+        self.hash.slots.fill(words, self.slot(), self.probe, payload);
+    }
+
+    fn remove(&mut self, epoch: u64) {
+        let words = self.bucket.change(epoch);
+        self.hash.slots.empty(words, self.slot(), &|key| self.hash.place(key).home);
+    }
+}
+
 /// What a scan calls with key and payload of each record; it answers whether to go on.
 pub type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> Result<bool> + 'v;
-
-/// What came of work on a bucket.
-enum Step<T> {
-    Done(T),
-    /// There is no room for it.
-    Full,
-}
 
 /// The way to a bucket, as it was seen.
 #[derive(Clone, Copy)]

@@ -1,10 +1,10 @@
 //! Epochs: stretches of time between moments that somebody reads at.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Mutex, PoisonError};
 
-/// The end of an epoch, at which a snapshot reads.
+/// The end of an epoch, at which a snapshot reads, or a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(u64);
 
@@ -18,51 +18,108 @@ impl Moment {
 /// The current epoch, and the moments that somebody needs.
 pub(super) struct Epochs {
     current: AtomicU64,
-    /// The newest moment that is needed; 0 for none.
+    /// The newest moment of a snapshot; 0 for none.
     newest: AtomicU64,
-    /// How many need each moment.
-    live: Mutex<BTreeMap<u64, usize>>,
+    /// The moment of the checkpoint that is being written; 0 for none.
+    checkpoint: AtomicU64,
+    live: Mutex<Live>,
+}
+
+#[derive(Default)]
+struct Live {
+    /// How many snapshots there are of each moment.
+    snapshots: BTreeMap<u64, usize>,
+    checkpoint: Option<u64>,
+}
+
+impl Live {
+    fn moments(&self) -> Vec<Moment> {
+        self.snapshots.keys().copied().chain(self.checkpoint).map(Moment).collect()
+    }
 }
 
 impl Default for Epochs {
     fn default() -> Self {
-        Self { current: AtomicU64::new(1), newest: AtomicU64::new(0), live: Mutex::default() }
+        Self {
+            current: AtomicU64::new(1),
+            newest: AtomicU64::new(0),
+            checkpoint: AtomicU64::new(0),
+            live: Mutex::default(),
+        }
     }
 }
 
 impl Epochs {
+    /// Whoever asks has latched all that he will change.
     #[inline(always)]
     pub(super) fn current(&self) -> u64 {
-        self.current.load(Ordering::Acquire)
+        self.current.load(Ordering::SeqCst)
     }
 
-    /// Whether somebody needs what a page was that was last changed in this epoch.
+    /// Whether a snapshot needs what a page was that was last changed in this epoch, or the
+    /// checkpoint, if it is `dirty`: changed since it was last written out.
     #[inline(always)]
-    pub(super) fn needs(&self, stamp: u64) -> bool {
+    pub(super) fn needs(&self, stamp: u64, dirty: bool) -> bool {
         stamp <= self.newest.load(Ordering::Relaxed)
+            || (dirty && stamp <= self.checkpoint.load(Ordering::Relaxed))
     }
 
-    /// Ends the epoch.
+    /// The same, for a snapshot only.
+    pub(super) fn snapshot_needs(&self, stamp: u64) -> bool {
+        self.needs(stamp, false)
+    }
+
+    /// Ends the epoch, for a snapshot.
     pub(super) fn end(&self) -> Moment {
-        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut live = self.lock();
         let epoch = self.current.load(Ordering::Relaxed);
-        *live.entry(epoch).or_default() += 1;
+        *live.snapshots.entry(epoch).or_default() += 1;
         // Whoever has the next epoch knows that somebody needs this one.
         self.newest.store(epoch, Ordering::Relaxed);
-        self.current.store(epoch + 1, Ordering::Release);
+        self.begin(epoch + 1);
         Moment(epoch)
     }
 
-    /// One less needs a moment; answers those that are needed.
+    /// Ends the epoch, for the only checkpoint.
+    pub(super) fn end_for_checkpoint(&self) -> Moment {
+        let mut live = self.lock();
+        let epoch = self.current.load(Ordering::Relaxed);
+        live.checkpoint = Some(epoch);
+        self.checkpoint.store(epoch, Ordering::Relaxed);
+        self.begin(epoch + 1);
+        Moment(epoch)
+    }
+
+    fn begin(&self, epoch: u64) {
+        self.current.store(epoch, Ordering::SeqCst);
+        // A writer that still found the old epoch had latched its pages before; who looks at them
+        // from here on sees that.
+        fence(Ordering::SeqCst);
+    }
+
+    /// One snapshot less is of a moment; answers the moments that are needed.
     pub(super) fn release(&self, moment: Moment) -> Vec<Moment> {
-        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = live.get_mut(&moment.0) {
+        let mut live = self.lock();
+        if let Some(count) = live.snapshots.get_mut(&moment.0) {
             *count -= 1;
             if *count == 0 {
-                live.remove(&moment.0);
+                live.snapshots.remove(&moment.0);
             }
         }
-        self.newest.store(live.keys().next_back().copied().unwrap_or(0), Ordering::Relaxed);
-        live.keys().map(|epoch| Moment(*epoch)).collect()
+        let newest = live.snapshots.keys().next_back().copied().unwrap_or(0);
+        self.newest.store(newest, Ordering::Relaxed);
+        live.moments()
+    }
+
+    /// The checkpoint needs nothing any more.
+    pub(super) fn release_checkpoint(&self) -> Vec<Moment> {
+        let mut live = self.lock();
+        live.checkpoint = None;
+        self.checkpoint.store(0, Ordering::Relaxed);
+        live.moments()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Live> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -16,9 +16,10 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// So many frames, at least one; they take up memory as they are used.
+    /// Frames with the numbers from 1 to `count`; they take up memory as they are used. Frame 0 is
+    /// one that nobody has: all zeros.
     pub fn new(count: u32) -> Result<Self> {
-        Ok(Self { cells: Cells::new(count as usize * PAGE_WORDS, true)?, count })
+        Ok(Self { cells: Cells::new((count as usize + 1) * PAGE_WORDS, true)?, count })
     }
 
     /// How many.
@@ -29,9 +30,9 @@ impl Frames {
     /// A frame's words. A number that is too large is taken for 0.
     #[inline(always)]
     pub fn words(&self, frame: u32) -> Words<'_> {
-        let frame = if frame < self.count { frame as usize } else { 0 };
-        // SAFETY: the frame is one of `count`, each of which has `PAGE_WORDS` cells in `cells`, one
-        // after another from its start; so the array lies inside of it, and lives as long.
+        let frame = if frame <= self.count { frame as usize } else { 0 };
+        // SAFETY: the frame is 0 or one of `count`, each of which has `PAGE_WORDS` cells in `cells`,
+        // one after another from its start; so the array lies inside of it, and lives as long.
         let words = unsafe { &*self.cells.start.as_ptr().add(frame * PAGE_WORDS).cast() };
         Words(words)
     }

@@ -1,4 +1,6 @@
-//! Pages in frames of memory, read without latches and changed under one.
+//! Pages in frames of memory, read without latches and changed under one; those of a database in a
+//! directory come from its data file when they are needed, and leave when nobody has looked at them
+//! for long.
 //!
 //! For every page there is a word with its version, its frame and a latch, and a stamp: the epoch
 //! in which it was last changed. A reader notes the word ([`Pager::look`]), reads, and looks at the
@@ -6,43 +8,65 @@
 //! sequence lock for each page; Boehm: Can Seqlocks Get Along With Programming Language Memory
 //! Models?, MSPC 2012, section 4.) A writer latches every page that it will change, only then asks
 //! for its epoch, and changes pages through [`Latched::change`], which keeps what they were for the
-//! snapshots that still need it.
+//! snapshots that still need it, and for the checkpoint.
 
+mod absent;
 mod epochs;
 mod memory;
+mod pool;
 mod saved;
 mod space;
 mod words;
+mod write_out;
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use epochs::Epochs;
 pub use epochs::Moment;
 pub use memory::Cells;
 use memory::Frames;
+use pool::Pool;
 use saved::Saved;
 pub use space::Space;
 pub use words::{Image, PAGE_BYTES, PAGE_WORDS, Words};
+pub use write_out::Copied;
 
+use crate::data::{DataFile, FIRST_TABLE_PAGE};
 use crate::error::{Error, Result};
 
 /// The number of a page. It never changes while the page is in use.
 pub type PageNumber = u32;
 
+/// Somebody is changing the page, or fetching it.
 const LATCH: u64 = 1;
+/// Unless somebody looks at it soon, the page leaves memory.
+const COOL: u64 = 1 << 1;
+/// It has a frame.
+const PRESENT: u64 = 1 << 2;
+/// It has changed since it was written out.
+const DIRTY: u64 = 1 << 3;
+/// It belongs to nobody.
+const FREE: u64 = 1 << 4;
 const FRAME_SHIFT: u32 = 8;
 const FRAME_MASK: u64 = 0xff_ffff;
 const VERSION: u64 = 1 << 32;
 
 /// The most frames that a word has room for.
-const MOST_FRAMES: u64 = FRAME_MASK;
+const MOST_FRAMES: u64 = FRAME_MASK - 1;
 
-/// Page numbers for each frame: extents that are partly free use up some.
+/// The fewest frames: an operation needs several pages at once.
+const LEAST_FRAMES: u64 = 64;
+
+/// Page numbers for each frame, for pages that are in memory only: extents that are partly free use
+/// up some.
 const NUMBERS_PER_FRAME: usize = 2;
 
-/// How often a reader looks at a latched page before it lets other threads run.
-const SPINS: u32 = 64;
+/// Page numbers of a database in a directory.
+const NUMBERS: usize = 1 << 28;
+
+/// Frames that changed pages leave to others, so that there is always a way to them.
+const SPARE_FRAMES: u64 = 24;
 
 /// What a reader saw of a page's word.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +77,16 @@ pub struct Seen<'p> {
 }
 
 impl Seen<'_> {
+    /// The page.
+    pub fn page(&self) -> PageNumber {
+        self.page
+    }
+
+    /// Whether the same was seen.
+    pub fn is(&self, other: &Self) -> bool {
+        self.page == other.page && self.word == other.word
+    }
+
     /// Whether nobody has changed the page since it was seen, so that what was read between is what
     /// was there.
     #[inline(always)]
@@ -67,28 +101,38 @@ pub struct Pager {
     frames: Frames,
     /// Two cells a page: its word and its stamp.
     entries: Cells,
-    free_frames: Mutex<Vec<u32>>,
-    next_frame: AtomicU32,
+    pool: Pool,
+    /// Where pages are that have no frame.
+    data: Option<Arc<DataFile>>,
     free_extents: Mutex<Vec<PageNumber>>,
     next_extent: AtomicU32,
     epochs: Epochs,
     saved: Saved,
+    /// Pages that have changed since they were written out.
+    dirty: AtomicU64,
+    /// Pages that were freed, with the epochs, since the last checkpoint.
+    freed: Mutex<Vec<(PageNumber, u64)>>,
 }
 
 impl Pager {
-    /// Pages in at most so many bytes of memory.
-    pub fn new(budget_bytes: u64) -> Result<Self> {
-        let frames = (budget_bytes / PAGE_BYTES as u64).clamp(1, MOST_FRAMES) as u32;
-        let numbers = frames.max(space::EXTENT) as usize * NUMBERS_PER_FRAME;
+    /// Pages in at most so many bytes of memory; in those of a data file, if there is one.
+    pub fn new(budget_bytes: u64, data: Option<Arc<DataFile>>) -> Result<Self> {
+        let frames = (budget_bytes / PAGE_BYTES as u64).clamp(LEAST_FRAMES, MOST_FRAMES) as u32;
+        let numbers = match data {
+            None => FIRST_TABLE_PAGE as usize + frames as usize * NUMBERS_PER_FRAME,
+            Some(_) => NUMBERS,
+        };
         Ok(Self {
             frames: Frames::new(frames)?,
             entries: Cells::new(numbers * 2, false)?,
-            free_frames: Mutex::default(),
-            next_frame: AtomicU32::new(0),
+            pool: Pool::new(frames, data.is_some()),
+            data,
             free_extents: Mutex::default(),
-            next_extent: AtomicU32::new(0),
+            next_extent: AtomicU32::new(FIRST_TABLE_PAGE),
             epochs: Epochs::default(),
             saved: Saved::default(),
+            dirty: AtomicU64::new(0),
+            freed: Mutex::default(),
         })
     }
 
@@ -100,14 +144,19 @@ impl Pager {
 
     /// Looks at a page, once nobody has it latched. What is read of it is worth something only if
     /// the page is [`still`](Seen::still) as it was seen.
+    ///
+    /// # Errors
+    /// `Corrupt` when there is no such page, which also happens to those who come by a number that
+    /// is out of date: they have to look first whether it is. `Full` when all pages in memory have
+    /// changed; `Io`.
     #[inline(always)]
-    pub fn look(&self, page: PageNumber) -> (Seen<'_>, Words<'_>) {
+    pub fn look(&self, page: PageNumber) -> Result<(Seen<'_>, Words<'_>)> {
         let [cell, _] = self.entry(page);
         let mut word = cell.load(Ordering::Acquire);
-        if word & LATCH != 0 {
-            word = wait_for_latch(cell);
+        if word & (LATCH | COOL | PRESENT) != PRESENT {
+            word = self.bring(page)?;
         }
-        (Seen { page, cell, word }, self.frames.words(frame_of(word)))
+        Ok((Seen { page, cell, word }, self.frames.words(frame_of(word))))
     }
 
     /// Latches a page if it is still as it was seen.
@@ -115,7 +164,7 @@ impl Pager {
     pub fn latch<'p>(&'p self, seen: Seen<'p>) -> Option<Latched<'p>> {
         let cell = seen.cell;
         let latched = seen.word | LATCH;
-        cell.compare_exchange(seen.word, latched, Ordering::Acquire, Ordering::Relaxed).ok()?;
+        cell.compare_exchange(seen.word, latched, Ordering::SeqCst, Ordering::Relaxed).ok()?;
         // What is stored from now on is not seen by anybody who does not see the latch.
         fence(Ordering::Release);
         let words = self.frames.words(frame_of(seen.word));
@@ -134,74 +183,87 @@ impl Pager {
     /// `Full` when the memory budget is used up.
     pub fn allocate(&self, space: &Space) -> Result<Latched<'_>> {
         let frame = self.take_frame()?;
-        let page = match space.take(|| self.take_extent()) {
+        let page = match space.take(self) {
             Ok(page) => page,
             Err(error) => {
-                self.give_frame(frame);
+                self.pool.give(frame);
                 return Err(error);
             }
         };
-        let [cell, _] = self.entry(page);
-        let version = cell.load(Ordering::Relaxed) & !(VERSION - 1);
-        let word = version | u64::from(frame) << FRAME_SHIFT;
-        // Nobody else has the number, so nobody else latches it; readers with an old idea of it
-        // see the latch, and then another version.
-        cell.store(word | LATCH, Ordering::Relaxed);
-        fence(Ordering::Release);
+        let [cell, stamp] = self.entry(page);
+        let word = self.latch_absent(page);
+        let word = word & !(VERSION - 1) | u64::from(frame) << FRAME_SHIFT | PRESENT;
+        self.pool.own(frame, page);
+        // Still latched, but with its frame.
+        cell.store(word | LATCH, Ordering::SeqCst);
         let words = self.frames.words(frame);
         words.clear(0, PAGE_WORDS);
-        self.entry(page)[1].store(self.epoch(), Ordering::Release);
+        stamp.store(self.epoch(), Ordering::Release);
         Ok(Latched { pager: self, page, word, words, changed: true })
     }
 
+    /// A frame: a free one, or that of a page that can leave.
     fn take_frame(&self) -> Result<u32> {
-        if let Some(frame) = lock(&self.free_frames).pop() {
+        if let Some(frame) = self.pool.take(self.frames.count()) {
             return Ok(frame);
         }
-        let count = self.frames.count();
-        let next = |next: u32| (next < count).then_some(next + 1);
-        self.next_frame
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, next)
-            .map_err(|_| Error::Full { budget_bytes: u64::from(count) * PAGE_BYTES as u64 })
-    }
-
-    fn give_frame(&self, frame: u32) {
-        lock(&self.free_frames).push(frame);
-    }
-
-    /// The first page number of an extent.
-    fn take_extent(&self) -> Result<PageNumber> {
-        if let Some(first) = lock(&self.free_extents).pop() {
-            return Ok(first);
-        }
-        let numbers = self.entries.count() / 2;
-        let next = |next: u32| {
-            let end = next.checked_add(space::EXTENT)?;
-            (end as usize <= numbers).then_some(end)
-        };
-        self.next_extent
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, next)
-            .map_err(|_| Error::Full { budget_bytes: self.budget_bytes() })
+        let evicted = self.data.as_ref().and_then(|_| self.evict());
+        evicted.ok_or(Error::Full { budget_bytes: self.budget_bytes() })
     }
 
     /// Gives the page numbers of a table back that has no pages any more.
-    pub fn give_extents(&self, space: &Space) {
-        lock(&self.free_extents).extend(space.extents());
+    pub fn give_extents(&self, extents: Vec<PageNumber>) {
+        lock(&self.free_extents).extend(extents);
     }
 
-    fn budget_bytes(&self) -> u64 {
+    /// Says which extents tables have, when a database is opened.
+    pub fn restore_extents(&self, extents: &[PageNumber]) -> Result<()> {
+        let used: std::collections::BTreeSet<_> = extents.iter().collect();
+        let end = used.last().map_or(FIRST_TABLE_PAGE, |last| last.saturating_add(space::EXTENT));
+        let is_one = |first: &PageNumber| {
+            *first >= FIRST_TABLE_PAGE && (*first - FIRST_TABLE_PAGE).is_multiple_of(space::EXTENT)
+        };
+        let fits = (end as usize) < self.entries.count() / 2 && extents.iter().all(is_one);
+        if !fits || used.len() < extents.len() {
+            return Err(Error::corrupt("the catalogue", "tables have pages that they cannot have"));
+        }
+        self.next_extent.store(end, Ordering::Relaxed);
+        let all = (FIRST_TABLE_PAGE..end).step_by(space::EXTENT as usize);
+        lock(&self.free_extents).extend(all.filter(|first| !used.contains(first)));
+        Ok(())
+    }
+
+    /// Bytes of memory for pages.
+    pub fn budget_bytes(&self) -> u64 {
         u64::from(self.frames.count()) * PAGE_BYTES as u64
     }
 
-    /// Bytes of pages in use.
+    /// Bytes of pages in memory.
     pub fn used_bytes(&self) -> u64 {
-        let taken = u64::from(self.next_frame.load(Ordering::Relaxed));
-        (taken - lock(&self.free_frames).len() as u64) * PAGE_BYTES as u64
+        self.pool.used() * PAGE_BYTES as u64
     }
 
     /// Bytes of page images that snapshots need.
     pub fn saved_bytes(&self) -> u64 {
         self.saved.count() * PAGE_BYTES as u64
+    }
+
+    /// Pages that have changed since they were written out.
+    #[inline(always)]
+    pub fn dirty(&self) -> u64 {
+        self.dirty.load(Ordering::Relaxed)
+    }
+
+    /// The most pages that may have changed, so that others can still come into memory.
+    pub fn most_dirty(&self) -> u64 {
+        u64::from(self.frames.count()) - SPARE_FRAMES
+    }
+
+    /// Whether one more operation can change pages while nobody writes any out.
+    pub fn has_room_for_change(&self) -> bool {
+        /// Pages that an operation changes at most, about.
+        const MOST_CHANGED: u64 = 8;
+        self.data.is_none() || self.dirty() + MOST_CHANGED <= self.most_dirty()
     }
 
     /// Ends the current epoch and keeps what pages are now for whoever reads at this moment, until
@@ -223,20 +285,27 @@ impl Pager {
         moment: Moment,
         page: PageNumber,
         mut read: impl FnMut(Words<'_>) -> T,
-    ) -> T {
+    ) -> Result<T> {
+        let [_, cell] = self.entry(page);
         loop {
-            let (seen, words) = self.look(page);
-            let stamp = self.entry(page)[1].load(Ordering::Acquire);
-            if moment.sees(stamp) {
-                let answer = read(words);
-                if seen.still() {
-                    return answer;
-                }
+            let stamp = cell.load(Ordering::Acquire);
+            if !moment.sees(stamp) {
+                // Whoever set the stamp had saved the page before.
+                let image = self.saved.find(page, moment);
+                let image = image.ok_or_else(|| {
+                    Error::corrupt(format!("page {page}"), "a page names it that should not")
+                })?;
+                return Ok(read(image.words()));
+            }
+            let looked = self.look(page);
+            if cell.load(Ordering::Acquire) != stamp {
                 continue;
             }
-            // Whoever set the stamp had saved the page before.
-            let image = self.saved.find(page, moment).expect("a page of a snapshot is kept");
-            return read(image.words());
+            let (seen, words) = looked?;
+            let answer = read(words);
+            if seen.still() {
+                return Ok(answer);
+            }
         }
     }
 }
@@ -267,8 +336,10 @@ impl<'p> Latched<'p> {
         let [_, stamp] = self.pager.entry(self.page);
         let before = stamp.load(Ordering::Relaxed);
         if before < epoch {
-            if self.pager.epochs.needs(before) {
-                self.pager.saved.keep(self.page, before, epoch, Image::of(self.words));
+            let dirty = self.word & DIRTY != 0;
+            if self.pager.epochs.needs(before, dirty) {
+                let image = Image::of(self.words);
+                self.pager.saved.keep(self.page, (before, epoch), dirty, image);
             }
             stamp.store(epoch, Ordering::Release);
         }
@@ -279,21 +350,33 @@ impl<'p> Latched<'p> {
     /// Gives the page back to its table, and its frame to all.
     pub fn free(mut self, space: &Space, epoch: u64) {
         self.change(epoch);
-        let (pager, page, frame) = (self.pager, self.page, frame_of(self.word));
-        // Only when the latch is gone may somebody else have them.
-        drop(self);
-        pager.give_frame(frame);
-        space.give(page);
+        let (pager, page, word) = (self.pager, self.page, self.word);
+        if word & DIRTY != 0 {
+            pager.dirty.fetch_sub(1, Ordering::Relaxed);
+        }
+        if pager.data.is_some() {
+            lock(&pager.freed).push((page, epoch));
+        }
+        std::mem::forget(self);
+        space.give(page, || {
+            let word = (word & !(VERSION - 1)).wrapping_add(VERSION) | FREE;
+            pager.entry(page)[0].store(word, Ordering::Release);
+        });
+        // Only now may somebody else have it.
+        pager.pool.give(frame_of(word));
     }
 }
 
 impl Drop for Latched<'_> {
     #[inline]
     fn drop(&mut self) {
-        let word = match self.changed {
-            true => self.word.wrapping_add(VERSION),
-            false => self.word,
-        };
+        let mut word = self.word;
+        if self.changed {
+            if word & DIRTY == 0 {
+                self.pager.dirty.fetch_add(1, Ordering::Relaxed);
+            }
+            word = word.wrapping_add(VERSION) | DIRTY;
+        }
         self.pager.entry(self.page)[0].store(word, Ordering::Release);
     }
 }
@@ -301,22 +384,6 @@ impl Drop for Latched<'_> {
 #[inline(always)]
 fn frame_of(word: u64) -> u32 {
     (word >> FRAME_SHIFT & FRAME_MASK) as u32
-}
-
-#[cold]
-fn wait_for_latch(cell: &AtomicU64) -> u64 {
-    let mut spins = 0;
-    loop {
-        let word = cell.load(Ordering::Acquire);
-        if word & LATCH == 0 {
-            return word;
-        }
-        spins += 1;
-        match spins < SPINS {
-            true => std::hint::spin_loop(),
-            false => std::thread::yield_now(),
-        }
-    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -14,6 +14,8 @@ const SHARDS: usize = 16;
 struct Kept {
     from: u64,
     before: u64,
+    /// Whether it had changed since it was last written out.
+    dirty: bool,
     image: Arc<Image>,
 }
 
@@ -37,8 +39,14 @@ impl Saved {
     }
 
     /// Keeps what a page was from an epoch on until it changed in another.
-    pub(super) fn keep(&self, page: PageNumber, from: u64, before: u64, image: Image) {
-        let kept = Kept { from, before, image: Arc::new(image) };
+    pub(super) fn keep(
+        &self,
+        page: PageNumber,
+        (from, before): (u64, u64),
+        dirty: bool,
+        image: Image,
+    ) {
+        let kept = Kept { from, before, dirty, image: Arc::new(image) };
         let mut shard = self.shard(page).lock().unwrap_or_else(PoisonError::into_inner);
         shard.entry(page).or_default().push(kept);
         self.count.fetch_add(1, Ordering::Relaxed);
@@ -49,6 +57,27 @@ impl Saved {
         let shard = self.shard(page).lock().unwrap_or_else(PoisonError::into_inner);
         let kept = shard.get(&page)?.iter().find(|kept| kept.serves(moment))?;
         Some(Arc::clone(&kept.image))
+    }
+
+    /// The same, if it had changed since it was last written out.
+    pub(super) fn find_dirty(&self, page: PageNumber, moment: Moment) -> Option<Arc<Image>> {
+        let shard = self.shard(page).lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = |kept: &&Kept| kept.dirty && kept.serves(moment);
+        Some(Arc::clone(&shard.get(&page)?.iter().find(wanted)?.image))
+    }
+
+    /// The pages of which there is what they were at a moment, changed since they were last written
+    /// out.
+    pub(super) fn dirty_pages(&self, moment: Moment) -> Vec<PageNumber> {
+        let mut pages = Vec::new();
+        for shard in &self.shards {
+            let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            let wanted = |kept: &Kept| kept.dirty && kept.serves(moment);
+            pages.extend(
+                shard.iter().filter(|(_, images)| images.iter().any(wanted)).map(|(page, _)| *page),
+            );
+        }
+        pages
     }
 
     /// Forgets what none of these moments needs.

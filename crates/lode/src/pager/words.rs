@@ -138,6 +138,21 @@ impl Words<'_> {
         (0..PAGE_WORDS).for_each(|at| self.set(at, other.get(at)));
     }
 
+    /// Copies all bytes out: as many as a page has.
+    pub fn copy_out(&self, bytes: &mut [u8]) {
+        let words = self.0.iter().map(|word| word.load(Ordering::Relaxed));
+        for (chunk, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+            *chunk = word.to_le_bytes();
+        }
+    }
+
+    /// Copies all bytes in. Only for the holder of the latch.
+    pub fn copy_in(&self, bytes: &[u8]) {
+        for (cell, chunk) in self.0.iter().zip(bytes.as_chunks::<8>().0) {
+            cell.store(u64::from_le_bytes(*chunk), Ordering::Relaxed);
+        }
+    }
+
     /// Fills words with zeros. Only for the holder of the latch.
     pub fn clear(&self, from: usize, to: usize) {
         (from..to).for_each(|at| self.set(at, 0));

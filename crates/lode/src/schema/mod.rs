@@ -6,6 +6,7 @@
 
 pub mod key;
 mod row;
+mod stored;
 mod types;
 
 pub use row::{Row, Value};

@@ -12,7 +12,7 @@ use node::{Fences, Layout, Node};
 pub use scan::{Direction, Range, Span};
 
 use crate::error::Result;
-use crate::index::{Put, Shape};
+use crate::index::{Index, Journal, Shape, Spot, Step};
 use crate::pager::{Image, Latched, Moment, PageNumber, Pager, Seen, Space};
 
 /// The most bytes of a record: a leaf has room for at least three.
@@ -22,13 +22,6 @@ pub const MOST_RECORD_BYTES: usize = 4096;
 pub struct Tree {
     root: PageNumber,
     layout: Layout,
-}
-
-/// What came of work on a leaf.
-enum Step<T> {
-    Done(T),
-    /// There is no room for one more.
-    Full,
 }
 
 /// Where a node was found: its parent, if it has one, with the entry that leads to it.
@@ -47,37 +40,48 @@ impl Tree {
         Ok(Self { root: root.page(), layout })
     }
 
+    /// One that is there, by the page of its root.
+    pub fn open(root: PageNumber, shape: Shape) -> Self {
+        Self { root, layout: Layout { shape } }
+    }
+
+    /// The page of its root, which stays the same.
+    pub fn root(&self) -> PageNumber {
+        self.root
+    }
+
     /// The node of a level that is responsible for a key, as it was seen.
     #[inline]
-    fn look<'p>(&self, pager: &'p Pager, key: &[u8], level: usize) -> Found<'p> {
+    fn look<'p>(&self, pager: &'p Pager, key: &[u8], level: usize) -> Result<Found<'p>> {
         'again: loop {
-            let (mut seen, words) = pager.look(self.root);
+            let (mut seen, words) = pager.look(self.root)?;
             let (mut node, mut parent) = (self.layout.node(words), None);
             while node.level() > level {
                 let at = node.responsible(key);
-                let (child_seen, child) = pager.look(node.child(at));
+                let child = pager.look(node.child(at));
                 // The child was looked at while its parent led there.
                 if !seen.still() {
                     continue 'again;
                 }
+                let (child_seen, child) = child?;
                 parent = Some((seen, at));
                 (seen, node) = (child_seen, self.layout.node(child));
             }
-            return Found { parent, seen, node };
+            return Ok(Found { parent, seen, node });
         }
     }
 
     /// Copies the record's payload; false if there is none.
     #[inline]
-    pub fn get(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> bool {
+    pub fn get(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> Result<bool> {
         loop {
-            let Found { seen, node, .. } = self.look(pager, key, 0);
+            let Found { seen, node, .. } = self.look(pager, key, 0)?;
             let found = node.search(key);
             if let Ok(at) = found {
                 node.read_payload(at, 0, payload);
             }
             if seen.still() {
-                return found.is_ok();
+                return Ok(found.is_ok());
             }
         }
     }
@@ -88,23 +92,29 @@ impl Tree {
         pager: &Pager,
         moment: Moment,
         choose: &dyn Fn(Node<'_>) -> usize,
-    ) -> PageNumber {
+    ) -> Result<PageNumber> {
         let mut page = self.root;
         loop {
             let child = pager.at(moment, page, |words| {
                 let node = self.layout.node(words);
                 (!node.is_leaf()).then(|| node.child(choose(node)))
-            });
+            })?;
             match child {
                 Some(child) => page = child,
-                None => return page,
+                None => return Ok(page),
             }
         }
     }
 
     /// Copies the payload that a record had at a moment.
-    pub fn get_at(&self, pager: &Pager, moment: Moment, key: &[u8], payload: &mut [u8]) -> bool {
-        let leaf = self.leaf_at(pager, moment, &|node| node.responsible(key));
+    pub fn get_at(
+        &self,
+        pager: &Pager,
+        moment: Moment,
+        key: &[u8],
+        payload: &mut [u8],
+    ) -> Result<bool> {
+        let leaf = self.leaf_at(pager, moment, &|node| node.responsible(key))?;
         pager.at(moment, leaf, |words| {
             let node = self.layout.node(words);
             let found = node.search(key);
@@ -115,122 +125,12 @@ impl Tree {
         })
     }
 
-    /// Latches the leaf of a key and calls `work` with it until that answers.
-    fn change<T>(
-        &self,
-        pager: &Pager,
-        space: &Space,
-        key: &[u8],
-        mut work: impl FnMut(&mut Latched<'_>) -> Step<T>,
-    ) -> Result<T> {
-        loop {
-            let found = self.look(pager, key, 0);
-            let Some(mut leaf) = pager.latch(found.seen) else {
-                continue;
-            };
-            match work(&mut leaf) {
-                Step::Done(answer) => return Ok(answer),
-                Step::Full => {
-                    drop(leaf);
-                    self.make_room(pager, space, key)?;
-                }
-            }
-        }
-    }
-
-    /// Writes a record: one that is there only if `over`, and one that is not there only if `new`.
-    /// Answers whether it was there.
-    pub fn put(
-        &self,
-        pager: &Pager,
-        space: &Space,
-        (key, payload): (&[u8], &[u8]),
-        put: Put,
-    ) -> Result<bool> {
-        self.change(pager, space, key, |leaf| {
-            let node = self.layout.node(leaf.words());
-            match node.search(key) {
-                Ok(at) => {
-                    if put.over {
-                        self.layout.node(leaf.change(pager.epoch())).write_payload(at, 0, payload);
-                    }
-                    Step::Done(true)
-                }
-                Err(_) if !put.new => Step::Done(false),
-                Err(at) if node.has_room() => {
-                    self.layout.node(leaf.change(pager.epoch())).insert(at, key, payload);
-                    Step::Done(false)
-                }
-                Err(_) => Step::Full,
-            }
-        })
-    }
-
-    /// Reads the payload of a record into `bytes`, lets `change` change it, and writes it if that
-    /// answers true. Answers whether there is such a record.
-    pub fn update(
-        &self,
-        pager: &Pager,
-        space: &Space,
-        key: &[u8],
-        bytes: &mut [u8],
-        change: &mut dyn FnMut(&mut [u8]) -> bool,
-    ) -> Result<bool> {
-        self.change(pager, space, key, |leaf| {
-            let node = self.layout.node(leaf.words());
-            let Ok(entry) = node.search(key) else {
-                return Step::Done(false);
-            };
-            node.read_payload(entry, 0, bytes);
-            if change(bytes) {
-                self.layout.node(leaf.change(pager.epoch())).write_payload(entry, 0, bytes);
-            }
-            Step::Done(true)
-        })
-    }
-
-    /// Overwrites bytes of a record's payload; false if there is no such record.
-    pub fn write(
-        &self,
-        pager: &Pager,
-        space: &Space,
-        key: &[u8],
-        at: usize,
-        bytes: &[u8],
-    ) -> Result<bool> {
-        self.change(pager, space, key, |leaf| {
-            let found = self.layout.node(leaf.words()).search(key);
-            if let Ok(entry) = found {
-                self.layout.node(leaf.change(pager.epoch())).write_payload(entry, at, bytes);
-            }
-            Step::Done(found.is_ok())
-        })
-    }
-
-    /// Deletes a record; false if there is none.
-    pub fn delete(&self, pager: &Pager, space: &Space, key: &[u8]) -> Result<bool> {
-        let mut sparse = false;
-        let there = self.change(pager, space, key, |leaf| {
-            let found = self.layout.node(leaf.words()).search(key);
-            if let Ok(entry) = found {
-                let node = self.layout.node(leaf.change(pager.epoch()));
-                node.remove(entry);
-                sparse = is_sparse(node);
-            }
-            Step::Done(found.is_ok())
-        })?;
-        if sparse {
-            self.merge(pager, space, key);
-        }
-        Ok(there)
-    }
-
     /// Splits the leaf of a key, and the nodes above it first that are full too.
     fn make_room(&self, pager: &Pager, space: &Space, key: &[u8]) -> Result<()> {
-        let top = pager.look(self.root).1;
+        let top = pager.look(self.root)?.1;
         let top = self.layout.node(top).level();
         for level in (0..=top).rev() {
-            let found = self.look(pager, key, level);
+            let found = self.look(pager, key, level)?;
             let full = !found.node.has_room();
             if full && found.seen.still() && !self.split(pager, space, &found, key)? {
                 // Somebody else was there; the caller looks again.
@@ -308,36 +208,44 @@ impl Tree {
 
     /// Joins the nodes on the way to a key that have become sparse with a neighbour, if both fit
     /// into one. Where somebody else is at work, it is left for the next deletion.
-    fn merge(&self, pager: &Pager, space: &Space, key: &[u8]) {
-        let top = pager.look(self.root).1;
+    fn merge(&self, pager: &Pager, space: &Space, key: &[u8]) -> Result<()> {
+        let top = pager.look(self.root)?.1;
         let top = self.layout.node(top).level();
         for level in 0..top {
-            let found = self.look(pager, key, level);
-            if !(is_sparse(found.node) && self.join(pager, space, &found)) {
+            let found = self.look(pager, key, level)?;
+            if !(is_sparse(found.node) && self.join(pager, space, &found)?) {
                 break;
             }
         }
-        self.lower_root(pager, space);
+        self.lower_root(pager, space)
     }
 
     /// Joins a node with a neighbour of the same parent; whether it did.
-    fn join(&self, pager: &Pager, space: &Space, found: &Found<'_>) -> bool {
-        let Some((parent_seen, at)) = found.parent else { return false };
-        let Some(mut parent) = pager.latch(parent_seen) else { return false };
-        let parent_node = self.layout.node(parent.words());
+    fn join(&self, pager: &Pager, space: &Space, found: &Found<'_>) -> Result<bool> {
+        let Some((parent_seen, at)) = found.parent else { return Ok(false) };
         // With the one before it, or for the first one with that after it.
         let left_at = if at == 0 { 0 } else { at - 1 };
-        if left_at + 1 >= parent_node.count() {
-            return false;
+        let (left_page, right_page) = {
+            let (seen, words) = pager.look(parent_seen.page())?;
+            let parent = self.layout.node(words);
+            let pages = (left_at + 1 < parent.count())
+                .then(|| (parent.child(left_at), parent.child(left_at + 1)));
+            match pages {
+                Some(pages) if seen.is(&parent_seen) => pages,
+                _ => return Ok(false),
+            }
+        };
+        let (left, right) = (pager.look(left_page), pager.look(right_page));
+        if !parent_seen.still() {
+            return Ok(false);
         }
-        let (left_seen, _) = pager.look(parent_node.child(left_at));
-        let (right_seen, _) = pager.look(parent_node.child(left_at + 1));
-        let Some(mut left) = pager.latch(left_seen) else { return false };
-        let Some(right) = pager.latch(right_seen) else { return false };
+        let ((left_seen, _), (right_seen, _)) = (left?, right?);
+        let latched = (pager.latch(parent_seen), pager.latch(left_seen), pager.latch(right_seen));
+        let (Some(mut parent), Some(mut left), Some(right)) = latched else { return Ok(false) };
         let old = Image::of(left.words());
         let (old, other) = (self.layout.node(old.words()), self.layout.node(right.words()));
         if old.used_words() + other.used_words() > old.capacity() / 4 * 3 {
-            return false;
+            return Ok(false);
         }
         let epoch = pager.epoch();
         let fences = Fences { lower: old.fences().lower, upper: other.fences().upper };
@@ -348,18 +256,23 @@ impl Tree {
         self.layout.node(parent.change(epoch)).remove(left_at + 1);
         drop(parent);
         right.free(space, epoch);
-        true
+        Ok(true)
     }
 
     /// Takes the only child of the root up.
-    fn lower_root(&self, pager: &Pager, space: &Space) {
+    fn lower_root(&self, pager: &Pager, space: &Space) -> Result<()> {
         loop {
-            let (seen, words) = pager.look(self.root);
+            let (seen, words) = pager.look(self.root)?;
             let node = self.layout.node(words);
-            let only = !node.is_leaf() && node.count() == 1;
-            let Some(mut root) = only.then(|| pager.latch(seen)).flatten() else { return };
-            let (child_seen, _) = pager.look(self.layout.node(root.words()).child(0));
-            let Some(child) = pager.latch(child_seen) else { return };
+            let only = (!node.is_leaf() && node.count() == 1).then(|| node.child(0));
+            let Some(only) = only else { return Ok(()) };
+            let child = pager.look(only);
+            if !seen.still() {
+                return Ok(());
+            }
+            let (child_seen, _) = child?;
+            let latched = (pager.latch(seen), pager.latch(child_seen));
+            let (Some(mut root), Some(child)) = latched else { return Ok(()) };
             let epoch = pager.epoch();
             root.change(epoch).copy_from(child.words());
             drop(root);
@@ -367,24 +280,11 @@ impl Tree {
         }
     }
 
-    /// Calls `visit` with every page of the table at a moment.
-    pub fn pages(&self, pager: &Pager, moment: Moment, visit: &mut dyn FnMut(PageNumber)) {
-        let mut pages = vec![self.root];
-        while let Some(page) = pages.pop() {
-            let image = pager.at(moment, page, Image::of);
-            let node = self.layout.node(image.words());
-            if !node.is_leaf() {
-                pages.extend((0..node.count()).map(|at| node.child(at)));
-            }
-            visit(page);
-        }
-    }
-
     /// What is wrong with the table at a moment, if anything.
     pub fn check(&self, pager: &Pager, moment: Moment) -> Result<(), String> {
         let mut nodes = vec![(self.root, Fences::default(), None)];
         while let Some((page, fences, level)) = nodes.pop() {
-            let image = pager.at(moment, page, Image::of);
+            let image = pager.at(moment, page, Image::of).map_err(|error| error.to_string())?;
             let node = self.layout.node(image.words());
             let wrong = |why: String| format!("page {page}: {why}");
             node.check().map_err(wrong)?;
@@ -402,6 +302,86 @@ impl Tree {
             }
         }
         Ok(())
+    }
+}
+
+impl Index for Tree {
+    fn at<T>(
+        &self,
+        journal: &Journal<'_>,
+        space: &Space,
+        key: &[u8],
+        mut work: impl FnMut(&mut dyn Spot) -> Result<Step<T>>,
+    ) -> Result<T> {
+        let pager = journal.pager();
+        loop {
+            let found = self.look(pager, key, 0)?;
+            let Some(leaf) = pager.latch(found.seen) else {
+                continue;
+            };
+            let at = self.layout.node(leaf.words()).search(key);
+            let mut spot = EntrySpot { layout: self.layout, leaf, at, sparse: false };
+            let step = work(&mut spot);
+            let sparse = spot.sparse;
+            drop(spot);
+            match step? {
+                Step::Done(answer) => {
+                    if sparse {
+                        // The record is deleted; what cannot be joined now is joined later.
+                        let _ = self.merge(pager, space, key);
+                    }
+                    return Ok(answer);
+                }
+                Step::Wait => journal.make_room()?,
+                Step::Full => self.make_room(pager, space, key)?,
+            }
+        }
+    }
+}
+
+/// The entry of a key in its leaf, or the place where it would be.
+struct EntrySpot<'t> {
+    layout: Layout,
+    leaf: Latched<'t>,
+    at: Result<usize, usize>,
+    /// Whether so much was taken out that the leaf should be joined with another.
+    sparse: bool,
+}
+
+impl EntrySpot<'_> {
+    fn entry(&self) -> usize {
+        self.at.unwrap_or_else(|at| at)
+    }
+}
+
+impl Spot for EntrySpot<'_> {
+    fn is_there(&self) -> bool {
+        self.at.is_ok()
+    }
+
+    fn has_room(&self) -> bool {
+        self.layout.node(self.leaf.words()).has_room()
+    }
+
+    fn read(&self, payload: &mut [u8]) {
+        self.layout.node(self.leaf.words()).read_payload(self.entry(), 0, payload);
+    }
+
+    fn write(&mut self, epoch: u64, at: usize, bytes: &[u8]) {
+        let entry = self.entry();
+        self.layout.node(self.leaf.change(epoch)).write_payload(entry, at, bytes);
+    }
+
+    fn insert(&mut self, epoch: u64, key: &[u8], payload: &[u8]) {
+        let entry = self.entry();
+        self.layout.node(self.leaf.change(epoch)).insert(entry, key, payload);
+    }
+
+    fn remove(&mut self, epoch: u64) {
+        let entry = self.entry();
+        let node = self.layout.node(self.leaf.change(epoch));
+        node.remove(entry);
+        self.sparse = is_sparse(node);
     }
 }
 

@@ -88,7 +88,7 @@ impl Tree {
             (Direction::Backward, _, Bound::Excluded(key)) => Next::Before(key.clone()),
         });
         while let Some(start) = next.take() {
-            let leaf = self.leaf_at(pager, moment, &|node| start.child_of(node));
+            let leaf = self.leaf_at(pager, moment, &|node| start.child_of(node))?;
             let (count, more) = pager.at(moment, leaf, |words| {
                 let node = self.layout.node(words);
                 let entries = entries_in(node, range);
@@ -114,7 +114,7 @@ impl Tree {
                     }
                 };
                 (count, beyond)
-            });
+            })?;
             for at in 0..count {
                 if !visit(&batch[at * size..(at + 1) * size])? {
                     return Ok(());

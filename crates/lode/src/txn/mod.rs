@@ -9,9 +9,11 @@ use std::sync::Arc;
 
 pub use gate::Gate;
 
-use crate::db::Inner;
+use crate::codec::Writer;
+use crate::db::{Durability, Inner};
 use crate::error::{Error, Result};
 use crate::table::{Core, Table};
+use crate::wal::{Entry, Kind, Position};
 
 /// Bytes of keys and records that a transaction may hold.
 pub const MOST_BYTES: usize = 256 << 20;
@@ -135,35 +137,107 @@ impl Transaction {
         Ok(())
     }
 
-    /// Makes everything happen at once.
+    /// Makes everything happen at once, as durable as the database's operations are.
     ///
     /// # Errors
     /// `Conflict` when a record is not any more as the transaction saw it, `Full` when there is no
-    /// memory left: in both cases nothing happens.
+    /// memory for it, `DiskFull`: in these cases nothing happens.
     pub fn commit(self) -> Result<()> {
-        let pager = self.db.pager();
-        let alone = self.db.gate().close();
+        let end = self.apply()?;
+        self.db.acknowledge(end)
+    }
+
+    /// The same, durable at this level at least. (In a database of [`Durability::None`], which has no
+    /// log, that takes a checkpoint.)
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit).
+    pub fn commit_with(self, level: Durability) -> Result<()> {
+        let end = self.apply()?;
+        let Some(store) = self.db.store() else { return Ok(()) };
+        match (store.level, level) {
+            (_, Durability::None) => Ok(()),
+            (Durability::None, _) => self.db.checkpoint(),
+            (Durability::Commit, _) | (_, Durability::Commit) => store.sync(end),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes everything happen; answers where it ends in the log.
+    fn apply(&self) -> Result<Position> {
+        let outcomes = self.outcomes();
+        self.db.admitted(&mut || {
+            let _alone = self.db.gate().close();
+            self.validate()?;
+            let done = self.write_all()?;
+            let told = match &outcomes {
+                None => Ok(Position::default()),
+                Some((kind, body)) => self.db.tell(*kind, body),
+            };
+            told.or_else(|error| self.undo(done).and(Err(error)))
+        })
+    }
+
+    /// Whether everything is still as it was seen.
+    fn validate(&self) -> Result<()> {
         for ((id, key), record) in &self.records {
             let core = &self.tables[id];
             core.is_there()?;
-            if core.payload_of(pager, key).as_deref() != record.seen.as_deref() {
+            if core.payload_of(self.db.pager(), key)?.as_deref() != record.seen.as_deref() {
                 return Err(Error::Conflict { table: core.schema().name().into() });
             }
         }
-        let mut done: Vec<(&Arc<Core>, &[u8], &State)> = Vec::new();
+        Ok(())
+    }
+
+    /// Writes everything; if that fails, nothing.
+    fn write_all(&self) -> Result<Vec<Written<'_>>> {
+        let pager = self.db.pager();
+        let mut done = Vec::new();
         for ((id, key), record) in &self.records {
             let Some(wanted) = &record.wanted else { continue };
             let core = &self.tables[id];
-            if let Err(error) = core.set(pager, key, wanted.as_deref()) {
-                for (core, key, seen) in done.into_iter().rev() {
-                    // What was there before has room again, and deleting needs none.
-                    core.set(pager, key, seen.as_deref())?;
-                }
+            let written = match pager.has_room_for_change() {
+                true => core.set(pager, key, wanted.as_deref()).map(drop),
+                false => Err(Error::Full { budget_bytes: pager.budget_bytes() }),
+            };
+            if let Err(error) = written {
+                self.undo(done)?;
                 return Err(error);
             }
-            done.push((core, key, &record.seen));
+            done.push((core, &key[..], &record.seen));
         }
-        drop(alone);
+        Ok(done)
+    }
+
+    /// Puts back what was there before. That has room again, and deleting needs none.
+    fn undo(&self, done: Vec<Written<'_>>) -> Result<()> {
+        for (core, key, seen) in done.into_iter().rev() {
+            if let Err(error) = core.set(self.db.pager(), key, seen.as_deref()) {
+                // Half of it is there: what is on the disk is all right, but no more of this is.
+                return Err(self.db.store().map_or(error.clone(), |store| store.poison(&error)));
+            }
+        }
         Ok(())
     }
+
+    /// What it does, as the log has it; `None` if it only reads.
+    fn outcomes(&self) -> Option<(Kind, Vec<u8>)> {
+        let mut written: Vec<(Kind, Vec<u8>)> = Vec::new();
+        for ((id, key), record) in &self.records {
+            let Some(wanted) = &record.wanted else { continue };
+            let kind = if wanted.is_some() { Kind::Put } else { Kind::Delete };
+            let payload = wanted.as_deref().unwrap_or_default();
+            written.push((kind, [&id.to_le_bytes(), &key[..], payload].concat()));
+        }
+        if written.len() < 2 {
+            return written.pop();
+        }
+        let mut body = Writer::default();
+        written.iter().for_each(|(kind, outcome)| Entry::append(*kind, outcome, &mut body));
+        Some((Kind::Commit, body.0))
+    }
 }
+
+/// A record that was written, and what it was.
+type Written<'t> = (&'t Arc<Core>, &'t [u8], &'t State);

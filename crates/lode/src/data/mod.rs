@@ -1,0 +1,299 @@
+//! The data file: pages in *places*, which are never overwritten while somebody could need what is
+//! there; the page map, which says where each page is and what its checksum is; and two superblocks,
+//! of which the newer one that is whole says where the page map is.
+//!
+//! All of it is in `FORMAT.md`.
+
+mod map;
+mod places;
+mod superblock;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use map::PageMap;
+use places::Places;
+pub use superblock::Superblock;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::error::{Error, Result};
+use crate::io::File;
+
+/// Bytes of a page and of its place.
+pub const PLACE_BYTES: usize = 16 * 1024;
+
+/// The pages with the lowest numbers hold the catalogue; those of tables come after them.
+pub const FIRST_TABLE_PAGE: u32 = 1 << 16;
+
+/// Where a page is. Place 0 stands for nowhere: a superblock is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ref {
+    pub place: u32,
+    pub checksum: u64,
+}
+
+impl Ref {
+    fn is_some(self) -> bool {
+        self.place != 0
+    }
+}
+
+/// The checksum of what is at a place. What belongs elsewhere has another.
+fn checksum(bytes: &[u8], owner: u64) -> u64 {
+    xxh3_64_with_seed(bytes, owner)
+}
+
+/// A data file that is open.
+pub struct DataFile {
+    file: Box<dyn File>,
+    state: Mutex<State>,
+}
+
+struct State {
+    map: PageMap,
+    places: Places,
+    /// Pages of the catalogue that is current.
+    catalogue_pages: u32,
+}
+
+impl DataFile {
+    /// A new one, without pages.
+    pub fn create(file: Box<dyn File>) -> Self {
+        let (map, places) = (PageMap::default(), Places::default());
+        Self { file, state: Mutex::new(State { map, places, catalogue_pages: 0 }) }
+    }
+
+    /// One that is there, with the superblock that counts, and the catalogue.
+    pub fn open(file: Box<dyn File>) -> Result<(Self, Superblock, Vec<u8>)> {
+        let superblock = Superblock::read(&*file)?;
+        let map = PageMap::open(superblock.map);
+        let catalogue_pages = superblock.catalogue_pages;
+        let state = State { map, places: Places::default(), catalogue_pages };
+        let data = Self { file, state: Mutex::new(state) };
+        let mut bytes = vec![0; (superblock.catalogue_pages as usize) * PLACE_BYTES];
+        for (page, to) in bytes.chunks_exact_mut(PLACE_BYTES).enumerate() {
+            data.load(page as u32, to)?;
+        }
+        let (catalogue, used) = superblock.split_catalogue(&bytes)?;
+        data.state().places = Places::restore(used, superblock.places)?;
+        Ok((data, superblock, catalogue.to_vec()))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a page has a place.
+    pub fn has(&self, page: u32) -> Result<bool> {
+        let mut state = self.state();
+        Ok(state.map.get(&*self.file, page)?.is_some())
+    }
+
+    /// Reads a page.
+    ///
+    /// # Errors
+    /// `Corrupt` when it is not what was written last, or there is no such page.
+    pub fn load(&self, page: u32, bytes: &mut [u8]) -> Result<()> {
+        let at = self.state().map.get(&*self.file, page)?;
+        if !at.is_some() {
+            return Err(Error::corrupt(format!("page {page}"), "it is nowhere in file data"));
+        }
+        read_place(&*self.file, at, page.into(), bytes, || format!("page {page}"))
+    }
+
+    /// Bytes of the file.
+    pub fn size_bytes(&self) -> u64 {
+        u64::from(self.state().places.end()) * PLACE_BYTES as u64
+    }
+
+    /// Bytes of places in use.
+    pub fn used_bytes(&self) -> u64 {
+        let places = &self.state().places;
+        (u64::from(places.end()) - places.free()) * PLACE_BYTES as u64
+    }
+
+    /// Makes sure that so many pages can be changed and a checkpoint be written.
+    ///
+    /// # Errors
+    /// `DiskFull`.
+    pub fn reserve(&self, pages: u64) -> Result<()> {
+        let mut state = self.state();
+        let wanted = pages + state.overhead(pages);
+        let free = state.places.free();
+        if free >= wanted {
+            return Ok(());
+        }
+        // In steps that grow with the file, so that it is seldom asked for more; or as little as
+        // will do, if there is no more.
+        let least = wanted - free;
+        let ample = least.max(u64::from(state.places.end()) / 8).min(least + 4096);
+        let mut grown = Err(Error::TableFull);
+        for count in [ample, least] {
+            let end = u64::from(state.places.end()) + count;
+            let end = u32::try_from(end).map_err(|_| Error::TableFull)?;
+            let size = u64::from(end) * PLACE_BYTES as u64;
+            grown = self
+                .file
+                .preallocate(size)
+                .map_err(|error| Error::io("extend file data", &error))
+                .map(|()| state.places.extend(end));
+            if grown.is_ok() {
+                break;
+            }
+        }
+        grown
+    }
+
+    /// Writes pages to free places, which are theirs from then on. The numbers and the bytes of all
+    /// of them come one after another.
+    pub fn write(&self, pages: &[u32], bytes: &[u8]) -> Result<()> {
+        let mut state = self.state();
+        let mut places = Vec::new();
+        for _ in pages {
+            places.push(state.places.take()?);
+        }
+        // Without the lock: who loads other pages need not wait.
+        drop(state);
+        let mut from = 0;
+        for run in places.chunk_by(|a, b| a + 1 == *b) {
+            let to = from + run.len() * PLACE_BYTES;
+            let at = u64::from(run[0]) * PLACE_BYTES as u64;
+            if let Err(error) = self.file.write_at(at, &bytes[from..to]) {
+                let mut state = self.state();
+                places.iter().for_each(|place| state.places.give_back(*place));
+                return Err(Error::io("write pages to file data", &error));
+            }
+            from = to;
+        }
+        let mut state = self.state();
+        for ((page, bytes), place) in pages.iter().zip(bytes.chunks(PLACE_BYTES)).zip(places) {
+            let at = Ref { place, checksum: checksum(bytes, (*page).into()) };
+            state.set(&*self.file, *page, at)?;
+        }
+        Ok(())
+    }
+
+    /// A page is no more.
+    pub fn remove(&self, page: u32) -> Result<()> {
+        self.state().set(&*self.file, page, Ref::default())
+    }
+
+    /// Writes the catalogue and the page map, and makes them current. Nobody else may write pages
+    /// meanwhile. If it fails, nobody knows what is current.
+    pub fn publish(&self, catalogue: &[u8], mut superblock: Superblock) -> Result<Superblock> {
+        let mut state = self.state();
+        let State { map, places, catalogue_pages } = &mut *state;
+        let size = catalogue.len() + places.bitmap_bytes();
+        let pages = size.div_ceil(PLACE_BYTES) as u32;
+        for page in 0..pages.max(*catalogue_pages) {
+            let place = if page < pages { places.take()? } else { 0 };
+            let before = map.set(&*self.file, page, Ref { place, checksum: 0 })?;
+            places.release(before);
+        }
+        map.take_places(&*self.file, places)?;
+        // From here on places stay as they are.
+        let mut bytes = catalogue.to_vec();
+        places.write_bitmap(&mut bytes);
+        bytes.resize(pages as usize * PLACE_BYTES, 0);
+        for (page, bytes) in (0..).zip(bytes.chunks(PLACE_BYTES)) {
+            let Ref { place, .. } = map.get(&*self.file, page)?;
+            map.set(&*self.file, page, Ref { place, checksum: checksum(bytes, page.into()) })?;
+            write_place(&*self.file, place, bytes)?;
+        }
+        let root = map.write(&*self.file)?;
+        superblock.generation += 1;
+        superblock.map = root;
+        superblock.catalogue_pages = pages;
+        superblock.catalogue_bytes = catalogue.len() as u64;
+        superblock.places = places.end();
+        *catalogue_pages = pages;
+        drop(state);
+        let synced = |result: std::io::Result<()>| {
+            result.map_err(|error| Error::io("sync file data", &error))
+        };
+        synced(self.file.sync())?;
+        superblock.write(&*self.file)?;
+        synced(self.file.sync())?;
+        self.state().places.settle();
+        Ok(superblock)
+    }
+
+    /// Pages of tables whose places are beyond those that would be enough for all. What is written
+    /// from now on goes to the lowest places that are free.
+    pub fn pages_beyond_need(&self) -> Result<Vec<u32>> {
+        let mut state = self.state();
+        let State { map, places, .. } = &mut *state;
+        let enough = u64::from(places.end()) - places.free();
+        places.rewind();
+        let mut pages = map.pages(&*self.file)?;
+        pages.retain(|(page, place)| *page >= FIRST_TABLE_PAGE && u64::from(*place) >= enough);
+        Ok(pages.into_iter().map(|(page, _)| page).collect())
+    }
+
+    /// Gives the places after the last one in use back.
+    pub fn shrink(&self) -> Result<()> {
+        let mut state = self.state();
+        let end = state.places.last_used();
+        if end < state.places.end() {
+            self.file
+                .set_size(u64::from(end) * PLACE_BYTES as u64)
+                .map_err(|error| Error::io("shorten file data", &error))?;
+            state.places.truncate(end);
+        }
+        Ok(())
+    }
+
+    /// Looks at the whole page map: whether each place that is used is used once, and no others are.
+    pub fn check(&self) -> Result<(), String> {
+        let mut state = self.state();
+        let State { map, places, .. } = &mut *state;
+        let mut used = map.all_places(&*self.file).map_err(|error| error.to_string())?;
+        used.sort_unstable();
+        if let Some(pair) = used.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(format!("place {} of file data is used twice", pair[0]));
+        }
+        places.check(&used)
+    }
+}
+
+impl State {
+    fn set(&mut self, file: &dyn File, page: u32, at: Ref) -> Result<()> {
+        let before = self.map.set(file, page, at)?;
+        self.places.release(before);
+        Ok(())
+    }
+
+    /// Places that a checkpoint needs beside those of so many pages.
+    fn overhead(&self, pages: u64) -> u64 {
+        /// What the catalogue may grow by.
+        const MORE: u64 = 8;
+        let catalogue = u64::from(self.catalogue_pages) * 9 / 8 + MORE;
+        self.map.most_changed(pages) + catalogue
+    }
+}
+
+fn read_place(
+    file: &dyn File,
+    at: Ref,
+    owner: u64,
+    bytes: &mut [u8],
+    what: impl Fn() -> String,
+) -> Result<()> {
+    file.read_at(u64::from(at.place) * PLACE_BYTES as u64, bytes).map_err(|error| {
+        match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => Error::corrupt(what(), "file data ends before it"),
+            _ => Error::io(format!("read {} from file data", what()), &error),
+        }
+    })?;
+    match checksum(bytes, owner) == at.checksum {
+        true => Ok(()),
+        false => Err(Error::corrupt(
+            what(),
+            format!("its checksum does not fit what is at place {} of file data", at.place),
+        )),
+    }
+}
+
+fn write_place(file: &dyn File, place: u32, bytes: &[u8]) -> Result<()> {
+    file.write_at(u64::from(place) * PLACE_BYTES as u64, bytes)
+        .map_err(|error| Error::io("write to file data", &error))
+}

@@ -1,0 +1,177 @@
+//! Which places of the data file are used.
+
+use super::{PLACE_BYTES, Ref};
+use crate::error::{Error, Result};
+
+/// Places of the superblocks.
+const SUPERBLOCKS: u32 = 2;
+
+/// A bit for each place.
+pub(super) struct Places {
+    used: Vec<u64>,
+    /// Places of the file.
+    end: u32,
+    /// Those that are not used.
+    free: u32,
+    /// Where the search for a free one goes on, so that pages are written one after another.
+    cursor: u32,
+    /// Used by the last checkpoint, but not by the next one.
+    released: Vec<u32>,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        let used = vec![(1 << SUPERBLOCKS) - 1];
+        Self { used, end: SUPERBLOCKS, free: 0, cursor: SUPERBLOCKS, released: Vec::new() }
+    }
+}
+
+impl Places {
+    /// From the bits as they were written.
+    pub fn restore(bitmap: &[u8], end: u32) -> Result<Self> {
+        let (words, rest) = bitmap.as_chunks::<8>();
+        let used: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        let count: u32 = used.iter().map(|word| word.count_ones()).sum();
+        let fits = used.len() == (end as usize).div_ceil(64) && rest.is_empty() && count <= end;
+        match fits && used.first().is_some_and(|word| word & 3 == 3) {
+            true => Ok(Self { used, end, free: end - count, cursor: 2, released: Vec::new() }),
+            false => Err(Error::corrupt("the list of used places", "it does not fit the file")),
+        }
+    }
+
+    pub fn free(&self) -> u64 {
+        self.free.into()
+    }
+
+    pub fn end(&self) -> u32 {
+        self.end
+    }
+
+    pub fn extend(&mut self, end: u32) {
+        self.free += end - self.end;
+        self.end = end;
+        self.used.resize((end as usize).div_ceil(64), 0);
+    }
+
+    /// A free place, the next one after the last that was taken.
+    pub fn take(&mut self) -> Result<u32> {
+        let full = || Error::DiskFull { what: "find room in file data".into() };
+        if self.free == 0 {
+            return Err(full());
+        }
+        let words = self.used.len();
+        let first = self.cursor as usize / 64;
+        let low = (1u64 << (self.cursor % 64)) - 1;
+        for step in 0..=words {
+            let at = (first + step) % words;
+            // In the first word only what is not before the cursor.
+            let taken = self.used[at] | if step == 0 { low } else { 0 };
+            let place = (at * 64) as u32 + taken.trailing_ones();
+            if taken != u64::MAX && place < self.end {
+                self.used[at] |= 1 << (place % 64);
+                self.free -= 1;
+                self.cursor = if place + 1 < self.end { place + 1 } else { SUPERBLOCKS };
+                return Ok(place);
+            }
+        }
+        Err(full())
+    }
+
+    /// A place that was taken and of which nothing on the disk knows.
+    pub fn give_back(&mut self, place: u32) {
+        self.used[place as usize / 64] &= !(1 << (place % 64));
+        self.free += 1;
+    }
+
+    /// The next checkpoint does not need this any more.
+    pub fn release(&mut self, before: Ref) {
+        if before.is_some() {
+            self.released.push(before.place);
+        }
+    }
+
+    /// The checkpoint that does not need them is current.
+    pub fn settle(&mut self) {
+        for place in std::mem::take(&mut self.released) {
+            self.give_back(place);
+        }
+    }
+
+    /// Takes up lower places first from now on.
+    pub fn rewind(&mut self) {
+        self.cursor = SUPERBLOCKS;
+    }
+
+    /// The first place after all that are used.
+    pub fn last_used(&self) -> u32 {
+        let last = self.used.iter().rposition(|word| *word != 0).unwrap_or(0);
+        (last * 64) as u32 + 64 - self.used[last].leading_zeros()
+    }
+
+    /// Leaves out what comes after a place; nothing there may be in use.
+    pub fn truncate(&mut self, end: u32) {
+        self.free -= self.end - end;
+        self.end = end;
+        self.used.truncate((end as usize).div_ceil(64));
+        self.cursor = SUPERBLOCKS;
+    }
+
+    pub fn bitmap_bytes(&self) -> usize {
+        (self.end as usize).div_ceil(64) * 8
+    }
+
+    /// Appends the bits as they are once the checkpoint is current.
+    pub fn write_bitmap(&self, bytes: &mut Vec<u8>) {
+        let mut used = self.used.clone();
+        self.released.iter().for_each(|place| used[*place as usize / 64] &= !(1 << (place % 64)));
+        bytes.extend(used.iter().flat_map(|word| word.to_le_bytes()));
+    }
+
+    /// Whether exactly these places are used, which are in order, and those of the superblocks.
+    pub fn check(&self, wanted: &[u32]) -> Result<(), String> {
+        if let Some(place) = wanted.iter().find(|place| {
+            **place >= self.end || self.used[**place as usize / 64] >> (**place % 64) & 1 == 0
+        }) {
+            return Err(format!("place {place} of file data is used, but listed as free"));
+        }
+        let used = (self.end - self.free) as usize;
+        match used == wanted.len() + SUPERBLOCKS as usize + self.released.len() {
+            true => Ok(()),
+            false => Err(format!(
+                "{used} places of {PLACE_BYTES} bytes are listed as used, and {} are",
+                wanted.len() + SUPERBLOCKS as usize
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_taken_once_and_comes_back_after_the_checkpoint_only() {
+        let mut places = Places::default();
+        assert!(places.take().is_err());
+        places.extend(200);
+        let mut taken: Vec<u32> = (2..200).map(|_| places.take().expect("one is free")).collect();
+        taken.sort_unstable();
+        assert_eq!(taken, (2..200).collect::<Vec<_>>());
+        assert!(places.take().is_err());
+        places.release(Ref { place: 70, checksum: 0 });
+        assert!(places.take().is_err());
+        let mut bitmap = Vec::new();
+        places.write_bitmap(&mut bitmap);
+        let mut restored = Places::restore(&bitmap, 200).expect("it fits");
+        assert_eq!(restored.take().ok(), Some(70));
+        places.settle();
+        assert_eq!(places.take().ok(), Some(70));
+        assert!(places.take().is_err());
+        places.give_back(199);
+        assert_eq!(places.last_used(), 199);
+        places.truncate(199);
+        assert!(places.take().is_err());
+        assert!(Places::restore(&bitmap, 300).is_err());
+        assert!(Places::restore(&[0; 8], 10).is_err());
+    }
+}

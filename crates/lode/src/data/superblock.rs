@@ -1,0 +1,127 @@
+//! The superblocks: the first bytes of places 0 and 1, so few that the disk writes them whole.
+
+use super::{PLACE_BYTES, Ref, checksum};
+use crate::codec::{Reader, Writer};
+use crate::error::{Error, Result};
+use crate::io::File;
+
+const MAGIC: &[u8; 8] = b"LodeData";
+
+/// The format of the files.
+pub const FORMAT: u32 = 1;
+
+/// Bytes of a superblock; its checksum comes after them.
+const BYTES: usize = 104;
+
+/// What is current.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Superblock {
+    /// Counts checkpoints; of two superblocks the one with the higher number counts.
+    pub generation: u64,
+    /// The database, so that files of different ones are not mixed up.
+    pub database: u64,
+    /// The root of the page map.
+    pub map: Ref,
+    /// Pages of the catalogue, from number 0 on, and how many of their bytes are the catalogue; the
+    /// bits of the places that are used come after it.
+    pub catalogue_pages: u32,
+    pub catalogue_bytes: u64,
+    /// Places of the file.
+    pub places: u32,
+    /// Where recovery begins to read the log: a segment, a place in it, the checksum of the frame
+    /// before.
+    pub log_segment: u64,
+    pub log_at: u64,
+    pub log_chain: u32,
+    /// Whether nothing was written after this checkpoint, when the database was closed.
+    pub is_clean: bool,
+}
+
+impl Superblock {
+    fn to_bytes(self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        writer.bytes(MAGIC).u32(FORMAT).u32(PLACE_BYTES as u32);
+        writer.u64(self.generation).u64(self.database);
+        writer.u64(self.map.place.into()).u64(self.map.checksum);
+        writer.u64(self.catalogue_bytes).u32(self.catalogue_pages).u32(self.places);
+        writer.u64(self.log_segment).u64(self.log_at);
+        writer.u32(self.log_chain).u32(self.is_clean.into());
+        // Room for what later versions add, which must be zero in this one.
+        writer.0.resize(BYTES, 0);
+        let sum = checksum(&writer.0, 0);
+        writer.u64(sum);
+        writer.0
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let corrupt = |why| Error::corrupt("a superblock of file data", why);
+        let (front, sum) = bytes.split_at(BYTES);
+        if !front.starts_with(MAGIC) {
+            return Err(corrupt("it does not begin as one of Lode"));
+        }
+        if sum != checksum(front, 0).to_le_bytes() {
+            return Err(corrupt("its checksum does not fit"));
+        }
+        let mut reader = Reader::new(&front[MAGIC.len()..], "a superblock");
+        let (format, place_bytes) = (reader.u32()?, reader.u32()?);
+        if format != FORMAT {
+            return Err(Error::Version { found: format, known: FORMAT });
+        }
+        if place_bytes as usize != PLACE_BYTES {
+            return Err(corrupt("its pages have another size"));
+        }
+        Ok(Self {
+            generation: reader.u64()?,
+            database: reader.u64()?,
+            map: Ref { place: reader.u64()? as u32, checksum: reader.u64()? },
+            catalogue_bytes: reader.u64()?,
+            catalogue_pages: reader.u32()?,
+            places: reader.u32()?,
+            log_segment: reader.u64()?,
+            log_at: reader.u64()?,
+            log_chain: reader.u32()?,
+            is_clean: reader.u32()? != 0,
+        })
+    }
+
+    /// The newer one of those that are whole.
+    pub(super) fn read(file: &dyn File) -> Result<Self> {
+        let (mut newest, mut wrong) = (None::<Self>, None);
+        for slot in 0..2 {
+            let mut bytes = [0; BYTES + 8];
+            let read = file.read_at(slot * PLACE_BYTES as u64, &mut bytes);
+            let found = match read {
+                Ok(()) => Self::from_bytes(&bytes),
+                Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+                    Err(Error::corrupt("a superblock of file data", "the file ends before it"))
+                }
+                Err(error) => return Err(Error::io("read a superblock of file data", &error)),
+            };
+            match found {
+                Ok(found) if newest.is_none_or(|other| found.generation > other.generation) => {
+                    newest = Some(found);
+                }
+                Ok(_) => {}
+                Err(error @ Error::Version { .. }) => return Err(error),
+                Err(error) => wrong = Some(error),
+            }
+        }
+        newest.ok_or_else(|| wrong.expect("none of them was whole"))
+    }
+
+    /// Writes it over the older one.
+    pub(super) fn write(&self, file: &dyn File) -> Result<()> {
+        let slot = self.generation % 2;
+        file.write_at(slot * PLACE_BYTES as u64, &self.to_bytes())
+            .map_err(|error| Error::io("write a superblock to file data", &error))
+    }
+
+    /// The catalogue and the bits of used places.
+    pub(super) fn split_catalogue(self, bytes: &[u8]) -> Result<(&[u8], &[u8])> {
+        let corrupt = || Error::corrupt("the catalogue", "it is shorter than it should be");
+        let size = usize::try_from(self.catalogue_bytes).map_err(|_| corrupt())?;
+        let (catalogue, rest) = bytes.split_at_checked(size).ok_or_else(corrupt)?;
+        let used = rest.get(..(self.places as usize).div_ceil(64) * 8).ok_or_else(corrupt)?;
+        Ok((catalogue, used))
+    }
+}

@@ -1,0 +1,332 @@
+//! What all handles of a database share.
+
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
+
+use super::{Settings, Statistics};
+use crate::codec::Writer;
+use crate::error::{Error, Result};
+use crate::io::Disk;
+use crate::pager::{Moment, PAGE_BYTES, Pager};
+use crate::schema::Schema;
+use crate::store::{Catalogue, Checkpoint, Need, Opened, Store};
+use crate::table::{Core, Definition, KeyKind};
+use crate::txn::Gate;
+use crate::wal::{Kind, Log, Place, Position};
+
+/// How often an operation that found no room is tried again.
+const MOST_TRIES: usize = 8;
+
+/// What all handles of a database share.
+pub struct Inner {
+    pager: Pager,
+    gate: Gate,
+    catalogue: RwLock<Catalogue>,
+    store: Option<Store>,
+    settings: Settings,
+}
+
+impl Inner {
+    pub(super) fn in_memory(settings: Settings) -> Result<Self> {
+        let (gate, catalogue) = (Gate::new(), RwLock::default());
+        let pager = Pager::new(settings.memory_bytes, None)?;
+        Ok(Self { pager, gate, catalogue, store: None, settings })
+    }
+
+    pub(super) fn open(disk: Arc<dyn Disk>, settings: Settings) -> Result<Self> {
+        let Opened { store, pager, catalogue } = crate::store::open(disk, &settings)?;
+        let (gate, catalogue) = (Gate::new(), RwLock::new(catalogue));
+        Ok(Self { pager, gate, catalogue, store: Some(store), settings })
+    }
+
+    /// Starts the thread that looks after the directory.
+    pub(super) fn attend(self: &Arc<Self>, interval: Option<Duration>) -> Result<()> {
+        self.store.as_ref().map_or(Ok(()), |store| {
+            let started = store.worker.start(Arc::downgrade(self), interval);
+            started.map_err(|error| Error::io("start the thread of the database", &error))
+        })
+    }
+
+    pub(crate) fn pager(&self) -> &Pager {
+        &self.pager
+    }
+
+    pub(crate) fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    pub(crate) fn store(&self) -> Option<&Store> {
+        self.store.as_ref()
+    }
+
+    /// The log, if operations are to be told there.
+    #[inline(always)]
+    pub(crate) fn log(&self) -> Option<&Log> {
+        self.store.as_ref().and_then(Store::log)
+    }
+
+    pub(super) fn table(&self, name: &str) -> Result<Arc<Core>> {
+        let catalogue = self.catalogue();
+        if let Some((.., why)) = catalogue.damaged.get(name) {
+            return Err(why.clone());
+        }
+        let core = catalogue.tables.get(name).map(Arc::clone);
+        core.ok_or_else(|| Error::NoTable { table: name.into() })
+    }
+
+    pub(super) fn table_names(&self) -> Vec<String> {
+        let catalogue = self.catalogue();
+        let mut names: Vec<_> =
+            catalogue.tables.keys().chain(catalogue.damaged.keys()).cloned().collect();
+        names.sort_unstable();
+        names
+    }
+
+    pub(super) fn statistics(&self) -> Statistics {
+        let in_memory = Statistics {
+            page_bytes: self.pager.used_bytes(),
+            snapshot_bytes: self.pager.saved_bytes(),
+            ..Statistics::default()
+        };
+        let Some(store) = &self.store else { return in_memory };
+        Statistics {
+            changed_bytes: self.pager.dirty() * PAGE_BYTES as u64,
+            data_bytes: store.data.size_bytes(),
+            data_used_bytes: store.data.used_bytes(),
+            log_bytes: store.log_bytes(),
+            ..in_memory
+        }
+    }
+
+    /// Looks at every page, index and record as they were at a moment, and at the data file as it is.
+    pub(super) fn check(&self, moment: Moment) -> Result<(), String> {
+        let catalogue = self.catalogue();
+        if let Some((name, (.., why))) = catalogue.damaged.iter().next() {
+            return Err(format!("table {name}: {why}"));
+        }
+        catalogue.tables.iter().try_for_each(|(name, core)| {
+            core.check_at(&self.pager, moment).map_err(|why| format!("table {name}: {why}"))
+        })?;
+        let Some(store) = &self.store else { return Ok(()) };
+        // Nobody makes a checkpoint meanwhile.
+        let _current = store.current();
+        store.data.check()
+    }
+
+    fn catalogue(&self) -> RwLockReadGuard<'_, Catalogue> {
+        self.catalogue.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn catalogue_mut(&self) -> RwLockWriteGuard<'_, Catalogue> {
+        self.catalogue.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something that changes pages once there is room for it. It may be called several times,
+    /// and must have changed nothing when it answers `Full`.
+    #[inline]
+    pub(crate) fn admitted<T>(&self, work: &mut dyn FnMut() -> Result<T>) -> Result<T> {
+        let Some(store) = &self.store else { return work() };
+        if self.pager.dirty() >= store.room() {
+            self.make_room(store)?;
+        }
+        match work() {
+            Err(Error::Full { .. }) => self.try_again(store, work),
+            other => other,
+        }
+    }
+
+    #[cold]
+    fn try_again<T>(&self, store: &Store, work: &mut dyn FnMut() -> Result<T>) -> Result<T> {
+        for _ in 0..MOST_TRIES {
+            if self.pager.dirty() == 0 {
+                break;
+            }
+            self.checkpoint()?;
+            self.make_room(store)?;
+            match work() {
+                Err(Error::Full { .. }) => {}
+                other => return other,
+            }
+        }
+        Err(Error::Full { budget_bytes: self.pager.budget_bytes() })
+    }
+
+    /// Makes room for some changed pages, if need be by a checkpoint.
+    #[cold]
+    fn make_room(&self, store: &Store) -> Result<()> {
+        store.expect_healthy()?;
+        match store.need(&self.pager) {
+            Need::Nothing => {}
+            Need::Soon => store.worker.wake(),
+            Need::Now => self.checkpoint_if(|| store.need(&self.pager) == Need::Now)?,
+        }
+        store.make_room(&self.pager)
+    }
+
+    /// Waits until an operation that ends there in the log is as durable as it has to be.
+    #[inline(always)]
+    pub(crate) fn acknowledge(&self, end: Position) -> Result<()> {
+        match &self.store {
+            Some(store) if store.level == super::Durability::Commit => store.sync(end),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes everything durable that has happened.
+    pub(crate) fn flush(&self) -> Result<()> {
+        match &self.store {
+            Some(store) if store.log().is_some() => store.sync(store.log.end()),
+            Some(_) => self.checkpoint(),
+            None => Ok(()),
+        }
+    }
+
+    /// What the thread of the database does now and then.
+    pub(crate) fn look_after(&self, sync: bool) -> Result<()> {
+        let Some(store) = &self.store else { return Ok(()) };
+        if sync {
+            store.sync(store.log.end())?;
+        }
+        let needed = || store.need(&self.pager) != Need::Nothing;
+        if needed() { self.checkpoint_if(needed) } else { Ok(()) }
+    }
+
+    /// Writes a checkpoint, so that recovery has nothing to do that is before it.
+    pub(crate) fn checkpoint(&self) -> Result<()> {
+        self.checkpoint_if(|| true)
+    }
+
+    fn checkpoint_if(&self, needed: impl Fn() -> bool) -> Result<()> {
+        let Some(store) = &self.store else { return Ok(()) };
+        let mut current = store.current();
+        if !needed() {
+            return Ok(());
+        }
+        store.expect_healthy()?;
+        let mut checkpoint = self.begin_checkpoint(store)?;
+        while checkpoint.step(&store.data)? {}
+        store.finish(checkpoint, &mut current, false)
+    }
+
+    /// Begins a checkpoint of this moment; for who has [what is current](Store::current).
+    pub(crate) fn begin_checkpoint(&self, store: &Store) -> Result<Checkpoint<'_>> {
+        let catalogue = self.catalogue();
+        let (place, moment) = self.barrier(&store.log);
+        Checkpoint::begin(&self.pager, &store.data, (place, moment), catalogue.store())
+    }
+
+    fn barrier(&self, log: &Log) -> (Place, Moment) {
+        // A commit is before it or after it.
+        let _inside = self.gate.enter();
+        log.barrier(|| self.pager.checkpoint_moment())
+    }
+
+    /// Gives free places at the end of the data file back.
+    pub(super) fn compact(&self) -> Result<()> {
+        let Some(store) = &self.store else { return Ok(()) };
+        self.checkpoint()?;
+        loop {
+            let moved = store.data.pages_beyond_need()?;
+            if moved.is_empty() {
+                break;
+            }
+            // As many as memory has room for at a time.
+            for group in moved.chunks((self.pager.most_dirty() / 4).max(1) as usize) {
+                group.iter().try_for_each(|page| self.pager.rewrite(*page))?;
+                self.checkpoint()?;
+            }
+            // What the checkpoint needed itself may lie beyond; the next one moves it.
+            self.checkpoint()?;
+            let before = store.data.size_bytes();
+            store.data.shrink()?;
+            if store.data.size_bytes() >= before {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn create_table(&self, schema: &Schema, kind: KeyKind) -> Result<Arc<Core>> {
+        let (core, end) = self.admitted(&mut || {
+            let mut catalogue = self.catalogue_mut();
+            let name = schema.name().to_string();
+            if catalogue.tables.contains_key(&name) || catalogue.damaged.contains_key(&name) {
+                return Err(Error::TableExists { table: name });
+            }
+            // Nobody outside knows it, so nobody can choose keys that all have the same hash.
+            let seed = self.settings.random();
+            let id = catalogue.next_id;
+            let definition = Definition { id, kind, seed, schema: schema.clone() };
+            let _alone = self.gate.close();
+            let core = Core::create(&self.pager, definition)?;
+            let mut writer = Writer::default();
+            core.definition().store(&mut writer);
+            let told = self.tell(Kind::Create, &writer.0);
+            let end = told.or_else(|error| core.drop_pages(&self.pager).and(Err(error)))?;
+            let core = Arc::new(core);
+            catalogue.next_id += 1;
+            catalogue.tables.insert(name, Arc::clone(&core));
+            Ok((core, end))
+        })?;
+        self.acknowledge(end)?;
+        Ok(core)
+    }
+
+    pub(super) fn drop_table(&self, name: &str) -> Result<()> {
+        let end = self.admitted(&mut || {
+            let mut catalogue = self.catalogue_mut();
+            let core = catalogue.tables.get(name).map(Arc::clone);
+            let core = core.ok_or_else(|| Error::NoTable { table: name.into() })?;
+            let _alone = self.gate.close();
+            let end = self.tell(Kind::Drop, &core.id().to_le_bytes())?;
+            catalogue.tables.remove(name);
+            core.drop_pages(&self.pager)?;
+            Ok(end)
+        })?;
+        self.acknowledge(end)
+    }
+
+    /// Tells the log an outcome; for who is alone. Answers where it ends.
+    pub(crate) fn tell(&self, kind: Kind, body: &[u8]) -> Result<Position> {
+        let Some(log) = self.log() else { return Ok(Position::default()) };
+        loop {
+            if let Some((_, end)) = log.append(kind, &[body], || self.pager.epoch())? {
+                return Ok(end);
+            }
+            log.make_room(body.len())?;
+        }
+    }
+
+    /// Ends it all: what was done is in the data file then, and nothing can be done any more.
+    pub(super) fn close(&self) -> Result<()> {
+        let tables: Vec<_> = self.catalogue().tables.values().map(Arc::clone).collect();
+        let Some(store) = &self.store else {
+            let _alone = self.gate.close();
+            tables.iter().for_each(|core| core.close());
+            return Ok(());
+        };
+        store.worker.stop();
+        let mut current = store.current();
+        if store.expect_open().is_err() {
+            return Ok(());
+        }
+        let alone = self.gate.close();
+        tables.iter().for_each(|core| core.close());
+        drop(alone);
+        let closed = store.expect_healthy().and_then(|()| {
+            let mut checkpoint = self.begin_checkpoint(store)?;
+            while checkpoint.step(&store.data)? {}
+            store.finish(checkpoint, &mut current, true)?;
+            store.log.drop_spares()
+        });
+        store.unlock();
+        closed
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Whoever wants to know whether it went well closes the database himself.
+        let _ = self.close();
+    }
+}

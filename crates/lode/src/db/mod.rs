@@ -1,0 +1,173 @@
+//! Databases: tables by their names, transactions, snapshots.
+
+mod inner;
+mod options;
+mod snapshot;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::schema::Schema;
+use crate::table::{KeyKind, Table};
+use crate::txn::Transaction;
+
+pub use inner::Inner;
+pub use options::{Durability, Options, Settings};
+pub use snapshot::Snapshot;
+
+/// A database, in memory or in a directory. Handles are cheap to clone, and may be used by any number of threads.
+///
+/// ```
+/// use lode::{Database, KeyKind, Schema, Type, Value};
+///
+/// let db = Database::in_memory()?;
+/// let schema = Schema::build("city").key("name", Type::Text(32)).column("people", Type::U64);
+/// let cities = db.create_table(&schema.finish()?, KeyKind::Tree)?;
+/// cities.insert(&cities.schema().pack(&[Value::Text("Bern"), Value::Unsigned(146_000)])?)?;
+///
+/// let key = cities.schema().pack_key(&[Value::Text("Bern")])?;
+/// let people = cities.with(&key, |row| row.get("people") == Some(Value::Unsigned(146_000)))?;
+/// assert_eq!(people, Some(true));
+/// # Ok::<(), lode::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Database {
+    inner: Arc<Inner>,
+}
+
+impl Database {
+    fn new(inner: Inner) -> Self {
+        Self { inner: Arc::new(inner) }
+    }
+
+    fn from_inner(inner: Arc<Inner>) -> Self {
+        Self { inner }
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.inner
+    }
+
+    /// A database that lives as long as its handles, in at most half of the machine's memory.
+    pub fn in_memory() -> Result<Self> {
+        Options::new().in_memory()
+    }
+
+    /// The database in a directory, with the default [`Options`]; a new one if the directory is not
+    /// there or empty.
+    ///
+    /// # Errors
+    /// As [`Options::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Options::new().open(path)
+    }
+
+    /// Creates a table, named as its schema is.
+    ///
+    /// # Errors
+    /// `TableExists`; `Schema` when its records are too long for tables of this kind; `Full`.
+    pub fn create_table(&self, schema: &Schema, kind: KeyKind) -> Result<Table> {
+        let core = self.inner.create_table(schema, kind)?;
+        Ok(Table::new(Arc::clone(&self.inner), core))
+    }
+
+    /// The table of a name.
+    ///
+    /// # Errors
+    /// `NoTable`; `Corrupt` when it cannot be read, though others can.
+    pub fn table(&self, name: &str) -> Result<Table> {
+        let core = self.inner.table(name)?;
+        Ok(Table::new(Arc::clone(&self.inner), core))
+    }
+
+    /// The names of all tables, in their order.
+    pub fn table_names(&self) -> Vec<String> {
+        self.inner.table_names()
+    }
+
+    /// Drops a table with all its records. Handles of it find no table any more; snapshots that
+    /// were taken before still see it.
+    pub fn drop_table(&self, name: &str) -> Result<()> {
+        self.inner.drop_table(name)
+    }
+
+    /// Begins a transaction.
+    pub fn begin(&self) -> Transaction {
+        Transaction::new(Arc::clone(&self.inner))
+    }
+
+    /// All tables as they are now, for as long as the snapshot is kept. It blocks nobody; what it
+    /// needs of pages that are changed meanwhile is kept in memory, beside the budget.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot::new(Arc::clone(&self.inner))
+    }
+
+    /// Makes everything durable that was done before, whatever the level. (At
+    /// [`Durability::None`] that is a checkpoint.)
+    ///
+    /// # Errors
+    /// `Poisoned` when the disk fails, now and ever after; `DiskFull`, `Io`.
+    pub fn flush(&self) -> Result<()> {
+        self.inner.flush()
+    }
+
+    /// Writes all that has changed to the data file, so that nothing that was done before has to be
+    /// replayed after a crash. It blocks nobody. In memory there is nothing to do.
+    ///
+    /// # Errors
+    /// As [`flush`](Self::flush).
+    pub fn checkpoint(&self) -> Result<()> {
+        self.inner.checkpoint()
+    }
+
+    /// Moves pages to the front of the data file, and gives what is free after them back to the file
+    /// system.
+    ///
+    /// # Errors
+    /// As [`flush`](Self::flush).
+    pub fn compact(&self) -> Result<()> {
+        self.inner.compact()
+    }
+
+    /// Closes the database: all that was done is in the data file then, whatever the level, and the
+    /// directory can be opened again. Other handles answer `Closed` from then on. Letting go of the
+    /// last handle closes it too, but does not say whether that went well.
+    ///
+    /// # Errors
+    /// As [`flush`](Self::flush). It is closed all the same; what the level promised is still there.
+    pub fn close(self) -> Result<()> {
+        self.inner.close()
+    }
+
+    /// What the database takes up.
+    pub fn statistics(&self) -> Statistics {
+        self.inner.statistics()
+    }
+
+    /// Looks at every page, index and record.
+    ///
+    /// # Errors
+    /// What is wrong, and in which table and page.
+    pub fn check(&self) -> Result<(), String> {
+        self.inner.check(self.snapshot().moment)
+    }
+}
+
+/// What a database takes up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Pages in memory.
+    pub page_bytes: u64,
+    /// Those that have changed since they were written to the data file.
+    pub changed_bytes: u64,
+    /// What pages were, for snapshots and the checkpoint.
+    pub snapshot_bytes: u64,
+    /// The data file, and how much of it is in use.
+    pub data_bytes: u64,
+    /// See [`data_bytes`](Self::data_bytes).
+    pub data_used_bytes: u64,
+    /// What of the log would have to be replayed after a crash.
+    pub log_bytes: u64,
+}

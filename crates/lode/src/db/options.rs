@@ -1,0 +1,181 @@
+//! How a database is opened.
+
+use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::{Database, Inner};
+use crate::error::{Error, Result};
+use crate::io::Disk;
+use crate::io::os::Directory;
+use crate::wal::Sizes;
+
+/// What survives what. Stronger levels are greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Durability {
+    /// There is no log: a crash of the process or of the machine goes back to the last checkpoint.
+    None,
+    /// What was done survives a killed process. A crash of the machine may lose the end of it.
+    Process,
+    /// The same, and at most the sync interval and one sync are lost when the machine crashes.
+    Periodic,
+    /// Nothing that was done is lost.
+    Commit,
+}
+
+/// How to open a database.
+#[derive(Clone, Debug)]
+pub struct Options {
+    memory_bytes: u64,
+    durability: Durability,
+    sync_interval: Duration,
+    log_bytes: u64,
+    segment_bytes: u64,
+}
+
+/// What [`Options`] come to.
+pub struct Settings {
+    pub memory_bytes: u64,
+    pub durability: Durability,
+    pub log_sizes: Sizes,
+    pub most_log_bytes: u64,
+    random: AtomicU64,
+}
+
+impl Settings {
+    /// A number that nobody else knows, unless he knows what they begin with.
+    pub fn random(&self) -> u64 {
+        // Weyl's sequence with the finalizer of SplitMix64 (Steele, Lea, Flood: Fast Splittable
+        // Pseudorandom Number Generators, OOPSLA 2014, figure 17).
+        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+        let mut z = self.random.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+}
+
+/// The first segment of a log.
+const FIRST_SEGMENT_BYTES: u64 = 1 << 20;
+
+impl Options {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self {
+            memory_bytes: machine_memory_bytes() / 2,
+            durability: Durability::Commit,
+            sync_interval: Duration::from_millis(100),
+            log_bytes: 256 << 20,
+            segment_bytes: 64 << 20,
+        }
+    }
+
+    /// The most memory that pages may take up, which is taken as it is used; half of the machine's by
+    /// default, and at least 1 MiB. A database in memory must fit into it; of one in a directory
+    /// the pages that were used last are kept. What snapshots, and a checkpoint that is being
+    /// written, need of pages that have changed comes on top.
+    pub fn memory_bytes(mut self, bytes: u64) -> Self {
+        self.memory_bytes = bytes;
+        self
+    }
+
+    /// What survives what, in a directory; [`Durability::Commit`] by default.
+    pub fn durability(mut self, level: Durability) -> Self {
+        self.durability = level;
+        self
+    }
+
+    /// How often the log is synced at [`Durability::Periodic`]; every 100 ms by default.
+    pub fn sync_interval(mut self, interval: Duration) -> Self {
+        self.sync_interval = interval;
+        self
+    }
+
+    /// How long the log may become, or a quarter of the data if that is more, before writers wait
+    /// for a checkpoint; 256 MiB by default. Half-way, one is made in the background. What is in
+    /// the log has to be replayed after a crash.
+    pub fn log_bytes(mut self, bytes: u64) -> Self {
+        self.log_bytes = bytes;
+        self
+    }
+
+    /// The most bytes of a segment of the log, if no single transaction needs more; 64 MiB by
+    /// default. The first one has 1 MiB, or less if so much is not wanted, and each one after it is
+    /// twice as large.
+    pub fn segment_bytes(mut self, bytes: u64) -> Self {
+        self.segment_bytes = bytes;
+        self
+    }
+
+    /// A database that lives as long as its handles.
+    ///
+    /// # Errors
+    /// `Io` when the operating system has not that much room for addresses.
+    pub fn in_memory(&self) -> Result<Database> {
+        Ok(Database::new(Inner::in_memory(self.settings(random()))?))
+    }
+
+    /// The database in a directory; a new one if the directory is not there or empty.
+    ///
+    /// After a crash it is brought back to what was promised, which takes as long as it takes to do
+    /// again what the log has. [`Database::close`] leaves nothing to do.
+    ///
+    /// # Errors
+    /// `Locked` when it is open already, here or in another process; `Corrupt`; `Version`; `Full`
+    /// when the memory is too little for a transaction that has to be replayed; `DiskFull`; `Io`.
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Database> {
+        let path = path.as_ref();
+        let failed = |error| Error::io(format!("open directory {}", path.display()), &error);
+        std::fs::create_dir_all(path).map_err(failed)?;
+        let disk = Directory::new(path).map_err(failed)?;
+        self.open_on(Arc::new(disk), random(), true)
+    }
+
+    /// The database on a disk of any kind; `attended` by a thread that looks after it, or not.
+    pub(crate) fn open_on(
+        &self,
+        disk: Arc<dyn Disk>,
+        random: u64,
+        attended: bool,
+    ) -> Result<Database> {
+        let inner = Arc::new(Inner::open(disk, self.settings(random))?);
+        if attended {
+            let periodic = self.durability == Durability::Periodic;
+            inner.attend(periodic.then_some(self.sync_interval))?;
+        }
+        Ok(Database::from_inner(inner))
+    }
+
+    fn settings(&self, random: u64) -> Settings {
+        let most_bytes = self.segment_bytes.max(1 << 12);
+        Settings {
+            memory_bytes: self.memory_bytes,
+            durability: self.durability,
+            log_sizes: Sizes { first_bytes: most_bytes.min(FIRST_SEGMENT_BYTES), most_bytes },
+            most_log_bytes: self.log_bytes,
+            random: AtomicU64::new(random),
+        }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Something that nobody outside knows.
+fn random() -> u64 {
+    RandomState::new().hash_one(std::process::id())
+}
+
+/// Bytes of memory that the machine has; some if it does not say.
+fn machine_memory_bytes() -> u64 {
+    const SOME_BYTES: u64 = 1 << 30;
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kib = total.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kib.map_or(SOME_BYTES, |kib| kib * 1024)
+}

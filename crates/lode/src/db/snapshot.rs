@@ -1,0 +1,63 @@
+//! Snapshots: all tables as they were at one moment.
+
+use std::sync::Arc;
+
+use super::Inner;
+use crate::error::Result;
+use crate::pager::Moment;
+use crate::table::{Core, Scan, Table};
+
+/// All tables of a database as they were at one moment.
+pub struct Snapshot {
+    db: Arc<Inner>,
+    pub(super) moment: Moment,
+}
+
+impl Snapshot {
+    pub(crate) fn new(db: Arc<Inner>) -> Self {
+        // A commit is before it or after it.
+        let inside = db.gate().enter();
+        let moment = db.pager().moment();
+        drop(inside);
+        Self { db, moment }
+    }
+
+    fn core<'t>(&self, table: &'t Table) -> Result<&'t Core> {
+        if !Arc::ptr_eq(&self.db, table.database()) {
+            return Err(table.schema().mismatch("it is of another database than the snapshot"));
+        }
+        table.core().expect_open()?;
+        Ok(table.core())
+    }
+
+    /// Copies the columns after the key into the caller's buffer; false if there was no such record.
+    pub fn get(&self, table: &Table, key: &[u8], payload: &mut [u8]) -> Result<bool> {
+        let (core, schema) = (self.core(table)?, table.schema());
+        schema.expect_size("key", key.len(), schema.key_size())?;
+        schema.expect_size("payload", payload.len(), schema.payload_size())?;
+        let pager = self.db.pager();
+        core.in_order(key, |key| core.get_at(pager, self.moment, key, payload))
+    }
+
+    /// As [`Table::scan`], of what there was.
+    pub fn scan(
+        &self,
+        table: &Table,
+        scan: &Scan<'_>,
+        visit: &mut dyn FnMut(&[u8]) -> Result<bool>,
+    ) -> Result<()> {
+        self.core(table)?.scan_at(self.db.pager(), self.moment, scan, visit)
+    }
+
+    /// Calls `visit` with every packed record, until it answers false: in the order of keys, or of
+    /// their hashes.
+    pub fn each(&self, table: &Table, visit: &mut dyn FnMut(&[u8]) -> Result<bool>) -> Result<()> {
+        self.core(table)?.each_at(self.db.pager(), self.moment, visit)
+    }
+}
+
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        self.db.pager().release(self.moment);
+    }
+}

@@ -1,0 +1,131 @@
+//! Pages that are not in memory, or not for long any more: how they come and go.
+//!
+//! A page that could leave is marked first, in its word, and leaves only if nobody has looked at it
+//! when the clock's hand comes round again. (The idea of cooling pages: Leis, Haubenschild, Kemper,
+//! Neumann: LeanStore, ICDE 2018, section III-B.) So a look at a page that is used costs nothing.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{
+    COOL, DIRTY, FRAME_SHIFT, FREE, LATCH, PAGE_BYTES, PRESENT, PageNumber, Pager, VERSION,
+    frame_of,
+};
+use crate::data::FIRST_TABLE_PAGE;
+use crate::error::{Error, Result};
+
+/// How often a reader looks at a latched page before it lets other threads run.
+const SPINS: u32 = 64;
+
+impl Pager {
+    /// The word of a page once it is in memory, and nobody has it latched.
+    #[cold]
+    pub(super) fn bring(&self, page: PageNumber) -> Result<u64> {
+        let nowhere =
+            |why| Err::<u64, _>(Error::corrupt(format!("page {page}"), format!("there is {why}")));
+        if !self.is_of_table(page) {
+            return nowhere("no such number");
+        }
+        let [cell, _] = self.entry(page);
+        loop {
+            let word = wait_for_latch(cell);
+            if word & PRESENT != 0 {
+                let warm = word & !COOL;
+                let warmed = cell.compare_exchange(word, warm, Ordering::AcqRel, Ordering::Relaxed);
+                if word == warm || warmed.is_ok() {
+                    return Ok(warm);
+                }
+                continue;
+            }
+            if word & FREE != 0 || self.data.is_none() {
+                return nowhere("none in use");
+            }
+            self.fetch(page, word)?;
+        }
+    }
+
+    /// Whether a number can be that of a table's page.
+    pub(super) fn is_of_table(&self, page: PageNumber) -> bool {
+        page >= FIRST_TABLE_PAGE && (page as usize) < self.entries.count() / 2
+    }
+
+    /// Reads an absent page from the data file, unless somebody else does.
+    fn fetch(&self, page: PageNumber, word: u64) -> Result<()> {
+        let Some(data) = &self.data else { return Ok(()) };
+        let [cell, _] = self.entry(page);
+        let frame = self.take_frame()?;
+        let latched = word | LATCH;
+        if cell.compare_exchange(word, latched, Ordering::SeqCst, Ordering::Relaxed).is_err() {
+            self.pool.give(frame);
+            return Ok(());
+        }
+        let mut bytes = vec![0; PAGE_BYTES];
+        if let Err(error) = data.load(page, &mut bytes) {
+            cell.store(word, Ordering::Release);
+            self.pool.give(frame);
+            return Err(error);
+        }
+        std::sync::atomic::fence(Ordering::Release);
+        self.frames.words(frame).copy_in(&bytes);
+        self.pool.own(frame, page);
+        let word = (word & !(VERSION - 1)).wrapping_add(VERSION);
+        cell.store(word | u64::from(frame) << FRAME_SHIFT | PRESENT, Ordering::Release);
+        Ok(())
+    }
+
+    /// Latches a page that is not in memory; answers its word without the latch.
+    pub(super) fn latch_absent(&self, page: PageNumber) -> u64 {
+        let [cell, _] = self.entry(page);
+        loop {
+            // Somebody with an old idea of it may just find out that it is nowhere.
+            let word = wait_for_latch(cell);
+            let latched = word | LATCH;
+            if cell.compare_exchange(word, latched, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
+                return word;
+            }
+        }
+    }
+
+    /// Takes the frame from a page that has not changed since it was written out, and that nobody
+    /// has looked at for a while.
+    pub(super) fn evict(&self) -> Option<u32> {
+        // Twice round: once to mark pages, once more to find them still marked. And some more for
+        // those that others look at.
+        for _ in 0..u64::from(self.frames.count()) * 3 {
+            let (frame, page) = self.pool.advance()?;
+            let [cell, _] = self.entry(page);
+            let word = cell.load(Ordering::Relaxed);
+            let wanted = word & (LATCH | PRESENT | DIRTY) == PRESENT && frame_of(word) == frame;
+            if !wanted {
+                continue;
+            }
+            if word & COOL == 0 {
+                let cool = word | COOL;
+                let _ = cell.compare_exchange(word, cool, Ordering::Relaxed, Ordering::Relaxed);
+                continue;
+            }
+            let gone = (word & !(VERSION - 1)).wrapping_add(VERSION);
+            if cell.compare_exchange(word, gone, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
+                // What is stored in the frame from now on is not seen by anybody who does not see
+                // the new word.
+                std::sync::atomic::fence(Ordering::Release);
+                return Some(frame);
+            }
+        }
+        None
+    }
+}
+
+fn wait_for_latch(cell: &AtomicU64) -> u64 {
+    let mut spins = 0;
+    loop {
+        let word = cell.load(Ordering::Acquire);
+        if word & LATCH == 0 {
+            return word;
+        }
+        spins += 1;
+        match spins < SPINS {
+            true => std::hint::spin_loop(),
+            false => std::thread::yield_now(),
+        }
+    }
+}

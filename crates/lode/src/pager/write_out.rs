@@ -1,0 +1,148 @@
+//! What a checkpoint needs: the pages that have changed, as they were at its moment.
+
+use std::sync::atomic::Ordering;
+
+use super::{DIRTY, LATCH, Moment, PRESENT, PageNumber, Pager, Space, lock};
+use crate::error::Result;
+
+/// What came of copying a page.
+pub enum Copied {
+    /// The page as it was, which is still in its frame with this word.
+    Frame(u64),
+    /// The page as it was, which has changed since.
+    Image,
+    /// It had not changed, or there was none.
+    Nothing,
+}
+
+impl Pager {
+    /// Ends the current epoch for the checkpoint.
+    pub fn checkpoint_moment(&self) -> Moment {
+        self.epochs.end_for_checkpoint()
+    }
+
+    /// The checkpoint needs nothing any more.
+    pub fn release_checkpoint(&self) {
+        let live = self.epochs.release_checkpoint();
+        self.saved.retain(&live);
+    }
+
+    /// The pages that may have changed before a moment since they were written out, in order.
+    pub fn changed_pages(&self, moment: Moment) -> Vec<PageNumber> {
+        let mut pages = Vec::new();
+        for (_, page) in self.pool.owners() {
+            if self.entry(page)[0].load(Ordering::SeqCst) & (LATCH | DIRTY) != 0 {
+                pages.push(page);
+            }
+        }
+        // After the frames: what has left them meanwhile is here.
+        pages.extend(self.saved.dirty_pages(moment));
+        pages.sort_unstable();
+        pages.dedup();
+        pages
+    }
+
+    /// The pages that were freed before a moment, which are forgotten.
+    pub fn take_freed(&self, moment: Moment) -> Vec<PageNumber> {
+        let mut freed = lock(&self.freed);
+        let (taken, kept) = freed.drain(..).partition(|(_, epoch)| moment.sees(*epoch));
+        *freed = kept;
+        let taken: Vec<(PageNumber, u64)> = taken;
+        taken.into_iter().map(|(page, _)| page).collect()
+    }
+
+    /// Takes freed pages back that were [taken](Self::take_freed).
+    pub fn give_freed(&self, pages: Vec<PageNumber>) {
+        lock(&self.freed).extend(pages.into_iter().map(|page| (page, 0)));
+    }
+
+    /// Copies a page as it was at the moment of the checkpoint.
+    pub fn copy_at(&self, moment: Moment, page: PageNumber, bytes: &mut [u8]) -> Copied {
+        let [cell, stamps] = self.entry(page);
+        loop {
+            let word = cell.load(Ordering::Acquire);
+            if word & LATCH != 0 {
+                std::thread::yield_now();
+                continue;
+            }
+            let stamp = stamps.load(Ordering::Acquire);
+            if !moment.sees(stamp) {
+                return match self.saved.find_dirty(page, moment) {
+                    Some(image) => {
+                        image.words().copy_out(bytes);
+                        Copied::Image
+                    }
+                    None => Copied::Nothing,
+                };
+            }
+            if word & (PRESENT | DIRTY) != PRESENT | DIRTY {
+                return Copied::Nothing;
+            }
+            self.frames.words(super::frame_of(word)).copy_out(bytes);
+            std::sync::atomic::fence(Ordering::Acquire);
+            if cell.load(Ordering::Relaxed) == word {
+                return Copied::Frame(word);
+            }
+        }
+    }
+
+    /// A page was written out as it is with this word: unless it has changed since, it can leave.
+    pub fn written(&self, page: PageNumber, word: u64) {
+        let [cell, _] = self.entry(page);
+        let clean = word & !DIRTY;
+        if cell.compare_exchange(word, clean, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            self.dirty.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Has a page written out by the next checkpoint, even if it does not change.
+    pub fn rewrite(&self, page: PageNumber) -> Result<()> {
+        loop {
+            let (seen, _) = self.look(page)?;
+            if let Some(mut latched) = self.latch(seen) {
+                latched.changed = true;
+                return Ok(());
+            }
+        }
+    }
+
+    /// Frees all pages of a table at which nobody is at work any more.
+    pub fn free_all(&self, space: &Space, epoch: u64) -> Result<()> {
+        for page in space.numbers() {
+            loop {
+                let [cell, stamp] = self.entry(page);
+                let word = cell.load(Ordering::Acquire);
+                let needed = self.epochs.snapshot_needs(stamp.load(Ordering::Acquire));
+                let is_used = match (&self.data, word & PRESENT != 0) {
+                    (_, true) => true,
+                    (None, false) => false,
+                    (Some(data), false) => word & super::FREE == 0 && data.has(page)?,
+                };
+                if !is_used {
+                    break;
+                }
+                if word & PRESENT == 0 && !needed {
+                    // Nobody needs what was there.
+                    stamp.store(epoch, Ordering::Release);
+                    let word = self.latch_absent(page);
+                    if word & PRESENT == 0 {
+                        lock(&self.freed).push((page, epoch));
+                        cell.store(
+                            word.wrapping_add(super::VERSION) | super::FREE,
+                            Ordering::Release,
+                        );
+                        break;
+                    }
+                    cell.store(word, Ordering::Release);
+                    continue;
+                }
+                let (seen, _) = self.look(page)?;
+                if let Some(latched) = self.latch(seen) {
+                    latched.free(space, epoch);
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+}

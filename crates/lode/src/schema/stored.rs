@@ -1,0 +1,104 @@
+//! Schemas as the catalogue and the log have them.
+
+use super::{Schema, Type};
+use crate::codec::{Reader, Writer};
+use crate::error::{Error, Result};
+
+impl Type {
+    /// The number of the type, and how many bytes it was given.
+    fn code(self) -> (u8, u32) {
+        match self {
+            Self::U8 => (1, 0),
+            Self::U16 => (2, 0),
+            Self::U32 => (3, 0),
+            Self::U64 => (4, 0),
+            Self::I8 => (5, 0),
+            Self::I16 => (6, 0),
+            Self::I32 => (7, 0),
+            Self::I64 => (8, 0),
+            Self::F32 => (9, 0),
+            Self::F64 => (10, 0),
+            Self::Bool => (11, 0),
+            Self::Timestamp => (12, 0),
+            Self::Text(size) => (13, size),
+            Self::Bytes(size) => (14, size),
+        }
+    }
+
+    fn of_code(code: u8, size: u32) -> Option<Self> {
+        Some(match code {
+            1 => Self::U8,
+            2 => Self::U16,
+            3 => Self::U32,
+            4 => Self::U64,
+            5 => Self::I8,
+            6 => Self::I16,
+            7 => Self::I32,
+            8 => Self::I64,
+            9 => Self::F32,
+            10 => Self::F64,
+            11 => Self::Bool,
+            12 => Self::Timestamp,
+            13 => Self::Text(size),
+            14 => Self::Bytes(size),
+            _ => return None,
+        })
+    }
+}
+
+impl Schema {
+    /// Appends the schema: its name, how many columns there are and how many of them are the key, and
+    /// the name of each, its type, and whether it can be null.
+    pub(crate) fn store(&self, writer: &mut Writer) {
+        writer.counted(self.name.as_bytes());
+        writer.u32(self.columns.len() as u32).u32(self.key_columns as u32);
+        for column in &self.columns {
+            let (code, size) = column.kind.code();
+            writer.counted(column.name.as_bytes()).u8(code).u32(size);
+            writer.u8(column.nullable.into());
+        }
+    }
+
+    /// A schema that was stored.
+    pub(crate) fn restore(reader: &mut Reader<'_>) -> Result<Self> {
+        let mut builder = Self::build(reader.text()?);
+        let (columns, key_columns) = (reader.u32()?, reader.u32()?);
+        for at in 0..columns {
+            let (name, code, size) = (reader.text()?, reader.u8()?, reader.u32()?);
+            let nullable = reader.u8()? != 0;
+            let Some(kind) = Type::of_code(code, size) else {
+                return Err(Error::corrupt("a schema", format!("there is no type {code}")));
+            };
+            builder = match (at < key_columns, nullable) {
+                (true, _) => builder.key(name, kind),
+                (false, true) => builder.nullable(name, kind),
+                (false, false) => builder.column(name, kind),
+            };
+        }
+        builder.finish().map_err(|error| Error::corrupt("a schema", error.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schema_comes_back_as_it_was() {
+        let mut builder = Schema::build("täble").key("a", Type::U8).key("b", Type::Text(7));
+        for code in 1..=14 {
+            let kind = Type::of_code(code, 3).expect("a type");
+            builder = builder.column(&format!("c{code}"), kind).nullable(&format!("n{code}"), kind);
+        }
+        let schema = builder.finish().expect("a schema");
+        let mut writer = Writer::default();
+        schema.store(&mut writer);
+        let mut reader = Reader::new(&writer.0, "a schema");
+        assert_eq!(Schema::restore(&mut reader).expect("it is whole"), schema);
+        assert!(reader.is_empty());
+        for end in 0..writer.0.len() {
+            assert!(Schema::restore(&mut Reader::new(&writer.0[..end], "a schema")).is_err());
+        }
+        assert!(Type::of_code(15, 0).is_none());
+    }
+}

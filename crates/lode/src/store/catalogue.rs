@@ -1,0 +1,62 @@
+//! The catalogue: which tables there are, and where.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::codec::{Reader, Writer};
+use crate::error::{Error, Result};
+use crate::pager::{PageNumber, Pager};
+use crate::table::{Core, Definition, Location};
+
+/// The tables of a database, by their names.
+#[derive(Default)]
+pub struct Catalogue {
+    pub tables: BTreeMap<String, Arc<Core>>,
+    /// Those that cannot be read, and why: they stay as they are.
+    pub damaged: BTreeMap<String, (Definition, Location, Error)>,
+    pub next_id: u32,
+}
+
+impl Catalogue {
+    pub fn store(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        writer.u32(self.next_id).u32((self.tables.len() + self.damaged.len()) as u32);
+        let mut store = |definition: &Definition, location: &Location| {
+            definition.store(&mut writer);
+            writer.u32(location.root).u32(location.extents.len() as u32);
+            location.extents.iter().for_each(|extent| {
+                writer.u32(*extent);
+            });
+        };
+        self.tables.values().for_each(|core| store(core.definition(), &core.location()));
+        self.damaged.values().for_each(|(definition, location, _)| store(definition, location));
+        writer.0
+    }
+
+    /// Opens the tables of a catalogue that was stored.
+    pub fn restore(bytes: &[u8], pager: &Pager) -> Result<Self> {
+        let mut reader = Reader::new(bytes, "the catalogue");
+        let (next_id, count) = (reader.u32()?, reader.u32()?);
+        let mut found = Vec::new();
+        for _ in 0..count {
+            let definition = Definition::restore(&mut reader)?;
+            let (root, extents) = (reader.u32()?, reader.u32()?);
+            let extents = (0..extents).map(|_| reader.u32()).collect::<Result<_>>()?;
+            found.push((definition, Location { root, extents }));
+        }
+        let extents = found.iter().flat_map(|(_, location)| location.extents.iter().copied());
+        pager.restore_extents(&Vec::<PageNumber>::from_iter(extents))?;
+        let mut catalogue = Self { next_id, ..Self::default() };
+        for (definition, location) in found {
+            let name = definition.schema.name().to_string();
+            match Core::open(pager, definition.clone(), location.clone()) {
+                Ok(core) => drop(catalogue.tables.insert(name, Arc::new(core))),
+                Err(error @ Error::Corrupt { .. }) => {
+                    catalogue.damaged.insert(name, (definition, location, error));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(catalogue)
+    }
+}

@@ -1,0 +1,100 @@
+//! Checkpoints: all pages as they were at one moment, written to places that nobody needs, and then
+//! made current at once. A step machine: whoever drives it may do other things between steps, and so
+//! may everybody else.
+
+use crate::data::{DataFile, PLACE_BYTES, Superblock};
+use crate::error::Result;
+use crate::pager::{Copied, Moment, PageNumber, Pager};
+use crate::wal::Place;
+
+/// Pages that are written in a step.
+const STEP: usize = 64;
+
+/// A checkpoint that is being written.
+pub struct Checkpoint<'c> {
+    pager: &'c Pager,
+    moment: Moment,
+    /// Where the log goes on after it.
+    place: Place,
+    catalogue: Vec<u8>,
+    /// What may have to be written still, the last first.
+    pages: Vec<PageNumber>,
+    bytes: Vec<u8>,
+}
+
+impl<'c> Checkpoint<'c> {
+    /// Of a moment that the pager was [told](Pager::checkpoint_moment) about.
+    pub fn begin(
+        pager: &'c Pager,
+        data: &DataFile,
+        (place, moment): (Place, Moment),
+        catalogue: Vec<u8>,
+    ) -> Result<Self> {
+        // From here on it is let go of when this is dropped.
+        let mut checkpoint =
+            Self { pager, moment, place, catalogue, pages: Vec::new(), bytes: Vec::new() };
+        let mut freed = pager.take_freed(moment);
+        while let Some(page) = freed.pop() {
+            if let Err(error) = data.remove(page) {
+                freed.push(page);
+                pager.give_freed(freed);
+                return Err(error);
+            }
+        }
+        checkpoint.pages = pager.changed_pages(moment);
+        checkpoint.pages.reverse();
+        data.reserve(checkpoint.pages.len() as u64)?;
+        Ok(checkpoint)
+    }
+
+    /// Where the log goes on after it.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Writes some pages; whether there are more.
+    pub fn step(&mut self, data: &DataFile) -> Result<bool> {
+        let (mut numbers, mut words) = (Vec::new(), Vec::new());
+        self.bytes.clear();
+        while numbers.len() < STEP
+            && let Some(page) = self.pages.pop()
+        {
+            let from = self.bytes.len();
+            self.bytes.resize(from + PLACE_BYTES, 0);
+            match self.pager.copy_at(self.moment, page, &mut self.bytes[from..]) {
+                Copied::Nothing => {
+                    self.bytes.truncate(from);
+                    continue;
+                }
+                Copied::Frame(word) => words.push((page, word)),
+                Copied::Image => {}
+            }
+            numbers.push(page);
+        }
+        if !numbers.is_empty() {
+            data.write(&numbers, &self.bytes)?;
+        }
+        words.into_iter().for_each(|(page, word)| self.pager.written(page, word));
+        Ok(!self.pages.is_empty())
+    }
+
+    /// Makes it current.
+    pub fn publish(self, data: &DataFile, superblock: Superblock) -> Result<Superblock> {
+        let Place { position, chain } = self.place;
+        data.publish(
+            &self.catalogue,
+            Superblock {
+                log_segment: position.segment,
+                log_at: position.at,
+                log_chain: chain,
+                ..superblock
+            },
+        )
+    }
+}
+
+impl Drop for Checkpoint<'_> {
+    fn drop(&mut self) {
+        self.pager.release_checkpoint();
+    }
+}

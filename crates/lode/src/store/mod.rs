@@ -1,0 +1,167 @@
+//! A database's directory: its data file, its log, its checkpoints, and the thread that looks after
+//! them.
+//!
+//! | file | content |
+//! |---|---|
+//! | `data` | pages as of the last checkpoint (`crate::data`) |
+//! | `log-…` | what has happened since (`crate::wal`) |
+//! | `data.new` | a data file that is being created |
+//! | `lock` | nothing; who has it locked has the database open |
+
+mod catalogue;
+mod checkpoint;
+mod open;
+mod worker;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+pub use catalogue::Catalogue;
+pub use checkpoint::Checkpoint;
+pub use open::{Opened, open};
+pub use worker::Worker;
+
+use crate::data::{DataFile, Superblock};
+use crate::db::Durability;
+use crate::error::{Error, Result};
+use crate::io::Lock;
+use crate::pager::Pager;
+use crate::wal::{Log, Position};
+
+/// Pages that can be changed before somebody asks again whether there is room.
+const MARGIN: u64 = 64;
+
+/// The directory of an open database.
+pub struct Store {
+    pub data: Arc<DataFile>,
+    pub log: Log,
+    pub level: Durability,
+    /// What is current; held by whoever makes a checkpoint.
+    current: Mutex<Superblock>,
+    /// Where recovery would begin.
+    since: Mutex<Position>,
+    /// How many changed pages there may be before [`Store::look_after`] has to look.
+    room: Arc<AtomicU64>,
+    most_log_bytes: u64,
+    poisoned: OnceLock<String>,
+    lock: Mutex<Option<Lock>>,
+    pub worker: Worker,
+}
+
+/// What has to be done before more can be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    Nothing,
+    /// A checkpoint, soon.
+    Soon,
+    /// A checkpoint, now.
+    Now,
+}
+
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Store {
+    /// How many changed pages there may be before somebody has to look after the store.
+    #[inline(always)]
+    pub fn room(&self) -> u64 {
+        self.room.load(Ordering::Relaxed)
+    }
+
+    /// The log, if operations are to be told there.
+    #[inline(always)]
+    pub fn log(&self) -> Option<&Log> {
+        (self.level != Durability::None).then_some(&self.log)
+    }
+
+    /// Fails if nothing can be written any more.
+    pub fn expect_healthy(&self) -> Result<()> {
+        match self.poisoned.get() {
+            None => Ok(()),
+            Some(why) => Err(Error::Poisoned { why: why.clone() }),
+        }
+    }
+
+    /// Nobody knows what is on the disk: nothing is written any more.
+    pub fn poison(&self, error: &Error) -> Error {
+        let why = match error {
+            Error::Poisoned { why } => why.clone(),
+            other => other.to_string(),
+        };
+        let why = self.poisoned.get_or_init(|| why).clone();
+        self.room.store(0, Ordering::Relaxed);
+        Error::Poisoned { why }
+    }
+
+    /// Makes everything durable in the log up to a position.
+    pub fn sync(&self, to: Position) -> Result<()> {
+        self.expect_healthy()?;
+        self.log.sync(to).map_err(|error| self.poison(&error))
+    }
+
+    /// What has to be done about changed pages and the log.
+    pub fn need(&self, pager: &Pager) -> Need {
+        let (dirty, most_dirty) = (pager.dirty(), pager.most_dirty());
+        let log = self.log_bytes();
+        let most_log = self.most_log_bytes.max(self.data.used_bytes() / 4);
+        if dirty >= most_dirty / 4 * 3 || log >= most_log {
+            Need::Now
+        } else if dirty >= most_dirty / 2 || log >= most_log / 2 {
+            Need::Soon
+        } else {
+            Need::Nothing
+        }
+    }
+
+    /// Makes sure that some more pages can be changed.
+    ///
+    /// # Errors
+    /// `DiskFull` when there is no space for a checkpoint with them; `Poisoned`.
+    pub fn make_room(&self, pager: &Pager) -> Result<()> {
+        self.expect_healthy()?;
+        let (dirty, most_dirty) = (pager.dirty(), pager.most_dirty());
+        let more = MARGIN.max(dirty / 8);
+        self.data.reserve(dirty + 2 * more)?;
+        let next = if dirty < most_dirty / 2 { most_dirty / 2 } else { most_dirty / 4 * 3 };
+        self.room.store(next.min(dirty + more), Ordering::Relaxed);
+        // It may have been poisoned meanwhile.
+        self.expect_healthy().inspect_err(|_| self.room.store(0, Ordering::Relaxed))
+    }
+
+    /// What is current, for whoever makes a checkpoint.
+    pub fn current(&self) -> MutexGuard<'_, Superblock> {
+        locked(&self.current)
+    }
+
+    /// Makes a checkpoint current whose pages are all written.
+    pub fn finish(
+        &self,
+        checkpoint: Checkpoint<'_>,
+        current: &mut Superblock,
+        is_clean: bool,
+    ) -> Result<()> {
+        let start = checkpoint.place().position;
+        // Recovery begins where the log is durable.
+        self.sync(start)?;
+        let next = Superblock { is_clean, ..*current };
+        *current = checkpoint.publish(&self.data, next).map_err(|error| self.poison(&error))?;
+        *locked(&self.since) = start;
+        self.log.trim(start.segment)
+    }
+
+    /// What would have to be replayed after a crash.
+    pub fn log_bytes(&self) -> u64 {
+        self.log.replay_bytes(*locked(&self.since))
+    }
+
+    /// Fails if it was closed.
+    pub fn expect_open(&self) -> Result<()> {
+        locked(&self.lock).as_ref().map(drop).ok_or(Error::Closed)
+    }
+
+    /// Lets others open the directory.
+    pub fn unlock(&self) {
+        *locked(&self.lock) = None;
+    }
+}

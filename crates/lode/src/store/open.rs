@@ -1,0 +1,225 @@
+//! Opening a directory: creating a database, or bringing one back to what was promised.
+
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use super::{Catalogue, Checkpoint, Store, Worker};
+use crate::codec::Reader;
+use crate::data::{DataFile, Superblock};
+use crate::db::Settings;
+use crate::error::{Error, Result};
+use crate::io::{Disk, Lock};
+use crate::pager::Pager;
+use crate::table::{Core, Definition};
+use crate::wal::{self, Entry, Kind, Log, Place, Position, Replayed};
+
+const DATA: &str = "data";
+const NEW: &str = "data.new";
+
+/// A directory that is open, and what is in it.
+pub struct Opened {
+    pub store: Store,
+    pub pager: Pager,
+    pub catalogue: Catalogue,
+}
+
+/// Opens a directory; creates a database if it is empty.
+pub fn open(disk: Arc<dyn Disk>, settings: &Settings) -> Result<Opened> {
+    let lock = disk.lock().map_err(|error| match error.kind() {
+        ErrorKind::WouldBlock => Error::Locked,
+        _ => Error::io("lock the database", &error),
+    })?;
+    let names = disk.list().map_err(|error| Error::io("list the files of the database", &error))?;
+    let is_there = |name: &str| names.iter().any(|other| other == name);
+    if is_there(DATA) {
+        return recover(disk, lock, settings);
+    }
+    // Somebody may have removed the data file only; then nothing else is removed.
+    if !is_there(NEW) && !names.is_empty() {
+        let what = "the directory";
+        return Err(match names.iter().any(|name| name.starts_with("log-")) {
+            true => Error::corrupt(what, "file data is missing, and there are log segments"),
+            false => Error::Io {
+                what: "create a database".into(),
+                why: "the directory has other files in it; choose an empty one".into(),
+            },
+        });
+    }
+    create(disk, lock, settings)
+}
+
+fn create(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opened> {
+    let failed = |error: std::io::Error| Error::io("create the database", &error);
+    let names = disk.list().map_err(failed)?;
+    if names.iter().any(|name| name == NEW) {
+        // A database that was never finished: nothing was ever in it.
+        wal::remove_others(&*disk, &[])?;
+        disk.remove(NEW).map_err(failed)?;
+    }
+    let file = disk.create(NEW).map_err(failed)?;
+    disk.sync_directory().map_err(failed)?;
+    let data = Arc::new(DataFile::create(file));
+    let superblock = Superblock { database: settings.random(), ..Superblock::default() };
+    let pager = Pager::new(settings.memory_bytes, Some(Arc::clone(&data)))?;
+    let after = Replayed { next_number: 1, ..Replayed::default() };
+    let room = Arc::new(AtomicU64::new(0));
+    let log = begin_log(&disk, superblock.database, settings, after, &room)?;
+    let catalogue = Catalogue::default();
+    let (place, moment) = log.barrier(|| pager.checkpoint_moment());
+    let checkpoint = Checkpoint::begin(&pager, &data, (place, moment), catalogue.store())?;
+    let superblock = checkpoint.publish(&data, superblock)?;
+    disk.rename(NEW, DATA).and_then(|()| disk.sync_directory()).map_err(failed)?;
+    let store = store(data, log, settings, (superblock, place.position), room, lock);
+    Ok(Opened { store, pager, catalogue })
+}
+
+fn begin_log(
+    disk: &Arc<dyn Disk>,
+    database: u64,
+    settings: &Settings,
+    after: Replayed,
+    room: &Arc<AtomicU64>,
+) -> Result<Log> {
+    let (disk, room) = (Arc::clone(disk), Arc::clone(room));
+    Log::begin(disk, (database, settings.random()), settings.log_sizes, after, room)
+}
+
+fn store(
+    data: Arc<DataFile>,
+    log: Log,
+    settings: &Settings,
+    (superblock, since): (Superblock, Position),
+    room: Arc<AtomicU64>,
+    lock: Lock,
+) -> Store {
+    Store {
+        data,
+        log,
+        level: settings.durability,
+        current: Mutex::new(superblock),
+        since: Mutex::new(since),
+        room,
+        most_log_bytes: settings.most_log_bytes,
+        poisoned: OnceLock::new(),
+        lock: Mutex::new(Some(lock)),
+        worker: Worker::default(),
+    }
+}
+
+fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opened> {
+    let file = disk.open(DATA).map_err(|error| Error::io("open file data", &error))?;
+    let (data, superblock, catalogue) = DataFile::open(file)?;
+    let data = Arc::new(data);
+    let pager = Pager::new(settings.memory_bytes, Some(Arc::clone(&data)))?;
+    let catalogue = Catalogue::restore(&catalogue, &pager)?;
+    let mut recovery = Recovery::new(&pager, &data, catalogue, superblock);
+    let start = Place {
+        position: Position { segment: superblock.log_segment, at: superblock.log_at },
+        chain: superblock.log_chain,
+    };
+    let replayed = wal::replay(
+        &*disk,
+        superblock.database,
+        (start, superblock.is_clean),
+        &mut |entry, end| recovery.apply(entry, end),
+    )?;
+    let Recovery { catalogue, superblock, .. } = recovery;
+    let mut log: Vec<u64> = replayed.segments.iter().map(|(number, _)| *number).collect();
+    let room = Arc::new(AtomicU64::new(0));
+    let since = Position { segment: superblock.log_segment, at: superblock.log_at };
+    let new = begin_log(&disk, superblock.database, settings, replayed, &room)?;
+    log.push(new.end().segment);
+    wal::remove_others(&*disk, &log)?;
+    let store = store(data, new, settings, (superblock, since), room, lock);
+    Ok(Opened { store, pager, catalogue })
+}
+
+/// A database whose log is being replayed.
+struct Recovery<'r> {
+    pager: &'r Pager,
+    data: &'r DataFile,
+    catalogue: Catalogue,
+    by_id: HashMap<u32, Arc<Core>>,
+    superblock: Superblock,
+    /// Up to where the log was replayed.
+    done: Place,
+}
+
+impl<'r> Recovery<'r> {
+    fn new(
+        pager: &'r Pager,
+        data: &'r DataFile,
+        catalogue: Catalogue,
+        superblock: Superblock,
+    ) -> Self {
+        let tables = catalogue.tables.values();
+        let by_id = tables.map(|core| (core.id(), Arc::clone(core))).collect();
+        let done = Place {
+            position: Position { segment: superblock.log_segment, at: superblock.log_at },
+            chain: superblock.log_chain,
+        };
+        Self { pager, data, catalogue, by_id, superblock, done }
+    }
+
+    /// Does again what happened in one frame.
+    fn apply(&mut self, entry: Entry<'_>, end: Place) -> Result<()> {
+        let parts = entry.parts()?;
+        // A checkpoint has all of a commit or nothing, so there has to be room for all of it.
+        let (dirty, most_dirty) = (self.pager.dirty(), self.pager.most_dirty());
+        if dirty >= most_dirty / 2 || dirty + 2 * parts.len() as u64 >= most_dirty {
+            self.checkpoint()?;
+        }
+        parts.into_iter().try_for_each(|part| self.apply_part(part))?;
+        self.done = end;
+        Ok(())
+    }
+
+    fn apply_part(&mut self, entry: Entry<'_>) -> Result<()> {
+        let mut reader = Reader::new(entry.body, "an outcome in the log");
+        match entry.kind {
+            Kind::Create => {
+                let definition = Definition::restore(&mut reader)?;
+                let name = definition.schema.name().to_string();
+                let id = definition.id;
+                let core = Arc::new(Core::create(self.pager, definition)?);
+                self.by_id.insert(id, Arc::clone(&core));
+                self.catalogue.next_id = self.catalogue.next_id.max(id + 1);
+                self.catalogue.tables.insert(name, core);
+                Ok(())
+            }
+            Kind::Drop => {
+                let core = self.table(reader.u32()?)?;
+                core.drop_pages(self.pager)?;
+                self.by_id.remove(&core.id());
+                self.catalogue.tables.remove(core.schema().name());
+                Ok(())
+            }
+            kind => {
+                let id = reader.u32()?;
+                let damaged = self.catalogue.damaged.values();
+                if let Some((.., error)) = damaged.into_iter().find(|(at, ..)| at.id == id) {
+                    return Err(error.clone());
+                }
+                self.table(id)?.apply(self.pager, kind, reader.rest())
+            }
+        }
+    }
+
+    fn table(&self, id: u32) -> Result<Arc<Core>> {
+        let found = self.by_id.get(&id).map(Arc::clone);
+        found.ok_or_else(|| Error::corrupt("the log", format!("it names a table {id} of none")))
+    }
+
+    /// Writes out what has been replayed, so that there is room for more.
+    fn checkpoint(&mut self) -> Result<()> {
+        let moment = self.pager.checkpoint_moment();
+        let place = (self.done, moment);
+        let mut checkpoint =
+            Checkpoint::begin(self.pager, self.data, place, self.catalogue.store())?;
+        while checkpoint.step(self.data)? {}
+        self.superblock = checkpoint.publish(self.data, self.superblock)?;
+        Ok(())
+    }
+}

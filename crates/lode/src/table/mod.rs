@@ -1,0 +1,213 @@
+//! Tables: typed records under their keys.
+
+mod core;
+mod scan;
+
+use std::sync::Arc;
+
+use crate::db::Inner;
+use crate::error::Result;
+use crate::hash;
+use crate::index::{Journal, Put};
+use crate::schema::{Row, Schema};
+
+use self::core::Kinds;
+pub use self::core::{Core, Definition, Location};
+pub use scan::Scan;
+
+/// How a table finds its records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeyKind {
+    /// By a hash of the key: the fastest for single records, in no order.
+    Hash,
+    /// In the order of keys: ranges can be scanned.
+    Tree,
+}
+
+/// A table. Handles are cheap to clone, and may be used by any number of threads.
+///
+/// Records and keys are *packed* as [`Schema`] says. Every operation happens as a whole or not at
+/// all, and is seen by all that begin after it has ended.
+#[derive(Clone)]
+pub struct Table {
+    db: Arc<Inner>,
+    core: Arc<Core>,
+}
+
+impl std::fmt::Debug for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Table").field("name", &self.core.schema().name()).finish_non_exhaustive()
+    }
+}
+
+impl Table {
+    pub(crate) fn new(db: Arc<Inner>, core: Arc<Core>) -> Self {
+        Self { db, core }
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    pub(crate) fn database(&self) -> &Arc<Inner> {
+        &self.db
+    }
+
+    /// What its records look like.
+    pub fn schema(&self) -> &Schema {
+        self.core.schema()
+    }
+
+    /// How it finds them.
+    pub fn key_kind(&self) -> KeyKind {
+        self.core.definition().kind
+    }
+
+    /// Does something that changes the table, together with others; returns when it is as durable as
+    /// the database's operations are.
+    #[inline]
+    fn write<T>(&self, mut work: impl FnMut(&Journal<'_>) -> Result<T>) -> Result<T> {
+        self.db.admitted(&mut || {
+            let inside = self.db.gate().enter();
+            self.core.is_there()?;
+            let journal = Journal::new(self.db.pager(), self.db.log(), self.core.id());
+            let answer = work(&journal)?;
+            drop(inside);
+            self.db.acknowledge(journal.end())?;
+            Ok(answer)
+        })
+    }
+
+    /// Copies the columns after the key into the caller's buffer; false if there is no such record.
+    ///
+    /// # Errors
+    /// `Schema` when key or buffer do not have the bytes that they should.
+    #[inline]
+    pub fn get(&self, key: &[u8], payload: &mut [u8]) -> Result<bool> {
+        let schema = self.core.schema();
+        schema.expect_size("payload", payload.len(), schema.payload_size())?;
+        self.core.expect_key(key)?;
+        let pager = self.db.pager();
+        match &self.core.index {
+            Kinds::Hash(hash) => self.read(|| hash.get(pager, key, payload)),
+            Kinds::Tree(tree) => {
+                self.core.in_order(key, |key| self.read(|| tree.get(pager, key, payload)))
+            }
+        }
+    }
+
+    /// Looks something up while no commit is under way.
+    #[inline(always)]
+    fn read(&self, mut look: impl FnMut() -> Result<bool>) -> Result<bool> {
+        match self.db.gate().read(|| (look(), self.core.is_gone())) {
+            (found, false) => found,
+            (_, true) => self.core.is_there().map(|()| false),
+        }
+    }
+
+    /// The columns after the key; `None` if there is no such record.
+    pub fn payload(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let mut payload = vec![0; self.core.schema().payload_size()];
+        Ok(self.get(key, &mut payload)?.then_some(payload))
+    }
+
+    /// Calls `look` with the record if there is one; it sees a copy that does not change.
+    pub fn with<T>(&self, key: &[u8], look: impl FnOnce(Row<'_>) -> T) -> Result<Option<T>> {
+        let mut record = vec![0; self.core.schema().record_size()];
+        let (front, payload) = record.split_at_mut(self.core.schema().key_size());
+        if !self.get(key, payload)? {
+            return Ok(None);
+        }
+        front.copy_from_slice(key);
+        Ok(Some(look(self.core.schema().row(&record)?)))
+    }
+
+    /// Looks several keys up, packed one after another, and calls `found` with the place of each and
+    /// its payload, if there is one. In a table of hashed keys their cache misses overlap. Each
+    /// lookup is by itself: commits may happen between them.
+    pub fn get_many(&self, keys: &[u8], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<()> {
+        let schema = self.core.schema();
+        let size = schema.key_size();
+        if !keys.len().is_multiple_of(size) {
+            return Err(schema.mismatch(format!("packed keys have {size} bytes each")));
+        }
+        let mut payload = vec![0; schema.payload_size()];
+        let Kinds::Hash(hash) = &self.core.index else {
+            for (at, key) in keys.chunks_exact(size).enumerate() {
+                let there = self.get(key, &mut payload)?;
+                found(at, there.then_some(&payload));
+            }
+            return Ok(());
+        };
+        for (group, keys) in keys.chunks(size * hash::AHEAD).enumerate() {
+            hash.fetch(self.db.pager(), keys);
+            for (at, key) in keys.chunks_exact(size).enumerate() {
+                let there = self.read(|| hash.get(self.db.pager(), key, &mut payload))?;
+                found(group * hash::AHEAD + at, there.then_some(&payload));
+            }
+        }
+        Ok(())
+    }
+
+    /// Inserts a packed record; false if there is one with its key.
+    #[inline]
+    pub fn insert(&self, record: &[u8]) -> Result<bool> {
+        let (key, payload) = self.core.split(record)?;
+        let there = self.core.in_order(key, |key| {
+            self.write(|journal| self.core.put(journal, (key, payload), Put::INSERT))
+        });
+        there.map(|there| !there)
+    }
+
+    /// Writes a packed record, whether there is one with its key or not; answers whether there was.
+    pub fn upsert(&self, record: &[u8]) -> Result<bool> {
+        let (key, payload) = self.core.split(record)?;
+        self.core.in_order(key, |key| {
+            self.write(|journal| self.core.put(journal, (key, payload), Put::UPSERT))
+        })
+    }
+
+    /// Sets a column to the bytes that it has in a packed record; false if there is no such record.
+    ///
+    /// # Errors
+    /// `Schema` when the column is of the key, can be null, or has another size.
+    #[inline]
+    pub fn update(&self, key: &[u8], column: usize, bytes: &[u8]) -> Result<bool> {
+        let at = self.core.payload_place(column, bytes)?;
+        self.core.expect_key(key)?;
+        self.core
+            .in_order(key, |key| self.write(|journal| self.core.patch(journal, key, at, bytes)))
+    }
+
+    /// Lets `change` look at the columns after the key and change them in place: if it answers true,
+    /// they are written. Nobody changes the record between. Answers whether there is such a record.
+    ///
+    /// `change` may be called more than once, and must not use the database.
+    pub fn change(&self, key: &[u8], change: &mut dyn FnMut(&mut [u8]) -> bool) -> Result<bool> {
+        self.core.expect_key(key)?;
+        let mut payload = vec![0; self.core.schema().payload_size()];
+        self.core.in_order(key, |key| {
+            self.write(|journal| self.core.change(journal, key, &mut payload, change))
+        })
+    }
+
+    /// Deletes a record; false if there is none.
+    #[inline]
+    pub fn delete(&self, key: &[u8]) -> Result<bool> {
+        self.core.expect_key(key)?;
+        self.core.in_order(key, |key| self.write(|journal| self.core.remove(journal, key)))
+    }
+
+    /// Calls `visit` with the columns asked for, packed one after another, of every record in a
+    /// range of packed keys, until it answers false. The scan sees the table as it is at its start.
+    ///
+    /// # Errors
+    /// `NoOrder` for hashed keys, whose records are read by [`Snapshot::each`](crate::Snapshot::each).
+    pub fn scan(
+        &self,
+        scan: &Scan<'_>,
+        visit: &mut dyn FnMut(&[u8]) -> Result<bool>,
+    ) -> Result<()> {
+        crate::db::Snapshot::new(Arc::clone(&self.db)).scan(self, scan, visit)
+    }
+}

@@ -1,0 +1,130 @@
+//! Reading many records of a table: ranges, and all.
+
+use std::ops::Bound;
+
+use super::core::{Core, Kinds};
+use crate::error::{Error, Result};
+use crate::pager::{Moment, Pager};
+use crate::tree::{Direction, Range, Span};
+
+/// What a scan asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Scan<'s> {
+    /// The packed key that it begins at.
+    pub lower: Bound<&'s [u8]>,
+    /// The packed key that it ends at.
+    pub upper: Bound<&'s [u8]>,
+    /// From the highest key down.
+    pub backward: bool,
+    /// The columns wanted, in the order wanted.
+    pub columns: &'s [usize],
+    /// The most records.
+    pub limit: u64,
+}
+
+impl Core {
+    pub(crate) fn scan_at(
+        &self,
+        pager: &Pager,
+        moment: Moment,
+        scan: &Scan<'_>,
+        visit: &mut dyn FnMut(&[u8]) -> Result<bool>,
+    ) -> Result<()> {
+        let Kinds::Tree(tree) = &self.index else {
+            return Err(Error::NoOrder { table: self.schema().name().into() });
+        };
+        let range = Range { lower: self.bound(scan.lower)?, upper: self.bound(scan.upper)? };
+        let (key_size, columns) = (self.schema().key_size(), self.schema().columns());
+        // A column of the key cannot be turned back without what is before it; so the key comes whole.
+        let needs_key = scan.columns.iter().any(|at| *at < self.schema().key_columns());
+        let mut spans = Vec::new();
+        if needs_key {
+            spans.push(Span { from: 0, size: key_size });
+        }
+        // Where each column wanted lies in what is copied.
+        let mut places = Vec::new();
+        let mut size = if needs_key { key_size } else { 0 };
+        for &column in scan.columns {
+            let found = columns.get(column);
+            let found =
+                found.ok_or_else(|| self.schema().mismatch(format!("no column {column}")))?;
+            let bytes = found.range();
+            if column < self.schema().key_columns() {
+                places.push(bytes);
+                continue;
+            }
+            places.push(size..size + bytes.len());
+            size += bytes.len();
+            match spans.last_mut() {
+                Some(last) if last.from + last.size == bytes.start => last.size += bytes.len(),
+                _ => spans.push(Span { from: bytes.start, size: bytes.len() }),
+            }
+        }
+        let in_order = !needs_key
+            || places.iter().try_fold(0, |end, place| (place.start == end).then_some(place.end))
+                == Some(size);
+        let direction = if scan.backward { Direction::Backward } else { Direction::Forward };
+        let (mut left, mut key, mut row) = (scan.limit, vec![0; key_size], Vec::new());
+        let mut copy = vec![0; size];
+        if left == 0 {
+            return Ok(());
+        }
+        tree.scan(pager, moment, (&range, direction), &spans, &mut |bytes| {
+            left -= 1;
+            let more = if needs_key {
+                self.order.decode(&bytes[..key_size], &mut key);
+                copy.copy_from_slice(bytes);
+                copy[..key_size].copy_from_slice(&key);
+                if in_order {
+                    visit(&copy)?
+                } else {
+                    row.clear();
+                    places.iter().for_each(|place| row.extend_from_slice(&copy[place.clone()]));
+                    visit(&row)?
+                }
+            } else {
+                visit(bytes)?
+            };
+            Ok(more && left > 0)
+        })
+    }
+
+    fn bound(&self, bound: Bound<&[u8]>) -> Result<Bound<Vec<u8>>> {
+        let ordered = |key: &[u8]| {
+            self.schema().expect_size("key", key.len(), self.schema().key_size())?;
+            Ok::<_, Error>(self.in_order(key, <[u8]>::to_vec))
+        };
+        Ok(match bound {
+            Bound::Included(key) => Bound::Included(ordered(key)?),
+            Bound::Excluded(key) => Bound::Excluded(ordered(key)?),
+            Bound::Unbounded => Bound::Unbounded,
+        })
+    }
+
+    /// Calls `visit` with every packed record at a moment, until it answers false.
+    pub(crate) fn each_at(
+        &self,
+        pager: &Pager,
+        moment: Moment,
+        visit: &mut dyn FnMut(&[u8]) -> Result<bool>,
+    ) -> Result<()> {
+        let key_size = self.schema().key_size();
+        let mut record = vec![0; self.schema().record_size()];
+        match &self.index {
+            Kinds::Hash(hash) => hash.scan(pager, moment, &mut |key, payload| {
+                self.order.decode(key, &mut record[..key_size]);
+                record[key_size..].copy_from_slice(payload);
+                visit(&record)
+            }),
+            Kinds::Tree(tree) => {
+                let all = Range { lower: Bound::Unbounded, upper: Bound::Unbounded };
+                let spans = [Span { from: 0, size: record.len() }];
+                tree.scan(pager, moment, (&all, Direction::Forward), &spans, &mut |bytes| {
+                    record.copy_from_slice(bytes);
+                    self.order.decode(&bytes[..key_size], &mut record[..key_size]);
+                    visit(&record)
+                })
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Outcomes, as frames have them. Keys are as the table's index has them.
+
+use crate::codec::{Reader, Writer};
+use crate::error::Result;
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $number:literal,)+) => {
+        /// What came of an operation.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum Kind { $($(#[$doc])* $name = $number,)+ }
+
+        impl Kind {
+            pub(super) fn of(number: u8) -> Option<Self> {
+                match number {
+                    $($number => Some(Self::$name),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// A record is there: table, key, payload.
+    Put = 1,
+    /// Bytes of a record's payload are others: table, where, key, bytes.
+    Patch = 2,
+    /// A record is not there: table, key.
+    Delete = 3,
+    /// Several at once: the kind of each, and its bytes, counted.
+    Commit = 4,
+    /// There is a table: its definition.
+    Create = 5,
+    /// There is a table no more: its number.
+    Drop = 6,
+}
+
+/// An outcome to be applied.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'b> {
+    pub kind: Kind,
+    pub body: &'b [u8],
+}
+
+impl<'b> Entry<'b> {
+    /// The outcomes that happened at once: those of a commit, or it alone.
+    pub fn parts(self) -> Result<Vec<Self>> {
+        if self.kind != Kind::Commit {
+            return Ok(vec![self]);
+        }
+        let mut reader = Reader::new(self.body, "a commit in the log");
+        let mut parts = Vec::new();
+        while !reader.is_empty() {
+            let kind = reader.u8()?;
+            let body = reader.counted()?;
+            let kind = Kind::of(kind).filter(|kind| *kind != Kind::Commit);
+            let kind = kind.ok_or_else(|| {
+                crate::Error::corrupt("a commit in the log", "it has outcomes of no known kind")
+            })?;
+            parts.push(Self { kind, body });
+        }
+        Ok(parts)
+    }
+
+    /// Appends an outcome to those of a commit.
+    pub fn append(kind: Kind, body: &[u8], commit: &mut Writer) {
+        commit.u8(kind as u8).counted(body);
+    }
+}

@@ -1,0 +1,82 @@
+//! Frames: an outcome with what proves that it is whole, and in its place.
+//!
+//! | bytes | content |
+//! |---|---|
+//! | 4 | CRC-32C of what follows, which begins with the segment's salt |
+//! | 4 | the CRC of the frame before; for the first one, of the segment's header |
+//! | 4 | bytes of the outcome |
+//! | 1 | its kind |
+//! | 1 | whether the frame says what was synced |
+//! | 2 | zeros |
+//! | 16 | if so: the position up to which the log was synced |
+//! | …  | the outcome |
+//! | …  | zeros up to a multiple of eight |
+
+use super::{Kind, Position};
+
+const HEADER_BYTES: usize = 16;
+const NOTE_BYTES: usize = 16;
+
+/// The most that a frame of such an outcome takes up.
+pub(super) fn most_bytes(bytes: usize) -> u64 {
+    (HEADER_BYTES + NOTE_BYTES + bytes.next_multiple_of(8)) as u64
+}
+
+/// Makes a frame in `frame`, instead of what is there; answers its checksum.
+pub(super) fn write(
+    frame: &mut Vec<u8>,
+    (salt, before): (u32, u32),
+    kind: Kind,
+    synced: Option<Position>,
+    parts: &[&[u8]],
+) -> u32 {
+    let size: usize = parts.iter().map(|part| part.len()).sum();
+    frame.clear();
+    frame.extend_from_slice(&[0; 4]);
+    frame.extend_from_slice(&before.to_le_bytes());
+    frame.extend_from_slice(&(size as u32).to_le_bytes());
+    frame.extend_from_slice(&[kind as u8, u8::from(synced.is_some()), 0, 0]);
+    if let Some(Position { segment, at }) = synced {
+        frame.extend_from_slice(&segment.to_le_bytes());
+        frame.extend_from_slice(&at.to_le_bytes());
+    }
+    parts.iter().for_each(|part| frame.extend_from_slice(part));
+    frame.resize(frame.len().next_multiple_of(8), 0);
+    let sum = crc32c::crc32c_append(salt, &frame[4..]);
+    frame[..4].copy_from_slice(&sum.to_le_bytes());
+    sum
+}
+
+/// A frame that was found whole.
+pub(super) struct Frame<'b> {
+    pub sum: u32,
+    /// The checksum that it follows.
+    pub before: u32,
+    pub kind: Kind,
+    pub synced: Option<Position>,
+    pub body: &'b [u8],
+    /// Bytes of all of it.
+    pub size: usize,
+}
+
+impl<'b> Frame<'b> {
+    /// The frame that begins here, if it is whole, and its outcome is not longer than `most`.
+    pub fn read(bytes: &'b [u8], salt: u32, most: usize) -> Option<Self> {
+        let word = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
+        let (sum, before, body) = (word(0)?, word(4)?, word(8)? as usize);
+        let [kind, noted, 0, 0] = word(12)?.to_le_bytes() else { return None };
+        let kind = Kind::of(kind)?;
+        if body > most || noted > 1 {
+            return None;
+        }
+        let from = HEADER_BYTES + usize::from(noted) * NOTE_BYTES;
+        let size = (from + body).next_multiple_of(8);
+        let whole = bytes.get(..size)?;
+        if crc32c::crc32c_append(salt, &whole[4..]) != sum {
+            return None;
+        }
+        let long = |at: usize| u64::from_le_bytes(*whole[at..].first_chunk().expect("8 bytes"));
+        let synced = (noted == 1).then(|| Position { segment: long(16), at: long(24) });
+        Some(Self { sum, before, kind, synced, body: &whole[from..from + body], size })
+    }
+}

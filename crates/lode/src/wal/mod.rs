@@ -1,0 +1,346 @@
+//! The write-ahead log: outcomes of operations, one after another, in segments.
+//!
+//! An operation that has latched what it will change [appends](Log::append) its outcome: that is
+//! when it happens, and in which epoch. Nothing waits for the disk there; whoever has to know that
+//! an outcome is durable [syncs](Log::sync) the log up to it, and all who wait at the same time share
+//! the sync (group commit: DeWitt et al., Implementation Techniques for Main Memory Database
+//! Systems, SIGMOD 1984, section 5.2).
+//!
+//! The log is valid only as a prefix: each frame has its checksum and that of the frame before. What
+//! a frame says was synced is the proof that what lies before it cannot just be missing.
+
+mod entry;
+mod frame;
+mod replay;
+mod segment;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+pub use entry::{Entry, Kind};
+pub use replay::{Replayed, remove_others, replay};
+use segment::{Header, Segment};
+
+use crate::error::{Error, Result};
+use crate::io::{Disk, File};
+
+/// A place in the log: a segment, and bytes from its beginning on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    pub segment: u64,
+    pub at: u64,
+}
+
+/// A place in the log with what the next frame must follow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    pub position: Position,
+    /// The checksum of the frame before.
+    pub chain: u32,
+}
+
+/// How large segments are.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// Of the first one. Each is twice as large as the one before.
+    pub first_bytes: u64,
+    /// Of the largest one, if no single frame needs more.
+    pub most_bytes: u64,
+}
+
+/// Files of old segments that are kept for new ones.
+const SPARES: usize = 2;
+
+/// The log of a database.
+pub struct Log {
+    disk: Arc<dyn Disk>,
+    database: u64,
+    sizes: Sizes,
+    tail: Mutex<Tail>,
+    /// Held by whoever begins a segment.
+    turn: Mutex<Turn>,
+    flush: Mutex<Flush>,
+    flushed: Condvar,
+    /// Set to 0 when a segment begins, so that somebody looks how long the log has become.
+    alarm: Arc<AtomicU64>,
+}
+
+/// Where frames are appended.
+struct Tail {
+    segment: Segment,
+    at: u64,
+    chain: u32,
+    /// What is known to be synced, and what frames say about it.
+    synced: Position,
+    noted: Position,
+    /// Segments before that may not be synced, and whether there are new names.
+    unsynced: Vec<Arc<dyn File>>,
+    names_changed: bool,
+    /// The frame that is being made.
+    frame: Vec<u8>,
+}
+
+/// The segments before the tail's.
+struct Turn {
+    /// Those that recovery would need: numbers and lengths.
+    old: Vec<(u64, u64, Option<Segment>)>,
+    spares: Vec<(u64, Segment)>,
+    next_number: u64,
+    random: u64,
+}
+
+#[derive(Default)]
+struct Flush {
+    synced: Position,
+    busy: bool,
+    failed: Option<String>,
+}
+
+impl Tail {
+    fn place(&self) -> Place {
+        Place {
+            position: Position { segment: self.segment.number, at: self.at },
+            chain: self.chain,
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Log {
+    /// Begins a segment after what was replayed, or the first one of all, and makes that durable.
+    /// `random` makes what old segments hold differ from what new ones do.
+    pub fn begin(
+        disk: Arc<dyn Disk>,
+        (database, random): (u64, u64),
+        sizes: Sizes,
+        after: Replayed,
+        alarm: Arc<AtomicU64>,
+    ) -> Result<Self> {
+        let mut turn = Turn {
+            old: after.segments.iter().map(|(number, size)| (*number, *size, None)).collect(),
+            spares: Vec::new(),
+            next_number: after.next_number,
+            random,
+        };
+        let mut segment = turn.prepare(&*disk, sizes.first_bytes)?;
+        let header = turn.header(&segment, database, after.end, after.end.position);
+        let chain = segment.begin(&header)?;
+        let synced = |result: std::io::Result<()>| {
+            result.map_err(|error| Error::io("sync a new log segment", &error))
+        };
+        synced(segment.file.sync())?;
+        synced(disk.sync_directory())?;
+        let start = Position { segment: segment.number, at: segment::FRAMES_AT };
+        let tail = Tail {
+            segment,
+            at: start.at,
+            chain,
+            synced: start,
+            noted: start,
+            unsynced: Vec::new(),
+            names_changed: false,
+            frame: Vec::new(),
+        };
+        let flush = Flush { synced: start, ..Flush::default() };
+        Ok(Self {
+            disk,
+            database,
+            sizes,
+            tail: Mutex::new(tail),
+            turn: Mutex::new(turn),
+            flush: Mutex::new(flush),
+            flushed: Condvar::new(),
+            alarm,
+        })
+    }
+
+    /// Appends an outcome, which is made of several parts. Answers its epoch, which `epoch` says at
+    /// the very moment, and where its frame ends; `None` if there is [no room](Self::make_room) for it.
+    pub fn append(
+        &self,
+        kind: Kind,
+        parts: &[&[u8]],
+        epoch: impl FnOnce() -> u64,
+    ) -> Result<Option<(u64, Position)>> {
+        let mut tail = lock(&self.tail);
+        let tail = &mut *tail;
+        let noted = (tail.noted < tail.synced).then_some(tail.synced);
+        let salt = tail.segment.salt;
+        let chain = frame::write(&mut tail.frame, (salt, tail.chain), kind, noted, parts);
+        let end = tail.at + tail.frame.len() as u64;
+        if end > tail.segment.size_bytes {
+            return Ok(None);
+        }
+        tail.segment.write(tail.at, &tail.frame)?;
+        if let Some(noted) = noted {
+            tail.noted = noted;
+        }
+        (tail.at, tail.chain) = (end, chain);
+        Ok(Some((epoch(), tail.place().position)))
+    }
+
+    /// Makes room for an outcome of so many bytes: begins the next segment if need be.
+    pub fn make_room(&self, bytes: usize) -> Result<()> {
+        let wanted = frame::most_bytes(bytes);
+        let mut turn = lock(&self.turn);
+        let size = {
+            let tail = lock(&self.tail);
+            if tail.at + wanted <= tail.segment.size_bytes {
+                return Ok(());
+            }
+            tail.segment.size_bytes
+        };
+        let size = (size * 2).min(self.sizes.most_bytes).max(wanted + segment::FRAMES_AT);
+        let mut next = turn.prepare(&*self.disk, size)?;
+        let mut tail = lock(&self.tail);
+        let header = turn.header(&next, self.database, tail.place(), tail.synced);
+        let chain = next.begin(&header)?;
+        let end = tail.at;
+        let full = std::mem::replace(&mut tail.segment, next);
+        tail.unsynced.push(Arc::clone(&full.file));
+        tail.names_changed = true;
+        (tail.at, tail.chain, tail.noted) = (segment::FRAMES_AT, chain, tail.synced);
+        drop(tail);
+        turn.old.push((full.number, end, Some(full)));
+        self.alarm.store(0, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Where the log ends now.
+    pub fn end(&self) -> Position {
+        lock(&self.tail).place().position
+    }
+
+    /// Does something at a place in the log that has all that was appended on one side.
+    pub fn barrier<T>(&self, work: impl FnOnce() -> T) -> (Place, T) {
+        let tail = lock(&self.tail);
+        (tail.place(), work())
+    }
+
+    /// Makes everything durable that ends at a position or before.
+    ///
+    /// # Errors
+    /// `Poisoned` when syncing fails, now and ever after.
+    pub fn sync(&self, to: Position) -> Result<()> {
+        let mut flush = lock(&self.flush);
+        loop {
+            if let Some(why) = &flush.failed {
+                return Err(Error::Poisoned { why: why.clone() });
+            }
+            if flush.synced >= to {
+                return Ok(());
+            }
+            if flush.busy {
+                flush = self.flushed.wait(flush).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            flush.busy = true;
+            drop(flush);
+            let synced = self.sync_now();
+            flush = lock(&self.flush);
+            flush.busy = false;
+            match synced {
+                Ok(end) => {
+                    flush.synced = end;
+                    lock(&self.tail).synced = end;
+                }
+                Err(error) => flush.failed = Some(error.to_string()),
+            }
+            self.flushed.notify_all();
+        }
+    }
+
+    /// Syncs all that there is, earlier segments first; answers how far that is.
+    fn sync_now(&self) -> Result<Position> {
+        let (end, files, names_changed) = {
+            let mut tail = lock(&self.tail);
+            let mut files = std::mem::take(&mut tail.unsynced);
+            files.push(Arc::clone(&tail.segment.file));
+            (tail.place().position, files, std::mem::take(&mut tail.names_changed))
+        };
+        let failed = |error| Error::io("sync the log", &error);
+        if names_changed {
+            self.disk.sync_directory().map_err(failed)?;
+        }
+        files.iter().try_for_each(|file| file.sync()).map_err(failed)?;
+        Ok(end)
+    }
+
+    /// Forgets the segments before one, which recovery does not need any more.
+    pub fn trim(&self, first: u64) -> Result<()> {
+        let mut turn = lock(&self.turn);
+        let (unneeded, old) = turn.old.drain(..).partition(|(number, ..)| *number < first);
+        turn.old = old;
+        let unneeded: Vec<(u64, u64, Option<Segment>)> = unneeded;
+        for (number, _, segment) in unneeded {
+            match segment {
+                Some(segment) if turn.spares.len() < SPARES => turn.spares.push((number, segment)),
+                _ => self
+                    .disk
+                    .remove(&segment::name(number))
+                    .map_err(|error| Error::io("remove an old log segment", &error))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the files that are kept for new segments.
+    pub fn drop_spares(&self) -> Result<()> {
+        let mut turn = lock(&self.turn);
+        for (number, _) in std::mem::take(&mut turn.spares) {
+            self.disk
+                .remove(&segment::name(number))
+                .map_err(|error| Error::io("remove an old log segment", &error))?;
+        }
+        Ok(())
+    }
+
+    /// Bytes that recovery would have to replay.
+    pub fn replay_bytes(&self, since: Position) -> u64 {
+        let turn = lock(&self.turn);
+        let end = lock(&self.tail).place().position;
+        let before: u64 = turn
+            .old
+            .iter()
+            .map(|(number, size, _)| if *number < since.segment { 0 } else { *size })
+            .sum();
+        let skipped = since.at.min(before + end.at);
+        before + end.at - skipped
+    }
+}
+
+impl Turn {
+    /// A segment of its own, which has no header yet.
+    fn prepare(&mut self, disk: &dyn Disk, size_bytes: u64) -> Result<Segment> {
+        let number = self.next_number;
+        let found = self.spares.iter().position(|(_, spare)| spare.size_bytes >= size_bytes);
+        let mut segment = match found {
+            Some(at) => {
+                let (old, spare) = self.spares.remove(at);
+                disk.rename(&segment::name(old), &segment::name(number))
+                    .map_err(|error| Error::io("rename an old log segment", &error))?;
+                spare
+            }
+            None => Segment::create(disk, number, size_bytes)?,
+        };
+        self.next_number += 1;
+        segment.number = number;
+        Ok(segment)
+    }
+
+    fn header(
+        &mut self,
+        segment: &Segment,
+        database: u64,
+        after: Place,
+        synced: Position,
+    ) -> Header {
+        // No two segments of a database have the same salt soon after each other.
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let salt = (self.random ^ self.random >> 32) as u32;
+        Header { database, number: segment.number, salt, after, synced }
+    }
+}

@@ -1,0 +1,133 @@
+//! Segments: the files that the log lies in. Each begins with its header, twice, so that one bit
+//! that turns does not lose it.
+
+use std::sync::Arc;
+
+use super::{Place, Position};
+use crate::codec::{Reader, Writer};
+use crate::error::{Error, Result};
+use crate::io::{Disk, File, Mapped};
+
+const MAGIC: &[u8; 8] = b"LodeLog\0";
+const FORMAT: u32 = 1;
+
+/// Where the copies of the header are, in sectors of their own, and where the frames begin.
+const HEADERS_AT: [u64; 2] = [0, 512];
+pub(super) const FRAMES_AT: u64 = 1024;
+
+const HEADER_BYTES: usize = 84;
+
+/// The file of a segment.
+pub(super) fn name(number: u64) -> String {
+    format!("log-{number:012}")
+}
+
+/// The number of a segment by the name of its file.
+pub(super) fn number_of(name: &str) -> Option<u64> {
+    let digits = name.strip_prefix("log-")?;
+    (digits.len() == 12).then(|| digits.parse().ok())?
+}
+
+/// What a segment says about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    pub database: u64,
+    pub number: u64,
+    /// What checksums of its frames are made with.
+    pub salt: u32,
+    /// Where the log before it ends.
+    pub after: Place,
+    /// What was synced when it began.
+    pub synced: Position,
+}
+
+impl Header {
+    /// The bytes, and their checksum, which the first frame follows.
+    fn to_bytes(self) -> (Vec<u8>, u32) {
+        let mut writer = Writer::default();
+        writer.bytes(MAGIC).u32(FORMAT).u64(self.database).u64(self.number).u32(self.salt);
+        writer.u64(self.after.position.segment).u64(self.after.position.at).u32(self.after.chain);
+        writer.u64(self.synced.segment).u64(self.synced.at);
+        writer.0.resize(HEADER_BYTES - 4, 0);
+        let sum = crc32c::crc32c(&writer.0);
+        writer.u32(sum);
+        (writer.0, sum)
+    }
+
+    /// Of the bytes of a segment, if one of the copies is whole.
+    pub fn read(bytes: &[u8]) -> Result<Option<(Self, u32)>> {
+        for at in HEADERS_AT {
+            let Some(copy) = bytes.get(at as usize..at as usize + HEADER_BYTES) else { continue };
+            let (front, sum) = copy.split_at(HEADER_BYTES - 4);
+            let own = crc32c::crc32c(front);
+            if !front.starts_with(MAGIC) || sum != own.to_le_bytes() {
+                continue;
+            }
+            let mut reader = Reader::new(&front[MAGIC.len()..], "the header of a log segment");
+            let format = reader.u32()?;
+            if format != FORMAT {
+                return Err(Error::Version { found: format, known: FORMAT });
+            }
+            let (database, number, salt) = (reader.u64()?, reader.u64()?, reader.u32()?);
+            let position = Position { segment: reader.u64()?, at: reader.u64()? };
+            let after = Place { position, chain: reader.u32()? };
+            let synced = Position { segment: reader.u64()?, at: reader.u64()? };
+            return Ok(Some((Self { database, number, salt, after, synced }, own)));
+        }
+        Ok(None)
+    }
+}
+
+/// An open segment to write to.
+pub(super) struct Segment {
+    pub number: u64,
+    pub salt: u32,
+    pub size_bytes: u64,
+    pub file: Arc<dyn File>,
+    /// The file's bytes, where they can be mapped.
+    mapped: Option<Box<dyn Mapped>>,
+}
+
+impl Segment {
+    /// A new file with space for all that it will hold.
+    pub fn create(disk: &dyn Disk, number: u64, size_bytes: u64) -> Result<Self> {
+        let name = name(number);
+        let failed = |error| Error::io(format!("create log segment {name}"), &error);
+        let file = disk.create(&name).map_err(failed)?;
+        let made = file.preallocate(size_bytes).and_then(|()| file.map(size_bytes as usize));
+        match made {
+            Ok(mapped) => Ok(Self { number, salt: 0, size_bytes, file: Arc::from(file), mapped }),
+            Err(error) => {
+                drop(file);
+                // If it stays, recovery removes it.
+                let _ = disk.remove(&name);
+                Err(failed(error))
+            }
+        }
+    }
+
+    /// Writes the header; answers its checksum.
+    pub fn begin(&mut self, header: &Header) -> Result<u32> {
+        let (bytes, sum) = header.to_bytes();
+        for at in HEADERS_AT {
+            self.write(at, &bytes)?;
+        }
+        self.salt = header.salt;
+        Ok(sum)
+    }
+
+    /// Hands bytes to the operating system.
+    #[inline]
+    pub fn write(&self, at: u64, bytes: &[u8]) -> Result<()> {
+        match &self.mapped {
+            Some(mapped) => {
+                mapped.write(at as usize, bytes);
+                Ok(())
+            }
+            None => self
+                .file
+                .write_at(at, bytes)
+                .map_err(|error| Error::io(format!("write to {}", name(self.number)), &error)),
+        }
+    }
+}
