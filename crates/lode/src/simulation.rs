@@ -17,19 +17,22 @@ pub fn open(options: &Options, disk: &Simulated, random: u64) -> Result<Database
 
 /// A checkpoint that is made step by step; dropped before its end, it is none.
 pub struct Checkpoint<'d> {
+    db: &'d Database,
     store: &'d Store,
     current: MutexGuard<'d, Superblock>,
     checkpoint: store::Checkpoint<'d>,
 }
 
 impl<'d> Checkpoint<'d> {
-    /// Begins one of what a database is now. Others wait for its end, so nobody may ask for one.
+    /// Begins one of what a database is now. Nobody else may ask for one before its end, and single
+    /// operations do not; few of them have room for what they change.
     pub fn begin(db: &'d Database) -> Result<Self> {
         let store = db.inner().store().expect("the database is on a disk");
         store.expect_healthy()?;
         let current = store.current();
         let checkpoint = db.inner().begin_checkpoint(store)?;
-        Ok(Self { store, current, checkpoint })
+        store.leave_alone();
+        Ok(Self { db, store, current, checkpoint })
     }
 
     /// Writes some pages; whether there are more.
@@ -38,8 +41,10 @@ impl<'d> Checkpoint<'d> {
     }
 
     /// Makes it current.
-    pub fn finish(mut self) -> Result<()> {
-        self.store.finish(self.checkpoint, &mut self.current, false)
+    pub fn finish(self) -> Result<()> {
+        let Self { db, store, mut current, checkpoint } = self;
+        store.finish(checkpoint, &mut current, false)?;
+        store.make_room(db.inner().pager())
     }
 }
 

@@ -35,7 +35,13 @@ pub struct Superblock {
     pub log_chain: u32,
     /// Whether nothing was written after this checkpoint, when the database was closed.
     pub is_clean: bool,
+    /// Whether it was made while the log was being replayed: nothing was promised after it, so the
+    /// segment may be missing.
+    pub is_recovering: bool,
 }
+
+const CLEAN: u32 = 1;
+const RECOVERING: u32 = 2;
 
 impl Superblock {
     fn to_bytes(self) -> Vec<u8> {
@@ -45,7 +51,9 @@ impl Superblock {
         writer.u64(self.map.place.into()).u64(self.map.checksum);
         writer.u64(self.catalogue_bytes).u32(self.catalogue_pages).u32(self.places);
         writer.u64(self.log_segment).u64(self.log_at);
-        writer.u32(self.log_chain).u32(self.is_clean.into());
+        let flag = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
+        let flags = flag(self.is_clean, CLEAN) | flag(self.is_recovering, RECOVERING);
+        writer.u32(self.log_chain).u32(flags);
         // Room for what later versions add, which must be zero in this one.
         writer.0.resize(BYTES, 0);
         let sum = checksum(&writer.0, 0);
@@ -70,7 +78,7 @@ impl Superblock {
         if place_bytes as usize != PLACE_BYTES {
             return Err(corrupt("its pages have another size"));
         }
-        Ok(Self {
+        let mut superblock = Self {
             generation: reader.u64()?,
             database: reader.u64()?,
             map: Ref { place: reader.u64()? as u32, checksum: reader.u64()? },
@@ -80,8 +88,12 @@ impl Superblock {
             log_segment: reader.u64()?,
             log_at: reader.u64()?,
             log_chain: reader.u32()?,
-            is_clean: reader.u32()? != 0,
-        })
+            ..Self::default()
+        };
+        let flags = reader.u32()?;
+        superblock.is_clean = flags & CLEAN != 0;
+        superblock.is_recovering = flags & RECOVERING != 0;
+        Ok(superblock)
     }
 
     /// The newer one of those that are whole.

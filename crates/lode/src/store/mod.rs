@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `data` | pages as of the last checkpoint (`crate::data`) |
 //! | `log-…` | what has happened since (`crate::wal`) |
-//! | `data.new` | a data file that is being created |
+//! | `creating` | nothing; the others are being created |
 //! | `lock` | nothing; who has it locked has the database open |
 
 mod catalogue;
@@ -100,6 +100,11 @@ impl Store {
         self.log.sync(to).map_err(|error| self.poison(&error))
     }
 
+    /// Has nobody look after the store until the next checkpoint is finished or somebody makes room.
+    pub fn leave_alone(&self) {
+        self.room.store(u64::MAX, Ordering::Relaxed);
+    }
+
     /// What has to be done about changed pages and the log.
     pub fn need(&self, pager: &Pager) -> Need {
         let (dirty, most_dirty) = (pager.dirty(), pager.most_dirty());
@@ -144,7 +149,7 @@ impl Store {
         let start = checkpoint.place().position;
         // Recovery begins where the log is durable.
         self.sync(start)?;
-        let next = Superblock { is_clean, ..*current };
+        let next = Superblock { is_clean, is_recovering: false, ..*current };
         *current = checkpoint.publish(&self.data, next).map_err(|error| self.poison(&error))?;
         *locked(&self.since) = start;
         self.log.trim(start.segment)

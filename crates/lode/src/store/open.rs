@@ -13,10 +13,11 @@ use crate::error::{Error, Result};
 use crate::io::{Disk, Lock};
 use crate::pager::Pager;
 use crate::table::{Core, Definition};
-use crate::wal::{self, Entry, Kind, Log, Place, Position, Replayed};
+use crate::wal::{self, Ending, Entry, Kind, Log, Place, Position, Replayed};
 
 const DATA: &str = "data";
-const NEW: &str = "data.new";
+/// It is there while a database is being created: then nothing was ever in it.
+const CREATING: &str = "creating";
 
 /// A directory that is open, and what is in it.
 pub struct Opened {
@@ -33,11 +34,15 @@ pub fn open(disk: Arc<dyn Disk>, settings: &Settings) -> Result<Opened> {
     })?;
     let names = disk.list().map_err(|error| Error::io("list the files of the database", &error))?;
     let is_there = |name: &str| names.iter().any(|other| other == name);
+    if is_there(CREATING) {
+        clear(&*disk, &names)?;
+        return create(disk, lock, settings);
+    }
     if is_there(DATA) {
         return recover(disk, lock, settings);
     }
     // Somebody may have removed the data file only; then nothing else is removed.
-    if !is_there(NEW) && !names.is_empty() {
+    if !names.is_empty() {
         let what = "the directory";
         return Err(match names.iter().any(|name| name.starts_with("log-")) {
             true => Error::corrupt(what, "file data is missing, and there are log segments"),
@@ -50,29 +55,54 @@ pub fn open(disk: Arc<dyn Disk>, settings: &Settings) -> Result<Opened> {
     create(disk, lock, settings)
 }
 
+/// Removes what there is of a database that was never finished.
+fn clear(disk: &dyn Disk, names: &[String]) -> Result<()> {
+    wal::remove_others(disk, &[])?;
+    let remove = |name: &str| {
+        let is_there = names.iter().any(|other| other == name);
+        let removed = if is_there { disk.remove(name) } else { Ok(()) };
+        removed
+            .and_then(|()| disk.sync_directory())
+            .map_err(|error| Error::io(format!("remove the unfinished file {name}"), &error))
+    };
+    // What says that they are unfinished goes last.
+    remove(DATA)?;
+    remove(CREATING)
+}
+
 fn create(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opened> {
     let failed = |error: std::io::Error| Error::io("create the database", &error);
-    let names = disk.list().map_err(failed)?;
-    if names.iter().any(|name| name == NEW) {
-        // A database that was never finished: nothing was ever in it.
-        wal::remove_others(&*disk, &[])?;
-        disk.remove(NEW).map_err(failed)?;
-    }
-    let file = disk.create(NEW).map_err(failed)?;
-    disk.sync_directory().map_err(failed)?;
+    disk.create(CREATING).and_then(|_| disk.sync_directory()).map_err(failed)?;
+    let made = create_files(&disk, settings);
+    let (data, log, room, pager, superblock, since) = match made {
+        Ok(made) => made,
+        Err(error) => {
+            // Nothing stays behind; or if that fails too, the next one to open it sees to it.
+            let names = disk.list().unwrap_or_default();
+            let _ = clear(&*disk, &names);
+            return Err(error);
+        }
+    };
+    disk.remove(CREATING).and_then(|()| disk.sync_directory()).map_err(failed)?;
+    let store = store(data, log, settings, (superblock, since), room, lock);
+    Ok(Opened { store, pager, catalogue: Catalogue::default() })
+}
+
+type Made = (Arc<DataFile>, Log, Arc<AtomicU64>, Pager, Superblock, Position);
+
+fn create_files(disk: &Arc<dyn Disk>, settings: &Settings) -> Result<Made> {
+    let file = disk.create(DATA).map_err(|error| Error::io("create file data", &error))?;
     let data = Arc::new(DataFile::create(file));
     let superblock = Superblock { database: settings.random(), ..Superblock::default() };
     let pager = Pager::new(settings.memory_bytes, Some(Arc::clone(&data)))?;
     let after = Replayed { next_number: 1, ..Replayed::default() };
     let room = Arc::new(AtomicU64::new(0));
-    let log = begin_log(&disk, superblock.database, settings, after, &room)?;
-    let catalogue = Catalogue::default();
+    let log = begin_log(disk, superblock.database, settings, after, &room)?;
     let (place, moment) = log.barrier(|| pager.checkpoint_moment());
-    let checkpoint = Checkpoint::begin(&pager, &data, (place, moment), catalogue.store())?;
+    let catalogue = Catalogue::default().store();
+    let checkpoint = Checkpoint::begin(&pager, &data, (place, moment), catalogue)?;
     let superblock = checkpoint.publish(&data, superblock)?;
-    disk.rename(NEW, DATA).and_then(|()| disk.sync_directory()).map_err(failed)?;
-    let store = store(data, log, settings, (superblock, place.position), room, lock);
-    Ok(Opened { store, pager, catalogue })
+    Ok((data, log, room, pager, superblock, place.position))
 }
 
 fn begin_log(
@@ -109,6 +139,7 @@ fn store(
 }
 
 fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opened> {
+    disk.sync_directory().map_err(|error| Error::io("sync the directory", &error))?;
     let file = disk.open(DATA).map_err(|error| Error::io("open file data", &error))?;
     let (data, superblock, catalogue) = DataFile::open(file)?;
     let data = Arc::new(data);
@@ -119,19 +150,32 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
         position: Position { segment: superblock.log_segment, at: superblock.log_at },
         chain: superblock.log_chain,
     };
-    let replayed = wal::replay(
-        &*disk,
-        superblock.database,
-        (start, superblock.is_clean),
-        &mut |entry, end| recovery.apply(entry, end),
-    )?;
-    let Recovery { catalogue, superblock, .. } = recovery;
+    let ending = match superblock {
+        Superblock { is_clean: true, .. } => Ending::Clean,
+        Superblock { is_recovering: true, .. } => Ending::Anywhere,
+        _ => Ending::Open,
+    };
+    let replayed = wal::replay(&*disk, superblock.database, (start, ending), &mut |entry, end| {
+        recovery.apply(entry, end)
+    })?;
+    let outcomes = replayed.outcomes;
     let mut log: Vec<u64> = replayed.segments.iter().map(|(number, _)| *number).collect();
     let room = Arc::new(AtomicU64::new(0));
-    let since = Position { segment: superblock.log_segment, at: superblock.log_at };
     let new = begin_log(&disk, superblock.database, settings, replayed, &room)?;
+    let mut since = start.position;
+    if outcomes > 0 || recovery.superblock.is_recovering {
+        // What was replayed may be in the operating system's memory only. Nobody can know; but what
+        // a checkpoint writes now is durable.
+        let (place, _) = new.barrier(|| ());
+        recovery.done = place;
+        recovery.checkpoint(false)?;
+        log.clear();
+        since = place.position;
+        new.trim(since.segment)?;
+    }
     log.push(new.end().segment);
     wal::remove_others(&*disk, &log)?;
+    let Recovery { catalogue, superblock, .. } = recovery;
     let store = store(data, new, settings, (superblock, since), room, lock);
     Ok(Opened { store, pager, catalogue })
 }
@@ -169,7 +213,7 @@ impl<'r> Recovery<'r> {
         // A checkpoint has all of a commit or nothing, so there has to be room for all of it.
         let (dirty, most_dirty) = (self.pager.dirty(), self.pager.most_dirty());
         if dirty >= most_dirty / 2 || dirty + 2 * parts.len() as u64 >= most_dirty {
-            self.checkpoint()?;
+            self.checkpoint(true)?;
         }
         parts.into_iter().try_for_each(|part| self.apply_part(part))?;
         self.done = end;
@@ -213,13 +257,14 @@ impl<'r> Recovery<'r> {
     }
 
     /// Writes out what has been replayed, so that there is room for more.
-    fn checkpoint(&mut self) -> Result<()> {
+    fn checkpoint(&mut self, is_recovering: bool) -> Result<()> {
         let moment = self.pager.checkpoint_moment();
         let place = (self.done, moment);
         let mut checkpoint =
             Checkpoint::begin(self.pager, self.data, place, self.catalogue.store())?;
         while checkpoint.step(self.data)? {}
-        self.superblock = checkpoint.publish(self.data, self.superblock)?;
+        let next = Superblock { is_clean: false, is_recovering, ..self.superblock };
+        self.superblock = checkpoint.publish(self.data, next)?;
         Ok(())
     }
 }

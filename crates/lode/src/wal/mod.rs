@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 pub use entry::{Entry, Kind};
-pub use replay::{Replayed, remove_others, replay};
+pub use replay::{Ending, Replayed, remove_others, replay};
 use segment::{Header, Segment};
 
 use crate::error::{Error, Result};
@@ -126,7 +126,8 @@ impl Log {
             random,
         };
         let mut segment = turn.prepare(&*disk, sizes.first_bytes)?;
-        let header = turn.header(&segment, database, after.end, after.end.position);
+        // Nobody knows whether what was replayed is durable.
+        let header = turn.header(&segment, database, after.end, Position::default());
         let chain = segment.begin(&header)?;
         let synced = |result: std::io::Result<()>| {
             result.map_err(|error| Error::io("sync a new log segment", &error))

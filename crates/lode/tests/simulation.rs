@@ -1,0 +1,627 @@
+//! Crashes on a simulated disk: whatever happens, the database comes back with all that was promised
+//! and nothing half done.
+//!
+//! A seed decides everything: what is done, when the power goes, what of the unsynced writes is on
+//! the disk then. `LODE_SEED=n` replays one, `LODE_SEEDS=n` asks for so many.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lode::simulation::{self, Checkpoint, Fault, FaultKind, Simulated};
+use lode::{Database, Durability, Error, KeyKind, Options, Schema, Snapshot, Table, Type};
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    fn one_in(&mut self, count: u64) -> bool {
+        self.below(count) == 0
+    }
+}
+
+/// The tables that there may be, with the bytes of their records after key and value.
+const TABLES: [(&str, KeyKind, u32); 4] = [
+    ("hash", KeyKind::Hash, 900),
+    ("tree", KeyKind::Tree, 1900),
+    ("short", KeyKind::Hash, 4),
+    ("shrub", KeyKind::Tree, 4),
+];
+
+/// What is in the database: values under keys, of the tables that there are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Model {
+    tables: BTreeSet<usize>,
+    records: BTreeMap<(usize, u32), u32>,
+}
+
+fn schema(table: usize) -> Schema {
+    let (name, _, rest) = TABLES[table];
+    Schema::build(name)
+        .key("key", Type::U32)
+        .column("value", Type::U32)
+        .column("rest", Type::Bytes(rest))
+        .finish()
+        .expect("a schema")
+}
+
+fn record(table: usize, key: u32, value: u32) -> Vec<u8> {
+    let rest = (0..TABLES[table].2).map(|at| (value ^ at) as u8);
+    key.to_le_bytes().into_iter().chain(value.to_le_bytes()).chain(rest).collect()
+}
+
+/// A value that was written over by an update has the rest of another.
+fn value_of(payload: &[u8]) -> u32 {
+    u32::from_le_bytes(*payload.first_chunk().expect("four bytes"))
+}
+
+/// What the database has.
+fn read(db: &Database) -> Result<Model, Error> {
+    let mut model = Model::default();
+    let snapshot = db.snapshot();
+    for name in db.table_names() {
+        let at = TABLES.iter().position(|(other, ..)| *other == name).expect("a known table");
+        model.tables.insert(at);
+        let table = db.table(&name)?;
+        assert_eq!(table.key_kind(), TABLES[at].1);
+        snapshot.each(&table, &mut |record| {
+            let key = u32::from_le_bytes(*record.first_chunk().expect("four bytes"));
+            model.records.insert((at, key), value_of(&record[4..]));
+            Ok(true)
+        })?;
+    }
+    Ok(model)
+}
+
+struct Run {
+    random: Random,
+    disk: Simulated,
+    options: Options,
+    level: Durability,
+    db: Option<Database>,
+    model: Model,
+    /// What there was after each operation since the last that is promised, and whether a
+    /// checkpoint could have been made there.
+    states: Vec<(Model, bool)>,
+    /// How often that was.
+    promises: u64,
+    keys: u64,
+    next_value: u32,
+    /// From which operation on the power is off.
+    power_off_at: Option<u64>,
+    /// Whether the power was off since the database was open last.
+    has_crashed: bool,
+}
+
+/// What has come of something.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Well,
+    /// The power is off, or the database takes no more writes.
+    Over,
+}
+
+impl Run {
+    fn new(seed: u64) -> Self {
+        let mut random = Random(seed);
+        let levels =
+            [Durability::None, Durability::Process, Durability::Periodic, Durability::Commit];
+        let level = levels[random.below(4) as usize];
+        let disk = Simulated::new(seed);
+        disk.set_mapping(random.one_in(2));
+        let log_bytes = if random.one_in(4) { 1 << 14 } else { 1 << 24 };
+        let options = Options::new()
+            .memory_bytes(if random.one_in(4) { 8 << 20 } else { 1 << 20 })
+            .log_bytes(log_bytes)
+            .segment_bytes(1 << (13 + random.below(4)))
+            .durability(level);
+        let keys = [5, 60, 600][random.below(3) as usize];
+        Self {
+            random,
+            disk,
+            options,
+            level,
+            db: None,
+            model: Model::default(),
+            states: vec![(Model::default(), true)],
+            promises: 0,
+            keys,
+            next_value: 0,
+            power_off_at: None,
+            has_crashed: false,
+        }
+    }
+
+    fn db(&self) -> &Database {
+        self.db.as_ref().expect("it is open")
+    }
+
+    /// From here on, nothing less may come back.
+    fn promise(&mut self) {
+        self.states = vec![(self.model.clone(), true)];
+        self.promises += 1;
+    }
+
+    /// Something was done: it is what the model says.
+    fn done(&mut self) {
+        match self.level {
+            Durability::Commit => self.promise(),
+            _ => self.states.push((self.model.clone(), false)),
+        }
+    }
+
+    fn mark(&mut self) {
+        self.states.last_mut().expect("there is always one").1 = true;
+    }
+
+    /// Something came of an attempt to make the model `wanted`.
+    fn settle<T>(&mut self, result: Result<T, Error>, wanted: Model) -> End {
+        match result {
+            Ok(_) => {
+                self.model = wanted;
+                self.done();
+                End::Well
+            }
+            // It happened, but nobody knows whether it will have.
+            Err(Error::Poisoned { .. }) => {
+                self.states.push((wanted, true));
+                End::Over
+            }
+            // It did not happen; but if the power went off, it may have.
+            Err(Error::Io { .. }) => {
+                self.states.push((wanted, true));
+                End::Over
+            }
+            Err(Error::DiskFull { .. } | Error::Full { .. }) => End::Over,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Opens the database, whatever happens meanwhile, and compares it with what may be.
+    fn open(&mut self) {
+        for attempt in 0.. {
+            if attempt < 3 && self.random.one_in(3) {
+                let at = self.disk.operations() + self.random.below(60);
+                self.fail(at);
+            }
+            let opened = simulation::open(&self.options, &self.disk, self.random.next());
+            let read = opened.and_then(|db| Ok((read(&db)?, db)));
+            match read {
+                Ok((model, db)) => {
+                    self.db = Some(db);
+                    self.disk.heal();
+                    self.power_off_at = None;
+                    self.compare(model);
+                    return;
+                }
+                Err(Error::Io { .. } | Error::DiskFull { .. } | Error::Poisoned { .. })
+                    if attempt < 3 =>
+                {
+                    self.crash();
+                }
+                Err(error) => panic!("attempt {attempt}: {error}"),
+            }
+        }
+    }
+
+    fn compare(&mut self, found: Model) {
+        if self.level >= Durability::Process && !self.has_crashed {
+            // Of the process only: all that it had said was done, and perhaps what it was at.
+            let last = self.states.iter().rposition(|(state, _)| *state == self.model);
+            self.states.drain(..last.unwrap_or(0));
+        }
+        let fits = |(state, checkpointed): &&(Model, bool)| {
+            *state == found && (self.level != Durability::None || *checkpointed)
+        };
+        if !self.states.iter().any(|state| fits(&state)) {
+            let last = &self.states.last().expect("there is always one").0;
+            let missing: Vec<_> = last
+                .records
+                .iter()
+                .filter(|(at, value)| found.records.get(at) != Some(value))
+                .collect();
+            let others: Vec<_> = found
+                .records
+                .iter()
+                .filter(|(at, value)| last.records.get(at) != Some(value))
+                .collect();
+            panic!(
+                "level {:?}: none of {} states has come back: tables {:?} of {:?}, the last one \
+                 without {missing:?}, with {others:?}",
+                self.level,
+                self.states.len(),
+                found.tables,
+                last.tables,
+            );
+        }
+        self.db().check().unwrap_or_else(|why| panic!("{why}"));
+        self.model = found;
+        self.has_crashed = false;
+        // What has come back is durable: recovery said so, or it was.
+        self.states = vec![(self.model.clone(), true)];
+        if self.level != Durability::Commit && self.db().flush().is_err() {
+            panic!("nothing is wrong with the disk");
+        }
+    }
+
+    /// The power goes off, or the process ends.
+    fn crash(&mut self) {
+        let now = self.disk.operations();
+        let is_on = self.power_off_at.take().is_none_or(|at| now <= at);
+        // What closing does to the disk from here on counts for nothing.
+        self.disk.fail(Fault::Crash { at: now });
+        self.db = None;
+        if is_on && self.random.one_in(4) {
+            // Only the process ended: what it had handed over is there.
+            self.disk.heal();
+        } else {
+            self.has_crashed = true;
+            let seed = self.random.next();
+            self.disk.crash(seed);
+        }
+    }
+
+    /// Has something go wrong from an operation on.
+    fn fail(&mut self, at: u64) {
+        let kinds =
+            [FaultKind::SyncFails, FaultKind::WriteFails, FaultKind::ReadFails, FaultKind::NoSpace];
+        match kinds.get(self.random.below(8) as usize) {
+            Some(kind) => self.disk.fail(Fault::Error { at, kind: *kind }),
+            None => {
+                self.disk.fail(Fault::Crash { at });
+                self.power_off_at = Some(at);
+            }
+        }
+    }
+
+    fn table(&self, at: usize) -> Result<Table, Error> {
+        self.db().table(TABLES[at].0)
+    }
+
+    fn some_table(&mut self) -> Option<usize> {
+        let count = self.model.tables.len() as u64;
+        (count > 0).then(|| {
+            let at = self.random.below(count) as usize;
+            *self.model.tables.iter().nth(at).expect("one of them")
+        })
+    }
+
+    fn key(&mut self) -> u32 {
+        self.random.below(self.keys) as u32
+    }
+
+    fn value(&mut self) -> u32 {
+        self.next_value += 1;
+        self.next_value
+    }
+
+    fn step(&mut self) -> End {
+        let Some(at) = self.some_table() else { return self.create_or_drop() };
+        let place = (at, self.key());
+        let mut wanted = self.model.clone();
+        let key = place.1.to_le_bytes();
+        match self.random.below(100) {
+            0..35 => {
+                let value = self.value();
+                let new = !wanted.records.contains_key(&place);
+                wanted.records.entry(place).or_insert(value);
+                let result = self.table(at).and_then(|t| t.insert(&record(at, place.1, value)));
+                if let Ok(inserted) = result {
+                    assert_eq!(inserted, new);
+                }
+                self.settle(result, wanted)
+            }
+            35..42 => {
+                let value = self.value();
+                wanted.records.insert(place, value);
+                let result = self.table(at).and_then(|t| t.upsert(&record(at, place.1, value)));
+                self.settle(result, wanted)
+            }
+            42..52 => {
+                let value = self.value();
+                wanted.records.entry(place).and_modify(|old| *old = value);
+                let result = self.table(at).and_then(|t| t.update(&key, 1, &value.to_le_bytes()));
+                self.settle(result, wanted)
+            }
+            52..55 => {
+                let value = self.value();
+                wanted.records.entry(place).and_modify(|old| *old = old.wrapping_add(value));
+                let result = self.table(at).and_then(|t| {
+                    t.change(&key, &mut |payload| {
+                        let sum = value_of(payload).wrapping_add(value);
+                        payload[..4].copy_from_slice(&sum.to_le_bytes());
+                        true
+                    })
+                });
+                self.settle(result, wanted)
+            }
+            55..70 => {
+                wanted.records.remove(&place);
+                let result = self.table(at).and_then(|t| t.delete(&key));
+                self.settle(result, wanted)
+            }
+            70..80 => self.transaction(),
+            80..84 => self.read_one(at, place.1),
+            84..88 => self.checkpoint(),
+            88..91 => self.create_or_drop(),
+            91..94 => {
+                self.mark();
+                match self.db().flush() {
+                    Ok(()) => self.promise(),
+                    Err(_) => return End::Over,
+                }
+                End::Well
+            }
+            94..97 => {
+                self.mark();
+                match simulation::look_after(self.db()) {
+                    Ok(()) if self.level >= Durability::Process => self.promise(),
+                    Ok(()) => {}
+                    Err(_) => return End::Over,
+                }
+                End::Well
+            }
+            97..98 => self.reopen(),
+            98..99 => {
+                self.mark();
+                match self.db().compact() {
+                    Ok(()) => self.promise(),
+                    Err(_) => return End::Over,
+                }
+                End::Well
+            }
+            _ => {
+                // A range is deleted, so that pages are joined and freed.
+                for key in place.1..place.1 + 40 {
+                    let mut wanted = self.model.clone();
+                    wanted.records.remove(&(at, key));
+                    let result = self.table(at).and_then(|t| t.delete(&key.to_le_bytes()));
+                    if self.settle(result, wanted) == End::Over {
+                        return End::Over;
+                    }
+                }
+                End::Well
+            }
+        }
+    }
+
+    fn read_one(&mut self, at: usize, key: u32) -> End {
+        let found = self.table(at).and_then(|table| table.payload(&key.to_le_bytes()));
+        match found {
+            Ok(payload) => {
+                let wanted = self.model.records.get(&(at, key)).copied();
+                assert_eq!(payload.map(|payload| value_of(&payload)), wanted);
+                End::Well
+            }
+            Err(Error::Io { .. }) => End::Over,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    fn transaction(&mut self) -> End {
+        let mut wanted = self.model.clone();
+        let mut transaction = self.db().begin();
+        for _ in 0..self.random.below(12) {
+            let Some(at) = self.some_table() else { break };
+            let (key, value) = (self.key(), self.value());
+            let result = self.table(at).and_then(|table| match self.random.one_in(3) {
+                true => {
+                    wanted.records.remove(&(at, key));
+                    transaction.delete(&table, &key.to_le_bytes()).map(drop)
+                }
+                false => {
+                    wanted.records.insert((at, key), value);
+                    transaction.upsert(&table, &record(at, key, value)).map(drop)
+                }
+            });
+            match result {
+                Ok(()) => {}
+                Err(Error::Io { .. }) => return End::Over,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        match self.random.below(6) {
+            0 => End::Well,
+            1 => {
+                // More durable than others.
+                self.mark();
+                let is_read_only = wanted == self.model;
+                let end = match transaction.commit_with(Durability::Commit) {
+                    Ok(()) => {
+                        self.model = wanted;
+                        if is_read_only {
+                            self.done()
+                        } else {
+                            self.promise()
+                        }
+                        End::Well
+                    }
+                    Err(error) => {
+                        // In a database without a log it is done before it is durable.
+                        self.states.push((wanted, true));
+                        assert!(!matches!(error, Error::Conflict { .. } | Error::Corrupt { .. }));
+                        End::Over
+                    }
+                };
+                end
+            }
+            _ => {
+                let result = transaction.commit();
+                self.settle(result, wanted)
+            }
+        }
+    }
+
+    /// A checkpoint, with operations between its steps.
+    fn checkpoint(&mut self) -> End {
+        self.mark();
+        let db = self.db().clone();
+        let before = self.states.len() - 1;
+        let promised = self.promises;
+        let mut checkpoint = match Checkpoint::begin(&db) {
+            Ok(checkpoint) => checkpoint,
+            Err(_) => return End::Over,
+        };
+        let mut kept: Option<(Snapshot, Model)> = None;
+        loop {
+            for _ in 0..self.random.below(8) {
+                if self.between() == End::Over {
+                    return End::Over;
+                }
+                if self.random.one_in(10) {
+                    kept = Some((db.snapshot(), self.model.clone()));
+                }
+            }
+            match checkpoint.step() {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(_) => return End::Over,
+            }
+        }
+        for _ in 0..self.random.below(8) {
+            if self.between() == End::Over {
+                return End::Over;
+            }
+        }
+        if let Some((snapshot, model)) = kept
+            && let Err(error) = self.compare_snapshot(&snapshot, &model)
+        {
+            assert!(matches!(error, Error::Io { .. }), "{error}");
+            return End::Over;
+        }
+        match checkpoint.finish() {
+            Ok(()) => {
+                // What was there at its beginning comes back at least.
+                if self.promises == promised {
+                    self.states.drain(..before);
+                }
+                End::Well
+            }
+            Err(_) => End::Over,
+        }
+    }
+
+    fn compare_snapshot(&self, snapshot: &Snapshot, model: &Model) -> Result<(), Error> {
+        for at in &model.tables {
+            let Ok(table) = self.table(*at) else { continue };
+            let mut found = BTreeMap::new();
+            snapshot.each(&table, &mut |record| {
+                let key = u32::from_le_bytes(*record.first_chunk().expect("four bytes"));
+                found.insert((*at, key), value_of(&record[4..]));
+                Ok(true)
+            })?;
+            let mut wanted = model.records.clone();
+            wanted.retain(|(table, _), _| table == at);
+            assert_eq!(found, wanted, "a snapshot of {}", TABLES[*at].0);
+        }
+        Ok(())
+    }
+
+    /// An operation that asks for no checkpoint itself.
+    fn between(&mut self) -> End {
+        let Some(at) = self.some_table() else { return End::Well };
+        let (key, value) = (self.key(), self.value());
+        let mut wanted = self.model.clone();
+        match self.random.below(3) {
+            0 => {
+                wanted.records.remove(&(at, key));
+                let result = self.table(at).and_then(|t| t.delete(&key.to_le_bytes()));
+                self.settle(result, wanted)
+            }
+            1 => self.read_one(at, key),
+            _ => {
+                wanted.records.insert((at, key), value);
+                let result = self.table(at).and_then(|t| t.upsert(&record(at, key, value)));
+                self.settle(result, wanted)
+            }
+        }
+    }
+
+    fn create_or_drop(&mut self) -> End {
+        let at = self.random.below(TABLES.len() as u64) as usize;
+        let mut wanted = self.model.clone();
+        if wanted.tables.insert(at) {
+            let result = self.db().create_table(&schema(at), TABLES[at].1);
+            return self.settle(result, wanted);
+        }
+        if self.random.one_in(2) {
+            wanted.tables.remove(&at);
+            wanted.records.retain(|(table, _), _| *table != at);
+            let result = self.db().drop_table(TABLES[at].0);
+            return self.settle(result, wanted);
+        }
+        End::Well
+    }
+
+    /// Closes the database and opens it again.
+    fn reopen(&mut self) -> End {
+        self.mark();
+        let db = self.db.take().expect("it is open");
+        match db.close() {
+            Ok(()) => {
+                self.promise();
+                self.open();
+                End::Well
+            }
+            Err(_) => End::Over,
+        }
+    }
+
+    /// Lives and crashes several times.
+    fn run(mut self) {
+        self.open();
+        for _ in 0..3 {
+            let at = self.disk.operations() + self.random.below(600);
+            self.fail(at);
+            for _ in 0..300 {
+                if self.db.is_none() || self.step() == End::Over {
+                    break;
+                }
+            }
+            self.crash();
+            self.open();
+        }
+        let found = read(self.db()).expect("nothing is wrong with the disk");
+        assert_eq!(found, self.model);
+    }
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|text| text.parse().ok())
+}
+
+#[test]
+fn what_was_promised_comes_back_after_every_crash() {
+    if let Some(seed) = number("LODE_SEED") {
+        return Run::new(seed).run();
+    }
+    let seeds = number("LODE_SEEDS").unwrap_or(2_000);
+    let failed = std::sync::Mutex::new(None);
+    std::thread::scope(|scope| {
+        for thread in 0..2 {
+            let failed = &failed;
+            scope.spawn(move || {
+                for seed in (thread..seeds).step_by(2) {
+                    let run = std::panic::catch_unwind(|| Run::new(seed).run());
+                    if let Err(panic) = run {
+                        *failed.lock().expect("no panic while it is held") = Some(seed);
+                        let replay = format!("LODE_SEED={seed} cargo test --release -p lode");
+                        eprintln!("replay with {replay} --test simulation");
+                        std::panic::resume_unwind(panic);
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(failed.into_inner().ok().flatten(), None);
+}
