@@ -1,9 +1,10 @@
 //! `lode`: hashed and ordered tables of typed records.
 //!
 //! - Version: that of the crate, which is in this repository.
-//! - Storage: memory. Keys: hash, tree. Transactions, scans, lookups of several keys; readers and
-//!   writers all at once.
-//! - Settings: its defaults (pages may take up half of the machine's memory).
+//! - Storage: memory, or a directory, at every level of durability. Keys: hash, tree. Transactions,
+//!   scans, lookups of several keys; readers and writers all at once.
+//! - Settings: its defaults (pages may take up half of the machine's memory, or what parameter
+//!   `memory_bytes` says; `periodic` syncs every 100 ms).
 //! - Its records are packed as Assay's are, but for the gaps that align columns there. A value of
 //!   variable length lies in as many bytes as it may have.
 
@@ -15,7 +16,7 @@ use assay_core::driver::{
 };
 use assay_core::error::{Error, ErrorKind, Result};
 use assay_core::schema::{ColumnType, Schema};
-use lode::{Database, Table, Transaction};
+use lode::{Database, Options, Table, Transaction};
 
 pub(crate) struct LodeDriver;
 
@@ -24,20 +25,29 @@ static PROFILE: Profile = Profile {
     name: "Lode",
     about: "hashed and ordered tables of typed records",
     key_kinds: &[KeyKind::Hash, KeyKind::Tree],
-    levels: &[(Storage::Memory, &[Durability::None])],
-    periodic_survives_kill: false,
+    levels: &[
+        (Storage::Memory, &[Durability::None]),
+        (Storage::Ramdisk, Durability::ALL),
+        (Storage::Disk, Durability::ALL),
+    ],
+    periodic_survives_kill: true,
     transactions: Transactions::Full,
     insert_rule: InsertRule::Refuses,
     delete_rule: DeleteRule::Reports,
     concurrency: Concurrency::Concurrent,
     options: &[],
-    parameters: &[],
+    parameters: &[MEMORY_BYTES],
     keeps_data: true,
 };
 
+/// The parameter for how much memory pages may take up.
+const MEMORY_BYTES: &str = "memory_bytes";
+
 fn said(what: &'static str) -> impl Fn(lode::Error) -> Error {
     move |error| match error {
-        lode::Error::Full { .. } => Error::new(ErrorKind::Full, format!("{what}: {error}")),
+        lode::Error::Full { .. } | lode::Error::DiskFull { .. } => {
+            Error::new(ErrorKind::Full, format!("{what}: {error}"))
+        }
         lode::Error::NoOrder { .. } => Error::unsupported("ordered scans with hash keys"),
         _ => Error::engine(what, error),
     }
@@ -144,7 +154,12 @@ impl Driver for LodeDriver {
     }
 
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
-        let database = Database::in_memory().map_err(said("open"))?;
+        let options = options_of(spec)?;
+        let database = match spec.storage {
+            Storage::Memory => options.in_memory(),
+            Storage::Ramdisk | Storage::Disk => options.open(&spec.dir),
+        };
+        let database = database.map_err(said("open"))?;
         let kind = match spec.key_kind {
             KeyKind::Hash => lode::KeyKind::Hash,
             KeyKind::Tree => lode::KeyKind::Tree,
@@ -152,12 +167,48 @@ impl Driver for LodeDriver {
         // What does not fit a table of this kind is nothing that the engine does.
         let unsupported = |error: lode::Error| Error::unsupported(error.to_string());
         let schema = schema_of(&spec.schema).map_err(unsupported)?;
-        let table = database.create_table(&schema, kind).map_err(|error| match error {
+        let table = match spec.create || spec.storage == Storage::Memory {
+            true => database.create_table(&schema, kind),
+            false => database.table(schema.name()),
+        };
+        let table = table.map_err(|error| match error {
             lode::Error::Schema { .. } => unsupported(error),
-            other => said("create the table")(other),
+            other => said("open the table")(other),
         })?;
         let packing = Packing::new(&spec.schema, &schema);
-        Ok(Box::new(LodeStore { database, table, schema: spec.schema.clone(), packing }))
+        let settings = settings_of(spec);
+        Ok(Box::new(LodeStore { database, table, schema: spec.schema.clone(), packing, settings }))
+    }
+}
+
+fn level_of(level: Durability) -> lode::Durability {
+    match level {
+        Durability::None => lode::Durability::None,
+        Durability::Process => lode::Durability::Process,
+        Durability::Periodic => lode::Durability::Periodic,
+        Durability::Commit => lode::Durability::Commit,
+    }
+}
+
+fn options_of(spec: &OpenSpec) -> Result<Options> {
+    let options = Options::new().durability(level_of(spec.durability));
+    let Some(text) = spec.parameter(MEMORY_BYTES) else { return Ok(options) };
+    let bytes = text.parse().map_err(|_| {
+        Error::engine("open", format!("{MEMORY_BYTES}: {text} is not a number of bytes"))
+    })?;
+    Ok(options.memory_bytes(bytes))
+}
+
+/// What was set, as Lode's users would write it.
+fn settings_of(spec: &OpenSpec) -> Vec<String> {
+    let memory = spec.parameter(MEMORY_BYTES).map_or_else(
+        || "default memory budget (half of the machine's)".into(),
+        |bytes| format!("memory_bytes {bytes}"),
+    );
+    let level = format!("durability {:?}", level_of(spec.durability));
+    match spec.storage {
+        Storage::Memory => vec![memory],
+        Storage::Ramdisk | Storage::Disk => vec![level, memory],
     }
 }
 
@@ -166,11 +217,12 @@ struct LodeStore {
     table: Table,
     schema: Schema,
     packing: Packing,
+    settings: Vec<String>,
 }
 
 impl Store for LodeStore {
     fn settings(&self) -> Vec<String> {
-        vec!["default memory budget (half of the machine's)".into()]
+        self.settings.clone()
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {
@@ -187,7 +239,7 @@ impl Store for LodeStore {
     }
 
     fn close(self: Box<Self>) -> Result<()> {
-        Ok(())
+        self.database.close().map_err(said("close"))
     }
 }
 
