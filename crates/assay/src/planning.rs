@@ -98,6 +98,8 @@ pub struct Work {
     pub parameters: BTreeMap<String, String>,
     /// It opens a store that an earlier run left.
     pub reopens: bool,
+    /// It reads ranges, for which keys have to be in order.
+    pub scans: bool,
 }
 
 /// Options as cells carry them.
@@ -136,6 +138,15 @@ pub fn level(
     }
 }
 
+/// The key kind that an engine uses unless the user names one: its first, or the one with an order
+/// where ranges are read.
+fn key_kind_for(profile: &Profile, scans: bool) -> KeyKind {
+    match scans && profile.key_kinds.contains(&KeyKind::Tree) {
+        true => KeyKind::Tree,
+        false => profile.key_kinds[0],
+    }
+}
+
 /// One engine's cell.
 pub fn planned(
     driver: &dyn Driver,
@@ -145,7 +156,7 @@ pub fn planned(
     places: &Places,
 ) -> Planned {
     let profile = driver.profile();
-    let key_kind = setting.key.unwrap_or(profile.key_kinds[0]);
+    let key_kind = setting.key.unwrap_or_else(|| key_kind_for(profile, work.scans));
     let mut refusal = driver.version().err().map(Status::Unavailable);
     if !profile.key_kinds.contains(&key_kind) {
         refusal.get_or_insert(Status::Unsupported(format!("it has no {key_kind} keys")));

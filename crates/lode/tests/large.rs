@@ -128,6 +128,26 @@ fn ascending_keys_fill_the_leaves() {
     assert!(ids.iter().copied().eq(-COUNT / 2..COUNT / 2));
 }
 
+/// Keys so long that nodes above the leaves are split too, again and again at their end.
+#[test]
+fn ascending_long_keys_make_a_tree_of_many_levels() {
+    let db = Options::new().memory_bytes(1 << 30).in_memory().expect("memory");
+    let schema = Schema::build("t").key("id", Type::Bytes(1_000)).finish().expect("a schema");
+    let table = db.create_table(&schema, KeyKind::Tree).expect("a table");
+    let key = |id: u32| {
+        let mut key = vec![7; 1_000];
+        key[500..504].copy_from_slice(&id.to_be_bytes());
+        key
+    };
+    for id in 0..10_000 {
+        assert!(table.insert(&key(id)).expect("room"), "{id}");
+    }
+    db.check().unwrap_or_else(|why| panic!("{why}"));
+    for id in 0..10_000 {
+        assert!(table.payload(&key(id)).expect("it can be read").is_some(), "{id}");
+    }
+}
+
 #[test]
 fn what_does_not_fit_the_budget_is_refused_and_loses_nothing() {
     for kind in [KeyKind::Hash, KeyKind::Tree] {

@@ -436,7 +436,7 @@ impl Run {
                 // More durable than others.
                 self.mark();
                 let is_read_only = wanted == self.model;
-                let end = match transaction.commit_with(Durability::Commit) {
+                match transaction.commit_with(Durability::Commit) {
                     Ok(()) => {
                         self.model = wanted;
                         if is_read_only {
@@ -452,8 +452,7 @@ impl Run {
                         assert!(!matches!(error, Error::Conflict { .. } | Error::Corrupt { .. }));
                         End::Over
                     }
-                };
-                end
+                }
             }
             _ => {
                 let result = transaction.commit();

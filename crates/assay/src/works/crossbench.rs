@@ -37,6 +37,7 @@ pub fn work_of(rows: u64, options: &Options) -> Work {
         calibration: Some(plain(&calibration)),
         parameters: BTreeMap::new(),
         reopens: options.fill == Fill::Open,
+        scans: false,
     }
 }
 

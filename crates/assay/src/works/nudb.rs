@@ -55,6 +55,7 @@ pub fn works(args: &NudbArgs) -> Outcome<Vec<Work>> {
             calibration: Some(plain(&calibration)),
             parameters: parameters.clone(),
             reopens: false,
+            scans: false,
         });
     }
     Ok(works)

@@ -23,6 +23,7 @@ pub fn works(args: &SkvdbArgs) -> Vec<Work> {
                 calibration: Some(plain(&options)),
                 parameters: BTreeMap::new(),
                 reopens: false,
+                scans: false,
             });
         }
     }

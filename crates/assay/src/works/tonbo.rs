@@ -33,6 +33,7 @@ pub fn write_work(args: &TonboWriteArgs) -> Outcome<Work> {
         calibration: Some(plain(&options)),
         parameters: BTreeMap::new(),
         reopens: false,
+        scans: false,
     })
 }
 
@@ -81,6 +82,7 @@ pub fn read_work(args: &TonboReadArgs) -> Outcome<Work> {
         calibration: Some(plain(&calibration)),
         parameters: BTreeMap::new(),
         reopens: false,
+        scans: true,
     })
 }
 
@@ -101,5 +103,6 @@ pub fn micro_work(args: &TonboMicroArgs) -> Work {
         calibration: None,
         parameters: BTreeMap::new(),
         reopens: false,
+        scans: false,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use assay_suites::ycsb::workload::Workload;
 use assay_suites::ycsb::{ID, Options};
 
 use crate::cli::YcsbArgs;
@@ -31,6 +32,7 @@ pub fn works(args: &YcsbArgs) -> Vec<Work> {
                 calibration: Some(plain(&options)),
                 parameters: BTreeMap::new(),
                 reopens: false,
+                scans: workload == Workload::E,
             });
         }
     }

@@ -68,7 +68,7 @@ impl Options {
             durability: Durability::Commit,
             sync_interval: Duration::from_millis(100),
             log_bytes: 256 << 20,
-            segment_bytes: 64 << 20,
+            segment_bytes: 16 << 20,
         }
     }
 
@@ -93,15 +93,16 @@ impl Options {
         self
     }
 
-    /// How long the log may become, or a quarter of the data if that is more, before writers wait
-    /// for a checkpoint; 256 MiB by default. Half-way, one is made in the background. What is in
-    /// the log has to be replayed after a crash.
+    /// How long the log may become before writers wait for a checkpoint; 256 MiB by default. If
+    /// there is little data, it is four times that (and at least 32 MiB); if there is much, a
+    /// quarter of it. Half-way, a checkpoint is made in the background. What is in the log has to
+    /// be replayed after a crash.
     pub fn log_bytes(mut self, bytes: u64) -> Self {
         self.log_bytes = bytes;
         self
     }
 
-    /// The most bytes of a segment of the log, if no single transaction needs more; 64 MiB by
+    /// The most bytes of a segment of the log, if no single transaction needs more; 16 MiB by
     /// default. The first one has 1 MiB, or less if so much is not wanted, and each one after it is
     /// twice as large.
     pub fn segment_bytes(mut self, bytes: u64) -> Self {

@@ -181,14 +181,17 @@ pub struct Image(Box<[AtomicU64; PAGE_WORDS]>);
 impl Image {
     /// A copy of a page.
     pub fn of(words: Words<'_>) -> Self {
-        let image = Self::empty();
-        image.words().copy_from(words);
-        image
+        Self::made(words.0.iter().map(|word| word.load(Ordering::Relaxed)))
     }
 
     /// All zeros.
+    #[cfg(test)]
     pub fn empty() -> Self {
-        let words: Box<[AtomicU64]> = (0..PAGE_WORDS).map(|_| AtomicU64::new(0)).collect();
+        Self::made(std::iter::repeat_n(0, PAGE_WORDS))
+    }
+
+    fn made(words: impl Iterator<Item = u64>) -> Self {
+        let words: Box<[AtomicU64]> = words.map(AtomicU64::new).collect();
         Self(words.try_into().expect("as many words as a page has"))
     }
 

@@ -28,6 +28,9 @@ use crate::io::Lock;
 use crate::pager::Pager;
 use crate::wal::{Log, Position};
 
+/// How long the log may become, however little data there is.
+const LEAST_LOG_BYTES: u64 = 32 << 20;
+
 /// Pages that can be changed before somebody asks again whether there is room.
 const MARGIN: u64 = 64;
 
@@ -105,11 +108,19 @@ impl Store {
         self.room.store(u64::MAX, Ordering::Relaxed);
     }
 
+    /// How long the log may become: little data is soon written out, and much data takes so long that
+    /// it should be worth it.
+    fn most_log_bytes(&self) -> u64 {
+        let data = self.data.used_bytes();
+        let least = LEAST_LOG_BYTES.min(self.most_log_bytes);
+        (data * 4).clamp(least, self.most_log_bytes).max(data / 4)
+    }
+
     /// What has to be done about changed pages and the log.
     pub fn need(&self, pager: &Pager) -> Need {
         let (dirty, most_dirty) = (pager.dirty(), pager.most_dirty());
         let log = self.log_bytes();
-        let most_log = self.most_log_bytes.max(self.data.used_bytes() / 4);
+        let most_log = self.most_log_bytes();
         if dirty >= most_dirty / 4 * 3 || log >= most_log {
             Need::Now
         } else if dirty >= most_dirty / 2 || log >= most_log / 2 {

@@ -155,10 +155,14 @@ impl Tree {
         let old = Image::of(left.words());
         let old = self.layout.node(old.words());
         let count = old.count();
-        // Ascending keys fill their leaves.
+        // Ascending keys fill their nodes; but one above the leaves has always a child.
         let appends = old.is_last() && old.search(key) == Err(count);
-        let cut = if appends { count } else { count / 2 };
-        let separator = if appends { key.to_vec() } else { old.key(cut) };
+        let cut = match (appends, old.is_leaf()) {
+            (true, true) => count,
+            (true, false) => count - 1,
+            (false, _) => count / 2,
+        };
+        let separator = if cut == count { key.to_vec() } else { old.key(cut) };
         let fences = old.fences();
         let low = Fences { lower: fences.lower, upper: Some(separator.clone()) };
         let high = Fences { lower: Some(separator.clone()), upper: fences.upper };
