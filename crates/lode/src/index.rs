@@ -28,6 +28,9 @@ impl Shape {
     }
 }
 
+/// What a scan calls with key and payload of each record; it answers whether to go on.
+pub type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> Result<bool> + 'v;
+
 /// Which records may be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Put {

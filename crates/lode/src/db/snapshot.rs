@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use super::Inner;
 use crate::error::Result;
+use crate::index::Visit;
 use crate::pager::Moment;
 use crate::table::{Core, Scan, Table};
+use crate::tree::{Direction, Range};
 
 /// All tables of a database as they were at one moment.
 pub struct Snapshot {
@@ -47,6 +49,17 @@ impl Snapshot {
         visit: &mut dyn FnMut(&[u8]) -> Result<bool>,
     ) -> Result<()> {
         self.core(table)?.scan_at(self.db.pager(), self.moment, scan, visit)
+    }
+
+    /// Calls `visit` with the key in order and the payload of each record in a range, until it
+    /// answers false.
+    pub(crate) fn each_in(
+        &self,
+        core: &Core,
+        range: (&Range, Direction),
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        core.each_in(self.db.pager(), self.moment, range, visit)
     }
 
     /// Calls `visit` with every packed record, until it answers false: in the order of keys, or of

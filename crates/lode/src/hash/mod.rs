@@ -18,7 +18,7 @@ use shortcut::{Entry, Shortcut};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::error::Result;
-use crate::index::{Index, Journal, Shape, Spot, Step};
+use crate::index::{Index, Journal, Shape, Spot, Step, Visit};
 use crate::pager::{Latched, Moment, PageNumber, Pager, Seen, Space, Words};
 
 pub use bucket::MOST_RECORD_BYTES;
@@ -278,9 +278,6 @@ impl Spot for SlotSpot<'_> {
         self.hash.slots.empty(words, self.slot(), &|key| self.hash.place(key).home);
     }
 }
-
-/// What a scan calls with key and payload of each record; it answers whether to go on.
-pub type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> Result<bool> + 'v;
 
 /// The way to a bucket, as it was seen.
 #[derive(Clone, Copy)]

@@ -82,6 +82,10 @@ impl Saved {
 
     /// Forgets what none of these moments needs.
     pub(super) fn retain(&self, live: &[Moment]) {
+        // Whoever saves a page from here on does so for a moment that is needed still.
+        if self.count() == 0 {
+            return;
+        }
         for shard in &self.shards {
             let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
             shard.retain(|_, images| {

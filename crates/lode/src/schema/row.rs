@@ -1,5 +1,6 @@
 //! Records as values, for those who do not pack them themselves.
 
+use super::key::KeyOrder;
 use super::{Column, Schema, Type};
 use crate::error::Result;
 
@@ -44,6 +45,54 @@ impl Schema {
         let mut key = vec![0; self.key_size()];
         self.pack_columns(&self.columns()[..self.key_columns()], values, &mut key)?;
         Ok(key)
+    }
+
+    /// Packs the lowest and the highest key that begin with the values of the first columns of the
+    /// key: the bounds, both included, of a [scan](crate::Scan) of all keys that do.
+    ///
+    /// ```
+    /// use std::ops::Bound;
+    /// use lode::{Database, KeyKind, Scan, Schema, Type, Value};
+    ///
+    /// let db = Database::in_memory()?;
+    /// let schema = Schema::build("call").key("caller", Type::I32).key("time", Type::Timestamp);
+    /// let calls = db.create_table(&schema.finish()?, KeyKind::Tree)?;
+    /// for (caller, time) in [(1, 10), (2, 5), (2, -7), (3, 0)] {
+    ///     calls.insert(&calls.schema().pack(&[Value::Signed(caller), Value::Timestamp(time)])?)?;
+    /// }
+    ///
+    /// let (lower, upper) = calls.schema().pack_prefix(&[Value::Signed(2)])?;
+    /// let scan = Scan {
+    ///     lower: Bound::Included(&lower),
+    ///     upper: Bound::Included(&upper),
+    ///     backward: false,
+    ///     columns: &[1],
+    ///     limit: u64::MAX,
+    /// };
+    /// let mut times = Vec::new();
+    /// calls.scan(&scan, &mut |row| {
+    ///     times.push(i64::from_le_bytes(row.try_into().expect("eight bytes")));
+    ///     Ok(true)
+    /// })?;
+    /// assert_eq!(times, [-7, 5]);
+    /// # Ok::<(), lode::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`pack`](Self::pack); and when there are more values than columns of the key.
+    pub fn pack_prefix(&self, values: &[Value<'_>]) -> Result<(Vec<u8>, Vec<u8>)> {
+        let columns = self.columns()[..self.key_columns()].get(..values.len());
+        let columns = columns.ok_or_else(|| {
+            let (most, given) = (self.key_columns(), values.len());
+            self.mismatch(format!("the key has {most} columns, and there are {given} values"))
+        })?;
+        let (order, size) = (KeyOrder::new(self), self.key_size());
+        let bound = |rest: u8| {
+            let mut key = vec![0; size];
+            order.decode(&vec![rest; size], &mut key);
+            self.pack_columns(columns, values, &mut key).map(|()| key)
+        };
+        Ok((bound(0)?, bound(u8::MAX)?))
     }
 
     fn pack_columns(&self, columns: &[Column], values: &[Value<'_>], to: &mut [u8]) -> Result<()> {

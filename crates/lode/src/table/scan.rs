@@ -4,8 +4,9 @@ use std::ops::Bound;
 
 use super::core::{Core, Kinds};
 use crate::error::{Error, Result};
+use crate::index::Visit;
 use crate::pager::{Moment, Pager};
-use crate::tree::{Direction, Range, Span};
+use crate::tree::{Direction, Range, Span, Tree};
 
 /// What a scan asks for.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +23,15 @@ pub struct Scan<'s> {
     pub limit: u64,
 }
 
+impl Scan<'_> {
+    pub(crate) fn direction(&self) -> Direction {
+        match self.backward {
+            true => Direction::Backward,
+            false => Direction::Forward,
+        }
+    }
+}
+
 impl Core {
     pub(crate) fn scan_at(
         &self,
@@ -30,10 +40,7 @@ impl Core {
         scan: &Scan<'_>,
         visit: &mut dyn FnMut(&[u8]) -> Result<bool>,
     ) -> Result<()> {
-        let Kinds::Tree(tree) = &self.index else {
-            return Err(Error::NoOrder { table: self.schema().name().into() });
-        };
-        let range = Range { lower: self.bound(scan.lower)?, upper: self.bound(scan.upper)? };
+        let (tree, range) = (self.tree()?, self.range(scan)?);
         let (key_size, columns) = (self.schema().key_size(), self.schema().columns());
         // A column of the key cannot be turned back without what is before it; so the key comes whole.
         let needs_key = scan.columns.iter().any(|at| *at < self.schema().key_columns());
@@ -63,13 +70,12 @@ impl Core {
         let in_order = !needs_key
             || places.iter().try_fold(0, |end, place| (place.start == end).then_some(place.end))
                 == Some(size);
-        let direction = if scan.backward { Direction::Backward } else { Direction::Forward };
         let (mut left, mut key, mut row) = (scan.limit, vec![0; key_size], Vec::new());
         let mut copy = vec![0; size];
         if left == 0 {
             return Ok(());
         }
-        tree.scan(pager, moment, (&range, direction), &spans, &mut |bytes| {
+        tree.scan(pager, moment, (&range, scan.direction()), &spans, &mut |bytes| {
             left -= 1;
             let more = if needs_key {
                 self.order.decode(&bytes[..key_size], &mut key);
@@ -87,6 +93,40 @@ impl Core {
             };
             Ok(more && left > 0)
         })
+    }
+
+    fn tree(&self) -> Result<&Tree> {
+        match &self.index {
+            Kinds::Tree(tree) => Ok(tree),
+            Kinds::Hash(_) => Err(Error::NoOrder { table: self.schema().name().into() }),
+        }
+    }
+
+    /// The range of a scan, of keys in order.
+    pub(crate) fn range(&self, scan: &Scan<'_>) -> Result<Range> {
+        Ok(Range { lower: self.bound(scan.lower)?, upper: self.bound(scan.upper)? })
+    }
+
+    /// Calls `visit` with the key in order and the payload of each record in a range at a moment,
+    /// until it answers false.
+    pub(crate) fn each_in(
+        &self,
+        pager: &Pager,
+        moment: Moment,
+        (range, direction): (&Range, Direction),
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        let spans = [Span { from: 0, size: self.schema().record_size() }];
+        let key_size = self.schema().key_size();
+        self.tree()?.scan(pager, moment, (range, direction), &spans, &mut |bytes| {
+            let (key, payload) = bytes.split_at(key_size);
+            visit(key, payload)
+        })
+    }
+
+    /// The packed key of one in order.
+    pub(crate) fn packed(&self, ordered: &[u8], packed: &mut [u8]) {
+        self.order.decode(ordered, packed);
     }
 
     fn bound(&self, bound: Bound<&[u8]>) -> Result<Bound<Vec<u8>>> {

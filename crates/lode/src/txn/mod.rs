@@ -3,6 +3,7 @@
 //! on Optimistic Concurrency Control Schemes, Information Systems 9(2), 1984).
 
 mod gate;
+mod scan;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,9 +58,7 @@ impl Transaction {
     fn record(&mut self, table: &Table, key: &[u8]) -> Result<&mut Record> {
         let core = table.core();
         core.schema().expect_size("key", key.len(), core.schema().key_size())?;
-        if !Arc::ptr_eq(&self.db, table.database()) {
-            return Err(core.schema().mismatch("it is of another database than the transaction"));
-        }
+        self.expect_own(table)?;
         let place = (core.id(), core.in_order(key, |key| key.into()));
         if !self.records.contains_key(&place) {
             let seen = table.payload(key)?.map(Vec::into_boxed_slice);
@@ -68,6 +67,13 @@ impl Transaction {
             self.records.insert(place.clone(), Record { seen, wanted: None });
         }
         Ok(self.records.get_mut(&place).expect("it was just put there"))
+    }
+
+    fn expect_own(&self, table: &Table) -> Result<()> {
+        match Arc::ptr_eq(&self.db, table.database()) {
+            true => Ok(()),
+            false => Err(table.schema().mismatch("it is of another database than the transaction")),
+        }
     }
 
     fn add(&mut self, bytes: usize) -> Result<()> {

@@ -16,6 +16,7 @@ mod segment;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 pub use entry::{Entry, Kind};
 pub use replay::{Ending, Replayed, remove_others, replay};
@@ -61,6 +62,8 @@ pub struct Log {
     turn: Mutex<Turn>,
     flush: Mutex<Flush>,
     flushed: Condvar,
+    /// Told when as many wait as at the end of the last sync.
+    joined: Condvar,
     /// Set to 0 when a segment begins, so that somebody looks how long the log has become.
     alarm: Arc<AtomicU64>,
 }
@@ -94,7 +97,16 @@ struct Flush {
     synced: Position,
     busy: bool,
     failed: Option<String>,
+    /// How many wait for a sync, or make one.
+    waiting: usize,
+    /// How many did when the last one ended, and how long it took.
+    group: usize,
+    took: Duration,
 }
+
+/// The part of a sync's time that it is put off so that more can share it: they have just been told
+/// that the one before is done, and are about to come back.
+const PATIENCE: u32 = 4;
 
 impl Tail {
     fn place(&self) -> Place {
@@ -154,6 +166,7 @@ impl Log {
             turn: Mutex::new(turn),
             flush: Mutex::new(flush),
             flushed: Condvar::new(),
+            joined: Condvar::new(),
             alarm,
         })
     }
@@ -227,22 +240,49 @@ impl Log {
     /// `Poisoned` when syncing fails, now and ever after.
     pub fn sync(&self, to: Position) -> Result<()> {
         let mut flush = lock(&self.flush);
+        if flush.synced >= to && flush.failed.is_none() {
+            return Ok(());
+        }
+        flush.waiting += 1;
+        if flush.busy && flush.waiting >= flush.group {
+            self.joined.notify_one();
+        }
+        let (mut flush, synced) = self.wait_or_sync(flush, to);
+        flush.waiting -= 1;
+        synced
+    }
+
+    fn wait_or_sync<'l>(
+        &'l self,
+        mut flush: MutexGuard<'l, Flush>,
+        to: Position,
+    ) -> (MutexGuard<'l, Flush>, Result<()>) {
         loop {
             if let Some(why) = &flush.failed {
-                return Err(Error::Poisoned { why: why.clone() });
+                let why = why.clone();
+                return (flush, Err(Error::Poisoned { why }));
             }
             if flush.synced >= to {
-                return Ok(());
+                return (flush, Ok(()));
             }
             if flush.busy {
                 flush = self.flushed.wait(flush).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
             flush.busy = true;
+            if flush.group > 1 {
+                let patience = flush.took / PATIENCE;
+                let alone = |flush: &mut Flush| flush.waiting < flush.group;
+                let waited = self.joined.wait_timeout_while(flush, patience, alone);
+                flush = waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
             drop(flush);
+            let start = Instant::now();
             let synced = self.sync_now();
             flush = lock(&self.flush);
             flush.busy = false;
+            flush.took = start.elapsed();
+            flush.group = flush.waiting;
             match synced {
                 Ok(end) => {
                     flush.synced = end;

@@ -1,0 +1,134 @@
+//! Scans of a transaction: the table as it is, with what the transaction wrote in its place.
+
+use std::cmp::Ordering;
+use std::ops::Bound;
+
+use super::{State, Transaction};
+use crate::db::Snapshot;
+use crate::error::Result;
+use crate::table::{Core, Scan, Table};
+use crate::tree::{Direction, Range};
+
+impl Transaction {
+    /// As [`Table::scan`], with what this transaction has written so far.
+    ///
+    /// A commit does not look at what scans came by: [get](Self::payload) what must not change until
+    /// then.
+    ///
+    /// # Errors
+    /// As [`Table::scan`].
+    pub fn scan(
+        &self,
+        table: &Table,
+        scan: &Scan<'_>,
+        visit: &mut dyn FnMut(&[u8]) -> Result<bool>,
+    ) -> Result<()> {
+        self.expect_own(table)?;
+        let core = table.core();
+        core.is_there()?;
+        let (range, direction) = (core.range(scan)?, scan.direction());
+        let mut own = self.written_in(core, &range, direction).into_iter().peekable();
+        let mut rows = Rows::new(core, scan, visit)?;
+        if scan.limit == 0 {
+            return Ok(());
+        }
+        let snapshot = Snapshot::new(std::sync::Arc::clone(&self.db));
+        let mut more = true;
+        snapshot.each_in(core, (&range, direction), &mut |key, payload| {
+            while more && let Some((own_key, state)) = own.peek() {
+                let order = match direction {
+                    Direction::Forward => (**own_key).cmp(key),
+                    Direction::Backward => key.cmp(*own_key),
+                };
+                if order == Ordering::Greater {
+                    break;
+                }
+                more = rows.show(own_key, state.as_deref())?;
+                own.next();
+                if order == Ordering::Equal {
+                    return Ok(more);
+                }
+            }
+            more = more && rows.show(key, Some(payload))?;
+            Ok(more)
+        })?;
+        for (key, state) in own {
+            more = more && rows.show(key, state.as_deref())?;
+        }
+        Ok(())
+    }
+
+    /// What the transaction wrote in a range, in the order of a scan.
+    fn written_in(&self, core: &Core, range: &Range, direction: Direction) -> Vec<(&[u8], &State)> {
+        let place = |key: &Vec<u8>| (core.id(), Box::from(&key[..]));
+        let lower = match &range.lower {
+            Bound::Unbounded => Bound::Included((core.id(), Box::default())),
+            bound => bound.as_ref().map(place),
+        };
+        let upper = match &range.upper {
+            Bound::Unbounded => Bound::Excluded((core.id() + 1, Box::default())),
+            bound => bound.as_ref().map(place),
+        };
+        if !is_range(&lower, &upper) {
+            return Vec::new();
+        }
+        let found = self.records.range((lower, upper));
+        let written =
+            found.filter_map(|((_, key), record)| Some((&key[..], record.wanted.as_ref()?)));
+        match direction {
+            Direction::Forward => written.collect(),
+            Direction::Backward => written.rev().collect(),
+        }
+    }
+}
+
+/// Whether there can be something between two bounds.
+fn is_range<T: Ord>(lower: &Bound<T>, upper: &Bound<T>) -> bool {
+    match (lower, upper) {
+        (Bound::Included(lower), Bound::Included(upper)) => lower <= upper,
+        (
+            Bound::Included(lower) | Bound::Excluded(lower),
+            Bound::Included(upper) | Bound::Excluded(upper),
+        ) => lower < upper,
+        _ => true,
+    }
+}
+
+/// Hands the columns that a scan asks for out.
+struct Rows<'r> {
+    core: &'r Core,
+    places: Vec<std::ops::Range<usize>>,
+    left: u64,
+    record: Vec<u8>,
+    row: Vec<u8>,
+    visit: &'r mut dyn FnMut(&[u8]) -> Result<bool>,
+}
+
+impl<'r> Rows<'r> {
+    fn new(
+        core: &'r Core,
+        scan: &Scan<'_>,
+        visit: &'r mut dyn FnMut(&[u8]) -> Result<bool>,
+    ) -> Result<Self> {
+        let schema = core.schema();
+        let place = |column: &usize| {
+            let found = schema.columns().get(*column).map(|column| column.range());
+            found.ok_or_else(|| schema.mismatch(format!("no column {column}")))
+        };
+        let places = scan.columns.iter().map(place).collect::<Result<_>>()?;
+        let record = vec![0; schema.record_size()];
+        Ok(Self { core, places, left: scan.limit, record, row: Vec::new(), visit })
+    }
+
+    /// Shows a record, if there is one; whether there may be more.
+    fn show(&mut self, key: &[u8], payload: Option<&[u8]>) -> Result<bool> {
+        let Some(payload) = payload else { return Ok(true) };
+        let (front, rest) = self.record.split_at_mut(key.len());
+        self.core.packed(key, front);
+        rest.copy_from_slice(payload);
+        self.row.clear();
+        self.places.iter().for_each(|place| self.row.extend(&self.record[place.clone()]));
+        self.left -= 1;
+        Ok((self.visit)(&self.row)? && self.left > 0)
+    }
+}
