@@ -187,6 +187,16 @@ impl Run {
         }
     }
 
+    /// The same, for a table that was created or dropped.
+    fn settle_tables<T>(&mut self, result: Result<T, Error>, wanted: Model) -> End {
+        let end = self.settle(result, wanted);
+        self.mark();
+        if end == End::Well && self.level >= Durability::Process {
+            self.promise();
+        }
+        end
+    }
+
     /// Opens the database, whatever happens meanwhile, and compares it with what may be.
     fn open(&mut self) {
         for attempt in 0.. {
@@ -550,14 +560,16 @@ impl Run {
         let at = self.random.below(TABLES.len() as u64) as usize;
         let mut wanted = self.model.clone();
         if wanted.tables.insert(at) {
+            self.mark();
             let result = self.db().create_table(&schema(at), TABLES[at].1);
-            return self.settle(result, wanted);
+            return self.settle_tables(result, wanted);
         }
         if self.random.one_in(2) {
             wanted.tables.remove(&at);
             wanted.records.retain(|(table, _), _| *table != at);
+            self.mark();
             let result = self.db().drop_table(TABLES[at].0);
-            return self.settle(result, wanted);
+            return self.settle_tables(result, wanted);
         }
         End::Well
     }

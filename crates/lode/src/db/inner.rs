@@ -15,7 +15,7 @@ use crate::txn::Gate;
 use crate::wal::{Kind, Log, Place, Position};
 
 /// How often an operation that found no room is tried again.
-const MOST_TRIES: usize = 8;
+const MOST_TRIES: usize = 3;
 
 /// What all handles of a database share.
 pub struct Inner {
@@ -268,8 +268,21 @@ impl Inner {
             catalogue.tables.insert(name, Arc::clone(&core));
             Ok((core, end))
         })?;
-        self.acknowledge(end)?;
+        self.settle(end)?;
         Ok(core)
+    }
+
+    /// Makes durable, at every level, which tables there are.
+    fn settle(&self, end: Position) -> Result<()> {
+        let Some(store) = &self.store else { return Ok(()) };
+        if store.log().is_some() {
+            return store.sync(end);
+        }
+        // Without a log, this is as much as can be done: it promises nothing.
+        match self.checkpoint() {
+            Err(error @ Error::Poisoned { .. }) => Err(error),
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn drop_table(&self, name: &str) -> Result<()> {
@@ -283,7 +296,7 @@ impl Inner {
             core.drop_pages(&self.pager)?;
             Ok(end)
         })?;
-        self.acknowledge(end)
+        self.settle(end)
     }
 
     /// Tells the log an outcome; for who is alone. Answers where it ends.

@@ -63,7 +63,8 @@ impl Database {
         Options::new().open(path)
     }
 
-    /// Creates a table, named as its schema is.
+    /// Creates a table, named as its schema is. That is durable at every level but
+    /// [`Durability::None`], where it is if there is room for a checkpoint.
     ///
     /// # Errors
     /// `TableExists`; `Schema` when its records are too long for tables of this kind; `Full`.
