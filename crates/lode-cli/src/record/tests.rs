@@ -1,0 +1,130 @@
+//! Whatever bytes a record has, its line gives them back.
+
+use lode::{Schema, Type};
+use proptest::prelude::*;
+
+use super::{Fault, Writer, read};
+
+/// A schema with every type, as it is and nullable.
+fn schema() -> Schema {
+    let types = [
+        Type::U8,
+        Type::U16,
+        Type::U32,
+        Type::U64,
+        Type::I8,
+        Type::I16,
+        Type::I32,
+        Type::I64,
+        Type::F32,
+        Type::F64,
+        Type::Bool,
+        Type::Timestamp,
+        Type::Text(9),
+        Type::Bytes(3),
+    ];
+    let mut builder = Schema::build("t").key("a \"key\"", Type::U64);
+    for kind in types {
+        builder = builder.column(&format!("{kind:?}"), kind);
+        builder = builder.nullable(&format!("{kind:?}?"), kind);
+    }
+    builder.finish().expect("a schema")
+}
+
+fn line(schema: &Schema, record: &[u8]) -> String {
+    let mut line = Vec::new();
+    Writer::new(schema).append(record, &mut line).expect("a record");
+    String::from_utf8(line).expect("JSON is text")
+}
+
+/// Bytes that are often the edges of something.
+fn bytes(count: usize) -> impl Strategy<Value = Vec<u8>> {
+    let byte = prop_oneof![Just(0), Just(1), Just(0x7f), Just(0x80), Just(0xff), any::<u8>()];
+    prop::collection::vec(byte, count)
+}
+
+/// Clears the cells of columns that are null, and the bits after the last of them.
+fn without_meaningless_bytes(schema: &Schema, record: &mut [u8]) {
+    let row = record.to_vec();
+    let row = schema.row(&row).expect("a record");
+    let mut bits = 0;
+    for (at, column) in schema.columns().iter().enumerate() {
+        bits += u32::from(column.nullable);
+        if row.at(at) == lode::Value::Null {
+            record[column.range()].fill(0);
+        }
+    }
+    if bits % 8 != 0 {
+        let last = record.last_mut().expect("a record has bytes");
+        *last &= (1 << (bits % 8)) - 1;
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_come_back(mut record in bytes(schema().record_size())) {
+        let schema = schema();
+        without_meaningless_bytes(&schema, &mut record);
+        let text = line(&schema, &record);
+        prop_assert_eq!(text.matches('\n').count(), 1);
+        let back = read(&schema, &text);
+        prop_assert_eq!(back.as_deref(), Ok(&record[..]), "{}", text);
+    }
+
+    #[test]
+    fn any_numbers_and_text_come_back(
+        (a, b, c, d) in any::<(u64, i64, f32, f64)>(),
+        text in "\\PC{0,3}[\"\\\\\u{1}-\u{1f}]?",
+    ) {
+        let schema = Schema::build("t").key("a", Type::U64).column("b", Type::I64)
+            .column("c", Type::F32).column("d", Type::F64).column("e", Type::Text(16));
+        let schema = schema.finish().expect("a schema");
+        let mut record = [&a.to_le_bytes()[..], &b.to_le_bytes(), &c.to_le_bytes()].concat();
+        record.extend_from_slice(&d.to_le_bytes());
+        record.extend_from_slice(text.as_bytes());
+        record.resize(schema.record_size(), 0);
+        let text = line(&schema, &record);
+        prop_assert_eq!(read(&schema, &text).as_deref(), Ok(&record[..]), "{}", text);
+        // It is the number that others read, too.
+        let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        prop_assert_eq!(value["a"].as_u64(), Some(a));
+        prop_assert_eq!(value["b"].as_i64(), Some(b));
+    }
+
+    #[test]
+    fn no_line_is_too_strange(text in "[{}\\[\\]\":,a0-9.eE+\\\\hxn -]{0,24}") {
+        let schema = Schema::build("t").key("a", Type::U64).nullable("e", Type::F32);
+        let schema = schema.finish().expect("a schema");
+        for line in [text.clone(), format!("{{\"a\":{text},\"e\":{text}}}")] {
+            if let Err(Fault { at, .. }) = read(&schema, &line) {
+                prop_assert!(at <= line.len(), "{at} {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_form_of_each_value_is_as_documented() {
+    let schema = Schema::build("t")
+        .key("n", Type::U64)
+        .column("i", Type::I64)
+        .column("x", Type::F32)
+        .column("y", Type::F64)
+        .column("b", Type::Bool)
+        .column("t", Type::Text(4))
+        .column("h", Type::Bytes(2))
+        .nullable("z", Type::U8)
+        .finish()
+        .expect("a schema");
+    for form in [
+        r#"{"n":18446744073709551615,"i":-9223372036854775808,"x":0.1,"y":0.1,"b":true,"t":"ä\n","h":{"hex":"00ff"},"z":null}"#,
+        r#"{"n":0,"i":9223372036854775807,"x":"NaN","y":"NaN","b":false,"t":"","h":{"hex":"0000"},"z":0}"#,
+        r#"{"n":0,"i":0,"x":"inf","y":"-inf","b":{"hex":"02"},"t":{"hex":"c3"},"h":{"hex":"0000"},"z":255}"#,
+        r#"{"n":0,"i":0,"x":-0.0,"y":-0.0,"b":false,"t":"a\u0000b","h":{"hex":"0000"},"z":null}"#,
+        r#"{"n":0,"i":0,"x":3.4028235e38,"y":5e-324,"b":false,"t":"","h":{"hex":"0000"},"z":null}"#,
+        r#"{"n":0,"i":0,"x":{"hex":"010080ff"},"y":{"hex":"000000000000f8ff"},"b":false,"t":"","h":{"hex":"0000"},"z":null}"#,
+    ] {
+        let record = read(&schema, form).unwrap_or_else(|fault| panic!("{form}: {fault:?}"));
+        assert_eq!(line(&schema, &record).trim_end(), form);
+    }
+}
