@@ -10,7 +10,7 @@ use crate::cli::DumpArgs;
 use crate::database::Opened;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
-use crate::output::to_standard_output;
+use crate::output;
 use crate::progress::Progress;
 use crate::record::Writer;
 use crate::whole_file;
@@ -20,7 +20,7 @@ pub fn dump(args: &DumpArgs, options: &Options) -> Outcome {
     let target = args.output.as_deref().map(|path| target(&args.dir, path)).transpose()?;
     let opened = Opened::existing(&args.dir, options)?;
     let dumped = opened.table(&args.table).and_then(|table| match &target {
-        None => to_terminal_or_pipe(&opened, &table),
+        None => to_standard_output(&opened, &table),
         Some(target) => to_file(&opened, &table, target),
     });
     opened.close_after(dumped)
@@ -40,10 +40,10 @@ fn target(dir: &Path, path: &Path) -> Outcome<PathBuf> {
     }
 }
 
-fn to_terminal_or_pipe(opened: &Opened, table: &Table) -> Outcome {
+fn to_standard_output(opened: &Opened, table: &Table) -> Outcome {
     let mut progress = progress(table).only_if(!io::stdout().is_terminal());
     let mut read = Ok(());
-    let written = to_standard_output(&mut |out| {
+    let written = output::to_standard_output(&mut |out| {
         read = write_all(opened, table, &mut progress, &|| false, out)?;
         Ok(())
     });
@@ -59,17 +59,14 @@ fn to_file(opened: &Opened, table: &Table, target: &Path) -> Outcome {
         match read.is_ok() && !interrupt.came() {
             true => Ok(()),
             // What is there so far is not what was wanted.
-            false => Err(io::ErrorKind::Interrupted.into()),
+            false => Err(io::Error::other("it is not whole")),
         }
     });
     read.map_err(|error| opened.failure(&error))?;
-    match written {
-        Err(_) if interrupt.came() => {
-            Err(Failure::Interrupted(format!("interrupted; {} was not written", target.display())))
-        }
-        Err(error) => Err(Failure::Refused(format!("{}: {error}", target.display()))),
-        Ok(()) => Ok(()),
-    }
+    written.map_err(|error| match interrupt.came() {
+        true => Failure::Interrupted("interrupted; the file was not written".into()),
+        false => Failure::Refused(format!("{}: {error}", target.display())),
+    })
 }
 
 fn progress(table: &Table) -> Progress {

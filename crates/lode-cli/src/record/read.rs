@@ -65,7 +65,7 @@ pub fn read(schema: &Schema, line: &str) -> Result<Vec<u8>, Fault> {
         None => Ok(record),
         Some(missing) => {
             let why = format!("column {} is missing", columns[missing].name);
-            Err(Fault { at: line.trim_end().len() - 1, why })
+            Err(Fault { at: line.trim_ascii_end().len() - 1, why })
         }
     }
 }

@@ -48,6 +48,8 @@ pub struct Batch<'b> {
     records: Vec<u8>,
     /// The number of the line of each.
     lines: Vec<u64>,
+    /// The most records of a transaction that there is memory for, as far as it is known.
+    most: usize,
     loaded: Loaded,
 }
 
@@ -55,7 +57,8 @@ impl<'b> Batch<'b> {
     /// One without records, which come from a source of that name.
     pub fn new(opened: &'b Opened, table: &'b Table, if_there: IfThere, source: String) -> Self {
         let (records, lines, loaded) = (Vec::new(), Vec::new(), Loaded::default());
-        Self { opened, table, if_there, source, records, lines, loaded }
+        let most = MOST_RECORDS;
+        Self { opened, table, if_there, source, records, lines, most, loaded }
     }
 
     /// The name of what the records come from.
@@ -75,30 +78,32 @@ impl<'b> Batch<'b> {
         if self.lines.len() < MOST_RECORDS { Ok(()) } else { self.write() }
     }
 
-    /// Writes the records that wait. If that fails nothing waits any more, and those before the one
-    /// that it fails at are written.
+    /// Writes the records that wait, in one transaction, or in several if the memory is too small for
+    /// that. If it fails nothing waits any more, and those before the one that it fails at are
+    /// written.
     pub fn write(&mut self) -> Outcome {
         let (records, lines) = (take(&mut self.records), take(&mut self.lines));
-        self.write_these(&records, &lines)
+        let size = self.schema().record_size();
+        let mut from = 0;
+        while from < lines.len() {
+            let to = lines.len().min(from + self.most);
+            match self.commit(&records[from * size..to * size], &lines[from..to]) {
+                Ok(None) => from = to,
+                Ok(Some(line)) => return Err(self.is_there(line)),
+                // What was too much once would be so again.
+                Err(Error::Full { .. }) if to - from > 1 => self.most = (to - from) / 2,
+                Err(error) => return Err(self.opened.failure(&error)),
+            }
+        }
+        Ok(())
     }
 
-    /// Writes records in one transaction; or in several, if the memory is too small for that.
-    fn write_these(&mut self, records: &[u8], lines: &[u64]) -> Outcome {
-        match self.commit(records, lines) {
-            Err(Error::Full { .. }) if lines.len() > 1 => {
-                let half = lines.len() / 2;
-                let size = self.schema().record_size();
-                self.write_these(&records[..half * size], &lines[..half])?;
-                self.write_these(&records[half * size..], &lines[half..])
-            }
-            Err(error) => Err(self.opened.failure(&error)),
-            Ok(None) => Ok(()),
-            Ok(Some(line)) => Err(Failure::Wrong(format!(
-                "{}:{line}:1: there is a record with this key already; --replace overwrites such \
-                 records, --skip leaves them",
-                self.source
-            ))),
-        }
+    fn is_there(&self, line: u64) -> Failure {
+        Failure::Wrong(format!(
+            "{}:{line}:1: there is a record with this key already; --replace overwrites such \
+             records, --skip leaves them",
+            self.source
+        ))
     }
 
     /// Writes the records in one transaction, up to the first whose key is there if that is an error:

@@ -79,7 +79,7 @@ impl Lines {
                 break;
             }
         }
-        match str::from_utf8(&self.line) {
+        match str::from_utf8(self.line.trim_ascii_end()) {
             Ok(line) => Ok(Some((self.number, line))),
             Err(error) => Err(self.fault(error.valid_up_to(), "this is no UTF-8".into())),
         }
