@@ -16,9 +16,10 @@ Examples:
   lode dump zoo animal -o copy.jsonl
   lode check zoo
 
-Exit status: 0 done, and nothing is wrong; 1 the database is damaged, or a line cannot be loaded; 2 \
-the command line is wrong, or there is no such database or table; 3 a file, a directory or the \
-machine does not allow it, or the database is open elsewhere; 130 interrupted.")]
+Exit status: 0 done, and nothing is wrong; 1 the database is damaged, or a line cannot be \
+loaded; 2 the command line is wrong, or there is no such database or table; 3 a file, a \
+directory or the machine does not allow it, or the database is open elsewhere; 130 \
+interrupted.")]
 pub struct CommandLine {
     /// The most memory for pages: bytes, or with K, M or G [default: half of the machine's]
     #[arg(long, global = true, value_name = "BYTES", value_parser = bytes)]
@@ -66,8 +67,8 @@ pub struct CheckArgs {
 /// The options of `lode stat`.
 #[derive(Args)]
 #[command(after_help = "\
-File sizes are those before the database was opened; what is in use, and what of the log would be \
-replayed after a crash, are of the moment after it. Counting reads every record.
+File sizes are those before the database was opened; what is in use, and what of the log would \
+be replayed after a crash, are of the moment after it. Counting reads every record.
 
 Example:
   lode stat zoo --format json")]
@@ -91,10 +92,11 @@ pub enum Format {
 /// The options of `lode dump`.
 #[derive(Args)]
 #[command(after_help = "\
-One object a line, with the columns in the order of the schema; ordered tables in the order of their \
-keys. Integers and timestamps (microseconds since the beginning of 1970) are numbers, and exact; \
-floats are numbers, or \"NaN\", \"inf\", \"-inf\"; bytes are {\"hex\": \"00ff\"}, as is text that is \
-no UTF-8. A file is written under a temporary name beside it, and renamed when it is whole.
+One object a line, with the columns in the order of the schema; ordered tables in the order of \
+their keys. Integers and timestamps (microseconds since the beginning of 1970) are numbers, and \
+exact; floats are numbers, or \"NaN\", \"inf\", \"-inf\"; bytes are {\"hex\": \"00ff\"}, as is \
+text that is no UTF-8. A file is written under a temporary name beside it, and renamed when it \
+is whole.
 
 Example:
   lode dump zoo animal -o animals.jsonl")]
@@ -111,9 +113,9 @@ pub struct DumpArgs {
 /// The options of `lode load`.
 #[derive(Args)]
 #[command(after_help = "\
-Each line is an object with a value for every column, as lode dump writes them. At the first line \
-that cannot be loaded the command stops, with status 1; all records before that line are loaded, and \
-stay.
+Each line is an object with a value for every column, as lode dump writes them. At the first \
+line that cannot be loaded the command stops, with status 1; all records before that line are \
+loaded, and stay.
 
 The text of a schema is columns with commas between them, those of the key first:
 
@@ -121,9 +123,9 @@ The text of a schema is columns with commas between them, those of the key first
   NAME:TYPE          another column
   NAME:TYPE?         another column, which can be null
 
-TYPE is u8, u16, u32, u64, i8, i16, i32, i64, f32, f64, bool, timestamp, text(BYTES) for text of at \
-most so many bytes, or bytes(BYTES) for exactly so many. A name with other characters than letters, \
-digits and any of _ - . is written as a JSON string.
+TYPE is u8, u16, u32, u64, i8, i16, i32, i64, f32, f64, bool, timestamp, text(BYTES) for text of \
+at most so many bytes, or bytes(BYTES) for exactly so many. A name with other characters than \
+letters, digits and any of _ - . is written as a JSON string.
 
 Examples:
   lode load zoo animal animals.jsonl --schema 'id:u64 key, name:text(32), tag:bytes(8)?'

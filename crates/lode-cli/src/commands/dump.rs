@@ -73,8 +73,8 @@ fn progress(table: &Table) -> Progress {
     Progress::of_records(format!("dumping {}", table.schema().name()))
 }
 
-/// Writes the records as they are now, until `stop` says so. What writing says comes first, and then
-/// what reading says.
+/// Writes the records as they are now, until `stop` says so. What writing says comes first, and
+/// then what reading says.
 fn write_all(
     opened: &Opened,
     table: &Table,

@@ -142,9 +142,14 @@ fn put(cell: &mut [u8], bytes: &[u8], fits: bool) -> Result<(), Why> {
 fn fill_start(cell: &mut [u8], bytes: &[u8]) -> Result<(), Why> {
     match cell.get_mut(..bytes.len()) {
         Some(start) => start.copy_from_slice(bytes),
-        None => return Err(Some(format!("it has {} bytes", bytes.len()))),
+        None => return Err(Some(format!("it has {}", in_bytes(bytes.len())))),
     }
     Ok(())
+}
+
+/// A length, in words.
+fn in_bytes(count: usize) -> String {
+    format!("{count} byte{}", if count == 1 { "" } else { "s" })
 }
 
 /// Reads a number exactly, as its type does.
@@ -189,7 +194,7 @@ fn fill_with_bytes(column: &Column, value: &str, cell: &mut [u8]) -> Result<(), 
     let bytes = unhex(&digits).ok_or_else(|| Some("these are no bytes in hex".to_string()))?;
     let is_text = matches!(column.kind, Type::Text(_));
     if bytes.len() != cell.len() && !is_text {
-        return Err(Some(format!("it has {} bytes, and not {}", bytes.len(), cell.len())));
+        return Err(Some(format!("it has {}, and not {}", in_bytes(bytes.len()), cell.len())));
     }
     fill_start(cell, &bytes)
 }

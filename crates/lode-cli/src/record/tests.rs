@@ -117,15 +117,54 @@ fn the_form_of_each_value_is_as_documented() {
         .nullable("z", Type::U8)
         .finish()
         .expect("a schema");
-    for form in [
-        r#"{"n":18446744073709551615,"i":-9223372036854775808,"x":0.1,"y":0.1,"b":true,"t":"ä\n","h":{"hex":"00ff"},"z":null}"#,
-        r#"{"n":0,"i":9223372036854775807,"x":"NaN","y":"NaN","b":false,"t":"","h":{"hex":"0000"},"z":0}"#,
-        r#"{"n":0,"i":0,"x":"inf","y":"-inf","b":{"hex":"02"},"t":{"hex":"c3"},"h":{"hex":"0000"},"z":255}"#,
-        r#"{"n":0,"i":0,"x":-0.0,"y":-0.0,"b":false,"t":"a\u0000b","h":{"hex":"0000"},"z":null}"#,
-        r#"{"n":0,"i":0,"x":3.4028235e38,"y":5e-324,"b":false,"t":"","h":{"hex":"0000"},"z":null}"#,
-        r#"{"n":0,"i":0,"x":{"hex":"010080ff"},"y":{"hex":"000000000000f8ff"},"b":false,"t":"","h":{"hex":"0000"},"z":null}"#,
+    for values in [
+        [
+            "18446744073709551615",
+            "-9223372036854775808",
+            "0.1",
+            "0.1",
+            "true",
+            r#""ä\n""#,
+            r#"{"hex":"00ff"}"#,
+            "null",
+        ],
+        [
+            "0",
+            "9223372036854775807",
+            r#""NaN""#,
+            r#""NaN""#,
+            "false",
+            r#""""#,
+            r#"{"hex":"0000"}"#,
+            "0",
+        ],
+        [
+            "1",
+            "0",
+            r#""inf""#,
+            r#""-inf""#,
+            r#"{"hex":"02"}"#,
+            r#"{"hex":"c3"}"#,
+            r#"{"hex":"0000"}"#,
+            "255",
+        ],
+        ["2", "0", "-0.0", "-0.0", "false", r#""a\u0000b""#, r#"{"hex":"0000"}"#, "null"],
+        ["3", "0", "3.4028235e38", "5e-324", "false", r#""""#, r#"{"hex":"0000"}"#, "null"],
+        [
+            "4",
+            "0",
+            r#"{"hex":"010080ff"}"#,
+            r#"{"hex":"000000000000f8ff"}"#,
+            "false",
+            r#""""#,
+            r#"{"hex":"0000"}"#,
+            "null",
+        ],
     ] {
-        let record = read(&schema, form).unwrap_or_else(|fault| panic!("{form}: {fault:?}"));
+        let members = ["n", "i", "x", "y", "b", "t", "h", "z"].iter().zip(values);
+        let members = members.map(|(name, value)| format!("\"{name}\":{value}"));
+        let form = format!("{{{}}}", members.collect::<Vec<_>>().join(","));
+        let record = read(&schema, &form).unwrap_or_else(|fault| panic!("{form}: {fault:?}"));
         assert_eq!(line(&schema, &record).trim_end(), form);
     }
 }

@@ -89,7 +89,7 @@ fn a_database_that_may_not_be_opened_is_refused() {
     let (folder, program) = (bench.path("."), bench.path("lode-copy"));
     fs::copy(env!("CARGO_BIN_EXE_lode"), &program).expect("a copy");
     fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).expect("mode");
-    fs::set_permissions(bench.path("hidden"), PermissionsExt::from_mode(0)).expect("mode");
+    fs::set_permissions(bench.path("hidden"), PermissionsExt::from_mode(0o000)).expect("mode");
     fs::set_permissions(bench.path("zoo"), PermissionsExt::from_mode(0o555)).expect("mode");
     for file in ["data", "lock"] {
         let path = bench.path("zoo").join(file);

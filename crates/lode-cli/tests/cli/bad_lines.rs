@@ -52,7 +52,7 @@ fn a_value_that_does_not_fit_is_named_with_its_column() {
         ("x", "1e39", "f32", none),
         ("x", "-1e999", "f32", none),
         ("x", "\"nan\"", "f32", none),
-        ("x", "{\"hex\":\"00\"}", "f32", ": it has 1 bytes, and not 4"),
+        ("x", "{\"hex\":\"00\"}", "f32", ": it has 1 byte, and not 4"),
         ("b", "1", "bool", none),
         ("b", "\"true\"", "bool", none),
         ("t", "\"abcd\"", "text(3)", ": it has 4 bytes"),
@@ -63,7 +63,7 @@ fn a_value_that_does_not_fit_is_named_with_its_column() {
         ("h", "\"00ff\"", "bytes(2)", ": write bytes as {\"hex\": \"00ff\"}"),
         ("h", "{\"hex\":\"00f\"}", "bytes(2)", ": these are no bytes in hex"),
         ("h", "{\"hex\":\"00gg\"}", "bytes(2)", ": these are no bytes in hex"),
-        ("h", "{\"hex\":\"00\"}", "bytes(2)", ": it has 1 bytes, and not 2"),
+        ("h", "{\"hex\":\"00\"}", "bytes(2)", ": it has 1 byte, and not 2"),
         ("h", "{\"hex\":7}", "bytes(2)", none),
         ("h", "{\"hax\":\"00ff\"}", "bytes(2)", none),
         ("h", "{}", "bytes(2)", none),
@@ -102,7 +102,7 @@ fn broken_json_is_named_with_its_place() {
     refused("7", 1, "invalid type: integer `7`, expected an object with the columns");
     refused("{\"id\":1,\"n\":}", 13, "expected value");
     refused("{\"id\":1 \"n\":2}", 9, "expected `,` or `}`");
-    refused("{\"id\":1", 8, "EOF while parsing an object");
+    refused("{\"id\":1", 7, "EOF while parsing an object");
     refused(&format!("{} 7", with("", "")), with("", "").len() + 2, "trailing characters");
     refused(&with("id", "01"), 8, "invalid number");
     refused(

@@ -1,4 +1,5 @@
-//! What loading does with records that are there, with lines that are wrong, and with little memory.
+//! What loading does with records that are there, with lines that are wrong, and with little
+//! memory.
 
 use crate::support::{ANIMALS, Bench};
 
@@ -13,8 +14,8 @@ fn numbers(ids: std::ops::Range<u64>) -> String {
 #[test]
 fn keys_that_are_there_stop_the_loading() {
     let bench = Bench::with_animals();
-    let there = "there is a record with this key already; --replace overwrites such records, --skip \
-                 leaves them";
+    let there = "there is a record with this key already; --replace overwrites such records, \
+                 --skip leaves them";
     let load = ["load", "zoo", "animal"];
     let line = format!("standard input:1:1: {there}; nothing was loaded");
     bench.refuses_input(&load, CHANGES, 1, &line);
@@ -42,7 +43,8 @@ fn keys_that_are_there_are_skipped_or_replaced_if_that_is_said() {
 #[test]
 fn the_order_of_columns_and_white_space_do_not_matter() {
     let bench = Bench::new();
-    let lines = "\r\n  { \"tag\" : { \"hex\" : \"00FF\" } , \"name\" : \"\\u0041da\" , \"id\" : 1 } \r\n \n";
+    let lines = "\r\n  { \"tag\" : { \"hex\" : \"00FF\" } , \"name\" : \"\\u0041da\" , \
+                 \"id\" : 1 } \r\n \n";
     bench.feeds(&["load", "zoo", "animal", "--schema", ANIMALS], lines);
     let wanted = "{\"id\":1,\"name\":\"Ada\",\"tag\":{\"hex\":\"00ff\"}}\n";
     assert_eq!(bench.succeeds(&["dump", "zoo", "animal"]), wanted);

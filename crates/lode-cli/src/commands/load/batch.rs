@@ -78,8 +78,8 @@ impl<'b> Batch<'b> {
         if self.lines.len() < MOST_RECORDS { Ok(()) } else { self.write() }
     }
 
-    /// Writes the records that wait, in one transaction, or in several if the memory is too small for
-    /// that. If it fails nothing waits any more, and those before the one that it fails at are
+    /// Writes the records that wait, in one transaction, or in several if the memory is too small
+    /// for that. If it fails nothing waits any more, and those before the one that it fails at are
     /// written.
     pub fn write(&mut self) -> Outcome {
         let (records, lines) = (take(&mut self.records), take(&mut self.lines));
@@ -106,8 +106,8 @@ impl<'b> Batch<'b> {
         ))
     }
 
-    /// Writes the records in one transaction, up to the first whose key is there if that is an error:
-    /// answers its line then.
+    /// Writes the records in one transaction, up to the first whose key is there if that is an
+    /// error: answers its line then.
     fn commit(&mut self, records: &[u8], lines: &[u64]) -> lode::Result<Option<u64>> {
         let mut transaction = self.opened.db.begin();
         let (mut loaded, mut wrong) = (self.loaded, None);
