@@ -2,9 +2,10 @@
 //! terminal, and only after a moment, so that short work shows nothing.
 
 use std::io::IsTerminal;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Work that takes less than this shows nothing.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -14,64 +15,64 @@ const TURN: Duration = Duration::from_millis(100);
 
 /// Shows how far something is. It goes away when it is dropped.
 pub struct Progress {
-    what: String,
-    /// Bytes there are, if they are known; otherwise records are counted.
-    total_bytes: Option<u64>,
+    bar: ProgressBar,
     begun: Instant,
-    is_wanted: bool,
-    bar: Option<ProgressBar>,
+    state: State,
+}
+
+/// Whether anything is to be seen.
+#[derive(PartialEq, Eq)]
+enum State {
+    Never,
+    Later,
+    Shown,
 }
 
 impl Progress {
     /// Counts records, of which nobody knows how many there are.
     pub fn of_records(what: impl Into<String>) -> Self {
-        Self::new(what.into(), None)
+        Self::new(what.into(), None, "{spinner} {msg} · {human_pos} records")
     }
 
     /// Counts bytes of so many.
     pub fn of_bytes(what: impl Into<String>, total_bytes: u64) -> Self {
-        Self::new(what.into(), Some(total_bytes))
+        Self::new(what.into(), Some(total_bytes), "{msg} {bar:40} {bytes}/{total_bytes} · {eta}")
     }
 
-    fn new(what: String, total_bytes: Option<u64>) -> Self {
-        let is_wanted = std::io::stderr().is_terminal();
-        Self { what, total_bytes, begun: Instant::now(), is_wanted, bar: None }
+    fn new(what: String, total: Option<u64>, template: &str) -> Self {
+        let style = ProgressStyle::with_template(template);
+        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden())
+            .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+            .with_message(what);
+        let state = if std::io::stderr().is_terminal() { State::Later } else { State::Never };
+        Self { bar, begun: Instant::now(), state }
     }
 
     /// The same, or nothing at all if it would be in the way.
     pub fn only_if(mut self, is_wanted: bool) -> Self {
-        self.is_wanted &= is_wanted;
+        if !is_wanted {
+            self.state = State::Never;
+        }
         self
     }
 
     /// So many records, or bytes, are done.
     pub fn at(&mut self, done: u64) {
-        if !self.is_wanted {
+        if self.state == State::Never {
             return;
         }
-        if self.bar.is_none() && self.begun.elapsed() < PATIENCE {
-            return;
+        if self.state == State::Later && self.begun.elapsed() >= PATIENCE {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+            self.state = State::Shown;
         }
-        self.bar.get_or_insert_with(|| bar(&self.what, self.total_bytes)).set_position(done);
+        self.bar.set_position(done);
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.bar.finish_and_clear();
     }
-}
-
-fn bar(what: &str, total_bytes: Option<u64>) -> ProgressBar {
-    let (bar, template) = match total_bytes {
-        None => (ProgressBar::new_spinner(), "{spinner} {msg} · {human_pos} records · {per_sec}"),
-        Some(bytes) => (ProgressBar::new(bytes), "{msg} {bar:40} {bytes}/{total_bytes} · {eta}"),
-    };
-    let style = ProgressStyle::with_template(template);
-    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-        .with_message(what.to_string())
 }
 
 /// Does something that cannot say how far it is, under a spinner.
@@ -79,9 +80,20 @@ pub fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
     if !std::io::stderr().is_terminal() {
         return work();
     }
-    let bar = ProgressBar::new_spinner().with_message(what.to_string());
-    bar.enable_steady_tick(TURN);
-    let done = work();
-    bar.finish_and_clear();
-    done
+    let (until, end) = channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            if end.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
+                return;
+            }
+            let bar = ProgressBar::new_spinner().with_message(what.to_string());
+            bar.enable_steady_tick(TURN);
+            // Nobody sends anything: the other end goes away, and that is it.
+            let _ = end.recv();
+            bar.finish_and_clear();
+        });
+        let done = work();
+        drop(until);
+        done
+    })
 }

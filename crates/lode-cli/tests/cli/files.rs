@@ -61,9 +61,10 @@ fn an_interrupted_dump_leaves_nothing_behind() {
     bench.with_numbers("zoo", KeyKind::Tree, 100_000);
     bench.write("out.jsonl", "old\n");
     let args = ["dump", "zoo", "number", "-o", "out.jsonl"];
-    let dump = bench.command(&args).spawn().expect("it starts");
+    let mut dump = bench.command(&args).spawn().expect("it starts");
     let process = Pid::from_raw(dump.id().try_into().expect("a process id"));
     while bench.list(".").len() < 3 {
+        assert!(dump.try_wait().expect("it is ours").is_none(), "it ended before anybody looked");
         std::thread::yield_now();
     }
     for signal in [Signal::SIGSTOP, Signal::SIGINT, Signal::SIGCONT] {
