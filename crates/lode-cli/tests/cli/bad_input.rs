@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use lode::{KeyKind, Schema, Type};
 
-use crate::support::{ANIMALS, Bench, content, end, expect_refusal};
+use crate::support::{ANIMALS, Bench, close, content, end, expect_refusal, start};
 
 /// Every command that needs a database, as it is said of this directory.
 fn commands(dir: &str) -> [Vec<&str>; 5] {
@@ -65,7 +65,7 @@ fn a_database_that_is_open_elsewhere_is_refused() {
         let line = "zoo: the database is in use by another process, or is open in this one already";
         bench.refuses(&args, 3, line);
     }
-    open.close().expect("the database closes");
+    close(open);
     bench.succeeds(&["check", "zoo"]);
 }
 
@@ -105,7 +105,7 @@ fn a_database_that_may_not_be_opened_is_refused() {
         if fs::metadata(&program).expect("the copy").uid() == 0 {
             command.uid(65534).gid(65534);
         }
-        let ended = end(command.spawn().expect("the program starts"));
+        let ended = end(start(&mut command));
         expect_refusal(&args, &ended, 3, line);
     }
 }
@@ -123,13 +123,13 @@ fn a_table_that_is_not_there_is_refused_with_those_that_are() {
         let schema = Schema::build(name).key("id", Type::U8).finish().expect("a schema");
         db.create_table(&schema, KeyKind::Hash).expect("a table");
     }
-    db.close().expect("the database closes");
+    close(db);
     let there = "there is no table x; there are a\\nb, animal and keeper";
     bench.refuses(&["dump", "zoo", "x"], 2, &format!("zoo: {there}"));
     bench.refuses(&["schema", "zoo", "x"], 2, &format!("zoo: {there}"));
     let more = "--schema creates a table that is not there";
     bench.refuses(&["load", "zoo", "x"], 2, &format!("zoo: {there}; {more}"));
-    bench.open("none").close().expect("the database closes");
+    close(bench.open("none"));
     let none = "none: there is no table x; the database has none yet";
     bench.refuses(&["dump", "none", "x"], 2, none);
 }

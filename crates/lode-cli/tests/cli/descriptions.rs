@@ -2,7 +2,7 @@
 
 use lode::KeyKind;
 
-use crate::support::{ANIMALS, Bench};
+use crate::support::{ANIMALS, Bench, close};
 
 #[test]
 fn a_check_counts_the_records_of_every_table() {
@@ -10,7 +10,7 @@ fn a_check_counts_the_records_of_every_table() {
     bench.with_numbers("zoo", KeyKind::Hash, 1);
     let all = "animal: tree, 3 records\nnumber: hash, 1 record\nno faults found\n";
     assert_eq!(bench.succeeds(&["check", "zoo"]), all);
-    bench.open("none").close().expect("the database closes");
+    close(bench.open("none"));
     assert_eq!(bench.succeeds(&["check", "none"]), "no faults found\n");
 }
 
@@ -75,7 +75,7 @@ fn statistics_are_for_people_and_for_programs() {
  number  hash     1234              16  id:u64 key, square:u64
 ";
     assert!(text.ends_with(tables), "{text}");
-    bench.open("none").close().expect("the database closes");
+    close(bench.open("none"));
     assert!(bench.succeeds(&["stat", "none"]).ends_with("\nno tables\n"));
 }
 

@@ -7,7 +7,7 @@ use lode::KeyKind;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::support::{Bench, end, expect_refusal};
+use crate::support::{Bench, end, expect_refusal, start};
 
 #[test]
 fn a_dump_goes_to_a_file() {
@@ -61,7 +61,7 @@ fn an_interrupted_dump_leaves_nothing_behind() {
     bench.with_numbers("zoo", KeyKind::Tree, 100_000);
     bench.write("out.jsonl", "old\n");
     let args = ["dump", "zoo", "number", "-o", "out.jsonl"];
-    let mut dump = bench.command(&args).spawn().expect("it starts");
+    let mut dump = start(&mut bench.command(&args));
     let process = Pid::from_raw(dump.id().try_into().expect("a process id"));
     while bench.list(".").len() < 3 {
         assert!(dump.try_wait().expect("it is ours").is_none(), "it ended before anybody looked");

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 
 use lode::{Database, KeyKind, Schema, Type, Value};
 
-use crate::support::{Bench, end};
+use crate::support::{Bench, close, end, start};
 
 /// Every type, as it is and nullable.
 fn schema() -> Schema {
@@ -131,7 +131,7 @@ fn comes_back(kind: KeyKind, word: &str) {
     for record in &wanted {
         assert!(table.insert(record).expect("there is room"), "the keys are different");
     }
-    db.close().expect("the database closes");
+    close(db);
 
     let dumped = bench.succeeds(&["dump", "first", "all"]);
     let described = bench.succeeds(&["schema", "first", "all"]);
@@ -164,10 +164,10 @@ fn every_record_of_a_hashed_table_comes_back() {
 fn a_dump_can_be_piped_into_another_database() {
     let bench = Bench::new();
     bench.with_numbers("first", KeyKind::Tree, 10_000);
-    let mut dump = bench.command(&["dump", "first", "number"]).spawn().expect("it starts");
+    let mut dump = start(&mut bench.command(&["dump", "first", "number"]));
     let mut load =
         bench.command(&["load", "second", "number", "--schema", "id:u64 key, square:u64"]);
-    let load = load.stdin(dump.stdout.take().expect("it is piped")).spawn().expect("it starts");
+    let load = start(load.stdin(dump.stdout.take().expect("it is piped")));
     assert_eq!(end(load).stdout, "10000 records loaded\n");
     assert_eq!(end(dump).code, Some(0));
     let (first, second) = (bench.open("first"), bench.open("second"));
@@ -178,7 +178,7 @@ fn a_dump_can_be_piped_into_another_database() {
 fn a_reader_that_goes_away_is_no_error() {
     let bench = Bench::new();
     bench.with_numbers("zoo", KeyKind::Tree, 20_000);
-    let mut dump = bench.command(&["dump", "zoo", "number"]).spawn().expect("it starts");
+    let mut dump = start(&mut bench.command(&["dump", "zoo", "number"]));
     let mut first = String::new();
     let mut reader = BufReader::with_capacity(16, dump.stdout.take().expect("it is piped"));
     reader.read_line(&mut first).expect("a line");

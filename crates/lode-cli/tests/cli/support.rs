@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use lode::{Database, Durability, KeyKind, Options, Schema, Type, Value};
 
@@ -71,13 +72,13 @@ impl Bench {
 
     /// Runs a command to its end.
     pub fn lode(&self, args: &[&str]) -> Ended {
-        end(self.command(args).spawn().expect("the program starts"))
+        end(start(&mut self.command(args)))
     }
 
     /// Runs a command that reads something to its end.
     pub fn feed(&self, args: &[&str], input: &str) -> Ended {
         let mut command = self.command(args);
-        let mut child = command.stdin(Stdio::piped()).spawn().expect("the program starts");
+        let mut child = start(command.stdin(Stdio::piped()));
         let mut stdin = child.stdin.take().expect("it is piped");
         let input = input.to_string();
         // What stops at a line that is wrong does not read on.
@@ -124,8 +125,24 @@ impl Bench {
             let record = schema.pack(&values).expect("a record");
             assert!(table.insert(&record).expect("there is room"), "{id} is new");
         }
-        db.close().expect("the database closes");
+        close(db);
     }
+}
+
+/// A process that is being started has all that is open here until it is another program: also the
+/// lock of a database, which would not be free yet when it is closed here meanwhile.
+static STARTING: Mutex<()> = Mutex::new(());
+
+/// Starts a command.
+pub fn start(command: &mut Command) -> Child {
+    let _alone = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+    command.spawn().expect("the program starts")
+}
+
+/// Closes a database, which the program can open then.
+pub fn close(db: Database) {
+    let _alone = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+    db.close().expect("the database closes");
 }
 
 /// Waits for the end of a command.
