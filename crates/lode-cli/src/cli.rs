@@ -1,0 +1,255 @@
+//! The command line. Everything a user can say is defined here, and its help is made from it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use lode::{KeyKind, Options};
+
+use crate::exit::Failure;
+
+/// Checks, describes, dumps and loads the databases of Lode.
+#[derive(Parser)]
+#[command(name = "lode", version, max_term_width = 100)]
+#[command(after_help = "\
+Examples:
+  lode load zoo animal animals.jsonl --schema 'id:u64 key, name:text(32), tag:bytes(8)?'
+  lode dump zoo animal -o copy.jsonl
+  lode check zoo
+
+Exit status: 0 done, and nothing is wrong; 1 the database is damaged, or a line cannot be \
+loaded; 2 the command line is wrong, or there is no such database or table; 3 a file, a \
+directory or the machine does not allow it, or the database is open elsewhere; 130 \
+interrupted.")]
+pub struct CommandLine {
+    /// The most memory for pages: bytes, or with K, M or G [default: half of the machine's]
+    #[arg(long, global = true, value_name = "BYTES", value_parser = bytes)]
+    memory: Option<u64>,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+impl CommandLine {
+    /// How databases are opened.
+    pub fn options(&self) -> Options {
+        self.memory.map_or_else(Options::new, |bytes| Options::new().memory_bytes(bytes))
+    }
+}
+
+/// The commands.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Look at every page, index and record, and say whether all is well
+    Check(CheckArgs),
+    /// Show the sizes of a database, and its tables with their columns and records
+    Stat(StatArgs),
+    /// Write all records of a table as lines of JSON
+    Dump(DumpArgs),
+    /// Put lines of JSON, such as dump writes, into a table
+    Load(LoadArgs),
+    /// Print the kind of keys and the schema of tables, as load takes them
+    Schema(SchemaArgs),
+}
+
+/// The options of `lode check`.
+#[derive(Args)]
+#[command(after_help = "\
+Every fault is named on standard error; the status is 1 then. Opening a database after a crash \
+brings it back to what was promised, which changes its files.
+
+Example:
+  lode check zoo")]
+pub struct CheckArgs {
+    /// The directory of the database
+    pub dir: PathBuf,
+}
+
+/// The options of `lode stat`.
+#[derive(Args)]
+#[command(after_help = "\
+File sizes are those before the database was opened; what is in use, and what of the log would \
+be replayed after a crash, are of the moment after it. Counting reads every record.
+
+Example:
+  lode stat zoo --format json")]
+pub struct StatArgs {
+    /// The directory of the database
+    pub dir: PathBuf,
+    /// For people or for programs
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+}
+
+/// How statistics are shown.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Format {
+    /// A table
+    Table,
+    /// A JSON object
+    Json,
+}
+
+/// The options of `lode dump`.
+#[derive(Args)]
+#[command(after_help = "\
+One object a line, with the columns in the order of the schema; ordered tables in the order of \
+their keys. Integers and timestamps (microseconds since the beginning of 1970) are numbers, and \
+exact; floats are numbers, or \"NaN\", \"inf\", \"-inf\"; bytes are {\"hex\": \"00ff\"}, as is \
+text that is no UTF-8. A file is written under a temporary name beside it, and renamed when it \
+is whole.
+
+Example:
+  lode dump zoo animal -o animals.jsonl")]
+pub struct DumpArgs {
+    /// The directory of the database
+    pub dir: PathBuf,
+    /// The table
+    pub table: String,
+    /// Where the lines go [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// The options of `lode load`.
+#[derive(Args)]
+#[command(after_help = "\
+Each line is an object with a value for every column, as lode dump writes them. At the first \
+line that cannot be loaded the command stops, with status 1; all records before that line are \
+loaded, and stay.
+
+The text of a schema is columns with commas between them, those of the key first:
+
+  NAME:TYPE key      a column of the key
+  NAME:TYPE          another column
+  NAME:TYPE?         another column, which can be null
+
+TYPE is u8, u16, u32, u64, i8, i16, i32, i64, f32, f64, bool, timestamp, text(BYTES) for text of \
+at most so many bytes, or bytes(BYTES) for exactly so many. A name with other characters than \
+letters, digits and any of _ - . is written as a JSON string.
+
+Examples:
+  lode load zoo animal animals.jsonl --schema 'id:u64 key, name:text(32), tag:bytes(8)?'
+  lode dump zoo animal | lode load copy animal --schema 'id:u64 key, name:text(32), tag:bytes(8)?'
+  lode load zoo animal --replace < changes.jsonl")]
+pub struct LoadArgs {
+    /// The directory of the database
+    pub dir: PathBuf,
+    /// The table
+    pub table: String,
+    /// Where the lines come from [default: standard input]
+    pub file: Option<PathBuf>,
+    /// Overwrite records whose keys are there, instead of stopping
+    #[arg(long)]
+    pub replace: bool,
+    /// Leave records whose keys are there as they are, instead of stopping
+    #[arg(long, conflicts_with = "replace")]
+    pub skip: bool,
+    /// Create the table, and the database, with these columns if they are not there
+    #[arg(long, value_name = "COLUMNS")]
+    pub schema: Option<String>,
+    /// How a table that is created finds its records [default: tree]
+    #[arg(long, value_enum, requires = "schema")]
+    pub kind: Option<Kind>,
+}
+
+/// The kinds of keys.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    /// By a hash: the fastest for single records, in no order
+    Hash,
+    /// In the order of keys
+    Tree,
+}
+
+impl From<Kind> for KeyKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Hash => Self::Hash,
+            Kind::Tree => Self::Tree,
+        }
+    }
+}
+
+/// The options of `lode schema`.
+#[derive(Args)]
+#[command(after_help = "\
+One line a table: its name, the kind of its keys, and its columns, with tabs between them.
+
+Example:
+  lode load copy animal --schema \"$(lode schema zoo animal | cut -f 3)\" < animals.jsonl")]
+pub struct SchemaArgs {
+    /// The directory of the database
+    pub dir: PathBuf,
+    /// This table only
+    pub table: Option<String>,
+}
+
+/// Reads a number of bytes.
+fn bytes(text: &str) -> Result<u64, String> {
+    let units = [('K', 10), ('M', 20), ('G', 30)];
+    let unit =
+        units.iter().find(|(letter, _)| text.ends_with([*letter, letter.to_ascii_lowercase()]));
+    let (digits, shift) = match unit {
+        Some((_, shift)) => (&text[..text.len() - 1], *shift),
+        None => (text, 0),
+    };
+    let is_count = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_count {
+        return Err("write a number of bytes, such as 67108864 or 64M".into());
+    }
+    let bytes = digits.parse::<u64>().ok().and_then(|count| count.checked_mul(1 << shift));
+    bytes.ok_or_else(|| "so many bytes are more than there are".into())
+}
+
+/// Reads the command line; what is wrong with it becomes one line.
+pub fn parse() -> Result<CommandLine, Failure> {
+    CommandLine::try_parse().map_err(|error| {
+        if !error.use_stderr() {
+            // Help or version; a reader that went away is no error.
+            let _ = error.print();
+            return Failure::Quiet;
+        }
+        Failure::Usage(one_line(&error))
+    })
+}
+
+/// clap says what is wrong in a first paragraph, then hints, then usage.
+fn one_line(error: &clap::Error) -> String {
+    use clap::error::ErrorKind;
+    if let ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand =
+        error.kind()
+    {
+        return "no command given; see lode --help".into();
+    }
+    let text = error.render().to_string();
+    let said: Vec<_> = text
+        .lines()
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
+        .map(|line| line.trim().trim_start_matches("error: ").trim_start_matches("tip: "))
+        .filter(|line| !line.is_empty())
+        .collect();
+    format!("{}; see --help", said.join("; ").replace(":; ", ": "))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn bytes_have_units() {
+        assert_eq!(bytes("4096"), Ok(4096));
+        assert_eq!(bytes("64M"), Ok(64 << 20));
+        assert_eq!(bytes("2g"), Ok(2 << 30));
+        for wrong in ["", "M", "ten", "-1", "+1", "1.5M", "1T", "ä"] {
+            assert!(bytes(wrong).is_err(), "{wrong:?}");
+        }
+        assert!(bytes("18446744073709551615K").is_err());
+    }
+}

@@ -1,0 +1,137 @@
+//! Records that are written together, in a transaction.
+
+use std::mem::take;
+
+use lode::{Error, Schema, Table};
+
+use crate::Outcome;
+use crate::database::Opened;
+use crate::exit::Failure;
+
+/// The most records of a transaction, which is as long as syncing it is cheap beside writing it.
+const MOST_RECORDS: usize = 4096;
+
+/// What is done about records whose keys are there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum IfThere {
+    /// They are an error.
+    Stop,
+    /// They are overwritten.
+    Replace,
+    /// They stay.
+    Skip,
+}
+
+/// How many records came to what.
+#[derive(Clone, Copy, Default)]
+pub struct Loaded {
+    inserted: u64,
+    /// Overwrote others.
+    pub replaced: u64,
+    /// Were left out, since there were others.
+    pub skipped: u64,
+}
+
+impl Loaded {
+    /// Those that are in the table now.
+    pub fn written(&self) -> u64 {
+        self.inserted + self.replaced
+    }
+}
+
+/// Records that wait to be written.
+pub struct Batch<'b> {
+    opened: &'b Opened,
+    table: &'b Table,
+    if_there: IfThere,
+    source: String,
+    records: Vec<u8>,
+    /// The number of the line of each.
+    lines: Vec<u64>,
+    /// The most records of a transaction that there is memory for, as far as it is known.
+    most: usize,
+    loaded: Loaded,
+}
+
+impl<'b> Batch<'b> {
+    /// One without records, which come from a source of that name.
+    pub fn new(opened: &'b Opened, table: &'b Table, if_there: IfThere, source: String) -> Self {
+        let (records, lines, loaded) = (Vec::new(), Vec::new(), Loaded::default());
+        let most = MOST_RECORDS;
+        Self { opened, table, if_there, source, records, lines, most, loaded }
+    }
+
+    /// The name of what the records come from.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// What was loaded so far.
+    pub fn loaded(&self) -> Loaded {
+        self.loaded
+    }
+
+    /// Adds the record of a line, and writes all if they are enough.
+    pub fn add(&mut self, line: u64, record: &[u8]) -> Outcome {
+        self.records.extend_from_slice(record);
+        self.lines.push(line);
+        if self.lines.len() < MOST_RECORDS { Ok(()) } else { self.write() }
+    }
+
+    /// Writes the records that wait, in one transaction, or in several if the memory is too small
+    /// for that. If it fails nothing waits any more, and those before the one that it fails at are
+    /// written.
+    pub fn write(&mut self) -> Outcome {
+        let (records, lines) = (take(&mut self.records), take(&mut self.lines));
+        let size = self.schema().record_size();
+        let mut from = 0;
+        while from < lines.len() {
+            let to = lines.len().min(from + self.most);
+            match self.commit(&records[from * size..to * size], &lines[from..to]) {
+                Ok(None) => from = to,
+                Ok(Some(line)) => return Err(self.is_there(line)),
+                // What was too much once would be so again.
+                Err(Error::Full { .. }) if to - from > 1 => self.most = (to - from) / 2,
+                Err(error) => return Err(self.opened.failure(&error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn is_there(&self, line: u64) -> Failure {
+        Failure::Wrong(format!(
+            "{}:{line}:1: there is a record with this key already; --replace overwrites such \
+             records, --skip leaves them",
+            self.source
+        ))
+    }
+
+    /// Writes the records in one transaction, up to the first whose key is there if that is an
+    /// error: answers its line then.
+    fn commit(&mut self, records: &[u8], lines: &[u64]) -> lode::Result<Option<u64>> {
+        let mut transaction = self.opened.db.begin();
+        let (mut loaded, mut wrong) = (self.loaded, None);
+        for (record, line) in records.chunks_exact(self.schema().record_size()).zip(lines) {
+            let is_new = match self.if_there {
+                IfThere::Replace => !transaction.upsert(self.table, record)?,
+                IfThere::Stop | IfThere::Skip => transaction.insert(self.table, record)?,
+            };
+            match (is_new, self.if_there) {
+                (true, _) => loaded.inserted += 1,
+                (false, IfThere::Replace) => loaded.replaced += 1,
+                (false, IfThere::Skip) => loaded.skipped += 1,
+                (false, IfThere::Stop) => {
+                    wrong = Some(*line);
+                    break;
+                }
+            }
+        }
+        transaction.commit()?;
+        self.loaded = loaded;
+        Ok(wrong)
+    }
+
+    fn schema(&self) -> &Schema {
+        self.table.schema()
+    }
+}

@@ -1,0 +1,99 @@
+//! The lines that are loaded: one at a time, from a file or from standard input.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use crate::Outcome;
+use crate::exit::Failure;
+use crate::progress::Progress;
+use crate::record::Fault;
+
+/// The most bytes of a line: many times what the longest record takes.
+const MOST_LINE_BYTES: u64 = 16 << 20;
+
+/// How often, in lines, the progress is shown.
+const LINES_PER_LOOK: u64 = 1024;
+
+/// Lines that are being read.
+pub struct Lines {
+    name: String,
+    reader: Box<dyn BufRead>,
+    line: Vec<u8>,
+    number: u64,
+    bytes: u64,
+    progress: Progress,
+    /// Whether bytes are shown, of which it is known how many there are; or lines.
+    shows_bytes: bool,
+}
+
+impl Lines {
+    /// The lines of a file, or of standard input.
+    pub fn of(file: Option<&Path>) -> Outcome<Self> {
+        let Some(path) = file else {
+            let (name, reader) = ("standard input".into(), Box::new(io::stdin().lock()));
+            return Ok(Self::new(name, reader, Progress::of_records("loading"), false));
+        };
+        let name = path.display().to_string();
+        let opened = File::open(path).and_then(|file| Ok((file.metadata()?, file)));
+        let (found, file) = opened.map_err(|error| Failure::Refused(format!("{name}: {error}")))?;
+        if found.is_dir() {
+            return Err(Failure::Refused(format!("{name}: this is a directory; name a file")));
+        }
+        let progress = match found.is_file() {
+            true => Progress::of_bytes("loading", found.len()),
+            false => Progress::of_records("loading"),
+        };
+        Ok(Self::new(name, Box::new(BufReader::new(file)), progress, found.is_file()))
+    }
+
+    fn new(name: String, reader: Box<dyn BufRead>, progress: Progress, shows_bytes: bool) -> Self {
+        Self { name, reader, line: Vec::new(), number: 0, bytes: 0, progress, shows_bytes }
+    }
+
+    /// What errors call the place that they come from.
+    pub fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    /// The next line that is not blank, with its number; `None` at the end.
+    pub fn next(&mut self) -> Outcome<Option<(u64, &str)>> {
+        loop {
+            self.line.clear();
+            let mut limited = self.reader.by_ref().take(MOST_LINE_BYTES);
+            let read = limited.read_until(b'\n', &mut self.line);
+            let read = read.map_err(|error| Failure::Refused(format!("{}: {error}", self.name)))?;
+            if read == 0 {
+                return Ok(None);
+            }
+            self.number += 1;
+            self.bytes += read as u64;
+            if self.number.is_multiple_of(LINES_PER_LOOK) {
+                self.progress.at(if self.shows_bytes { self.bytes } else { self.number });
+            }
+            if read as u64 == MOST_LINE_BYTES && !self.line.ends_with(b"\n") {
+                let most = MOST_LINE_BYTES >> 20;
+                return Err(self.fault(0, format!("a line can have at most {most} MiB")));
+            }
+            if !self.line.trim_ascii().is_empty() {
+                break;
+            }
+        }
+        match str::from_utf8(self.line.trim_ascii_end()) {
+            Ok(line) => Ok(Some((self.number, line))),
+            Err(error) => Err(self.fault(error.valid_up_to(), "this is no UTF-8".into())),
+        }
+    }
+
+    /// A fault of the line that was just read, which is text up to there.
+    fn fault(&self, at: usize, why: String) -> Failure {
+        let text = str::from_utf8(&self.line[..at]).unwrap_or_default();
+        wrong(&self.name, self.number, text, &Fault { at, why })
+    }
+}
+
+/// A line that cannot be loaded: where it is, up to the character, and why.
+pub fn wrong(source: &str, number: u64, line: &str, fault: &Fault) -> Failure {
+    let before = line.char_indices().take_while(|(at, _)| *at < fault.at).count();
+    Failure::Wrong(format!("{source}:{number}:{}: {}", before + 1, fault.why))
+}

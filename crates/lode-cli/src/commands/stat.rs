@@ -1,0 +1,167 @@
+//! `lode stat`
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use comfy_table::{CellAlignment, presets};
+use lode::{Options, Snapshot};
+use serde::Serialize;
+
+use super::count;
+use crate::Outcome;
+use crate::cli::{Format, StatArgs};
+use crate::database::{Opened, kind_word};
+use crate::exit::Failure;
+use crate::output::print;
+use crate::progress::Progress;
+use crate::schema_text;
+
+/// What there is to say about a database.
+#[derive(Serialize)]
+struct Report {
+    /// The files, as they were before the database was opened.
+    files: Vec<File>,
+    /// Bytes of the data file that are in use.
+    data_used_bytes: u64,
+    /// Bytes of the log that would have to be replayed after a crash.
+    log_replay_bytes: u64,
+    tables: Vec<Table>,
+}
+
+#[derive(Serialize)]
+struct File {
+    name: String,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Table {
+    name: String,
+    keys: &'static str,
+    records: u64,
+    /// Of a packed record.
+    record_bytes: usize,
+    /// Of its key.
+    key_bytes: usize,
+    columns: Vec<Column>,
+    /// The columns as `--schema` takes them, which the JSON does not repeat.
+    #[serde(skip)]
+    schema: String,
+}
+
+#[derive(Serialize)]
+struct Column {
+    name: String,
+    #[serde(rename = "type")]
+    kind: String,
+    key: bool,
+    nullable: bool,
+}
+
+/// Shows the sizes of a database and its tables.
+pub fn stat(args: &StatArgs, options: &Options) -> Outcome {
+    // Opening it may give files back, and begins new ones.
+    let files = files(&args.dir);
+    let opened = Opened::existing(&args.dir, options)?;
+    let shown = files.and_then(|files| report(&opened, files)).and_then(|report| {
+        print(&match args.format {
+            Format::Table => table(&report),
+            Format::Json => json(&report)?,
+        })
+    });
+    opened.close_after(shown)
+}
+
+/// The files of a directory that belong to a database; none if there is no directory.
+fn files(dir: &Path) -> Outcome<Vec<File>> {
+    let refused = |error| Failure::Refused(format!("{}: {error}", dir.display()));
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir).into_iter().flatten() {
+        let entry = entry.map_err(refused)?;
+        let found = entry.metadata().map_err(refused)?;
+        match entry.file_name().into_string() {
+            Ok(name) if found.is_file() && (name == "data" || name.starts_with("log-")) => {
+                files.push(File { name, bytes: found.len() });
+            }
+            _ => {}
+        }
+    }
+    files.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+    Ok(files)
+}
+
+fn report(opened: &Opened, files: Vec<File>) -> Outcome<Report> {
+    let statistics = opened.db.statistics();
+    let snapshot = opened.db.snapshot();
+    let names = opened.db.table_names();
+    let tables = names.iter().map(|name| describe(opened, &snapshot, name));
+    Ok(Report {
+        files,
+        data_used_bytes: statistics.data_used_bytes,
+        log_replay_bytes: statistics.log_bytes,
+        tables: tables.collect::<Outcome<_>>()?,
+    })
+}
+
+fn describe(opened: &Opened, snapshot: &Snapshot, name: &str) -> Outcome<Table> {
+    let table = opened.table(name)?;
+    let mut progress = Progress::of_records(format!("counting {name}"));
+    let records = count(snapshot, &table, &mut progress).map_err(|e| opened.failure(&e))?;
+    let schema = table.schema();
+    let columns = schema.columns().iter().enumerate().map(|(at, column)| Column {
+        name: column.name.clone(),
+        kind: schema_text::type_words(column),
+        key: at < schema.key_columns(),
+        nullable: column.nullable,
+    });
+    Ok(Table {
+        name: name.into(),
+        keys: kind_word(table.key_kind()),
+        records,
+        record_bytes: schema.record_size(),
+        key_bytes: schema.key_size(),
+        columns: columns.collect(),
+        schema: schema_text::print(schema),
+    })
+}
+
+fn json(report: &Report) -> Outcome<String> {
+    let text = serde_json::to_string_pretty(report);
+    let text = text.map_err(|error| Failure::Refused(format!("cannot write JSON: {error}")))?;
+    Ok(text + "\n")
+}
+
+fn table(report: &Report) -> String {
+    let mut text = String::new();
+    for file in &report.files {
+        writeln!(text, "{}: {} bytes", file.name, file.bytes).expect("a text takes all");
+    }
+    let Report { data_used_bytes, log_replay_bytes, .. } = report;
+    writeln!(text, "in use of data: {data_used_bytes} bytes").expect("a text takes all");
+    writeln!(text, "to replay from the log: {log_replay_bytes} bytes").expect("a text takes all");
+    if report.tables.is_empty() {
+        return text + "no tables\n";
+    }
+    let mut table = comfy_table::Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(["table", "keys", "records", "bytes a record", "columns"]);
+    for found in &report.tables {
+        table.add_row([
+            schema_text::name(&found.name),
+            found.keys.into(),
+            found.records.to_string(),
+            found.record_bytes.to_string(),
+            found.schema.clone(),
+        ]);
+    }
+    for column in table.column_iter_mut().skip(2).take(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    text.push('\n');
+    for line in table.to_string().lines() {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}

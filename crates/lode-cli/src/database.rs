@@ -1,0 +1,137 @@
+//! The database in a directory: whether there is one, opening it without creating one by mistake,
+//! and what the engine's errors mean for whoever called.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use lode::{Database, Error, KeyKind, Options, Table};
+
+use crate::Outcome;
+use crate::exit::Failure;
+use crate::progress;
+
+/// What is at the place where a database should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A database, or what is left of one: the engine knows which.
+    Database,
+    /// Nothing: no directory, or an empty one.
+    Free,
+    /// A directory with files that are not a database's.
+    Taken,
+}
+
+/// Looks at a place without changing anything.
+pub fn look(dir: &Path) -> Outcome<Place> {
+    let refused = |error| Failure::Refused(format!("{}: {error}", dir.display()));
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Place::Free),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => {
+            return Err(Failure::Usage(format!(
+                "{}: this is a file; name the directory of a database",
+                dir.display()
+            )));
+        }
+        Err(error) => return Err(refused(error)),
+    };
+    let mut place = Place::Free;
+    for entry in entries {
+        let entry = entry.map_err(refused)?;
+        if !entry.file_type().map_err(refused)?.is_file() {
+            continue;
+        }
+        match entry.file_name().to_str() {
+            Some("lock") => {}
+            Some("data" | "creating") => return Ok(Place::Database),
+            Some(name) if name.starts_with("log-") => return Ok(Place::Database),
+            _ => place = Place::Taken,
+        }
+    }
+    Ok(place)
+}
+
+/// A database that is open.
+pub struct Opened {
+    /// The engine's handle.
+    pub db: Database,
+    dir: PathBuf,
+}
+
+impl Opened {
+    /// Opens a database that is there.
+    pub fn existing(dir: &Path, options: &Options) -> Outcome<Self> {
+        match look(dir)? {
+            Place::Database => Self::or_new(dir, options),
+            Place::Free | Place::Taken => Err(Failure::Usage(format!(
+                "{}: there is no database; name the directory of one, or make one with lode load \
+                 and --schema",
+                dir.display()
+            ))),
+        }
+    }
+
+    /// Opens a database, or makes a new one.
+    pub fn or_new(dir: &Path, options: &Options) -> Outcome<Self> {
+        match progress::during("opening", || options.open(dir)) {
+            Ok(db) => Ok(Self { db, dir: dir.into() }),
+            Err(error) => Err(failure(dir, &error)),
+        }
+    }
+
+    /// A table; if it is not there, the failure names those that are.
+    pub fn table(&self, name: &str) -> Outcome<Table> {
+        self.db.table(name).map_err(|error| match error {
+            Error::NoTable { .. } => Failure::Usage(format!(
+                "{}: there is no table {name}; {}",
+                self.dir.display(),
+                tables(&self.db.table_names())
+            )),
+            other => self.failure(&other),
+        })
+    }
+
+    /// What an error of the engine means for the command.
+    pub fn failure(&self, error: &Error) -> Failure {
+        failure(&self.dir, error)
+    }
+
+    /// A fault of the database.
+    pub fn fault(&self, what: &str) -> String {
+        format!("{}: {what}", self.dir.display())
+    }
+
+    /// Closes it. What comes before counts more than what the closing says.
+    pub fn close_after<T>(self, outcome: Outcome<T>) -> Outcome<T> {
+        let closed = self.db.close().map_err(|error| failure(&self.dir, &error));
+        outcome.and_then(|answer| closed.map(|()| answer))
+    }
+}
+
+fn failure(dir: &Path, error: &Error) -> Failure {
+    let line = format!("{}: {error}", dir.display());
+    match error {
+        Error::Corrupt { .. } => Failure::Wrong(line),
+        Error::NoTable { .. } | Error::TableExists { .. } | Error::Schema { .. } => {
+            Failure::Usage(line)
+        }
+        _ => Failure::Refused(line),
+    }
+}
+
+fn tables(names: &[String]) -> String {
+    match names {
+        [] => "the database has none yet".into(),
+        [only] => format!("the only one is {only}"),
+        [others @ .., last] => format!("there are {} and {last}", others.join(", ")),
+    }
+}
+
+/// The word for a kind of keys, as `--kind` takes it.
+pub fn kind_word(kind: KeyKind) -> &'static str {
+    match kind {
+        KeyKind::Hash => "hash",
+        KeyKind::Tree => "tree",
+    }
+}

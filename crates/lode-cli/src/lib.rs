@@ -1,0 +1,47 @@
+//! The command line of Lode: checks, describes, dumps and loads the databases of that engine.
+//!
+//! Each command is a file in `commands`. What they share: `database` finds and opens a directory,
+//! `schema_text` is the grammar of `--schema`, `record` turns records into lines of JSON and back.
+
+mod cli;
+mod commands;
+mod database;
+mod exit;
+mod interrupt;
+mod output;
+mod progress;
+mod record;
+mod schema_text;
+mod whole_file;
+
+use std::process::ExitCode;
+
+use cli::{Command, CommandLine};
+use exit::Failure;
+
+/// Does what the command line of this process says, and answers the status to end with.
+pub fn run() -> ExitCode {
+    match cli::parse().and_then(|line| carry_out(&line)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if let Some(line) = failure.line() {
+                output::say(&format!("lode: {line}"));
+            }
+            failure.code()
+        }
+    }
+}
+
+fn carry_out(line: &CommandLine) -> Outcome {
+    let options = line.options();
+    match &line.command {
+        Command::Check(args) => commands::check::check(args, &options),
+        Command::Stat(args) => commands::stat::stat(args, &options),
+        Command::Dump(args) => commands::dump::dump(args, &options),
+        Command::Load(args) => commands::load::load(args, &options),
+        Command::Schema(args) => commands::schema::schema(args, &options),
+    }
+}
+
+/// What commands return.
+type Outcome<T = ()> = Result<T, Failure>;

@@ -1,0 +1,99 @@
+//! What the user sees while work is long: a bar or a counter on standard error, if that is a
+//! terminal, and only after a moment, so that short work shows nothing.
+
+use std::io::IsTerminal;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Work that takes less than this shows nothing.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// How often a spinner turns.
+const TURN: Duration = Duration::from_millis(100);
+
+/// Shows how far something is. It goes away when it is dropped.
+pub struct Progress {
+    bar: ProgressBar,
+    begun: Instant,
+    state: State,
+}
+
+/// Whether anything is to be seen.
+#[derive(PartialEq, Eq)]
+enum State {
+    Never,
+    Later,
+    Shown,
+}
+
+impl Progress {
+    /// Counts records, of which nobody knows how many there are.
+    pub fn of_records(what: impl Into<String>) -> Self {
+        Self::new(what.into(), None, "{spinner} {msg} · {human_pos} records")
+    }
+
+    /// Counts bytes of so many.
+    pub fn of_bytes(what: impl Into<String>, total_bytes: u64) -> Self {
+        Self::new(what.into(), Some(total_bytes), "{msg} {bar:40} {bytes}/{total_bytes} · {eta}")
+    }
+
+    fn new(what: String, total: Option<u64>, template: &str) -> Self {
+        let style = ProgressStyle::with_template(template);
+        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden())
+            .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+            .with_message(what);
+        let state = if std::io::stderr().is_terminal() { State::Later } else { State::Never };
+        Self { bar, begun: Instant::now(), state }
+    }
+
+    /// The same, or nothing at all if it would be in the way.
+    pub fn only_if(mut self, is_wanted: bool) -> Self {
+        if !is_wanted {
+            self.state = State::Never;
+        }
+        self
+    }
+
+    /// So many records, or bytes, are done.
+    pub fn at(&mut self, done: u64) {
+        if self.state == State::Never {
+            return;
+        }
+        if self.state == State::Later && self.begun.elapsed() >= PATIENCE {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+            self.state = State::Shown;
+        }
+        self.bar.set_position(done);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Does something that cannot say how far it is, under a spinner.
+pub fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
+    if !std::io::stderr().is_terminal() {
+        return work();
+    }
+    let (until, end) = channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            if end.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
+                return;
+            }
+            let bar = ProgressBar::new_spinner().with_message(what.to_string());
+            bar.enable_steady_tick(TURN);
+            // Nobody sends anything: the other end goes away, and that is it.
+            let _ = end.recv();
+            bar.finish_and_clear();
+        });
+        let done = work();
+        drop(until);
+        done
+    })
+}

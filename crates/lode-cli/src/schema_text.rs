@@ -1,0 +1,250 @@
+//! The grammar of `--schema`, which `lode schema` prints:
+//!
+//! ```text
+//! columns = column { "," column }
+//! column  = name ":" type [ "?" ] [ "key" ]
+//! type    = "u8" | … | "timestamp" | "text(" bytes ")" | "bytes(" bytes ")"
+//! name    = letters, digits, "_", "-", "." | a JSON string
+//! ```
+//!
+//! White space may stand between all of them. The columns of the key come first, and have no "?".
+
+use lode::{Column, Schema, Type};
+
+/// The types that have no size, by their words.
+const PLAIN: [(&str, Type); 12] = [
+    ("u8", Type::U8),
+    ("u16", Type::U16),
+    ("u32", Type::U32),
+    ("u64", Type::U64),
+    ("i8", Type::I8),
+    ("i16", Type::I16),
+    ("i32", Type::I32),
+    ("i64", Type::I64),
+    ("f32", Type::F32),
+    ("f64", Type::F64),
+    ("bool", Type::Bool),
+    ("timestamp", Type::Timestamp),
+];
+
+/// The columns of a schema, as [`parse`] reads them.
+pub fn print(schema: &Schema) -> String {
+    let columns = schema.columns().iter().enumerate().map(|(at, column)| {
+        let suffix = match (at < schema.key_columns(), column.nullable) {
+            (true, _) => " key",
+            (false, true) => "?",
+            (false, false) => "",
+        };
+        format!("{}:{}{suffix}", name(&column.name), type_words(column))
+    });
+    columns.collect::<Vec<_>>().join(", ")
+}
+
+/// A name as it is if it is plain, and otherwise as a JSON string.
+pub fn name(name: &str) -> String {
+    match !name.is_empty() && name.chars().all(is_plain) {
+        true => name.into(),
+        false => serde_json::Value::from(name).to_string(),
+    }
+}
+
+/// The words for the type of a column.
+pub fn type_words(column: &Column) -> String {
+    match column.kind {
+        Type::Text(size) => format!("text({size})"),
+        Type::Bytes(size) => format!("bytes({size})"),
+        plain => {
+            let found = PLAIN.iter().find(|(_, kind)| *kind == plain);
+            // A type that is newer than this program, which loads none of it.
+            found.map_or_else(|| format!("{plain:?}"), |(word, _)| (*word).into())
+        }
+    }
+}
+
+fn is_plain(character: char) -> bool {
+    character.is_alphanumeric() || "_-.".contains(character)
+}
+
+/// Reads the columns of a table.
+///
+/// # Errors
+/// What is wrong, and at which character.
+pub fn parse(table: &str, text: &str) -> Result<Schema, String> {
+    let mut reader = Reader { text, rest: text };
+    let mut builder = Schema::build(table);
+    loop {
+        let name = reader.name()?;
+        reader.expect(':')?;
+        let kind = reader.kind()?;
+        let is_nullable = reader.takes('?');
+        let is_key = reader.rest.starts_with(is_plain);
+        if is_key {
+            reader.key_word()?;
+        }
+        builder = match (is_key, is_nullable) {
+            (true, true) => {
+                return Err(reader.wrong(&format!("{name} is of the key, so it cannot be null")));
+            }
+            (true, false) => builder.key(&name, kind),
+            (false, true) => builder.nullable(&name, kind),
+            (false, false) => builder.column(&name, kind),
+        };
+        if reader.rest.is_empty() {
+            return builder.finish().map_err(|error| error.to_string());
+        }
+        reader.expect(',')?;
+    }
+}
+
+/// What is left of a text.
+struct Reader<'t> {
+    text: &'t str,
+    rest: &'t str,
+}
+
+impl<'t> Reader<'t> {
+    fn wrong(&self, why: &str) -> String {
+        let before = &self.text[..self.text.len() - self.rest.len()];
+        format!("at character {}: {why}", before.chars().count() + 1)
+    }
+
+    fn skip_space(&mut self) {
+        self.rest = self.rest.trim_start();
+    }
+
+    /// Takes a character and the white space after it, if it is there.
+    fn takes(&mut self, character: char) -> bool {
+        let after = self.rest.strip_prefix(character);
+        self.rest = after.unwrap_or(self.rest);
+        self.skip_space();
+        after.is_some()
+    }
+
+    fn expect(&mut self, character: char) -> Result<(), String> {
+        let found = match self.rest.chars().next() {
+            Some(found) if found == character => {
+                self.takes(character);
+                return Ok(());
+            }
+            Some(found) => format!("{found:?}"),
+            None => "the end".into(),
+        };
+        Err(self.wrong(&format!("{character:?} should be here, and not {found}")))
+    }
+
+    /// Takes plain characters and the white space after them; there may be none.
+    fn word(&mut self) -> &'t str {
+        let end = self.rest.find(|character| !is_plain(character)).unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        self.skip_space();
+        word
+    }
+
+    fn name(&mut self) -> Result<String, String> {
+        self.skip_space();
+        if !self.rest.starts_with('"') {
+            let before = Self { ..*self };
+            return match self.word() {
+                "" => Err(before.wrong("the name of a column should be here")),
+                word => Ok(word.into()),
+            };
+        }
+        let mut strings = serde_json::Deserializer::from_str(self.rest).into_iter::<String>();
+        let Some(Ok(name)) = strings.next() else {
+            return Err(self.wrong("this name is no JSON string"));
+        };
+        self.rest = &self.rest[strings.byte_offset()..];
+        self.skip_space();
+        Ok(name)
+    }
+
+    fn kind(&mut self) -> Result<Type, String> {
+        let before = Self { ..*self };
+        let word = self.word();
+        if let Some((_, kind)) = PLAIN.iter().find(|(plain, _)| *plain == word) {
+            return Ok(*kind);
+        }
+        let sized: fn(u32) -> Type = match word {
+            "text" => Type::Text,
+            "bytes" => Type::Bytes,
+            _ => {
+                let words: Vec<_> = PLAIN.iter().map(|(word, _)| *word).collect();
+                return Err(before.wrong(&format!(
+                    "there is no type {word:?}; types are {}, text(BYTES) and bytes(BYTES)",
+                    words.join(", ")
+                )));
+            }
+        };
+        self.expect('(')?;
+        let before = Self { ..*self };
+        let size = self.word().parse();
+        let size = size.map_err(|_| before.wrong("a number of bytes should be here"))?;
+        self.expect(')')?;
+        Ok(sized(size))
+    }
+
+    fn key_word(&mut self) -> Result<(), String> {
+        let before = Self { ..*self };
+        match self.word() {
+            "key" => Ok(()),
+            other => Err(before.wrong(&format!(
+                "{other:?} means nothing here; a comma, a ? or the word key can come after a type"
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_is_read_back() {
+        let mut builder = Schema::build("t").key("id", Type::Text(7)).key("a b", Type::I64);
+        for (word, kind) in PLAIN {
+            builder = builder.column(word, kind).nullable(&format!("{word}?"), kind);
+        }
+        let schema = builder
+            .column("", Type::Bytes(1))
+            .column("key", Type::U8)
+            .column("größe", Type::U8)
+            .nullable("a,\"\n:\t", Type::Text(9))
+            .finish()
+            .expect("a schema");
+        let text = print(&schema);
+        assert!(text.starts_with(r#"id:text(7) key, "a b":i64 key, u8:u8, "u8?":u8?"#), "{text}");
+        let end = r#""":bytes(1), key:u8, größe:u8, "a,\"\n:\t":text(9)?"#;
+        assert!(text.ends_with(end), "{text}");
+        assert_eq!(parse("t", &text).as_ref(), Ok(&schema));
+        let loose = text.replace(", ", " , ").replace(":", " : ").replace('(', " ( ");
+        let loose = loose.replace(r#"\n : \t"#, r#"\n:\t"#);
+        assert_eq!(parse("t", &format!("  {loose}\n")), Ok(schema));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_place() {
+        let why = |text: &str| parse("t", text).expect_err("refused");
+        assert_eq!(why(""), "at character 1: the name of a column should be here");
+        assert_eq!(why("a:u8 key,"), "at character 10: the name of a column should be here");
+        assert_eq!(why("a u8"), "at character 3: ':' should be here, and not 'u'");
+        assert_eq!(why("ä"), "at character 2: ':' should be here, and not the end");
+        assert!(
+            why("a:u9 key").starts_with("at character 3: there is no type \"u9\"; types are u8,")
+        );
+        assert_eq!(why("a:text key"), "at character 8: '(' should be here, and not 'k'");
+        assert_eq!(why("a:text(x)"), "at character 8: a number of bytes should be here");
+        assert_eq!(why("a:text(99999999999)"), "at character 8: a number of bytes should be here");
+        assert_eq!(why("a:text(5"), "at character 9: ')' should be here, and not the end");
+        assert_eq!(why("\"a:u8"), "at character 1: this name is no JSON string");
+        assert_eq!(
+            why("a:u8 kye"),
+            "at character 6: \"kye\" means nothing here; a comma, a ? or the word key can come \
+             after a type"
+        );
+        assert_eq!(why("a:u8? key"), "at character 10: a is of the key, so it cannot be null");
+        assert_eq!(why("a:u8"), "table t: it has no key; begin with a key column");
+        assert!(why("a:u8 key, a:u8").contains("two columns a"));
+        assert!(why("a:u8 key, b:u8, c:u8 key").contains("put it first"));
+    }
+}

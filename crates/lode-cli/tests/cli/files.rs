@@ -1,0 +1,76 @@
+//! Dumps in files: whole, or as they were before.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use lode::KeyKind;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::support::{Bench, end, expect_refusal, start};
+
+#[test]
+fn a_dump_goes_to_a_file() {
+    let bench = Bench::with_animals();
+    let lines = bench.succeeds(&["dump", "zoo", "animal"]);
+    assert_eq!(bench.succeeds(&["dump", "zoo", "animal", "-o", "out.jsonl"]), "");
+    assert_eq!(bench.read("out.jsonl"), lines);
+    assert_eq!(bench.list("."), ["out.jsonl", "zoo"]);
+}
+
+#[test]
+fn a_file_that_is_replaced_keeps_its_mode_and_its_links() {
+    let bench = Bench::with_animals();
+    bench.write("real.jsonl", "old\n");
+    fs::set_permissions(bench.path("real.jsonl"), PermissionsExt::from_mode(0o600)).expect("mode");
+    symlink("real.jsonl", bench.path("link.jsonl")).expect("a link");
+    bench.succeeds(&["dump", "zoo", "animal", "--output", "link.jsonl"]);
+    assert!(bench.path("link.jsonl").is_symlink());
+    assert_eq!(bench.read("real.jsonl").lines().count(), 3);
+    let mode = fs::metadata(bench.path("real.jsonl")).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn a_dump_goes_to_no_other_place() {
+    let bench = Bench::with_animals();
+    symlink("nowhere", bench.path("link")).expect("a link");
+    for (place, code, why) in [
+        ("zoo", 3, "it is a directory"),
+        ("/dev/null", 3, "it is a device or a pipe"),
+        ("link", 3, "it is a link to a file that is not there"),
+        ("no/file", 3, "No such file or directory (os error 2)"),
+        ("zoo/data", 2, "this is inside the database; choose another directory"),
+        ("zoo/new", 2, "this is inside the database; choose another directory"),
+    ] {
+        let args = ["dump", "zoo", "animal", "-o", place];
+        bench.refuses(&args, code, &format!("{place}: {why}"));
+    }
+    bench.refuses(
+        &["dump", "zoo", "nosuch", "-o", "out.jsonl"],
+        2,
+        "zoo: there is no table nosuch; the only one is animal",
+    );
+    assert_eq!(bench.list("."), ["link", "zoo"]);
+    assert_eq!(bench.succeeds(&["check", "zoo"]), "animal: tree, 3 records\nno faults found\n");
+}
+
+#[test]
+fn an_interrupted_dump_leaves_nothing_behind() {
+    let bench = Bench::new();
+    bench.with_numbers("zoo", KeyKind::Tree, 100_000);
+    bench.write("out.jsonl", "old\n");
+    let args = ["dump", "zoo", "number", "-o", "out.jsonl"];
+    let mut dump = start(&mut bench.command(&args));
+    let process = Pid::from_raw(dump.id().try_into().expect("a process id"));
+    while bench.list(".").len() < 3 {
+        assert!(dump.try_wait().expect("it is ours").is_none(), "it ended before anybody looked");
+        std::thread::yield_now();
+    }
+    for signal in [Signal::SIGSTOP, Signal::SIGINT, Signal::SIGCONT] {
+        kill(process, signal).expect("it is there");
+    }
+    expect_refusal(&args, &end(dump), 130, "interrupted; the file was not written");
+    assert_eq!(bench.list("."), ["out.jsonl", "zoo"]);
+    assert_eq!(bench.read("out.jsonl"), "old\n");
+}

@@ -1,0 +1,10 @@
+//! The program as its users run it.
+
+mod bad_input;
+mod bad_lines;
+mod damage;
+mod descriptions;
+mod files;
+mod loading;
+mod round_trip;
+mod support;
