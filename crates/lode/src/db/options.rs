@@ -94,8 +94,8 @@ impl Options {
     }
 
     /// How long the log may become before writers wait for a checkpoint; 256 MiB by default. If
-    /// there is little data, it is four times that (and at least 32 MiB); if there is much, a
-    /// quarter of it. Half-way, a checkpoint is made in the background. What is in the log has to
+    /// there is little data, it is four times that (and at least 32 MiB); if there is much, half
+    /// of it. Half-way, a checkpoint is made in the background. What is in the log has to
     /// be replayed after a crash.
     pub fn log_bytes(mut self, bytes: u64) -> Self {
         self.log_bytes = bytes;
