@@ -8,6 +8,7 @@ mod map;
 mod places;
 mod superblock;
 
+use std::cmp::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use map::PageMap;
@@ -91,8 +92,11 @@ impl DataFile {
         // Space that was reserved and not used.
         let mut state = self.state();
         let end = u32::try_from(size / PLACE_BYTES as u64).unwrap_or(u32::MAX);
-        if end > state.places.end() {
-            state.places.extend(end);
+        match end.cmp(&state.places.end()) {
+            Ordering::Greater => state.places.extend(end),
+            // It was cut off behind what is in use.
+            Ordering::Less if end >= state.places.last_used() => state.places.truncate(end),
+            _ => {}
         }
         Ok(())
     }

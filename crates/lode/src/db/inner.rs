@@ -1,5 +1,6 @@
 //! What all handles of a database share.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
@@ -24,19 +25,22 @@ pub struct Inner {
     catalogue: RwLock<Catalogue>,
     store: Option<Store>,
     settings: Settings,
+    is_closed: AtomicBool,
 }
 
 impl Inner {
     pub(super) fn in_memory(settings: Settings) -> Result<Self> {
         let (gate, catalogue) = (Gate::new(), RwLock::default());
         let pager = Pager::new(settings.memory_bytes, None)?;
-        Ok(Self { pager, gate, catalogue, store: None, settings })
+        let is_closed = AtomicBool::new(false);
+        Ok(Self { pager, gate, catalogue, store: None, settings, is_closed })
     }
 
     pub(super) fn open(disk: Arc<dyn Disk>, settings: Settings) -> Result<Self> {
         let Opened { store, pager, catalogue } = crate::store::open(disk, &settings)?;
         let (gate, catalogue) = (Gate::new(), RwLock::new(catalogue));
-        Ok(Self { pager, gate, catalogue, store: Some(store), settings })
+        let is_closed = AtomicBool::new(false);
+        Ok(Self { pager, gate, catalogue, store: Some(store), settings, is_closed })
     }
 
     /// Starts the thread that looks after the directory.
@@ -172,8 +176,17 @@ impl Inner {
         }
     }
 
+    /// Fails if the database was closed.
+    fn expect_open(&self) -> Result<()> {
+        match self.is_closed.load(Ordering::Acquire) {
+            false => Ok(()),
+            true => Err(Error::Closed),
+        }
+    }
+
     /// Makes everything durable that has happened.
     pub(crate) fn flush(&self) -> Result<()> {
+        self.expect_open()?;
         match &self.store {
             Some(store) if store.log().is_some() => store.sync(store.log.end()),
             Some(_) => self.checkpoint(),
@@ -199,6 +212,7 @@ impl Inner {
     fn checkpoint_if(&self, needed: impl Fn() -> bool) -> Result<()> {
         let Some(store) = &self.store else { return Ok(()) };
         let mut current = store.current();
+        self.expect_open()?;
         if !needed() {
             return Ok(());
         }
@@ -249,6 +263,7 @@ impl Inner {
     pub(super) fn create_table(&self, schema: &Schema, kind: KeyKind) -> Result<Arc<Core>> {
         let (core, end) = self.admitted(&mut || {
             let mut catalogue = self.catalogue_mut();
+            self.expect_open()?;
             let name = schema.name().to_string();
             if catalogue.tables.contains_key(&name) || catalogue.damaged.contains_key(&name) {
                 return Err(Error::TableExists { table: name });
@@ -288,6 +303,7 @@ impl Inner {
     pub(super) fn drop_table(&self, name: &str) -> Result<()> {
         let end = self.admitted(&mut || {
             let mut catalogue = self.catalogue_mut();
+            self.expect_open()?;
             let core = catalogue.tables.get(name).map(Arc::clone);
             let core = core.ok_or_else(|| Error::NoTable { table: name.into() })?;
             let _alone = self.gate.close();
@@ -312,20 +328,19 @@ impl Inner {
 
     /// Ends it all: what was done is in the data file then, and nothing can be done any more.
     pub(super) fn close(&self) -> Result<()> {
-        let tables: Vec<_> = self.catalogue().tables.values().map(Arc::clone).collect();
-        let Some(store) = &self.store else {
-            let _alone = self.gate.close();
-            tables.iter().for_each(|core| core.close());
-            return Ok(());
-        };
-        store.worker.stop();
-        let mut current = store.current();
-        if store.expect_open().is_err() {
+        if let Some(store) = &self.store {
+            store.worker.stop();
+        }
+        let catalogue = self.catalogue_mut();
+        if self.is_closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
         let alone = self.gate.close();
-        tables.iter().for_each(|core| core.close());
+        catalogue.tables.values().for_each(|core| core.close());
         drop(alone);
+        drop(catalogue);
+        let Some(store) = &self.store else { return Ok(()) };
+        let mut current = store.current();
         let closed = store.expect_healthy().and_then(|()| {
             let mut checkpoint = self.begin_checkpoint(store)?;
             while checkpoint.step(&store.data)? {}

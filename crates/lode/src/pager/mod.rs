@@ -62,8 +62,8 @@ const LEAST_FRAMES: u64 = 64;
 /// up some.
 const NUMBERS_PER_FRAME: usize = 2;
 
-/// Page numbers of a database in a directory.
-const NUMBERS: usize = 1 << 28;
+/// Page numbers of a database in a directory, which has at most 1 TiB of pages.
+const NUMBERS: usize = 1 << 26;
 
 /// Frames that changed pages leave to others, so that there is always a way to them.
 const SPARE_FRAMES: u64 = 24;

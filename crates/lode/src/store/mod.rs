@@ -171,11 +171,6 @@ impl Store {
         self.log.replay_bytes(*locked(&self.since))
     }
 
-    /// Fails if it was closed.
-    pub fn expect_open(&self) -> Result<()> {
-        locked(&self.lock).as_ref().map(drop).ok_or(Error::Closed)
-    }
-
     /// Lets others open the directory.
     pub fn unlock(&self) {
         *locked(&self.lock) = None;

@@ -407,6 +407,9 @@ impl<'p> Node<'p> {
         if records != count * self.record_words() + self.garbage() {
             return Err(format!("{count} records of {} words in {records}", self.record_words()));
         }
+        if count == 0 && !self.is_leaf() {
+            return Err("it has no children".into());
+        }
         let mut last: Option<Vec<u8>> = None;
         for at in 0..count {
             let key = self.key(at);
