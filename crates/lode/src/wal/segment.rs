@@ -24,8 +24,8 @@ pub(super) fn name(number: u64) -> String {
 
 /// The number of a segment by the name of its file.
 pub(super) fn number_of(name: &str) -> Option<u64> {
-    let digits = name.strip_prefix("log-")?;
-    (digits.len() == 12).then(|| digits.parse().ok())?
+    let number = name.strip_prefix("log-")?.parse().ok()?;
+    (self::name(number) == name).then_some(number)
 }
 
 /// What a segment says about itself.
