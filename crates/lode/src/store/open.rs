@@ -168,7 +168,13 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
         // a checkpoint writes now is durable.
         let (place, _) = new.barrier(|| ());
         recovery.done = place;
+        let was_recovering = recovery.superblock.is_recovering;
         recovery.checkpoint(false)?;
+        if was_recovering {
+            // In both superblocks: the older one would do without the log that is removed now, and
+            // who finds the newer one damaged would take what had been replayed by then for all.
+            recovery.checkpoint(false)?;
+        }
         log.clear();
         since = place.position;
         new.trim(since.segment)?;
