@@ -1,0 +1,624 @@
+//! Files that are not as they were written, and disks that refuse to work: what comes of it is an
+//! error that says so, or the right content; never another content, a panic or a hang.
+//!
+//! Each part of a test prints what it needs to be found again. `LODE_FLIPS=n` asks for so many bits
+//! beyond those that are always turned over.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use lode::simulation::{self, Fault, FaultKind, Simulated};
+use lode::{Database, Durability, Error, KeyKind, Options, Schema, Type};
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+}
+
+/// The tables that there may be, with the bytes of their records after key and value.
+const TABLES: [(&str, KeyKind, u32); 5] = [
+    ("hash", KeyKind::Hash, 900),
+    ("tree", KeyKind::Tree, 1900),
+    ("short", KeyKind::Hash, 4),
+    ("shrub", KeyKind::Tree, 4),
+    ("late", KeyKind::Tree, 4),
+];
+
+/// What is in a database: the tables that there are, and values under their keys.
+type Content = BTreeMap<usize, BTreeMap<u32, u32>>;
+
+fn schema(table: usize) -> Schema {
+    let (name, _, rest) = TABLES[table];
+    Schema::build(name)
+        .key("key", Type::U32)
+        .column("value", Type::U32)
+        .column("rest", Type::Bytes(rest))
+        .finish()
+        .expect("a schema")
+}
+
+/// All bytes of a record follow from key and value, so that each of them is looked at.
+fn record(table: usize, key: u32, value: u32) -> Vec<u8> {
+    let rest = (0..TABLES[table].2).map(|at| (value ^ key ^ at) as u8);
+    key.to_le_bytes().into_iter().chain(value.to_le_bytes()).chain(rest).collect()
+}
+
+fn word(bytes: &[u8]) -> u32 {
+    u32::from_le_bytes(*bytes.first_chunk().expect("four bytes"))
+}
+
+/// What one table has.
+fn read_table(db: &Database, at: usize) -> Result<BTreeMap<u32, u32>, Error> {
+    let table = db.table(TABLES[at].0)?;
+    assert_eq!(table.key_kind(), TABLES[at].1);
+    assert_eq!(table.schema(), &schema(at));
+    let mut found = BTreeMap::new();
+    db.snapshot().each(&table, &mut |bytes| {
+        let (key, value) = (word(bytes), word(&bytes[4..]));
+        assert!(bytes == record(at, key, value), "a record of {} has other bytes", TABLES[at].0);
+        assert_eq!(found.insert(key, value), None, "a key is there once");
+        Ok(true)
+    })?;
+    for (key, value) in &found {
+        let payload = table.payload(&key.to_le_bytes())?.expect("what is there is found");
+        assert_eq!(word(&payload), *value);
+    }
+    Ok(found)
+}
+
+fn tables_of(db: &Database) -> Vec<usize> {
+    let names = db.table_names();
+    let at = |name: &String| TABLES.iter().position(|(other, ..)| other == name);
+    let mut tables: Vec<_> = names.iter().map(|name| at(name).expect("a known table")).collect();
+    tables.sort_unstable();
+    tables
+}
+
+fn read(db: &Database) -> Result<Content, Error> {
+    tables_of(db).into_iter().map(|at| Ok((at, read_table(db, at)?))).collect()
+}
+
+fn options(level: Durability) -> Options {
+    Options::new().memory_bytes(1 << 20).segment_bytes(1 << 13).durability(level)
+}
+
+/// A database whose content is known after each operation.
+struct Known {
+    disk: Simulated,
+    db: Option<Database>,
+    content: Content,
+    /// What there was before and after each operation since the last checkpoint.
+    states: Vec<Content>,
+    /// Where the log ended at the last checkpoint: the file and its length.
+    log_from: (String, usize),
+}
+
+impl Known {
+    fn new(seed: u64) -> Self {
+        Self::with_memory(seed, 1 << 20)
+    }
+
+    fn with_memory(seed: u64, bytes: u64) -> Self {
+        let disk = Simulated::new(seed);
+        let options = options(Durability::Commit).memory_bytes(bytes);
+        let db = Some(simulation::open(&options, &disk, seed).expect("an empty disk"));
+        let (content, states) = (Content::new(), vec![Content::new()]);
+        Self { disk, db, content, states, log_from: (String::new(), 0) }
+    }
+
+    fn db(&self) -> &Database {
+        self.db.as_ref().expect("it is open")
+    }
+
+    fn create(&mut self, at: usize) {
+        self.db().create_table(&schema(at), TABLES[at].1).expect("a new table");
+        self.content.insert(at, BTreeMap::new());
+        self.states.push(self.content.clone());
+    }
+
+    fn put(&mut self, at: usize, key: u32, value: u32) {
+        let table = self.db().table(TABLES[at].0).expect("a table");
+        table.upsert(&record(at, key, value)).expect("room");
+        self.content.get_mut(&at).expect("a table").insert(key, value);
+        self.states.push(self.content.clone());
+    }
+
+    fn delete(&mut self, at: usize, key: u32) {
+        let table = self.db().table(TABLES[at].0).expect("a table");
+        table.delete(&key.to_le_bytes()).expect("a key");
+        self.content.get_mut(&at).expect("a table").remove(&key);
+        self.states.push(self.content.clone());
+    }
+
+    /// Puts records of several tables at once.
+    fn commit(&mut self, records: &[(usize, u32, u32)]) {
+        let mut transaction = self.db().begin();
+        for (at, key, value) in records {
+            let table = self.db().table(TABLES[*at].0).expect("a table");
+            transaction.upsert(&table, &record(*at, *key, *value)).expect("room");
+            self.content.get_mut(at).expect("a table").insert(*key, *value);
+        }
+        transaction.commit().expect("nobody else is there");
+        self.states.push(self.content.clone());
+    }
+
+    fn checkpoint(&mut self) {
+        self.db().checkpoint().expect("nothing is wrong with the disk");
+        self.states = vec![self.content.clone()];
+        let name = self.disk.file_names().pop().expect("there is a log");
+        let bytes = self.disk.file_bytes(&name).expect("it is there");
+        self.log_from = (name, end_of(&bytes));
+    }
+
+    fn close(&mut self) {
+        self.db.take().expect("it is open").close().expect("nothing is wrong with the disk");
+        self.states = vec![self.content.clone()];
+    }
+
+    /// The process ends; what it had handed over is there.
+    fn kill(&mut self) {
+        self.disk.fail(Fault::Crash { at: self.disk.operations() });
+        self.db = None;
+        self.disk.crash(0);
+    }
+
+    /// Tables of all kinds, a checkpoint, and operations after it.
+    fn small(seed: u64) -> Self {
+        let mut known = Self::new(seed);
+        (0..4).for_each(|at| known.create(at));
+        for (at, key) in (0..4).flat_map(|at| (0..40).map(move |key| (at, key))) {
+            known.put(at, key * 7, key + at as u32);
+        }
+        known.checkpoint();
+        for key in 0..4 {
+            known.put(2, key, 100 + key);
+            known.put(3, key * 14, 200 + key);
+        }
+        known.delete(2, 21);
+        known.create(4);
+        known.commit(&[(2, 500, 1), (3, 501, 2), (4, 502, 3)]);
+        known.delete(3, 28);
+        known.put(4, 9, 9);
+        known
+    }
+}
+
+/// What is wrong with what a damaged disk gives, if it is not one of the contents.
+fn judge(disk: &Simulated, allowed: &[&Content]) -> Result<Outcome, String> {
+    let work = || -> Result<Outcome, String> {
+        let db = match simulation::open(&options(Durability::Commit), disk, 99) {
+            Ok(db) => db,
+            Err(Error::Corrupt { .. } | Error::Version { .. }) => return Ok(Outcome::Refused),
+            Err(error) => return Err(format!("opening answers {error:?}")),
+        };
+        let tables = tables_of(&db);
+        let (mut read, mut unreadable) = (Content::new(), BTreeSet::new());
+        for at in &tables {
+            match read_table(&db, *at) {
+                Ok(found) => drop(read.insert(*at, found)),
+                Err(Error::Corrupt { .. }) => drop(unreadable.insert(*at)),
+                Err(error) => return Err(format!("{} answers {error:?}", TABLES[*at].0)),
+            }
+        }
+        let fits = |content: &&&Content| {
+            content.keys().eq(&tables) && read.iter().all(|(at, found)| content[at] == *found)
+        };
+        let Some(place) = allowed.iter().position(|content| fits(&content)) else {
+            return Err(format!("it has another content: {}", difference(&read, allowed[0])));
+        };
+        if let Err(why) = db.check()
+            && unreadable.is_empty()
+        {
+            return Err(format!("all is readable, but {why}"));
+        }
+        // What can be read can be written, or there is an error that says why not.
+        for at in read.keys() {
+            let written =
+                db.table(TABLES[*at].0).and_then(|table| table.upsert(&record(*at, 3, 3)));
+            match written {
+                Ok(_) | Err(Error::Corrupt { .. } | Error::Poisoned { .. }) => {}
+                Err(error) => return Err(format!("writing answers {error:?}")),
+            }
+        }
+        match db.close() {
+            Ok(()) | Err(Error::Corrupt { .. } | Error::Poisoned { .. }) => {}
+            Err(error) => return Err(format!("closing answers {error:?}")),
+        }
+        Ok(if unreadable.is_empty() { Outcome::Content(place) } else { Outcome::Part(unreadable) })
+    };
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err("it panics".into()))
+}
+
+/// The records that are not in both.
+fn difference(found: &Content, wanted: &Content) -> String {
+    let all = |content: &Content| -> BTreeSet<(usize, u32, u32)> {
+        let of = |(at, records): (&usize, &BTreeMap<u32, u32>)| {
+            let at = *at;
+            records.iter().map(move |(key, value)| (at, *key, *value)).collect::<Vec<_>>()
+        };
+        content.iter().flat_map(of).collect()
+    };
+    let (found, wanted) = (all(found), all(wanted));
+    let some = |a: &BTreeSet<_>, b| a.difference(b).take(10).copied().collect::<Vec<_>>();
+    format!("without {:?}, with {:?}", some(&wanted, &found), some(&found, &wanted))
+}
+
+/// What a damaged disk gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// It cannot be opened.
+    Refused,
+    /// One of the contents that are allowed.
+    Content(usize),
+    /// The right content, but some tables cannot be read.
+    Part(BTreeSet<usize>),
+}
+
+/// Works on several things at a time, and fails if one of them does.
+fn on_all<T: Sync>(things: &[T], work: impl Fn(&T) -> Result<(), String> + Sync) {
+    let wrong: Vec<String> = std::thread::scope(|scope| {
+        let half = things.len().div_ceil(2).max(1);
+        let work = &work;
+        let threads: Vec<_> = things
+            .chunks(half)
+            .map(|part| {
+                scope.spawn(move || part.iter().filter_map(|thing| work(thing).err()).collect())
+            })
+            .collect();
+        threads.into_iter().flat_map(|thread| -> Vec<_> { thread.join().expect("ends") }).collect()
+    });
+    let some = wrong.iter().take(5).map(String::as_str).collect::<Vec<_>>().join("\n");
+    assert!(wrong.is_empty(), "{} of {} went wrong:\n{some}", wrong.len(), things.len());
+}
+
+/// The bits of some bytes.
+fn bits(bytes: std::ops::Range<usize>) -> std::ops::Range<u64> {
+    bytes.start as u64 * 8..bytes.end as u64 * 8
+}
+
+fn flips() -> u64 {
+    std::env::var("LODE_FLIPS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000)
+}
+
+/// The last place of a file that is not zero.
+fn end_of(bytes: &[u8]) -> usize {
+    bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)
+}
+
+/// Bits to be turned over: all of the superblocks, of the log's headers and its frames since the last
+/// checkpoint, and some of all others.
+fn places(known: &Known, more: u64) -> Vec<(String, u64)> {
+    let Known { disk, log_from: (segment, from), .. } = known;
+    let mut places = Vec::new();
+    let mut random = Random(1);
+    let names = disk.file_names();
+    let files: Vec<_> = names
+        .iter()
+        .map(|name| (name.clone(), disk.file_bytes(name).expect("it is there")))
+        .collect();
+    for (name, bytes) in &files {
+        let mut ranges = vec![];
+        if name == "data" {
+            ranges.extend([bits(0..112), bits(16_384..16_384 + 112)]);
+        } else {
+            ranges.extend([bits(0..84), bits(512..596)]);
+            let from = if name == segment { *from } else { 1024 };
+            if name >= segment {
+                ranges.push(bits(from..(end_of(bytes).max(from) + 16).min(bytes.len())));
+            }
+        }
+        places.extend(ranges.into_iter().flatten().map(|bit| (name.clone(), bit)));
+    }
+    for _ in 0..more {
+        let (name, bytes) = &files[random.below(files.len() as u64) as usize];
+        places.push((name.clone(), random.below(bytes.len() as u64 * 8)));
+    }
+    places
+}
+
+#[test]
+fn no_bit_that_turns_over_makes_another_content() {
+    let mut known = Known::small(1);
+    known.kill();
+    let disk = &known.disk;
+    let [.., before, last] = &known.states[..] else { unreachable!("there were operations") };
+    // A copy of the database as it is has the right content.
+    assert_eq!(judge(&disk.fork(), &[last]), Ok(Outcome::Content(0)));
+    let places = places(&known, flips());
+    assert!(places.len() > 5_000, "{} bits", places.len());
+    let lost = std::sync::atomic::AtomicU64::new(0);
+    on_all(&places, |(name, bit)| {
+        let fork = disk.fork();
+        fork.flip_bit(name, *bit);
+        // Each operation was synced by itself, and the next one says so. Nothing says so of the last.
+        let allowed: &[&Content] = if name == "data" { &[last] } else { &[last, before] };
+        let outcome = judge(&fork, allowed).map_err(|why| format!("bit {bit} of {name}: {why}"))?;
+        if outcome == Outcome::Content(1) {
+            lost.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
+        Ok(())
+    });
+    let lost = lost.into_inner();
+    assert!((1..1_000).contains(&lost), "{lost} bits are of the last frame");
+}
+
+#[test]
+fn no_bit_that_turns_over_in_a_closed_database_makes_another_content() {
+    let mut known = Known::small(2);
+    known.close();
+    let mut places = places(&known, flips() / 2);
+    // What is in the log now was there before, and is not looked at.
+    places.retain(|(name, bit)| name == "data" || bit % 64 == 1);
+    on_all(&places, |(name, bit)| {
+        let fork = known.disk.fork();
+        fork.flip_bit(name, *bit);
+        let judged = judge(&fork, &[&known.content]);
+        judged.map(drop).map_err(|why| format!("bit {bit} of {name}: {why}"))
+    });
+}
+
+/// Recovery of a log that is longer than the memory writes checkpoints on its way. Losing the last
+/// one of them must not mean going back to one of those.
+#[test]
+fn no_bit_of_a_superblock_takes_back_what_recovery_has_done() {
+    let mut known = Known::with_memory(3, 16 << 20);
+    (0..2).for_each(|at| known.create(at));
+    for key in 0..300 {
+        known.put(1, key * 31 % 300, key);
+    }
+    known.kill();
+    let db = simulation::open(&options(Durability::Commit), &known.disk, 5).expect("it is whole");
+    assert!(db.statistics().data_used_bytes > 1 << 20, "it does not fit into memory");
+    assert_eq!(read(&db).as_ref(), Ok(&known.content));
+    // The process ends here: nothing was done since, and the old log is gone.
+    let disk = known.disk.fork();
+    drop(db);
+    let bits: Vec<u64> = bits(0..112).chain(bits(16_384..16_384 + 112)).collect();
+    on_all(&bits, |bit| {
+        let fork = disk.fork();
+        fork.flip_bit("data", *bit);
+        judge(&fork, &[&known.content]).map(drop).map_err(|why| format!("bit {bit} of data: {why}"))
+    });
+}
+
+#[test]
+fn a_damaged_page_of_a_table_leaves_the_others_readable() {
+    let mut known = Known::small(4);
+    known.close();
+    let bytes = known.disk.file_bytes("data").expect("it is there");
+    let (mut alone, mut together) = (BTreeSet::new(), 0);
+    let mut random = Random(4);
+    for place in 2..bytes.len() / 16_384 {
+        let fork = known.disk.fork();
+        let bit = (place as u64 * 16_384) * 8 + random.below(16_384 * 8);
+        fork.flip_bit("data", bit);
+        let judged = judge(&fork, &[&known.content]);
+        match judged.unwrap_or_else(|why| panic!("bit {bit} of data: {why}")) {
+            Outcome::Part(tables) if tables.len() == 1 => alone.extend(tables),
+            Outcome::Part(_) => together += 1,
+            Outcome::Refused | Outcome::Content(_) => {}
+        }
+    }
+    // Each of them was the only one once.
+    assert_eq!(alone, (0..5).collect());
+    // What says where pages are is of several tables if they are small.
+    assert!(together <= 1, "{together} pages are of several tables");
+}
+
+#[test]
+fn a_damaged_table_says_so_and_the_others_can_be_written() {
+    let mut known = Known::small(5);
+    known.close();
+    let bytes = known.disk.file_bytes("data").expect("it is there");
+    let damaged = (2..bytes.len() as u64 / 16_384).filter_map(|place| {
+        let fork = known.disk.fork();
+        fork.flip_bit("data", place * 16_384 * 8 + 77);
+        let db = simulation::open(&options(Durability::Commit), &fork, 1).ok()?;
+        let wrong: Vec<usize> =
+            (0..5).filter(|at| read_table(&db, *at).is_err()).collect::<Vec<_>>();
+        let [at] = wrong[..] else { return None };
+        drop(db);
+        Some((fork, at))
+    });
+    let mut seen = BTreeSet::new();
+    for (disk, damaged) in damaged {
+        let db = simulation::open(&options(Durability::Commit), &disk, 1).expect("the others are");
+        let why = read_table(&db, damaged).expect_err("it is damaged");
+        let Error::Corrupt { what, .. } = &why else { panic!("{why}") };
+        assert!(what.contains("page"), "{what}");
+        assert!(db.check().is_err());
+        let mut content = known.content.clone();
+        content.remove(&damaged);
+        for (at, records) in &mut content {
+            let table = db.table(TABLES[*at].0).expect("it is not damaged");
+            table.upsert(&record(*at, 77_777, 1)).expect("it can be written");
+            records.insert(77_777, 1);
+        }
+        // The others are as they should be, now and after the database was closed and opened again.
+        db.close().expect("a damaged table does not keep it from being closed");
+        let db = simulation::open(&options(Durability::Commit), &disk, 1).expect("the others are");
+        for (at, records) in &content {
+            assert_eq!(read_table(&db, *at).as_ref(), Ok(records));
+        }
+        assert!(read_table(&db, damaged).is_err(), "it is still damaged");
+        seen.insert(damaged);
+    }
+    assert_eq!(seen, (0..5).collect());
+}
+
+#[test]
+fn files_that_are_cut_off_give_an_error_or_what_was_there_before() {
+    let mut known = Known::small(6);
+    known.kill();
+    let states: Vec<&Content> = known.states.iter().rev().collect();
+    let mut cuts = Vec::new();
+    for name in known.disk.file_names() {
+        let size = known.disk.file_bytes(&name).expect("it is there").len();
+        let (step, end) = match name == "data" {
+            true => (2_000, size),
+            false => (24, end_of(&known.disk.file_bytes(&name).expect("it is there"))),
+        };
+        cuts.extend((0..end).step_by(step).map(|size| (name.clone(), size)));
+    }
+    on_all(&cuts, |(name, size)| {
+        let fork = known.disk.fork();
+        let mut bytes = fork.file_bytes(name).expect("it is there");
+        bytes.truncate(*size);
+        fork.put_file(name, bytes);
+        // What was the end of the log nobody can know.
+        let allowed = if name == "data" { &states[..1] } else { &states[..] };
+        judge(&fork, allowed).map(drop).map_err(|why| format!("{name} with {size} bytes: {why}"))
+    });
+}
+
+/// A disk with the files of another that fit.
+fn with_files(from: &Simulated, choose: impl Fn(&str) -> bool) -> Simulated {
+    let disk = Simulated::new(0);
+    for name in from.file_names().iter().filter(|name| choose(name)) {
+        disk.put_file(name, from.file_bytes(name).expect("it is there"));
+    }
+    disk
+}
+
+#[test]
+fn missing_and_empty_files_are_no_empty_database() {
+    let mut known = Known::small(7);
+    known.kill();
+    let last = &known.content;
+    let is_log = |name: &str| name.starts_with("log-");
+    let without_data = with_files(&known.disk, is_log);
+    assert_eq!(judge(&without_data, &[last]), Ok(Outcome::Refused));
+    let without_log = with_files(&known.disk, |name| !is_log(name));
+    assert_eq!(judge(&without_log, &[last]), Ok(Outcome::Refused));
+    let empty = known.disk.fork();
+    empty.put_file("data", Vec::new());
+    assert_eq!(judge(&empty, &[last]), Ok(Outcome::Refused));
+    let zeros = known.disk.fork();
+    zeros.put_file(
+        "data",
+        vec![0; empty.file_bytes("data").expect("it is there").len().max(1 << 16)],
+    );
+    assert_eq!(judge(&zeros, &[last]), Ok(Outcome::Refused));
+    for name in known.disk.file_names().iter().filter(|name| is_log(name)) {
+        let fork = known.disk.fork();
+        fork.put_file(name, Vec::new());
+        let judged = judge(&fork, &[last]);
+        judged.unwrap_or_else(|why| panic!("{name} is empty: {why}"));
+    }
+    // The files are still what they were: nothing was removed in vain.
+    assert_eq!(judge(&known.disk.fork(), &[last]), Ok(Outcome::Content(0)));
+    let closed = {
+        let mut known = Known::small(7);
+        known.close();
+        known.disk
+    };
+    let without_log = with_files(&closed, |name| !is_log(name));
+    assert_eq!(judge(&without_log, &[last]), Ok(Outcome::Refused));
+}
+
+#[test]
+fn a_log_of_several_segments_misses_none() {
+    let mut known = Known::small(8);
+    for key in 0..40 {
+        known.put(1, key, key + 5_000);
+    }
+    known.kill();
+    let states: Vec<&Content> = known.states.iter().rev().collect();
+    let names: Vec<_> =
+        known.disk.file_names().into_iter().filter(|name| name.starts_with("log-")).collect();
+    assert!(names.len() > 3, "{names:?}");
+    for (number, name) in names.iter().enumerate() {
+        let fork = with_files(&known.disk, |other| other != name);
+        let outcome = judge(&fork, &states).unwrap_or_else(|why| panic!("without {name}: {why}"));
+        // Without the last one it is a shorter log; without another it is none.
+        let is_last = number + 1 == names.len();
+        assert_eq!(is_last, matches!(outcome, Outcome::Content(_)), "without {name}: {outcome:?}");
+        for other in names.iter().filter(|other| *other != name) {
+            let fork = known.disk.fork();
+            fork.put_file(name, known.disk.file_bytes(other).expect("it is there"));
+            let judged = judge(&fork, &states);
+            let outcome = judged.unwrap_or_else(|why| panic!("{other} as {name}: {why}"));
+            assert_eq!(is_last, matches!(outcome, Outcome::Content(_)), "{other} as {name}");
+        }
+    }
+}
+
+#[test]
+fn files_of_other_databases_are_none_of_this_one() {
+    let mut known = Known::small(9);
+    for key in 0..20 {
+        known.put(1, key, key + 5_000);
+    }
+    let mut other = Known::small(10);
+    for key in 0..20 {
+        other.put(1, key, key + 6_000);
+    }
+    (known.kill(), other.kill());
+    let states: Vec<&Content> = known.states.iter().rev().collect();
+    for name in other.disk.file_names() {
+        let fork = known.disk.fork();
+        fork.put_file(&name, other.disk.file_bytes(&name).expect("it is there"));
+        judge(&fork, &states).unwrap_or_else(|why| panic!("with {name} of another: {why}"));
+    }
+    // A segment more than there was.
+    let fork = known.disk.fork();
+    let name = other.disk.file_names().pop().expect("there are some");
+    fork.put_file("log-000000000050", other.disk.file_bytes(&name).expect("it is there"));
+    assert_eq!(judge(&fork, &states), Ok(Outcome::Content(0)));
+}
+
+#[test]
+fn a_file_with_the_last_number_of_a_segment_does_no_harm() {
+    let mut known = Known::small(11);
+    known.kill();
+    known.disk.put_file("log-999999999999", b"nothing of use".to_vec());
+    let open = || simulation::open(&options(Durability::Commit), &known.disk, 5);
+    let db = open().expect("it is whole");
+    db.table("shrub").and_then(|table| table.upsert(&record(3, 1, 1))).expect("room");
+    known.content.get_mut(&3).expect("a table").insert(1, 1);
+    known.disk.fail(Fault::Crash { at: known.disk.operations() });
+    drop(db);
+    known.disk.crash(0);
+    let db = open().expect("it is whole");
+    assert_eq!(read(&db).as_ref(), Ok(&known.content));
+}
+
+#[test]
+fn an_older_copy_of_the_data_file_brings_the_log_or_an_error() {
+    let mut known = Known::small(12);
+    let mut copies = Vec::new();
+    for round in 0..6 {
+        copies.push(known.disk.file_bytes("data").expect("it is there"));
+        for key in 0..10 {
+            known.put(1, key, key + round * 100);
+            known.put(2, key, key + round * 100);
+        }
+        known.checkpoint();
+        if round % 2 == 1 {
+            known.close();
+            copies.push(known.disk.file_bytes("data").expect("it is there"));
+            let db = simulation::open(&options(Durability::Commit), &known.disk, u64::from(round));
+            known.db = Some(db.expect("it is whole"));
+        }
+        known.put(3, round, round);
+    }
+    known.kill();
+    for (number, copy) in copies.into_iter().enumerate() {
+        let fork = known.disk.fork();
+        fork.put_file("data", copy);
+        let judged = judge(&fork, &[&known.content]);
+        judged.unwrap_or_else(|why| panic!("copy {number}: {why}"));
+    }
+}
