@@ -158,14 +158,15 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     let replayed = wal::replay(&*disk, superblock.database, (start, ending), &mut |entry, end| {
         recovery.apply(entry, end)
     })?;
-    let outcomes = replayed.outcomes;
+    let end = replayed.end.position;
     let mut log: Vec<u64> = replayed.segments.iter().map(|(number, _)| *number).collect();
     let room = Arc::new(AtomicU64::new(0));
     let new = begin_log(&disk, superblock.database, settings, replayed, &room)?;
     let mut since = start.position;
-    if outcomes > 0 || recovery.superblock.is_recovering {
-        // What was replayed may be in the operating system's memory only. Nobody can know; but what
-        // a checkpoint writes now is durable.
+    if end != start.position || recovery.superblock.is_recovering {
+        // What was replayed may be in the operating system's memory only, and so may a segment
+        // without outcomes that leads to the next one. Nobody can know; but what a checkpoint writes
+        // now is durable.
         let (place, _) = new.barrier(|| ());
         recovery.done = place;
         let was_recovering = recovery.superblock.is_recovering;

@@ -20,8 +20,6 @@ pub struct Replayed {
     pub segments: Vec<(u64, u64)>,
     /// A number that no segment has or had.
     pub next_number: u64,
-    /// Outcomes that were replayed.
-    pub outcomes: u64,
 }
 
 /// What is known about where the log ends.
@@ -91,7 +89,6 @@ pub fn replay(
             }
             end.position.at += frame.size as u64;
             end.chain = frame.sum;
-            replayed.outcomes += 1;
             apply(Entry { kind: frame.kind, body: frame.body }, *end)?;
         }
         debug_assert!(end.position.at as usize >= at, "a log goes on");
