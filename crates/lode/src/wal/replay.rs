@@ -93,7 +93,8 @@ pub fn replay(
         }
         debug_assert!(end.position.at as usize >= at, "a log goes on");
         replayed.segments.push((current.header.number, end.position.at));
-        let next = later.iter().find(|(_, found)| found.header.after == *end);
+        // The newest of several: the others were given up when writing their headers failed.
+        let next = later.iter().rev().find(|(_, found)| found.header.after == *end);
         let Some((number, _)) = next else { break };
         let number = *number;
         current = later.remove(&number).expect("it was just found");
