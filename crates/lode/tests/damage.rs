@@ -622,3 +622,329 @@ fn an_older_copy_of_the_data_file_brings_the_log_or_an_error() {
         judged.unwrap_or_else(|why| panic!("copy {number}: {why}"));
     }
 }
+
+/// A fixed list of things to do, on a disk of which something fails at some time.
+struct Work {
+    disk: Simulated,
+    db: Option<Database>,
+    /// What was acknowledged.
+    content: Content,
+    /// What else may come back: what was under way when the database was poisoned.
+    perhaps: Option<Content>,
+}
+
+impl Work {
+    fn new(mapping: bool) -> Self {
+        let disk = Simulated::new(1);
+        disk.set_mapping(mapping);
+        Self { disk, db: None, content: Content::new(), perhaps: None }
+    }
+
+    fn open(&mut self) {
+        for _ in 0..3 {
+            match simulation::open(&options(Durability::Commit), &self.disk, 5) {
+                Ok(db) => {
+                    self.db = Some(db);
+                    let found = self.look();
+                    self.expect_content(&found);
+                    (self.content, self.perhaps) = (found, None);
+                    return;
+                }
+                Err(Error::Io { .. } | Error::DiskFull { .. } | Error::Poisoned { .. }) => {}
+                Err(error) => panic!("opening answers {error:?}"),
+            }
+        }
+        panic!("it cannot be opened, though only one thing failed");
+    }
+
+    /// What there is. If reading fails, it does so once.
+    fn look(&self) -> Content {
+        let found = read(self.db());
+        found.or_else(|_| read(self.db())).expect("only one thing fails")
+    }
+
+    fn expect_content(&self, found: &Content) {
+        let fits = *found == self.content || Some(found) == self.perhaps.as_ref();
+        assert!(fits, "{}", difference(found, &self.content));
+    }
+
+    fn db(&self) -> &Database {
+        self.db.as_ref().expect("it is open")
+    }
+
+    /// Something came of an attempt to make the content `wanted`.
+    fn settle<T>(&mut self, result: Result<T, Error>, wanted: Content) {
+        let failed = result.is_err();
+        match result {
+            Ok(_) => {
+                assert_eq!(self.perhaps, None, "a poisoned database takes no writes");
+                self.content = wanted;
+            }
+            Err(Error::Poisoned { .. }) => {
+                self.perhaps.get_or_insert(wanted);
+            }
+            // It did not happen.
+            Err(Error::Io { .. } | Error::DiskFull { .. }) => {}
+            Err(error) => panic!("{error:?}"),
+        }
+        if failed {
+            let found = self.look();
+            self.expect_content(&found);
+        }
+    }
+
+    fn put(&mut self, at: usize, key: u32, value: u32) {
+        let mut wanted = self.content.clone();
+        let Some(records) = wanted.get_mut(&at) else { return };
+        records.insert(key, value);
+        let table = self.db().table(TABLES[at].0);
+        let result = table.and_then(|table| table.upsert(&record(at, key, value)));
+        self.settle(result, wanted);
+    }
+
+    fn delete(&mut self, at: usize, key: u32) {
+        let mut wanted = self.content.clone();
+        let Some(records) = wanted.get_mut(&at) else { return };
+        records.remove(&key);
+        let result = self.db().table(TABLES[at].0).and_then(|t| t.delete(&key.to_le_bytes()));
+        self.settle(result, wanted);
+    }
+
+    fn commit(&mut self, key: u32) {
+        let mut wanted = self.content.clone();
+        let mut transaction = self.db().begin();
+        let mut result = Ok(());
+        for at in self.content.keys() {
+            let table = self.db().table(TABLES[*at].0);
+            let put = table.and_then(|t| transaction.upsert(&t, &record(*at, key, 1)));
+            result = result.and(put.map(drop));
+            wanted.get_mut(at).expect("a table").insert(key, 1);
+        }
+        let result = result.and_then(|()| transaction.commit());
+        self.settle(result, wanted);
+    }
+
+    fn create(&mut self, at: usize) {
+        let mut wanted = self.content.clone();
+        if wanted.insert(at, BTreeMap::new()).is_none() {
+            let result = self.db().create_table(&schema(at), TABLES[at].1);
+            self.settle(result, wanted);
+        }
+    }
+
+    fn drop_table(&mut self, at: usize) {
+        let mut wanted = self.content.clone();
+        if wanted.remove(&at).is_some() {
+            let result = self.db().drop_table(TABLES[at].0);
+            self.settle(result, wanted);
+        }
+    }
+
+    /// Something that does not change what there is.
+    fn same(&mut self, work: impl Fn(&Database) -> Result<(), Error>) {
+        let result = work(self.db());
+        self.settle(result, self.content.clone());
+    }
+
+    fn close(&mut self) {
+        let closed = self.db.take().expect("it is open").close();
+        let typed = matches!(
+            closed,
+            Ok(()) | Err(Error::Io { .. } | Error::DiskFull { .. } | Error::Poisoned { .. })
+        );
+        assert!(typed, "{closed:?}");
+    }
+
+    /// All that there is to do.
+    fn run(&mut self) {
+        self.open();
+        (0..4).for_each(|at| self.create(at));
+        (0..16).for_each(|key| self.put(key as usize % 4, key, key));
+        self.same(Database::checkpoint);
+        (0..12).for_each(|key| self.put(key as usize % 4, key / 2, key + 100));
+        self.delete(1, 1);
+        self.delete(2, 2);
+        self.commit(50);
+        self.same(simulation::look_after);
+        self.create(4);
+        self.put(4, 1, 1);
+        self.same(Database::flush);
+        self.same(Database::checkpoint);
+        self.drop_table(4);
+        self.drop_table(0);
+        self.same(Database::compact);
+        (0..8).for_each(|key| self.put(1, key + 30, key));
+        self.close();
+        self.open();
+        (0..6).for_each(|key| self.put(key as usize % 4, key + 60, key));
+        (0..10).for_each(|key| self.put(1, key + 80, key));
+        self.commit(70);
+        self.create(0);
+        self.put(0, 1, 1);
+    }
+
+    /// The process ends, or the power goes off if there is a seed; and the database comes back with
+    /// all of it.
+    fn end(mut self, seed: Option<u64>) {
+        let found = self.look();
+        self.expect_content(&found);
+        self.disk.fail(Fault::Crash { at: self.disk.operations() });
+        self.db = None;
+        match seed {
+            Some(seed) => self.disk.crash(seed),
+            None => self.disk.heal(),
+        }
+        self.open();
+        self.db().check().unwrap_or_else(|why| panic!("{why}"));
+        self.create(4);
+        self.put(4, 99, 99);
+        self.db.take().expect("it is open").close().expect("nothing fails any more");
+        let db = simulation::open(&options(Durability::Commit), &self.disk, 6).expect("whole");
+        assert_eq!(read(&db).as_ref(), Ok(&self.content));
+    }
+}
+
+#[test]
+fn each_operation_of_the_disk_may_fail_once() {
+    let kinds =
+        [FaultKind::ReadFails, FaultKind::WriteFails, FaultKind::SyncFails, FaultKind::NoSpace];
+    let mut cases = Vec::new();
+    for mapping in [false, true] {
+        let mut work = Work::new(mapping);
+        work.run();
+        let count = work.disk.operations();
+        work.end(None);
+        assert!(count > 200, "{count} operations");
+        let all = (0..count).flat_map(|at| kinds.map(|kind| (mapping, at, kind)));
+        cases.extend(all.map(|case| (case, (case.1 % 2 == 0).then_some(case.1))));
+        // A segment whose header was written in part is there after the end of a process.
+        let all = (0..count).map(|at| (mapping, at, FaultKind::WriteFails));
+        cases.extend(all.map(|case| (case, None)));
+    }
+    on_all(&cases, |((mapping, at, kind), seed)| {
+        let work = || {
+            let mut work = Work::new(*mapping);
+            work.disk.fail(Fault::Error { at: *at, kind: *kind });
+            work.run();
+            work.end(*seed);
+        };
+        catch_unwind(AssertUnwindSafe(work)).map_err(|why| {
+            let text = why.downcast_ref::<String>().cloned().unwrap_or_default();
+            format!("mapping {mapping}, {kind:?} at operation {at}, {seed:?}: {text}")
+        })
+    });
+}
+
+#[test]
+fn a_failed_sync_ends_writing_but_not_reading() {
+    for mapping in [false, true] {
+        let mut known = Known::small(13);
+        known.disk.set_mapping(mapping);
+        let table = known.db().table("shrub").expect("a table");
+        known.disk.fail(Fault::Error { at: known.disk.operations(), kind: FaultKind::SyncFails });
+        let poisoned = |result: Result<(), Error>| {
+            assert!(matches!(result, Err(Error::Poisoned { .. })), "{result:?}");
+        };
+        poisoned(table.upsert(&record(3, 1, 1)).map(drop));
+        let mut also = known.content.clone();
+        also.get_mut(&3).expect("a table").insert(1, 1);
+        for _ in 0..2 {
+            poisoned(table.insert(&record(3, 2, 2)).map(drop));
+            poisoned(table.upsert(&record(3, 2, 2)).map(drop));
+            poisoned(table.update(&0u32.to_le_bytes(), 1, &[0; 4]).map(drop));
+            poisoned(table.delete(&0u32.to_le_bytes()).map(drop));
+            let mut transaction = known.db().begin();
+            transaction.upsert(&table, &record(3, 2, 2)).expect("it is not written yet");
+            poisoned(transaction.commit());
+            poisoned(known.db().drop_table("late"));
+            poisoned(known.db().flush());
+            poisoned(known.db().checkpoint());
+            poisoned(known.db().compact());
+            poisoned(simulation::look_after(known.db()));
+        }
+        let found = read(known.db()).expect("reading goes on");
+        assert!(found == known.content || found == also, "{}", difference(&found, &also));
+        known.db().check().expect("nothing is wrong with it");
+        poisoned(known.db.take().expect("it is open").close());
+        for seed in 0..20 {
+            let fork = known.disk.clone();
+            fork.crash(seed);
+            let db = simulation::open(&options(Durability::Commit), &fork, seed);
+            let db = db.expect("what is durable is there");
+            let found = read(&db).expect("nothing is wrong with the disk");
+            assert!(found == known.content || found == also, "{}", difference(&found, &also));
+            also.clone_from(&found);
+            known.content = found;
+            db.table("shrub").and_then(|t| t.upsert(&record(3, 5, 5))).expect("it takes writes");
+            also.get_mut(&3).expect("a table").insert(5, 5);
+            known.content.get_mut(&3).expect("a table").insert(5, 5);
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_loses_nothing() {
+    for (capacity, mapping) in (20..60).flat_map(|at| [(at << 15, false), (at << 15, true)]) {
+        let case = format!("{capacity} bytes, mapping {mapping}");
+        let options = options(Durability::Commit).log_bytes(1 << 16);
+        let mut known = Known::new(14);
+        known.disk.set_mapping(mapping);
+        (0..4).for_each(|at| known.create(at));
+        known.disk.set_capacity(Some(capacity));
+        let put = |db: &Database, at: usize, key: u32| {
+            db.table(TABLES[at].0).and_then(|table| table.upsert(&record(at, key, key)))
+        };
+        let mut key = 0;
+        loop {
+            key += 1;
+            match put(known.db(), key as usize % 4, key * 37 % 5_000) {
+                Ok(_) => {
+                    let records = known.content.get_mut(&(key as usize % 4)).expect("a table");
+                    records.insert(key * 37 % 5_000, key * 37 % 5_000);
+                }
+                Err(Error::DiskFull { .. }) => break,
+                Err(error) => panic!("{case}: {error:?}"),
+            }
+        }
+        assert_eq!(read(known.db()).as_ref(), Ok(&known.content), "{case}");
+        for (at, key) in (0..4).flat_map(|at| (0..3_000u32).step_by(50).map(move |key| (at, key))) {
+            let deleted = known.db().table(TABLES[at].0).and_then(|t| t.delete(&key.to_le_bytes()));
+            match deleted {
+                Ok(there) => {
+                    let before = known.content.get_mut(&at).expect("a table").remove(&key);
+                    assert_eq!(there, before.is_some(), "{case}");
+                }
+                Err(Error::DiskFull { .. }) => {}
+                Err(error) => panic!("{case}: {error:?}"),
+            }
+        }
+        known.db().checkpoint().unwrap_or_else(|why| panic!("{case}: a checkpoint: {why}"));
+        known.db().check().unwrap_or_else(|why| panic!("{case}: {why}"));
+        match capacity >> 15 & 1 {
+            0 => known.kill(),
+            _ => {
+                let closed = known.db.take().expect("it is open").close();
+                closed.unwrap_or_else(|why| panic!("{case}: closing: {why}"));
+            }
+        }
+        match simulation::open(&options, &known.disk, 1) {
+            Ok(db) => assert_eq!(read(&db).as_ref(), Ok(&known.content), "{case}"),
+            // There has to be space for a segment of the log.
+            Err(Error::DiskFull { .. }) => {}
+            Err(error) => panic!("{case}: opening: {error:?}"),
+        }
+        known.disk.set_capacity(None);
+        let db = simulation::open(&options, &known.disk, 1).expect("there is space");
+        assert_eq!(read(&db).as_ref(), Ok(&known.content), "{case}");
+        for key in 0..200 {
+            put(&db, key as usize % 4, key + 10_000).expect("there is space");
+            known
+                .content
+                .get_mut(&(key as usize % 4))
+                .expect("a table")
+                .insert(key + 10_000, key + 10_000);
+        }
+        assert_eq!(read(&db).as_ref(), Ok(&known.content), "{case}");
+        db.check().unwrap_or_else(|why| panic!("{case}: {why}"));
+    }
+}
