@@ -234,9 +234,12 @@ impl<'r> Recovery<'r> {
                 let definition = Definition::restore(&mut reader)?;
                 let name = definition.schema.name().to_string();
                 let id = definition.id;
+                let next_id = id.checked_add(1);
+                let next_id = next_id
+                    .ok_or_else(|| Error::corrupt("the log", "a table has the last number"))?;
                 let core = Arc::new(Core::create(self.pager, definition)?);
                 self.by_id.insert(id, Arc::clone(&core));
-                self.catalogue.next_id = self.catalogue.next_id.max(id + 1);
+                self.catalogue.next_id = self.catalogue.next_id.max(next_id);
                 self.catalogue.tables.insert(name, core);
                 Ok(())
             }
