@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use lode::simulation::{self, Simulated};
 use lode::{Database, Durability, Error, KeyKind, Options, Schema, Table, Type};
 
 /// As many rounds as this; `LODE_ROUNDS` asks for others.
@@ -452,4 +453,45 @@ fn all_that_threads_commit_is_there_when_the_database_is_opened_again() {
             assert!(payload.chunks(8).all(|word| number(word) == round));
         }
     }
+}
+
+/// While one thread compacts the data file, others write to the database and make checkpoints, which
+/// have reserved the places that they need.
+#[test]
+fn compaction_leaves_checkpoints_the_places_that_they_need() {
+    let options = Options::new().memory_bytes(1 << 20).durability(Durability::None);
+    let db = simulation::open(&options, &Simulated::new(0), 0).expect("an empty disk");
+    let table = ballast(&db);
+    let done = AtomicBool::new(false);
+    watched(|| {
+        std::thread::scope(|scope| {
+            for thread in 0..2 {
+                let (db, table, done) = (&db, &table, &done);
+                scope.spawn(move || {
+                    let mut round = thread;
+                    while !done.load(Ordering::SeqCst) {
+                        round += 1;
+                        for at in 0..3 {
+                            let record = ballast_record((round * 31 + at * 97) % BALLAST, round);
+                            table.upsert(&record).expect("room");
+                        }
+                        // Half of the data file is free now and then.
+                        for at in (thread..BALLAST).step_by(2) {
+                            match round % 4 {
+                                0 => drop(table.delete(&at.to_le_bytes()).expect("a key")),
+                                2 => drop(table.upsert(&ballast_record(at, round)).expect("room")),
+                                _ => {}
+                            }
+                        }
+                        db.checkpoint().expect("nothing is wrong with the disk");
+                    }
+                });
+            }
+            let _stop = Stop(&done);
+            for _ in 0..rounds() / 30 {
+                db.compact().expect("nothing is wrong with the disk");
+            }
+        });
+    });
+    db.check().expect("it is right");
 }
