@@ -565,7 +565,8 @@ fn files_of_other_databases_are_none_of_this_one() {
     for key in 0..20 {
         other.put(1, key, key + 6_000);
     }
-    (known.kill(), other.kill());
+    known.kill();
+    other.kill();
     let states: Vec<&Content> = known.states.iter().rev().collect();
     for name in other.disk.file_names() {
         let fork = known.disk.fork();
