@@ -1,9 +1,17 @@
-//! Random operations on tables, compared with `BTreeMap`s.
+//! Random operations on tables, compared with `BTreeMap`s: in memory, and on a simulated disk with so
+//! little memory that pages come and go all the time.
+//!
+//! On the disk there is a second table, larger than the memory: reading it pushes out whatever else
+//! there is.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::sync::OnceLock;
 
-use lode::{Database, Error, KeyKind, Options, Scan, Schema, Snapshot, Table, Transaction, Type};
+use lode::simulation::{self, Checkpoint, Simulated};
+use lode::{
+    Database, Durability, Error, KeyKind, Options, Scan, Schema, Snapshot, Table, Transaction, Type,
+};
 use proptest::prelude::*;
 
 type Place = (i16, u8);
@@ -23,16 +31,38 @@ enum Op {
     DeleteRange(i16, i16),
     Get(i16, u8),
     GetMany(Vec<(i16, u8)>),
-    Scan { lower: Bound<(i16, u8)>, upper: Bound<(i16, u8)>, backward: bool, limit: u64 },
+    Scan {
+        lower: Bound<(i16, u8)>,
+        upper: Bound<(i16, u8)>,
+        backward: bool,
+        limit: u64,
+    },
     TakeSnapshot,
     DropSnapshot,
     Begin,
     Commit,
     Rollback,
+    /// What only a database in a directory has to do.
+    Disk(DiskOp),
 }
 
-fn ops() -> impl Strategy<Value = Vec<Op>> {
-    let key = || (-20..20i16, 0..6u8);
+#[derive(Clone, Debug)]
+enum DiskOp {
+    InsertRange(i16, i16, u32),
+    Checkpoint,
+    /// A checkpoint with writes before each of its steps, and a snapshot taken in the middle.
+    CheckpointAmid(Vec<(i16, u8, Option<u32>)>),
+    Flush,
+    LookAfter,
+    Compact,
+    Reopen,
+    /// So many records of the other table are read, and one of them is written.
+    Sweep(u32),
+}
+
+/// Operations on keys of `-reach..reach`.
+fn memory_ops(reach: i16) -> BoxedStrategy<Op> {
+    let key = move || (-reach..reach, 0..6u8);
     let bound = || {
         prop_oneof![
             key().prop_map(Bound::Included),
@@ -40,13 +70,13 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
             Just(Bound::Unbounded),
         ]
     };
-    let op = prop_oneof![
+    prop_oneof![
         8 => (key(), any::<u32>()).prop_map(|((a, b), v)| Op::Insert(a, b, v)),
         2 => (key(), any::<u32>()).prop_map(|((a, b), v)| Op::Upsert(a, b, v)),
         2 => (key(), any::<u32>()).prop_map(|((a, b), v)| Op::Update(a, b, v)),
         1 => key().prop_map(|(a, b)| Op::Increment(a, b)),
         3 => key().prop_map(|(a, b)| Op::Delete(a, b)),
-        1 => (-20..20i16, 0..20i16).prop_map(|(from, count)| Op::DeleteRange(from, from + count)),
+        1 => (-reach..reach, 0..20i16).prop_map(|(from, count)| Op::DeleteRange(from, from + count)),
         2 => key().prop_map(|(a, b)| Op::Get(a, b)),
         1 => proptest::collection::vec(key(), 0..40).prop_map(Op::GetMany),
         2 => (bound(), bound(), any::<bool>(), 0..50u64).prop_map(|(lower, upper, backward, limit)| {
@@ -57,9 +87,44 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         1 => Just(Op::Begin),
         1 => Just(Op::Commit),
         1 => Just(Op::Rollback),
-    ];
-    proptest::collection::vec(op, 0..300)
+    ]
+    .boxed()
 }
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    proptest::collection::vec(memory_ops(20), 0..300)
+}
+
+/// Operations on a disk: on few keys, so that they meet, and on many, so that there are many pages.
+fn disk_ops() -> impl Strategy<Value = (Durability, Vec<Op>)> {
+    let key = || (-REACH..REACH, 0..6u8);
+    let amid = (key(), proptest::option::of(any::<u32>())).prop_map(|((a, b), v)| (a, b, v));
+    let range = (-REACH..REACH, 0..25i16, any::<u32>());
+    let disk_op = prop_oneof![
+        8 => range.prop_map(|(from, count, v)| DiskOp::InsertRange(from, from + count, v)),
+        3 => Just(DiskOp::Checkpoint),
+        2 => proptest::collection::vec(amid, 0..10).prop_map(DiskOp::CheckpointAmid),
+        1 => Just(DiskOp::Flush),
+        1 => Just(DiskOp::LookAfter),
+        1 => Just(DiskOp::Compact),
+        2 => Just(DiskOp::Reopen),
+        5 => (1..2 * BALLAST).prop_map(DiskOp::Sweep),
+    ];
+    let op = prop_oneof![
+        5 => memory_ops(20),
+        5 => memory_ops(REACH),
+        2 => disk_op.prop_map(Op::Disk),
+    ];
+    let level =
+        prop_oneof![Just(Durability::None), Just(Durability::Process), Just(Durability::Commit)];
+    (level, proptest::collection::vec(op, 0..150))
+}
+
+/// How far from 0 keys are on a disk.
+const REACH: i16 = 150;
+
+/// Records of the other table on a disk: more than fit into memory.
+const BALLAST: u32 = 400;
 
 /// A table whose records are so long that few fit on a page.
 fn schema(payload: u32) -> Schema {
@@ -85,7 +150,40 @@ fn payload_of((value, rest): &(u32, Vec<u8>)) -> Vec<u8> {
     [&value.to_le_bytes()[..], rest].concat()
 }
 
+/// A disk with a table larger than the memory. It is made once for all cases.
+fn loaded_disk() -> Simulated {
+    static LOADED: OnceLock<Simulated> = OnceLock::new();
+    let make = || {
+        let disk = Simulated::new(0);
+        let options = options(Durability::None).memory_bytes(16 << 20);
+        let db = simulation::open(&options, &disk, 0).expect("an empty disk");
+        let schema =
+            Schema::build("ballast").key("at", Type::U32).column("rest", Type::Bytes(4000));
+        let schema = schema.finish().expect("a schema");
+        let table = db.create_table(&schema, KeyKind::Tree).expect("a table");
+        for at in 0..BALLAST {
+            assert!(table.insert(&ballast(at, 0)).expect("room"));
+        }
+        db.close().expect("nothing is wrong with the disk");
+        disk
+    };
+    LOADED.get_or_init(make).fork()
+}
+
+fn ballast(at: u32, value: u32) -> Vec<u8> {
+    let rest = (0..1_000).flat_map(|word| (at ^ value ^ word).to_le_bytes());
+    at.to_le_bytes().into_iter().chain(rest).collect()
+}
+
+fn options(level: Durability) -> Options {
+    Options::new().memory_bytes(1 << 20).log_bytes(1 << 18).segment_bytes(1 << 16).durability(level)
+}
+
 struct Run {
+    /// The disk, unless the database is in memory.
+    disk: Option<(Simulated, Options)>,
+    /// What the other table's records were written with last.
+    swept: BTreeMap<u32, u32>,
     db: Database,
     table: Table,
     kind: KeyKind,
@@ -98,9 +196,20 @@ struct Run {
 impl Run {
     fn new(kind: KeyKind, payload: u32) -> Self {
         let db = Options::new().memory_bytes(64 << 20).in_memory().expect("memory");
+        Self::with(db, kind, payload, None)
+    }
+
+    fn on_disk(kind: KeyKind, payload: u32, level: Durability) -> Self {
+        let (disk, options) = (loaded_disk(), options(level));
+        let db = simulation::open(&options, &disk, 1).expect("a database");
+        Self::with(db, kind, payload, Some((disk, options)))
+    }
+
+    fn with(db: Database, kind: KeyKind, payload: u32, disk: Option<(Simulated, Options)>) -> Self {
         let table = db.create_table(&schema(payload), kind).expect("a table");
         let (model, snapshots, transaction) = (Model::new(), Vec::new(), None);
-        Self { db, table, kind, payload, model, snapshots, transaction }
+        let swept = BTreeMap::new();
+        Self { disk, swept, db, table, kind, payload, model, snapshots, transaction }
     }
 
     fn value(&self, a: i16, b: u8, value: u32) -> (u32, Vec<u8>) {
@@ -231,12 +340,99 @@ impl Run {
                         // It may not have met what was written outside; its model is of no use.
                         Ok(()) => self.read_all()?,
                         Err(Error::Conflict { .. }) if disturbed => {}
+                        // It changes more pages than there are.
+                        Err(Error::Full { .. }) if self.disk.is_some() => {}
                         Err(error) => return Err(error),
                     }
                 }
             }
             Op::Rollback => self.transaction = None,
+            Op::Disk(op) => self.disk_step(op)?,
         }
+        Ok(())
+    }
+
+    fn disk_step(&mut self, op: &DiskOp) -> Result<(), Error> {
+        match op {
+            DiskOp::InsertRange(from, to, value) => {
+                self.outside();
+                for (a, b) in (*from..*to).flat_map(|a| (0..6).map(move |b| (a, b))) {
+                    let inserted = self.table.insert(&record(a, b, *value, self.payload))?;
+                    assert_eq!(inserted, !self.model.contains_key(&(a, b)));
+                    let new = self.value(a, b, *value);
+                    self.model.entry((a, b)).or_insert(new);
+                }
+            }
+            DiskOp::Checkpoint => self.db.checkpoint()?,
+            DiskOp::CheckpointAmid(writes) => {
+                self.outside();
+                self.checkpoint_amid(writes)?;
+            }
+            DiskOp::Flush => self.db.flush()?,
+            DiskOp::LookAfter => simulation::look_after(&self.db)?,
+            DiskOp::Compact => self.db.compact()?,
+            DiskOp::Reopen => self.reopen()?,
+            DiskOp::Sweep(count) => self.sweep(*count)?,
+        }
+        Ok(())
+    }
+
+    fn checkpoint_amid(&mut self, writes: &[(i16, u8, Option<u32>)]) -> Result<(), Error> {
+        let db = self.db.clone();
+        // Until its end no other checkpoint makes room for what is written meanwhile.
+        if db.statistics().changed_bytes > 16 << 14 {
+            db.checkpoint()?;
+        }
+        let mut checkpoint = Checkpoint::begin(&db)?;
+        let mut writes = writes.iter();
+        loop {
+            for (a, b, value) in writes.by_ref().take(5) {
+                let place = (*a, *b);
+                let (there, before) = match value {
+                    Some(value) => {
+                        let new = self.value(*a, *b, *value);
+                        let there = self.table.upsert(&record(*a, *b, *value, self.payload))?;
+                        (there, self.model.insert(place, new))
+                    }
+                    None => (self.table.delete(&key(*a, *b))?, self.model.remove(&place)),
+                };
+                assert_eq!(there, before.is_some());
+            }
+            self.snapshots.push((db.snapshot(), self.model.clone()));
+            if !checkpoint.step()? {
+                break;
+            }
+        }
+        checkpoint.finish()
+    }
+
+    /// Closes the database and opens it again. Old handles know that they are of no use.
+    fn reopen(&mut self) -> Result<(), Error> {
+        self.transaction = None;
+        let (disk, options) = self.disk.as_ref().expect("it is on a disk");
+        self.db.clone().close()?;
+        assert_eq!(self.table.payload(&key(0, 0)), Err(Error::Closed));
+        assert_eq!(self.table.delete(&key(0, 0)), Err(Error::Closed));
+        for (snapshot, _) in self.snapshots.drain(..) {
+            let looked = snapshot.each(&self.table, &mut |_| Ok(true));
+            assert_eq!(looked, Err(Error::Closed));
+        }
+        self.db = simulation::open(options, disk, 1)?;
+        self.table = self.db.table("t")?;
+        Ok(())
+    }
+
+    fn sweep(&mut self, count: u32) -> Result<(), Error> {
+        let table = self.db.table("ballast")?;
+        for at in 0..count {
+            let at = at * 7 % BALLAST;
+            let value = self.swept.get(&at).copied().unwrap_or(0);
+            let found = table.payload(&at.to_le_bytes())?.expect("it is there");
+            assert!(found == ballast(at, value)[4..], "record {at} of the other table");
+        }
+        let at = count % BALLAST;
+        table.upsert(&ballast(at, count))?;
+        self.swept.insert(at, count);
         Ok(())
     }
 
@@ -328,16 +524,36 @@ impl Run {
         self.read_all()?;
         assert_eq!(self.model, expected);
         self.snapshots.clear();
+        self.transaction = None;
         assert_eq!(self.db.statistics().snapshot_bytes, 0);
+        if self.disk.is_some() {
+            self.reopen()?;
+            self.db.check().unwrap_or_else(|why| panic!("{why}"));
+            self.read_all()?;
+            assert!(self.model == expected, "all of it is there again");
+            self.sweep(BALLAST)?;
+            self.db.drop_table("ballast")?;
+        }
         self.db.drop_table("t")?;
         assert_eq!(self.db.statistics().page_bytes, 0, "all pages came back");
+        self.db.checkpoint()?;
+        self.db.check().unwrap_or_else(|why| panic!("{why}"));
+        // Superblocks, the catalogue, and what says where that is.
+        assert!(self.db.statistics().data_used_bytes <= 8 << 14, "all places came back");
         assert!(matches!(self.table.payload(&key(0, 0)), Err(Error::NoTable { .. })));
         Ok(())
     }
 }
 
 fn replay(kind: KeyKind, payload: u32, ops: &[Op]) {
-    let mut run = Run::new(kind, payload);
+    finish(Run::new(kind, payload), ops);
+}
+
+fn replay_on_disk(kind: KeyKind, payload: u32, (level, ops): &(Durability, Vec<Op>)) {
+    finish(Run::on_disk(kind, payload, *level), ops);
+}
+
+fn finish(mut run: Run, ops: &[Op]) {
     for op in ops {
         run.step(op).unwrap_or_else(|error| panic!("{op:?}: {error}"));
     }
@@ -345,13 +561,13 @@ fn replay(kind: KeyKind, payload: u32, ops: &[Op]) {
 }
 
 /// So many cases of each kind; `PROPTEST_CASES` asks for others.
-fn cases() -> ProptestConfig {
+fn cases(usual: u32) -> ProptestConfig {
     let asked = std::env::var("PROPTEST_CASES").ok().and_then(|count| count.parse().ok());
-    ProptestConfig { cases: asked.unwrap_or(2_500), ..ProptestConfig::default() }
+    ProptestConfig { cases: asked.unwrap_or(usual), ..ProptestConfig::default() }
 }
 
 proptest! {
-    #![proptest_config(cases())]
+    #![proptest_config(cases(2_000))]
 
     #[test]
     fn hashed_tables_do_what_maps_do(ops in ops()) {
@@ -371,5 +587,30 @@ proptest! {
     #[test]
     fn ordered_tables_of_short_records_do_what_maps_do(ops in ops()) {
         replay(KeyKind::Tree, 10, &ops);
+    }
+
+}
+
+proptest! {
+    #![proptest_config(cases(500))]
+
+    #[test]
+    fn hashed_tables_on_a_disk_do_what_maps_do(case in disk_ops()) {
+        replay_on_disk(KeyKind::Hash, 900, &case);
+    }
+
+    #[test]
+    fn ordered_tables_on_a_disk_do_what_maps_do(case in disk_ops()) {
+        replay_on_disk(KeyKind::Tree, 1_900, &case);
+    }
+
+    #[test]
+    fn hashed_tables_of_short_records_on_a_disk_do_what_maps_do(case in disk_ops()) {
+        replay_on_disk(KeyKind::Hash, 10, &case);
+    }
+
+    #[test]
+    fn ordered_tables_of_short_records_on_a_disk_do_what_maps_do(case in disk_ops()) {
+        replay_on_disk(KeyKind::Tree, 10, &case);
     }
 }

@@ -1,6 +1,6 @@
 //! The superblocks: the first bytes of places 0 and 1, so few that the disk writes them whole.
 
-use super::{PLACE_BYTES, Ref, checksum};
+use super::{FIRST_TABLE_PAGE, PLACE_BYTES, Ref, checksum};
 use crate::codec::{Reader, Writer};
 use crate::error::{Error, Result};
 use crate::io::File;
@@ -93,7 +93,20 @@ impl Superblock {
         let flags = reader.u32()?;
         superblock.is_clean = flags & CLEAN != 0;
         superblock.is_recovering = flags & RECOVERING != 0;
-        Ok(superblock)
+        match superblock.is_plausible() {
+            true => Ok(superblock),
+            false => Err(corrupt("it has numbers that none has")),
+        }
+    }
+
+    /// Whether its numbers are in bounds, so that nobody has to think of others who computes with
+    /// them. The checksum says that they were written, but not by whom.
+    fn is_plausible(&self) -> bool {
+        /// More than any log will have, in segments or bytes of one, and more than checkpoints.
+        const MOST: u64 = 1 << 48;
+        let numbers = [self.generation, self.log_segment, self.log_at, self.catalogue_bytes];
+        numbers.iter().all(|number| *number < MOST)
+            && self.catalogue_pages <= self.places.min(FIRST_TABLE_PAGE)
     }
 
     /// The newer one of those that are whole.

@@ -252,7 +252,10 @@ impl Inner {
             // What the checkpoint needed itself may lie beyond; the next one moves it.
             self.checkpoint()?;
             let before = store.data.size_bytes();
+            // A checkpoint that is being made has reserved the places that it needs.
+            let current = store.current();
             store.data.shrink()?;
+            drop(current);
             if store.data.size_bytes() >= before {
                 break;
             }

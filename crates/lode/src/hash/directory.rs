@@ -142,6 +142,14 @@ impl Directory {
         while let Some(place) = next {
             let (_, root) = pager.look(self.root)?;
             let (_, entry) = root_entry(root, place);
+            let root_bits = root.get(0);
+            let fits = root_bits <= ROOT_BITS.into()
+                && u64::from(entry.prefix) <= root_bits
+                && entry.bits <= SEGMENT_BITS;
+            if !fits {
+                let what = format!("page {}", self.root);
+                return Err(Error::corrupt(what, "no directory of a table looks like that"));
+            }
             let (_, segment) = pager.look(entry.segment)?;
             // All buckets of the segment, without looking the way up again for each.
             let (base, bits) = (entry.base(place), entry.bits.min(SEGMENT_BITS));

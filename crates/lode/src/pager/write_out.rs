@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{DIRTY, LATCH, Moment, PRESENT, PageNumber, Pager, Space, lock};
-use crate::error::Result;
+use super::{DIRTY, FREE, LATCH, Moment, PRESENT, PageNumber, Pager, Space, lock};
+use crate::error::{Error, Result};
 
 /// What came of copying a page.
 pub enum Copied {
@@ -97,8 +97,19 @@ impl Pager {
 
     /// Has a page written out by the next checkpoint, even if it does not change.
     pub fn rewrite(&self, page: PageNumber) -> Result<()> {
+        /// How often somebody else may have freed it and taken it again.
+        const MOST_TRIES: usize = 8;
+        let mut tries = 0;
         loop {
-            let (seen, _) = self.look(page)?;
+            let seen = match self.look(page) {
+                Ok((seen, _)) => seen,
+                Err(_) if self.entry(page)[0].load(Ordering::Acquire) & FREE != 0 => return Ok(()),
+                Err(Error::Corrupt { .. }) if tries < MOST_TRIES => {
+                    tries += 1;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             if let Some(mut latched) = self.latch(seen) {
                 latched.changed = true;
                 return Ok(());
@@ -116,7 +127,7 @@ impl Pager {
                 let is_used = match (&self.data, word & PRESENT != 0) {
                     (_, true) => true,
                     (None, false) => false,
-                    (Some(data), false) => word & super::FREE == 0 && data.has(page)?,
+                    (Some(data), false) => word & FREE == 0 && data.has(page)?,
                 };
                 if !is_used {
                     break;
@@ -127,10 +138,7 @@ impl Pager {
                     let word = self.latch_absent(page);
                     if word & PRESENT == 0 {
                         lock(&self.freed).push((page, epoch));
-                        cell.store(
-                            word.wrapping_add(super::VERSION) | super::FREE,
-                            Ordering::Release,
-                        );
+                        cell.store(word.wrapping_add(super::VERSION) | FREE, Ordering::Release);
                         break;
                     }
                     cell.store(word, Ordering::Release);

@@ -158,17 +158,24 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     let replayed = wal::replay(&*disk, superblock.database, (start, ending), &mut |entry, end| {
         recovery.apply(entry, end)
     })?;
-    let outcomes = replayed.outcomes;
+    let end = replayed.end.position;
     let mut log: Vec<u64> = replayed.segments.iter().map(|(number, _)| *number).collect();
     let room = Arc::new(AtomicU64::new(0));
     let new = begin_log(&disk, superblock.database, settings, replayed, &room)?;
     let mut since = start.position;
-    if outcomes > 0 || recovery.superblock.is_recovering {
-        // What was replayed may be in the operating system's memory only. Nobody can know; but what
-        // a checkpoint writes now is durable.
+    if end != start.position || recovery.superblock.is_recovering {
+        // What was replayed may be in the operating system's memory only, and so may a segment
+        // without outcomes that leads to the next one. Nobody can know; but what a checkpoint writes
+        // now is durable.
         let (place, _) = new.barrier(|| ());
         recovery.done = place;
+        let was_recovering = recovery.superblock.is_recovering;
         recovery.checkpoint(false)?;
+        if was_recovering {
+            // In both superblocks: the older one would do without the log that is removed now, and
+            // who finds the newer one damaged would take what had been replayed by then for all.
+            recovery.checkpoint(false)?;
+        }
         log.clear();
         since = place.position;
         new.trim(since.segment)?;
@@ -227,9 +234,12 @@ impl<'r> Recovery<'r> {
                 let definition = Definition::restore(&mut reader)?;
                 let name = definition.schema.name().to_string();
                 let id = definition.id;
+                let next_id = id.checked_add(1);
+                let next_id = next_id
+                    .ok_or_else(|| Error::corrupt("the log", "a table has the last number"))?;
                 let core = Arc::new(Core::create(self.pager, definition)?);
                 self.by_id.insert(id, Arc::clone(&core));
-                self.catalogue.next_id = self.catalogue.next_id.max(id + 1);
+                self.catalogue.next_id = self.catalogue.next_id.max(next_id);
                 self.catalogue.tables.insert(name, core);
                 Ok(())
             }

@@ -11,7 +11,7 @@ mod scan;
 use node::{Fences, Layout, Node};
 pub use scan::{Direction, Range, Span};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::index::{Index, Journal, Shape, Spot, Step};
 use crate::pager::{Image, Latched, Moment, PageNumber, Pager, Seen, Space};
 
@@ -93,12 +93,17 @@ impl Tree {
         moment: Moment,
         choose: &dyn Fn(Node<'_>) -> usize,
     ) -> Result<PageNumber> {
-        let mut page = self.root;
+        let (mut page, mut above) = (self.root, usize::MAX);
         loop {
-            let child = pager.at(moment, page, |words| {
+            let (level, child) = pager.at(moment, page, |words| {
                 let node = self.layout.node(words);
-                (!node.is_leaf()).then(|| node.child(choose(node)))
+                (node.level(), (!node.is_leaf()).then(|| node.child(choose(node))))
             })?;
+            if level >= above {
+                let why = "it is a node of a tree below one that is not above it";
+                return Err(Error::corrupt(format!("page {page}"), why));
+            }
+            above = level;
             match child {
                 Some(child) => page = child,
                 None => return Ok(page),

@@ -20,8 +20,6 @@ pub struct Replayed {
     pub segments: Vec<(u64, u64)>,
     /// A number that no segment has or had.
     pub next_number: u64,
-    /// Outcomes that were replayed.
-    pub outcomes: u64,
 }
 
 /// What is known about where the log ends.
@@ -91,12 +89,12 @@ pub fn replay(
             }
             end.position.at += frame.size as u64;
             end.chain = frame.sum;
-            replayed.outcomes += 1;
             apply(Entry { kind: frame.kind, body: frame.body }, *end)?;
         }
         debug_assert!(end.position.at as usize >= at, "a log goes on");
         replayed.segments.push((current.header.number, end.position.at));
-        let next = later.iter().find(|(_, found)| found.header.after == *end);
+        // The newest of several: the others were given up when writing their headers failed.
+        let next = later.iter().rev().find(|(_, found)| found.header.after == *end);
         let Some((number, _)) = next else { break };
         let number = *number;
         current = later.remove(&number).expect("it was just found");

@@ -22,10 +22,13 @@ pub(super) fn name(number: u64) -> String {
     format!("log-{number:012}")
 }
 
+/// No segment will ever have this number.
+const MOST_NUMBER: u64 = 1 << 48;
+
 /// The number of a segment by the name of its file.
 pub(super) fn number_of(name: &str) -> Option<u64> {
-    let digits = name.strip_prefix("log-")?;
-    (digits.len() == 12).then(|| digits.parse().ok())?
+    let number = name.strip_prefix("log-")?.parse().ok()?;
+    (number < MOST_NUMBER && self::name(number) == name).then_some(number)
 }
 
 /// What a segment says about itself.

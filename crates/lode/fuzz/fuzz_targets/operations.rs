@@ -1,0 +1,182 @@
+//! A stream of operations with crashes and reopening, compared with a `BTreeMap`.
+
+#![no_main]
+
+use std::collections::BTreeMap;
+
+use arbitrary::Arbitrary;
+use libfuzzer_sys::fuzz_target;
+use lode::simulation::{self, Checkpoint, Fault, Simulated};
+use lode::{Database, Durability, Options};
+use lode_fuzz::{TABLES, record, schema};
+
+#[derive(Arbitrary, Clone, Debug)]
+enum Op {
+    Upsert(u8, u16, u32),
+    UpsertRange(u8, u16, u8, u32),
+    Delete(u8, u16),
+    DeleteRange(u8, u16, u8),
+    Commit(Vec<(u8, u16, Option<u32>)>),
+    CreateOrDrop(u8),
+    Checkpoint,
+    CheckpointAmid(u8, u16, u32),
+    Compact,
+    LookAfter,
+    Reopen,
+    Kill,
+    PowerCut(u64),
+}
+
+#[derive(Arbitrary, Debug)]
+struct Input {
+    mapping: bool,
+    segment: u8,
+    ops: Vec<Op>,
+}
+
+type Content = BTreeMap<usize, BTreeMap<u32, u32>>;
+
+fn read(db: &Database) -> Content {
+    let mut content = Content::new();
+    for name in db.table_names() {
+        let at = TABLES.iter().position(|(other, ..)| *other == name).expect("a known table");
+        let table = db.table(&name).expect("it is whole");
+        let records = content.entry(at).or_default();
+        let each = &mut |bytes: &[u8]| {
+            let word = |at: usize| u32::from_le_bytes(*bytes[at..].first_chunk().expect("four"));
+            assert!(bytes == record(at, word(0), word(4)));
+            records.insert(word(0), word(4));
+            Ok(true)
+        };
+        db.snapshot().each(&table, each).expect("nothing is wrong with the disk");
+    }
+    content
+}
+
+struct Run {
+    disk: Simulated,
+    options: Options,
+    db: Option<Database>,
+    content: Content,
+}
+
+impl Run {
+    fn db(&self) -> &Database {
+        self.db.as_ref().expect("it is open")
+    }
+
+    fn open(&mut self) {
+        self.db = Some(simulation::open(&self.options, &self.disk, 3).expect("it is whole"));
+        assert_eq!(read(self.db()), self.content);
+    }
+
+    fn upsert(&mut self, at: usize, key: u32, value: u32) {
+        let Some(records) = self.content.get_mut(&at) else { return };
+        let table = self.db.as_ref().expect("it is open").table(TABLES[at].0).expect("a table");
+        let there = table.upsert(&record(at, key, value)).expect("room");
+        assert_eq!(there, records.insert(key, value).is_some());
+    }
+
+    fn delete(&mut self, at: usize, key: u32) {
+        let Some(records) = self.content.get_mut(&at) else { return };
+        let table = self.db.as_ref().expect("it is open").table(TABLES[at].0).expect("a table");
+        let there = table.delete(&key.to_le_bytes()).expect("a key");
+        assert_eq!(there, records.remove(&key).is_some());
+    }
+
+    fn step(&mut self, op: &Op) {
+        let place = |at: &u8, key: &u16| (*at as usize % 4, u32::from(*key) % 2_000);
+        match op {
+            Op::Upsert(at, key, value) => {
+                let (at, key) = place(at, key);
+                self.upsert(at, key, *value);
+            }
+            Op::UpsertRange(at, key, count, value) => {
+                let (at, key) = place(at, key);
+                (key..key + u32::from(*count)).for_each(|key| self.upsert(at, key, *value));
+            }
+            Op::Delete(at, key) => {
+                let (at, key) = place(at, key);
+                self.delete(at, key);
+            }
+            Op::DeleteRange(at, key, count) => {
+                let (at, key) = place(at, key);
+                (key..key + u32::from(*count)).for_each(|key| self.delete(at, key));
+            }
+            Op::Commit(writes) => {
+                let mut content = self.content.clone();
+                let mut transaction = self.db().begin();
+                for (at, key, value) in writes.iter().take(10) {
+                    let (at, key) = place(at, key);
+                    let Some(records) = content.get_mut(&at) else { continue };
+                    let table = self.db().table(TABLES[at].0).expect("a table");
+                    match value {
+                        Some(value) => {
+                            transaction.upsert(&table, &record(at, key, *value)).expect("room");
+                            records.insert(key, *value);
+                        }
+                        None => {
+                            transaction.delete(&table, &key.to_le_bytes()).expect("a key");
+                            records.remove(&key);
+                        }
+                    }
+                }
+                transaction.commit().expect("nobody else is there");
+                self.content = content;
+            }
+            Op::CreateOrDrop(at) => {
+                let at = *at as usize % 4;
+                if self.content.remove(&at).is_some() {
+                    self.db().drop_table(TABLES[at].0).expect("it is there");
+                } else {
+                    self.db().create_table(&schema(at), TABLES[at].1).expect("it is new");
+                    self.content.insert(at, BTreeMap::new());
+                }
+            }
+            Op::Checkpoint => self.db().checkpoint().expect("nothing is wrong with the disk"),
+            Op::CheckpointAmid(at, key, value) => {
+                let (at, key) = place(at, key);
+                let db = self.db().clone();
+                let mut checkpoint = Checkpoint::begin(&db).expect("nothing is wrong");
+                self.upsert(at, key, *value);
+                while checkpoint.step().expect("nothing is wrong with the disk") {}
+                checkpoint.finish().expect("nothing is wrong with the disk");
+            }
+            Op::Compact => self.db().compact().expect("nothing is wrong with the disk"),
+            Op::LookAfter => simulation::look_after(self.db()).expect("nothing is wrong"),
+            Op::Reopen => {
+                self.db.take().expect("it is open").close().expect("nothing is wrong");
+                self.open();
+            }
+            Op::Kill | Op::PowerCut(_) => {
+                self.disk.fail(Fault::Crash { at: self.disk.operations() });
+                self.db = None;
+                match op {
+                    Op::PowerCut(seed) => self.disk.crash(*seed),
+                    _ => self.disk.heal(),
+                }
+                self.open();
+            }
+        }
+    }
+}
+
+fuzz_target!(|input: Input| {
+    let disk = Simulated::new(0);
+    disk.set_mapping(input.mapping);
+    let options = Options::new()
+        .memory_bytes(1 << 20)
+        .log_bytes(1 << 16)
+        .segment_bytes(1 << (12 + input.segment % 5))
+        .durability(Durability::Commit);
+    let mut run = Run { disk, options, db: None, content: Content::new() };
+    run.open();
+    for at in 0..3 {
+        run.step(&Op::CreateOrDrop(at));
+    }
+    for op in input.ops.iter().take(100) {
+        run.step(op);
+    }
+    run.db().check().expect("it is right");
+    assert_eq!(read(run.db()), run.content);
+});

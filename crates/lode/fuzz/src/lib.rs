@@ -1,0 +1,190 @@
+//! What the fuzz targets share: small databases, and how one of a damaged disk is read.
+
+use std::collections::BTreeMap;
+
+use lode::simulation::{self, Simulated};
+use lode::{Database, Durability, Error, KeyKind, Options, Schema, Type};
+
+/// Bytes of a page and its place in the data file.
+pub const PLACE_BYTES: usize = 16 * 1024;
+
+/// The tables, with the bytes of their records after key and value.
+pub const TABLES: [(&str, KeyKind, u32); 4] = [
+    ("hash", KeyKind::Hash, 900),
+    ("tree", KeyKind::Tree, 1900),
+    ("short", KeyKind::Hash, 4),
+    ("shrub", KeyKind::Tree, 4),
+];
+
+/// The schema of a table.
+pub fn schema(at: usize) -> Schema {
+    let (name, _, rest) = TABLES[at];
+    Schema::build(name)
+        .key("key", Type::U32)
+        .column("value", Type::U32)
+        .column("rest", Type::Bytes(rest))
+        .finish()
+        .expect("a schema")
+}
+
+/// A record of a table.
+pub fn record(at: usize, key: u32, value: u32) -> Vec<u8> {
+    let rest = (0..TABLES[at].2).map(|at| (value ^ at) as u8);
+    key.to_le_bytes().into_iter().chain(value.to_le_bytes()).chain(rest).collect()
+}
+
+/// How all of them are opened.
+pub fn options() -> Options {
+    Options::new().memory_bytes(1 << 20).segment_bytes(1 << 13).durability(Durability::Commit)
+}
+
+/// A disk with a small database that has all tables, a checkpoint, and operations after it.
+pub fn small() -> Simulated {
+    let disk = Simulated::new(1);
+    let db = simulation::open(&options(), &disk, 1).expect("an empty disk");
+    let tables: Vec<_> =
+        (0..4).map(|at| db.create_table(&schema(at), TABLES[at].1).expect("a new table")).collect();
+    for (at, key) in (0..4).flat_map(|at| (0..30u32).map(move |key| (at, key))) {
+        tables[at].insert(&record(at, key, key)).expect("room");
+    }
+    db.checkpoint().expect("nothing is wrong with the disk");
+    for key in 0..6u32 {
+        tables[2].upsert(&record(2, key * 2, 77)).expect("room");
+        tables[3].delete(&key.to_le_bytes()).expect("a key");
+    }
+    let mut transaction = db.begin();
+    transaction.upsert(&tables[2], &record(2, 100, 1)).expect("room");
+    transaction.upsert(&tables[3], &record(3, 100, 1)).expect("room");
+    transaction.commit().expect("nobody else is there");
+    db.drop_table("hash").expect("it is there");
+    let copy = disk.fork();
+    drop(db);
+    copy
+}
+
+/// Opens what is on a disk, reads all of it, writes some and closes it, as far as that is possible.
+pub fn exercise(disk: &Simulated) {
+    let Ok(db) = simulation::open(&options(), disk, 2) else { return };
+    let _ = read(&db);
+    let _ = db.check();
+    for name in db.table_names() {
+        let Ok(table) = db.table(&name) else { continue };
+        let mut record = vec![0; table.schema().record_size()];
+        for key in 0..40u8 {
+            record[0] = key;
+            let _ = table.upsert(&record);
+        }
+        let key = vec![7; table.schema().key_size()];
+        let _ = table.payload(&key);
+        let _ = table.delete(&key);
+    }
+    let _ = db.checkpoint();
+    let _ = db.compact();
+    let names = db.table_names();
+    if let Some(name) = names.first() {
+        let _ = db.drop_table(name);
+    }
+    let _ = db.close();
+    let _ = simulation::open(&options(), disk, 3).map(|db| read(&db).map(drop));
+}
+
+/// All records of all tables, by their bytes.
+pub fn read(db: &Database) -> Result<BTreeMap<String, Vec<Vec<u8>>>, Error> {
+    let mut content = BTreeMap::new();
+    for name in db.table_names() {
+        let table = db.table(&name)?;
+        let mut records = Vec::new();
+        db.snapshot().each(&table, &mut |record| {
+            records.push(record.to_vec());
+            Ok(records.len() < 100_000)
+        })?;
+        content.insert(name, records);
+    }
+    Ok(content)
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+/// Where the last part of the format of superblocks is: the checksum of the bytes before it.
+const SUPERBLOCK_BYTES: usize = 104;
+
+/// Gives the superblocks of a data file the checksums that they should have.
+pub fn fix_superblocks(data: &mut [u8]) {
+    for from in [0, PLACE_BYTES] {
+        let Some(bytes) = data.get_mut(from..from + SUPERBLOCK_BYTES + 8) else { continue };
+        let (front, sum) = bytes.split_at_mut(SUPERBLOCK_BYTES);
+        sum.copy_from_slice(&xxhash_rust::xxh3::xxh3_64_with_seed(front, 0).to_le_bytes());
+    }
+}
+
+/// Gives the pages of a data file the checksums that they should have: those of tables and of the
+/// catalogue in the page map, its sheets in those above them, the root in the superblocks.
+pub fn fix_pages(data: &mut [u8]) {
+    for from in [PLACE_BYTES, 0] {
+        let Some(root) = word(data, from + 32) else { continue };
+        let sum = fix_sheet(data, root as usize, 2, 0, 0);
+        if let (Some(sum), Some(to)) = (sum, data.get_mut(from + 40..from + 48)) {
+            to.copy_from_slice(&sum.to_le_bytes());
+        }
+    }
+    fix_superblocks(data);
+}
+
+fn fix_sheet(data: &mut [u8], place: usize, level: u64, number: u64, depth: u32) -> Option<u64> {
+    let at = place.checked_mul(PLACE_BYTES)?;
+    data.get(at..at + PLACE_BYTES)?;
+    let mut entries = 0;
+    for entry in 0..1024 {
+        let from = at + entry * 16;
+        let below = word(data, from)? as usize;
+        if below == 0 || below == place || entries > 300 || depth > 3 {
+            continue;
+        }
+        entries += 1;
+        let below_number = number << 10 | entry as u64;
+        let sum = match level {
+            0 => {
+                let page =
+                    data.get(below.checked_mul(PLACE_BYTES)?..).and_then(|b| b.get(..PLACE_BYTES));
+                page.map(|page| xxhash_rust::xxh3::xxh3_64_with_seed(page, below_number))
+            }
+            _ => fix_sheet(data, below, level - 1, below_number, depth + 1),
+        };
+        if let Some(sum) = sum {
+            data[from + 8..from + 16].copy_from_slice(&sum.to_le_bytes());
+        }
+    }
+    let owner = (level + 1) << 32 | number;
+    Some(xxhash_rust::xxh3::xxh3_64_with_seed(&data[at..at + PLACE_BYTES], owner))
+}
+
+/// Bytes of a log segment's header, and where its copies and the frames are.
+const HEADER_BYTES: usize = 84;
+const HEADERS_AT: [usize; 2] = [0, 512];
+pub const FRAMES_AT: usize = 1024;
+
+/// Gives the frames of a log segment, from a place on, the checksums that they should have, as far
+/// as they follow each other. `chain` is what the first of them follows.
+pub fn fix_frames(log: &mut [u8], from: usize, mut chain: u32) {
+    for at in HEADERS_AT {
+        let Some(bytes) = log.get_mut(at..at + HEADER_BYTES) else { return };
+        let (front, sum) = bytes.split_at_mut(HEADER_BYTES - 4);
+        sum.copy_from_slice(&crc32c::crc32c(front).to_le_bytes());
+    }
+    let Some(salt) = word(log, 28) else { return };
+    let mut at = from;
+    while let (Some(size), Some(flags)) = (word(log, at + 8), word(log, at + 12)) {
+        let noted = flags >> 8 & 1;
+        let whole = (16 + noted as usize * 16 + size as usize).next_multiple_of(8);
+        let Some(frame) = log.get_mut(at..).and_then(|rest| rest.get_mut(..whole)) else { return };
+        if flags == 0 {
+            return;
+        }
+        frame[4..8].copy_from_slice(&chain.to_le_bytes());
+        chain = crc32c::crc32c_append(salt, &frame[4..]);
+        frame[..4].copy_from_slice(&chain.to_le_bytes());
+        at += whole;
+    }
+}
