@@ -1,4 +1,5 @@
-//! The superblocks: the first bytes of places 0 and 1, so few that the disk writes them whole.
+//! The superblocks, in places 0 and 1: so few bytes that the disk writes them whole, and two copies of
+//! each, so that one bit that turns does not lose it.
 
 use super::{FIRST_TABLE_PAGE, PLACE_BYTES, Ref, checksum};
 use crate::codec::{Reader, Writer};
@@ -9,6 +10,9 @@ const MAGIC: &[u8; 8] = b"LodeData";
 
 /// The format of the files.
 pub const FORMAT: u32 = 1;
+
+/// Where the copies begin in the place of a superblock.
+const COPIES_AT: [u64; 2] = [0, 4096];
 
 /// Bytes of a superblock; its checksum comes after them.
 const BYTES: usize = 104;
@@ -110,11 +114,11 @@ impl Superblock {
     }
 
     /// The newer one of those that are whole.
-    pub(super) fn read(file: &dyn File) -> Result<Self> {
+    pub fn read(file: &dyn File) -> Result<Self> {
         let (mut newest, mut wrong) = (None::<Self>, None);
-        for slot in 0..2 {
+        for at in (0..2).flat_map(Self::copies_in) {
             let mut bytes = [0; BYTES + 8];
-            let read = file.read_at(slot * PLACE_BYTES as u64, &mut bytes);
+            let read = file.read_at(at, &mut bytes);
             let found = match read {
                 Ok(()) => Self::from_bytes(&bytes),
                 Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
@@ -136,9 +140,15 @@ impl Superblock {
 
     /// Writes it over the older one.
     pub(super) fn write(&self, file: &dyn File) -> Result<()> {
-        let slot = self.generation % 2;
-        file.write_at(slot * PLACE_BYTES as u64, &self.to_bytes())
+        let bytes = self.to_bytes();
+        Self::copies_in(self.generation % 2)
+            .try_for_each(|at| file.write_at(at, &bytes))
             .map_err(|error| Error::io("write a superblock to file data", &error))
+    }
+
+    /// Where the copies in a place are.
+    fn copies_in(place: u64) -> impl Iterator<Item = u64> {
+        COPIES_AT.into_iter().map(move |at| place * PLACE_BYTES as u64 + at)
     }
 
     /// The catalogue and the bits of used places.

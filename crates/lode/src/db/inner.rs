@@ -307,6 +307,13 @@ impl Inner {
         let end = self.admitted(&mut || {
             let mut catalogue = self.catalogue_mut();
             self.expect_open()?;
+            if let Some((definition, location, _)) = catalogue.damaged.get(name).cloned() {
+                let _alone = self.gate.close();
+                let end = self.tell(Kind::Drop, &definition.id.to_le_bytes())?;
+                catalogue.damaged.remove(name);
+                location.free(&self.pager)?;
+                return Ok(end);
+            }
             let core = catalogue.tables.get(name).map(Arc::clone);
             let core = core.ok_or_else(|| Error::NoTable { table: name.into() })?;
             let _alone = self.gate.close();

@@ -8,12 +8,15 @@ use crate::error::{Error, Result};
 use crate::pager::{PageNumber, Pager};
 use crate::table::{Core, Definition, Location};
 
+/// A table that cannot be read, and why.
+pub type Damaged = (Definition, Location, Error);
+
 /// The tables of a database, by their names.
 #[derive(Default)]
 pub struct Catalogue {
     pub tables: BTreeMap<String, Arc<Core>>,
-    /// Those that cannot be read, and why: they stay as they are.
-    pub damaged: BTreeMap<String, (Definition, Location, Error)>,
+    /// Those that cannot be read: they stay as they are until they are dropped.
+    pub damaged: BTreeMap<String, Damaged>,
     pub next_id: u32,
 }
 

@@ -5,7 +5,8 @@ use std::io::ErrorKind;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::{Catalogue, Checkpoint, Store, Worker};
+use super::catalogue::{Catalogue, Damaged};
+use super::{Checkpoint, Store, Worker};
 use crate::codec::Reader;
 use crate::data::{DataFile, Superblock};
 use crate::db::Settings;
@@ -35,6 +36,12 @@ pub fn open(disk: Arc<dyn Disk>, settings: &Settings) -> Result<Opened> {
     let names = disk.list().map_err(|error| Error::io("list the files of the database", &error))?;
     let is_there = |name: &str| names.iter().any(|other| other == name);
     if is_there(CREATING) {
+        if is_there(DATA) && is_finished(&*disk)? {
+            // It is there again after a sync that failed, or the last step was missing.
+            let opened = recover(Arc::clone(&disk), lock, settings)?;
+            remove_synced(&*disk, CREATING)?;
+            return Ok(opened);
+        }
         clear(&*disk, &names)?;
         return create(disk, lock, settings);
     }
@@ -55,19 +62,30 @@ pub fn open(disk: Arc<dyn Disk>, settings: &Settings) -> Result<Opened> {
     create(disk, lock, settings)
 }
 
+/// Whether there is a superblock, which is the last thing to be written of a new database.
+fn is_finished(disk: &dyn Disk) -> Result<bool> {
+    let file = disk.open(DATA).map_err(|error| Error::io("open file data", &error))?;
+    match Superblock::read(&*file) {
+        Ok(_) => Ok(true),
+        Err(Error::Corrupt { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 /// Removes what there is of a database that was never finished.
 fn clear(disk: &dyn Disk, names: &[String]) -> Result<()> {
     wal::remove_others(disk, &[])?;
-    let remove = |name: &str| {
-        let is_there = names.iter().any(|other| other == name);
-        let removed = if is_there { disk.remove(name) } else { Ok(()) };
-        removed
-            .and_then(|()| disk.sync_directory())
-            .map_err(|error| Error::io(format!("remove the unfinished file {name}"), &error))
-    };
     // What says that they are unfinished goes last.
-    remove(DATA)?;
-    remove(CREATING)
+    [DATA, CREATING]
+        .into_iter()
+        .filter(|name| names.iter().any(|other| other == name))
+        .try_for_each(|name| remove_synced(disk, name))
+}
+
+fn remove_synced(disk: &dyn Disk, name: &str) -> Result<()> {
+    disk.remove(name)
+        .and_then(|()| disk.sync_directory())
+        .map_err(|error| Error::io(format!("remove file {name}"), &error))
 }
 
 fn create(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opened> {
@@ -83,7 +101,7 @@ fn create(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opened
             return Err(error);
         }
     };
-    disk.remove(CREATING).and_then(|()| disk.sync_directory()).map_err(failed)?;
+    remove_synced(&*disk, CREATING)?;
     let store = store(data, log, settings, (superblock, since), room, lock);
     Ok(Opened { store, pager, catalogue: Catalogue::default() })
 }
@@ -163,7 +181,8 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     let room = Arc::new(AtomicU64::new(0));
     let new = begin_log(&disk, superblock.database, settings, replayed, &room)?;
     let mut since = start.position;
-    if end != start.position || recovery.superblock.is_recovering {
+    let has_replayed = end != start.position || recovery.superblock.is_recovering;
+    if has_replayed && recovery.skipped.is_none() {
         // What was replayed may be in the operating system's memory only, and so may a segment
         // without outcomes that leads to the next one. Nobody can know; but what a checkpoint writes
         // now is durable.
@@ -182,8 +201,12 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     }
     log.push(new.end().segment);
     wal::remove_others(&*disk, &log)?;
-    let Recovery { catalogue, superblock, .. } = recovery;
+    let Recovery { catalogue, superblock, skipped, .. } = recovery;
     let store = store(data, new, settings, (superblock, since), room, lock);
+    if let Some(error) = skipped {
+        // What was replayed can be read. But nothing may be written that does without the log.
+        store.poison(&error);
+    }
     Ok(Opened { store, pager, catalogue })
 }
 
@@ -196,6 +219,8 @@ struct Recovery<'r> {
     superblock: Superblock,
     /// Up to where the log was replayed.
     done: Place,
+    /// Why outcomes could not be replayed: their table is damaged. They have to stay in the log.
+    skipped: Option<Error>,
 }
 
 impl<'r> Recovery<'r> {
@@ -211,7 +236,7 @@ impl<'r> Recovery<'r> {
             position: Position { segment: superblock.log_segment, at: superblock.log_at },
             chain: superblock.log_chain,
         };
-        Self { pager, data, catalogue, by_id, superblock, done }
+        Self { pager, data, catalogue, by_id, superblock, done, skipped: None }
     }
 
     /// Does again what happened in one frame.
@@ -244,7 +269,14 @@ impl<'r> Recovery<'r> {
                 Ok(())
             }
             Kind::Drop => {
-                let core = self.table(reader.u32()?)?;
+                let id = reader.u32()?;
+                if let Some((_, (_, location, _))) = self.damaged(id) {
+                    let location = location.clone();
+                    location.free(self.pager)?;
+                    self.catalogue.damaged.retain(|_, (definition, ..)| definition.id != id);
+                    return Ok(());
+                }
+                let core = self.table(id)?;
                 core.drop_pages(self.pager)?;
                 self.by_id.remove(&core.id());
                 self.catalogue.tables.remove(core.schema().name());
@@ -252,13 +284,18 @@ impl<'r> Recovery<'r> {
             }
             kind => {
                 let id = reader.u32()?;
-                let damaged = self.catalogue.damaged.values();
-                if let Some((.., error)) = damaged.into_iter().find(|(at, ..)| at.id == id) {
-                    return Err(error.clone());
+                if let Some((_, (.., error))) = self.damaged(id) {
+                    self.skipped = Some(error.clone());
+                    return Ok(());
                 }
                 self.table(id)?.apply(self.pager, kind, reader.rest())
             }
         }
+    }
+
+    /// The damaged table with a number.
+    fn damaged(&self, id: u32) -> Option<(&String, &Damaged)> {
+        self.catalogue.damaged.iter().find(|(_, (definition, ..))| definition.id == id)
     }
 
     fn table(&self, id: u32) -> Result<Arc<Core>> {
@@ -268,6 +305,9 @@ impl<'r> Recovery<'r> {
 
     /// Writes out what has been replayed, so that there is room for more.
     fn checkpoint(&mut self, is_recovering: bool) -> Result<()> {
+        if let Some(error) = &self.skipped {
+            return Err(error.clone());
+        }
         let moment = self.pager.checkpoint_moment();
         let place = (self.done, moment);
         let mut checkpoint =

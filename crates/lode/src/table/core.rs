@@ -82,6 +82,16 @@ impl Definition {
     }
 }
 
+impl Location {
+    /// Gives all pages back, without looking at what is in them; nobody may be at work in the table.
+    pub fn free(self, pager: &Pager) -> Result<()> {
+        let space = Space::restore(self.extents);
+        pager.free_all(&space, pager.epoch())?;
+        pager.give_extents(space.clear());
+        Ok(())
+    }
+}
+
 /// Whether a table can be used.
 const THERE: u8 = 0;
 const DROPPED: u8 = 1;

@@ -64,8 +64,15 @@ impl Tree {
                     continue 'again;
                 }
                 let (child_seen, child) = child?;
+                let child = self.layout.node(child);
+                if child.level() >= node.level() {
+                    if child_seen.still() && seen.still() {
+                        return Err(goes_up(child_seen.page()));
+                    }
+                    continue 'again;
+                }
                 parent = Some((seen, at));
-                (seen, node) = (child_seen, self.layout.node(child));
+                (seen, node) = (child_seen, child);
             }
             return Ok(Found { parent, seen, node });
         }
@@ -100,8 +107,7 @@ impl Tree {
                 (node.level(), (!node.is_leaf()).then(|| node.child(choose(node))))
             })?;
             if level >= above {
-                let why = "it is a node of a tree below one that is not above it";
-                return Err(Error::corrupt(format!("page {page}"), why));
+                return Err(goes_up(page));
             }
             above = level;
             match child {
@@ -312,6 +318,12 @@ impl Tree {
         }
         Ok(())
     }
+}
+
+/// What is wrong with a page that a node leads to whose level is not above the page's.
+#[cold]
+fn goes_up(page: PageNumber) -> Error {
+    Error::corrupt(format!("page {page}"), "it is a node of a tree below one that is not above it")
 }
 
 impl Index for Tree {

@@ -49,6 +49,9 @@ pub struct Sizes {
     pub most_bytes: u64,
 }
 
+/// The shortest segment.
+const LEAST_BYTES: u64 = 1 << 12;
+
 /// Files of old segments that are kept for new ones.
 const SPARES: usize = 2;
 
@@ -137,7 +140,11 @@ impl Log {
             next_number: after.next_number,
             random,
         };
-        let mut segment = turn.prepare(&*disk, sizes.first_bytes)?;
+        // On a disk that is full, a short one will do.
+        let mut segment = match turn.prepare(&*disk, sizes.first_bytes) {
+            Err(Error::DiskFull { .. }) => turn.prepare(&*disk, LEAST_BYTES)?,
+            other => other?,
+        };
         // Nobody knows whether what was replayed is durable.
         let header = turn.header(&segment, database, after.end, Position::default());
         let chain = segment.begin(&header)?;

@@ -73,10 +73,11 @@ pub fn replay(
         let what = format!("log segment {}", name(first));
         return Err(Error::corrupt(what, "its header is not whole, and recovery begins there"));
     };
-    let mut later: BTreeMap<u64, Found> = BTreeMap::new();
+    // Only their headers: together, segments may be larger than the memory.
+    let mut later: BTreeMap<u64, Header> = BTreeMap::new();
     for number in numbers.into_iter().filter(|number| *number > first) {
-        if let Some(found) = read(disk, database, number)? {
-            later.insert(number, found);
+        if let Some((header, _)) = read_header(disk, database, number)? {
+            later.insert(number, header);
         }
     }
     loop {
@@ -94,24 +95,30 @@ pub fn replay(
         debug_assert!(end.position.at as usize >= at, "a log goes on");
         replayed.segments.push((current.header.number, end.position.at));
         // The newest of several: the others were given up when writing their headers failed.
-        let next = later.iter().rev().find(|(_, found)| found.header.after == *end);
+        let next = later.iter().rev().find(|(_, header)| header.after == *end);
         let Some((number, _)) = next else { break };
         let number = *number;
-        current = later.remove(&number).expect("it was just found");
+        let Some(found) = read(disk, database, number)? else { break };
+        current = found;
         // What was begun before it and is not part of the log never will be.
         later.retain(|other, _| *other > number);
         *end =
             Place { position: Position { segment: number, at: FRAMES_AT }, chain: current.chain };
     }
     let end = replayed.end.position;
-    let proof = proven(&current, end.at as usize);
-    let proof = later.values().filter_map(|found| proven(found, FRAMES_AT as usize)).chain(proof);
-    match proof.max() {
-        Some(synced) if synced > end => Err(Error::corrupt(
+    let mut proof = proven(&current, end.at as usize);
+    drop(current);
+    for number in later.into_keys() {
+        if let Some(found) = read(disk, database, number)? {
+            proof = proof.max(proven(&found, FRAMES_AT as usize));
+        }
+    }
+    match proof > end {
+        true => Err(Error::corrupt(
             format!("log segment {}", name(end.segment)),
             format!("the outcome at byte {} is damaged, and it was synced once", end.at),
         )),
-        _ => Ok(replayed),
+        false => Ok(replayed),
     }
 }
 
@@ -132,24 +139,31 @@ pub fn remove_others(disk: &dyn Disk, part_of_log: &[u64]) -> Result<()> {
     Ok(())
 }
 
+/// The header of a segment and its checksum, if it is one of this database.
+fn read_header(disk: &dyn Disk, database: u64, number: u64) -> Result<Option<(Header, u32)>> {
+    let bytes = read_bytes(disk, number, FRAMES_AT)?;
+    let fits = |header: &Header| header.database == database && header.number == number;
+    Ok(Header::read(&bytes)?.filter(|(header, _)| fits(header)))
+}
+
 /// A segment, if it is one of this database.
 fn read(disk: &dyn Disk, database: u64, number: u64) -> Result<Option<Found>> {
+    let Some((header, chain)) = read_header(disk, database, number)? else { return Ok(None) };
+    Ok(Some(Found { header, chain, bytes: read_bytes(disk, number, u64::MAX)? }))
+}
+
+/// The first bytes of a segment, at most so many.
+fn read_bytes(disk: &dyn Disk, number: u64, most: u64) -> Result<Vec<u8>> {
     let failed = |error| Error::io(format!("read log segment {}", name(number)), &error);
     let file = disk.open(&name(number)).map_err(failed)?;
-    let mut bytes = vec![0; file.size_bytes().map_err(failed)? as usize];
+    let mut bytes = vec![0; file.size_bytes().map_err(failed)?.min(most) as usize];
     file.read_at(0, &mut bytes).map_err(failed)?;
-    let header = Header::read(&bytes)?;
-    let fits = |header: &Header| header.database == database && header.number == number;
-    Ok(header.filter(|(header, _)| fits(header)).map(|(header, chain)| Found {
-        header,
-        chain,
-        bytes,
-    }))
+    Ok(bytes)
 }
 
 /// How far the log was synced, as whole frames from a place on say, wherever they are, and the
 /// segment's header.
-fn proven(found: &Found, from: usize) -> Option<Position> {
+fn proven(found: &Found, from: usize) -> Position {
     let mut newest = found.header.synced;
     let mut at = from;
     while let Some(rest) = found.bytes.get(at..) {
@@ -164,5 +178,5 @@ fn proven(found: &Found, from: usize) -> Option<Position> {
             None => at += 8,
         }
     }
-    Some(newest)
+    newest
 }
