@@ -38,6 +38,7 @@ mod hash;
 mod index;
 mod io;
 mod pager;
+mod record;
 mod schema;
 #[doc(hidden)]
 pub mod simulation;
@@ -49,6 +50,11 @@ mod wal;
 
 pub use db::{Database, Durability, Options, Snapshot, Statistics};
 pub use error::{Error, Result};
+#[cfg(feature = "derive")]
+pub use lode_derive::Record;
+#[doc(hidden)]
+pub use record::misfit;
+pub use record::{Record, Records};
 pub use schema::{Builder, Column, MOST_KEY_BYTES, MOST_RECORD_BYTES, Row, Schema, Type, Value};
 pub use table::{KeyKind, Scan, Table};
 pub use txn::{MOST_BYTES as MOST_TRANSACTION_BYTES, Transaction};
