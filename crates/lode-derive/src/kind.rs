@@ -105,16 +105,17 @@ impl Kind {
     /// The arm of a match on a value that answers what the field has, if the value fits.
     pub fn arm(&self) -> TokenStream {
         let some = quote!(::core::option::Option::Some);
+        let try_from = quote!(::core::convert::TryFrom::try_from(it).ok());
         match self {
-            Self::Unsigned(name) => quote!(::lode::Value::Unsigned(it) => #name::try_from(it).ok()),
-            Self::Signed(name) => quote!(::lode::Value::Signed(it) => #name::try_from(it).ok()),
+            Self::Unsigned(_) => quote!(::lode::Value::Unsigned(it) => #try_from),
+            Self::Signed(_) => quote!(::lode::Value::Signed(it) => #try_from),
             Self::Float(name) => quote!(::lode::Value::Float(it) => #some(it as #name)),
             Self::Bool => quote!(::lode::Value::Bool(it) => #some(it)),
             Self::Timestamp => quote!(::lode::Value::Timestamp(it) => #some(it)),
             Self::Text(_) => {
                 quote!(::lode::Value::Text(it) => #some(::std::string::String::from(it)))
             }
-            Self::Bytes(array) => quote!(::lode::Value::Bytes(it) => <#array>::try_from(it).ok()),
+            Self::Bytes(_) => quote!(::lode::Value::Bytes(it) => #try_from),
         }
     }
 }

@@ -16,6 +16,7 @@ struct Everything {
     id: u64,
     #[record(key, text = 8)]
     r#type: String,
+    #[allow(unused_parens)]
     small: (u8),
     two: u16,
     four: u32,

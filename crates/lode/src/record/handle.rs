@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
-use super::same::expect_same;
 use super::Record;
+use super::same::expect_same;
 use crate::db::{Database, Snapshot};
 use crate::error::Result;
 use crate::schema::Schema;
