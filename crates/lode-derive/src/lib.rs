@@ -41,7 +41,8 @@ use structure::Structure;
 /// - `timestamp`: an `i64` is a time.
 /// - `name = "…"`: the column's name; by default the field's.
 ///
-/// The macro sees types as they are written: it does not know an alias such as `type Id = u64`.
+/// The macro sees types as they are written: it does not know an alias such as `type Id = u64`. The
+/// crate that uses it depends on `lode` under that name.
 #[proc_macro_derive(Record, attributes(record))]
 pub fn derive_record(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

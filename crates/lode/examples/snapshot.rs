@@ -4,7 +4,7 @@
 use lode::{Database, KeyKind, Record, Records, Result, Snapshot};
 
 const ACCOUNTS: u64 = 100;
-const TRANSFERS: u64 = 20_000;
+const TRANSFERS: u64 = 20_050;
 
 #[derive(Record)]
 struct Account {
