@@ -1,5 +1,5 @@
-//! A process writes, and ends without closing the database; another one opens it and finds everything.
-//! Both are this program: it runs itself again as the one that crashes.
+//! A process writes, and ends without closing the database; another one opens it and finds
+//! everything. Both are this program: it runs itself again as the one that crashes.
 
 use std::error::Error;
 use std::path::Path;
