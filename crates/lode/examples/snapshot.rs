@@ -1,5 +1,5 @@
-//! Snapshots that are read while another thread moves money between accounts: each has the same sum,
-//! and says the same whenever it is asked.
+//! Snapshots that are read while another thread moves money between accounts: each has the same
+//! sum, and says the same whenever it is asked.
 
 use lode::{Database, KeyKind, Record, Records, Result, Snapshot};
 
