@@ -25,6 +25,41 @@
 //! assert_eq!(cents, Some(true));
 //! # Ok::<(), lode::Error>(())
 //! ```
+//!
+//! # Structs as records
+//!
+//! `#[derive(Record)]` writes the schema of a struct and packs it; [`Records`] is a table of such
+//! structs. The macro is there with the feature `derive`, which is on by default.
+//!
+//! ```
+//! # #[cfg(feature = "derive")] {
+//! use lode::{Database, KeyKind, Record};
+//!
+//! #[derive(Record)]
+//! struct Account {
+//!     #[record(key)]
+//!     id: u64,
+//!     cents: i64,
+//!     #[record(text = 32)]
+//!     owner: Option<String>,
+//! }
+//!
+//! let db = Database::in_memory()?;
+//! let accounts = db.create_records::<Account>(KeyKind::Tree)?;
+//! for id in 0..10 {
+//!     accounts.insert(&Account { id, cents: 100, owner: None })?;
+//! }
+//! accounts.change(7, |account| account.owner = Some("Ada".into()))?;
+//!
+//! let mut owners = Vec::new();
+//! accounts.scan(5.., 100, |account| {
+//!     owners.extend(account.owner);
+//!     Ok(true)
+//! })?;
+//! assert_eq!(owners, ["Ada"]);
+//! # }
+//! # Ok::<(), lode::Error>(())
+//! ```
 
 /// The version of this crate.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -40,6 +75,7 @@ mod hash;
 mod index;
 mod io;
 mod pager;
+mod record;
 mod schema;
 #[doc(hidden)]
 pub mod simulation;
@@ -51,6 +87,11 @@ mod wal;
 
 pub use db::{Database, Durability, Options, Snapshot, Statistics};
 pub use error::{Error, Result};
+#[cfg(feature = "derive")]
+pub use lode_derive::Record;
+#[doc(hidden)]
+pub use record::misfit;
+pub use record::{Record, Records};
 pub use schema::{Builder, Column, MOST_KEY_BYTES, MOST_RECORD_BYTES, Row, Schema, Type, Value};
 pub use table::{KeyKind, Scan, Table};
 pub use txn::{MOST_BYTES as MOST_TRANSACTION_BYTES, Transaction};

@@ -38,6 +38,10 @@ const TABLES: [(&str, KeyKind, u32); 4] = [
     ("shrub", KeyKind::Tree, 4),
 ];
 
+/// How much may have changed before operations beside a checkpoint stop: the least memory has room for
+/// 40 changed pages.
+const MOST_CHANGED_BYTES: u64 = 28 * 16_384;
+
 /// What is in the database: values under keys, of the tables that there are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Model {
@@ -539,6 +543,10 @@ impl Run {
     /// An operation that asks for no checkpoint itself.
     fn between(&mut self) -> End {
         let Some(at) = self.some_table() else { return End::Well };
+        // Few enough pages that it has not to wait for the checkpoint.
+        if self.db().statistics().changed_bytes > MOST_CHANGED_BYTES {
+            return End::Well;
+        }
         let (key, value) = (self.key(), self.value());
         let mut wanted = self.model.clone();
         match self.random.below(3) {

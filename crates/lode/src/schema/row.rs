@@ -195,6 +195,11 @@ pub struct Row<'r> {
 }
 
 impl<'r> Row<'r> {
+    /// What it looks like.
+    pub fn schema(&self) -> &'r Schema {
+        self.schema
+    }
+
     /// The value of a column by its name; `None` if there is no such column.
     pub fn get(&self, name: &str) -> Option<Value<'r>> {
         self.schema.position(name).map(|at| self.at(at))

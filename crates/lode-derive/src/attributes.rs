@@ -1,0 +1,68 @@
+//! What `#[record(…)]` says on a struct and on its fields.
+
+use proc_macro2::Span;
+use syn::meta::ParseNestedMeta;
+use syn::spanned::Spanned;
+use syn::{Attribute, Expr, LitStr, Result};
+
+/// On a struct.
+#[derive(Default)]
+pub struct OnStruct {
+    pub table: Option<LitStr>,
+}
+
+/// On a field; the spans are where it says so.
+#[derive(Default)]
+pub struct OnField {
+    pub key: Option<Span>,
+    pub timestamp: Option<Span>,
+    pub text: Option<Expr>,
+    pub name: Option<LitStr>,
+}
+
+impl OnStruct {
+    pub fn read(attributes: &[Attribute]) -> Result<Self> {
+        let mut said = Self::default();
+        each(attributes, |meta| {
+            if meta.path.is_ident("table") {
+                said.table = Some(meta.value()?.parse()?);
+                return Ok(());
+            }
+            Err(meta.error("unknown attribute; a struct takes `table = \"…\"`"))
+        })?;
+        Ok(said)
+    }
+}
+
+impl OnField {
+    pub fn read(attributes: &[Attribute]) -> Result<Self> {
+        let mut said = Self::default();
+        each(attributes, |meta| {
+            if meta.path.is_ident("key") {
+                said.key = Some(meta.path.span());
+            } else if meta.path.is_ident("timestamp") {
+                said.timestamp = Some(meta.path.span());
+            } else if meta.path.is_ident("text") {
+                said.text = Some(meta.value()?.parse()?);
+            } else if meta.path.is_ident("name") {
+                said.name = Some(meta.value()?.parse()?);
+            } else {
+                return Err(meta.error(
+                    "unknown attribute; a field takes `key`, `text = …`, `timestamp`, and \
+                     `name = \"…\"`",
+                ));
+            }
+            Ok(())
+        })?;
+        Ok(said)
+    }
+}
+
+/// Calls `read` with everything that the attributes of the macro say, in their order.
+fn each(
+    attributes: &[Attribute],
+    mut read: impl FnMut(ParseNestedMeta<'_>) -> Result<()>,
+) -> Result<()> {
+    let ours = attributes.iter().filter(|attribute| attribute.path().is_ident("record"));
+    ours.into_iter().try_for_each(|attribute| attribute.parse_nested_meta(&mut read))
+}

@@ -1,0 +1,155 @@
+//! The types that a field can have.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use syn::{Error, Expr, GenericArgument, Ident, PathArguments, Result, Type, TypePath};
+
+use crate::attributes::OnField;
+
+/// The type of a column, and of the field that has its values.
+pub enum Kind {
+    Unsigned(Ident),
+    Signed(Ident),
+    Float(Ident),
+    Bool,
+    Timestamp,
+    /// Text of at most so many bytes.
+    Text(Expr),
+    /// The type of an array.
+    Bytes(Type),
+}
+
+impl Kind {
+    /// Of the type of a field, without `Option`.
+    pub fn new(field: &Type, said: &OnField) -> Result<Self> {
+        let kind = Self::plain(field, said)?;
+        if let (false, Some(bytes)) = (matches!(kind, Self::Text(_)), &said.text) {
+            return Err(Error::new_spanned(bytes, "only a `String` takes `text = …`"));
+        }
+        match (kind, said.timestamp) {
+            (Self::Signed(name), Some(_)) if name == "i64" => Ok(Self::Timestamp),
+            (_, Some(span)) => Err(Error::new(span, "only an `i64` can be a `timestamp`")),
+            (kind, None) => Ok(kind),
+        }
+    }
+
+    fn plain(field: &Type, said: &OnField) -> Result<Self> {
+        if let Type::Array(array) = field
+            && name_of(bare(&array.elem)).is_some_and(|name| name == "u8")
+        {
+            return Ok(Self::Bytes(field.clone()));
+        }
+        let Some(name) = name_of(field) else { return Err(unsupported(field)) };
+        match &*name.to_string() {
+            "u8" | "u16" | "u32" | "u64" => Ok(Self::Unsigned(name.clone())),
+            "i8" | "i16" | "i32" | "i64" => Ok(Self::Signed(name.clone())),
+            "f32" | "f64" => Ok(Self::Float(name.clone())),
+            "bool" => Ok(Self::Bool),
+            "String" => said.text.clone().map(Self::Text).ok_or_else(|| {
+                let why = "a `String` needs the most bytes that it can have, as in \
+                           `#[record(text = 32)]`";
+                Error::new_spanned(field, why)
+            }),
+            _ => Err(unsupported(field)),
+        }
+    }
+
+    /// The column's type.
+    pub fn column(&self) -> TokenStream {
+        match self {
+            Self::Unsigned(name) | Self::Signed(name) | Self::Float(name) => {
+                let upper = Ident::new(&name.to_string().to_uppercase(), name.span());
+                quote!(::lode::Type::#upper)
+            }
+            Self::Bool => quote!(::lode::Type::Bool),
+            Self::Timestamp => quote!(::lode::Type::Timestamp),
+            Self::Text(bytes) => quote!(::lode::Type::Text(#bytes)),
+            Self::Bytes(array) => {
+                quote!(::lode::Type::Bytes(::core::mem::size_of::<#array>() as u32))
+            }
+        }
+    }
+
+    /// Its type as a part of a key.
+    pub fn in_key(&self) -> TokenStream {
+        match self {
+            Self::Unsigned(name) | Self::Signed(name) | Self::Float(name) => quote!(#name),
+            Self::Bool => quote!(bool),
+            Self::Timestamp => quote!(i64),
+            Self::Text(_) => quote!(&'k str),
+            Self::Bytes(array) => quote!(&'k #array),
+        }
+    }
+
+    /// What a field has: itself if it is copied, and a reference to it otherwise.
+    pub fn part(&self, field: &Ident) -> TokenStream {
+        match self {
+            Self::Text(_) | Self::Bytes(_) => quote!(&self.#field),
+            _ => quote!(self.#field),
+        }
+    }
+
+    /// The value of a column from such a part.
+    pub fn value(&self, part: &impl ToTokens) -> TokenStream {
+        match self {
+            Self::Unsigned(_) => quote!(::lode::Value::Unsigned(u64::from(#part))),
+            Self::Signed(_) => quote!(::lode::Value::Signed(i64::from(#part))),
+            Self::Float(_) => quote!(::lode::Value::Float(f64::from(#part))),
+            Self::Bool => quote!(::lode::Value::Bool(#part)),
+            Self::Timestamp => quote!(::lode::Value::Timestamp(#part)),
+            Self::Text(_) => quote!(::lode::Value::Text(#part)),
+            Self::Bytes(_) => quote!(::lode::Value::Bytes(#part)),
+        }
+    }
+
+    /// The arm of a match on a value that answers what the field has, if the value fits.
+    pub fn arm(&self) -> TokenStream {
+        let some = quote!(::core::option::Option::Some);
+        let try_from = quote!(::core::convert::TryFrom::try_from(it).ok());
+        match self {
+            Self::Unsigned(_) => quote!(::lode::Value::Unsigned(it) => #try_from),
+            Self::Signed(_) => quote!(::lode::Value::Signed(it) => #try_from),
+            Self::Float(name) => quote!(::lode::Value::Float(it) => #some(it as #name)),
+            Self::Bool => quote!(::lode::Value::Bool(it) => #some(it)),
+            Self::Timestamp => quote!(::lode::Value::Timestamp(it) => #some(it)),
+            Self::Text(_) => {
+                quote!(::lode::Value::Text(it) => #some(::std::string::String::from(it)))
+            }
+            Self::Bytes(_) => quote!(::lode::Value::Bytes(it) => #try_from),
+        }
+    }
+}
+
+fn unsupported(field: &Type) -> Error {
+    let why = "a field is an integer of at most 64 bits, a float, a `bool`, a `String`, a \
+               `[u8; N]`, or an `Option` of one of these";
+    Error::new_spanned(field, why)
+}
+
+/// The last name of a path without parameters: `String` of `std::string::String`.
+fn name_of(field: &Type) -> Option<&Ident> {
+    let Type::Path(TypePath { qself: None, path }) = field else { return None };
+    let last = path.segments.last()?;
+    last.arguments.is_none().then_some(&last.ident)
+}
+
+/// A type without the parentheses around it, and without those, which nobody sees, around one that
+/// a macro was given.
+pub fn bare(field: &Type) -> &Type {
+    match field {
+        Type::Group(group) => bare(&group.elem),
+        Type::Paren(paren) => bare(&paren.elem),
+        field => field,
+    }
+}
+
+/// What an `Option` is of; `None` if the type is none.
+pub fn inside_option(field: &Type) -> Option<&Type> {
+    let Type::Path(TypePath { qself: None, path }) = field else { return None };
+    let last = path.segments.last()?;
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
+    match (last.ident == "Option", arguments.args.first()) {
+        (true, Some(GenericArgument::Type(inside))) => Some(bare(inside)),
+        _ => None,
+    }
+}

@@ -1,0 +1,53 @@
+//! `#[derive(Record)]` for Lode: structs that are the records of a table.
+//!
+//! `lode` re-exports the macro beside the trait that it implements; depend on that, not on this.
+//!
+//! The work is in three steps, each a module: `attributes` reads what `#[record(…)]` says,
+//! `structure` turns the struct into columns or says what is wrong with it, and `code` writes
+//! the implementation. `kind` knows the types that a field can have.
+
+mod attributes;
+mod code;
+mod kind;
+mod structure;
+
+use proc_macro::TokenStream;
+use syn::{DeriveInput, parse_macro_input};
+
+use structure::Structure;
+
+/// Implements `lode::Record` for a struct with named fields.
+///
+/// The fields become columns in their order, and those of the key come first:
+///
+/// | field | column |
+/// |---|---|
+/// | `u8`, `u16`, `u32`, `u64`, `i8`, `i16`, `i32`, `i64`, `f32`, `f64`, `bool` | of that type |
+/// | `[u8; N]` | `Bytes(N)` |
+/// | `String` with `#[record(text = 32)]` | `Text(32)`: at most 32 bytes of UTF-8 |
+/// | `i64` with `#[record(timestamp)]` | `Timestamp`: microseconds since the beginning of 1970 |
+/// | `Option` of one of these | the same, and `None` is null |
+///
+/// # Attributes
+///
+/// On the struct:
+///
+/// - `#[record(table = "cities")]`: the table's name; by default the struct's in snake case.
+///
+/// On a field, also several at once, as in `#[record(key, text = 32)]`:
+///
+/// - `key`: the field is of the primary key. At least one is, and they come first.
+/// - `text = 32`: how many bytes a `String` can have; a constant does as well as a number.
+/// - `timestamp`: an `i64` is a time.
+/// - `name = "…"`: the column's name; by default the field's.
+///
+/// The macro sees types as they are written: it does not know an alias such as `type Id = u64`. The
+/// crate that uses it depends on `lode` under that name.
+#[proc_macro_derive(Record, attributes(record))]
+pub fn derive_record(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    match Structure::new(input) {
+        Ok(structure) => code::implementation(&structure).into(),
+        Err(error) => error.into_compile_error().into(),
+    }
+}

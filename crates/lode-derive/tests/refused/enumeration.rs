@@ -1,0 +1,9 @@
+use lode_derive::Record;
+
+#[derive(Record)]
+enum City {
+    Bern,
+    Thun,
+}
+
+fn main() {}

@@ -1,0 +1,6 @@
+use lode_derive::Record;
+
+#[derive(Record)]
+struct City;
+
+fn main() {}

@@ -1,0 +1,33 @@
+//! Whether a table has the columns that a struct has.
+
+use crate::error::Result;
+use crate::schema::{Column, Schema};
+
+/// Refuses a table whose columns are not those of a record, and says which one differs.
+pub fn expect_same(table: &Schema, record: &Schema) -> Result<()> {
+    let describe = |schema: &Schema, at: usize| {
+        let column = schema.columns().get(at);
+        column.map_or("missing".into(), |column| description(schema, at, column))
+    };
+    let most = table.columns().len().max(record.columns().len());
+    for at in 0..most {
+        let (in_table, in_record) = (describe(table, at), describe(record, at));
+        if in_table != in_record {
+            let number = at + 1;
+            return Err(table.mismatch(format!(
+                "column {number} is {in_table} in the table and {in_record} in the record"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn description(schema: &Schema, at: usize, column: &Column) -> String {
+    let Column { name, kind, nullable, .. } = column;
+    let role = match (at < schema.key_columns(), nullable) {
+        (true, _) => ", of the key",
+        (false, true) => ", can be null",
+        (false, false) => "",
+    };
+    format!("{name} ({kind:?}{role})")
+}
