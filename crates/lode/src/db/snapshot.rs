@@ -24,11 +24,12 @@ impl Snapshot {
         Self { db, moment }
     }
 
-    fn core<'t>(&self, table: &'t Table) -> Result<&'t Core> {
+    /// What is read of a table that was there.
+    pub(crate) fn core<'t>(&self, table: &'t Table) -> Result<&'t Core> {
         if !Arc::ptr_eq(&self.db, table.database()) {
             return Err(table.schema().mismatch("it is of another database than the snapshot"));
         }
-        table.core().expect_open()?;
+        table.core().was_there(self.moment)?;
         Ok(table.core())
     }
 

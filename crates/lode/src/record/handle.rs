@@ -237,7 +237,7 @@ impl<R: Record> Records<R> {
         let (lower, upper) =
             (self.pack_bound(keys.start_bound())?, self.pack_bound(keys.end_bound())?);
         let (lower, upper) = (deref(&lower), deref(&upper));
-        // Whole records, with the bits of what is null, which a scan of columns leaves out.
+        // Whole records, as they are unpacked.
         let scan = Scan { lower, upper, backward, columns: &[], limit };
         let core = self.table.core();
         let range = core.range(&scan)?;

@@ -171,10 +171,15 @@ impl Schema {
         Ok(())
     }
 
-    /// Where the bit is that says that a column is null.
-    fn null_bit(&self, column: &Column) -> Option<(usize, u8)> {
-        let bits = self.columns().last().map_or(0, |last| last.range().end);
+    /// Where the bit is that says that a column is null: its byte, and which bit of it.
+    pub(crate) fn null_bit(&self, column: &Column) -> Option<(usize, u8)> {
+        let bits = self.null_bits().start;
         column.null_bit.map(|bit| (bits + bit / 8, 1 << (bit % 8)))
+    }
+
+    /// Where the bits are that say what is null.
+    pub(crate) fn null_bits(&self) -> std::ops::Range<usize> {
+        self.columns().last().map_or(0, |last| last.range().end)..self.record_size()
     }
 
     /// A packed record, to look at its values.

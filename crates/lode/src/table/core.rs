@@ -1,6 +1,6 @@
 //! What a table is: its schema, its index, its pages.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use super::KeyKind;
 use crate::codec::{Reader, Writer};
@@ -104,6 +104,8 @@ pub struct Core {
     pub(super) index: Kinds,
     pub(super) space: Space,
     state: AtomicU8,
+    /// The epoch in which it was dropped.
+    dropped_in: AtomicU64,
 }
 
 /// Bytes of a key that need no allocation.
@@ -143,7 +145,8 @@ impl Core {
 
     fn new(definition: Definition, index: Kinds, space: Space) -> Self {
         let order = definition.order();
-        Self { definition, order, index, space, state: AtomicU8::new(THERE) }
+        let (state, dropped_in) = (AtomicU8::new(THERE), AtomicU64::new(0));
+        Self { definition, order, index, space, state, dropped_in }
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -186,11 +189,12 @@ impl Core {
         }
     }
 
-    /// Fails if the database was closed.
-    pub(crate) fn expect_open(&self) -> Result<()> {
+    /// Fails if the table was not there any more at a moment, or the database was closed.
+    pub(crate) fn was_there(&self, moment: Moment) -> Result<()> {
         match self.state.load(Ordering::Acquire) {
-            CLOSED => Err(Error::Closed),
-            _ => Ok(()),
+            THERE => Ok(()),
+            DROPPED if !moment.sees(self.dropped_in.load(Ordering::Relaxed)) => Ok(()),
+            _ => self.say_why(),
         }
     }
 
@@ -345,8 +349,10 @@ impl Core {
 
     /// Gives all pages back; nobody may be at work in the table.
     pub(crate) fn drop_pages(&self, pager: &Pager) -> Result<()> {
+        let epoch = pager.epoch();
+        self.dropped_in.store(epoch, Ordering::Relaxed);
         self.state.store(DROPPED, Ordering::Release);
-        pager.free_all(&self.space, pager.epoch())?;
+        pager.free_all(&self.space, epoch)?;
         pager.give_extents(self.space.clear());
         Ok(())
     }

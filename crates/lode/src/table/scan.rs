@@ -17,7 +17,8 @@ pub struct Scan<'s> {
     pub upper: Bound<&'s [u8]>,
     /// From the highest key down.
     pub backward: bool,
-    /// The columns wanted, in the order wanted.
+    /// The columns wanted, in the order wanted. A row has their bytes one after another; after one that
+    /// can be null comes a byte more, which is 1 if it is.
     pub columns: &'s [usize],
     /// The most records.
     pub limit: u64,
@@ -67,6 +68,16 @@ impl Core {
                 _ => spans.push(Span { from: bytes.start, size: bytes.len() }),
             }
         }
+        // And the bits that say what is null, if one can be.
+        let bits = self.schema().null_bits();
+        let nulls: Vec<_> =
+            scan.columns.iter().map(|at| self.schema().null_bit(&columns[*at])).collect();
+        let has_nulls = nulls.iter().any(Option::is_some);
+        let bits_at = size;
+        if has_nulls {
+            size += bits.len();
+            spans.push(Span { from: bits.start, size: bits.len() });
+        }
         let in_order = !needs_key
             || places.iter().try_fold(0, |end, place| (place.start == end).then_some(place.end))
                 == Some(size);
@@ -77,21 +88,25 @@ impl Core {
         }
         tree.scan(pager, moment, (&range, scan.direction()), &spans, &mut |bytes| {
             left -= 1;
-            let more = if needs_key {
+            if !needs_key && !has_nulls {
+                return Ok(visit(bytes)? && left > 0);
+            }
+            copy.copy_from_slice(bytes);
+            if needs_key {
                 self.order.decode(&bytes[..key_size], &mut key);
-                copy.copy_from_slice(bytes);
                 copy[..key_size].copy_from_slice(&key);
-                if in_order {
-                    visit(&copy)?
-                } else {
-                    row.clear();
-                    places.iter().for_each(|place| row.extend_from_slice(&copy[place.clone()]));
-                    visit(&row)?
-                }
-            } else {
-                visit(bytes)?
-            };
-            Ok(more && left > 0)
+            }
+            if in_order && !has_nulls {
+                return Ok(visit(&copy)? && left > 0);
+            }
+            row.clear();
+            for (place, null) in places.iter().zip(&nulls) {
+                row.extend_from_slice(&copy[place.clone()]);
+                let is_null =
+                    |(at, mask): &(usize, u8)| copy[at - bits.start + bits_at] & mask != 0;
+                row.extend(null.as_ref().map(|null| u8::from(is_null(null))));
+            }
+            Ok(visit(&row)? && left > 0)
         })
     }
 

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::ops::Bound;
+use std::sync::Arc;
 
 use super::{State, Transaction};
 use crate::db::Snapshot;
@@ -24,15 +25,14 @@ impl Transaction {
         visit: &mut dyn FnMut(&[u8]) -> Result<bool>,
     ) -> Result<()> {
         self.expect_own(table)?;
-        let core = table.core();
-        core.is_there()?;
+        let snapshot = Snapshot::new(Arc::clone(&self.db));
+        let core = snapshot.core(table)?;
         let (range, direction) = (core.range(scan)?, scan.direction());
         let mut own = self.written_in(core, &range, direction).into_iter().peekable();
         let mut rows = Rows::new(core, scan, visit)?;
         if scan.limit == 0 {
             return Ok(());
         }
-        let snapshot = Snapshot::new(std::sync::Arc::clone(&self.db));
         let mut more = true;
         snapshot.each_in(core, (&range, direction), &mut |key, payload| {
             while more && let Some((own_key, state)) = own.peek() {
@@ -94,10 +94,16 @@ fn is_range<T: Ord>(lower: &Bound<T>, upper: &Bound<T>) -> bool {
     }
 }
 
+/// Where a column is in a record, and the bit that says that it is null.
+struct Piece {
+    place: std::ops::Range<usize>,
+    null: Option<(usize, u8)>,
+}
+
 /// Hands the columns that a scan asks for out.
 struct Rows<'r> {
     core: &'r Core,
-    places: Vec<std::ops::Range<usize>>,
+    pieces: Vec<Piece>,
     left: u64,
     record: Vec<u8>,
     row: Vec<u8>,
@@ -111,13 +117,15 @@ impl<'r> Rows<'r> {
         visit: &'r mut dyn FnMut(&[u8]) -> Result<bool>,
     ) -> Result<Self> {
         let schema = core.schema();
-        let place = |column: &usize| {
-            let found = schema.columns().get(*column).map(|column| column.range());
+        let piece = |column: &usize| {
+            let found = schema.columns().get(*column);
+            let found =
+                found.map(|column| Piece { place: column.range(), null: schema.null_bit(column) });
             found.ok_or_else(|| schema.mismatch(format!("no column {column}")))
         };
-        let places = scan.columns.iter().map(place).collect::<Result<_>>()?;
+        let pieces = scan.columns.iter().map(piece).collect::<Result<_>>()?;
         let record = vec![0; schema.record_size()];
-        Ok(Self { core, places, left: scan.limit, record, row: Vec::new(), visit })
+        Ok(Self { core, pieces, left: scan.limit, record, row: Vec::new(), visit })
     }
 
     /// Shows a record, if there is one; whether there may be more.
@@ -127,7 +135,11 @@ impl<'r> Rows<'r> {
         self.core.packed(key, front);
         rest.copy_from_slice(payload);
         self.row.clear();
-        self.places.iter().for_each(|place| self.row.extend(&self.record[place.clone()]));
+        for Piece { place, null } in &self.pieces {
+            self.row.extend(&self.record[place.clone()]);
+            let is_null = |(at, mask): &(usize, u8)| self.record[*at] & mask != 0;
+            self.row.extend(null.as_ref().map(|null| u8::from(is_null(null))));
+        }
         self.left -= 1;
         Ok((self.visit)(&self.row)? && self.left > 0)
     }
