@@ -17,10 +17,9 @@ pub fn open(options: &Options, disk: &Simulated, random: u64) -> Result<Database
 
 /// A checkpoint that is made step by step; dropped before its end, it is none.
 pub struct Checkpoint<'d> {
-    db: &'d Database,
     store: &'d Store,
     current: MutexGuard<'d, Superblock>,
-    checkpoint: store::Checkpoint<'d>,
+    checkpoint: Option<store::Checkpoint<'d>>,
 }
 
 impl<'d> Checkpoint<'d> {
@@ -31,20 +30,26 @@ impl<'d> Checkpoint<'d> {
         store.expect_healthy()?;
         let current = store.current();
         let checkpoint = db.inner().begin_checkpoint(store)?;
-        store.leave_alone();
-        Ok(Self { db, store, current, checkpoint })
+        store.step_by_step(true);
+        Ok(Self { store, current, checkpoint: Some(checkpoint) })
     }
 
     /// Writes some pages; whether there are more.
     pub fn step(&mut self) -> Result<bool> {
-        self.checkpoint.step(&self.store.data)
+        let checkpoint = self.checkpoint.as_mut().expect("it is there until it is finished");
+        checkpoint.step(&self.store.data)
     }
 
     /// Makes it current.
-    pub fn finish(self) -> Result<()> {
-        let Self { db, store, mut current, checkpoint } = self;
-        store.finish(checkpoint, &mut current, false)?;
-        store.make_room(db.inner().pager())
+    pub fn finish(mut self) -> Result<()> {
+        let checkpoint = self.checkpoint.take().expect("it is there until here");
+        self.store.finish(checkpoint, &mut self.current, false)
+    }
+}
+
+impl Drop for Checkpoint<'_> {
+    fn drop(&mut self) {
+        self.store.step_by_step(false);
     }
 }
 

@@ -13,7 +13,7 @@ mod checkpoint;
 mod open;
 mod worker;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub use catalogue::Catalogue;
@@ -46,6 +46,7 @@ pub struct Store {
     /// How many changed pages there may be before [`Store::look_after`] has to look.
     room: Arc<AtomicU64>,
     most_log_bytes: u64,
+    is_step_by_step: AtomicBool,
     poisoned: OnceLock<String>,
     lock: Mutex<Option<Lock>>,
     pub worker: Worker,
@@ -103,9 +104,9 @@ impl Store {
         self.log.sync(to).map_err(|error| self.poison(&error))
     }
 
-    /// Has nobody look after the store until the next checkpoint is finished or somebody makes room.
-    pub fn leave_alone(&self) {
-        self.room.store(u64::MAX, Ordering::Relaxed);
+    /// Whether somebody makes a checkpoint step by step, so that nobody else has to.
+    pub fn step_by_step(&self, is_so: bool) {
+        self.is_step_by_step.store(is_so, Ordering::Relaxed);
     }
 
     /// How long the log may become: little data is soon written out, and much data takes so long that
@@ -118,6 +119,9 @@ impl Store {
 
     /// What has to be done about changed pages and the log.
     pub fn need(&self, pager: &Pager) -> Need {
+        if self.is_step_by_step.load(Ordering::Relaxed) {
+            return Need::Nothing;
+        }
         let (dirty, most_dirty) = (pager.dirty(), pager.most_dirty());
         let log = self.log_bytes();
         let most_log = self.most_log_bytes();

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::catalogue::{Catalogue, Damaged};
@@ -150,6 +150,7 @@ fn store(
         since: Mutex::new(since),
         room,
         most_log_bytes: settings.most_log_bytes,
+        is_step_by_step: AtomicBool::new(false),
         poisoned: OnceLock::new(),
         lock: Mutex::new(Some(lock)),
         worker: Worker::default(),
