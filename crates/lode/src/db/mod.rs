@@ -37,11 +37,7 @@ pub struct Database {
 }
 
 impl Database {
-    fn new(inner: Inner) -> Self {
-        Self { inner: Arc::new(inner) }
-    }
-
-    fn from_inner(inner: Arc<Inner>) -> Self {
+    fn new(inner: Arc<Inner>) -> Self {
         Self { inner }
     }
 

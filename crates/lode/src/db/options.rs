@@ -115,7 +115,7 @@ impl Options {
     /// # Errors
     /// `Io` when the operating system has not that much room for addresses.
     pub fn in_memory(&self) -> Result<Database> {
-        Ok(Database::new(Inner::in_memory(self.settings(random()))?))
+        Ok(Database::new(Arc::new(Inner::in_memory(self.settings(random()))?)))
     }
 
     /// The database in a directory; a new one if the directory is not there or empty.
@@ -146,7 +146,7 @@ impl Options {
             let periodic = self.durability == Durability::Periodic;
             inner.attend(periodic.then_some(self.sync_interval))?;
         }
-        Ok(Database::from_inner(inner))
+        Ok(Database::new(inner))
     }
 
     fn settings(&self, random: u64) -> Settings {
