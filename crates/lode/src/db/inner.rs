@@ -16,7 +16,7 @@ use crate::txn::Gate;
 use crate::wal::{Kind, Log, Place, Position};
 
 /// How often an operation that found no room is tried again.
-const MOST_TRIES: usize = 3;
+const MOST_TRIES: usize = 1000;
 
 /// What all handles of a database share.
 pub struct Inner {
@@ -139,16 +139,16 @@ impl Inner {
         }
     }
 
+    /// Tries again after a checkpoint. Others may be quicker and change pages before it is the turn of
+    /// this one; if it finds no room though few had been changed, it never will.
     #[cold]
     fn try_again<T>(&self, store: &Store, work: &mut dyn FnMut() -> Result<T>) -> Result<T> {
         for _ in 0..MOST_TRIES {
-            if self.pager.dirty() == 0 {
-                break;
-            }
             self.checkpoint()?;
             self.make_room(store)?;
+            let had_room = self.pager.dirty() <= self.pager.most_dirty() / 4;
             match work() {
-                Err(Error::Full { .. }) => {}
+                Err(Error::Full { .. }) if !had_room => {}
                 other => return other,
             }
         }
