@@ -102,14 +102,21 @@ impl Inner {
         }
     }
 
-    /// Looks at every page, index and record as they were at a moment, and at the data file as it is.
-    pub(super) fn check(&self, moment: Moment) -> Result<(), String> {
+    /// All tables, if none is damaged.
+    pub(super) fn tables(&self) -> Result<Vec<Arc<Core>>, String> {
         let catalogue = self.catalogue();
-        if let Some((name, (.., why))) = catalogue.damaged.iter().next() {
-            return Err(format!("table {name}: {why}"));
+        match catalogue.damaged.iter().next() {
+            Some((name, (.., why))) => Err(format!("table {name}: {why}")),
+            None => Ok(catalogue.tables.values().map(Arc::clone).collect()),
         }
-        catalogue.tables.iter().try_for_each(|(name, core)| {
-            core.check_at(&self.pager, moment).map_err(|why| format!("table {name}: {why}"))
+    }
+
+    /// Looks at every page, index and record of tables as they were at a later moment, unless they
+    /// were dropped before it, and at the data file as it is.
+    pub(super) fn check(&self, tables: &[Arc<Core>], moment: Moment) -> Result<(), String> {
+        tables.iter().filter(|core| core.was_there(moment).is_ok()).try_for_each(|core| {
+            let wrong = |why| format!("table {}: {why}", core.schema().name());
+            core.check_at(&self.pager, moment).map_err(wrong)
         })?;
         let Some(store) = &self.store else { return Ok(()) };
         // Nobody makes a checkpoint meanwhile.

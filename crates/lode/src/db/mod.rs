@@ -147,7 +147,8 @@ impl Database {
     /// # Errors
     /// What is wrong, and in which table and page.
     pub fn check(&self) -> Result<(), String> {
-        self.inner.check(self.snapshot().moment)
+        let tables = self.inner.tables()?;
+        self.inner.check(&tables, self.snapshot().moment)
     }
 }
 
