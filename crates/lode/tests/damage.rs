@@ -453,6 +453,16 @@ fn a_damaged_table_says_so_and_the_others_can_be_written() {
             assert_eq!(read_table(&db, *at).as_ref(), Ok(records));
         }
         assert!(read_table(&db, damaged).is_err(), "it is still damaged");
+        // It can be dropped, and that comes back after a crash.
+        db.drop_table(TABLES[damaged].0).expect("nobody has to read it for that");
+        disk.fail(Fault::Crash { at: disk.operations() });
+        drop(db);
+        disk.crash(1);
+        let db = simulation::open(&options(Durability::Commit), &disk, 1).expect("the others are");
+        assert_eq!(tables_of(&db), content.keys().copied().collect::<Vec<_>>());
+        for (at, records) in &content {
+            assert_eq!(read_table(&db, *at).as_ref(), Ok(records));
+        }
         seen.insert(damaged);
     }
     assert_eq!(seen, (0..5).collect());

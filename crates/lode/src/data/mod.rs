@@ -172,7 +172,13 @@ impl DataFile {
         let mut state = self.state();
         let mut places = Vec::new();
         for _ in pages {
-            places.push(state.places.take()?);
+            match state.places.take() {
+                Ok(place) => places.push(place),
+                Err(error) => {
+                    places.iter().for_each(|place| state.places.give_back(*place));
+                    return Err(error);
+                }
+            }
         }
         // Without the lock: who loads other pages need not wait.
         drop(state);

@@ -287,7 +287,7 @@ impl Inner {
             let mut writer = Writer::default();
             core.definition().store(&mut writer);
             let told = self.tell(Kind::Create, &writer.0);
-            let end = told.or_else(|error| core.drop_pages(&self.pager).and(Err(error)))?;
+            let end = told.inspect_err(|_| core.drop_pages(&self.pager))?;
             let core = Arc::new(core);
             catalogue.next_id += 1;
             catalogue.tables.insert(name, Arc::clone(&core));
@@ -318,7 +318,7 @@ impl Inner {
                 let _alone = self.gate.close();
                 let end = self.tell(Kind::Drop, &definition.id.to_le_bytes())?;
                 catalogue.damaged.remove(name);
-                location.free(&self.pager)?;
+                location.free(&self.pager);
                 return Ok(end);
             }
             let core = catalogue.tables.get(name).map(Arc::clone);
@@ -326,7 +326,7 @@ impl Inner {
             let _alone = self.gate.close();
             let end = self.tell(Kind::Drop, &core.id().to_le_bytes())?;
             catalogue.tables.remove(name);
-            core.drop_pages(&self.pager)?;
+            core.drop_pages(&self.pager);
             Ok(end)
         })?;
         self.settle(end)

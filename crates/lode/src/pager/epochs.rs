@@ -15,12 +15,18 @@ impl Moment {
     }
 }
 
+/// The moments that somebody needed in an epoch. Moments that come later are not among them.
+pub(super) struct Needed {
+    pub moments: Vec<Moment>,
+    pub epoch: u64,
+}
+
 /// The current epoch, and the moments that somebody needs.
 pub(super) struct Epochs {
     current: AtomicU64,
-    /// The newest moment of a snapshot; 0 for none.
+    /// The epoch after the newest moment of a snapshot; 0 for none.
     newest: AtomicU64,
-    /// The moment of the checkpoint that is being written; 0 for none.
+    /// The epoch after the moment of the checkpoint that is being written; 0 for none.
     checkpoint: AtomicU64,
     live: Mutex<Live>,
 }
@@ -60,8 +66,8 @@ impl Epochs {
     /// checkpoint, if it is `dirty`: changed since it was last written out.
     #[inline(always)]
     pub(super) fn needs(&self, stamp: u64, dirty: bool) -> bool {
-        stamp <= self.newest.load(Ordering::Relaxed)
-            || (dirty && stamp <= self.checkpoint.load(Ordering::Relaxed))
+        stamp < self.newest.load(Ordering::Relaxed)
+            || (dirty && stamp < self.checkpoint.load(Ordering::Relaxed))
     }
 
     /// The same, for a snapshot only.
@@ -75,7 +81,7 @@ impl Epochs {
         let epoch = self.current.load(Ordering::Relaxed);
         *live.snapshots.entry(epoch).or_default() += 1;
         // Whoever has the next epoch knows that somebody needs this one.
-        self.newest.store(epoch, Ordering::Relaxed);
+        self.newest.store(epoch + 1, Ordering::Relaxed);
         self.begin(epoch + 1);
         Moment(epoch)
     }
@@ -85,7 +91,7 @@ impl Epochs {
         let mut live = self.lock();
         let epoch = self.current.load(Ordering::Relaxed);
         live.checkpoint = Some(epoch);
-        self.checkpoint.store(epoch, Ordering::Relaxed);
+        self.checkpoint.store(epoch + 1, Ordering::Relaxed);
         self.begin(epoch + 1);
         Moment(epoch)
     }
@@ -97,8 +103,8 @@ impl Epochs {
         fence(Ordering::SeqCst);
     }
 
-    /// One snapshot less is of a moment; answers the moments that are needed.
-    pub(super) fn release(&self, moment: Moment) -> Vec<Moment> {
+    /// One snapshot less is of a moment; answers what is needed.
+    pub(super) fn release(&self, moment: Moment) -> Needed {
         let mut live = self.lock();
         if let Some(count) = live.snapshots.get_mut(&moment.0) {
             *count -= 1;
@@ -106,17 +112,21 @@ impl Epochs {
                 live.snapshots.remove(&moment.0);
             }
         }
-        let newest = live.snapshots.keys().next_back().copied().unwrap_or(0);
+        let newest = live.snapshots.keys().next_back().map_or(0, |moment| moment + 1);
         self.newest.store(newest, Ordering::Relaxed);
-        live.moments()
+        self.needed(&live)
     }
 
     /// The checkpoint needs nothing any more.
-    pub(super) fn release_checkpoint(&self) -> Vec<Moment> {
+    pub(super) fn release_checkpoint(&self) -> Needed {
         let mut live = self.lock();
         live.checkpoint = None;
         self.checkpoint.store(0, Ordering::Relaxed);
-        live.moments()
+        self.needed(&live)
+    }
+
+    fn needed(&self, live: &Live) -> Needed {
+        Needed { moments: live.moments(), epoch: self.current.load(Ordering::Relaxed) }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Live> {

@@ -274,8 +274,8 @@ impl Pager {
 
     /// Nobody reads at this moment any more.
     pub fn release(&self, moment: Moment) {
-        let live = self.epochs.release(moment);
-        self.saved.retain(&live);
+        let needed = self.epochs.release(moment);
+        self.saved.retain(&needed);
     }
 
     /// Reads a page as it was at a moment. `read` may be called several times, at times on what is

@@ -43,8 +43,8 @@ impl Pool {
 
     /// How many are not free.
     pub(super) fn used(&self) -> u64 {
-        let taken = u64::from(self.next.load(Ordering::Relaxed)) - 1;
-        taken - lock(&self.free).len() as u64
+        let free = lock(&self.free);
+        u64::from(self.next.load(Ordering::Relaxed)) - 1 - free.len() as u64
     }
 
     /// Says which page a frame holds.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::epochs::Moment;
+use super::epochs::{Moment, Needed};
 use super::{Image, PageNumber};
 
 /// Threads that save different pages seldom meet.
@@ -80,9 +80,9 @@ impl Saved {
         pages
     }
 
-    /// Forgets what none of these moments needs.
-    pub(super) fn retain(&self, live: &[Moment]) {
-        // Whoever saves a page from here on does so for a moment that is needed still.
+    /// Forgets what nobody needs. What was saved for moments that came after `needed` was found out
+    /// stays: it was changed in a later epoch.
+    pub(super) fn retain(&self, needed: &Needed) {
         if self.count() == 0 {
             return;
         }
@@ -90,7 +90,10 @@ impl Saved {
             let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
             shard.retain(|_, images| {
                 let before = images.len();
-                images.retain(|kept| live.iter().any(|moment| kept.serves(*moment)));
+                images.retain(|kept| {
+                    kept.before > needed.epoch
+                        || needed.moments.iter().any(|moment| kept.serves(*moment))
+                });
                 self.count.fetch_sub((before - images.len()) as u64, Ordering::Relaxed);
                 !images.is_empty()
             });

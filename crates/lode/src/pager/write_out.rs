@@ -2,7 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{DIRTY, FREE, LATCH, Moment, PRESENT, PageNumber, Pager, Space, lock};
+use super::{DIRTY, FREE, LATCH, Moment, PRESENT, PageNumber, Pager, Space, VERSION, lock};
+use crate::data::DataFile;
 use crate::error::{Error, Result};
 
 /// What came of copying a page.
@@ -23,8 +24,8 @@ impl Pager {
 
     /// The checkpoint needs nothing any more.
     pub fn release_checkpoint(&self) {
-        let live = self.epochs.release_checkpoint();
-        self.saved.retain(&live);
+        let needed = self.epochs.release_checkpoint();
+        self.saved.retain(&needed);
     }
 
     /// The pages that may have changed before a moment since they were written out, in order.
@@ -117,40 +118,39 @@ impl Pager {
         }
     }
 
-    /// Frees all pages of a table at which nobody is at work any more.
-    pub fn free_all(&self, space: &Space, epoch: u64) -> Result<()> {
+    /// Frees all pages of a table at which nobody is at work any more, readable or not.
+    pub fn free_all(&self, space: &Space, epoch: u64) {
         for page in space.numbers() {
             loop {
                 let [cell, stamp] = self.entry(page);
                 let word = cell.load(Ordering::Acquire);
-                let needed = self.epochs.snapshot_needs(stamp.load(Ordering::Acquire));
-                let is_used = match (&self.data, word & PRESENT != 0) {
-                    (_, true) => true,
-                    (None, false) => false,
-                    (Some(data), false) => word & FREE == 0 && data.has(page)?,
-                };
-                if !is_used {
+                if word & PRESENT != 0 {
+                    let latched = self.look(page).ok().and_then(|(seen, _)| self.latch(seen));
+                    match latched {
+                        Some(latched) => latched.free(space, epoch),
+                        None => continue,
+                    }
                     break;
                 }
-                if word & PRESENT == 0 && !needed {
-                    // Nobody needs what was there.
-                    stamp.store(epoch, Ordering::Release);
-                    let word = self.latch_absent(page);
-                    if word & PRESENT == 0 {
-                        lock(&self.freed).push((page, epoch));
-                        cell.store(word.wrapping_add(super::VERSION) | FREE, Ordering::Release);
-                        break;
-                    }
-                    cell.store(word, Ordering::Release);
+                let in_file = |data: &DataFile| data.has(page).unwrap_or(false);
+                if word & FREE != 0 || !self.data.as_deref().is_some_and(in_file) {
+                    break;
+                }
+                // What a snapshot needs comes into memory first. If it cannot, it cannot be read there
+                // either.
+                let needed = self.epochs.snapshot_needs(stamp.load(Ordering::Acquire));
+                if needed && self.look(page).is_ok() {
                     continue;
                 }
-                let (seen, _) = self.look(page)?;
-                if let Some(latched) = self.latch(seen) {
-                    latched.free(space, epoch);
+                stamp.store(epoch, Ordering::Release);
+                let word = self.latch_absent(page);
+                if word & PRESENT == 0 {
+                    lock(&self.freed).push((page, epoch));
+                    cell.store(word.wrapping_add(VERSION) | FREE, Ordering::Release);
                     break;
                 }
+                cell.store(word, Ordering::Release);
             }
         }
-        Ok(())
     }
 }

@@ -43,7 +43,8 @@ impl<'c> Checkpoint<'c> {
         }
         checkpoint.pages = pager.changed_pages(moment);
         checkpoint.pages.reverse();
-        data.reserve(checkpoint.pages.len() as u64)?;
+        let catalogue = checkpoint.catalogue.len().div_ceil(PLACE_BYTES);
+        data.reserve((checkpoint.pages.len() + catalogue) as u64)?;
         Ok(checkpoint)
     }
 

@@ -13,7 +13,7 @@ mod checkpoint;
 mod open;
 mod worker;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub use catalogue::Catalogue;
@@ -94,6 +94,7 @@ impl Store {
             other => other.to_string(),
         };
         let why = self.poisoned.get_or_init(|| why).clone();
+        fence(Ordering::SeqCst);
         self.room.store(0, Ordering::Relaxed);
         Error::Poisoned { why }
     }
@@ -145,7 +146,8 @@ impl Store {
         self.data.reserve(dirty + 2 * more)?;
         let next = if dirty < most_dirty / 2 { most_dirty / 2 } else { most_dirty / 4 * 3 };
         self.room.store(next.min(dirty + more), Ordering::Relaxed);
-        // It may have been poisoned meanwhile.
+        // It may have been poisoned meanwhile: either this is seen there, or that here.
+        fence(Ordering::SeqCst);
         self.expect_healthy().inspect_err(|_| self.room.store(0, Ordering::Relaxed))
     }
 

@@ -273,12 +273,12 @@ impl<'r> Recovery<'r> {
                 let id = reader.u32()?;
                 if let Some((_, (_, location, _))) = self.damaged(id) {
                     let location = location.clone();
-                    location.free(self.pager)?;
+                    location.free(self.pager);
                     self.catalogue.damaged.retain(|_, (definition, ..)| definition.id != id);
                     return Ok(());
                 }
                 let core = self.table(id)?;
-                core.drop_pages(self.pager)?;
+                core.drop_pages(self.pager);
                 self.by_id.remove(&core.id());
                 self.catalogue.tables.remove(core.schema().name());
                 Ok(())

@@ -84,11 +84,10 @@ impl Definition {
 
 impl Location {
     /// Gives all pages back, without looking at what is in them; nobody may be at work in the table.
-    pub fn free(self, pager: &Pager) -> Result<()> {
+    pub fn free(self, pager: &Pager) {
         let space = Space::restore(self.extents);
-        pager.free_all(&space, pager.epoch())?;
+        pager.free_all(&space, pager.epoch());
         pager.give_extents(space.clear());
-        Ok(())
     }
 }
 
@@ -123,7 +122,7 @@ impl Core {
         match index {
             Ok(index) => Ok(Self::new(definition, index, space)),
             Err(error) => {
-                pager.free_all(&space, pager.epoch())?;
+                pager.free_all(&space, pager.epoch());
                 pager.give_extents(space.clear());
                 Err(error)
             }
@@ -348,13 +347,12 @@ impl Core {
     }
 
     /// Gives all pages back; nobody may be at work in the table.
-    pub(crate) fn drop_pages(&self, pager: &Pager) -> Result<()> {
+    pub(crate) fn drop_pages(&self, pager: &Pager) {
         let epoch = pager.epoch();
         self.dropped_in.store(epoch, Ordering::Relaxed);
         self.state.store(DROPPED, Ordering::Release);
-        pager.free_all(&self.space, epoch)?;
+        pager.free_all(&self.space, epoch);
         pager.give_extents(self.space.clear());
-        Ok(())
     }
 
     pub(crate) fn get_at(
