@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use super::{Node, Tree};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::pager::{Moment, Pager};
 
 /// Which way a scan goes.
@@ -120,6 +120,17 @@ impl Tree {
                     return Ok(());
                 }
             }
+            if let (Some(more), Some(start)) = (more.as_ref().and_then(Next::fence), start.fence())
+            {
+                let goes_on = match direction {
+                    Direction::Forward => more > start,
+                    Direction::Backward => more < start,
+                };
+                if !goes_on {
+                    let why = "the fences of its node lead back to where a scan came from";
+                    return Err(Error::corrupt(format!("page {leaf}"), why));
+                }
+            }
             next = more;
         }
         Ok(())
@@ -142,6 +153,14 @@ fn entries_in(node: Node<'_>, range: &Range) -> std::ops::Range<usize> {
 }
 
 impl Next {
+    /// The key that a scan goes on at after a leaf, if it is at one: each is beyond the one before.
+    fn fence(&self) -> Option<&[u8]> {
+        match self {
+            Self::From(key) | Self::Before(key) => Some(key),
+            Self::UpTo(_) | Self::First | Self::Last => None,
+        }
+    }
+
     /// The entry of the child to go down to.
     fn child_of(&self, node: Node<'_>) -> usize {
         match self {
