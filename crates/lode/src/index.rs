@@ -182,15 +182,15 @@ pub trait Index {
         })
     }
 
-    /// Reads the payload of a record into `bytes`, lets `change` change it, and writes it if that
-    /// answers true. Answers whether there is such a record.
+    /// Reads the payload of a record into `bytes`, which are as many, lets `change` change it, and
+    /// writes it if that answers true. Answers whether there is such a record.
     fn update(
         &self,
         journal: &Journal<'_>,
         space: &Space,
         key: &[u8],
-        bytes: &mut [u8],
-        change: &mut dyn FnMut(&mut [u8]) -> bool,
+        bytes: &mut Vec<u8>,
+        change: &mut dyn FnMut(&mut Vec<u8>) -> bool,
     ) -> Result<bool> {
         self.at(journal, space, key, |spot| {
             if !spot.is_there() {

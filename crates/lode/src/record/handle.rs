@@ -149,10 +149,11 @@ impl<R: Record> Records<R> {
     /// The record stays as it was then.
     pub fn change(&self, key: R::Key<'_>, mut change: impl FnMut(&mut R)) -> Result<bool> {
         let key = self.pack_key(key)?;
-        let mut record = vec![0; self.schema().record_size()];
-        record[..key.len()].copy_from_slice(&key);
-        let mut changed = |payload: &mut [u8]| {
-            record[key.len()..].copy_from_slice(payload);
+        let mut record = Vec::new();
+        let mut changed = |payload: &mut Vec<u8>| {
+            record.clear();
+            record.extend(&key);
+            record.extend(&*payload);
             let mut unpacked = self.unpack(&record)?;
             change(&mut unpacked);
             let packed = self.pack(&unpacked)?;
@@ -161,7 +162,8 @@ impl<R: Record> Records<R> {
                 let why = "a change cannot change the key; delete the record and insert another";
                 return Err(self.schema().mismatch(why));
             }
-            payload.copy_from_slice(its_payload);
+            payload.clear();
+            payload.extend(its_payload);
             Ok(())
         };
         let mut outcome = Ok(());

@@ -115,6 +115,18 @@ impl Schema {
         self.columns.iter().position(|column| column.name == name)
     }
 
+    /// Refuses bytes that are no payload of a record.
+    #[inline(always)]
+    pub(crate) fn expect_payload(&self, payload: &[u8]) -> Result<()> {
+        self.expect_size("payload", payload.len(), self.payload_size())
+    }
+
+    /// Refuses bytes that are no record.
+    #[inline(always)]
+    pub(crate) fn expect_record(&self, record: &[u8]) -> Result<()> {
+        self.expect_size("record", record.len(), self.record_size())
+    }
+
     pub(crate) fn mismatch(&self, why: impl Into<String>) -> Error {
         Error::Schema { table: self.name.clone(), why: why.into() }
     }

@@ -187,7 +187,7 @@ impl Schema {
     /// # Errors
     /// `Schema` when it has more or fewer bytes than a record.
     pub fn row<'r>(&'r self, record: &'r [u8]) -> Result<Row<'r>> {
-        self.expect_size("record", record.len(), self.record_size())?;
+        self.expect_record(record)?;
         Ok(Row { schema: self, record })
     }
 }

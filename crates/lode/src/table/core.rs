@@ -226,7 +226,7 @@ impl Core {
 
     /// Key and payload of a packed record.
     pub(crate) fn split<'r>(&self, record: &'r [u8]) -> Result<(&'r [u8], &'r [u8])> {
-        self.schema().expect_size("record", record.len(), self.schema().record_size())?;
+        self.schema().expect_record(record)?;
         Ok(record.split_at(self.schema().key_size()))
     }
 
@@ -290,8 +290,8 @@ impl Core {
         &self,
         journal: &Journal<'_>,
         key: &[u8],
-        payload: &mut [u8],
-        change: &mut dyn FnMut(&mut [u8]) -> bool,
+        payload: &mut Vec<u8>,
+        change: &mut dyn FnMut(&mut Vec<u8>) -> bool,
     ) -> Result<bool> {
         match &self.index {
             Kinds::Hash(hash) => hash.update(journal, &self.space, key, payload, change),

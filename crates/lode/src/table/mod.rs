@@ -84,25 +84,31 @@ impl Table {
     /// `Schema` when key or buffer do not have the bytes that they should.
     #[inline]
     pub fn get(&self, key: &[u8], payload: &mut [u8]) -> Result<bool> {
-        let schema = self.core.schema();
-        schema.expect_size("payload", payload.len(), schema.payload_size())?;
+        self.core.schema().expect_payload(payload)?;
         self.core.expect_key(key)?;
         let pager = self.db.pager();
         match &self.core.index {
-            Kinds::Hash(hash) => self.read(|| hash.get(pager, key, payload)),
+            Kinds::Hash(hash) => self.settled(|| hash.get(pager, key, payload)),
             Kinds::Tree(tree) => {
-                self.core.in_order(key, |key| self.read(|| tree.get(pager, key, payload)))
+                self.core.in_order(key, |key| self.settled(|| tree.get(pager, key, payload)))
             }
         }
     }
 
     /// Looks something up while no commit is under way.
     #[inline(always)]
-    fn read(&self, mut look: impl FnMut() -> Result<bool>) -> Result<bool> {
+    fn settled(&self, mut look: impl FnMut() -> Result<bool>) -> Result<bool> {
         match self.db.gate().read(|| (look(), self.core.is_gone())) {
             (found, false) => found,
             (_, true) => self.core.is_there().map(|()| false),
         }
+    }
+
+    /// Puts the columns after the key into the caller's buffer, whatever was in it; false if there is no
+    /// such record.
+    pub fn read(&self, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
+        payload.resize(self.core.schema().payload_size(), 0);
+        self.get(key, payload)
     }
 
     /// The columns after the key; `None` if there is no such record.
@@ -142,7 +148,7 @@ impl Table {
         for (group, keys) in keys.chunks(size * hash::AHEAD).enumerate() {
             hash.fetch(self.db.pager(), keys);
             for (at, key) in keys.chunks_exact(size).enumerate() {
-                let there = self.read(|| hash.get(self.db.pager(), key, &mut payload))?;
+                let there = self.settled(|| hash.get(self.db.pager(), key, &mut payload))?;
                 found(group * hash::AHEAD + at, there.then_some(&payload));
             }
         }
@@ -179,16 +185,28 @@ impl Table {
             .in_order(key, |key| self.write(|journal| self.core.patch(journal, key, at, bytes)))
     }
 
-    /// Lets `change` look at the columns after the key and change them in place: if it answers true,
+    /// Lets `change` look at the columns after the key and change them: if it answers true,
     /// they are written. Nobody changes the record between. Answers whether there is such a record.
     ///
     /// `change` may be called more than once, and must not use the database.
-    pub fn change(&self, key: &[u8], change: &mut dyn FnMut(&mut [u8]) -> bool) -> Result<bool> {
+    ///
+    /// # Errors
+    /// `Schema` when what `change` has made of them is no payload of such a record; the record stays
+    /// as it was then.
+    pub fn change(&self, key: &[u8], change: &mut dyn FnMut(&mut Vec<u8>) -> bool) -> Result<bool> {
         self.core.expect_key(key)?;
-        let mut payload = vec![0; self.core.schema().payload_size()];
-        self.core.in_order(key, |key| {
-            self.write(|journal| self.core.change(journal, key, &mut payload, change))
-        })
+        let schema = self.core.schema();
+        let mut payload = vec![0; schema.payload_size()];
+        let mut fits = Ok(());
+        let mut change = |payload: &mut Vec<u8>| {
+            let changed = change(payload);
+            fits = schema.expect_payload(payload);
+            changed && fits.is_ok()
+        };
+        let there = self.core.in_order(key, |key| {
+            self.write(|journal| self.core.change(journal, key, &mut payload, &mut change))
+        })?;
+        fits.map(|()| there)
     }
 
     /// Deletes a record; false if there is none.
