@@ -9,23 +9,15 @@ use std::cell::Cell;
 
 use crate::error::Result;
 use crate::pager::{Pager, Space};
-use crate::schema::Schema;
 use crate::wal::{Kind, Log, Position};
 
-/// The sizes of a table's records.
+/// The sizes of what an index has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Bytes of a key, in the order of keys.
     pub key_size: usize,
-    /// Bytes of the rest of a packed record.
+    /// Bytes of what is under a key: the rest of a packed record, or where that is.
     pub payload_size: usize,
-}
-
-impl Shape {
-    /// Of the records of a schema.
-    pub fn of(schema: &Schema) -> Self {
-        Self { key_size: schema.key_size(), payload_size: schema.payload_size() }
-    }
 }
 
 /// What a scan calls with key and payload of each record; it answers whether to go on.
@@ -101,16 +93,19 @@ impl<'j> Journal<'j> {
         self.log.map_or(Ok(()), |log| log.make_room(self.wanted.get()))
     }
 
-    fn put(&self, key: &[u8], payload: &[u8]) -> Result<Option<u64>> {
+    /// A record is there.
+    pub fn put(&self, key: &[u8], payload: &[u8]) -> Result<Option<u64>> {
         self.tell(Kind::Put, &[&self.table, key, payload])
     }
 
-    fn patch(&self, key: &[u8], at: usize, bytes: &[u8]) -> Result<Option<u64>> {
+    /// Bytes of a record's payload are others.
+    pub fn patch(&self, key: &[u8], at: usize, bytes: &[u8]) -> Result<Option<u64>> {
         let at = (at as u32).to_le_bytes();
         self.tell(Kind::Patch, &[&self.table, &at, key, bytes])
     }
 
-    fn delete(&self, key: &[u8]) -> Result<Option<u64>> {
+    /// A record is not there.
+    pub fn delete(&self, key: &[u8]) -> Result<Option<u64>> {
         self.tell(Kind::Delete, &[&self.table, key])
     }
 }
@@ -147,6 +142,16 @@ pub enum Step<T> {
 
 /// Finds the places of keys.
 pub trait Index {
+    /// Calls `follow` with the first eight bytes of the payload of a key's record, and answers what that
+    /// does, if the record has not changed when it returns; until then it may be called several times.
+    /// `None` if there is no such record.
+    fn lead<T>(
+        &self,
+        pager: &Pager,
+        key: &[u8],
+        follow: impl FnMut([u8; 8]) -> T,
+    ) -> Result<Option<T>>;
+
     /// Latches the page of a key and calls `work` with the spot until that answers that it is done;
     /// between, it makes the room that was missing.
     fn at<T>(

@@ -72,6 +72,7 @@ mod data;
 mod db;
 mod error;
 mod hash;
+mod heap;
 mod index;
 mod io;
 mod pager;

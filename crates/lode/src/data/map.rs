@@ -35,13 +35,14 @@ impl Sheet {
         let entries = bytes.as_chunks::<ENTRY_BYTES>().0.iter().map(|entry| {
             let (place, checksum) = entry.split_at(8);
             let number = |bytes: &[u8]| u64::from_le_bytes(*bytes.first_chunk().expect("8 bytes"));
-            Ref { place: number(place) as u32, checksum: number(checksum) }
+            Ref { place: number(place) as u32, note: place[7], checksum: number(checksum) }
         });
         Self { entries: entries.collect(), changed: false, place: 0 }
     }
 
     fn to_bytes(&self) -> Vec<u8> {
-        let entry = |at: &Ref| [u64::from(at.place).to_le_bytes(), at.checksum.to_le_bytes()];
+        let place = |at: &Ref| u64::from(at.place) | u64::from(at.note) << 56;
+        let entry = |at: &Ref| [place(at).to_le_bytes(), at.checksum.to_le_bytes()];
         self.entries.iter().flat_map(entry).flatten().collect()
     }
 }
@@ -143,7 +144,8 @@ impl PageMap {
                 let (bytes, place) = (sheet.to_bytes(), sheet.place);
                 write_place(file, place, &bytes)?;
                 sheet.changed = false;
-                let at = Ref { place, checksum: super::checksum(&bytes, owner(level, number)) };
+                let checksum = super::checksum(&bytes, owner(level, number));
+                let at = Ref { place, note: 0, checksum };
                 match level == ROOT {
                     true => self.root = at,
                     false => {

@@ -29,12 +29,19 @@ pub const FIRST_TABLE_PAGE: u32 = 1 << 16;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ref {
     pub place: u32,
+    /// What the highest byte of its first word was.
+    pub note: u8,
     pub checksum: u64,
 }
 
 impl Ref {
     fn is_some(self) -> bool {
         self.place != 0
+    }
+
+    /// Where what is in these bytes is.
+    fn of(place: u32, bytes: &[u8], owner: u64) -> Self {
+        Self { place, note: bytes[7], checksum: checksum(bytes, owner) }
     }
 }
 
@@ -107,8 +114,14 @@ impl DataFile {
 
     /// Whether a page has a place.
     pub fn has(&self, page: u32) -> Result<bool> {
-        let mut state = self.state();
-        Ok(state.map.get(&*self.file, page)?.is_some())
+        Ok(self.note(page)?.is_some())
+    }
+
+    /// The highest byte of a page's first word, which says something about the page to those who do
+    /// not read it; `None` if it has no place.
+    pub fn note(&self, page: u32) -> Result<Option<u8>> {
+        let at = self.state().map.get(&*self.file, page)?;
+        Ok(at.is_some().then_some(at.note))
     }
 
     /// Reads a page.
@@ -195,8 +208,7 @@ impl DataFile {
         }
         let mut state = self.state();
         for ((page, bytes), place) in pages.iter().zip(bytes.chunks(PLACE_BYTES)).zip(places) {
-            let at = Ref { place, checksum: checksum(bytes, (*page).into()) };
-            state.set(&*self.file, *page, at)?;
+            state.set(&*self.file, *page, Ref::of(place, bytes, (*page).into()))?;
         }
         Ok(())
     }
@@ -215,7 +227,7 @@ impl DataFile {
         let pages = size.div_ceil(PLACE_BYTES) as u32;
         for page in 0..pages.max(*catalogue_pages) {
             let place = if page < pages { places.take()? } else { 0 };
-            let before = map.set(&*self.file, page, Ref { place, checksum: 0 })?;
+            let before = map.set(&*self.file, page, Ref { place, ..Ref::default() })?;
             places.release(before);
         }
         map.take_places(&*self.file, places)?;
@@ -225,7 +237,7 @@ impl DataFile {
         bytes.resize(pages as usize * PLACE_BYTES, 0);
         for (page, bytes) in (0..).zip(bytes.chunks(PLACE_BYTES)) {
             let Ref { place, .. } = map.get(&*self.file, page)?;
-            map.set(&*self.file, page, Ref { place, checksum: checksum(bytes, page.into()) })?;
+            map.set(&*self.file, page, Ref::of(place, bytes, page.into()))?;
             write_place(&*self.file, place, bytes)?;
         }
         let root = map.write(&*self.file)?;

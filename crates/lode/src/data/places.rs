@@ -158,7 +158,7 @@ mod tests {
         taken.sort_unstable();
         assert_eq!(taken, (2..200).collect::<Vec<_>>());
         assert!(places.take().is_err());
-        places.release(Ref { place: 70, checksum: 0 });
+        places.release(Ref { place: 70, ..Ref::default() });
         assert!(places.take().is_err());
         let mut bitmap = Vec::new();
         places.write_bitmap(&mut bitmap);

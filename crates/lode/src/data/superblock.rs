@@ -85,7 +85,7 @@ impl Superblock {
         let mut superblock = Self {
             generation: reader.u64()?,
             database: reader.u64()?,
-            map: Ref { place: reader.u64()? as u32, checksum: reader.u64()? },
+            map: Ref { place: reader.u64()? as u32, note: 0, checksum: reader.u64()? },
             catalogue_bytes: reader.u64()?,
             catalogue_pages: reader.u32()?,
             places: reader.u32()?,

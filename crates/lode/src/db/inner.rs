@@ -1,7 +1,7 @@
 //! What all handles of a database share.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use super::{Settings, Statistics};
@@ -25,6 +25,7 @@ pub struct Inner {
     catalogue: RwLock<Catalogue>,
     store: Option<Store>,
     settings: Settings,
+    turn_for_long: Mutex<()>,
     is_closed: AtomicBool,
 }
 
@@ -32,15 +33,16 @@ impl Inner {
     pub(super) fn in_memory(settings: Settings) -> Result<Self> {
         let (gate, catalogue) = (Gate::new(), RwLock::default());
         let pager = Pager::new(settings.memory_bytes, None)?;
-        let is_closed = AtomicBool::new(false);
-        Ok(Self { pager, gate, catalogue, store: None, settings, is_closed })
+        let (turn_for_long, is_closed) = (Mutex::default(), AtomicBool::new(false));
+        Ok(Self { pager, gate, catalogue, store: None, settings, turn_for_long, is_closed })
     }
 
     pub(super) fn open(disk: Arc<dyn Disk>, settings: Settings) -> Result<Self> {
         let Opened { store, pager, catalogue } = crate::store::open(disk, &settings)?;
         let (gate, catalogue) = (Gate::new(), RwLock::new(catalogue));
-        let is_closed = AtomicBool::new(false);
-        Ok(Self { pager, gate, catalogue, store: Some(store), settings, is_closed })
+        let (turn_for_long, is_closed) = (Mutex::default(), AtomicBool::new(false));
+        let store = Some(store);
+        Ok(Self { pager, gate, catalogue, store, settings, turn_for_long, is_closed })
     }
 
     /// Starts the thread that looks after the directory.
@@ -132,27 +134,38 @@ impl Inner {
         self.catalogue.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something that changes pages once there is room for it. It may be called several times,
-    /// and must have changed nothing when it answers `Full`.
+    /// Does something that changes pages once there is room for it: some, and so many more. It may be
+    /// called several times, and must have changed nothing when it answers `Full`.
     #[inline]
-    pub(crate) fn admitted<T>(&self, work: &mut dyn FnMut() -> Result<T>) -> Result<T> {
+    pub(crate) fn admitted<T>(&self, more: u64, work: &mut dyn FnMut() -> Result<T>) -> Result<T> {
         let Some(store) = &self.store else { return work() };
-        if self.pager.dirty() >= store.room() {
-            self.make_room(store)?;
+        if self.pager.dirty() + more >= store.room() {
+            self.make_room(store, more)?;
         }
         match work() {
-            Err(Error::Full { .. }) => self.try_again(store, work),
+            Err(Error::Full { .. }) => self.try_again(store, more, work),
             other => other,
         }
+    }
+
+    /// Whoever writes a record that takes up many pages waits for his turn, so that all of those who have
+    /// been admitted find room.
+    pub(crate) fn turn_for_long(&self) -> MutexGuard<'_, ()> {
+        self.turn_for_long.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tries again after a checkpoint. Others may be quicker and change pages before it is the turn of
     /// this one; if it finds no room though few had been changed, it never will.
     #[cold]
-    fn try_again<T>(&self, store: &Store, work: &mut dyn FnMut() -> Result<T>) -> Result<T> {
+    fn try_again<T>(
+        &self,
+        store: &Store,
+        more: u64,
+        work: &mut dyn FnMut() -> Result<T>,
+    ) -> Result<T> {
         for _ in 0..MOST_TRIES {
             self.checkpoint()?;
-            self.make_room(store)?;
+            self.make_room(store, more)?;
             let had_room = self.pager.dirty() <= self.pager.most_dirty() / 4;
             match work() {
                 Err(Error::Full { .. }) if !had_room => {}
@@ -164,14 +177,14 @@ impl Inner {
 
     /// Makes room for some changed pages, if need be by a checkpoint.
     #[cold]
-    fn make_room(&self, store: &Store) -> Result<()> {
+    fn make_room(&self, store: &Store, more: u64) -> Result<()> {
         store.expect_healthy()?;
         match store.need(&self.pager) {
             Need::Nothing => {}
             Need::Soon => store.worker.wake(),
             Need::Now => self.checkpoint_if(|| store.need(&self.pager) == Need::Now)?,
         }
-        store.make_room(&self.pager)
+        store.make_room(&self.pager, more)
     }
 
     /// Waits until an operation that ends there in the log is as durable as it has to be.
@@ -271,7 +284,7 @@ impl Inner {
     }
 
     pub(super) fn create_table(&self, schema: &Schema, kind: KeyKind) -> Result<Arc<Core>> {
-        let (core, end) = self.admitted(&mut || {
+        let (core, end) = self.admitted(0, &mut || {
             let mut catalogue = self.catalogue_mut();
             self.expect_open()?;
             let name = schema.name().to_string();
@@ -281,7 +294,7 @@ impl Inner {
             // Nobody outside knows it, so nobody can choose keys that all have the same hash.
             let seed = self.settings.random();
             let id = catalogue.next_id;
-            let definition = Definition { id, kind, seed, schema: schema.clone() };
+            let definition = Definition::new(id, kind, seed, schema.clone());
             let _alone = self.gate.close();
             let core = Core::create(&self.pager, definition)?;
             let mut writer = Writer::default();
@@ -311,7 +324,7 @@ impl Inner {
     }
 
     pub(super) fn drop_table(&self, name: &str) -> Result<()> {
-        let end = self.admitted(&mut || {
+        let end = self.admitted(0, &mut || {
             let mut catalogue = self.catalogue_mut();
             self.expect_open()?;
             if let Some((definition, location, _)) = catalogue.damaged.get(name).cloned() {

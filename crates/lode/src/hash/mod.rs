@@ -201,6 +201,27 @@ impl Hash {
 }
 
 impl Index for Hash {
+    #[inline]
+    fn lead<T>(
+        &self,
+        pager: &Pager,
+        key: &[u8],
+        mut follow: impl FnMut([u8; 8]) -> T,
+    ) -> Result<Option<T>> {
+        let (place, probe) = (self.place(key), self.slots.probe(key));
+        loop {
+            let (way, words) = self.look(pager, place)?;
+            let followed = self.slots.find(words, place.home, probe.words()).map(|slot| {
+                let mut bytes = [0; 8];
+                self.slots.read_payload(words, slot, &mut bytes);
+                follow(bytes)
+            });
+            if way.still() {
+                return Ok(followed);
+            }
+        }
+    }
+
     fn at<T>(
         &self,
         journal: &Journal<'_>,

@@ -259,11 +259,12 @@ impl Pager {
         u64::from(self.frames.count()) - SPARE_FRAMES
     }
 
-    /// Whether one more operation can change pages while nobody writes any out.
-    pub fn has_room_for_change(&self) -> bool {
+    /// Whether one more operation can change pages, and so many more than most do, while nobody writes
+    /// any out.
+    pub fn has_room_for_change(&self, more: u64) -> bool {
         /// Pages that an operation changes at most, about.
         const MOST_CHANGED: u64 = 8;
-        self.data.is_none() || self.dirty() + MOST_CHANGED <= self.most_dirty()
+        self.data.is_none() || self.dirty() + MOST_CHANGED + more <= self.most_dirty()
     }
 
     /// Ends the current epoch and keeps what pages are now for whoever reads at this moment, until

@@ -1,10 +1,12 @@
 //! The page numbers of one table: whole extents, so that what happens to one does not concern
 //! another table.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{FREE, PRESENT, PageNumber, Pager, lock};
+use super::{FREE, PRESENT, PageNumber, Pager, frame_of, lock};
+use crate::data::FIRST_TABLE_PAGE;
 use crate::error::{Error, Result};
 
 /// Page numbers in an extent.
@@ -20,14 +22,15 @@ struct Numbers {
     extents: Vec<PageNumber>,
     /// Those that are not in use.
     free: Vec<PageNumber>,
-    /// Whether it has still to be found out which numbers of the extents are in use.
-    unknown: bool,
+    /// Extents of which has still to be found out which numbers are in use.
+    unknown: BTreeSet<PageNumber>,
 }
 
 impl Space {
     /// That of a table that is opened.
     pub fn restore(extents: Vec<PageNumber>) -> Self {
-        Self(Mutex::new(Numbers { extents, free: Vec::new(), unknown: true }))
+        let unknown = extents.iter().copied().collect();
+        Self(Mutex::new(Numbers { extents, free: Vec::new(), unknown }))
     }
 
     fn lock(&self) -> MutexGuard<'_, Numbers> {
@@ -40,15 +43,16 @@ impl Space {
     }
 
     /// All numbers, in use or not.
-    pub(super) fn numbers(&self) -> Vec<PageNumber> {
+    pub fn numbers(&self) -> Vec<PageNumber> {
         self.lock().extents.iter().flat_map(|first| *first..first + EXTENT).collect()
     }
 
     /// A number that is not in use, of a new extent if need be.
     pub(super) fn take(&self, pager: &Pager) -> Result<PageNumber> {
         let mut numbers = self.lock();
-        if numbers.unknown {
-            numbers.survey(pager)?;
+        if numbers.free.is_empty() {
+            // One extent at a time: nobody waits for all of a large table's page map.
+            numbers.survey(pager, &mut |_, _| {})?;
         }
         if let Some(page) = numbers.free.pop() {
             return Ok(page);
@@ -59,11 +63,18 @@ impl Space {
         Ok(first)
     }
 
+    /// Looks at one more extent of a table that was opened: calls `visit` with the pages that are in
+    /// use and the highest byte of their first words. False if there is none left.
+    pub fn survey(&self, pager: &Pager, visit: &mut dyn FnMut(PageNumber, u8)) -> Result<bool> {
+        self.lock().survey(pager, visit)
+    }
+
     /// A number is not in use any more; `mark` says so in its word.
     pub(super) fn give(&self, page: PageNumber, mark: impl FnOnce()) {
         let mut numbers = self.lock();
         mark();
-        if !numbers.unknown {
+        let first = page - (page - FIRST_TABLE_PAGE) % EXTENT;
+        if !numbers.unknown.contains(&first) {
             numbers.free.push(page);
         }
     }
@@ -75,18 +86,27 @@ impl Space {
 }
 
 impl Numbers {
-    /// Finds the numbers that are not in use: neither in memory nor in the data file.
-    fn survey(&mut self, pager: &Pager) -> Result<()> {
+    /// Finds out which numbers of the next extent are in use: in memory or in the data file.
+    fn survey(&mut self, pager: &Pager, visit: &mut dyn FnMut(PageNumber, u8)) -> Result<bool> {
+        let Some(&first) = self.unknown.first() else { return Ok(false) };
         let mut free = Vec::new();
-        for page in self.extents.iter().rev().flat_map(|first| (*first..first + EXTENT).rev()) {
+        for page in (first..first + EXTENT).rev() {
             let word = pager.entry(page)[0].load(Ordering::Acquire);
-            let in_file = || pager.data.as_ref().map_or(Ok(false), |data| data.has(page));
-            if word & FREE != 0 || (word & PRESENT == 0 && !in_file()?) {
-                free.push(page);
+            let in_memory = word & PRESENT != 0;
+            let note = match &pager.data {
+                _ if word & FREE != 0 => None,
+                _ if in_memory => Some((pager.frames.words(frame_of(word)).get(0) >> 56) as u8),
+                Some(data) => data.note(page)?,
+                None => None,
+            };
+            match note {
+                Some(note) => visit(page, note),
+                None => free.push(page),
             }
         }
-        (self.free, self.unknown) = (free, false);
-        Ok(())
+        self.free.extend(free);
+        self.unknown.remove(&first);
+        Ok(true)
     }
 }
 

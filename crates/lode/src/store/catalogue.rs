@@ -26,10 +26,11 @@ impl Catalogue {
         writer.u32(self.next_id).u32((self.tables.len() + self.damaged.len()) as u32);
         let mut store = |definition: &Definition, location: &Location| {
             definition.store(&mut writer);
-            writer.u32(location.root).u32(location.extents.len() as u32);
-            location.extents.iter().for_each(|extent| {
-                writer.u32(*extent);
-            });
+            writer.u32(location.root);
+            store_extents(&location.extents, &mut writer);
+            if definition.has_heap {
+                store_extents(&location.heap, &mut writer);
+            }
         };
         self.tables.values().for_each(|core| store(core.definition(), &core.location()));
         self.damaged.values().for_each(|(definition, location, _)| store(definition, location));
@@ -43,11 +44,14 @@ impl Catalogue {
         let mut found = Vec::new();
         for _ in 0..count {
             let definition = Definition::restore(&mut reader)?;
-            let (root, extents) = (reader.u32()?, reader.u32()?);
-            let extents = (0..extents).map(|_| reader.u32()).collect::<Result<_>>()?;
-            found.push((definition, Location { root, extents }));
+            let (root, extents) = (reader.u32()?, restore_extents(&mut reader)?);
+            let heap = match definition.has_heap {
+                true => restore_extents(&mut reader)?,
+                false => Vec::new(),
+            };
+            found.push((definition, Location { root, extents, heap }));
         }
-        let extents = found.iter().flat_map(|(_, location)| location.extents.iter().copied());
+        let extents = found.iter().flat_map(|(_, location)| location.all_extents());
         pager.restore_extents(&Vec::<PageNumber>::from_iter(extents))?;
         let mut catalogue = Self { next_id, ..Self::default() };
         for (definition, location) in found {
@@ -62,4 +66,16 @@ impl Catalogue {
         }
         Ok(catalogue)
     }
+}
+
+fn store_extents(extents: &[PageNumber], writer: &mut Writer) {
+    writer.u32(extents.len() as u32);
+    for extent in extents {
+        writer.u32(*extent);
+    }
+}
+
+fn restore_extents(reader: &mut Reader<'_>) -> Result<Vec<PageNumber>> {
+    let count = reader.u32()?;
+    (0..count).map(|_| reader.u32()).collect()
 }

@@ -135,14 +135,14 @@ impl Store {
         }
     }
 
-    /// Makes sure that some more pages can be changed.
+    /// Makes sure that some pages can be changed, and so many more.
     ///
     /// # Errors
     /// `DiskFull` when there is no space for a checkpoint with them; `Poisoned`.
-    pub fn make_room(&self, pager: &Pager) -> Result<()> {
+    pub fn make_room(&self, pager: &Pager, more: u64) -> Result<()> {
         self.expect_healthy()?;
         let (dirty, most_dirty) = (pager.dirty(), pager.most_dirty());
-        let more = MARGIN.max(dirty / 8);
+        let more = MARGIN.max(dirty / 8) + more;
         self.data.reserve(dirty + 2 * more)?;
         let next = if dirty < most_dirty / 2 { most_dirty / 2 } else { most_dirty / 4 * 3 };
         self.room.store(next.min(dirty + more), Ordering::Relaxed);

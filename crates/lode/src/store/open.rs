@@ -11,6 +11,7 @@ use crate::codec::Reader;
 use crate::data::{DataFile, Superblock};
 use crate::db::Settings;
 use crate::error::{Error, Result};
+use crate::heap;
 use crate::io::{Disk, Lock};
 use crate::pager::Pager;
 use crate::table::{Core, Definition};
@@ -245,7 +246,8 @@ impl<'r> Recovery<'r> {
         let parts = entry.parts()?;
         // A checkpoint has all of a commit or nothing, so there has to be room for all of it.
         let (dirty, most_dirty) = (self.pager.dirty(), self.pager.most_dirty());
-        if dirty >= most_dirty / 2 || dirty + 2 * parts.len() as u64 >= most_dirty {
+        let needed: u64 = parts.iter().map(|part| 3 + heap::pages_for(part.body.len())).sum();
+        if dirty >= most_dirty / 2 || dirty + needed >= most_dirty {
             self.checkpoint(true)?;
         }
         parts.into_iter().try_for_each(|part| self.apply_part(part))?;

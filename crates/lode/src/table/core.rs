@@ -1,95 +1,17 @@
-//! What a table is: its schema, its index, its pages.
+//! What a table is: its schema, its index, its heap if it has one, its pages.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-use super::KeyKind;
-use crate::codec::{Reader, Writer};
+use super::definition::{Definition, Location, free_all};
+use super::kinds::Kinds;
+use crate::codec::Reader;
 use crate::error::{Error, Result};
-use crate::hash::{self, Hash};
-use crate::index::{Index, Journal, Put, Shape};
-use crate::pager::{Moment, PageNumber, Pager, Space};
+use crate::heap::{Address, Buffer, Census, Heap};
+use crate::index::{Index, Journal, Put};
+use crate::pager::{Moment, Pager, Space};
 use crate::schema::Schema;
 use crate::schema::key::KeyOrder;
-use crate::tree::{self, Tree};
 use crate::wal::Kind;
-
-/// The index, of either kind.
-pub(super) enum Kinds {
-    Hash(Box<Hash>),
-    Tree(Tree),
-}
-
-/// What makes a table.
-#[derive(Clone, Debug)]
-pub struct Definition {
-    pub id: u32,
-    pub kind: KeyKind,
-    /// What its hash function begins with.
-    pub seed: u64,
-    pub schema: Schema,
-}
-
-/// Where a table is.
-#[derive(Clone, Debug)]
-pub struct Location {
-    /// The page that its index begins at.
-    pub root: PageNumber,
-    /// The first page of each of its extents.
-    pub extents: Vec<PageNumber>,
-}
-
-impl Definition {
-    pub fn store(&self, writer: &mut Writer) {
-        let kind = match self.kind {
-            KeyKind::Hash => 1,
-            KeyKind::Tree => 2,
-        };
-        writer.u32(self.id).u8(kind).u64(self.seed);
-        self.schema.store(writer);
-    }
-
-    pub fn restore(reader: &mut Reader<'_>) -> Result<Self> {
-        let (id, kind, seed) = (reader.u32()?, reader.u8()?, reader.u64()?);
-        let kind = match kind {
-            1 => KeyKind::Hash,
-            2 => KeyKind::Tree,
-            _ => return Err(Error::corrupt("a table", format!("it has no kind of keys {kind}"))),
-        };
-        let schema = Schema::restore(reader)?;
-        Ok(Self { id, kind, seed, schema })
-    }
-
-    /// Refuses records that are too long for a table of its kind.
-    fn expect_fit(&self) -> Result<()> {
-        let most = match self.kind {
-            KeyKind::Hash => hash::MOST_RECORD_BYTES,
-            KeyKind::Tree => tree::MOST_RECORD_BYTES,
-        };
-        let size = self.schema.record_size();
-        match size <= most {
-            true => Ok(()),
-            false => Err(self.schema.mismatch(format!(
-                "its records of {size} bytes are too long; a table of this kind has at most {most}"
-            ))),
-        }
-    }
-
-    fn order(&self) -> KeyOrder {
-        match self.kind {
-            KeyKind::Hash => KeyOrder::packed(&self.schema),
-            KeyKind::Tree => KeyOrder::new(&self.schema),
-        }
-    }
-}
-
-impl Location {
-    /// Gives all pages back, without looking at what is in them; nobody may be at work in the table.
-    pub fn free(self, pager: &Pager) {
-        let space = Space::restore(self.extents);
-        pager.free_all(&space, pager.epoch());
-        pager.give_extents(space.clear());
-    }
-}
 
 /// Whether a table can be used.
 const THERE: u8 = 0;
@@ -102,6 +24,7 @@ pub struct Core {
     pub(super) order: KeyOrder,
     pub(super) index: Kinds,
     pub(super) space: Space,
+    pub(super) heap: Option<Heap>,
     state: AtomicU8,
     /// The epoch in which it was dropped.
     dropped_in: AtomicU64,
@@ -113,17 +36,12 @@ const SHORT_KEY: usize = 40;
 impl Core {
     pub(crate) fn create(pager: &Pager, definition: Definition) -> Result<Self> {
         definition.expect_fit()?;
-        let (space, shape) = (Space::default(), Shape::of(&definition.schema));
-        let index = match definition.kind {
-            KeyKind::Hash => Hash::create(pager, &space, shape, definition.seed)
-                .map(|hash| Kinds::Hash(Box::new(hash))),
-            KeyKind::Tree => Tree::create(pager, &space, shape).map(Kinds::Tree),
-        };
+        let (space, shape) = (Space::default(), definition.shape());
+        let index = Kinds::create(pager, &space, (definition.kind, definition.seed), shape);
         match index {
-            Ok(index) => Ok(Self::new(definition, index, space)),
+            Ok(index) => Ok(Self::new(definition, index, (space, Space::default()))),
             Err(error) => {
-                pager.free_all(&space, pager.epoch());
-                pager.give_extents(space.clear());
+                free_all(pager, &space, pager.epoch());
                 Err(error)
             }
         }
@@ -132,20 +50,16 @@ impl Core {
     /// One that is there.
     pub(crate) fn open(pager: &Pager, definition: Definition, location: Location) -> Result<Self> {
         definition.expect_fit()?;
-        let (space, shape) = (Space::restore(location.extents), Shape::of(&definition.schema));
-        let index = match definition.kind {
-            KeyKind::Hash => {
-                Kinds::Hash(Box::new(Hash::open(pager, location.root, shape, definition.seed)?))
-            }
-            KeyKind::Tree => Kinds::Tree(Tree::open(location.root, shape)),
-        };
-        Ok(Self::new(definition, index, space))
+        let (space, shape) = (Space::restore(location.extents), definition.shape());
+        let index = Kinds::open(pager, location.root, (definition.kind, definition.seed), shape)?;
+        Ok(Self::new(definition, index, (space, Space::restore(location.heap))))
     }
 
-    fn new(definition: Definition, index: Kinds, space: Space) -> Self {
+    fn new(definition: Definition, index: Kinds, (space, heap): (Space, Space)) -> Self {
         let order = definition.order();
         let (state, dropped_in) = (AtomicU8::new(THERE), AtomicU64::new(0));
-        Self { definition, order, index, space, state, dropped_in }
+        let heap = definition.has_heap.then(|| Heap::new(heap));
+        Self { definition, order, index, space, heap, state, dropped_in }
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -161,11 +75,8 @@ impl Core {
     }
 
     pub(crate) fn location(&self) -> Location {
-        let root = match &self.index {
-            Kinds::Hash(hash) => hash.root(),
-            Kinds::Tree(tree) => tree.root(),
-        };
-        Location { root, extents: self.space.extents() }
+        let heap = self.heap.as_ref().map_or_else(Vec::new, |heap| heap.space().extents());
+        Location { root: self.index.root(), extents: self.space.extents(), heap }
     }
 
     /// Whether it can be used no more, for [`is_there`](Self::is_there) to say why.
@@ -248,16 +159,37 @@ impl Core {
         Ok(found.offset - self.schema().key_size())
     }
 
-    fn read(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> Result<bool> {
-        match &self.index {
-            Kinds::Hash(hash) => hash.get(pager, key, payload),
-            Kinds::Tree(tree) => tree.get(pager, key, payload),
+    /// Copies a record's payload, of a key in order; false if there is none.
+    #[inline(always)]
+    pub(super) fn read(
+        &self,
+        pager: &Pager,
+        key: &[u8],
+        payload: &mut (impl Buffer + ?Sized),
+    ) -> Result<bool> {
+        if let Some(heap) = &self.heap {
+            return heap.get(&self.index, pager, key, payload);
+        }
+        match payload.of_size(self.schema().payload_size()) {
+            Some(payload) => self.index.get(pager, key, payload),
+            None => self.schema().expect_payload(&[]).map(|()| false),
+        }
+    }
+
+    /// Has the processor fetch what lookups of these packed keys, not more than are worth it, will look
+    /// at, all at the same time, if the index can tell.
+    pub(super) fn fetch(&self, pager: &Pager, keys: &[u8]) {
+        let Kinds::Hash(hash) = &self.index else { return };
+        hash.fetch(pager, keys);
+        if let Some(heap) = &self.heap {
+            let keys = keys.chunks_exact(self.schema().key_size());
+            keys.for_each(|key| heap.fetch(&self.index, pager, key));
         }
     }
 
     /// The payload under a key in order, for somebody who is alone.
     pub(crate) fn payload_of(&self, pager: &Pager, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let mut payload = vec![0; self.schema().payload_size()];
+        let mut payload = Vec::new();
         Ok(self.read(pager, key, &mut payload)?.then_some(payload))
     }
 
@@ -267,12 +199,13 @@ impl Core {
         record: (&[u8], &[u8]),
         put: Put,
     ) -> Result<bool> {
-        match &self.index {
-            Kinds::Hash(hash) => hash.put(journal, &self.space, record, put),
-            Kinds::Tree(tree) => tree.put(journal, &self.space, record, put),
+        match &self.heap {
+            None => self.index.put(journal, &self.space, record, put),
+            Some(heap) => heap.put(&self.index, (journal, &self.space), record, put),
         }
     }
 
+    /// Overwrites bytes of a record's payload, all of columns of fixed size.
     pub(super) fn patch(
         &self,
         journal: &Journal<'_>,
@@ -280,9 +213,9 @@ impl Core {
         at: usize,
         bytes: &[u8],
     ) -> Result<bool> {
-        match &self.index {
-            Kinds::Hash(hash) => hash.write(journal, &self.space, key, at, bytes),
-            Kinds::Tree(tree) => tree.write(journal, &self.space, key, at, bytes),
+        match &self.heap {
+            None => self.index.write(journal, &self.space, key, at, bytes),
+            Some(heap) => heap.write(&self.index, (journal, &self.space), key, (at, bytes)),
         }
     }
 
@@ -293,16 +226,16 @@ impl Core {
         payload: &mut Vec<u8>,
         change: &mut dyn FnMut(&mut Vec<u8>) -> bool,
     ) -> Result<bool> {
-        match &self.index {
-            Kinds::Hash(hash) => hash.update(journal, &self.space, key, payload, change),
-            Kinds::Tree(tree) => tree.update(journal, &self.space, key, payload, change),
+        match &self.heap {
+            None => self.index.update(journal, &self.space, key, payload, change),
+            Some(heap) => heap.update(&self.index, (journal, &self.space), key, payload, change),
         }
     }
 
     pub(super) fn remove(&self, journal: &Journal<'_>, key: &[u8]) -> Result<bool> {
-        match &self.index {
-            Kinds::Hash(hash) => hash.delete(journal, &self.space, key),
-            Kinds::Tree(tree) => tree.delete(journal, &self.space, key),
+        match &self.heap {
+            None => self.index.delete(journal, &self.space, key),
+            Some(heap) => heap.delete(&self.index, (journal, &self.space), key),
         }
     }
 
@@ -321,8 +254,11 @@ impl Core {
         let (key_size, payload_size) = (self.schema().key_size(), self.schema().payload_size());
         match kind {
             Kind::Put => {
-                let (key, payload) = (reader.bytes(key_size)?, reader.bytes(payload_size)?);
-                self.set(pager, key, Some(payload))?;
+                let (key, payload) = (reader.bytes(key_size)?, reader.rest());
+                self.schema()
+                    .expect_payload(payload)
+                    .map_err(|error| Error::corrupt("an outcome in the log", error.to_string()))?;
+                return self.set(pager, key, Some(payload)).map(drop);
             }
             Kind::Delete => {
                 self.set(pager, reader.bytes(key_size)?, None)?;
@@ -351,27 +287,47 @@ impl Core {
         let epoch = pager.epoch();
         self.dropped_in.store(epoch, Ordering::Relaxed);
         self.state.store(DROPPED, Ordering::Release);
-        pager.free_all(&self.space, epoch);
-        pager.give_extents(self.space.clear());
+        for space in [Some(&self.space), self.heap.as_ref().map(Heap::space)].into_iter().flatten()
+        {
+            free_all(pager, space, epoch);
+        }
     }
 
+    /// Copies the payload that a record had at a moment; false if there was none.
     pub(crate) fn get_at(
         &self,
         pager: &Pager,
         moment: Moment,
         key: &[u8],
-        payload: &mut [u8],
+        payload: &mut (impl Buffer + ?Sized),
     ) -> Result<bool> {
-        match &self.index {
-            Kinds::Hash(hash) => hash.get_at(pager, moment, key, payload),
-            Kinds::Tree(tree) => tree.get_at(pager, moment, key, payload),
+        let Some(heap) = &self.heap else {
+            return match payload.of_size(self.schema().payload_size()) {
+                Some(payload) => self.index.get_at(pager, moment, key, payload),
+                None => self.schema().expect_payload(&[]).map(|()| false),
+            };
+        };
+        let mut address = [0; Address::BYTES];
+        let there = self.index.get_at(pager, moment, key, &mut address)?;
+        if there {
+            heap.read_at(pager, moment, Address::of(address), payload)?;
         }
+        Ok(there)
     }
 
+    /// What is wrong with the table at a moment, if anything.
     pub(crate) fn check_at(&self, pager: &Pager, moment: Moment) -> Result<(), String> {
-        match &self.index {
-            Kinds::Hash(hash) => hash.check(pager, moment),
-            Kinds::Tree(tree) => tree.check(pager, moment),
-        }
+        self.index.check(pager, moment)?;
+        let Some(heap) = &self.heap else { return Ok(()) };
+        let (mut census, mut payload, mut wrong) = (Census::default(), Vec::new(), Ok(()));
+        let looked = self.index.each(pager, moment, &mut |_, bytes| {
+            let address = Address::of(bytes.try_into().expect("an address"));
+            wrong = heap
+                .count(pager, moment, (address, &mut payload), &mut census)
+                .and_then(|()| self.schema().expect_payload(&payload).map_err(|e| e.to_string()));
+            Ok(wrong.is_ok())
+        });
+        looked.map_err(|error| error.to_string()).and(wrong)?;
+        heap.check(pager, moment, &census)
     }
 }

@@ -1,6 +1,9 @@
 //! Tables: typed records under their keys.
 
 mod core;
+mod definition;
+mod kinds;
+mod projection;
 mod scan;
 
 use std::sync::Arc;
@@ -8,11 +11,13 @@ use std::sync::Arc;
 use crate::db::Inner;
 use crate::error::Result;
 use crate::hash;
+use crate::heap;
 use crate::index::{Journal, Put};
 use crate::schema::{Row, Schema};
 
-use self::core::Kinds;
-pub use self::core::{Core, Definition, Location};
+pub use self::core::Core;
+pub use definition::{Definition, Location};
+pub use projection::Projection;
 pub use scan::Scan;
 
 /// How a table finds its records.
@@ -63,19 +68,22 @@ impl Table {
         self.core.definition().kind
     }
 
-    /// Does something that changes the table, together with others; returns when it is as durable as
-    /// the database's operations are.
+    /// Does something that changes the table, together with others, and writes a payload of at most so
+    /// many bytes; returns when it is as durable as the database's operations are.
     #[inline]
-    fn write<T>(&self, mut work: impl FnMut(&Journal<'_>) -> Result<T>) -> Result<T> {
-        self.db.admitted(&mut || {
-            let inside = self.db.gate().enter();
+    fn write<T>(&self, size: usize, mut work: impl FnMut(&Journal<'_>) -> Result<T>) -> Result<T> {
+        let pages = heap::pages_for(size);
+        let turn = (pages > 0).then(|| self.db.turn_for_long());
+        let (answer, end) = self.db.admitted(pages, &mut || {
+            let _inside = self.db.gate().enter();
             self.core.is_there()?;
             let journal = Journal::new(self.db.pager(), self.db.log(), self.core.id());
             let answer = work(&journal)?;
-            drop(inside);
-            self.db.acknowledge(journal.end())?;
-            Ok(answer)
-        })
+            Ok((answer, journal.end()))
+        })?;
+        drop(turn);
+        self.db.acknowledge(end)?;
+        Ok(answer)
     }
 
     /// Copies the columns after the key into the caller's buffer; false if there is no such record.
@@ -84,15 +92,11 @@ impl Table {
     /// `Schema` when key or buffer do not have the bytes that they should.
     #[inline]
     pub fn get(&self, key: &[u8], payload: &mut [u8]) -> Result<bool> {
-        self.core.schema().expect_payload(payload)?;
+        let schema = self.core.schema();
+        schema.expect_size("payload", payload.len(), schema.payload_size())?;
         self.core.expect_key(key)?;
         let pager = self.db.pager();
-        match &self.core.index {
-            Kinds::Hash(hash) => self.settled(|| hash.get(pager, key, payload)),
-            Kinds::Tree(tree) => {
-                self.core.in_order(key, |key| self.settled(|| tree.get(pager, key, payload)))
-            }
-        }
+        self.core.in_order(key, |key| self.settled(|| self.core.read(pager, key, payload)))
     }
 
     /// Looks something up while no commit is under way.
@@ -104,28 +108,27 @@ impl Table {
         }
     }
 
-    /// Puts the columns after the key into the caller's buffer, whatever was in it; false if there is no
-    /// such record.
+    /// Puts the columns after the key into the caller's buffer, as many bytes as they have, whatever was
+    /// in it; false if there is no such record.
     pub fn read(&self, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
-        payload.resize(self.core.schema().payload_size(), 0);
-        self.get(key, payload)
+        self.core.expect_key(key)?;
+        let pager = self.db.pager();
+        self.core.in_order(key, |key| self.settled(|| self.core.read(pager, key, payload)))
     }
 
     /// The columns after the key; `None` if there is no such record.
     pub fn payload(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let mut payload = vec![0; self.core.schema().payload_size()];
-        Ok(self.get(key, &mut payload)?.then_some(payload))
+        let mut payload = Vec::new();
+        Ok(self.read(key, &mut payload)?.then_some(payload))
     }
 
     /// Calls `look` with the record if there is one; it sees a copy that does not change.
     pub fn with<T>(&self, key: &[u8], look: impl FnOnce(Row<'_>) -> T) -> Result<Option<T>> {
-        let mut record = vec![0; self.core.schema().record_size()];
-        let (front, payload) = record.split_at_mut(self.core.schema().key_size());
-        if !self.get(key, payload)? {
+        let mut payload = Vec::new();
+        if !self.read(key, &mut payload)? {
             return Ok(None);
         }
-        front.copy_from_slice(key);
-        Ok(Some(look(self.core.schema().row(&record)?)))
+        Ok(Some(look(self.core.schema().row(&[key, &payload].concat())?)))
     }
 
     /// Looks several keys up, packed one after another, and calls `found` with the place of each and
@@ -137,18 +140,11 @@ impl Table {
         if !keys.len().is_multiple_of(size) {
             return Err(schema.mismatch(format!("packed keys have {size} bytes each")));
         }
-        let mut payload = vec![0; schema.payload_size()];
-        let Kinds::Hash(hash) = &self.core.index else {
-            for (at, key) in keys.chunks_exact(size).enumerate() {
-                let there = self.get(key, &mut payload)?;
-                found(at, there.then_some(&payload));
-            }
-            return Ok(());
-        };
+        let mut payload = Vec::new();
         for (group, keys) in keys.chunks(size * hash::AHEAD).enumerate() {
-            hash.fetch(self.db.pager(), keys);
+            self.core.fetch(self.db.pager(), keys);
             for (at, key) in keys.chunks_exact(size).enumerate() {
-                let there = self.settled(|| hash.get(self.db.pager(), key, &mut payload))?;
+                let there = self.read(key, &mut payload)?;
                 found(group * hash::AHEAD + at, there.then_some(&payload));
             }
         }
@@ -160,7 +156,7 @@ impl Table {
     pub fn insert(&self, record: &[u8]) -> Result<bool> {
         let (key, payload) = self.core.split(record)?;
         let there = self.core.in_order(key, |key| {
-            self.write(|journal| self.core.put(journal, (key, payload), Put::INSERT))
+            self.write(payload.len(), |journal| self.core.put(journal, (key, payload), Put::INSERT))
         });
         there.map(|there| !there)
     }
@@ -169,7 +165,7 @@ impl Table {
     pub fn upsert(&self, record: &[u8]) -> Result<bool> {
         let (key, payload) = self.core.split(record)?;
         self.core.in_order(key, |key| {
-            self.write(|journal| self.core.put(journal, (key, payload), Put::UPSERT))
+            self.write(payload.len(), |journal| self.core.put(journal, (key, payload), Put::UPSERT))
         })
     }
 
@@ -182,7 +178,7 @@ impl Table {
         let at = self.core.payload_place(column, bytes)?;
         self.core.expect_key(key)?;
         self.core
-            .in_order(key, |key| self.write(|journal| self.core.patch(journal, key, at, bytes)))
+            .in_order(key, |key| self.write(0, |journal| self.core.patch(journal, key, at, bytes)))
     }
 
     /// Lets `change` look at the columns after the key and change them: if it answers true,
@@ -204,7 +200,9 @@ impl Table {
             changed && fits.is_ok()
         };
         let there = self.core.in_order(key, |key| {
-            self.write(|journal| self.core.change(journal, key, &mut payload, &mut change))
+            self.write(schema.payload_size(), |journal| {
+                self.core.change(journal, key, &mut payload, &mut change)
+            })
         })?;
         fits.map(|()| there)
     }
@@ -213,7 +211,7 @@ impl Table {
     #[inline]
     pub fn delete(&self, key: &[u8]) -> Result<bool> {
         self.core.expect_key(key)?;
-        self.core.in_order(key, |key| self.write(|journal| self.core.remove(journal, key)))
+        self.core.in_order(key, |key| self.write(0, |journal| self.core.remove(journal, key)))
     }
 
     /// Calls `visit` with the columns asked for, packed one after another, of every record in a

@@ -2,8 +2,11 @@
 
 use std::ops::Bound;
 
-use super::core::{Core, Kinds};
+use super::core::Core;
+use super::kinds::Kinds;
+use super::projection::Projection;
 use crate::error::{Error, Result};
+use crate::heap::{Address, Heap};
 use crate::index::Visit;
 use crate::pager::{Moment, Pager};
 use crate::tree::{Direction, Range, Span, Tree};
@@ -41,6 +44,9 @@ impl Core {
         scan: &Scan<'_>,
         visit: &mut dyn FnMut(&[u8]) -> Result<bool>,
     ) -> Result<()> {
+        if self.heap.is_some() {
+            return self.scan_heap_at(pager, moment, scan, visit);
+        }
         let (tree, range) = (self.tree()?, self.range(scan)?);
         let (key_size, columns) = (self.schema().key_size(), self.schema().columns());
         // A column of the key cannot be turned back without what is before it; so the key comes whole.
@@ -110,6 +116,28 @@ impl Core {
         })
     }
 
+    /// The same where the tree has only the addresses of the records.
+    fn scan_heap_at(
+        &self,
+        pager: &Pager,
+        moment: Moment,
+        scan: &Scan<'_>,
+        visit: &mut dyn FnMut(&[u8]) -> Result<bool>,
+    ) -> Result<()> {
+        let range = self.range(scan)?;
+        let columns = Projection::new(self.schema(), scan.columns)?;
+        let (mut left, mut record, mut row) = (scan.limit, Vec::new(), Vec::new());
+        if left == 0 {
+            return Ok(());
+        }
+        self.each_in(pager, moment, (&range, scan.direction()), &mut |key, payload| {
+            self.pack(key, payload, &mut record);
+            columns.row(&record, &mut row);
+            left -= 1;
+            Ok(visit(&row)? && left > 0)
+        })
+    }
+
     fn tree(&self) -> Result<&Tree> {
         match &self.index {
             Kinds::Tree(tree) => Ok(tree),
@@ -131,17 +159,27 @@ impl Core {
         (range, direction): (&Range, Direction),
         visit: &mut Visit<'_>,
     ) -> Result<()> {
-        let spans = [Span { from: 0, size: self.schema().record_size() }];
+        let tree = self.tree()?;
         let key_size = self.schema().key_size();
-        self.tree()?.scan(pager, moment, (range, direction), &spans, &mut |bytes| {
-            let (key, payload) = bytes.split_at(key_size);
-            visit(key, payload)
+        let spans = [Span { from: 0, size: key_size + tree.shape().payload_size }];
+        let mut payload = Vec::new();
+        tree.scan(pager, moment, (range, direction), &spans, &mut |bytes| {
+            let (key, found) = bytes.split_at(key_size);
+            match &self.heap {
+                None => visit(key, found),
+                Some(heap) => {
+                    read_found(heap, pager, moment, found, &mut payload)?;
+                    visit(key, &payload)
+                }
+            }
         })
     }
 
-    /// The packed key of one in order.
-    pub(crate) fn packed(&self, ordered: &[u8], packed: &mut [u8]) {
-        self.order.decode(ordered, packed);
+    /// Packs a record of a key in order and a payload, whatever was there before.
+    pub(crate) fn pack(&self, ordered: &[u8], payload: &[u8], record: &mut Vec<u8>) {
+        record.resize(ordered.len(), 0);
+        self.order.decode(ordered, record);
+        record.extend_from_slice(payload);
     }
 
     fn bound(&self, bound: Bound<&[u8]>) -> Result<Bound<Vec<u8>>> {
@@ -163,23 +201,28 @@ impl Core {
         moment: Moment,
         visit: &mut dyn FnMut(&[u8]) -> Result<bool>,
     ) -> Result<()> {
-        let key_size = self.schema().key_size();
-        let mut record = vec![0; self.schema().record_size()];
-        match &self.index {
-            Kinds::Hash(hash) => hash.scan(pager, moment, &mut |key, payload| {
-                self.order.decode(key, &mut record[..key_size]);
-                record[key_size..].copy_from_slice(payload);
-                visit(&record)
-            }),
-            Kinds::Tree(tree) => {
-                let all = Range { lower: Bound::Unbounded, upper: Bound::Unbounded };
-                let spans = [Span { from: 0, size: record.len() }];
-                tree.scan(pager, moment, (&all, Direction::Forward), &spans, &mut |bytes| {
-                    record.copy_from_slice(bytes);
-                    self.order.decode(&bytes[..key_size], &mut record[..key_size]);
-                    visit(&record)
-                })
+        let (mut record, mut payload) = (Vec::new(), Vec::new());
+        self.index.each(pager, moment, &mut |key, found| {
+            match &self.heap {
+                None => self.pack(key, found, &mut record),
+                Some(heap) => {
+                    read_found(heap, pager, moment, found, &mut payload)?;
+                    self.pack(key, &payload, &mut record);
+                }
             }
-        }
+            visit(&record)
+        })
     }
+}
+
+/// Reads the payload whose address an index had at a moment.
+fn read_found(
+    heap: &Heap,
+    pager: &Pager,
+    moment: Moment,
+    address: &[u8],
+    payload: &mut Vec<u8>,
+) -> Result<()> {
+    let address = Address::of(address.try_into().expect("an index of a heap has addresses"));
+    heap.read_at(pager, moment, address, payload)
 }

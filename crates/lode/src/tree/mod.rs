@@ -50,6 +50,11 @@ impl Tree {
         self.root
     }
 
+    /// What a record of its leaves is.
+    pub fn shape(&self) -> Shape {
+        self.layout.shape
+    }
+
     /// The node of a level that is responsible for a key, as it was seen.
     #[inline]
     fn look<'p>(&self, pager: &'p Pager, key: &[u8], level: usize) -> Result<Found<'p>> {
@@ -327,6 +332,25 @@ fn goes_up(page: PageNumber) -> Error {
 }
 
 impl Index for Tree {
+    fn lead<T>(
+        &self,
+        pager: &Pager,
+        key: &[u8],
+        mut follow: impl FnMut([u8; 8]) -> T,
+    ) -> Result<Option<T>> {
+        loop {
+            let Found { seen, node, .. } = self.look(pager, key, 0)?;
+            let followed = node.search(key).ok().map(|at| {
+                let mut bytes = [0; 8];
+                node.read_payload(at, 0, &mut bytes);
+                follow(bytes)
+            });
+            if seen.still() {
+                return Ok(followed);
+            }
+        }
+    }
+
     fn at<T>(
         &self,
         journal: &Journal<'_>,

@@ -13,6 +13,7 @@ pub use gate::Gate;
 use crate::codec::Writer;
 use crate::db::{Durability, Inner};
 use crate::error::{Error, Result};
+use crate::heap::pages_for;
 use crate::table::{Core, Table};
 use crate::wal::{Entry, Kind, Position};
 
@@ -172,7 +173,7 @@ impl Transaction {
     /// Makes everything happen; answers where it ends in the log.
     fn apply(&self) -> Result<Position> {
         let outcomes = self.outcomes();
-        self.db.admitted(&mut || {
+        self.db.admitted(0, &mut || {
             let _alone = self.db.gate().close();
             self.validate()?;
             let done = self.write_all()?;
@@ -203,10 +204,9 @@ impl Transaction {
         for ((id, key), record) in &self.records {
             let Some(wanted) = &record.wanted else { continue };
             let core = &self.tables[id];
-            let written = match pager.has_room_for_change() {
-                true => core.set(pager, key, wanted.as_deref()).map(drop),
-                false => Err(Error::Full { budget_bytes: pager.budget_bytes() }),
-            };
+            let wanted = wanted.as_deref();
+            let room = self.make_sure_of_room(wanted.map_or(0, |payload| pages_for(payload.len())));
+            let written = room.and_then(|()| core.set(pager, key, wanted));
             if let Err(error) = written {
                 self.undo(done)?;
                 return Err(error);
@@ -214,6 +214,18 @@ impl Transaction {
             done.push((core, &key[..], &record.seen));
         }
         Ok(done)
+    }
+
+    /// Whether so many more pages than most operations change can be, and be written out.
+    fn make_sure_of_room(&self, more: u64) -> Result<()> {
+        let pager = self.db.pager();
+        if !pager.has_room_for_change(more) {
+            return Err(Error::Full { budget_bytes: pager.budget_bytes() });
+        }
+        match self.db.store() {
+            Some(store) if pager.dirty() + more >= store.room() => store.make_room(pager, more),
+            _ => Ok(()),
+        }
     }
 
     /// Puts back what was there before. That has room again, and deleting needs none.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{State, Transaction};
 use crate::db::Snapshot;
 use crate::error::Result;
-use crate::table::{Core, Scan, Table};
+use crate::table::{Core, Projection, Scan, Table};
 use crate::tree::{Direction, Range};
 
 impl Transaction {
@@ -94,16 +94,10 @@ fn is_range<T: Ord>(lower: &Bound<T>, upper: &Bound<T>) -> bool {
     }
 }
 
-/// Where a column is in a record, and the bit that says that it is null.
-struct Piece {
-    place: std::ops::Range<usize>,
-    null: Option<(usize, u8)>,
-}
-
 /// Hands the columns that a scan asks for out.
 struct Rows<'r> {
     core: &'r Core,
-    pieces: Vec<Piece>,
+    columns: Projection<'r>,
     left: u64,
     record: Vec<u8>,
     row: Vec<u8>,
@@ -116,30 +110,16 @@ impl<'r> Rows<'r> {
         scan: &Scan<'_>,
         visit: &'r mut dyn FnMut(&[u8]) -> Result<bool>,
     ) -> Result<Self> {
-        let schema = core.schema();
-        let piece = |column: &usize| {
-            let found = schema.columns().get(*column);
-            let found =
-                found.map(|column| Piece { place: column.range(), null: schema.null_bit(column) });
-            found.ok_or_else(|| schema.mismatch(format!("no column {column}")))
-        };
-        let pieces = scan.columns.iter().map(piece).collect::<Result<_>>()?;
-        let record = vec![0; schema.record_size()];
-        Ok(Self { core, pieces, left: scan.limit, record, row: Vec::new(), visit })
+        let columns = Projection::new(core.schema(), scan.columns)?;
+        let (record, row) = (Vec::new(), Vec::new());
+        Ok(Self { core, columns, left: scan.limit, record, row, visit })
     }
 
     /// Shows a record, if there is one; whether there may be more.
     fn show(&mut self, key: &[u8], payload: Option<&[u8]>) -> Result<bool> {
         let Some(payload) = payload else { return Ok(true) };
-        let (front, rest) = self.record.split_at_mut(key.len());
-        self.core.packed(key, front);
-        rest.copy_from_slice(payload);
-        self.row.clear();
-        for Piece { place, null } in &self.pieces {
-            self.row.extend(&self.record[place.clone()]);
-            let is_null = |(at, mask): &(usize, u8)| self.record[*at] & mask != 0;
-            self.row.extend(null.as_ref().map(|null| u8::from(is_null(null))));
-        }
+        self.core.pack(key, payload, &mut self.record);
+        self.columns.row(&self.record, &mut self.row);
         self.left -= 1;
         Ok((self.visit)(&self.row)? && self.left > 0)
     }

@@ -1,0 +1,21 @@
+//! Where a payload is copied to.
+
+/// Bytes of the caller.
+pub trait Buffer {
+    /// So many of them; `None` if there cannot be as many.
+    fn of_size(&mut self, size: usize) -> Option<&mut [u8]>;
+}
+
+impl Buffer for Vec<u8> {
+    fn of_size(&mut self, size: usize) -> Option<&mut [u8]> {
+        self.resize(size, 0);
+        Some(self)
+    }
+}
+
+impl Buffer for [u8] {
+    #[inline(always)]
+    fn of_size(&mut self, size: usize) -> Option<&mut [u8]> {
+        (self.len() == size).then_some(self)
+    }
+}

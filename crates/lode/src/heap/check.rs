@@ -1,0 +1,76 @@
+//! Whether every record that the index leads to is there, once, and no others are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::long::{self, Cut};
+use super::page::{self, Page};
+use super::{Address, Heap};
+use crate::error::Error;
+use crate::pager::{Moment, PageNumber, Pager};
+
+/// The records that an index leads to.
+#[derive(Default)]
+pub struct Census {
+    records: BTreeMap<PageNumber, BTreeSet<u16>>,
+    pieces: BTreeSet<PageNumber>,
+}
+
+fn said(error: Error) -> String {
+    error.to_string()
+}
+
+impl Heap {
+    /// Counts a record that a key leads to at a moment, and reads it.
+    pub fn count(
+        &self,
+        pager: &Pager,
+        moment: Moment,
+        (address, payload): (Address, &mut Vec<u8>),
+        census: &mut Census,
+    ) -> Result<(), String> {
+        let Address { page, slot } = address;
+        self.read_at(pager, moment, address, payload).map_err(said)?;
+        if !census.records.entry(page).or_default().insert(slot) {
+            return Err(format!("page {page}: two keys lead to record {slot}"));
+        }
+        if Cut::of(payload.len()).is_none() {
+            return Ok(());
+        }
+        let (head, cut) = self.head_at(pager, moment, address).map_err(said)?;
+        for piece in long::pages_of(&head, cut) {
+            if !census.pieces.insert(piece) {
+                return Err(format!("page {piece}: it is a piece of two records"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is wrong with its pages at a moment, if anything, when all keys' records are counted.
+    pub fn check(&self, pager: &Pager, moment: Moment, census: &Census) -> Result<(), String> {
+        for number in self.space.numbers() {
+            // Those that are of no use at this moment cannot be looked at.
+            let looked = pager.at(moment, number, |words| {
+                let page = Page::new(words);
+                let is_there = |slot: &u16| page.slot((*slot).into()).is_some();
+                let records: BTreeSet<u16> = (0..page.slots() as u16).filter(is_there).collect();
+                (words.get(0) == page::PIECE, records, page.check())
+            });
+            let expected = census.records.get(&number);
+            let is_piece = census.pieces.contains(&number);
+            match looked {
+                Ok((true, ..)) if is_piece => {}
+                Ok((true, ..)) => return Err(format!("page {number}: a piece of no record")),
+                Ok((false, records, wrong)) if !is_piece => {
+                    wrong.map_err(|why| format!("page {number}: {why}"))?;
+                    if records != *expected.unwrap_or(&BTreeSet::new()) {
+                        return Err(format!("page {number}: it has a record without a key"));
+                    }
+                }
+                Ok(_) => return Err(format!("page {number}: it should be a piece of a record")),
+                Err(error) if is_piece || expected.is_some() => return Err(said(error)),
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+}

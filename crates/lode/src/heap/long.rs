@@ -1,0 +1,143 @@
+//! Records longer than a page: pieces that fill pages of their own, and a *head* among the other
+//! records that says how long the record is and which pages have its pieces, and has what is left.
+
+use super::page;
+use crate::error::{Error, Result};
+use crate::pager::{Latched, PAGE_BYTES, PageNumber, Pager, Space, Words};
+
+/// Where the bytes of a piece begin in its page.
+pub const PIECE_FROM: usize = 8;
+
+/// Bytes of a piece: all of a page after that.
+const PIECE_BYTES: usize = PAGE_BYTES - PIECE_FROM;
+
+const NUMBER: usize = size_of::<PageNumber>();
+
+/// How a long record is cut up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Its bytes.
+    pub size: usize,
+    /// Pages of their own.
+    pub pieces: usize,
+    /// Bytes that the head has.
+    pub rest: usize,
+}
+
+impl Cut {
+    /// Of a record of so many bytes; `None` if it fits in a page with others.
+    pub fn of(size: usize) -> Option<Self> {
+        if size <= page::MOST_BYTES {
+            return None;
+        }
+        let (pieces, rest) = (size / PIECE_BYTES, size % PIECE_BYTES);
+        Some(match NUMBER * (1 + pieces) + rest <= page::MOST_BYTES {
+            true => Self { size, pieces, rest },
+            false => Self { size, pieces: pieces + 1, rest: 0 },
+        })
+    }
+
+    /// The cut that a head tells of.
+    pub fn of_head(head: &[u8]) -> Option<Self> {
+        let size = u32::from_le_bytes(*head.first_chunk()?) as usize;
+        Self::of(size).filter(|cut| cut.head_size() == head.len())
+    }
+
+    /// Bytes of the head.
+    pub fn head_size(self) -> usize {
+        NUMBER * (1 + self.pieces) + self.rest
+    }
+
+    /// Which bytes of the record a piece has.
+    pub fn piece(self, at: usize) -> std::ops::Range<usize> {
+        at * PIECE_BYTES..((at + 1) * PIECE_BYTES).min(self.size - self.rest)
+    }
+}
+
+/// How many pages of its own a payload of so many bytes takes up.
+pub fn pages_for(size: usize) -> u64 {
+    Cut::of(size).map_or(0, |cut| cut.pieces as u64)
+}
+
+/// The pages that a head names.
+pub fn pages_of(head: &[u8], cut: Cut) -> impl Iterator<Item = PageNumber> {
+    let numbers = head[NUMBER..NUMBER * (1 + cut.pieces)].as_chunks::<NUMBER>().0;
+    numbers.iter().map(|number| PageNumber::from_le_bytes(*number))
+}
+
+/// What a head has of the record itself.
+pub fn rest_of(head: &[u8], cut: Cut) -> &[u8] {
+    &head[NUMBER * (1 + cut.pieces)..]
+}
+
+/// Reads a piece.
+pub fn read_piece(words: Words<'_>, bytes: &mut [u8]) {
+    words.read(PIECE_FROM, bytes);
+}
+
+/// Pages that hold the pieces of a record, still latched, and its head.
+pub struct Written<'p> {
+    pub pages: Vec<Latched<'p>>,
+    pub head: Vec<u8>,
+}
+
+impl<'p> Written<'p> {
+    /// Writes the pieces of a record.
+    pub fn new(pager: &'p Pager, space: &Space, cut: Cut, record: &[u8]) -> Result<Self> {
+        let mut head = Vec::with_capacity(cut.head_size());
+        head.extend((cut.size as u32).to_le_bytes());
+        let mut written = Self { pages: Vec::with_capacity(cut.pieces), head };
+        for at in 0..cut.pieces {
+            match pager.allocate(space) {
+                Ok(page) => written.pages.push(page),
+                Err(error) => {
+                    written.free(pager, space);
+                    return Err(error);
+                }
+            }
+            let own = &written.pages[at];
+            own.words().set(0, page::PIECE);
+            own.words().write(PIECE_FROM, &record[cut.piece(at)]);
+            let number = own.page().to_le_bytes();
+            written.head.extend(number);
+        }
+        written.head.extend(&record[cut.size - cut.rest..]);
+        Ok(written)
+    }
+
+    /// Gives the pages back.
+    pub fn free(self, pager: &Pager, space: &Space) {
+        self.pages.into_iter().for_each(|page| page.free(space, pager.epoch()));
+    }
+}
+
+/// A head that says what no head can.
+pub fn wrong_head(page: PageNumber) -> Error {
+    Error::corrupt(format!("page {page}"), "the head of a long record makes no sense")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::MOST_RECORD_BYTES;
+
+    #[test]
+    fn pieces_and_rest_are_the_whole_and_the_head_fits_in_a_page() {
+        let sizes = (page::MOST_BYTES - 10..page::MOST_BYTES + 10)
+            .chain((1..=64).flat_map(|pieces| {
+                let whole = pieces * PIECE_BYTES;
+                whole.saturating_sub(600)..whole + 20
+            }))
+            .chain([MOST_RECORD_BYTES - 1, MOST_RECORD_BYTES]);
+        for size in sizes {
+            let Some(cut) = Cut::of(size) else {
+                assert!(size <= page::MOST_BYTES);
+                continue;
+            };
+            let sum: usize = (0..cut.pieces).map(|at| cut.piece(at).len()).sum();
+            assert_eq!(sum + cut.rest, size);
+            assert!((0..cut.pieces).all(|at| (1..=PIECE_BYTES).contains(&cut.piece(at).len())));
+            assert!(cut.head_size() <= page::MOST_BYTES, "{size}");
+        }
+    }
+}

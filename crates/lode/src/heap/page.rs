@@ -1,0 +1,370 @@
+//! A page of the heap: records of any length, each under the number of a slot that it keeps while it
+//! is there, wherever it moves to within its page.
+//!
+//! | words | content |
+//! |---|---|
+//! | 0 | how many slots there are, where the records begin, words that removed records left, how many slots are free, and in the highest byte the [class](Page::class) |
+//! | 1… | slots: where the record is, in words, its bytes, whether it is there, whether it is long |
+//! | … | free |
+//! | … | records, each from a word on |
+
+use crate::pager::{Image, PAGE_WORDS, Words};
+
+/// Where the slots begin.
+const SLOTS: usize = 1;
+
+/// The most bytes of a record in a page.
+pub const MOST_BYTES: usize = (PAGE_WORDS - SLOTS - 1) * 8;
+
+/// The class of a page without records.
+pub const EMPTY: u8 = 4;
+
+/// The first word of a page that is a piece of a record: as if it were full of slots, so that
+/// whoever comes by its number thinking that it has room finds none.
+pub const PIECE: u64 = FIELD_MASK;
+
+/// Bits of a number in the first word, and in a slot.
+const FIELD: u32 = 12;
+const FIELD_MASK: u64 = (1 << FIELD) - 1;
+
+const BYTES_SHIFT: u32 = 16;
+const TAKEN: u64 = 1 << 32;
+const LONG: u64 = 1 << 33;
+
+/// A page to look at.
+#[derive(Clone, Copy)]
+pub struct Page<'p> {
+    words: Words<'p>,
+}
+
+/// A record in a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// The word at which it begins.
+    at: usize,
+    /// Its bytes.
+    pub size: usize,
+    /// Whether it only says where the record is.
+    pub is_long: bool,
+}
+
+impl Slot {
+    fn read(word: u64) -> Option<Self> {
+        (word & TAKEN != 0).then(|| Self {
+            at: (word & FIELD_MASK) as usize,
+            size: ((word >> BYTES_SHIFT & 0xffff) as usize).min(MOST_BYTES),
+            is_long: word & LONG != 0,
+        })
+    }
+
+    fn word(self) -> u64 {
+        let long = if self.is_long { LONG } else { 0 };
+        self.at as u64 | (self.size as u64) << BYTES_SHIFT | TAKEN | long
+    }
+
+    fn words(self) -> usize {
+        self.size.div_ceil(8)
+    }
+}
+
+/// What the first word counts.
+#[derive(Clone, Copy)]
+struct Header {
+    slots: usize,
+    records_at: usize,
+    garbage: usize,
+    free_slots: usize,
+}
+
+impl Header {
+    /// Words that records and slots can still have.
+    fn free(self) -> usize {
+        (self.records_at + self.garbage).saturating_sub(SLOTS + self.slots)
+    }
+
+    fn class(self) -> u8 {
+        match self.free() {
+            all if all == PAGE_WORDS - SLOTS => EMPTY,
+            some => class_of(some),
+        }
+    }
+}
+
+/// How many quarters of a page so many words are.
+fn class_of(words: usize) -> u8 {
+    (words * 4 / PAGE_WORDS).min(3) as u8
+}
+
+/// The lowest class of pages that all have room for a record of so many bytes.
+pub fn class_for(size: usize) -> u8 {
+    ((size.div_ceil(8) + 1) * 4).div_ceil(PAGE_WORDS) as u8
+}
+
+impl<'p> Page<'p> {
+    pub fn new(words: Words<'p>) -> Self {
+        Self { words }
+    }
+
+    fn header(self) -> Header {
+        let word = self.words.get(0);
+        let field = |number: u32| (word >> (number * FIELD) & FIELD_MASK) as usize;
+        Header {
+            slots: field(0).min(PAGE_WORDS - SLOTS),
+            records_at: field(1).min(PAGE_WORDS),
+            garbage: field(2),
+            free_slots: field(3),
+        }
+    }
+
+    fn set_header(self, header: Header) {
+        let Header { slots, records_at, garbage, free_slots } = header;
+        let fields = [slots, records_at, garbage, free_slots].into_iter().zip(0..);
+        let word = fields.fold(0, |word, (field, at)| word | (field as u64) << (at * FIELD));
+        self.words.set(0, word | u64::from(header.class()) << 56);
+    }
+
+    /// How much room there is: in how many quarters of the page, 0 to 3, or [`EMPTY`].
+    pub fn class(self) -> u8 {
+        self.header().class()
+    }
+
+    /// How many slots there are.
+    pub fn slots(self) -> usize {
+        self.header().slots
+    }
+
+    /// The record under a number.
+    #[inline]
+    pub fn slot(self, number: usize) -> Option<Slot> {
+        match number < self.header().slots {
+            true => Slot::read(self.words.get(SLOTS + number)),
+            false => None,
+        }
+    }
+
+    /// Has the processor fetch a slot.
+    pub fn fetch(self, number: usize) {
+        self.words.fetch(SLOTS + number);
+    }
+
+    /// Copies bytes of a record out, from one of them on.
+    #[inline]
+    pub fn read(self, slot: Slot, from: usize, bytes: &mut [u8]) {
+        self.words.read(slot.at * 8 + from, bytes);
+    }
+
+    /// Whether one more record of so many bytes fits.
+    pub fn fits(self, size: usize) -> bool {
+        let header = self.header();
+        let slot = usize::from(header.free_slots == 0);
+        header.free() >= size.div_ceil(8) + slot
+    }
+
+    /// Whether so many bytes fit in the place of a record.
+    pub fn fits_over(self, slot: Slot, size: usize) -> bool {
+        self.header().free() + slot.words() >= size.div_ceil(8)
+    }
+
+    /// Makes an empty page of it. What follows changes pages: only for the holder of the latch.
+    pub fn clear(self) {
+        self.set_header(Header { slots: 0, records_at: PAGE_WORDS, garbage: 0, free_slots: 0 });
+    }
+
+    /// Puts a record that fits; answers its number.
+    pub fn insert(self, bytes: &[u8], is_long: bool) -> usize {
+        let mut header = self.header();
+        let free = |number: &usize| self.words.get(SLOTS + number) & TAKEN == 0;
+        let reused = (header.free_slots > 0).then(|| (0..header.slots).find(free)).flatten();
+        let number = match reused {
+            Some(number) => {
+                header.free_slots -= 1;
+                number
+            }
+            None => {
+                // The new slot may be where a record is.
+                if header.records_at <= SLOTS + header.slots {
+                    header = self.compact(header);
+                }
+                header.slots += 1;
+                header.slots - 1
+            }
+        };
+        // Not there yet, if records have to be moved.
+        self.words.set(SLOTS + number, 0);
+        self.put(header, number, bytes, is_long);
+        number
+    }
+
+    /// Puts other bytes, which fit, in the place of a record.
+    pub fn replace(self, number: usize, old: Slot, bytes: &[u8], is_long: bool) {
+        let words = bytes.len().div_ceil(8);
+        if words == old.words() {
+            self.words.write(old.at * 8, bytes);
+            let slot = Slot { at: old.at, size: bytes.len(), is_long };
+            self.words.set(SLOTS + number, slot.word());
+            return;
+        }
+        let mut header = self.header();
+        header.garbage += old.words();
+        self.words.set(SLOTS + number, 0);
+        self.put(header, number, bytes, is_long);
+    }
+
+    /// Puts a record under a number that has none.
+    fn put(self, header: Header, number: usize, bytes: &[u8], is_long: bool) {
+        let (mut header, words) = (header, bytes.len().div_ceil(8));
+        if header.records_at < SLOTS + header.slots + words {
+            header = self.compact(header);
+        }
+        header.records_at -= words;
+        self.words.write(header.records_at * 8, bytes);
+        let slot = Slot { at: header.records_at, size: bytes.len(), is_long };
+        self.words.set(SLOTS + number, slot.word());
+        self.set_header(header);
+    }
+
+    /// Overwrites bytes of a record, from one of them on.
+    pub fn write(self, slot: Slot, at: usize, bytes: &[u8]) {
+        self.words.write(slot.at * 8 + at, bytes);
+    }
+
+    /// Takes a record out.
+    pub fn remove(self, number: usize, old: Slot) {
+        let mut header = self.header();
+        header.garbage += old.words();
+        header.free_slots += 1;
+        self.words.set(SLOTS + number, 0);
+        while header.slots > 0 && self.words.get(SLOTS + header.slots - 1) & TAKEN == 0 {
+            header.slots -= 1;
+            header.free_slots -= 1;
+        }
+        self.set_header(header);
+    }
+
+    /// Moves the records together, so that what removed ones left can be used.
+    fn compact(self, header: Header) -> Header {
+        let old = Image::of(self.words);
+        let mut to = PAGE_WORDS;
+        for number in SLOTS..SLOTS + header.slots {
+            let Some(slot) = Slot::read(old.words().get(number)) else { continue };
+            to -= slot.words();
+            for word in 0..slot.words() {
+                self.words.set(to + word, old.words().get(slot.at + word));
+            }
+            self.words.set(number, Slot { at: to, ..slot }.word());
+        }
+        Header { records_at: to, garbage: 0, ..header }
+    }
+
+    /// What is wrong with the page, if anything.
+    pub fn check(self) -> Result<(), String> {
+        let header = self.header();
+        let slots = (0..header.slots).map(|number| Slot::read(self.words.get(SLOTS + number)));
+        let mut taken: Vec<Slot> = slots.flatten().collect();
+        if header.slots != taken.len() + header.free_slots {
+            return Err(format!("{} slots of which {} are free", header.slots, header.free_slots));
+        }
+        taken.retain(|slot| slot.size > 0);
+        taken.sort_unstable_by_key(|slot| slot.at);
+        let ends = taken.windows(2).all(|pair| pair[0].at + pair[0].words() <= pair[1].at);
+        let first = taken.first().map_or(PAGE_WORDS, |slot| slot.at);
+        let last = taken.last().map_or(PAGE_WORDS, |slot| slot.at + slot.words());
+        if !ends || first < header.records_at || last > PAGE_WORDS {
+            return Err("records lie one over the other, or outside of their place".into());
+        }
+        let used: usize = taken.iter().map(|slot| slot.words()).sum();
+        if header.records_at < SLOTS + header.slots
+            || PAGE_WORDS - header.records_at != used + header.garbage
+        {
+            return Err(format!("records of {used} words and {} of garbage", header.garbage));
+        }
+        match (self.words.get(0) >> 56) as u8 == header.class() {
+            true => Ok(()),
+            false => Err("its class is wrong".into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Debug)]
+    enum Op {
+        Insert(usize),
+        Replace(usize, usize),
+        Remove(usize),
+    }
+
+    fn ops() -> impl Strategy<Value = Vec<Op>> {
+        let size = || prop_oneof![4 => 0..200usize, 2 => 0..3_000usize, 1 => 0..=MOST_BYTES];
+        let op = prop_oneof![
+            3 => size().prop_map(Op::Insert),
+            2 => (any::<usize>(), size()).prop_map(|(which, size)| Op::Replace(which, size)),
+            2 => any::<usize>().prop_map(Op::Remove),
+        ];
+        proptest::collection::vec(op, 0..300)
+    }
+
+    proptest! {
+        #[test]
+        fn records_stay_what_they_are_and_where_their_numbers_say(ops in ops()) {
+            let image = Image::empty();
+            let page = Page::new(image.words());
+            page.clear();
+            let mut model: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
+            for (turn, op) in ops.into_iter().enumerate() {
+                let bytes = |size: usize| vec![turn as u8 | 1; size];
+                let chosen = |which: usize| model.keys().nth(which % model.len().max(1)).copied();
+                match op {
+                    Op::Insert(size) => {
+                        if page.fits(size) {
+                            let number = page.insert(&bytes(size), size % 2 == 1);
+                            prop_assert!(model.insert(number, bytes(size)).is_none());
+                        } else {
+                            let used: usize = model.values().map(|b| b.len().div_ceil(8) + 1).sum();
+                            prop_assert!(used + size.div_ceil(8) + 1 > PAGE_WORDS - SLOTS - page.slots());
+                        }
+                    }
+                    Op::Replace(which, size) => {
+                        let Some(number) = chosen(which) else { continue };
+                        let old = page.slot(number).expect("it is there");
+                        if page.fits_over(old, size) {
+                            page.replace(number, old, &bytes(size), size % 2 == 1);
+                            model.insert(number, bytes(size));
+                        }
+                    }
+                    Op::Remove(which) => {
+                        let Some(number) = chosen(which) else { continue };
+                        page.remove(number, page.slot(number).expect("it is there"));
+                        model.remove(&number);
+                    }
+                }
+                prop_assert_eq!(page.check(), Ok(()));
+                for (number, expected) in &model {
+                    let slot = page.slot(*number).expect("it is there");
+                    let mut found = vec![0; slot.size];
+                    page.read(slot, 0, &mut found);
+                    prop_assert_eq!(&found, expected);
+                    prop_assert_eq!(slot.is_long, expected.len() % 2 == 1);
+                }
+                let there = (0..page.slots()).filter(|number| page.slot(*number).is_some()).count();
+                prop_assert_eq!(there, model.len());
+                prop_assert_eq!(page.class() == EMPTY, model.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn a_page_of_the_class_for_a_record_has_room_for_it() {
+        for size in (0..=MOST_BYTES).step_by(8) {
+            let class = class_for(size);
+            for words in (1..PAGE_WORDS).filter(|words| class_of(*words) >= class) {
+                assert!(words > size.div_ceil(8), "{size} bytes in {words} words");
+            }
+        }
+    }
+}

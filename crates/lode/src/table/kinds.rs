@@ -1,0 +1,129 @@
+//! The index of a table, of either kind.
+
+use std::ops::Bound;
+
+use super::KeyKind;
+use crate::error::Result;
+use crate::hash::Hash;
+use crate::index::{Index, Journal, Shape, Spot, Step, Visit};
+use crate::pager::{Moment, PageNumber, Pager, Space};
+use crate::tree::{Direction, Range, Span, Tree};
+
+/// The index of a table.
+pub(super) enum Kinds {
+    Hash(Box<Hash>),
+    Tree(Tree),
+}
+
+impl Kinds {
+    /// A new one, with a seed for its hash function.
+    pub fn create(
+        pager: &Pager,
+        space: &Space,
+        (kind, seed): (KeyKind, u64),
+        shape: Shape,
+    ) -> Result<Self> {
+        Ok(match kind {
+            KeyKind::Hash => Self::Hash(Box::new(Hash::create(pager, space, shape, seed)?)),
+            KeyKind::Tree => Self::Tree(Tree::create(pager, space, shape)?),
+        })
+    }
+
+    /// One that is there, by the page that it begins at.
+    pub fn open(
+        pager: &Pager,
+        root: PageNumber,
+        (kind, seed): (KeyKind, u64),
+        shape: Shape,
+    ) -> Result<Self> {
+        Ok(match kind {
+            KeyKind::Hash => Self::Hash(Box::new(Hash::open(pager, root, shape, seed)?)),
+            KeyKind::Tree => Self::Tree(Tree::open(root, shape)),
+        })
+    }
+
+    /// The page that it begins at.
+    pub fn root(&self) -> PageNumber {
+        match self {
+            Self::Hash(hash) => hash.root(),
+            Self::Tree(tree) => tree.root(),
+        }
+    }
+
+    /// Copies what it has under a key; false if there is none.
+    #[inline(always)]
+    pub fn get(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> Result<bool> {
+        match self {
+            Self::Hash(hash) => hash.get(pager, key, payload),
+            Self::Tree(tree) => tree.get(pager, key, payload),
+        }
+    }
+
+    /// Copies what it had under a key at a moment.
+    pub fn get_at(
+        &self,
+        pager: &Pager,
+        moment: Moment,
+        key: &[u8],
+        payload: &mut [u8],
+    ) -> Result<bool> {
+        match self {
+            Self::Hash(hash) => hash.get_at(pager, moment, key, payload),
+            Self::Tree(tree) => tree.get_at(pager, moment, key, payload),
+        }
+    }
+
+    /// Calls `visit` with every key and what was under it at a moment, until it answers false: in the
+    /// order of keys, or of their hashes.
+    pub fn each(&self, pager: &Pager, moment: Moment, visit: &mut Visit<'_>) -> Result<()> {
+        match self {
+            Self::Hash(hash) => hash.scan(pager, moment, visit),
+            Self::Tree(tree) => {
+                let all = Range { lower: Bound::Unbounded, upper: Bound::Unbounded };
+                let Shape { key_size, payload_size } = tree.shape();
+                let spans = [Span { from: 0, size: key_size + payload_size }];
+                tree.scan(pager, moment, (&all, Direction::Forward), &spans, &mut |bytes| {
+                    let (key, payload) = bytes.split_at(key_size);
+                    visit(key, payload)
+                })
+            }
+        }
+    }
+
+    /// What is wrong with it at a moment, if anything.
+    pub fn check(&self, pager: &Pager, moment: Moment) -> Result<(), String> {
+        match self {
+            Self::Hash(hash) => hash.check(pager, moment),
+            Self::Tree(tree) => tree.check(pager, moment),
+        }
+    }
+}
+
+impl Index for Kinds {
+    #[inline(always)]
+    fn lead<T>(
+        &self,
+        pager: &Pager,
+        key: &[u8],
+        follow: impl FnMut([u8; 8]) -> T,
+    ) -> Result<Option<T>> {
+        match self {
+            Self::Hash(hash) => hash.lead(pager, key, follow),
+            Self::Tree(tree) => tree.lead(pager, key, follow),
+        }
+    }
+
+    #[inline(always)]
+    fn at<T>(
+        &self,
+        journal: &Journal<'_>,
+        space: &Space,
+        key: &[u8],
+        work: impl FnMut(&mut dyn Spot) -> Result<Step<T>>,
+    ) -> Result<T> {
+        match self {
+            Self::Hash(hash) => hash.at(journal, space, key, work),
+            Self::Tree(tree) => tree.at(journal, space, key, work),
+        }
+    }
+}
