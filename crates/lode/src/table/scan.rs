@@ -124,6 +124,7 @@ impl Core {
         scan: &Scan<'_>,
         visit: &mut dyn FnMut(&[u8]) -> Result<bool>,
     ) -> Result<()> {
+        self.tree()?;
         let range = self.range(scan)?;
         let columns = Projection::new(self.schema(), scan.columns)?;
         let (mut left, mut record, mut row) = (scan.limit, Vec::new(), Vec::new());
