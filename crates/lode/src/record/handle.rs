@@ -243,15 +243,16 @@ impl<R: Record> Records<R> {
         let scan = Scan { lower, upper, backward, columns: &[], limit };
         let core = self.table.core();
         let range = core.range(&scan)?;
-        let mut record = vec![0; self.schema().record_size()];
+        let (key_size, mut record) = (self.schema().key_size(), Vec::new());
         let mut left = limit;
         if left == 0 {
             return Ok(());
         }
         self.snapshot()?.each_in(core, (&range, scan.direction()), &mut |key, payload| {
-            let (front, rest) = record.split_at_mut(key.len());
-            core.packed(key, front);
-            rest.copy_from_slice(payload);
+            record.clear();
+            record.resize(key_size, 0);
+            core.packed(key, &mut record);
+            record.extend_from_slice(payload);
             left -= 1;
             Ok(visit(self.unpack(&record)?)? && left > 0)
         })

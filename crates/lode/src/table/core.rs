@@ -66,7 +66,7 @@ impl Definition {
             KeyKind::Tree => tree::MOST_RECORD_BYTES,
         };
         let size = self.schema.record_size();
-        match size <= most {
+        match size <= most && !self.schema.is_variable() {
             true => Ok(()),
             false => Err(self.schema.mismatch(format!(
                 "its records of {size} bytes are too long; a table of this kind has at most {most}"
