@@ -253,7 +253,7 @@ fn values_of_variable_length_that_do_not_fit_are_refused() {
     assert!(why(packed(Value::Text(""), Value::Text("b"))).contains("does not fit column b"));
     let endless = vec![0; 1000];
     let refused = why(packed(Value::Bytes(&endless), Value::Null));
-    assert!(refused.contains("0]… of 1000 bytes does not fit column a"), "{refused}");
+    assert!(refused.contains("0])… of 1000 bytes does not fit column a"), "{refused}");
     assert!(refused.len() < 400, "{refused}");
 
     let mut record = packed(Value::Text("é"), Value::Bytes(b"xy")).expect("it fits");
