@@ -3,7 +3,8 @@
 //! ```text
 //! columns = column { "," column }
 //! column  = name ":" type [ "?" ] [ "key" ]
-//! type    = "u8" | … | "timestamp" | "text(" bytes ")" | "bytes(" bytes ")"
+//! type    = "u8" | … | "timestamp" | sized "(" bytes ")"
+//! sized   = "text" | "bytes" | "vartext" | "varbytes"
 //! name    = letters, digits, "_", "-", "." | a JSON string
 //! ```
 //!
@@ -53,6 +54,8 @@ pub fn type_words(column: &Column) -> String {
     match column.kind {
         Type::Text(size) => format!("text({size})"),
         Type::Bytes(size) => format!("bytes({size})"),
+        Type::VarText(most) => format!("vartext({most})"),
+        Type::VarBytes(most) => format!("varbytes({most})"),
         plain => {
             let found = PLAIN.iter().find(|(_, kind)| *kind == plain);
             // A type that is newer than this program, which loads none of it.
@@ -168,10 +171,13 @@ impl<'t> Reader<'t> {
         let sized: fn(u32) -> Type = match word {
             "text" => Type::Text,
             "bytes" => Type::Bytes,
+            "vartext" => Type::VarText,
+            "varbytes" => Type::VarBytes,
             _ => {
                 let words: Vec<_> = PLAIN.iter().map(|(word, _)| *word).collect();
                 return Err(before.wrong(&format!(
-                    "there is no type {word:?}; types are {}, text(BYTES) and bytes(BYTES)",
+                    "there is no type {word:?}; types are {}, text(BYTES), bytes(BYTES), \
+                     vartext(BYTES) and varbytes(BYTES)",
                     words.join(", ")
                 )));
             }
@@ -210,11 +216,13 @@ mod tests {
             .column("key", Type::U8)
             .column("größe", Type::U8)
             .nullable("a,\"\n:\t", Type::Text(9))
+            .column("long", Type::VarText(1_000_000))
+            .nullable("raw", Type::VarBytes(1))
             .finish()
             .expect("a schema");
         let text = print(&schema);
         assert!(text.starts_with(r#"id:text(7) key, "a b":i64 key, u8:u8, "u8?":u8?"#), "{text}");
-        let end = r#""":bytes(1), key:u8, größe:u8, "a,\"\n:\t":text(9)?"#;
+        let end = r#""":bytes(1), key:u8, größe:u8, "a,\"\n:\t":text(9)?, long:vartext(1000000), raw:varbytes(1)?"#;
         assert!(text.ends_with(end), "{text}");
         assert_eq!(parse("t", &text).as_ref(), Ok(&schema));
         let loose = text.replace(", ", " , ").replace(":", " : ").replace('(', " ( ");
@@ -246,5 +254,7 @@ mod tests {
         assert_eq!(why("a:u8"), "table t: it has no key; begin with a key column");
         assert!(why("a:u8 key, a:u8").contains("two columns a"));
         assert!(why("a:u8 key, b:u8, c:u8 key").contains("put it first"));
+        assert!(why("a:vartext(9) key").contains("column a is of the key"));
+        assert!(why("a:u8 key, b:varbytes(9999999)").contains("at most 1048576 bytes"));
     }
 }

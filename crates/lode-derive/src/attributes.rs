@@ -17,6 +17,7 @@ pub struct OnField {
     pub key: Option<Span>,
     pub timestamp: Option<Span>,
     pub text: Option<Expr>,
+    pub most: Option<Expr>,
     pub name: Option<LitStr>,
 }
 
@@ -44,12 +45,14 @@ impl OnField {
                 said.timestamp = Some(meta.path.span());
             } else if meta.path.is_ident("text") {
                 said.text = Some(meta.value()?.parse()?);
+            } else if meta.path.is_ident("most") {
+                said.most = Some(meta.value()?.parse()?);
             } else if meta.path.is_ident("name") {
                 said.name = Some(meta.value()?.parse()?);
             } else {
                 return Err(meta.error(
-                    "unknown attribute; a field takes `key`, `text = …`, `timestamp`, and \
-                     `name = \"…\"`",
+                    "unknown attribute; a field takes `key`, `text = …`, `most = …`, `timestamp`, \
+                     and `name = \"…\"`",
                 ));
             }
             Ok(())

@@ -17,6 +17,10 @@ pub enum Kind {
     Text(Expr),
     /// The type of an array.
     Bytes(Type),
+    /// Text of variable length, and the most bytes of it if that is said.
+    VarText(Option<Expr>),
+    /// The same of bytes.
+    VarBytes(Option<Expr>),
 }
 
 impl Kind {
@@ -25,6 +29,13 @@ impl Kind {
         let kind = Self::plain(field, said)?;
         if let (false, Some(bytes)) = (matches!(kind, Self::Text(_)), &said.text) {
             return Err(Error::new_spanned(bytes, "only a `String` takes `text = …`"));
+        }
+        if let (false, Some(most)) = (kind.is_variable(), &said.most) {
+            let why = "only a `String` without `text = …` and a `Vec<u8>` take `most = …`";
+            return Err(Error::new_spanned(most, why));
+        }
+        if said.key.is_some() && kind.is_variable() {
+            return Err(Error::new_spanned(field, kind.instead_in_key()));
         }
         match (kind, said.timestamp) {
             (Self::Signed(name), Some(_)) if name == "i64" => Ok(Self::Timestamp),
@@ -39,18 +50,37 @@ impl Kind {
         {
             return Ok(Self::Bytes(field.clone()));
         }
+        if inside("Vec", field).is_some_and(|of| name_of(of).is_some_and(|name| name == "u8")) {
+            return Ok(Self::VarBytes(said.most.clone()));
+        }
         let Some(name) = name_of(field) else { return Err(unsupported(field)) };
         match &*name.to_string() {
             "u8" | "u16" | "u32" | "u64" => Ok(Self::Unsigned(name.clone())),
             "i8" | "i16" | "i32" | "i64" => Ok(Self::Signed(name.clone())),
             "f32" | "f64" => Ok(Self::Float(name.clone())),
             "bool" => Ok(Self::Bool),
-            "String" => said.text.clone().map(Self::Text).ok_or_else(|| {
-                let why = "a `String` needs the most bytes that it can have, as in \
-                           `#[record(text = 32)]`";
-                Error::new_spanned(field, why)
+            "String" => Ok(match &said.text {
+                Some(bytes) => Self::Text(bytes.clone()),
+                None => Self::VarText(said.most.clone()),
             }),
             _ => Err(unsupported(field)),
+        }
+    }
+
+    fn is_variable(&self) -> bool {
+        matches!(self, Self::VarText(_) | Self::VarBytes(_))
+    }
+
+    /// What a key has instead of a type of variable length.
+    fn instead_in_key(&self) -> &'static str {
+        match self {
+            Self::VarBytes(_) => {
+                "bytes of the key have a fixed length: a `[u8; N]` instead of a `Vec<u8>`"
+            }
+            _ => {
+                "a `String` of the key needs the most bytes that it can have, as in \
+                 `#[record(key, text = 32)]`"
+            }
         }
     }
 
@@ -67,6 +97,14 @@ impl Kind {
             Self::Bytes(array) => {
                 quote!(::lode::Type::Bytes(::core::mem::size_of::<#array>() as u32))
             }
+            Self::VarText(most) => {
+                let most = or_most(most);
+                quote!(::lode::Type::VarText(#most))
+            }
+            Self::VarBytes(most) => {
+                let most = or_most(most);
+                quote!(::lode::Type::VarBytes(#most))
+            }
         }
     }
 
@@ -76,15 +114,18 @@ impl Kind {
             Self::Unsigned(name) | Self::Signed(name) | Self::Float(name) => quote!(#name),
             Self::Bool => quote!(bool),
             Self::Timestamp => quote!(i64),
-            Self::Text(_) => quote!(&'k str),
+            Self::Text(_) | Self::VarText(_) => quote!(&'k str),
             Self::Bytes(array) => quote!(&'k #array),
+            Self::VarBytes(_) => quote!(&'k [u8]),
         }
     }
 
     /// What a field has: itself if it is copied, and a reference to it otherwise.
     pub fn part(&self, field: &Ident) -> TokenStream {
         match self {
-            Self::Text(_) | Self::Bytes(_) => quote!(&self.#field),
+            Self::Text(_) | Self::Bytes(_) | Self::VarText(_) | Self::VarBytes(_) => {
+                quote!(&self.#field)
+            }
             _ => quote!(self.#field),
         }
     }
@@ -97,8 +138,8 @@ impl Kind {
             Self::Float(_) => quote!(::lode::Value::Float(f64::from(#part))),
             Self::Bool => quote!(::lode::Value::Bool(#part)),
             Self::Timestamp => quote!(::lode::Value::Timestamp(#part)),
-            Self::Text(_) => quote!(::lode::Value::Text(#part)),
-            Self::Bytes(_) => quote!(::lode::Value::Bytes(#part)),
+            Self::Text(_) | Self::VarText(_) => quote!(::lode::Value::Text(#part)),
+            Self::Bytes(_) | Self::VarBytes(_) => quote!(::lode::Value::Bytes(#part)),
         }
     }
 
@@ -112,17 +153,28 @@ impl Kind {
             Self::Float(name) => quote!(::lode::Value::Float(it) => #some(it as #name)),
             Self::Bool => quote!(::lode::Value::Bool(it) => #some(it)),
             Self::Timestamp => quote!(::lode::Value::Timestamp(it) => #some(it)),
-            Self::Text(_) => {
+            Self::Text(_) | Self::VarText(_) => {
                 quote!(::lode::Value::Text(it) => #some(::std::string::String::from(it)))
             }
             Self::Bytes(_) => quote!(::lode::Value::Bytes(it) => #try_from),
+            Self::VarBytes(_) => {
+                quote!(::lode::Value::Bytes(it) => #some(::std::vec::Vec::from(it)))
+            }
         }
+    }
+}
+
+/// How many bytes a field can have: as many as a record, if nothing is said.
+fn or_most(said: &Option<Expr>) -> TokenStream {
+    match said {
+        Some(most) => quote!(#most),
+        None => quote!(::lode::MOST_RECORD_BYTES as u32),
     }
 }
 
 fn unsupported(field: &Type) -> Error {
     let why = "a field is an integer of at most 64 bits, a float, a `bool`, a `String`, a \
-               `[u8; N]`, or an `Option` of one of these";
+               `[u8; N]`, a `Vec<u8>`, or an `Option` of one of these";
     Error::new_spanned(field, why)
 }
 
@@ -145,10 +197,15 @@ pub fn bare(field: &Type) -> &Type {
 
 /// What an `Option` is of; `None` if the type is none.
 pub fn inside_option(field: &Type) -> Option<&Type> {
+    inside("Option", field)
+}
+
+/// What a type of that name with one parameter is of; `None` if the type is none.
+fn inside<'t>(name: &str, field: &'t Type) -> Option<&'t Type> {
     let Type::Path(TypePath { qself: None, path }) = field else { return None };
     let last = path.segments.last()?;
     let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
-    match (last.ident == "Option", arguments.args.first()) {
+    match (last.ident == name, arguments.args.first()) {
         (true, Some(GenericArgument::Type(inside))) => Some(bare(inside)),
         _ => None,
     }

@@ -187,13 +187,13 @@ pub trait Index {
         })
     }
 
-    /// Reads the payload of a record into `bytes`, which are as many, lets `change` change it, and
-    /// writes it if that answers true. Answers whether there is such a record.
+    /// Reads the payload of a record, which has so many bytes, into `bytes`, lets `change` change it,
+    /// and writes it if that answers true. Answers whether there is such a record.
     fn update(
         &self,
         journal: &Journal<'_>,
         space: &Space,
-        key: &[u8],
+        (key, size): (&[u8], usize),
         bytes: &mut Vec<u8>,
         change: &mut dyn FnMut(&mut Vec<u8>) -> bool,
     ) -> Result<bool> {
@@ -201,6 +201,7 @@ pub trait Index {
             if !spot.is_there() {
                 return Ok(Step::Done(false));
             }
+            bytes.resize(size, 0);
             spot.read(bytes);
             if change(bytes) {
                 let Some(epoch) = journal.put(key, bytes)? else { return Ok(Step::Wait) };

@@ -93,6 +93,8 @@ pub use lode_derive::Record;
 #[doc(hidden)]
 pub use record::misfit;
 pub use record::{Record, Records};
-pub use schema::{Builder, Column, MOST_KEY_BYTES, MOST_RECORD_BYTES, Row, Schema, Type, Value};
+pub use schema::{
+    Builder, Column, MOST_FIXED_BYTES, MOST_KEY_BYTES, MOST_RECORD_BYTES, Row, Schema, Type, Value,
+};
 pub use table::{KeyKind, Scan, Table};
 pub use txn::{MOST_BYTES as MOST_TRANSACTION_BYTES, Transaction};

@@ -40,7 +40,7 @@ struct Table {
     name: String,
     keys: &'static str,
     records: u64,
-    /// Of a packed record.
+    /// Of a packed record, without what is of variable length.
     record_bytes: usize,
     /// Of its key.
     key_bytes: usize,
@@ -48,6 +48,8 @@ struct Table {
     /// The columns as `--schema` takes them, which the JSON does not repeat.
     #[serde(skip)]
     schema: String,
+    #[serde(skip)]
+    is_variable: bool,
 }
 
 #[derive(Serialize)]
@@ -123,6 +125,7 @@ fn describe(opened: &Opened, snapshot: &Snapshot, name: &str) -> Outcome<Table> 
         key_bytes: schema.key_size(),
         columns: columns.collect(),
         schema: schema_text::print(schema),
+        is_variable: schema.is_variable(),
     })
 }
 
@@ -151,7 +154,7 @@ fn table(report: &Report) -> String {
             schema_text::name(&found.name),
             found.keys.into(),
             found.records.to_string(),
-            found.record_bytes.to_string(),
+            format!("{}{}", found.record_bytes, if found.is_variable { "+" } else { "" }),
             found.schema.clone(),
         ]);
     }

@@ -12,6 +12,9 @@ use super::{HEX, INFINITE, MINUS_INFINITE, NAN};
 /// The most characters of a value that an error repeats.
 const MOST_REPEATED: usize = 40;
 
+/// What is said to somebody who writes bytes in another way.
+const WRITE_HEX: &str = "write bytes as {\"hex\": \"00ff\"}";
+
 /// What is wrong with a line.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Fault {
@@ -28,6 +31,8 @@ pub fn read(schema: &Schema, line: &str) -> Result<Vec<u8>, Fault> {
     let columns = schema.columns();
     let mut record = vec![0; schema.record_size()];
     let mut seen = vec![false; columns.len()];
+    // The bytes of columns of variable length, which come after all others.
+    let mut variable = vec![Vec::new(); if schema.is_variable() { columns.len() } else { 0 }];
     for (order, (name, value)) in members.into_iter().enumerate() {
         let wrong = |why| Fault { at: place(name), why };
         let text: String = serde_json::from_str(name.get()).map_err(|error| {
@@ -54,20 +59,29 @@ pub fn read(schema: &Schema, line: &str) -> Result<Vec<u8>, Fault> {
                 .set(&mut record, column, Value::Null)
                 .map_err(|error| misfit(error.to_string()))?,
             "null" => return Err(misfit(format!("column {text} cannot be null"))),
-            _ => fill(column, value.get(), &mut record[column.range()]).map_err(|why| {
+            _ => match column.kind.is_variable() {
+                false => fill(column, value.get(), &mut record[column.range()]),
+                true => of_variable(column, value.get()).map(|bytes| variable[at] = bytes),
+            }
+            .map_err(|why| {
                 let (kind, value) = (crate::schema_text::type_words(column), shown(value.get()));
                 let because = why.map_or(String::new(), |why| format!(": {why}"));
                 misfit(format!("column {text} ({kind}) cannot hold {value}{because}"))
             })?,
         }
     }
-    match seen.iter().position(|seen| !seen) {
-        None => Ok(record),
-        Some(missing) => {
-            let why = format!("column {} is missing", columns[missing].name);
-            Err(Fault { at: line.trim_ascii_end().len() - 1, why })
-        }
+    let at_end = |why| Fault { at: line.trim_ascii_end().len() - 1, why };
+    if let Some(missing) = seen.iter().position(|seen| !seen) {
+        return Err(at_end(format!("column {} is missing", columns[missing].name)));
     }
+    for (column, bytes) in columns.iter().zip(&variable).filter(|(c, _)| c.kind.is_variable()) {
+        record.extend_from_slice(bytes);
+        let end = (record.len() - schema.record_size()) as u32;
+        record[column.range()].copy_from_slice(&end.to_le_bytes());
+    }
+    // They may be too many together.
+    schema.row(&record).map_err(|error| at_end(error.to_string()))?;
+    Ok(record)
 }
 
 /// What is no JSON, or no object. The error's text ends with its place in what was read.
@@ -127,8 +141,22 @@ fn fill(column: &Column, value: &str, cell: &mut [u8]) -> Result<(), Why> {
             }
             fill_start(cell, text.as_bytes())
         }
-        Type::Bytes(_) => Err(Some("write bytes as {\"hex\": \"00ff\"}".into())),
+        Type::Bytes(_) => Err(Some(WRITE_HEX.into())),
         _ => Err(Some("this version of lode does not know the type".into())),
+    }
+}
+
+/// The bytes of a column of variable length for a value that is not null.
+fn of_variable(column: &Column, value: &str) -> Result<Vec<u8>, Why> {
+    let (bytes, most) = match column.kind {
+        Type::VarText(most) | Type::VarBytes(most) if value.starts_with('{') => (hex(value)?, most),
+        Type::VarText(most) => (string(value)?.into_bytes(), most),
+        Type::VarBytes(_) => return Err(Some(WRITE_HEX.into())),
+        _ => return Err(Some("this version of lode does not know the type".into())),
+    };
+    match bytes.len() <= most as usize {
+        true => Ok(bytes),
+        false => Err(Some(format!("it has {}", in_bytes(bytes.len())))),
     }
 }
 
@@ -183,15 +211,20 @@ fn string(value: &str) -> Result<String, Why> {
     }
 }
 
-/// Fills a cell with what is written as `{"hex": "…"}`: all of its bytes, or of a text the first.
-fn fill_with_bytes(column: &Column, value: &str, cell: &mut [u8]) -> Result<(), Why> {
+/// The bytes that are written as `{"hex": "…"}`.
+fn hex(value: &str) -> Result<Vec<u8>, Why> {
     let Ok(Members(members)) = serde_json::from_str(value) else { return Err(None) };
     let [(name, digits)] = members[..] else { return Err(None) };
     if string(name.get())? != HEX {
         return Err(None);
     }
     let digits = string(digits.get())?;
-    let bytes = unhex(&digits).ok_or_else(|| Some("these are no bytes in hex".to_string()))?;
+    unhex(&digits).ok_or_else(|| Some("these are no bytes in hex".to_string()))
+}
+
+/// Fills a cell with such bytes: all of it, or of a text the first.
+fn fill_with_bytes(column: &Column, value: &str, cell: &mut [u8]) -> Result<(), Why> {
+    let bytes = hex(value)?;
     let is_text = matches!(column.kind, Type::Text(_));
     if bytes.len() != cell.len() && !is_text {
         return Err(Some(format!("it has {}, and not {}", in_bytes(bytes.len()), cell.len())));

@@ -31,6 +31,18 @@ fn schema() -> Schema {
     builder.finish().expect("a schema")
 }
 
+/// One with columns of variable length.
+fn variable_schema() -> Schema {
+    Schema::build("t")
+        .key("a", Type::U8)
+        .column("b", Type::VarText(20))
+        .column("c", Type::VarBytes(20))
+        .column("d", Type::U8)
+        .nullable("e", Type::VarText(4))
+        .finish()
+        .expect("a schema")
+}
+
 fn line(schema: &Schema, record: &[u8]) -> String {
     let mut line = Vec::new();
     Writer::new(schema).append(record, &mut line).expect("a record");
@@ -93,6 +105,29 @@ proptest! {
         let text = line(&schema, &record);
         prop_assert_eq!(text.matches('\n').count(), 1);
         let back = read(&schema, &text);
+        prop_assert_eq!(back.as_deref(), Ok(&record[..]), "{}", text);
+    }
+
+    #[test]
+    fn bytes_of_any_length_come_back(
+        text in prop_oneof![bytes(0), bytes(3), "\\PC{0,3}\0?".prop_map(String::into_bytes)],
+        raw in prop::collection::vec(any::<u8>(), 0..20),
+        maybe in prop::option::of("[a\0\"]{0,4}".prop_map(String::into_bytes)),
+    ) {
+        let schema = variable_schema();
+        let ends = [text.len(), text.len() + raw.len()];
+        let last = ends[1] + maybe.as_ref().map_or(0, Vec::len);
+        let ends = [ends[0], ends[1], last].map(|end| (end as u32).to_le_bytes());
+        let mut record = [&[9], &ends[0][..], &ends[1], &[7], &ends[2]].concat();
+        record.push(u8::from(maybe.is_none()));
+        record.extend([text, raw, maybe.unwrap_or_default()].concat());
+        let text = line(&schema, &record);
+        let back = read(&schema, &text);
+        prop_assert_eq!(back.as_deref(), Ok(&record[..]), "{}", text);
+        // Also with the columns in another order.
+        let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let turned = ["e", "d", "c", "b", "a"].map(|name| format!("\"{name}\":{}", value[name]));
+        let back = read(&schema, &format!("{{{}}}", turned.join(",")));
         prop_assert_eq!(back.as_deref(), Ok(&record[..]), "{}", text);
     }
 
@@ -193,4 +228,30 @@ fn the_form_of_each_value_is_as_documented() {
         let record = read(&schema, &form).unwrap_or_else(|fault| panic!("{form}: {fault:?}"));
         assert_eq!(line(&schema, &record).trim_end(), form);
     }
+}
+
+#[test]
+fn what_does_not_fit_a_column_of_variable_length_is_said() {
+    let schema = variable_schema();
+    let why = |b: &str, c: &str, e: &str| {
+        let line = format!("{{\"a\":1,\"b\":{b},\"c\":{c},\"d\":1,\"e\":{e}}}");
+        read(&schema, &line).expect_err("it is refused").why
+    };
+    let none = r#"{"hex":""}"#;
+    let write_hex = r#"column c (varbytes(20)) cannot hold "00": write bytes as {"hex": "00ff"}"#;
+    assert_eq!(why(r#""""#, r#""00""#, "null"), write_hex);
+    let long = r#"column e (vartext(4)) cannot hold "abcde": it has 5 bytes"#;
+    assert_eq!(why(r#""""#, none, r#""abcde""#), long);
+    let long = r#"column e (vartext(4)) cannot hold {"hex":"0000000000"}: it has 5 bytes"#;
+    assert_eq!(why(r#""""#, none, r#"{"hex":"0000000000"}"#), long);
+    assert_eq!(why("7", none, "null"), "column b (vartext(20)) cannot hold 7");
+    assert_eq!(why("null", none, "null"), "column b cannot be null");
+
+    let most = Type::VarText(1 << 20);
+    let schema = Schema::build("t").key("a", Type::U8).column("b", most).column("c", most);
+    let half = "x".repeat(600_000);
+    let line = format!("{{\"a\":1,\"b\":\"{half}\",\"c\":\"{half}\"}}\n");
+    let fault = read(&schema.finish().expect("a schema"), &line).expect_err("it is too long");
+    assert!(fault.why.contains("at most 1048576 bytes, not 1200009"), "{}", fault.why);
+    assert_eq!(fault.at, line.len() - 2);
 }

@@ -26,14 +26,14 @@ impl<'s> Writer<'s> {
     /// Appends the line of a packed record.
     ///
     /// # Errors
-    /// When it has more or fewer bytes than a record.
+    /// When it does not have the bytes of a record.
     pub fn append(&self, record: &[u8], line: &mut Vec<u8>) -> lode::Result<()> {
         let row = self.schema.row(record)?;
         for (at, (column, name)) in self.schema.columns().iter().zip(&self.names).enumerate() {
             line.extend_from_slice(name.as_bytes());
             match row.at(at) {
                 Value::Null => line.extend_from_slice(b"null"),
-                _ => append_cell(column, &record[column.range()], line),
+                _ => append_cell(column, self.schema.bytes_of(record, column), line),
             }
         }
         line.extend_from_slice(b"}\n");
@@ -73,13 +73,19 @@ fn append_cell(column: &Column, cell: &[u8], line: &mut Vec<u8>) {
         },
         Type::Text(_) => {
             let end = cell.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-            match str::from_utf8(&cell[..end]) {
-                Ok(text) => append(json(text), line),
-                Err(_) => append_hex(&cell[..end], line),
-            }
+            append_text(&cell[..end], line);
         }
+        Type::VarText(_) => append_text(cell, line),
         // Bytes, and whatever there may be one day.
         _ => append_hex(cell, line),
+    }
+}
+
+/// Appends a text; as bytes, if it is none.
+fn append_text(bytes: &[u8], line: &mut Vec<u8>) {
+    match str::from_utf8(bytes) {
+        Ok(text) => append(json(text), line),
+        Err(_) => append_hex(bytes, line),
     }
 }
 

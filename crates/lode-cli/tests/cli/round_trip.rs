@@ -187,3 +187,33 @@ fn a_reader_that_goes_away_is_no_error() {
     let ended = end(dump);
     assert_eq!((ended.code, &ended.stderr[..]), (Some(0), ""));
 }
+
+#[test]
+fn records_of_variable_length_come_back() {
+    let bench = Bench::new();
+    let columns = "id:u64 key, text:vartext(100000), raw:varbytes(70000)?, after:u8";
+    let mut lines = String::new();
+    for id in 0..300u64 {
+        let text = "ä\\n\\u0000".repeat((id * id) as usize % 9_000);
+        let raw = match id % 3 {
+            0 => "null".into(),
+            rest => format!("{{\"hex\":\"{}\"}}", "0aff".repeat((id * rest) as usize)),
+        };
+        lines += &format!("{{\"id\":{id},\"text\":\"{text}\",\"raw\":{raw},\"after\":7}}\n");
+    }
+    lines += &format!("{{\"id\":300,\"text\":{},\"raw\":null,\"after\":0}}\n", r#"{"hex":"c328"}"#);
+    let load = ["load", "first", "long", "--schema", columns];
+    assert_eq!(bench.feeds(&load, &lines), "301 records loaded\n");
+    assert_eq!(bench.succeeds(&["schema", "first", "long"]), format!("long\ttree\t{columns}\n"));
+    assert!(bench.succeeds(&["stat", "first"]).contains("18+"));
+    let dumped = bench.succeeds(&["dump", "first", "long"]);
+    assert_eq!(dumped, lines);
+    let load = ["load", "second", "long", "--schema", columns, "--kind", "hash"];
+    assert_eq!(bench.feeds(&load, &dumped), "301 records loaded\n");
+    assert_eq!(sorted(&bench.succeeds(&["dump", "second", "long"])), sorted(&lines));
+    let load = ["load", "second", "long", "--replace"];
+    let replaced = "301 records loaded, 301 of them replaced others\n";
+    assert_eq!(bench.feeds(&load, &dumped), replaced);
+    let (first, second) = (bench.open("first"), bench.open("second"));
+    assert_eq!(records(&first, "long"), records(&second, "long"));
+}

@@ -37,9 +37,22 @@ impl Snapshot {
     pub fn get(&self, table: &Table, key: &[u8], payload: &mut [u8]) -> Result<bool> {
         let (core, schema) = (self.core(table)?, table.schema());
         schema.expect_size("key", key.len(), schema.key_size())?;
-        schema.expect_size("payload", payload.len(), schema.payload_size())?;
+        core.expect_buffer(payload)?;
         let pager = self.db.pager();
         core.in_order(key, |key| core.get_at(pager, self.moment, key, payload))
+    }
+
+    /// Puts the columns after the key into the caller's buffer, as many bytes as they have, whatever was
+    /// in it; false if there was no such record.
+    pub fn read(&self, table: &Table, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
+        let (core, schema) = (self.core(table)?, table.schema());
+        schema.expect_size("key", key.len(), schema.key_size())?;
+        let pager = self.db.pager();
+        let there = core.in_order(key, |key| core.get_at(pager, self.moment, key, payload))?;
+        if there {
+            core.expect_stored(payload)?;
+        }
+        Ok(there)
     }
 
     /// As [`Table::scan`], of what there was.

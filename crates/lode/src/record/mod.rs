@@ -64,7 +64,8 @@ pub trait Record: Sized {
     /// Packs the record; the schema is [that](Self::schema) of the struct.
     ///
     /// # Errors
-    /// `Schema` when a text is too long for its column, or ends with a zero byte.
+    /// `Schema` when a text or bytes are too long for their column, a text with a fixed place ends with
+    /// a zero byte, or the record gets too long.
     fn pack(&self, schema: &Schema) -> Result<Vec<u8>>;
 
     /// Packs a key; the schema is [that](Self::schema) of the struct.
@@ -84,6 +85,6 @@ pub trait Record: Sized {
 /// Says that the field of a column cannot have the value that is in a row: for derived code.
 #[doc(hidden)]
 pub fn misfit(row: Row<'_>, column: usize) -> Error {
-    let (value, name) = (row.at(column), &row.schema().columns()[column].name);
-    row.schema().mismatch(format!("the field of column {name} cannot be {value:?}"))
+    let (value, name) = (row.at(column).shown(), &row.schema().columns()[column].name);
+    row.schema().mismatch(format!("the field of column {name} cannot be {value}"))
 }

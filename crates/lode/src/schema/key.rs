@@ -29,6 +29,7 @@ impl KeyOrder {
     pub fn new(schema: &Schema) -> Self {
         let turn = |kind| match kind {
             Type::U8 | Type::Bool | Type::Text(_) | Type::Bytes(_) => Turn::Keep,
+            Type::VarText(_) | Type::VarBytes(_) => unreachable!("no schema has these in its key"),
             Type::U16 | Type::U32 | Type::U64 => Turn::Reverse,
             Type::I8 | Type::I16 | Type::I32 | Type::I64 | Type::Timestamp => Turn::Signed,
             Type::F32 | Type::F64 => Turn::Float,

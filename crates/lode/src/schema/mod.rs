@@ -2,12 +2,19 @@
 //!
 //! A record is *packed*: its columns one after another in the order of the schema, each in as many
 //! bytes as its type has, little-endian, without gaps; then a bit for each column that may be null.
+//! That is its *fixed part*, and all of it unless columns are of [variable](variable) length, whose
+//! bytes come after it.
+//!
 //! The first columns are the primary key. [`key`] turns them into bytes that sort as they do.
 
 pub mod key;
+mod pack;
+#[cfg(test)]
+mod round_trips;
 mod row;
 mod stored;
 mod types;
+mod variable;
 
 pub use row::{Row, Value};
 pub use types::Type;
@@ -15,7 +22,10 @@ pub use types::Type;
 use crate::error::{Error, Result};
 
 /// The most bytes of a packed record.
-pub const MOST_RECORD_BYTES: usize = 4096;
+pub const MOST_RECORD_BYTES: usize = 1 << 20;
+
+/// The most bytes of the fixed part of a packed record: of all but columns of variable length.
+pub const MOST_FIXED_BYTES: usize = 4096;
 
 /// The most bytes of a key.
 pub const MOST_KEY_BYTES: usize = 1024;
@@ -33,10 +43,13 @@ pub struct Column {
     pub offset: usize,
     /// Which bit says that it is null, if it can be.
     null_bit: Option<usize>,
+    /// Which of the columns of variable length it is, if it is one.
+    variable: Option<usize>,
 }
 
 impl Column {
-    /// Where it lies in a packed record.
+    /// Where it lies in a packed record; of a column of variable length, where its end is told.
+    /// [`Schema::bytes_of`] finds its bytes.
     pub fn range(&self) -> std::ops::Range<usize> {
         self.offset..self.offset + self.kind.size_bytes()
     }
@@ -64,6 +77,10 @@ pub struct Schema {
     key_columns: usize,
     key_size: usize,
     record_size: usize,
+    /// Bytes of all records, if that is always the same: otherwise more than any record has.
+    whole_size: usize,
+    /// The columns of variable length.
+    variable: Vec<usize>,
 }
 
 /// A schema that is being described.
@@ -100,12 +117,12 @@ impl Schema {
         self.key_size
     }
 
-    /// Bytes of a packed record.
+    /// Bytes of the fixed part of a packed record: all of it if no column is of variable length.
     pub fn record_size(&self) -> usize {
         self.record_size
     }
 
-    /// Bytes of a packed record after its key.
+    /// Bytes of the fixed part after the key.
     pub fn payload_size(&self) -> usize {
         self.record_size - self.key_size
     }
@@ -115,23 +132,22 @@ impl Schema {
         self.columns.iter().position(|column| column.name == name)
     }
 
-    /// Refuses bytes that are no payload of a record.
-    #[inline(always)]
-    pub(crate) fn expect_payload(&self, payload: &[u8]) -> Result<()> {
-        self.expect_size("payload", payload.len(), self.payload_size())
+    /// Where the bit is that says that a column is null: its byte, and which bit of it.
+    pub(crate) fn null_bit(&self, column: &Column) -> Option<(usize, u8)> {
+        let bits = self.null_bits().start;
+        column.null_bit.map(|bit| (bits + bit / 8, 1 << (bit % 8)))
     }
 
-    /// Refuses bytes that are no record.
-    #[inline(always)]
-    pub(crate) fn expect_record(&self, record: &[u8]) -> Result<()> {
-        self.expect_size("record", record.len(), self.record_size())
+    /// Where the bits are that say what is null.
+    pub(crate) fn null_bits(&self) -> std::ops::Range<usize> {
+        self.columns().last().map_or(0, |last| last.range().end)..self.record_size()
     }
 
     pub(crate) fn mismatch(&self, why: impl Into<String>) -> Error {
         Error::Schema { table: self.name.clone(), why: why.into() }
     }
 
-    /// Refuses bytes that are not as many as a packed record has, or a packed key.
+    /// Refuses bytes that are not as many as they should be.
     #[inline(always)]
     pub(crate) fn expect_size(&self, what: &str, size: usize, expected: usize) -> Result<()> {
         match size == expected {
@@ -172,7 +188,8 @@ impl Builder {
     /// The schema.
     ///
     /// # Errors
-    /// `Schema` when there is no key, a name occurs twice, or records or keys are too long.
+    /// `Schema` when there is no key, or a column of variable length in it; when a name occurs twice;
+    /// when keys, columns or the fixed parts of records are too long.
     pub fn finish(self) -> Result<Schema> {
         let wrong = |why: String| Err(Error::Schema { table: self.name.clone(), why });
         if let Some(why) = self.wrong {
@@ -185,33 +202,55 @@ impl Builder {
             return wrong("it has no key; begin with a key column".into());
         }
         let (mut columns, mut offset, mut bits) = (Vec::<Column>::new(), 0, 0);
+        let mut variable = Vec::new();
         for (name, kind, nullable) in self.columns {
             if columns.iter().any(|column| column.name == name) {
                 return wrong(format!("there are two columns {name}"));
             }
-            if kind.size_bytes() == 0 {
+            if kind.most_bytes() == 0 {
                 return wrong(format!("column {name} has no bytes"));
+            }
+            if kind.is_variable() && columns.len() < self.key_columns {
+                return wrong(format!(
+                    "column {name} is of the key, whose length cannot vary; use Text or Bytes"
+                ));
+            }
+            if kind.is_variable() && kind.most_bytes() > MOST_RECORD_BYTES {
+                return wrong(format!("column {name} can have at most {MOST_RECORD_BYTES} bytes"));
             }
             let null_bit = nullable.then(|| {
                 bits += 1;
                 bits - 1
             });
-            columns.push(Column { name, kind, nullable, offset, null_bit });
+            let number = kind.is_variable().then_some(variable.len());
+            variable.extend(number.map(|_| columns.len()));
+            columns.push(Column { name, kind, nullable, offset, null_bit, variable: number });
             offset += kind.size_bytes();
-            if offset > MOST_RECORD_BYTES {
+            if offset > MOST_FIXED_BYTES {
                 break;
             }
         }
         let key_size = columns.get(self.key_columns).map_or(offset, |column| column.offset);
         let record_size = offset + bits.div_ceil(8);
-        if record_size > MOST_RECORD_BYTES {
-            return wrong(format!("records can have at most {MOST_RECORD_BYTES} bytes"));
+        if record_size > MOST_FIXED_BYTES {
+            return wrong(format!(
+                "records can have at most {MOST_FIXED_BYTES} bytes beside those of variable length"
+            ));
         }
         if key_size > MOST_KEY_BYTES {
             return wrong(format!("keys can have at most {MOST_KEY_BYTES} bytes"));
         }
         let key_columns = self.key_columns;
-        Ok(Schema { name: self.name, columns, key_columns, key_size, record_size })
+        let whole_size = if variable.is_empty() { record_size } else { usize::MAX };
+        Ok(Schema {
+            name: self.name,
+            columns,
+            key_columns,
+            key_size,
+            record_size,
+            whole_size,
+            variable,
+        })
     }
 }
 
@@ -233,5 +272,17 @@ mod tests {
         assert!(why(t().key("a", Type::U8).column("b", Type::Text(4096))).contains("4096"));
         assert!(why(t().key("a", Type::U8).column("b", Type::Text(u32::MAX))).contains("4096"));
         assert!(why(Schema::build("").key("a", Type::U8)).contains("needs a name"));
+        for variable in [Type::VarText, Type::VarBytes] {
+            let refused = why(t().key("id", Type::U8).key("a", variable(9)).column("b", Type::U8));
+            assert!(refused.contains("column a is of the key, whose length cannot vary"));
+            let with = |most| t().key("id", Type::U8).nullable("b", variable(most));
+            assert!(why(with(0)).contains("column b has no bytes"));
+            assert!(why(with((1 << 20) + 1)).contains("column b can have at most 1048576 bytes"));
+            with(1 << 20).finish().expect("the most that there can be");
+            let many = (0..1024).fold(t().key("id", Type::U8), |builder, at| {
+                builder.column(&at.to_string(), variable(1))
+            });
+            assert!(why(many).contains("at most 4096 bytes beside those of variable length"));
+        }
     }
 }

@@ -22,6 +22,8 @@ impl Type {
             Self::Timestamp => (12, 0),
             Self::Text(size) => (13, size),
             Self::Bytes(size) => (14, size),
+            Self::VarText(most) => (15, most),
+            Self::VarBytes(most) => (16, most),
         }
     }
 
@@ -41,6 +43,8 @@ impl Type {
             12 => Self::Timestamp,
             13 => Self::Text(size),
             14 => Self::Bytes(size),
+            15 => Self::VarText(size),
+            16 => Self::VarBytes(size),
             _ => return None,
         })
     }
@@ -86,7 +90,7 @@ mod tests {
     #[test]
     fn a_schema_comes_back_as_it_was() {
         let mut builder = Schema::build("täble").key("a", Type::U8).key("b", Type::Text(7));
-        for code in 1..=14 {
+        for code in 1..=16 {
             let kind = Type::of_code(code, 3).expect("a type");
             builder = builder.column(&format!("c{code}"), kind).nullable(&format!("n{code}"), kind);
         }
@@ -99,6 +103,6 @@ mod tests {
         for end in 0..writer.0.len() {
             assert!(Schema::restore(&mut Reader::new(&writer.0[..end], "a schema")).is_err());
         }
-        assert!(Type::of_code(15, 0).is_none());
+        assert!(Type::of_code(17, 0).is_none());
     }
 }

@@ -32,17 +32,35 @@ pub enum Type {
     Text(u32),
     /// Exactly so many bytes; ordered bytewise.
     Bytes(u32),
+    /// UTF-8 of at most so many bytes, in as many as it has; not for keys.
+    VarText(u32),
+    /// At most so many bytes; not for keys.
+    VarBytes(u32),
 }
 
 impl Type {
-    /// Bytes of a value in a packed record.
+    /// Bytes of a value in the fixed part of a packed record; of one of variable length, those that say
+    /// where it ends.
     pub fn size_bytes(self) -> usize {
         match self {
             Self::U8 | Self::I8 | Self::Bool => 1,
             Self::U16 | Self::I16 => 2,
-            Self::U32 | Self::I32 | Self::F32 => 4,
+            Self::U32 | Self::I32 | Self::F32 | Self::VarText(_) | Self::VarBytes(_) => 4,
             Self::U64 | Self::I64 | Self::F64 | Self::Timestamp => 8,
             Self::Text(size) | Self::Bytes(size) => size as usize,
+        }
+    }
+
+    /// Whether values are stored as long as they are.
+    pub fn is_variable(self) -> bool {
+        matches!(self, Self::VarText(_) | Self::VarBytes(_))
+    }
+
+    /// The most bytes of a value.
+    pub(super) fn most_bytes(self) -> usize {
+        match self {
+            Self::VarText(most) | Self::VarBytes(most) => most as usize,
+            fixed => fixed.size_bytes(),
         }
     }
 }

@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 use crate::heap::{Address, Buffer, Census, Heap};
 use crate::index::{Index, Journal, Put};
 use crate::pager::{Moment, Pager, Space};
-use crate::schema::Schema;
 use crate::schema::key::KeyOrder;
+use crate::schema::{Column, Schema};
 use crate::wal::Kind;
 
 /// Whether a table can be used.
@@ -135,28 +135,37 @@ impl Core {
         self.schema().expect_size("key", key.len(), self.schema().key_size())
     }
 
+    /// Refuses a buffer that is not for the payload of every record.
+    #[inline(always)]
+    pub(crate) fn expect_buffer(&self, payload: &[u8]) -> Result<()> {
+        match self.schema().is_variable() {
+            false => {
+                self.schema().expect_size("payload", payload.len(), self.schema().payload_size())
+            }
+            true => Err(self.schema().mismatch("payloads have any length; `read` them")),
+        }
+    }
+
     /// Key and payload of a packed record.
     pub(crate) fn split<'r>(&self, record: &'r [u8]) -> Result<(&'r [u8], &'r [u8])> {
         self.schema().expect_record(record)?;
         Ok(record.split_at(self.schema().key_size()))
     }
 
-    /// Where a column is in the payload, for bytes that fit it.
-    pub(crate) fn payload_place(&self, column: usize, bytes: &[u8]) -> Result<usize> {
+    /// A column that may be set by itself.
+    pub(crate) fn column_to_set(&self, column: usize) -> Result<&Column> {
         let found = self.schema().columns().get(column);
         let found = found.ok_or_else(|| self.schema().mismatch(format!("no column {column}")))?;
+        let name = &found.name;
         if column < self.schema().key_columns() {
-            let name = &found.name;
             return Err(self.schema().mismatch(format!("column {name} is of the key; it stays")));
         }
         if found.nullable {
-            let name = &found.name;
             return Err(self.schema().mismatch(format!(
                 "column {name} can be null; change it with its null bit by `change`"
             )));
         }
-        self.schema().expect_size("column", bytes.len(), found.range().len())?;
-        Ok(found.offset - self.schema().key_size())
+        Ok(found)
     }
 
     /// Copies a record's payload, of a key in order; false if there is none.
@@ -174,6 +183,13 @@ impl Core {
             Some(payload) => self.index.get(pager, key, payload),
             None => self.schema().expect_payload(&[]).map(|()| false),
         }
+    }
+
+    /// Refuses a payload in the heap that is none of this table.
+    pub(crate) fn expect_stored(&self, payload: &[u8]) -> Result<()> {
+        self.schema().expect_payload(payload).map_err(|error| {
+            Error::corrupt(format!("table {}", self.schema().name()), error.to_string())
+        })
     }
 
     /// Has the processor fetch what lookups of these packed keys, not more than are worth it, will look
@@ -227,7 +243,10 @@ impl Core {
         change: &mut dyn FnMut(&mut Vec<u8>) -> bool,
     ) -> Result<bool> {
         match &self.heap {
-            None => self.index.update(journal, &self.space, key, payload, change),
+            None => {
+                let size = self.schema().payload_size();
+                self.index.update(journal, &self.space, (key, size), payload, change)
+            }
             Some(heap) => heap.update(&self.index, (journal, &self.space), key, payload, change),
         }
     }
@@ -324,7 +343,7 @@ impl Core {
             let address = Address::of(bytes.try_into().expect("an address"));
             wrong = heap
                 .count(pager, moment, (address, &mut payload), &mut census)
-                .and_then(|()| self.schema().expect_payload(&payload).map_err(|e| e.to_string()));
+                .and_then(|()| self.expect_stored(&payload).map_err(|error| error.to_string()));
             Ok(wrong.is_ok())
         });
         looked.map_err(|error| error.to_string()).and(wrong)?;

@@ -47,7 +47,7 @@ impl Definition {
             KeyKind::Hash => MOST_IN_HASH_BYTES,
             KeyKind::Tree => MOST_IN_TREE_BYTES,
         };
-        let has_heap = schema.payload_size() > most;
+        let has_heap = schema.is_variable() || schema.payload_size() > most;
         Self { id, kind, has_heap, seed, schema }
     }
 

@@ -89,11 +89,11 @@ impl Table {
     /// Copies the columns after the key into the caller's buffer; false if there is no such record.
     ///
     /// # Errors
-    /// `Schema` when key or buffer do not have the bytes that they should.
+    /// `Schema` when key or buffer do not have the bytes that they should, or there is no telling how
+    /// many, since there are columns of variable length: [`read`](Self::read) them.
     #[inline]
     pub fn get(&self, key: &[u8], payload: &mut [u8]) -> Result<bool> {
-        let schema = self.core.schema();
-        schema.expect_size("payload", payload.len(), schema.payload_size())?;
+        self.core.expect_buffer(payload)?;
         self.core.expect_key(key)?;
         let pager = self.db.pager();
         self.core.in_order(key, |key| self.settled(|| self.core.read(pager, key, payload)))
@@ -113,7 +113,13 @@ impl Table {
     pub fn read(&self, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
         self.core.expect_key(key)?;
         let pager = self.db.pager();
-        self.core.in_order(key, |key| self.settled(|| self.core.read(pager, key, payload)))
+        let there = self
+            .core
+            .in_order(key, |key| self.settled(|| self.core.read(pager, key, &mut *payload)))?;
+        if there && self.core.schema().is_variable() {
+            self.core.expect_stored(payload)?;
+        }
+        Ok(there)
     }
 
     /// The columns after the key; `None` if there is no such record.
@@ -169,16 +175,31 @@ impl Table {
         })
     }
 
-    /// Sets a column to the bytes that it has in a packed record; false if there is no such record.
+    /// Sets a column to the bytes that it has in a packed record, or to others as long as they are if it
+    /// is of variable length; false if there is no such record.
     ///
     /// # Errors
-    /// `Schema` when the column is of the key, can be null, or has another size.
+    /// `Schema` when the column is of the key, can be null, or the bytes do not fit it.
     #[inline]
     pub fn update(&self, key: &[u8], column: usize, bytes: &[u8]) -> Result<bool> {
-        let at = self.core.payload_place(column, bytes)?;
+        let (schema, found) = (self.core.schema(), self.core.column_to_set(column)?);
+        if found.kind.is_variable() {
+            return self.update_variable(key, column, bytes);
+        }
+        schema.expect_size("column", bytes.len(), found.range().len())?;
         self.core.expect_key(key)?;
+        let at = found.offset - schema.key_size();
         self.core
             .in_order(key, |key| self.write(0, |journal| self.core.patch(journal, key, at, bytes)))
+    }
+
+    fn update_variable(&self, key: &[u8], column: usize, bytes: &[u8]) -> Result<bool> {
+        let mut fits = Ok(());
+        let there = self.change(key, &mut |payload| {
+            fits = self.core.schema().replace(payload, column, bytes);
+            fits.is_ok()
+        })?;
+        fits.map(|()| there)
     }
 
     /// Lets `change` look at the columns after the key and change them: if it answers true,
@@ -192,15 +213,14 @@ impl Table {
     pub fn change(&self, key: &[u8], change: &mut dyn FnMut(&mut Vec<u8>) -> bool) -> Result<bool> {
         self.core.expect_key(key)?;
         let schema = self.core.schema();
-        let mut payload = vec![0; schema.payload_size()];
-        let mut fits = Ok(());
+        let (mut payload, mut fits) = (Vec::new(), Ok(()));
         let mut change = |payload: &mut Vec<u8>| {
             let changed = change(payload);
-            fits = schema.expect_payload(payload);
+            fits = if changed { schema.expect_payload(payload) } else { Ok(()) };
             changed && fits.is_ok()
         };
         let there = self.core.in_order(key, |key| {
-            self.write(schema.payload_size(), |journal| {
+            self.write(schema.most_payload_size(), |journal| {
                 self.core.change(journal, key, &mut payload, &mut change)
             })
         })?;

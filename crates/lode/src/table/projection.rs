@@ -23,7 +23,11 @@ impl<'p> Projection<'p> {
         row.clear();
         for column in &self.columns {
             let column = &self.schema.columns()[*column];
-            row.extend(&record[column.range()]);
+            let bytes = self.schema.bytes_of(record, column);
+            if column.kind.is_variable() {
+                row.extend((bytes.len() as u32).to_le_bytes());
+            }
+            row.extend_from_slice(bytes);
             if let Some((at, mask)) = self.schema.null_bit(column) {
                 row.push(u8::from(record[at] & mask != 0));
             }

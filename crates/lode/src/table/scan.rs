@@ -20,7 +20,8 @@ pub struct Scan<'s> {
     pub upper: Bound<&'s [u8]>,
     /// From the highest key down.
     pub backward: bool,
-    /// The columns wanted, in the order wanted. A row has their bytes one after another; after one that
+    /// The columns wanted, in the order wanted. A row has their bytes one after another; before those of
+    /// one of variable length come four bytes that say how many, little-endian, and after one that
     /// can be null comes a byte more, which is 1 if it is.
     pub columns: &'s [usize],
     /// The most records.
@@ -169,7 +170,7 @@ impl Core {
             match &self.heap {
                 None => visit(key, found),
                 Some(heap) => {
-                    read_found(heap, pager, moment, found, &mut payload)?;
+                    self.read_found(heap, pager, (moment, found), &mut payload)?;
                     visit(key, &payload)
                 }
             }
@@ -207,23 +208,24 @@ impl Core {
             match &self.heap {
                 None => self.pack(key, found, &mut record),
                 Some(heap) => {
-                    read_found(heap, pager, moment, found, &mut payload)?;
+                    self.read_found(heap, pager, (moment, found), &mut payload)?;
                     self.pack(key, &payload, &mut record);
                 }
             }
             visit(&record)
         })
     }
-}
 
-/// Reads the payload whose address an index had at a moment.
-fn read_found(
-    heap: &Heap,
-    pager: &Pager,
-    moment: Moment,
-    address: &[u8],
-    payload: &mut Vec<u8>,
-) -> Result<()> {
-    let address = Address::of(address.try_into().expect("an index of a heap has addresses"));
-    heap.read_at(pager, moment, address, payload)
+    /// Reads the payload whose address the index had at a moment.
+    fn read_found(
+        &self,
+        heap: &Heap,
+        pager: &Pager,
+        (moment, address): (Moment, &[u8]),
+        payload: &mut Vec<u8>,
+    ) -> Result<()> {
+        let address = Address::of(address.try_into().expect("an index of a heap has addresses"));
+        heap.read_at(pager, moment, address, payload)?;
+        self.expect_stored(payload)
+    }
 }

@@ -111,7 +111,7 @@ impl Transaction {
         Ok(there)
     }
 
-    /// Sets a column to the bytes that it has in a packed record; false if there is no such record.
+    /// Sets a column as [`Table::update`] does; false if there is no such record.
     pub fn update(
         &mut self,
         table: &Table,
@@ -119,11 +119,11 @@ impl Transaction {
         column: usize,
         bytes: &[u8],
     ) -> Result<bool> {
-        let at = table.core().payload_place(column, bytes)?;
+        table.core().column_to_set(column)?;
         let Some(mut payload) = self.payload(table, key)? else {
             return Ok(false);
         };
-        payload[at..at + bytes.len()].copy_from_slice(bytes);
+        table.schema().replace(&mut payload, column, bytes)?;
         self.put(table, key, &payload)?;
         Ok(true)
     }

@@ -2,7 +2,7 @@
 
 use std::mem::take;
 
-use lode::{Error, Schema, Table};
+use lode::{Error, Table};
 
 use crate::Outcome;
 use crate::database::Opened;
@@ -10,6 +10,12 @@ use crate::exit::Failure;
 
 /// The most records of a transaction, which is as long as syncing it is cheap beside writing it.
 const MOST_RECORDS: usize = 4096;
+
+/// The bytes that records wait for together at the most, and one record more.
+const MOST_BYTES: usize = 64 << 20;
+
+/// A record that waits: the number of its line, and where its bytes end among those of all.
+type Waiting = (u64, usize);
 
 /// What is done about records whose keys are there.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,8 +52,7 @@ pub struct Batch<'b> {
     if_there: IfThere,
     source: String,
     records: Vec<u8>,
-    /// The number of the line of each.
-    lines: Vec<u64>,
+    waiting: Vec<Waiting>,
     /// The most records of a transaction that there is memory for, as far as it is known.
     most: usize,
     loaded: Loaded,
@@ -56,9 +61,9 @@ pub struct Batch<'b> {
 impl<'b> Batch<'b> {
     /// One without records, which come from a source of that name.
     pub fn new(opened: &'b Opened, table: &'b Table, if_there: IfThere, source: String) -> Self {
-        let (records, lines, loaded) = (Vec::new(), Vec::new(), Loaded::default());
+        let (records, waiting, loaded) = (Vec::new(), Vec::new(), Loaded::default());
         let most = MOST_RECORDS;
-        Self { opened, table, if_there, source, records, lines, most, loaded }
+        Self { opened, table, if_there, source, records, waiting, most, loaded }
     }
 
     /// The name of what the records come from.
@@ -74,20 +79,21 @@ impl<'b> Batch<'b> {
     /// Adds the record of a line, and writes all if they are enough.
     pub fn add(&mut self, line: u64, record: &[u8]) -> Outcome {
         self.records.extend_from_slice(record);
-        self.lines.push(line);
-        if self.lines.len() < MOST_RECORDS { Ok(()) } else { self.write() }
+        self.waiting.push((line, self.records.len()));
+        let is_enough = self.waiting.len() >= MOST_RECORDS || self.records.len() >= MOST_BYTES;
+        if is_enough { self.write() } else { Ok(()) }
     }
 
     /// Writes the records that wait, in one transaction, or in several if the memory is too small
     /// for that. If it fails nothing waits any more, and those before the one that it fails at are
     /// written.
     pub fn write(&mut self) -> Outcome {
-        let (records, lines) = (take(&mut self.records), take(&mut self.lines));
-        let size = self.schema().record_size();
+        let (records, waiting) = (take(&mut self.records), take(&mut self.waiting));
+        let end_of = |count: usize| count.checked_sub(1).map_or(0, |last| waiting[last].1);
         let mut from = 0;
-        while from < lines.len() {
-            let to = lines.len().min(from + self.most);
-            match self.commit(&records[from * size..to * size], &lines[from..to]) {
+        while from < waiting.len() {
+            let to = waiting.len().min(from + self.most);
+            match self.commit(&records, end_of(from), &waiting[from..to]) {
                 Ok(None) => from = to,
                 Ok(Some(line)) => return Err(self.is_there(line)),
                 // What was too much once would be so again.
@@ -106,12 +112,19 @@ impl<'b> Batch<'b> {
         ))
     }
 
-    /// Writes the records in one transaction, up to the first whose key is there if that is an
-    /// error: answers its line then.
-    fn commit(&mut self, records: &[u8], lines: &[u64]) -> lode::Result<Option<u64>> {
+    /// Writes records, of which the first begins at a byte, in one transaction, up to the first whose
+    /// key is there if that is an error: answers its line then.
+    fn commit(
+        &mut self,
+        records: &[u8],
+        mut from: usize,
+        waiting: &[Waiting],
+    ) -> lode::Result<Option<u64>> {
         let mut transaction = self.opened.db.begin();
         let (mut loaded, mut wrong) = (self.loaded, None);
-        for (record, line) in records.chunks_exact(self.schema().record_size()).zip(lines) {
+        for (line, end) in waiting {
+            let record = &records[from..*end];
+            from = *end;
             let is_new = match self.if_there {
                 IfThere::Replace => !transaction.upsert(self.table, record)?,
                 IfThere::Stop | IfThere::Skip => transaction.insert(self.table, record)?,
@@ -129,9 +142,5 @@ impl<'b> Batch<'b> {
         transaction.commit()?;
         self.loaded = loaded;
         Ok(wrong)
-    }
-
-    fn schema(&self) -> &Schema {
-        self.table.schema()
     }
 }

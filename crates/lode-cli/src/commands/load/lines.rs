@@ -9,7 +9,7 @@ use crate::exit::Failure;
 use crate::progress::Progress;
 use crate::record::Fault;
 
-/// The most bytes of a line: many times what the longest record takes.
+/// The most bytes of a line: more than the longest record takes, if each of its bytes is escaped.
 const MOST_LINE_BYTES: u64 = 16 << 20;
 
 /// How often, in lines, the progress is shown.

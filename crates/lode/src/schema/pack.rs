@@ -1,0 +1,250 @@
+//! Packing records from values, for those who do not do it themselves.
+
+use super::key::KeyOrder;
+use super::{Column, MOST_RECORD_BYTES, Schema, Type, Value};
+use crate::error::{Error, Result};
+
+impl Schema {
+    /// Packs a record from the values of all columns.
+    ///
+    /// # Errors
+    /// `Schema` when there are more or fewer values than columns, one does not fit its column, or the
+    /// record gets too long.
+    pub fn pack(&self, values: &[Value<'_>]) -> Result<Vec<u8>> {
+        let columns = self.columns();
+        self.expect_count(columns, values)?;
+        let variable = self.variable.iter().map(|at| values[*at].size());
+        // What does not fit needs no room.
+        let variable = variable.sum::<usize>().min(MOST_RECORD_BYTES);
+        let mut record = Vec::with_capacity(self.record_size() + variable);
+        record.resize(self.record_size(), 0);
+        for (column, value) in columns.iter().zip(values) {
+            match column.kind.is_variable() {
+                false => self.fill(&mut record[column.range()], column, *value)?,
+                true => self.append(&mut record, column, self.variable_bytes(column, *value)?)?,
+            }
+            self.set_null(&mut record, column, *value);
+        }
+        Ok(record)
+    }
+
+    /// Packs a key from the values of its columns.
+    ///
+    /// # Errors
+    /// As [`pack`](Self::pack).
+    pub fn pack_key(&self, values: &[Value<'_>]) -> Result<Vec<u8>> {
+        let mut key = vec![0; self.key_size()];
+        self.pack_cells(&self.columns()[..self.key_columns()], values, &mut key)?;
+        Ok(key)
+    }
+
+    /// Packs the lowest and the highest key that begin with the values of the first columns of the
+    /// key: the bounds, both included, of a [scan](crate::Scan) of all keys that do.
+    ///
+    /// ```
+    /// use std::ops::Bound;
+    /// use lode::{Database, KeyKind, Scan, Schema, Type, Value};
+    ///
+    /// let db = Database::in_memory()?;
+    /// let schema = Schema::build("call").key("caller", Type::I32).key("time", Type::Timestamp);
+    /// let calls = db.create_table(&schema.finish()?, KeyKind::Tree)?;
+    /// for (caller, time) in [(1, 10), (2, 5), (2, -7), (3, 0)] {
+    ///     calls.insert(&calls.schema().pack(&[Value::Signed(caller), Value::Timestamp(time)])?)?;
+    /// }
+    ///
+    /// let (lower, upper) = calls.schema().pack_prefix(&[Value::Signed(2)])?;
+    /// let scan = Scan {
+    ///     lower: Bound::Included(&lower),
+    ///     upper: Bound::Included(&upper),
+    ///     backward: false,
+    ///     columns: &[1],
+    ///     limit: u64::MAX,
+    /// };
+    /// let mut times = Vec::new();
+    /// calls.scan(&scan, &mut |row| {
+    ///     times.push(i64::from_le_bytes(row.try_into().expect("eight bytes")));
+    ///     Ok(true)
+    /// })?;
+    /// assert_eq!(times, [-7, 5]);
+    /// # Ok::<(), lode::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`pack`](Self::pack); and when there are more values than columns of the key.
+    pub fn pack_prefix(&self, values: &[Value<'_>]) -> Result<(Vec<u8>, Vec<u8>)> {
+        let columns = self.columns()[..self.key_columns()].get(..values.len());
+        let columns = columns.ok_or_else(|| {
+            let (most, given) = (self.key_columns(), values.len());
+            self.mismatch(format!("the key has {most} columns, and there are {given} values"))
+        })?;
+        let (order, size) = (KeyOrder::new(self), self.key_size());
+        let bound = |rest: u8| {
+            let mut key = vec![0; size];
+            order.decode(&vec![rest; size], &mut key);
+            self.pack_cells(columns, values, &mut key).map(|()| key)
+        };
+        Ok((bound(0)?, bound(u8::MAX)?))
+    }
+
+    /// Packs columns of the key.
+    fn pack_cells(&self, columns: &[Column], values: &[Value<'_>], to: &mut [u8]) -> Result<()> {
+        self.expect_count(columns, values)?;
+        columns
+            .iter()
+            .zip(values)
+            .try_for_each(|(column, value)| self.fill(&mut to[column.range()], column, *value))
+    }
+
+    fn expect_count(&self, columns: &[Column], values: &[Value<'_>]) -> Result<()> {
+        let (wanted, given) = (columns.len(), values.len());
+        match wanted == given {
+            true => Ok(()),
+            false => Err(self.mismatch(format!("there are {wanted} columns and {given} values"))),
+        }
+    }
+
+    /// Sets a column of a packed record, which gets longer or shorter if the column is of variable
+    /// length.
+    ///
+    /// # Errors
+    /// `Schema` when the value does not fit the column, the record is none, or it gets too long.
+    pub fn set(&self, record: &mut Vec<u8>, column: &Column, value: Value<'_>) -> Result<()> {
+        self.expect_record(record)?;
+        match column.kind.is_variable() {
+            false => self.fill(&mut record[column.range()], column, value)?,
+            true => self.exchange(record, 0, column, self.variable_bytes(column, value)?)?,
+        }
+        self.set_null(record, column, value);
+        Ok(())
+    }
+
+    /// The bytes that a column of variable length has for a value.
+    fn variable_bytes<'v>(&self, column: &Column, value: Value<'v>) -> Result<&'v [u8]> {
+        match (column.kind, value) {
+            (_, Value::Null) if column.nullable => Ok(&[]),
+            (Type::VarText(_), Value::Text(text)) => Ok(text.as_bytes()),
+            (Type::VarBytes(_), Value::Bytes(bytes)) => Ok(bytes),
+            _ => Err(self.misfit(column, value)),
+        }
+    }
+
+    /// Fills the cell of a column of fixed length.
+    fn fill(&self, cell: &mut [u8], column: &Column, value: Value<'_>) -> Result<()> {
+        let fits = match (column.kind, value) {
+            (_, Value::Null) => {
+                cell.fill(0);
+                column.nullable
+            }
+            (Type::U8 | Type::U16 | Type::U32 | Type::U64, Value::Unsigned(number)) => {
+                let bytes = number.to_le_bytes();
+                let (low, high) = bytes.split_at(cell.len());
+                cell.copy_from_slice(low);
+                high.iter().all(|byte| *byte == 0)
+            }
+            (Type::I8 | Type::I16 | Type::I32 | Type::I64, Value::Signed(number))
+            | (Type::Timestamp, Value::Timestamp(number)) => {
+                let bits = cell.len() * 8;
+                cell.copy_from_slice(&number.to_le_bytes()[..bits / 8]);
+                number << (64 - bits) >> (64 - bits) == number
+            }
+            (Type::F32, Value::Float(number)) => {
+                cell.copy_from_slice(&(number as f32).to_le_bytes());
+                // Rounded, as everywhere; but not to infinity.
+                (number as f32).is_finite() || !number.is_finite()
+            }
+            (Type::F64, Value::Float(number)) => {
+                cell.copy_from_slice(&number.to_le_bytes());
+                true
+            }
+            (Type::Bool, Value::Bool(bool)) => {
+                cell[0] = u8::from(bool);
+                true
+            }
+            (Type::Text(_), Value::Text(text)) => {
+                let fits = text.len() <= cell.len() && !text.ends_with('\0');
+                cell.fill(0);
+                let count = text.len().min(cell.len());
+                cell[..count].copy_from_slice(&text.as_bytes()[..count]);
+                fits
+            }
+            (Type::Bytes(_), Value::Bytes(bytes)) => {
+                let fits = bytes.len() == cell.len();
+                if fits {
+                    cell.copy_from_slice(bytes);
+                }
+                fits
+            }
+            _ => false,
+        };
+        if fits { Ok(()) } else { Err(self.misfit(column, value)) }
+    }
+
+    fn misfit(&self, column: &Column, value: Value<'_>) -> Error {
+        let Column { name, kind, .. } = column;
+        self.mismatch(format!("{} does not fit column {name}: {kind:?}", value.shown()))
+    }
+
+    /// Says whether a column is null, if it can be.
+    fn set_null(&self, record: &mut [u8], column: &Column, value: Value<'_>) {
+        if let Some((at, mask)) = self.null_bit(column) {
+            match value {
+                Value::Null => record[at] |= mask,
+                _ => record[at] &= !mask,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_come_back_and_what_does_not_fit_is_refused() {
+        let schema = Schema::build("t")
+            .key("a", Type::U16)
+            .column("b", Type::I8)
+            .nullable("c", Type::Text(4))
+            .nullable("d", Type::F32)
+            .column("e", Type::Bytes(2))
+            .column("f", Type::Bool)
+            .column("g", Type::Timestamp)
+            .finish()
+            .expect("a schema");
+        let values = [
+            Value::Unsigned(65535),
+            Value::Signed(-128),
+            Value::Text("äh"),
+            Value::Null,
+            Value::Bytes(b"xy"),
+            Value::Bool(true),
+            Value::Timestamp(-1),
+        ];
+        let record = schema.pack(&values).expect("they fit");
+        let row = schema.row(&record).expect("a record");
+        let names = ["a", "b", "c", "d", "e", "f", "g"];
+        for (name, value) in names.iter().zip(values) {
+            assert_eq!(row.get(name), Some(value), "{name}");
+        }
+        assert_eq!(row.get("h"), None);
+        for (at, value) in [
+            (0, Value::Unsigned(65536)),
+            (0, Value::Null),
+            (0, Value::Signed(1)),
+            (1, Value::Signed(128)),
+            (1, Value::Signed(-129)),
+            (2, Value::Text("abcde")),
+            (2, Value::Text("a\0")),
+            (3, Value::Float(1e39)),
+            (4, Value::Bytes(b"x")),
+            (5, Value::Unsigned(1)),
+        ] {
+            let mut wrong = values;
+            wrong[at] = value;
+            let why = schema.pack(&wrong).expect_err("it does not fit").to_string();
+            assert!(why.contains(&format!("column {}", names[at])), "{why}");
+        }
+        assert!(schema.pack(&values[1..]).is_err());
+        assert!(schema.row(&record[1..]).is_err());
+    }
+}
