@@ -217,10 +217,6 @@ fn tables_are_created_found_and_dropped() {
         assert_eq!(payload[..8], value(7, round).to_le_bytes());
     }
     assert_eq!(db.statistics().page_bytes, 0);
-    let long = Schema::build("long").key("id", Type::U64).column("b", Type::Bytes(2_000)).finish();
-    let long = long.expect("a schema");
-    let why = db.create_table(&long, KeyKind::Hash).expect_err("too long").to_string();
-    assert!(why.contains("at most 1200"), "{why}");
 }
 
 /// Keys that begin alike, so that what an entry holds of them is the same for many.

@@ -166,7 +166,7 @@ impl Inner {
         for _ in 0..MOST_TRIES {
             self.checkpoint()?;
             self.make_room(store, more)?;
-            let had_room = self.pager.dirty() <= self.pager.most_dirty() / 4;
+            let had_room = self.pager.dirty() <= self.pager.most_dirty() / 8;
             match work() {
                 Err(Error::Full { .. }) if !had_room => {}
                 other => return other,
