@@ -138,7 +138,7 @@ impl Inner {
     pub(crate) fn admitted<T>(&self, work: &mut dyn FnMut() -> Result<T>) -> Result<T> {
         let Some(store) = &self.store else { return work() };
         if self.pager.dirty() >= store.room() {
-            self.make_room(store)?;
+            self.make_room(store, 0)?;
         }
         match work() {
             Err(Error::Full { .. }) => self.try_again(store, work),
@@ -152,7 +152,7 @@ impl Inner {
     fn try_again<T>(&self, store: &Store, work: &mut dyn FnMut() -> Result<T>) -> Result<T> {
         for _ in 0..MOST_TRIES {
             self.checkpoint()?;
-            self.make_room(store)?;
+            self.make_room(store, 0)?;
             let had_room = self.pager.dirty() <= self.pager.most_dirty() / 4;
             match work() {
                 Err(Error::Full { .. }) if !had_room => {}
@@ -162,16 +162,16 @@ impl Inner {
         Err(Error::Full { budget_bytes: self.pager.budget_bytes() })
     }
 
-    /// Makes room for some changed pages, if need be by a checkpoint.
+    /// Makes room for so many changed pages and some more, if need be by a checkpoint.
     #[cold]
-    fn make_room(&self, store: &Store) -> Result<()> {
+    fn make_room(&self, store: &Store, pages: u64) -> Result<()> {
         store.expect_healthy()?;
         match store.need(&self.pager) {
             Need::Nothing => {}
             Need::Soon => store.worker.wake(),
             Need::Now => self.checkpoint_if(|| store.need(&self.pager) == Need::Now)?,
         }
-        store.make_room(&self.pager)
+        store.make_room(&self.pager, pages)
     }
 
     /// Waits until an operation that ends there in the log is as durable as it has to be.
@@ -253,6 +253,8 @@ impl Inner {
             }
             // As many as memory has room for at a time.
             for group in moved.chunks((self.pager.most_dirty() / 4).max(1) as usize) {
+                // Before they count as changed: a checkpoint must have space for them.
+                self.make_room(store, group.len() as u64)?;
                 group.iter().try_for_each(|page| self.pager.rewrite(*page))?;
                 self.checkpoint()?;
             }

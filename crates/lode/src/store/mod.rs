@@ -135,15 +135,15 @@ impl Store {
         }
     }
 
-    /// Makes sure that some more pages can be changed.
+    /// Makes sure that so many pages can be changed, and some more.
     ///
     /// # Errors
     /// `DiskFull` when there is no space for a checkpoint with them; `Poisoned`.
-    pub fn make_room(&self, pager: &Pager) -> Result<()> {
+    pub fn make_room(&self, pager: &Pager, pages: u64) -> Result<()> {
         self.expect_healthy()?;
         let (dirty, most_dirty) = (pager.dirty(), pager.most_dirty());
         let more = MARGIN.max(dirty / 8);
-        self.data.reserve(dirty + 2 * more)?;
+        self.data.reserve(dirty + pages + 2 * more)?;
         let next = if dirty < most_dirty / 2 { most_dirty / 2 } else { most_dirty / 4 * 3 };
         self.room.store(next.min(dirty + more), Ordering::Relaxed);
         // It may have been poisoned meanwhile: either this is seen there, or that here.

@@ -22,7 +22,7 @@ fn flips() -> u64 {
 }
 
 /// Where recovery begins to read the log: a segment's file, and a place in it.
-fn recovery_begins(disk: &Simulated) -> (String, usize) {
+pub fn recovery_begins(disk: &Simulated) -> (String, usize) {
     let data = disk.file_bytes("data").expect("it is there");
     let number = |at: usize| u64::from_le_bytes(*data[at..].first_chunk().expect("8 bytes"));
     // The newer one of the superblocks: generation, segment, place.

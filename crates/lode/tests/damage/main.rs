@@ -9,6 +9,7 @@ mod bits;
 mod common;
 mod files;
 mod forged;
+mod frames;
 mod judge;
 mod pages;
 #[path = "../common/random.rs"]

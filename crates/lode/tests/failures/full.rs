@@ -73,3 +73,78 @@ fn a_full_disk_loses_nothing() {
         db.check().unwrap_or_else(|why| panic!("{case}: {why}"));
     }
 }
+
+/// What is in a table that takes up many places, of which many are free.
+fn scattered() -> Known {
+    let mut known = Known::new(18);
+    known.create(1);
+    (0..1_000).for_each(|key| known.put(1, key, key));
+    (0..1_000).filter(|key| key / 20 % 3 != 2).for_each(|key| known.delete(1, key));
+    known.checkpoint();
+    known
+}
+
+/// Compaction takes no more places than there are, so that whoever changes something after it, or
+/// beside it, can still make a checkpoint.
+#[test]
+fn compaction_on_a_full_disk_leaves_space_for_a_checkpoint() {
+    let sizes = |known: &Known| -> u64 {
+        let names = known.disk.file_names();
+        names.iter().filter_map(|name| known.disk.file_bytes(name)).map(|b| b.len() as u64).sum()
+    };
+    let mut ends = [0; 2];
+    for more in 0..40 {
+        let mut known = scattered();
+        known.disk.set_capacity(Some(sizes(&known) + more * 16_384));
+        for key in 0..1_000 {
+            let table = known.db().table("tree").expect("a table");
+            match table.upsert(&record(1, key, 7)) {
+                Ok(_) => known.content.get_mut(&1).expect("a table").insert(key, 7),
+                Err(Error::DiskFull { .. }) => break,
+                Err(error) => panic!("{more}: {error:?}"),
+            };
+        }
+        match known.db().compact() {
+            Ok(()) => ends[0] += 1,
+            Err(Error::DiskFull { .. }) => ends[1] += 1,
+            Err(error) => panic!("{more}: {error:?}"),
+        }
+        known.db().checkpoint().unwrap_or_else(|why| panic!("{more}: a checkpoint: {why}"));
+        known.db().check().unwrap_or_else(|why| panic!("{more}: {why}"));
+        assert_eq!(read(known.db()).as_ref(), Ok(&known.content), "{more}");
+    }
+    println!("{ends:?}");
+}
+
+/// Tables with many columns make a long catalogue, which a checkpoint needs space for too. If there
+/// is none, that is found out before anything is written.
+#[test]
+fn a_catalogue_that_finds_no_space_poisons_nothing() {
+    let wide = |number: u32| {
+        let build = lode::Schema::build(&format!("table {number}")).key("id", lode::Type::U64);
+        let column = |build: lode::Builder, at| {
+            build.column(&format!("a column with a long name {at}"), lode::Type::U8)
+        };
+        (0..400).fold(build, column).finish().expect("a schema")
+    };
+    for capacity in (60..90).map(|at| at << 15) {
+        let known = Known::new(19);
+        known.disk.set_capacity(Some(capacity));
+        let mut count = 0;
+        let why = loop {
+            match known.db().create_table(&wide(count), lode::KeyKind::Tree) {
+                Ok(_) => count += 1,
+                Err(why) => break why,
+            }
+        };
+        assert!(matches!(why, Error::DiskFull { .. }), "{capacity} bytes: {why:?}");
+        match known.db().checkpoint() {
+            Ok(()) | Err(Error::DiskFull { .. }) => {}
+            Err(why) => panic!("{capacity} bytes: {why:?}"),
+        }
+        known.disk.set_capacity(None);
+        known.db().checkpoint().unwrap_or_else(|why| panic!("{capacity} bytes: {why}"));
+        assert_eq!(known.db().table_names().len() as u32, count, "{capacity} bytes");
+        known.db().check().unwrap_or_else(|why| panic!("{capacity} bytes: {why}"));
+    }
+}
