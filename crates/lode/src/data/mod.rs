@@ -263,15 +263,20 @@ impl DataFile {
         Ok(pages.into_iter().map(|(page, _)| page).collect())
     }
 
-    /// Gives the places after the last one in use back.
-    pub fn shrink(&self) -> Result<()> {
+    /// Gives the places after the last one in use back, other than what a checkpoint of so many
+    /// changed pages needs.
+    pub fn shrink(&self, pages: u64) -> Result<()> {
         let mut state = self.state();
-        let end = state.places.last_used();
-        if end < state.places.end() {
+        let (last, end) = (state.places.last_used(), state.places.end());
+        let pages = pages + u64::from(state.catalogue_pages);
+        let needed = pages + state.overhead(pages);
+        let before_last = state.places.free() - u64::from(end - last);
+        let kept = needed.saturating_sub(before_last).min(u64::from(end - last)) as u32;
+        if last + kept < end {
             self.file
-                .set_size(u64::from(end) * PLACE_BYTES as u64)
+                .set_size(u64::from(last + kept) * PLACE_BYTES as u64)
                 .map_err(|error| Error::io("shorten file data", &error))?;
-            state.places.truncate(end);
+            state.places.truncate(last + kept);
         }
         Ok(())
     }

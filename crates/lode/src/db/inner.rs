@@ -263,7 +263,7 @@ impl Inner {
             let before = store.data.size_bytes();
             // A checkpoint that is being made has reserved the places that it needs.
             let current = store.current();
-            store.data.shrink()?;
+            store.shrink(&self.pager)?;
             drop(current);
             if store.data.size_bytes() >= before {
                 break;
