@@ -98,7 +98,7 @@ fn a_failed_sync_and_a_crash_in_the_next_life_lose_nothing() {
         let at = *sync;
         let is_over = |crash: &u64| live(&after_a_failed_sync(at).expect("it fails").0, *crash);
         let all = (1..).find(|tens| is_over(&(tens * 10))).expect("it ends") * 10;
-        (0..all).flat_map(move |crash| (0..4).map(move |seed| (at, crash, seed)))
+        (0..all).flat_map(move |crash| (0..16).map(move |seed| (at, crash, seed)))
     };
     let cases: Vec<_> = syncs.iter().flat_map(cases).collect();
     on_all(&cases, |(at, crash, seed)| {
