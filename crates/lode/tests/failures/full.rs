@@ -1,7 +1,7 @@
 //! Disks without space.
 
 use lode::simulation;
-use lode::{Database, Durability, Error};
+use lode::{Builder, Database, Durability, Error, KeyKind, Schema, Type};
 
 use super::common::content::{options, read};
 use super::common::known::Known;
@@ -113,10 +113,9 @@ fn compaction_on_a_disk_that_fills_up_leaves_space_for_a_checkpoint() {
 #[test]
 fn a_catalogue_that_finds_no_space_poisons_nothing() {
     let wide = |number: u32| {
-        let build = lode::Schema::build(&format!("table {number}")).key("id", lode::Type::U64);
-        let column = |build: lode::Builder, at| {
-            build.column(&format!("a column with a long name {at}"), lode::Type::U8)
-        };
+        let build = Schema::build(&format!("table {number}")).key("id", Type::U64);
+        let column =
+            |build: Builder, at| build.column(&format!("a column with a long name {at}"), Type::U8);
         (0..400).fold(build, column).finish().expect("a schema")
     };
     for capacity in (60..90).map(|at| at << 15) {
@@ -124,7 +123,7 @@ fn a_catalogue_that_finds_no_space_poisons_nothing() {
         known.disk.set_capacity(Some(capacity));
         let mut count = 0;
         let why = loop {
-            match known.db().create_table(&wide(count), lode::KeyKind::Tree) {
+            match known.db().create_table(&wide(count), KeyKind::Tree) {
                 Ok(_) => count += 1,
                 Err(why) => break why,
             }

@@ -84,10 +84,10 @@ fn a_failed_sync_and_a_crash_in_the_next_life_lose_nothing() {
         known.disk.fail(Fault::Crash { at: end });
         let opened = simulation::open(&options(Durability::Commit), &known.disk, 6);
         if let Ok(db) = &opened {
-            for at in 0..4 {
+            for (at, (name, ..)) in TABLES[..4].iter().enumerate() {
                 // The same content once more, so that the page changes.
                 let (key, value) = known.content[&at].first_key_value().expect("a record");
-                let table = db.table(TABLES[at].0);
+                let table = db.table(name);
                 let _ = table.and_then(|table| table.upsert(&record(at, *key, *value)));
             }
             let _ = db.checkpoint();
