@@ -108,6 +108,36 @@ fn compaction_on_a_disk_that_fills_up_leaves_space_for_a_checkpoint() {
     }
 }
 
+/// Compaction that finds too few places for the pages that it would have written again says so
+/// before they count as changed, after which no checkpoint would have enough.
+#[test]
+fn compaction_that_finds_no_space_leaves_checkpoints_theirs() {
+    let mut refused = 0;
+    for rounds in 0..24 {
+        // As many pages at a time as are beyond need.
+        let mut known = Known::with_memory(20, 32 << 20);
+        known.create(1);
+        (0..2_400).for_each(|key| known.put(1, key, key));
+        known.checkpoint();
+        // What is written again lies farther and farther behind, up to the end of the file.
+        for round in 0..rounds {
+            (0..30).for_each(|at| known.put(1, (at * 8 + round * 240) % 2_400, round));
+            known.checkpoint();
+        }
+        let names = known.disk.file_names();
+        let sizes = names.iter().filter_map(|name| known.disk.file_bytes(name));
+        known.disk.set_capacity(Some(sizes.map(|bytes| bytes.len() as u64).sum()));
+        match known.db().compact() {
+            Ok(()) => {}
+            Err(Error::DiskFull { .. }) => refused += 1,
+            Err(error) => panic!("{rounds}: {error:?}"),
+        }
+        known.db().checkpoint().unwrap_or_else(|why| panic!("{rounds}: a checkpoint: {why}"));
+        assert_eq!(read(known.db()).as_ref(), Ok(&known.content), "{rounds}");
+    }
+    assert!(refused > 0, "there was always space");
+}
+
 /// Tables with many columns make a long catalogue, which a checkpoint needs space for too. If there
 /// is none, that is found out before anything is written.
 #[test]
