@@ -4,39 +4,24 @@
 //! A seed decides everything: what is done, when the power goes, what of the unsynced writes is on
 //! the disk then. `LODE_SEED=n` replays one, `LODE_SEEDS=n` asks for so many.
 
+#[path = "common/random.rs"]
+mod random;
+#[path = "common/tables.rs"]
+mod tables;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use lode::simulation::{self, Checkpoint, Fault, FaultKind, Simulated};
-use lode::{Database, Durability, Error, KeyKind, Options, Schema, Snapshot, Table, Type};
+use lode::{Database, Durability, Error, Options, Snapshot, Table};
 
-/// SplitMix64.
-struct Random(u64);
+use random::Random;
+use tables::{TABLES, record, schema};
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-
     fn one_in(&mut self, count: u64) -> bool {
         self.below(count) == 0
     }
 }
-
-/// The tables that there may be, with the bytes of their records after key and value.
-const TABLES: [(&str, KeyKind, u32); 4] = [
-    ("hash", KeyKind::Hash, 900),
-    ("tree", KeyKind::Tree, 1900),
-    ("short", KeyKind::Hash, 4),
-    ("shrub", KeyKind::Tree, 4),
-];
 
 /// How much may have changed before operations beside a checkpoint stop: the least memory has room for
 /// 40 changed pages.
@@ -47,21 +32,6 @@ const MOST_CHANGED_BYTES: u64 = 28 * 16_384;
 struct Model {
     tables: BTreeSet<usize>,
     records: BTreeMap<(usize, u32), u32>,
-}
-
-fn schema(table: usize) -> Schema {
-    let (name, _, rest) = TABLES[table];
-    Schema::build(name)
-        .key("key", Type::U32)
-        .column("value", Type::U32)
-        .column("rest", Type::Bytes(rest))
-        .finish()
-        .expect("a schema")
-}
-
-fn record(table: usize, key: u32, value: u32) -> Vec<u8> {
-    let rest = (0..TABLES[table].2).map(|at| (value ^ at) as u8);
-    key.to_le_bytes().into_iter().chain(value.to_le_bytes()).chain(rest).collect()
 }
 
 /// A value that was written over by an update has the rest of another.
