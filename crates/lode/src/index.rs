@@ -230,6 +230,42 @@ pub trait Index {
         })
     }
 
+    /// Makes a record what it shall be, if it is as it was seen; answers whether it was.
+    fn swap(
+        &self,
+        journal: &Journal<'_>,
+        space: &Space,
+        key: &[u8],
+        (seen, wanted): (Option<&[u8]>, Option<&[u8]>),
+    ) -> Result<bool> {
+        let mut found = vec![0; seen.map_or(0, <[u8]>::len)];
+        self.at(journal, space, key, |spot| {
+            let there = spot.is_there();
+            if there != seen.is_some() {
+                return Ok(Step::Done(false));
+            }
+            if let Some(seen) = seen {
+                spot.read(&mut found);
+                if found != seen {
+                    return Ok(Step::Done(false));
+                }
+            }
+            let told = match wanted {
+                Some(_) if !there && !spot.has_room() => return Ok(Step::Full),
+                Some(payload) => journal.put(key, payload)?,
+                None if there => journal.delete(key)?,
+                None => return Ok(Step::Done(true)),
+            };
+            let Some(epoch) = told else { return Ok(Step::Wait) };
+            match wanted {
+                Some(payload) if there => spot.write(epoch, 0, payload),
+                Some(payload) => spot.insert(epoch, key, payload),
+                None => spot.remove(epoch),
+            }
+            Ok(Step::Done(true))
+        })
+    }
+
     /// Deletes a record; false if there is none.
     fn delete(&self, journal: &Journal<'_>, space: &Space, key: &[u8]) -> Result<bool> {
         self.at(journal, space, key, |spot| {

@@ -194,7 +194,7 @@ impl Core {
 
     /// Has the processor fetch what lookups of these packed keys, not more than are worth it, will look
     /// at, all at the same time, if the index can tell.
-    pub(super) fn fetch(&self, pager: &Pager, keys: &[u8]) {
+    pub(crate) fn fetch(&self, pager: &Pager, keys: &[u8]) {
         let Kinds::Hash(hash) = &self.index else { return };
         hash.fetch(pager, keys);
         if let Some(heap) = &self.heap {
@@ -255,6 +255,21 @@ impl Core {
         match &self.heap {
             None => self.index.delete(journal, &self.space, key),
             Some(heap) => heap.delete(&self.index, (journal, &self.space), key),
+        }
+    }
+
+    /// Makes a record under a key in order what it shall be, telling nobody, if it is as it was seen;
+    /// answers whether it was.
+    pub(crate) fn swap(
+        &self,
+        pager: &Pager,
+        key: &[u8],
+        states: (Option<&[u8]>, Option<&[u8]>),
+    ) -> Result<bool> {
+        let journal = Journal::new(pager, None, self.id());
+        match &self.heap {
+            None => self.index.swap(&journal, &self.space, key, states),
+            Some(heap) => heap.swap(&self.index, (&journal, &self.space), key, states),
         }
     }
 
