@@ -7,9 +7,10 @@
 
 use std::cell::Cell;
 
+use crate::codec::Writer;
 use crate::error::Result;
 use crate::pager::{Pager, Space};
-use crate::wal::{Kind, Log, Position};
+use crate::wal::{Entry, Kind, Log, Position};
 
 /// The sizes of what an index has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +97,20 @@ impl<'j> Journal<'j> {
     /// A record is there.
     pub fn put(&self, key: &[u8], payload: &[u8]) -> Result<Option<u64>> {
         self.tell(Kind::Put, &[&self.table, key, payload])
+    }
+
+    /// Several records are there at once.
+    pub fn put_all<'r>(
+        &self,
+        records: impl Iterator<Item = (&'r [u8], &'r [u8])>,
+    ) -> Result<Option<u64>> {
+        let mut body = Writer::default();
+        if self.log.is_some() {
+            for (key, payload) in records {
+                Entry::append(Kind::Put, &[&self.table, key, payload], &mut body);
+            }
+        }
+        self.tell(Kind::Commit, &[&body.0])
     }
 
     /// Bytes of a record's payload are others.

@@ -11,6 +11,7 @@ use crate::index::{Index, Journal, Put};
 use crate::pager::{Moment, Pager, Space};
 use crate::schema::key::KeyOrder;
 use crate::schema::{Column, Schema};
+use crate::tree::Tree;
 use crate::wal::Kind;
 
 /// Whether a table can be used.
@@ -182,6 +183,14 @@ impl Core {
         match payload.of_size(self.schema().payload_size()) {
             Some(payload) => self.index.get(pager, key, payload),
             None => self.schema().expect_payload(&[]).map(|()| false),
+        }
+    }
+
+    /// The tree, if the records themselves lie in one.
+    pub(super) fn tree_of_records(&self) -> Option<&Tree> {
+        match (&self.index, &self.heap) {
+            (Kinds::Tree(tree), None) => Some(tree),
+            _ => None,
         }
     }
 
