@@ -9,7 +9,7 @@ use std::cell::Cell;
 
 use crate::codec::Writer;
 use crate::error::Result;
-use crate::pager::{Pager, Space};
+use crate::pager::{Moment, Pager, Space};
 use crate::wal::{Entry, Kind, Log, Position};
 
 /// The sizes of what an index has.
@@ -46,6 +46,8 @@ pub struct Journal<'j> {
     log: Option<&'j Log>,
     /// The table, as the log has it.
     table: [u8; 4],
+    /// Whether what it does may be undone, so that all pages have to stay.
+    is_commit: bool,
     /// Where the last outcome ends in the log.
     end: Cell<Position>,
     /// Bytes of an outcome that had no room.
@@ -57,7 +59,17 @@ impl<'j> Journal<'j> {
     #[inline]
     pub fn new(pager: &'j Pager, log: Option<&'j Log>, table: u32) -> Self {
         let (end, wanted) = (Cell::default(), Cell::new(0));
-        Self { pager, log, table: table.to_le_bytes(), end, wanted }
+        Self { pager, log, table: table.to_le_bytes(), is_commit: false, end, wanted }
+    }
+
+    /// Nowhere, for a step of a commit, which may be undone if another one fails.
+    pub fn of_commit(pager: &'j Pager, table: u32) -> Self {
+        Self { is_commit: true, ..Self::new(pager, None, table) }
+    }
+
+    /// Whether pages have to stay even if they become empty.
+    pub fn is_commit(&self) -> bool {
+        self.is_commit
     }
 
     #[inline(always)]
@@ -166,6 +178,10 @@ pub trait Index {
         key: &[u8],
         follow: impl FnMut([u8; 8]) -> T,
     ) -> Result<Option<T>>;
+
+    /// Copies the payload that a record had at a moment; false if there was none.
+    fn get_at(&self, pager: &Pager, moment: Moment, key: &[u8], payload: &mut [u8])
+    -> Result<bool>;
 
     /// Latches the page of a key and calls `work` with the spot until that answers that it is done;
     /// between, it makes the room that was missing.

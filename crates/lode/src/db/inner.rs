@@ -179,10 +179,10 @@ impl Inner {
     #[cold]
     fn make_room(&self, store: &Store, more: u64) -> Result<()> {
         store.expect_healthy()?;
-        match store.need(&self.pager) {
+        match store.need(&self.pager, more) {
             Need::Nothing => {}
             Need::Soon => store.worker.wake(),
-            Need::Now => self.checkpoint_if(|| store.need(&self.pager) == Need::Now)?,
+            Need::Now => self.checkpoint_if(|| store.need(&self.pager, more) == Need::Now)?,
         }
         store.make_room(&self.pager, more)
     }
@@ -220,7 +220,7 @@ impl Inner {
         if sync {
             store.sync(store.log.end())?;
         }
-        let needed = || store.need(&self.pager) != Need::Nothing;
+        let needed = || store.need(&self.pager, 0) != Need::Nothing;
         if needed() { self.checkpoint_if(needed) } else { Ok(()) }
     }
 

@@ -134,26 +134,6 @@ impl Hash {
         }
     }
 
-    /// Copies the payload that a record had at a moment.
-    pub fn get_at(
-        &self,
-        pager: &Pager,
-        moment: Moment,
-        key: &[u8],
-        payload: &mut [u8],
-    ) -> Result<bool> {
-        let place = self.place(key);
-        let probe = self.slots.probe(key);
-        let (bucket, _) = self.directory.look_at(pager, moment, place.directory)?;
-        pager.at(moment, bucket, |words| {
-            let found = self.slots.find(words, place.home, probe.words());
-            if let Some(slot) = found {
-                self.slots.read_payload(words, slot, payload);
-            }
-            found.is_some()
-        })
-    }
-
     /// Calls `visit` with key and payload of all records at a moment, in the order of their places,
     /// until it answers false.
     pub fn scan(&self, pager: &Pager, moment: Moment, visit: &mut Visit<'_>) -> Result<()> {
@@ -201,6 +181,25 @@ impl Hash {
 }
 
 impl Index for Hash {
+    fn get_at(
+        &self,
+        pager: &Pager,
+        moment: Moment,
+        key: &[u8],
+        payload: &mut [u8],
+    ) -> Result<bool> {
+        let place = self.place(key);
+        let probe = self.slots.probe(key);
+        let (bucket, _) = self.directory.look_at(pager, moment, place.directory)?;
+        pager.at(moment, bucket, |words| {
+            let found = self.slots.find(words, place.home, probe.words());
+            if let Some(slot) = found {
+                self.slots.read_payload(words, slot, payload);
+            }
+            found.is_some()
+        })
+    }
+
     #[inline]
     fn lead<T>(
         &self,

@@ -70,9 +70,10 @@ pub fn rest_of(head: &[u8], cut: Cut) -> &[u8] {
     &head[NUMBER * (1 + cut.pieces)..]
 }
 
-/// Reads a piece.
-pub fn read_piece(words: Words<'_>, bytes: &mut [u8]) {
+/// Reads a piece; false if it is none.
+pub fn read_piece(words: Words<'_>, bytes: &mut [u8]) -> bool {
     words.read(PIECE_FROM, bytes);
+    words.get(0) == page::PIECE
 }
 
 /// Pages that hold the pieces of a record, still latched, and its head.

@@ -13,7 +13,9 @@ mod buffer;
 mod check;
 mod long;
 mod page;
+mod plan;
 mod rooms;
+mod target;
 mod write;
 
 pub use buffer::Buffer;
@@ -22,6 +24,7 @@ use long::Cut;
 pub use long::pages_for;
 use page::{Page, Slot};
 use rooms::Rooms;
+pub use write::{Left, Swapped};
 
 use crate::error::{Error, Result};
 use crate::index::Index;
@@ -56,6 +59,10 @@ impl Address {
         )
     }
 }
+
+/// How often a record is looked up again that has changed meanwhile. If it has so many pieces that some
+/// leave memory while others come, it always has; then it is read as it is at one moment.
+const PATIENCE: usize = 4;
 
 /// The long records of a table.
 pub struct Heap {
@@ -108,12 +115,68 @@ impl Heap {
         key: &[u8],
         payload: &mut (impl Buffer + ?Sized),
     ) -> Result<bool> {
-        loop {
+        for _ in 0..PATIENCE {
             let Some(home) = self.find(index, pager, key)? else { return Ok(false) };
             if self.read(pager, &home, payload)? {
                 return Ok(true);
             }
         }
+        let moment = pager.moment();
+        let found = self.get_at(index, pager, moment, key, payload);
+        pager.release(moment);
+        Ok(found?.is_some())
+    }
+
+    /// Copies the payload of a record, and answers where it is; what was read is right as long as the
+    /// page there is as it was seen. `None` if there is none.
+    fn settled<'p>(
+        &self,
+        index: &impl Index,
+        pager: &'p Pager,
+        key: &[u8],
+        payload: &mut Vec<u8>,
+    ) -> Result<Option<Home<'p>>> {
+        for _ in 0..PATIENCE {
+            let Some(home) = self.find(index, pager, key)? else { return Ok(None) };
+            if self.read(pager, &home, payload)? {
+                return Ok(Some(home));
+            }
+        }
+        loop {
+            let moment = pager.moment();
+            let found = self.get_at(index, pager, moment, key, payload);
+            let home = self.find(index, pager, key);
+            let is_same = |home: &Home<'_>, address: Option<Address>| {
+                address == Some(home.address) && !pager.has_changed_since(moment, home.address.page)
+            };
+            let settled = match (found, home) {
+                (Err(error), _) | (_, Err(error)) => Some(Err(error)),
+                (Ok(_), Ok(None)) => Some(Ok(None)),
+                (Ok(address), Ok(Some(home))) => is_same(&home, address).then_some(Ok(Some(home))),
+            };
+            pager.release(moment);
+            if let Some(settled) = settled {
+                return settled;
+            }
+        }
+    }
+
+    /// Copies the payload that a record had at a moment; answers where it was, if there was one.
+    fn get_at(
+        &self,
+        index: &impl Index,
+        pager: &Pager,
+        moment: Moment,
+        key: &[u8],
+        payload: &mut (impl Buffer + ?Sized),
+    ) -> Result<Option<Address>> {
+        let mut address = [0; Address::BYTES];
+        if !index.get_at(pager, moment, key, &mut address)? {
+            return Ok(None);
+        }
+        let address = Address::of(address);
+        self.read_at(pager, moment, address, payload)?;
+        Ok(Some(address))
     }
 
     /// Has the processor fetch what a lookup of this key will look at; what the index has of it
@@ -164,9 +227,11 @@ impl Heap {
                 return Ok(false);
             }
             let (seen, words) = piece?;
-            long::read_piece(words, &mut bytes[cut.piece(at)]);
-            if !seen.still() {
-                return Ok(false);
+            let is_piece = long::read_piece(words, &mut bytes[cut.piece(at)]);
+            match seen.still() {
+                true if is_piece => {}
+                true => return Err(long::wrong_head(home.address.page)),
+                false => return Ok(false),
             }
         }
         // Whoever changes a piece changes its head too.
@@ -197,7 +262,10 @@ impl Heap {
         let bytes = payload.of_size(cut.size).ok_or_else(|| address.wrong())?;
         bytes[cut.size - cut.rest..].copy_from_slice(long::rest_of(&head, cut));
         for (at, number) in long::pages_of(&head, cut).enumerate() {
-            pager.at(moment, number, |words| long::read_piece(words, &mut bytes[cut.piece(at)]))?;
+            let piece = &mut bytes[cut.piece(at)];
+            if !pager.at(moment, number, |words| long::read_piece(words, piece))? {
+                return Err(long::wrong_head(address.page));
+            }
         }
         Ok(())
     }
@@ -226,6 +294,12 @@ fn head_of(home: &Home<'_>, slot: Slot) -> Result<Option<(Vec<u8>, Cut)>> {
     if !home.seen.still() {
         return Ok(None);
     }
-    let cut = Cut::of_head(&head).ok_or_else(|| long::wrong_head(home.address.page))?;
-    Ok(Some((head, cut)))
+    let own = home.address.page;
+    let cut = Cut::of_head(&head).ok_or_else(|| long::wrong_head(own))?;
+    let mut pages: Vec<_> = long::pages_of(&head, cut).chain([own]).collect();
+    pages.sort_unstable();
+    match pages.windows(2).all(|pair| pair[0] < pair[1]) {
+        true => Ok(Some((head, cut))),
+        false => Err(long::wrong_head(own)),
+    }
 }

@@ -3,7 +3,7 @@
 //!
 //! | words | content |
 //! |---|---|
-//! | 0 | how many slots there are, where the records begin, words that removed records left, how many slots are free, and in the highest byte the [class](Page::class) |
+//! | 0 | how many slots there are, where the records begin, words that removed records left, how many slots are free, and in the highest byte the [note](note_of) on its room |
 //! | 1… | slots: where the record is, in words, its bytes, whether it is there, whether it is long |
 //! | … | free |
 //! | … | records, each from a word on |
@@ -15,9 +15,6 @@ const SLOTS: usize = 1;
 
 /// The most bytes of a record in a page.
 pub const MOST_BYTES: usize = (PAGE_WORDS - SLOTS - 1) * 8;
-
-/// The class of a page without records.
-pub const EMPTY: u8 = 4;
 
 /// The first word of a page that is a piece of a record: as if it were full of slots, so that
 /// whoever comes by its number thinking that it has room finds none.
@@ -78,26 +75,27 @@ struct Header {
 
 impl Header {
     /// Words that records and slots can still have.
-    fn free(self) -> usize {
+    fn room(self) -> usize {
         (self.records_at + self.garbage).saturating_sub(SLOTS + self.slots)
     }
-
-    fn class(self) -> u8 {
-        match self.free() {
-            all if all == PAGE_WORDS - SLOTS => EMPTY,
-            some => class_of(some),
-        }
-    }
 }
 
-/// How many quarters of a page so many words are.
-fn class_of(words: usize) -> u8 {
-    (words * 4 / PAGE_WORDS).min(3) as u8
+/// Words of room that a note counts in one.
+const NOTED: usize = 8;
+
+/// What the highest byte of the first word says of so many words of room, not more than there are.
+fn note_of(room: usize) -> u8 {
+    (room / NOTED).min(u8::MAX.into()) as u8
 }
 
-/// The lowest class of pages that all have room for a record of so many bytes.
-pub fn class_for(size: usize) -> u8 {
-    ((size.div_ceil(8) + 1) * 4).div_ceil(PAGE_WORDS) as u8
+/// The words of room that a page has at least, by its note.
+pub fn noted_room(note: u8) -> usize {
+    usize::from(note) * NOTED
+}
+
+/// The words of room that a record of so many bytes takes up at most.
+pub fn room_for(size: usize) -> usize {
+    size.div_ceil(8) + 1
 }
 
 impl<'p> Page<'p> {
@@ -119,13 +117,19 @@ impl<'p> Page<'p> {
     fn set_header(self, header: Header) {
         let Header { slots, records_at, garbage, free_slots } = header;
         let fields = [slots, records_at, garbage, free_slots].into_iter().zip(0..);
-        let word = fields.fold(0, |word, (field, at)| word | (field as u64) << (at * FIELD));
-        self.words.set(0, word | u64::from(header.class()) << 56);
+        let word =
+            fields.fold(0, |word, (field, at)| word | (field as u64 & FIELD_MASK) << (at * FIELD));
+        self.words.set(0, word | u64::from(note_of(header.room())) << 56);
     }
 
-    /// How much room there is: in how many quarters of the page, 0 to 3, or [`EMPTY`].
-    pub fn class(self) -> u8 {
-        self.header().class()
+    /// Words that records and slots can still have.
+    pub fn room(self) -> usize {
+        self.header().room()
+    }
+
+    /// Whether there are no records.
+    pub fn is_empty(self) -> bool {
+        self.room() == PAGE_WORDS - SLOTS
     }
 
     /// How many slots there are.
@@ -157,12 +161,12 @@ impl<'p> Page<'p> {
     pub fn fits(self, size: usize) -> bool {
         let header = self.header();
         let slot = usize::from(header.free_slots == 0);
-        header.free() >= size.div_ceil(8) + slot
+        header.room() >= size.div_ceil(8) + slot
     }
 
     /// Whether so many bytes fit in the place of a record.
     pub fn fits_over(self, slot: Slot, size: usize) -> bool {
-        self.header().free() + slot.words() >= size.div_ceil(8)
+        self.header().room() + slot.words() >= size.div_ceil(8)
     }
 
     /// Makes an empty page of it. What follows changes pages: only for the holder of the latch.
@@ -177,7 +181,7 @@ impl<'p> Page<'p> {
         let reused = (header.free_slots > 0).then(|| (0..header.slots).find(free)).flatten();
         let number = match reused {
             Some(number) => {
-                header.free_slots -= 1;
+                header.free_slots = header.free_slots.saturating_sub(1);
                 number
             }
             None => {
@@ -216,7 +220,8 @@ impl<'p> Page<'p> {
         if header.records_at < SLOTS + header.slots + words {
             header = self.compact(header);
         }
-        header.records_at -= words;
+        // In a forged page there may be less room than it says.
+        header.records_at = header.records_at.saturating_sub(words);
         self.words.write(header.records_at * 8, bytes);
         let slot = Slot { at: header.records_at, size: bytes.len(), is_long };
         self.words.set(SLOTS + number, slot.word());
@@ -236,7 +241,7 @@ impl<'p> Page<'p> {
         self.words.set(SLOTS + number, 0);
         while header.slots > 0 && self.words.get(SLOTS + header.slots - 1) & TAKEN == 0 {
             header.slots -= 1;
-            header.free_slots -= 1;
+            header.free_slots = header.free_slots.saturating_sub(1);
         }
         self.set_header(header);
     }
@@ -247,7 +252,7 @@ impl<'p> Page<'p> {
         let mut to = PAGE_WORDS;
         for number in SLOTS..SLOTS + header.slots {
             let Some(slot) = Slot::read(old.words().get(number)) else { continue };
-            to -= slot.words();
+            to = to.saturating_sub(slot.words());
             for word in 0..slot.words() {
                 self.words.set(to + word, old.words().get(slot.at + word));
             }
@@ -278,9 +283,9 @@ impl<'p> Page<'p> {
         {
             return Err(format!("records of {used} words and {} of garbage", header.garbage));
         }
-        match (self.words.get(0) >> 56) as u8 == header.class() {
+        match (self.words.get(0) >> 56) as u8 == note_of(header.room()) {
             true => Ok(()),
-            false => Err("its class is wrong".into()),
+            false => Err("what it notes on its room is wrong".into()),
         }
     }
 }
@@ -353,18 +358,28 @@ mod tests {
                 }
                 let there = (0..page.slots()).filter(|number| page.slot(*number).is_some()).count();
                 prop_assert_eq!(there, model.len());
-                prop_assert_eq!(page.class() == EMPTY, model.is_empty());
+                prop_assert_eq!(page.is_empty(), model.is_empty());
             }
         }
     }
 
     #[test]
-    fn a_page_of_the_class_for_a_record_has_room_for_it() {
-        for size in (0..=MOST_BYTES).step_by(8) {
-            let class = class_for(size);
-            for words in (1..PAGE_WORDS).filter(|words| class_of(*words) >= class) {
-                assert!(words > size.div_ceil(8), "{size} bytes in {words} words");
+    fn a_page_with_the_room_for_a_record_takes_it() {
+        let image = Image::empty();
+        let page = Page::new(image.words());
+        for (size, note) in (0..=MOST_BYTES)
+            .step_by(8)
+            .flat_map(|size| [0, 1, 17, 128, 254, 255].map(|note| (size, note)))
+        {
+            page.clear();
+            let room = noted_room(note);
+            if room_for(size) > room {
+                continue;
             }
+            // A record that leaves so much room.
+            page.insert(&vec![1; (page.room() - room - 1) * 8], false);
+            assert!(page.room() >= room);
+            assert!(page.fits(size), "{size} bytes where {room} words are free");
         }
     }
 }

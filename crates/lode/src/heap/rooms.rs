@@ -5,14 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::page::EMPTY;
-use crate::pager::PageNumber;
+use crate::pager::{PAGE_WORDS, PageNumber};
 
 /// Threads that insert at the same time do so into different pages, if there are not too many.
 const LANES: usize = 8;
 
-/// Classes of pages that have room.
-const CLASSES: usize = EMPTY as usize + 1;
+/// A page with fewer free words is full.
+const LEAST_ROOM: usize = PAGE_WORDS / 4;
 
 #[derive(Default)]
 pub struct Rooms {
@@ -23,8 +22,9 @@ pub struct Rooms {
 
 #[derive(Default)]
 struct Open {
-    by_class: [BTreeSet<PageNumber>; CLASSES],
-    classes: BTreeMap<PageNumber, u8>,
+    /// Pages with the words of room that they have, and so ordered.
+    by_room: BTreeSet<(usize, PageNumber)>,
+    rooms: BTreeMap<PageNumber, usize>,
 }
 
 thread_local! {
@@ -48,9 +48,18 @@ impl Rooms {
         Some(self.lane().load(Ordering::Relaxed)).filter(|page| *page != 0)
     }
 
-    /// This thread fills another page from here on, or none.
-    pub fn fill(&self, page: Option<PageNumber>) {
-        self.lane().store(page.unwrap_or(0), Ordering::Relaxed);
+    /// This thread fills another page from here on.
+    pub fn fill(&self, page: PageNumber) {
+        let before = self.lane().swap(page, Ordering::Relaxed);
+        if before != 0 && before != page {
+            // Another thread of the same lane was quicker. Whoever takes it sees how much room it has.
+            self.note(before, LEAST_ROOM);
+        }
+    }
+
+    /// Nobody of this thread's lane fills a page any more, if it was this one.
+    pub fn leave(&self, page: PageNumber) {
+        let _ = self.lane().compare_exchange(page, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// Whether a thread is filling a page.
@@ -58,24 +67,24 @@ impl Rooms {
         self.lanes.iter().any(|lane| lane.load(Ordering::Relaxed) == page)
     }
 
-    /// Takes a page of a class or of one with more room, of those with the least.
-    pub fn take(&self, least: u8) -> Option<PageNumber> {
+    /// Takes the fullest of the pages with at least so many words of room.
+    pub fn take(&self, room: usize) -> Option<PageNumber> {
         let mut open = self.open();
-        let from = usize::from(least.max(1));
-        let page = open.by_class.get_mut(from..)?.iter_mut().find_map(BTreeSet::pop_first)?;
-        open.classes.remove(&page);
-        Some(page)
+        let found = *open.by_room.range((room, 0)..).next()?;
+        open.by_room.remove(&found);
+        open.rooms.remove(&found.1);
+        Some(found.1)
     }
 
-    /// Notes how much room a page has; of class 0, or gone, it is of no use.
-    pub fn note(&self, page: PageNumber, class: u8) {
+    /// Notes how many words of room a page has. If they are few, or it is gone, it is of no use.
+    pub fn note(&self, page: PageNumber, room: usize) {
         let mut open = self.open();
-        if let Some(before) = open.classes.remove(&page) {
-            open.by_class[usize::from(before)].remove(&page);
+        if let Some(before) = open.rooms.remove(&page) {
+            open.by_room.remove(&(before, page));
         }
-        if class > 0 && usize::from(class) < CLASSES {
-            open.by_class[usize::from(class)].insert(page);
-            open.classes.insert(page, class);
+        if room >= LEAST_ROOM {
+            open.by_room.insert((room, page));
+            open.rooms.insert(page, room);
         }
     }
 }
@@ -87,15 +96,15 @@ mod tests {
     #[test]
     fn the_fullest_page_with_room_comes_first_and_none_twice() {
         let rooms = Rooms::default();
-        for (page, class) in [(9, 1), (8, 3), (7, 0), (6, 2), (5, 2), (4, EMPTY), (3, 200)] {
-            rooms.note(page, class);
+        let room = |quarters: usize| LEAST_ROOM * quarters;
+        for (page, quarters) in [(9, 1), (8, 3), (7, 0), (6, 2), (5, 2), (4, 4)] {
+            rooms.note(page, room(quarters));
         }
-        rooms.note(9, 2);
-        rooms.note(8, 1);
+        rooms.note(9, room(2) + 1);
+        rooms.note(8, room(1));
         rooms.note(5, 0);
-        let taken: Vec<_> = std::iter::from_fn(|| rooms.take(2)).collect();
+        let taken: Vec<_> = std::iter::from_fn(|| rooms.take(room(2))).collect();
         assert_eq!(taken, [6, 9, 4]);
         assert_eq!((rooms.take(0), rooms.take(0)), (Some(8), None));
-        assert_eq!(rooms.take(5), None);
     }
 }

@@ -1,36 +1,12 @@
 //! Changes of records in the heap.
 
-use super::long::{self, Cut, PIECE_FROM, Written};
-use super::page::{self, EMPTY, Page, Slot};
+use super::long::{Cut, Written};
+use super::page::Page;
+use super::plan::{Change, Held};
 use super::{Address, Heap, Home, head_of};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::index::{Index, Journal, Put, Spot, Step};
-use crate::pager::{Latched, PAGE_BYTES, Pager, Seen, Space};
-
-/// The longest record that is put beside others in the page that a thread is filling.
-const MOST_BESIDE: usize = PAGE_BYTES / 4;
-
-/// What becomes of a record.
-#[derive(Clone, Copy)]
-enum Change<'c> {
-    /// It has this payload.
-    Put(&'c [u8]),
-    /// The bytes of its payload from one on are these.
-    Write(usize, &'c [u8]),
-    /// It is no more.
-    Remove,
-}
-
-impl Change<'_> {
-    /// Tells the log of it; answers its epoch, or `None` if there is no room.
-    fn tell(self, journal: &Journal<'_>, key: &[u8]) -> Result<Option<u64>> {
-        match self {
-            Self::Put(payload) => journal.put(key, payload),
-            Self::Write(at, bytes) => journal.patch(key, at, bytes),
-            Self::Remove => journal.delete(key),
-        }
-    }
-}
+use crate::pager::{Latched, PageNumber, Pager, Space};
 
 /// What came of an attempt to change a record.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,92 +16,26 @@ enum Attempt {
     Again,
 }
 
-/// A record that is there, before it changes.
-struct Old<'p> {
-    address: Address,
-    seen: Seen<'p>,
-    slot: Slot,
-    /// How it is cut, if it is long, and those of its pieces that change: which, and their pages.
-    cut: Option<Cut>,
-    pieces: Vec<(usize, Seen<'p>)>,
-}
-
-/// What a change will latch.
-struct Plan<'p> {
-    old: Option<Old<'p>>,
-    /// The page that the record comes to, if it is another one.
-    target: Option<Seen<'p>>,
-}
-
-/// A record that is there, with its pages latched.
-struct Held<'p> {
-    address: Address,
-    slot: Slot,
-    cut: Option<Cut>,
-    page: Latched<'p>,
-    pieces: Vec<(usize, Latched<'p>)>,
-}
-
-impl<'p> Old<'p> {
-    fn latch(&self, pager: &'p Pager) -> Option<Held<'p>> {
-        let Self { address, slot, cut, .. } = *self;
-        let page = pager.latch(self.seen)?;
-        let latch = |(at, seen): &(usize, Seen<'p>)| Some((*at, pager.latch(*seen)?));
-        let pieces = self.pieces.iter().map(latch).collect::<Option<_>>()?;
-        Some(Held { address, slot, cut, page, pieces })
-    }
-}
-
-impl<'p> Plan<'p> {
-    /// Latches everything; `None` if something has changed since it was looked at.
-    fn latch(&self, pager: &'p Pager) -> Option<(Option<Held<'p>>, Option<Latched<'p>>)> {
-        let old = match &self.old {
-            Some(old) => Some(old.latch(pager)?),
-            None => None,
-        };
-        let target = match self.target {
-            Some(seen) => Some(pager.latch(seen)?),
-            None => None,
-        };
-        Some((old, target))
-    }
-}
-
-impl Held<'_> {
-    fn number(&self) -> usize {
-        self.address.slot.into()
-    }
-
-    /// Puts other bytes, which fit, in the place of the record.
-    fn replace(mut self, space: &Space, (bytes, is_long): (&[u8], bool), epoch: u64) {
-        let number = self.number();
-        Page::new(self.page.change(epoch)).replace(number, self.slot, bytes, is_long);
-        drop(self.page);
-        self.pieces.into_iter().for_each(|(_, piece)| piece.free(space, epoch));
-    }
-
-    /// Overwrites bytes of the record from one of them on.
-    fn overwrite(mut self, at: usize, bytes: &[u8], epoch: u64) {
-        // Also if only pieces change: readers go by the page of the head.
-        let page = Page::new(self.page.change(epoch));
-        let Some(cut) = self.cut else { return page.write(self.slot, at, bytes) };
-        let end = at + bytes.len();
-        for (number, piece) in &mut self.pieces {
-            let range = cut.piece(*number);
-            let (from, to) = (at.max(range.start), end.min(range.end));
-            piece.change(epoch).write(PIECE_FROM + from - range.start, &bytes[from - at..to - at]);
-        }
-        let rest = cut.size - cut.rest;
-        if end > rest {
-            let from = at.max(rest);
-            let in_head = cut.head_size() - cut.rest + from - rest;
-            page.write(self.slot, in_head, &bytes[from - at..]);
-        }
-    }
-}
-
 /// Where the outcomes of changes in a table are told, and the pages of its index.
 pub type Desk<'d> = (&'d Journal<'d>, &'d Space);
+
+/// What was there before a step of a commit, which has kept all pages: it is put back if another step
+/// fails, and given up when the commit is told.
+pub struct Left {
+    page: PageNumber,
+    /// The head of a long record.
+    head: Option<Vec<u8>>,
+    /// The pages of its pieces.
+    pieces: Vec<PageNumber>,
+}
+
+/// What came of a step of a commit.
+pub enum Swapped {
+    /// The record is what it shall be.
+    Done(Option<Box<Left>>),
+    /// It is not as it was seen any more.
+    Conflict,
+}
 
 impl Heap {
     /// Writes a record, as `put` allows. Answers whether it was there.
@@ -142,7 +52,8 @@ impl Heap {
             if !(if there { put.over } else { put.new }) {
                 return Ok(there);
             }
-            if self.attempt(index, desk, (key, home), Change::Put(payload))? == Attempt::Done {
+            if self.attempt(index, desk, (key, home), Change::Put(payload), None)? == Attempt::Done
+            {
                 return Ok(there);
             }
         }
@@ -159,48 +70,14 @@ impl Heap {
         change: &mut dyn FnMut(&mut Vec<u8>) -> bool,
     ) -> Result<bool> {
         loop {
-            let Some(home) = self.find(index, desk.0.pager(), key)? else { return Ok(false) };
-            if !self.read(desk.0.pager(), &home, bytes)? {
-                continue;
-            }
+            let Some(home) = self.settled(index, desk.0.pager(), key, bytes)? else {
+                return Ok(false);
+            };
             if !change(bytes) {
                 return Ok(true);
             }
-            let change = Change::Put(bytes);
-            if self.attempt(index, desk, (key, Some(home)), change)? == Attempt::Done {
-                return Ok(true);
-            }
-        }
-    }
-
-    /// Makes a record what it shall be, if it is as it was seen; answers whether it was.
-    pub fn swap(
-        &self,
-        index: &impl Index,
-        desk: Desk<'_>,
-        key: &[u8],
-        (seen, wanted): (Option<&[u8]>, Option<&[u8]>),
-    ) -> Result<bool> {
-        let mut found = Vec::new();
-        loop {
-            let home = self.find(index, desk.0.pager(), key)?;
-            if home.is_some() != seen.is_some() {
-                return Ok(false);
-            }
-            if let (Some(home), Some(seen)) = (&home, seen) {
-                if !self.read(desk.0.pager(), home, &mut found)? {
-                    continue;
-                }
-                if found != seen {
-                    return Ok(false);
-                }
-            }
-            let change = match wanted {
-                Some(payload) => Change::Put(payload),
-                None if home.is_some() => Change::Remove,
-                None => return Ok(true),
-            };
-            if self.attempt(index, desk, (key, home), change)? == Attempt::Done {
+            let record = (key, Some(home));
+            if self.attempt(index, desk, record, Change::Put(bytes), None)? == Attempt::Done {
                 return Ok(true);
             }
         }
@@ -231,28 +108,97 @@ impl Heap {
     ) -> Result<bool> {
         loop {
             let Some(home) = self.find(index, desk.0.pager(), key)? else { return Ok(false) };
-            if self.attempt(index, desk, (key, Some(home)), change)? == Attempt::Done {
+            if self.attempt(index, desk, (key, Some(home)), change, None)? == Attempt::Done {
                 return Ok(true);
             }
         }
     }
 
-    /// Changes a record if it is still where it was found, or still not there.
+    /// A step of a commit, by who is alone: makes a record what it shall be, if it is as it was seen.
+    pub fn swap(
+        &self,
+        index: &impl Index,
+        desk: Desk<'_>,
+        key: &[u8],
+        (seen, wanted): (Option<&[u8]>, Option<&[u8]>),
+    ) -> Result<Swapped> {
+        let (pager, mut found) = (desk.0.pager(), Vec::new());
+        loop {
+            let home = self.settled(index, pager, key, &mut found)?;
+            let change = match wanted {
+                _ if home.as_ref().map(|_| &found[..]) != seen => return Ok(Swapped::Conflict),
+                Some(payload) => Change::Put(payload),
+                None if home.is_some() => Change::Remove,
+                None => return Ok(Swapped::Done(None)),
+            };
+            let mut left = match &home {
+                Some(home) => match Left::of(home)? {
+                    Some(left) => Some(left),
+                    None => continue,
+                },
+                None => None,
+            };
+            let keep = left.as_deref_mut();
+            if self.attempt(index, desk, (key, home), change, keep)? == Attempt::Done {
+                return Ok(Swapped::Done(left));
+            }
+        }
+    }
+
+    /// Undoes a step of a commit, when those after it are undone: puts the record back where it was.
+    /// That needs no page more than there are.
+    pub fn put_back(
+        &self,
+        index: &impl Index,
+        desk: Desk<'_>,
+        (key, seen): (&[u8], &[u8]),
+        left: &Left,
+    ) -> Result<()> {
+        let (stored, is_long) = match &left.head {
+            Some(head) => (&head[..], true),
+            None => (seen, false),
+        };
+        let change = Change::PutBack { stored, is_long, page: left.page };
+        loop {
+            let home = self.find(index, desk.0.pager(), key)?;
+            if self.attempt(index, desk, (key, home), change, None)? == Attempt::Done {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Gives up what a step of a commit has left, after it was told.
+    pub fn give_up(&self, pager: &Pager, left: &Left) {
+        let epoch = pager.epoch();
+        left.pieces.iter().for_each(|piece| pager.free(*piece, &self.space, epoch));
+        // A page that cannot be looked at stays; it is found empty some other time.
+        let Ok((seen, words)) = pager.look(left.page) else { return };
+        if Page::new(words).is_empty()
+            && !self.rooms.is_being_filled(left.page)
+            && let Some(page) = pager.latch(seen)
+        {
+            self.rooms.note(left.page, 0);
+            page.free(&self.space, epoch);
+        }
+    }
+
+    /// Changes a record if it is still where it was found, or still not there. If `left` is there, what
+    /// was there before is kept for it.
     fn attempt(
         &self,
         index: &impl Index,
         (journal, space): Desk<'_>,
         (key, home): (&[u8], Option<Home<'_>>),
         change: Change<'_>,
+        mut left: Option<&mut Left>,
     ) -> Result<Attempt> {
         let pager = journal.pager();
         let Some(plan) = self.plan(pager, home, change)? else { return Ok(Attempt::Again) };
-        let found = plan.old.as_ref().map(|old| old.address);
-        index.at(journal, space, key, |spot| {
-            if address_in(spot) != found {
+        let attempt = index.at(journal, space, key, |spot| {
+            if address_in(spot) != plan.found() {
                 return Ok(Step::Done(Attempt::Again));
             }
-            if found.is_none() && !spot.has_room() {
+            if !spot.is_there() && !spot.has_room() {
                 return Ok(Step::Full);
             }
             let Some(latches) = plan.latch(pager) else { return Ok(Step::Done(Attempt::Again)) };
@@ -261,11 +207,12 @@ impl Heap {
                 Change::Put(payload) => Cut::of(payload.len())
                     .map(|cut| Written::new(pager, &self.space, cut, payload))
                     .transpose()?,
-                Change::Write(..) | Change::Remove => None,
+                Change::Write(..) | Change::Remove | Change::PutBack { .. } => None,
             };
             match change.tell(journal, key) {
                 Ok(Some(epoch)) => {
-                    self.carry_out((key, spot), latches, (change, written), epoch);
+                    let what = (change, written, left.as_deref_mut());
+                    self.carry_out((journal, epoch), (key, spot), latches, what);
                     Ok(Step::Done(Attempt::Done))
                 }
                 other => {
@@ -273,166 +220,50 @@ impl Heap {
                     other.map(|_| Step::Wait)
                 }
             }
-        })
-    }
-
-    /// Looks at all pages that a change concerns; `None` if something has changed meanwhile.
-    fn plan<'p>(
-        &self,
-        pager: &'p Pager,
-        home: Option<Home<'p>>,
-        change: Change<'_>,
-    ) -> Result<Option<Plan<'p>>> {
-        let Some(home) = home else {
-            let target = match change {
-                Change::Put(payload) => Some(self.target(pager, stored_size(payload))?),
-                Change::Write(..) | Change::Remove => None,
-            };
-            return Ok(Some(Plan { old: None, target }));
-        };
-        let Some(slot) = home.page.slot(home.address.slot.into()) else {
-            return if home.seen.still() { Err(home.address.wrong()) } else { Ok(None) };
-        };
-        let (mut pieces, mut cut) = (Vec::new(), None);
-        if slot.is_long {
-            let Some((head, its_cut)) = head_of(&home, slot)? else { return Ok(None) };
-            for (at, page) in long::pages_of(&head, its_cut).enumerate() {
-                let concerned = match change {
-                    Change::Write(from, bytes) => {
-                        let piece = its_cut.piece(at);
-                        from < piece.end && piece.start < from + bytes.len()
-                    }
-                    Change::Put(_) | Change::Remove => true,
-                };
-                if concerned {
-                    let looked = pager.look(page);
-                    if !home.seen.still() {
-                        return Ok(None);
-                    }
-                    pieces.push((at, looked?.0));
-                }
-            }
-            cut = Some(its_cut);
-        }
-        if let Change::Write(at, bytes) = change
-            && at + bytes.len() > cut.map_or(slot.size, |cut| cut.size)
+        });
+        if attempt.as_ref().ok() != Some(&Attempt::Done)
+            && let Some((page, room)) = plan.target()
         {
-            return if home.seen.still() { Err(home.address.wrong()) } else { Ok(None) };
+            self.forget_not(page, room);
         }
-        let target = match change {
-            Change::Put(payload) => {
-                let size = stored_size(payload);
-                let stays = home.page.fits_over(slot, size);
-                (!stays).then(|| self.target(pager, size)).transpose()?
-            }
-            Change::Write(..) | Change::Remove => None,
-        };
-        let Home { address, seen, .. } = home;
-        Ok(Some(Plan { old: Some(Old { address, seen, slot, pieces, cut }), target }))
-    }
-
-    /// A page with room for a record that takes up so many bytes there.
-    fn target<'p>(&self, pager: &'p Pager, size: usize) -> Result<Seen<'p>> {
-        let beside = size <= MOST_BESIDE;
-        loop {
-            let current = if beside { self.rooms.current() } else { None };
-            let open = || self.rooms.take(page::class_for(size));
-            let Some(number) = current.or_else(open) else {
-                self.find_room(pager, beside)?;
-                continue;
-            };
-            match pager.look(number) {
-                Ok((seen, words)) => {
-                    let page = Page::new(words);
-                    let (fits, class) = (page.fits(size), page.class());
-                    let still = seen.still();
-                    if fits && still {
-                        if beside {
-                            self.rooms.fill(Some(number));
-                        }
-                        return Ok(seen);
-                    }
-                    if current.is_none() || still {
-                        self.rooms.note(number, class);
-                    }
-                    if current.is_some() && still {
-                        self.rooms.fill(None);
-                    }
-                }
-                // It was given back, or cannot be read: no room there.
-                Err(Error::Corrupt { .. }) => {
-                    if current.is_some() {
-                        self.rooms.fill(None);
-                    }
-                }
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    /// Finds out which of some more pages of a database that was opened have room; or, when all are
-    /// known, takes a new page.
-    fn find_room(&self, pager: &Pager, beside: bool) -> Result<()> {
-        let known = |number, class| {
-            if (1..=EMPTY).contains(&class) {
-                self.rooms.note(number, class);
-            }
-        };
-        if self.space.survey(pager, &mut { known })? {
-            return Ok(());
-        }
-        let new = pager.allocate(&self.space)?;
-        Page::new(new.words()).clear();
-        let number = new.page();
-        drop(new);
-        match beside {
-            true => self.rooms.fill(Some(number)),
-            false => self.rooms.note(number, EMPTY),
-        }
-        Ok(())
+        attempt
     }
 
     /// Does what was told.
     fn carry_out(
         &self,
+        (journal, epoch): (&Journal<'_>, u64),
         (key, spot): (&[u8], &mut dyn Spot),
         (old, target): (Option<Held<'_>>, Option<Latched<'_>>),
-        (change, written): (Change<'_>, Option<Written<'_>>),
-        epoch: u64,
+        (change, written, left): (Change<'_>, Option<Written<'_>>, Option<&mut Left>),
     ) {
-        match (change, old) {
-            (Change::Write(at, bytes), Some(old)) => old.overwrite(at, bytes, epoch),
-            (Change::Remove, Some(old)) => {
+        let (stored, is_long) = match (change, &written) {
+            (Change::Put(_), Some(written)) => (&written.head[..], true),
+            (Change::Put(payload), None) => (payload, false),
+            (Change::PutBack { stored, is_long, .. }, _) => (stored, is_long),
+            (Change::Write(at, bytes), _) => {
+                return old.into_iter().for_each(|old| old.overwrite(at, bytes, epoch));
+            }
+            (Change::Remove, _) => {
                 spot.remove(epoch);
-                self.leave(old, epoch);
+                return self.leave(journal, old, None, left, epoch);
             }
-            (Change::Put(payload), old) => {
-                let (head, pieces) = match written {
-                    Some(Written { head, pages }) => (Some(head), pages),
-                    None => (None, Vec::new()),
-                };
-                let stored = (head.as_deref().unwrap_or(payload), head.is_some());
-                match target {
-                    None => {
-                        old.into_iter().for_each(|old| old.replace(&self.space, stored, epoch));
-                    }
-                    Some(target) => {
-                        let address = self.move_to(target, stored, epoch).bytes();
-                        match old {
-                            None => spot.insert(epoch, key, &address),
-                            Some(old) => {
-                                spot.write(epoch, 0, &address);
-                                self.leave(old, epoch);
-                            }
-                        }
-                    }
-                }
-                for mut piece in pieces {
-                    piece.change(epoch);
-                }
+        };
+        match target {
+            None => {
+                self.leave(journal, old, Some((stored, is_long)), left, epoch);
             }
-            // There is nothing to change.
-            (Change::Write(..) | Change::Remove, None) => {}
+            Some(target) => {
+                let address = self.move_to(target, (stored, is_long), epoch).bytes();
+                match spot.is_there() {
+                    true => spot.write(epoch, 0, &address),
+                    false => spot.insert(epoch, key, &address),
+                }
+                self.leave(journal, old, None, left, epoch);
+            }
+        }
+        for mut piece in written.into_iter().flat_map(|written| written.pages) {
+            piece.change(epoch);
         }
     }
 
@@ -446,37 +277,63 @@ impl Heap {
         let number = target.page();
         let page = Page::new(target.change(epoch));
         let slot = page.insert(bytes, is_long) as u16;
-        let class = page.class();
+        let room = page.room();
         drop(target);
-        if !self.rooms.is_being_filled(number) {
-            self.rooms.note(number, class);
-        }
+        self.forget_not(number, room);
         Address { page: number, slot }
     }
 
-    /// Takes a record out of its page; gives the page back if it was the last one.
-    fn leave(&self, mut old: Held<'_>, epoch: u64) {
-        let (slot, number) = (old.number(), old.page.page());
-        let page = Page::new(old.page.change(epoch));
-        let before = page.class();
-        page.remove(slot, old.slot);
-        let after = page.class();
-        old.pieces.into_iter().for_each(|(_, piece)| piece.free(&self.space, epoch));
-        if after == EMPTY && !self.rooms.is_being_filled(number) {
-            self.rooms.note(number, 0);
-            old.page.free(&self.space, epoch);
-        } else {
-            drop(old.page);
-            if after > before {
-                self.rooms.note(number, after);
+    /// Takes a record that was there, if one was, out of its page, or puts another in its place; gives
+    /// pages back that are not used any more, or has them kept.
+    fn leave(
+        &self,
+        journal: &Journal<'_>,
+        old: Option<Held<'_>>,
+        new: Option<(&[u8], bool)>,
+        left: Option<&mut Left>,
+        epoch: u64,
+    ) {
+        let Some(mut old) = old else { return };
+        let (number, before) = (old.page.page(), Page::new(old.page.words()).room());
+        match new {
+            Some(stored) => old.replace(stored, epoch),
+            None => old.remove(epoch),
+        }
+        let now = Page::new(old.page.words());
+        let (after, is_empty) = (now.room(), now.is_empty());
+        let Held { page, pages, .. } = old;
+        match left {
+            None => {
+                // While the page of the head is latched, so that a checkpoint that begins now waits.
+                let pager = journal.pager();
+                pages.into_iter().for_each(|piece| pager.free(piece, &self.space, epoch));
             }
+            Some(left) => left.pieces = pages,
+        }
+        if is_empty && !journal.is_commit() && !self.rooms.is_being_filled(number) {
+            self.rooms.note(number, 0);
+            page.free(&self.space, epoch);
+            return;
+        }
+        drop(page);
+        if after > before {
+            self.forget_not(number, after);
         }
     }
 }
 
-/// Bytes that a payload takes up beside others.
-fn stored_size(payload: &[u8]) -> usize {
-    Cut::of(payload.len()).map_or(payload.len(), Cut::head_size)
+impl Left {
+    /// Of a record where it was found; `None` if it has changed since.
+    fn of(home: &Home<'_>) -> Result<Option<Box<Self>>> {
+        let slot = home.page.slot(home.address.slot.into());
+        let mut head = None;
+        if let Some(slot) = slot.filter(|slot| slot.is_long) {
+            let Some((bytes, _)) = head_of(home, slot)? else { return Ok(None) };
+            head = Some(bytes);
+        }
+        let left = Self { page: home.address.page, head, pieces: Vec::new() };
+        Ok(home.seen.still().then(|| Box::new(left)))
+    }
 }
 
 /// The address at the place of a key, if it has one.

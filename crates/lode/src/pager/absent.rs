@@ -115,7 +115,7 @@ impl Pager {
     }
 }
 
-fn wait_for_latch(cell: &AtomicU64) -> u64 {
+pub(super) fn wait_for_latch(cell: &AtomicU64) -> u64 {
     let mut spins = 0;
     loop {
         let word = cell.load(Ordering::Acquire);

@@ -168,7 +168,8 @@ impl Pager {
         // What is stored from now on is not seen by anybody who does not see the latch.
         fence(Ordering::Release);
         let words = self.frames.words(frame_of(seen.word));
-        Some(Latched { pager: self, page: seen.page, word: seen.word, words, changed: false })
+        let Seen { page, word, .. } = seen;
+        Some(Latched { pager: self, page, word, words, changed: false, is_new: false })
     }
 
     /// The epoch of an operation that has latched all that it will change.
@@ -199,7 +200,7 @@ impl Pager {
         let words = self.frames.words(frame);
         words.clear(0, PAGE_WORDS);
         stamp.store(self.epoch(), Ordering::Release);
-        Ok(Latched { pager: self, page, word, words, changed: true })
+        Ok(Latched { pager: self, page, word, words, changed: true, is_new: true })
     }
 
     /// A frame: a free one, or that of a page that can leave.
@@ -264,7 +265,9 @@ impl Pager {
     pub fn has_room_for_change(&self, more: u64) -> bool {
         /// Pages that an operation changes at most, about.
         const MOST_CHANGED: u64 = 8;
-        self.data.is_none() || self.dirty() + MOST_CHANGED + more <= self.most_dirty()
+        // When the log is replayed, a commit may change some more than it did.
+        let most = self.most_dirty() / 8 * 7;
+        self.data.is_none() || self.dirty() + MOST_CHANGED + more <= most
     }
 
     /// Ends the current epoch and keeps what pages are now for whoever reads at this moment, until
@@ -277,6 +280,12 @@ impl Pager {
     pub fn release(&self, moment: Moment) {
         let needed = self.epochs.release(moment);
         self.saved.retain(&needed);
+    }
+
+    /// Whether a page that somebody has looked at since has changed after a moment.
+    pub fn has_changed_since(&self, moment: Moment, page: PageNumber) -> bool {
+        let [_, stamp] = self.entry(page);
+        !moment.sees(stamp.load(Ordering::Acquire))
     }
 
     /// Reads a page as it was at a moment. `read` may be called several times, at times on what is
@@ -318,6 +327,8 @@ pub struct Latched<'p> {
     word: u64,
     words: Words<'p>,
     changed: bool,
+    /// Nobody has been led to it yet, so nobody needs what it was.
+    is_new: bool,
 }
 
 impl<'p> Latched<'p> {
@@ -338,7 +349,7 @@ impl<'p> Latched<'p> {
         let before = stamp.load(Ordering::Relaxed);
         if before < epoch {
             let dirty = self.word & DIRTY != 0;
-            if self.pager.epochs.needs(before, dirty) {
+            if !self.is_new && self.pager.epochs.needs(before, dirty) {
                 let image = Image::of(self.words);
                 self.pager.saved.keep(self.page, (before, epoch), dirty, image);
             }

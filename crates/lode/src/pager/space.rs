@@ -24,13 +24,15 @@ struct Numbers {
     free: Vec<PageNumber>,
     /// Extents of which has still to be found out which numbers are in use.
     unknown: BTreeSet<PageNumber>,
+    /// What was found out beside: the highest bytes of the first words of pages, where they are not 0.
+    notes: Vec<(PageNumber, u8)>,
 }
 
 impl Space {
     /// That of a table that is opened.
     pub fn restore(extents: Vec<PageNumber>) -> Self {
         let unknown = extents.iter().copied().collect();
-        Self(Mutex::new(Numbers { extents, free: Vec::new(), unknown }))
+        Self(Mutex::new(Numbers { extents, unknown, ..Numbers::default() }))
     }
 
     fn lock(&self) -> MutexGuard<'_, Numbers> {
@@ -52,7 +54,7 @@ impl Space {
         let mut numbers = self.lock();
         if numbers.free.is_empty() {
             // One extent at a time: nobody waits for all of a large table's page map.
-            numbers.survey(pager, &mut |_, _| {})?;
+            numbers.survey(pager)?;
         }
         if let Some(page) = numbers.free.pop() {
             return Ok(page);
@@ -63,10 +65,14 @@ impl Space {
         Ok(first)
     }
 
-    /// Looks at one more extent of a table that was opened: calls `visit` with the pages that are in
-    /// use and the highest byte of their first words. False if there is none left.
-    pub fn survey(&self, pager: &Pager, visit: &mut dyn FnMut(PageNumber, u8)) -> Result<bool> {
-        self.lock().survey(pager, visit)
+    /// Looks at one more extent of a table that was opened; false if there is none left.
+    pub fn survey(&self, pager: &Pager) -> Result<bool> {
+        self.lock().survey(pager)
+    }
+
+    /// Pages of which the highest byte of the first word was found not to be 0, and that byte.
+    pub fn take_notes(&self) -> Vec<(PageNumber, u8)> {
+        std::mem::take(&mut self.lock().notes)
     }
 
     /// A number is not in use any more; `mark` says so in its word.
@@ -87,9 +93,9 @@ impl Space {
 
 impl Numbers {
     /// Finds out which numbers of the next extent are in use: in memory or in the data file.
-    fn survey(&mut self, pager: &Pager, visit: &mut dyn FnMut(PageNumber, u8)) -> Result<bool> {
+    fn survey(&mut self, pager: &Pager) -> Result<bool> {
         let Some(&first) = self.unknown.first() else { return Ok(false) };
-        let mut free = Vec::new();
+        let (mut free, mut notes) = (Vec::new(), Vec::new());
         for page in (first..first + EXTENT).rev() {
             let word = pager.entry(page)[0].load(Ordering::Acquire);
             let in_memory = word & PRESENT != 0;
@@ -100,11 +106,13 @@ impl Numbers {
                 None => None,
             };
             match note {
-                Some(note) => visit(page, note),
+                Some(0) => {}
+                Some(note) => notes.push((page, note)),
                 None => free.push(page),
             }
         }
         self.free.extend(free);
+        self.notes.extend(notes);
         self.unknown.remove(&first);
         Ok(true)
     }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use super::absent::wait_for_latch;
 use super::{DIRTY, FREE, LATCH, Moment, PRESENT, PageNumber, Pager, Space, VERSION, lock};
 use crate::data::DataFile;
 use crate::error::{Error, Result};
@@ -28,12 +29,18 @@ impl Pager {
         self.saved.retain(&needed);
     }
 
-    /// The pages that may have changed before a moment since they were written out, in order.
+    /// The pages that may have changed before a moment since they were written out, in order. When it
+    /// answers, all operations before the moment have done what they do.
     pub fn changed_pages(&self, moment: Moment) -> Vec<PageNumber> {
         let mut pages = Vec::new();
         for (_, page) in self.pool.owners() {
-            if self.entry(page)[0].load(Ordering::SeqCst) & (LATCH | DIRTY) != 0 {
+            let cell = &self.entry(page)[0];
+            let word = cell.load(Ordering::SeqCst);
+            if word & (LATCH | DIRTY) != 0 {
                 pages.push(page);
+            }
+            if word & LATCH != 0 {
+                wait_for_latch(cell);
             }
         }
         // After the frames: what has left them meanwhile is here.
@@ -120,37 +127,41 @@ impl Pager {
 
     /// Frees all pages of a table at which nobody is at work any more, readable or not.
     pub fn free_all(&self, space: &Space, epoch: u64) {
-        for page in space.numbers() {
-            loop {
-                let [cell, stamp] = self.entry(page);
-                let word = cell.load(Ordering::Acquire);
-                if word & PRESENT != 0 {
-                    let latched = self.look(page).ok().and_then(|(seen, _)| self.latch(seen));
-                    match latched {
-                        Some(latched) => latched.free(space, epoch),
-                        None => continue,
-                    }
-                    break;
+        space.numbers().into_iter().for_each(|page| self.free(page, space, epoch));
+    }
+
+    /// Frees a page that nobody is led to any more, and that nobody changes, readable or not; one that
+    /// is not in use stays so.
+    pub fn free(&self, page: PageNumber, space: &Space, epoch: u64) {
+        loop {
+            let [cell, stamp] = self.entry(page);
+            let word = cell.load(Ordering::Acquire);
+            if word & PRESENT != 0 {
+                match self.look(page).ok().and_then(|(seen, _)| self.latch(seen)) {
+                    Some(latched) => return latched.free(space, epoch),
+                    None => continue,
                 }
-                let in_file = |data: &DataFile| data.has(page).unwrap_or(false);
-                if word & FREE != 0 || !self.data.as_deref().is_some_and(in_file) {
-                    break;
-                }
-                // What a snapshot needs comes into memory first. If it cannot, it cannot be read there
-                // either.
-                let needed = self.epochs.snapshot_needs(stamp.load(Ordering::Acquire));
-                if needed && self.look(page).is_ok() {
-                    continue;
-                }
-                stamp.store(epoch, Ordering::Release);
-                let word = self.latch_absent(page);
-                if word & PRESENT == 0 {
-                    lock(&self.freed).push((page, epoch));
-                    cell.store(word.wrapping_add(VERSION) | FREE, Ordering::Release);
-                    break;
-                }
-                cell.store(word, Ordering::Release);
             }
+            let in_file = |data: &DataFile| data.has(page).unwrap_or(false);
+            if word & FREE != 0 || !self.data.as_deref().is_some_and(in_file) {
+                return;
+            }
+            // What a snapshot needs comes into memory first. If it cannot, it cannot be read there
+            // either.
+            let needed = self.epochs.snapshot_needs(stamp.load(Ordering::Acquire));
+            if needed && self.look(page).is_ok() {
+                continue;
+            }
+            stamp.store(epoch, Ordering::Release);
+            let word = self.latch_absent(page);
+            if word & PRESENT == 0 {
+                lock(&self.freed).push((page, epoch));
+                space.give(page, || {
+                    cell.store(word.wrapping_add(VERSION) | FREE, Ordering::Release);
+                });
+                return;
+            }
+            cell.store(word, Ordering::Release);
         }
     }
 }

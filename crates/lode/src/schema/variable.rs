@@ -19,13 +19,6 @@ impl Schema {
         !self.variable.is_empty()
     }
 
-    /// The most bytes that a payload can have.
-    pub(crate) fn most_payload_size(&self) -> usize {
-        let variable = self.variable.iter().map(|at| self.columns[*at].kind.most_bytes());
-        let most = self.record_size + variable.sum::<usize>();
-        most.min(MOST_RECORD_BYTES.max(self.record_size)) - self.key_size
-    }
-
     /// The bytes of a column in a packed record.
     ///
     /// ```

@@ -33,6 +33,9 @@ impl<'c> Checkpoint<'c> {
         // From here on it is let go of when this is dropped.
         let mut checkpoint =
             Self { pager, moment, place, catalogue, pages: Vec::new(), bytes: Vec::new() };
+        checkpoint.pages = pager.changed_pages(moment);
+        checkpoint.pages.reverse();
+        // After that: now all pages have been freed that were before the moment.
         let mut freed = pager.take_freed(moment);
         while let Some(page) = freed.pop() {
             if let Err(error) = data.remove(page) {
@@ -41,8 +44,6 @@ impl<'c> Checkpoint<'c> {
                 return Err(error);
             }
         }
-        checkpoint.pages = pager.changed_pages(moment);
-        checkpoint.pages.reverse();
         let catalogue = checkpoint.catalogue.len().div_ceil(PLACE_BYTES);
         data.reserve((checkpoint.pages.len() + catalogue) as u64)?;
         Ok(checkpoint)

@@ -118,12 +118,12 @@ impl Store {
         (data * 4).clamp(least, self.most_log_bytes).max(data / 2)
     }
 
-    /// What has to be done about changed pages and the log.
-    pub fn need(&self, pager: &Pager) -> Need {
+    /// What has to be done about changed pages and the log, if so many more pages shall change.
+    pub fn need(&self, pager: &Pager, more: u64) -> Need {
         if self.is_step_by_step.load(Ordering::Relaxed) {
             return Need::Nothing;
         }
-        let (dirty, most_dirty) = (pager.dirty(), pager.most_dirty());
+        let (dirty, most_dirty) = (pager.dirty() + more, pager.most_dirty());
         let log = self.log_bytes();
         let most_log = self.most_log_bytes();
         if dirty >= most_dirty / 4 * 3 || log >= most_log {

@@ -6,7 +6,7 @@ use super::definition::{Definition, Location, free_all};
 use super::kinds::Kinds;
 use crate::codec::Reader;
 use crate::error::{Error, Result};
-use crate::heap::{Address, Buffer, Census, Heap};
+use crate::heap::{Address, Buffer, Census, Heap, Left, Swapped};
 use crate::index::{Index, Journal, Put};
 use crate::pager::{Moment, Pager, Space};
 use crate::schema::key::KeyOrder;
@@ -267,18 +267,49 @@ impl Core {
         }
     }
 
-    /// Makes a record under a key in order what it shall be, telling nobody, if it is as it was seen;
-    /// answers whether it was.
+    /// A step of a commit, by who is alone: makes a record under a key in order what it shall be, if it is as
+    /// it was seen, and tells nobody.
     pub(crate) fn swap(
         &self,
         pager: &Pager,
         key: &[u8],
         states: (Option<&[u8]>, Option<&[u8]>),
-    ) -> Result<bool> {
-        let journal = Journal::new(pager, None, self.id());
-        match &self.heap {
-            None => self.index.swap(&journal, &self.space, key, states),
-            Some(heap) => heap.swap(&self.index, (&journal, &self.space), key, states),
+    ) -> Result<Swapped> {
+        let journal = Journal::of_commit(pager, self.id());
+        if let Some(heap) = &self.heap {
+            return heap.swap(&self.index, (&journal, &self.space), key, states);
+        }
+        Ok(match self.index.swap(&journal, &self.space, key, states)? {
+            true => Swapped::Done(None),
+            false => Swapped::Conflict,
+        })
+    }
+
+    /// Undoes a step of a commit, after those that came later. It needs no page more than there are.
+    pub(crate) fn put_back(
+        &self,
+        pager: &Pager,
+        (key, seen): (&[u8], Option<&[u8]>),
+        left: Option<&Left>,
+    ) -> Result<()> {
+        let journal = Journal::of_commit(pager, self.id());
+        match (&self.heap, seen, left) {
+            (Some(heap), Some(seen), Some(left)) => {
+                heap.put_back(&self.index, (&journal, &self.space), (key, seen), left)
+            }
+            (_, Some(seen), _) => self.put(&journal, (key, seen), Put::UPSERT).map(drop),
+            (_, None, _) => self.remove(&journal, key).map(drop),
+        }
+    }
+
+    /// Gives up pages that a step of a commit has kept, after it was told.
+    pub(crate) fn give_up(&self, pager: &Pager, key: &[u8], left: Option<&Left>) {
+        if let (Some(heap), Some(left)) = (&self.heap, left) {
+            heap.give_up(pager, left);
+        }
+        if let Kinds::Tree(tree) = &self.index {
+            // What cannot be joined now is joined later.
+            let _ = tree.merge(pager, &self.space, key);
         }
     }
 

@@ -81,6 +81,12 @@ impl Definition {
             _ => return Err(Error::corrupt("a table", format!("it has no kind of keys {kind}"))),
         };
         let schema = Schema::restore(reader)?;
+        if schema.is_variable() && !has_heap {
+            return Err(Error::corrupt(
+                "a table",
+                "its records have any length, and it has no heap",
+            ));
+        }
         Ok(Self { id, kind, has_heap, seed, schema })
     }
 

@@ -59,20 +59,6 @@ impl Kinds {
         }
     }
 
-    /// Copies what it had under a key at a moment.
-    pub fn get_at(
-        &self,
-        pager: &Pager,
-        moment: Moment,
-        key: &[u8],
-        payload: &mut [u8],
-    ) -> Result<bool> {
-        match self {
-            Self::Hash(hash) => hash.get_at(pager, moment, key, payload),
-            Self::Tree(tree) => tree.get_at(pager, moment, key, payload),
-        }
-    }
-
     /// Calls `visit` with every key and what was under it at a moment, until it answers false: in the
     /// order of keys, or of their hashes.
     pub fn each(&self, pager: &Pager, moment: Moment, visit: &mut Visit<'_>) -> Result<()> {
@@ -100,6 +86,19 @@ impl Kinds {
 }
 
 impl Index for Kinds {
+    fn get_at(
+        &self,
+        pager: &Pager,
+        moment: Moment,
+        key: &[u8],
+        payload: &mut [u8],
+    ) -> Result<bool> {
+        match self {
+            Self::Hash(hash) => hash.get_at(pager, moment, key, payload),
+            Self::Tree(tree) => tree.get_at(pager, moment, key, payload),
+        }
+    }
+
     #[inline(always)]
     fn lead<T>(
         &self,

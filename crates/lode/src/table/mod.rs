@@ -70,13 +70,12 @@ impl Table {
         self.core.definition().kind
     }
 
-    /// Does something that changes the table, together with others, and writes a payload of at most so
-    /// many bytes; returns when it is as durable as the database's operations are.
+    /// Does something that changes the table, together with others, and takes up so many more pages than
+    /// most do; returns when it is as durable as the database's operations are.
     #[inline]
-    fn write<T>(&self, size: usize, mut work: impl FnMut(&Journal<'_>) -> Result<T>) -> Result<T> {
-        let pages = heap::pages_for(size);
-        let turn = (pages > 0).then(|| self.db.turn_for_long());
-        let (answer, end) = self.db.admitted(pages, &mut || {
+    fn write<T>(&self, more: u64, mut work: impl FnMut(&Journal<'_>) -> Result<T>) -> Result<T> {
+        let turn = (more > 0).then(|| self.db.turn_for_long());
+        let (answer, end) = self.db.admitted(more, &mut || {
             let _inside = self.db.gate().enter();
             self.core.is_there()?;
             let journal = Journal::new(self.db.pager(), self.db.log(), self.core.id());
@@ -164,7 +163,9 @@ impl Table {
     pub fn insert(&self, record: &[u8]) -> Result<bool> {
         let (key, payload) = self.core.split(record)?;
         let there = self.core.in_order(key, |key| {
-            self.write(payload.len(), |journal| self.core.put(journal, (key, payload), Put::INSERT))
+            self.write(heap::pages_for(payload.len()), |journal| {
+                self.core.put(journal, (key, payload), Put::INSERT)
+            })
         });
         there.map(|there| !there)
     }
@@ -173,7 +174,9 @@ impl Table {
     pub fn upsert(&self, record: &[u8]) -> Result<bool> {
         let (key, payload) = self.core.split(record)?;
         self.core.in_order(key, |key| {
-            self.write(payload.len(), |journal| self.core.put(journal, (key, payload), Put::UPSERT))
+            self.write(heap::pages_for(payload.len()), |journal| {
+                self.core.put(journal, (key, payload), Put::UPSERT)
+            })
         })
     }
 
@@ -215,18 +218,29 @@ impl Table {
     pub fn change(&self, key: &[u8], change: &mut dyn FnMut(&mut Vec<u8>) -> bool) -> Result<bool> {
         self.core.expect_key(key)?;
         let schema = self.core.schema();
-        let (mut payload, mut fits) = (Vec::new(), Ok(()));
-        let mut change = |payload: &mut Vec<u8>| {
-            let changed = change(payload);
-            fits = if changed { schema.expect_payload(payload) } else { Ok(()) };
-            changed && fits.is_ok()
-        };
-        let there = self.core.in_order(key, |key| {
-            self.write(schema.most_payload_size(), |journal| {
-                self.core.change(journal, key, &mut payload, &mut change)
-            })
-        })?;
-        fits.map(|()| there)
+        let (mut payload, mut admitted) = (Vec::new(), 0);
+        loop {
+            let (mut fits, mut wanted) = (Ok(()), 0);
+            let mut change = |payload: &mut Vec<u8>| {
+                let changed = change(payload);
+                if changed {
+                    (fits, wanted) =
+                        (schema.expect_payload(payload), heap::pages_for(payload.len()));
+                }
+                changed && fits.is_ok() && wanted <= admitted
+            };
+            let there = self.core.in_order(key, |key| {
+                self.write(admitted, |journal| {
+                    self.core.change(journal, key, &mut payload, &mut change)
+                })
+            })?;
+            fits?;
+            if wanted <= admitted {
+                return Ok(there);
+            }
+            // It takes up more pages than there was asked room for.
+            admitted = wanted;
+        }
     }
 
     /// Deletes a record; false if there is none.

@@ -122,25 +122,6 @@ impl Tree {
         }
     }
 
-    /// Copies the payload that a record had at a moment.
-    pub fn get_at(
-        &self,
-        pager: &Pager,
-        moment: Moment,
-        key: &[u8],
-        payload: &mut [u8],
-    ) -> Result<bool> {
-        let leaf = self.leaf_at(pager, moment, &|node| node.responsible(key))?;
-        pager.at(moment, leaf, |words| {
-            let node = self.layout.node(words);
-            let found = node.search(key);
-            if let Ok(at) = found {
-                node.read_payload(at, 0, payload);
-            }
-            found.is_ok()
-        })
-    }
-
     /// Inserts the first of some records, key and payload one after another, whose keys ascend: as many
     /// as come next to each other in one leaf. Answers how many; none if the first key is there.
     pub fn insert_run(&self, journal: &Journal<'_>, space: &Space, run: &[u8]) -> Result<usize> {
@@ -261,7 +242,7 @@ impl Tree {
 
     /// Joins the nodes on the way to a key that have become sparse with a neighbour, if both fit
     /// into one. Where somebody else is at work, it is left for the next deletion.
-    fn merge(&self, pager: &Pager, space: &Space, key: &[u8]) -> Result<()> {
+    pub fn merge(&self, pager: &Pager, space: &Space, key: &[u8]) -> Result<()> {
         let top = pager.look(self.root)?.1;
         let top = self.layout.node(top).level();
         for level in 0..top {
@@ -365,6 +346,24 @@ fn goes_up(page: PageNumber) -> Error {
 }
 
 impl Index for Tree {
+    fn get_at(
+        &self,
+        pager: &Pager,
+        moment: Moment,
+        key: &[u8],
+        payload: &mut [u8],
+    ) -> Result<bool> {
+        let leaf = self.leaf_at(pager, moment, &|node| node.responsible(key))?;
+        pager.at(moment, leaf, |words| {
+            let node = self.layout.node(words);
+            let found = node.search(key);
+            if let Ok(at) = found {
+                node.read_payload(at, 0, payload);
+            }
+            found.is_ok()
+        })
+    }
+
     fn lead<T>(
         &self,
         pager: &Pager,
@@ -404,7 +403,7 @@ impl Index for Tree {
             drop(spot);
             match step? {
                 Step::Done(answer) => {
-                    if sparse {
+                    if sparse && !journal.is_commit() {
                         // The record is deleted; what cannot be joined now is joined later.
                         let _ = self.merge(pager, space, key);
                     }

@@ -15,7 +15,7 @@ use crate::codec::Writer;
 use crate::db::{Durability, Inner};
 use crate::error::{Error, Result};
 use crate::hash::AHEAD;
-use crate::heap::pages_for;
+use crate::heap::{Left, Swapped, pages_for};
 use crate::table::{Core, KeyKind, Table};
 use crate::wal::{Entry, Kind, Position};
 
@@ -184,12 +184,16 @@ impl Transaction {
         self.db.admitted(0, &mut || {
             let _alone = self.db.gate().close();
             self.validate()?;
-            let mut done = 0;
+            let mut done = Vec::new();
             let told = self.write_all(&order, &mut done).and_then(|()| match &outcomes {
                 None => Ok(Position::default()),
                 Some((kind, body)) => self.db.tell(*kind, body),
             });
-            told.or_else(|error| self.undo(&order[..done]).and(Err(error)))
+            match told {
+                Ok(_) => self.give_up(&order, &done),
+                Err(_) => self.undo(&order, &done)?,
+            }
+            told
         })
     }
 
@@ -227,8 +231,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Writes everything that is still as it was seen; `done` counts what is written.
-    fn write_all(&self, order: &[Place], done: &mut usize) -> Result<()> {
+    /// Writes everything that is still as it was seen; `done` is what each step has left.
+    fn write_all(&self, order: &[Place], done: &mut Vec<Option<Box<Left>>>) -> Result<()> {
         let pager = self.db.pager();
         for place in order {
             let touched = &self.tables[place.table];
@@ -241,10 +245,10 @@ impl Transaction {
             }
             let wanted = touched.wanted(number).flatten();
             self.make_sure_of_room(wanted.map_or(0, |payload| pages_for(payload.len())))?;
-            if !core.swap(pager, touched.key(number), (touched.seen(number), wanted))? {
-                return Err(conflict(core));
+            match core.swap(pager, touched.key(number), (touched.seen(number), wanted))? {
+                Swapped::Done(left) => done.push(left),
+                Swapped::Conflict => return Err(conflict(core)),
             }
-            *done += 1;
         }
         Ok(())
     }
@@ -261,17 +265,29 @@ impl Transaction {
         }
     }
 
-    /// Puts back what was there before. That has room again, and deleting needs none.
-    fn undo(&self, done: &[Place]) -> Result<()> {
-        for place in done.iter().rev() {
+    /// Puts back what was there before, the last first. All pages are still there, so it has room.
+    fn undo(&self, order: &[Place], done: &[Option<Box<Left>>]) -> Result<()> {
+        for (place, left) in order.iter().zip(done).rev() {
             let touched = &self.tables[place.table];
-            let (key, seen) = (touched.key(place.number), touched.seen(place.number));
-            if let Err(error) = touched.core().set(self.db.pager(), key, seen) {
+            let record = (touched.key(place.number), touched.seen(place.number));
+            let undone = touched.core().put_back(self.db.pager(), record, left.as_deref());
+            if let Err(error) = undone {
                 // Half of it is there: what is on the disk is all right, but no more of this is.
                 return Err(self.db.store().map_or(error.clone(), |store| store.poison(&error)));
             }
         }
         Ok(())
+    }
+
+    /// Gives up pages that were kept in case that it had to be undone.
+    fn give_up(&self, order: &[Place], done: &[Option<Box<Left>>]) {
+        for (place, left) in order.iter().zip(done) {
+            let touched = &self.tables[place.table];
+            if left.is_some() || touched.wanted(place.number) == Some(None) {
+                let key = touched.key(place.number);
+                touched.core().give_up(self.db.pager(), key, left.as_deref());
+            }
+        }
     }
 
     /// What it does, as the log has it; `None` if it only reads.

@@ -1,0 +1,210 @@
+//! What a change of a record in the heap will change, looked at before anything is latched.
+
+use super::long::{self, Cut, PIECE_FROM};
+use super::page::{Page, Slot};
+use super::{Address, Heap, Home, head_of};
+use crate::error::Result;
+use crate::index::Journal;
+use crate::pager::{Latched, PageNumber, Pager, Seen};
+
+/// What becomes of a record.
+#[derive(Clone, Copy)]
+pub(super) enum Change<'c> {
+    /// It has this payload.
+    Put(&'c [u8]),
+    /// The bytes of its payload from one on are these.
+    Write(usize, &'c [u8]),
+    /// It is no more.
+    Remove,
+    /// It lies in a page again where it was before a commit that failed: its payload, or its head.
+    PutBack { stored: &'c [u8], is_long: bool, page: PageNumber },
+}
+
+impl Change<'_> {
+    /// Tells the log of it; answers its epoch, or `None` if there is no room.
+    pub fn tell(self, journal: &Journal<'_>, key: &[u8]) -> Result<Option<u64>> {
+        match self {
+            Self::Put(payload) => journal.put(key, payload),
+            // Nobody is told of that, as nobody was of the commit.
+            Self::PutBack { stored, .. } => journal.put(key, stored),
+            Self::Write(at, bytes) => journal.patch(key, at, bytes),
+            Self::Remove => journal.delete(key),
+        }
+    }
+
+    /// Bytes that the record will take up beside others, if it is written as a whole.
+    fn stored_size(self) -> Option<usize> {
+        match self {
+            Self::Put(payload) => {
+                Some(Cut::of(payload.len()).map_or(payload.len(), Cut::head_size))
+            }
+            Self::PutBack { stored, .. } => Some(stored.len()),
+            Self::Write(..) | Self::Remove => None,
+        }
+    }
+
+    /// Whether it changes these bytes of a record in place.
+    fn overwrites(self, range: &std::ops::Range<usize>) -> bool {
+        match self {
+            Self::Write(at, bytes) => at < range.end && range.start < at + bytes.len(),
+            Self::Put(_) | Self::Remove | Self::PutBack { .. } => false,
+        }
+    }
+}
+
+/// A record that is there, before it changes.
+struct Old<'p> {
+    address: Address,
+    seen: Seen<'p>,
+    slot: Slot,
+    /// How it is cut, if it is long, and the pages of its pieces.
+    cut: Option<Cut>,
+    pages: Vec<PageNumber>,
+    /// Those of its pieces that change in place: which, and their pages.
+    pieces: Vec<(usize, Seen<'p>)>,
+}
+
+/// What a change will latch.
+pub(super) struct Plan<'p> {
+    old: Option<Old<'p>>,
+    /// The page that the record comes to, if it is another one, and the room there.
+    target: Option<(Seen<'p>, usize)>,
+}
+
+/// A record that is there, with the pages latched that change.
+pub(super) struct Held<'p> {
+    pub slot: Slot,
+    pub page: Latched<'p>,
+    /// The pages of its pieces.
+    pub pages: Vec<PageNumber>,
+    number: usize,
+    cut: Option<Cut>,
+    pieces: Vec<(usize, Latched<'p>)>,
+}
+
+impl<'p> Old<'p> {
+    fn latch(&self, pager: &'p Pager) -> Option<Held<'p>> {
+        let Self { address, slot, cut, .. } = *self;
+        let page = pager.latch(self.seen)?;
+        let latch = |(at, seen): &(usize, Seen<'p>)| Some((*at, pager.latch(*seen)?));
+        let pieces = self.pieces.iter().map(latch).collect::<Option<_>>()?;
+        let (number, pages) = (address.slot.into(), self.pages.clone());
+        Some(Held { slot, page, pages, number, cut, pieces })
+    }
+}
+
+impl<'p> Plan<'p> {
+    /// Where the record is, if it is there.
+    pub fn found(&self) -> Option<Address> {
+        self.old.as_ref().map(|old| old.address)
+    }
+
+    /// The page that the record comes to, if it is another one, and the room there.
+    pub fn target(&self) -> Option<(PageNumber, usize)> {
+        self.target.map(|(seen, room)| (seen.page(), room))
+    }
+
+    /// Latches everything; `None` if something has changed since it was looked at.
+    pub fn latch(&self, pager: &'p Pager) -> Option<(Option<Held<'p>>, Option<Latched<'p>>)> {
+        let old = match &self.old {
+            Some(old) => Some(old.latch(pager)?),
+            None => None,
+        };
+        let target = match self.target {
+            Some((seen, _)) => Some(pager.latch(seen)?),
+            None => None,
+        };
+        Some((old, target))
+    }
+}
+
+impl Held<'_> {
+    /// Puts other bytes, which fit, in the place of the record.
+    pub fn replace(&mut self, (bytes, is_long): (&[u8], bool), epoch: u64) {
+        Page::new(self.page.change(epoch)).replace(self.number, self.slot, bytes, is_long);
+    }
+
+    /// Takes the record out of its page.
+    pub fn remove(&mut self, epoch: u64) {
+        Page::new(self.page.change(epoch)).remove(self.number, self.slot);
+    }
+
+    /// Overwrites bytes of the record from one of them on.
+    pub fn overwrite(mut self, at: usize, bytes: &[u8], epoch: u64) {
+        // Also if only pieces change: readers go by the page of the head.
+        let page = Page::new(self.page.change(epoch));
+        let Some(cut) = self.cut else { return page.write(self.slot, at, bytes) };
+        let end = at + bytes.len();
+        for (number, piece) in &mut self.pieces {
+            let range = cut.piece(*number);
+            let (from, to) = (at.max(range.start), end.min(range.end));
+            piece.change(epoch).write(PIECE_FROM + from - range.start, &bytes[from - at..to - at]);
+        }
+        let rest = cut.size - cut.rest;
+        if end > rest {
+            let from = at.max(rest);
+            let in_head = cut.head_size() - cut.rest + from - rest;
+            page.write(self.slot, in_head, &bytes[from - at..]);
+        }
+    }
+}
+
+impl Heap {
+    /// Looks at all pages that a change concerns; `None` if something has changed meanwhile.
+    pub(super) fn plan<'p>(
+        &self,
+        pager: &'p Pager,
+        home: Option<Home<'p>>,
+        change: Change<'_>,
+    ) -> Result<Option<Plan<'p>>> {
+        let Some(home) = home else {
+            return Ok(Some(Plan { old: None, target: self.new_page(pager, change)? }));
+        };
+        let Some(slot) = home.page.slot(home.address.slot.into()) else {
+            return if home.seen.still() { Err(home.address.wrong()) } else { Ok(None) };
+        };
+        let (mut cut, mut pages, mut pieces) = (None, Vec::new(), Vec::new());
+        if slot.is_long {
+            let Some((head, its_cut)) = head_of(&home, slot)? else { return Ok(None) };
+            pages = long::pages_of(&head, its_cut).collect();
+            cut = Some(its_cut);
+            for (at, page) in pages.iter().enumerate() {
+                if change.overwrites(&its_cut.piece(at)) {
+                    let looked = pager.look(*page);
+                    if !home.seen.still() {
+                        return Ok(None);
+                    }
+                    pieces.push((at, looked?.0));
+                }
+            }
+        }
+        if let Change::Write(at, bytes) = change
+            && at + bytes.len() > cut.map_or(slot.size, |cut| cut.size)
+        {
+            return if home.seen.still() { Err(home.address.wrong()) } else { Ok(None) };
+        }
+        let stays = match change {
+            Change::PutBack { page, .. } if page != home.address.page => false,
+            _ => change.stored_size().is_none_or(|size| home.page.fits_over(slot, size)),
+        };
+        let target = if stays { None } else { self.new_page(pager, change)? };
+        let Home { address, seen, .. } = home;
+        Ok(Some(Plan { old: Some(Old { address, seen, slot, cut, pages, pieces }), target }))
+    }
+
+    /// The page that a record comes to, if it is written as a whole.
+    fn new_page<'p>(
+        &self,
+        pager: &'p Pager,
+        change: Change<'_>,
+    ) -> Result<Option<(Seen<'p>, usize)>> {
+        if let Change::PutBack { stored, page, .. } = change {
+            let (seen, words) = pager.look(page)?;
+            let page = Page::new(words);
+            if page.fits(stored.len()) {
+                return Ok(Some((seen, page.room())));
+            }
+        }
+        change.stored_size().map(|size| self.target(pager, size)).transpose()
+    }
+}

@@ -1,0 +1,80 @@
+//! Where records go that come into the heap.
+
+use super::Heap;
+use super::page::{self, Page};
+use crate::error::{Error, Result};
+use crate::pager::{PAGE_BYTES, PageNumber, Pager, Seen};
+
+/// The longest record that is put beside others in the page that a thread is filling.
+const MOST_BESIDE: usize = PAGE_BYTES / 4;
+
+impl Heap {
+    /// A page with room for a record that takes up so many bytes there, and how much it has.
+    pub(super) fn target<'p>(&self, pager: &'p Pager, size: usize) -> Result<(Seen<'p>, usize)> {
+        let beside = size <= MOST_BESIDE;
+        loop {
+            let current = if beside { self.rooms.current() } else { None };
+            let open = || self.rooms.take(page::room_for(size));
+            let Some(number) = current.or_else(open) else {
+                self.find_room(pager, beside)?;
+                continue;
+            };
+            let (seen, words) = match pager.look(number) {
+                Ok(looked) => looked,
+                // It was given back, or cannot be read: no room there.
+                Err(Error::Corrupt { .. }) => {
+                    self.rooms.leave(number);
+                    continue;
+                }
+                Err(error) => {
+                    self.forget_not(number, page::room_for(size));
+                    return Err(error);
+                }
+            };
+            let page = Page::new(words);
+            let (fits, room) = (page.fits(size), page.room());
+            match seen.still() {
+                true if fits => {
+                    if beside {
+                        self.rooms.fill(number);
+                    }
+                    return Ok((seen, room));
+                }
+                true => {
+                    self.rooms.leave(number);
+                    self.rooms.note(number, room);
+                }
+                false => self.forget_not(number, room),
+            }
+        }
+    }
+
+    /// A page was not filled that may have been taken from those with room.
+    pub(super) fn forget_not(&self, number: PageNumber, room: usize) {
+        if !self.rooms.is_being_filled(number) {
+            self.rooms.note(number, room);
+        }
+    }
+
+    /// Finds out which of some more pages of a database that was opened have room; or, when all are
+    /// known, takes a new page.
+    fn find_room(&self, pager: &Pager, beside: bool) -> Result<()> {
+        let more = self.space.survey(pager)?;
+        for (number, note) in self.space.take_notes() {
+            self.rooms.note(number, page::noted_room(note));
+        }
+        if more {
+            return Ok(());
+        }
+        let new = pager.allocate(&self.space)?;
+        let page = Page::new(new.words());
+        page.clear();
+        let (number, room) = (new.page(), page.room());
+        drop(new);
+        match beside {
+            true => self.rooms.fill(number),
+            false => self.rooms.note(number, room),
+        }
+        Ok(())
+    }
+}
