@@ -352,7 +352,7 @@ fn no_torn_fillings(db: &Database, rounds: u64, kind: KeyKind) {
 #[test]
 fn records_of_any_length_are_never_torn_in_a_hash() {
     in_memory(|db, rounds| {
-        no_torn_fillings(db, rounds / 5, KeyKind::Hash);
+        no_torn_fillings(db, rounds / 2, KeyKind::Hash);
         expect_few_pages(db);
     });
 }
@@ -360,7 +360,7 @@ fn records_of_any_length_are_never_torn_in_a_hash() {
 #[test]
 fn records_of_any_length_are_never_torn_in_a_tree() {
     in_memory(|db, rounds| {
-        no_torn_fillings(db, rounds / 5, KeyKind::Tree);
+        no_torn_fillings(db, rounds / 2, KeyKind::Tree);
         expect_few_pages(db);
     });
 }
