@@ -96,14 +96,6 @@ impl Held<'_> {
         self.address.slot.into()
     }
 
-    /// Puts other bytes, which fit, in the place of the record.
-    fn replace(mut self, space: &Space, (bytes, is_long): (&[u8], bool), epoch: u64) {
-        let number = self.number();
-        Page::new(self.page.change(epoch)).replace(number, self.slot, bytes, is_long);
-        drop(self.page);
-        self.pieces.into_iter().for_each(|(_, piece)| piece.free(space, epoch));
-    }
-
     /// Overwrites bytes of the record from one of them on.
     fn overwrite(mut self, at: usize, bytes: &[u8], epoch: u64) {
         // Also if only pieces change: readers go by the page of the head.
@@ -381,7 +373,7 @@ impl Heap {
                 let stored = (head.as_deref().unwrap_or(payload), head.is_some());
                 match target {
                     None => {
-                        old.into_iter().for_each(|old| old.replace(&self.space, stored, epoch));
+                        old.into_iter().for_each(|old| self.replace(old, stored, epoch));
                     }
                     Some(target) => {
                         let address = self.move_to(target, stored, epoch).bytes();
@@ -419,6 +411,20 @@ impl Heap {
             self.rooms.note(number, class);
         }
         Address { page: number, slot }
+    }
+
+    /// Puts other bytes, which fit, in the place of a record.
+    fn replace(&self, mut old: Held<'_>, (bytes, is_long): (&[u8], bool), epoch: u64) {
+        let (slot, number) = (old.number(), old.page.page());
+        let page = Page::new(old.page.change(epoch));
+        let before = page.class();
+        page.replace(slot, old.slot, bytes, is_long);
+        let after = page.class();
+        drop(old.page);
+        old.pieces.into_iter().for_each(|(_, piece)| piece.free(&self.space, epoch));
+        if after > before {
+            self.rooms.note(number, after);
+        }
     }
 
     /// Takes a record out of its page; gives the page back if it was the last one.
