@@ -380,6 +380,83 @@ fn records_of_any_length_in_a_directory_are_never_torn() {
     });
 }
 
+/// 2 threads give long records other fillings by `change` and by `update`, 2 others each set the marks
+/// of their own ones: every mark that was set is still there when the next one is.
+fn no_lost_mark(db: &Database, rounds: u64, kind: KeyKind) {
+    let table = filled(db, kind);
+    for id in 0..FILLED {
+        assert!(table.insert(&filled_record(&table, id, id)).expect("room"));
+    }
+    std::thread::scope(|scope| {
+        for thread in 0..2u64 {
+            let table = &table;
+            scope.spawn(move || {
+                for round in 0..rounds {
+                    let id = (round * 2 + thread) % FILLED;
+                    set_mark(table, id, round + 1);
+                }
+            });
+            scope.spawn(move || {
+                for round in 0..rounds {
+                    let id = (round * 5 + thread) % FILLED;
+                    exchange_filling(table, id, round);
+                }
+            });
+        }
+    });
+    db.check().expect("it is right");
+}
+
+/// Sets the mark of a record, which nobody else does.
+fn set_mark(table: &Table, id: u64, mark: u64) {
+    let (key, bytes) = (id.to_le_bytes(), mark.to_le_bytes());
+    assert!(table.update(&key, 3, &bytes).expect("a key"));
+    for _ in 0..3 {
+        let found = table.with(&key, |row| row.at(3) == Value::Unsigned(mark)).expect("a key");
+        assert_eq!(found, Some(true), "a mark is lost");
+    }
+}
+
+/// Gives a record another filling, and leaves its mark as it is.
+fn exchange_filling(table: &Table, id: u64, round: u64) {
+    let (key, filling) = (id.to_le_bytes(), vec![round as u8; 17_000 + round as usize % 20_000]);
+    if round.is_multiple_of(3) {
+        assert!(table.update(&key, 2, &filling).expect("room"));
+        return;
+    }
+    let schema = table.schema();
+    let exchange = &mut |payload: &mut Vec<u8>| {
+        let old = [&key[..], payload].concat();
+        let row = schema.row(&old).expect("a record");
+        let columns = [0, 1, 2, 3, 4].map(|column| match column {
+            2 => Value::Bytes(&filling),
+            _ => row.at(column),
+        });
+        *payload = schema.pack(&columns).expect("they fit").split_off(8);
+        true
+    };
+    assert!(table.change(&key, exchange).expect("room"));
+}
+
+#[test]
+fn no_mark_of_a_long_record_is_lost_in_a_hash() {
+    in_memory(|db, rounds| no_lost_mark(db, rounds / 3, KeyKind::Hash));
+}
+
+#[test]
+fn no_mark_of_a_long_record_is_lost_in_a_tree() {
+    in_memory(|db, rounds| no_lost_mark(db, rounds / 3, KeyKind::Tree));
+}
+
+#[test]
+fn no_mark_of_a_long_record_is_lost_in_a_directory() {
+    in_directories(|db, rounds| {
+        no_lost_mark(db, rounds / 3, KeyKind::Hash);
+        db.drop_table("filled").expect("it is there");
+        no_lost_mark(db, rounds / 3, KeyKind::Tree);
+    });
+}
+
 /// Increments by `change`: none is lost.
 fn no_lost_update(db: &Database, rounds: u64, kind: KeyKind) {
     let table = wide(db, kind);
