@@ -380,6 +380,43 @@ fn records_of_any_length_in_a_directory_are_never_torn() {
     });
 }
 
+/// 8 threads write 3 records that are so long that each looks for a page by itself: of those that
+/// somebody else was quicker to use, none is lost.
+#[test]
+fn pages_that_threads_looked_for_in_vain_are_used_by_others() {
+    in_memory(|db, rounds| {
+        let table = filled(db, KeyKind::Hash);
+        std::thread::scope(|scope| {
+            for thread in 0..8u64 {
+                let table = &table;
+                scope.spawn(move || {
+                    for round in 0..rounds {
+                        let random = (round * 8 + thread).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+                        let (id, size) = (random % 3, 4_200 + random / 8 % 6_000);
+                        let values = [
+                            Value::Unsigned(id),
+                            Value::Unsigned(0),
+                            Value::Bytes(&vec![1; size as usize]),
+                            Value::Unsigned(0),
+                            Value::Text(""),
+                        ];
+                        let record = table.schema().pack(&values).expect("they fit");
+                        match round % 5 {
+                            0 => drop(table.delete(&id.to_le_bytes()).expect("a key")),
+                            _ => drop(table.upsert(&record).expect("room")),
+                        }
+                    }
+                });
+            }
+        });
+        for id in 0..3u64 {
+            table.delete(&id.to_le_bytes()).expect("a key");
+        }
+        db.check().expect("it is right");
+        expect_few_pages(db);
+    });
+}
+
 /// 2 threads give long records other fillings by `change` and by `update`, 2 others each set the marks
 /// of their own ones: every mark that was set is still there when the next one is.
 fn no_lost_mark(db: &Database, rounds: u64, kind: KeyKind) {
