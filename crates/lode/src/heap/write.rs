@@ -5,7 +5,7 @@ use super::page::{self, EMPTY, Page, Slot};
 use super::{Address, Heap, Home, head_of};
 use crate::error::{Error, Result};
 use crate::index::{Index, Journal, Put, Spot, Step};
-use crate::pager::{Latched, PAGE_BYTES, Pager, Seen, Space};
+use crate::pager::{Latched, PAGE_BYTES, PageNumber, Pager, Seen, Space};
 
 /// The longest record that is put beside others in the page that a thread is filling.
 const MOST_BESIDE: usize = PAGE_BYTES / 4;
@@ -207,7 +207,7 @@ impl Heap {
         let pager = journal.pager();
         let Some(plan) = self.plan(pager, home, change)? else { return Ok(Attempt::Again) };
         let found = plan.old.as_ref().map(|old| old.address);
-        index.at(journal, space, key, |spot| {
+        let attempt = index.at(journal, space, key, |spot| {
             if address_in(spot) != found {
                 return Ok(Step::Done(Attempt::Again));
             }
@@ -232,7 +232,23 @@ impl Heap {
                     other.map(|_| Step::Wait)
                 }
             }
-        })
+        });
+        if let Some(target) = plan.target
+            && attempt != Ok(Attempt::Done)
+        {
+            self.leave_to_others(pager, target.page());
+        }
+        attempt
+    }
+
+    /// Notes how much room a page has that a record was to come to, but did not.
+    fn leave_to_others(&self, pager: &Pager, number: PageNumber) {
+        // Whoever is told too much or too little finds out when he looks at it.
+        if !self.rooms.is_being_filled(number)
+            && let Ok((_, words)) = pager.look(number)
+        {
+            self.rooms.note(number, Page::new(words).class());
+        }
     }
 
     /// Looks at all pages that a change concerns; `None` if something has changed meanwhile.
