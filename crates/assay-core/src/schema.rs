@@ -39,7 +39,7 @@ pub enum ColumnType {
 }
 
 /// Bytes of the number that stands before a value of variable length.
-const LENGTH_SIZE: usize = 4;
+pub const LENGTH_SIZE: usize = 4;
 
 impl ColumnType {
     /// Bytes that a value takes in a packed record.
@@ -138,7 +138,7 @@ impl<'r> Value<'r> {
 }
 
 /// The value in a slot of variable length; one whose length is impossible is empty.
-fn var_bytes(slot: &[u8]) -> &[u8] {
+pub fn var_bytes(slot: &[u8]) -> &[u8] {
     let len = u32::from_le_bytes(array(slot)) as usize;
     slot[LENGTH_SIZE..].get(..len).unwrap_or_default()
 }

@@ -5,17 +5,15 @@
 //!   scans, lookups of several keys; readers and writers all at once.
 //! - Settings: its defaults (pages may take up half of the machine's memory, or what parameter
 //!   `memory_bytes` says; `periodic` syncs every 100 ms).
-//! - Its records are packed as Assay's are, but for the gaps that align columns there. A value of
-//!   variable length lies in as many bytes as it may have.
-
-use std::ops::Range;
+//! - Its records are packed as Assay's are, but for the gaps that align columns there, and what is
+//!   behind a value of variable length.
 
 use assay_core::driver::{
     Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
     Outcome, Profile, Scan, Storage, Store, Transactions, Work,
 };
 use assay_core::error::{Error, ErrorKind, Result};
-use assay_core::schema::{ColumnType, Schema};
+use assay_core::schema::{ColumnType, LENGTH_SIZE, Schema, var_bytes};
 use lode::{Database, Options, Table, Transaction};
 
 pub(crate) struct LodeDriver;
@@ -65,7 +63,7 @@ fn schema_of(schema: &Schema) -> lode::Result<lode::Schema> {
         ColumnType::F64 => lode::Type::F64,
         ColumnType::Text(size) => lode::Type::Text(size),
         ColumnType::Bytes(size) => lode::Type::Bytes(size),
-        ColumnType::VarBytes(_) => lode::Type::Bytes(kind_size(kind)),
+        ColumnType::VarBytes(most) => lode::Type::VarBytes(most),
     };
     let mut build = lode::Schema::build(schema.name());
     for (at, column) in schema.columns().iter().enumerate() {
@@ -77,18 +75,19 @@ fn schema_of(schema: &Schema) -> lode::Result<lode::Schema> {
     build.finish()
 }
 
-fn kind_size(kind: ColumnType) -> u32 {
-    kind.size_bytes() as u32
-}
-
-/// How Assay's packed records and Lode's, which have no gaps, lie to each other.
+/// How Assay's packed records and Lode's, which have no gaps, lie to each other. In both, a value of
+/// variable length comes last, after how long it is.
 struct Packing {
     /// Stretches without gaps: where they begin in Assay's and in Lode's records, and their length.
     stretches: Vec<(usize, usize, usize)>,
     /// How many of them are of the key.
     of_key: usize,
     key_size: usize,
-    record_size: usize,
+    lode_key_size: usize,
+    /// Where a value of variable length says how long it is in Assay's records.
+    variable_at: Option<usize>,
+    /// Bytes of Lode's record before such a value.
+    fixed_size: usize,
 }
 
 impl Packing {
@@ -111,7 +110,14 @@ impl Packing {
         if lode.columns().len() == lode.key_columns() {
             of_key = stretches.len();
         }
-        Self { stretches, of_key, key_size: assay.key_size(), record_size: lode.record_size() }
+        Self {
+            stretches,
+            of_key,
+            key_size: assay.key_size(),
+            lode_key_size: lode.key_size(),
+            variable_at: assay.variable_column().map(|column| column.offset),
+            fixed_size: lode.record_size(),
+        }
     }
 
     /// Lode's key; in its place `packed`, unless it is in one piece.
@@ -128,18 +134,27 @@ impl Packing {
 
     /// Lode's record.
     #[inline(always)]
-    fn record(&self, record: &[u8], packed: &mut [u8]) {
+    fn record(&self, record: &[u8], packed: &mut Vec<u8>) {
+        packed.resize(self.fixed_size, 0);
         for (from, to, size) in &self.stretches {
             packed[*to..to + size].copy_from_slice(&record[*from..from + size]);
+        }
+        if let Some(at) = self.variable_at {
+            packed.extend_from_slice(var_bytes(&record[at..]));
         }
     }
 
     /// Assay's payload.
     #[inline(always)]
-    fn payload(&self, packed: &[u8], lode_key_size: usize, payload: &mut [u8]) {
+    fn payload(&self, packed: &[u8], payload: &mut [u8]) {
         for (to, from, size) in &self.stretches[self.of_key..] {
-            let (to, from) = (to - self.key_size, from - lode_key_size);
+            let (to, from) = (to - self.key_size, from - self.lode_key_size);
             payload[to..to + size].copy_from_slice(&packed[from..from + size]);
+        }
+        if let Some(at) = self.variable_at {
+            let value = &packed[self.fixed_size - self.lode_key_size..];
+            let to = at + LENGTH_SIZE - self.key_size;
+            payload[to..to + value.len()].copy_from_slice(value);
         }
     }
 }
@@ -232,8 +247,8 @@ impl Store for LodeStore {
             schema: &self.schema,
             packing: &self.packing,
             key: vec![0; self.table.schema().key_size()],
-            record: vec![0; self.packing.record_size],
-            payload: vec![0; self.table.schema().payload_size()],
+            record: Vec::new(),
+            payload: Vec::new(),
             transaction: None,
         })
     }
@@ -248,7 +263,7 @@ struct LodeConnection<'s> {
     table: &'s Table,
     schema: &'s Schema,
     packing: &'s Packing,
-    /// Of Lode's sizes, for every operation again.
+    /// What Lode takes and answers, for every operation again.
     key: Vec<u8>,
     record: Vec<u8>,
     payload: Vec<u8>,
@@ -302,7 +317,7 @@ impl Connection for LodeConnection<'_> {
     fn get(&mut self, key: &[u8], payload: &mut [u8]) -> Result<Outcome> {
         let key = self.packing.key(key, &mut self.key);
         let there = match &mut self.transaction {
-            None => self.table.get(key, &mut self.payload).map_err(said("get"))?,
+            None => self.table.read(key, &mut self.payload).map_err(said("get"))?,
             Some(transaction) => {
                 let answer = transaction.payload(self.table, key).map_err(said("get"))?;
                 let there = answer.is_some();
@@ -311,7 +326,7 @@ impl Connection for LodeConnection<'_> {
             }
         };
         if there {
-            self.packing.payload(&self.payload, self.table.schema().key_size(), payload);
+            self.packing.payload(&self.payload, payload);
         }
         Ok(found(there))
     }
@@ -333,23 +348,16 @@ impl Connection for LodeConnection<'_> {
             outcomes[at] = found(payload.is_some());
             if let Some(payload) = payload {
                 let to = &mut payloads[at * size..(at + 1) * size];
-                self.packing.payload(payload, lode_key_size, to);
+                self.packing.payload(payload, to);
             }
         };
         self.table.get_many(&packed, keep).map_err(said("get several"))
     }
 
     fn update(&mut self, key: &[u8], column: usize, value: &[u8]) -> Result<Outcome> {
-        // A value of variable length is passed without what is not used of its place.
-        let size = self.schema.columns()[column].kind.size_bytes();
-        let mut whole = Vec::new();
-        let value = match value.len() == size {
-            true => value,
-            false => {
-                whole.resize(size, 0);
-                whole[..value.len()].copy_from_slice(value);
-                &whole
-            }
+        let value = match self.schema.columns()[column].kind {
+            ColumnType::VarBytes(_) => var_bytes(value),
+            _ => value,
         };
         let key = self.packing.key(key, &mut self.key);
         let there = match &mut self.transaction {
@@ -379,20 +387,17 @@ impl Connection for LodeConnection<'_> {
             limit: scan.limit,
         };
         // Lode hands the columns out one after another; a row has each at its own place.
-        let places: Vec<Range<usize>> = scan
-            .columns
-            .iter()
-            .map(|&at| &self.schema.columns()[at])
-            .map(|column| column.offset..column.offset + column.kind.size_bytes())
-            .collect();
+        let columns: Vec<_> = scan.columns.iter().map(|&at| &self.schema.columns()[at]).collect();
         let mut record = vec![0; self.schema.record_size()];
         let mut count = 0;
         let visit = &mut |packed: &[u8]| {
             count += 1;
             let mut from = 0;
-            for place in &places {
-                record[place.clone()].copy_from_slice(&packed[from..from + place.len()]);
-                from += place.len();
+            for column in &columns {
+                let size = column.kind.used_bytes(&packed[from..]);
+                record[column.offset..column.offset + size]
+                    .copy_from_slice(&packed[from..from + size]);
+                from += size;
             }
             row(&record);
             Ok(true)

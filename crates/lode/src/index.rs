@@ -7,9 +7,10 @@
 
 use std::cell::Cell;
 
+use crate::codec::Writer;
 use crate::error::Result;
 use crate::pager::{Pager, Space};
-use crate::wal::{Kind, Log, Position};
+use crate::wal::{Entry, Kind, Log, Position};
 
 /// The sizes of what an index has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +97,20 @@ impl<'j> Journal<'j> {
     /// A record is there.
     pub fn put(&self, key: &[u8], payload: &[u8]) -> Result<Option<u64>> {
         self.tell(Kind::Put, &[&self.table, key, payload])
+    }
+
+    /// Several records are there at once.
+    pub fn put_all<'r>(
+        &self,
+        records: impl Iterator<Item = (&'r [u8], &'r [u8])>,
+    ) -> Result<Option<u64>> {
+        let mut body = Writer::default();
+        if self.log.is_some() {
+            for (key, payload) in records {
+                Entry::append(Kind::Put, &[&self.table, key, payload], &mut body);
+            }
+        }
+        self.tell(Kind::Commit, &[&body.0])
     }
 
     /// Bytes of a record's payload are others.
@@ -227,6 +242,42 @@ pub trait Index {
                 spot.write(epoch, at, bytes);
             }
             Ok(Step::Done(there))
+        })
+    }
+
+    /// Makes a record what it shall be, if it is as it was seen; answers whether it was.
+    fn swap(
+        &self,
+        journal: &Journal<'_>,
+        space: &Space,
+        key: &[u8],
+        (seen, wanted): (Option<&[u8]>, Option<&[u8]>),
+    ) -> Result<bool> {
+        let mut found = vec![0; seen.map_or(0, <[u8]>::len)];
+        self.at(journal, space, key, |spot| {
+            let there = spot.is_there();
+            if there != seen.is_some() {
+                return Ok(Step::Done(false));
+            }
+            if let Some(seen) = seen {
+                spot.read(&mut found);
+                if found != seen {
+                    return Ok(Step::Done(false));
+                }
+            }
+            let told = match wanted {
+                Some(_) if !there && !spot.has_room() => return Ok(Step::Full),
+                Some(payload) => journal.put(key, payload)?,
+                None if there => journal.delete(key)?,
+                None => return Ok(Step::Done(true)),
+            };
+            let Some(epoch) = told else { return Ok(Step::Wait) };
+            match wanted {
+                Some(payload) if there => spot.write(epoch, 0, payload),
+                Some(payload) => spot.insert(epoch, key, payload),
+                None => spot.remove(epoch),
+            }
+            Ok(Step::Done(true))
         })
     }
 

@@ -238,3 +238,36 @@ fn the_room_of_records_that_shrank_is_used() {
         db.drop_table(table.schema().name()).expect("it is there");
     }
 }
+
+/// Pages that are given back are gone from the data file with the next checkpoint: those of leaves
+/// that were joined, and those of tables that were dropped.
+#[test]
+fn the_places_of_freed_pages_are_free_after_a_checkpoint() {
+    /// What the page map and the catalogue may differ by.
+    const FEW_BYTES: u64 = 8 << 14;
+    let folder = tempfile::tempdir().expect("a directory");
+    let options = Options::new().durability(Durability::Process).memory_bytes(16 << 20);
+    let db = options.open(folder.path()).expect("it opens");
+    let used = || {
+        db.checkpoint().expect("room");
+        db.statistics().data_used_bytes
+    };
+    let tables = tables(&db);
+    let empty = used();
+    for (table, id) in tables.iter().flat_map(|table| (0..2_000).map(move |id| (table, id))) {
+        assert!(table.insert(&record(table, id, 0)).expect("room"));
+    }
+    let full = used();
+    assert!(full > empty + 4 * FEW_BYTES, "{full} bytes instead of {empty}");
+    for id in 0..2_000 {
+        assert!(tables[2].delete(&scatter(id).to_le_bytes()).expect("it can be read"));
+    }
+    let joined = used();
+    assert!(joined + FEW_BYTES < full, "{joined} bytes without what was in the tree, not {full}");
+    for name in ["short", "long", "tree"] {
+        db.drop_table(name).expect("it is there");
+    }
+    let dropped = used();
+    assert!(dropped <= empty + FEW_BYTES, "{dropped} bytes instead of {empty}");
+    db.check().unwrap_or_else(|why| panic!("{why}"));
+}

@@ -4,27 +4,17 @@
 //! A seed decides everything: what is done, when the power goes, what of the unsynced writes is on
 //! the disk then. `LODE_SEED=n` replays one, `LODE_SEEDS=n` asks for so many.
 
+#[path = "common/random.rs"]
+mod random;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use lode::simulation::{self, Checkpoint, Fault, FaultKind, Simulated};
 use lode::{Database, Durability, Error, KeyKind, Options, Schema, Snapshot, Table, Type, Value};
 
-/// SplitMix64.
-struct Random(u64);
+use random::Random;
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-
     fn one_in(&mut self, count: u64) -> bool {
         self.below(count) == 0
     }

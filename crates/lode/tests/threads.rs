@@ -806,3 +806,33 @@ fn compaction_leaves_checkpoints_the_places_that_they_need() {
     });
     db.check().expect("it is right");
 }
+
+/// Whoever checks the database holds nothing that a checkpoint waits for, not even if somebody else
+/// waits to create or drop a table meanwhile.
+#[test]
+fn checks_checkpoints_and_new_tables_do_not_wait_for_each_other() {
+    let options = Options::new().memory_bytes(4 << 20);
+    let db = simulation::open(&options, &Simulated::new(0), 0).expect("an empty disk");
+    let table = wide(&db, KeyKind::Tree);
+    for id in 0..500 {
+        table.insert(&wide_record(id, id)).expect("room");
+    }
+    let schema = Schema::build("passing").key("id", Type::U64).finish().expect("a schema");
+    let done = AtomicBool::new(false);
+    let until_done = |work: &dyn Fn()| {
+        while !done.load(Ordering::SeqCst) {
+            work();
+        }
+    };
+    watched(|| {
+        std::thread::scope(|scope| {
+            scope.spawn(|| until_done(&|| db.check().expect("it is right")));
+            scope.spawn(|| until_done(&|| db.checkpoint().expect("nothing is wrong")));
+            let _stop = Stop(&done);
+            for _ in 0..rounds() / 30 {
+                db.create_table(&schema, KeyKind::Hash).expect("a new table");
+                db.drop_table("passing").expect("it is there");
+            }
+        });
+    });
+}

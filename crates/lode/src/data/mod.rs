@@ -207,8 +207,14 @@ impl DataFile {
             from = to;
         }
         let mut state = self.state();
-        for ((page, bytes), place) in pages.iter().zip(bytes.chunks(PLACE_BYTES)).zip(places) {
-            state.set(&*self.file, *page, Ref::of(place, bytes, (*page).into()))?;
+        let contents = pages.iter().zip(bytes.chunks(PLACE_BYTES));
+        for (done, ((page, bytes), place)) in contents.zip(&places).enumerate() {
+            let at = Ref::of(*place, bytes, (*page).into());
+            if let Err(error) = state.set(&*self.file, *page, at) {
+                // A sheet of the page map could not be read.
+                places[done..].iter().for_each(|place| state.places.give_back(*place));
+                return Err(error);
+            }
         }
         Ok(())
     }
@@ -270,15 +276,20 @@ impl DataFile {
         Ok(pages.into_iter().map(|(page, _)| page).collect())
     }
 
-    /// Gives the places after the last one in use back.
-    pub fn shrink(&self) -> Result<()> {
+    /// Gives the places after the last one in use back, other than what a checkpoint of so many
+    /// changed pages needs.
+    pub fn shrink(&self, pages: u64) -> Result<()> {
         let mut state = self.state();
-        let end = state.places.last_used();
-        if end < state.places.end() {
+        let (last, end) = (state.places.last_used(), state.places.end());
+        let pages = pages + u64::from(state.catalogue_pages);
+        let needed = pages + state.overhead(pages);
+        let before_last = state.places.free() - u64::from(end - last);
+        let kept = needed.saturating_sub(before_last).min(u64::from(end - last)) as u32;
+        if last + kept < end {
             self.file
-                .set_size(u64::from(end) * PLACE_BYTES as u64)
+                .set_size(u64::from(last + kept) * PLACE_BYTES as u64)
                 .map_err(|error| Error::io("shorten file data", &error))?;
-            state.places.truncate(end);
+            state.places.truncate(last + kept);
         }
         Ok(())
     }
@@ -308,7 +319,9 @@ impl State {
         /// What the catalogue may grow by.
         const MORE: u64 = 8;
         let catalogue = u64::from(self.catalogue_pages) * 9 / 8 + MORE;
-        self.map.most_changed(pages) + catalogue
+        // Bits of places that the file gets for these pages.
+        let bits = 2 * pages / (8 * PLACE_BYTES as u64);
+        self.map.most_changed(pages) + catalogue + bits
     }
 }
 
@@ -337,4 +350,33 @@ fn read_place(
 fn write_place(file: &dyn File, place: u32, bytes: &[u8]) -> Result<()> {
     file.write_at(u64::from(place) * PLACE_BYTES as u64, bytes)
         .map_err(|error| Error::io("write to file data", &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::Disk;
+    use crate::io::simulated::{Fault, FaultKind, Simulated};
+
+    /// Pages in two sheets of the page map.
+    const PAGES: [u32; 2] = [FIRST_TABLE_PAGE, FIRST_TABLE_PAGE + 1024];
+
+    #[test]
+    fn a_sheet_that_cannot_be_read_takes_no_places_along() {
+        let disk = Simulated::new(0);
+        let data = DataFile::create(disk.create("data").expect("an empty disk"));
+        let bytes = vec![1; 2 * PLACE_BYTES];
+        data.reserve(2).expect("space");
+        data.write(&PAGES, &bytes).expect("places");
+        data.publish(&[], Superblock::default()).expect("places");
+        let (data, ..) = DataFile::open(disk.open("data").expect("it is there")).expect("whole");
+        assert_eq!(data.has(PAGES[0]), Ok(true));
+        data.reserve(2).expect("space");
+        disk.fail(Fault::Error { at: disk.operations(), kind: FaultKind::ReadFails });
+        // The first sheet has been read before, the second one has not.
+        assert!(data.write(&PAGES, &bytes).is_err());
+        assert_eq!(data.check(), Ok(()));
+        data.write(&PAGES, &bytes).expect("it can be read again");
+        assert_eq!(data.check(), Ok(()));
+    }
 }

@@ -175,7 +175,7 @@ impl Inner {
         Err(Error::Full { budget_bytes: self.pager.budget_bytes() })
     }
 
-    /// Makes room for some changed pages, if need be by a checkpoint.
+    /// Makes room for some changed pages and so many more, if need be by a checkpoint.
     #[cold]
     fn make_room(&self, store: &Store, more: u64) -> Result<()> {
         store.expect_healthy()?;
@@ -266,6 +266,8 @@ impl Inner {
             }
             // As many as memory has room for at a time.
             for group in moved.chunks((self.pager.most_dirty() / 4).max(1) as usize) {
+                // Before they count as changed: a checkpoint must have space for them.
+                self.make_room(store, group.len() as u64)?;
                 group.iter().try_for_each(|page| self.pager.rewrite(*page))?;
                 self.checkpoint()?;
             }
@@ -274,7 +276,7 @@ impl Inner {
             let before = store.data.size_bytes();
             // A checkpoint that is being made has reserved the places that it needs.
             let current = store.current();
-            store.data.shrink()?;
+            store.shrink(&self.pager)?;
             drop(current);
             if store.data.size_bytes() >= before {
                 break;

@@ -165,6 +165,39 @@ impl Heap {
         }
     }
 
+    /// Makes a record what it shall be, if it is as it was seen; answers whether it was.
+    pub fn swap(
+        &self,
+        index: &impl Index,
+        desk: Desk<'_>,
+        key: &[u8],
+        (seen, wanted): (Option<&[u8]>, Option<&[u8]>),
+    ) -> Result<bool> {
+        let mut found = Vec::new();
+        loop {
+            let home = self.find(index, desk.0.pager(), key)?;
+            if home.is_some() != seen.is_some() {
+                return Ok(false);
+            }
+            if let (Some(home), Some(seen)) = (&home, seen) {
+                if !self.read(desk.0.pager(), home, &mut found)? {
+                    continue;
+                }
+                if found != seen {
+                    return Ok(false);
+                }
+            }
+            let change = match wanted {
+                Some(payload) => Change::Put(payload),
+                None if home.is_some() => Change::Remove,
+                None => return Ok(true),
+            };
+            if self.attempt(index, desk, (key, home), change)? == Attempt::Done {
+                return Ok(true);
+            }
+        }
+    }
+
     /// Overwrites bytes of a record's payload; false if there is no such record.
     pub fn write(
         &self,

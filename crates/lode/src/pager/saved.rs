@@ -105,3 +105,25 @@ impl Saved {
         self.count.load(Ordering::Relaxed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::epochs::Epochs;
+    use super::*;
+
+    /// Somebody found out what is needed; then came a snapshot, and a page was changed after it.
+    #[test]
+    fn what_is_saved_for_a_moment_after_needed_was_found_out_stays() {
+        let (saved, epochs) = (Saved::default(), Epochs::default());
+        let first = epochs.end();
+        saved.keep(7, (0, epochs.current()), false, Image::empty());
+        let needed = epochs.release(first);
+        let second = epochs.end();
+        saved.keep(8, (0, epochs.current()), false, Image::empty());
+        saved.retain(&needed);
+        assert!(saved.find(7, first).is_none(), "nobody reads at the first moment any more");
+        assert!(saved.find(8, second).is_some(), "the second moment is read at");
+        saved.retain(&epochs.release(second));
+        assert_eq!(saved.count(), 0);
+    }
+}

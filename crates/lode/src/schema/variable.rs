@@ -49,6 +49,14 @@ impl Schema {
         }
     }
 
+    /// The bytes of a column that is not of the key in a payload.
+    pub(crate) fn bytes_of_payload<'r>(&self, payload: &'r [u8], column: &Column) -> &'r [u8] {
+        match column.variable {
+            None => &payload[column.offset - self.key_size..][..column.range().len()],
+            Some(number) => &payload[self.place(payload, self.key_size, number)],
+        }
+    }
+
     /// Refuses bytes that are no payload of a record.
     #[inline(always)]
     pub(crate) fn expect_payload(&self, payload: &[u8]) -> Result<()> {

@@ -151,6 +151,16 @@ impl Store {
         self.expect_healthy().inspect_err(|_| self.room.store(0, Ordering::Relaxed))
     }
 
+    /// Gives space at the end of the data file back. Whoever changes pages from now on has to
+    /// [make room](Self::make_room) again, since that is what he had reserved.
+    pub fn shrink(&self, pager: &Pager) -> Result<()> {
+        self.room.store(0, Ordering::SeqCst);
+        let dirty = pager.dirty();
+        // Some more may be at it now.
+        let pages = if dirty > 0 { dirty + MARGIN } else { 0 };
+        self.data.shrink(pages)
+    }
+
     /// What is current, for whoever makes a checkpoint.
     pub fn current(&self) -> MutexGuard<'_, Superblock> {
         locked(&self.current)

@@ -11,6 +11,7 @@ use crate::index::{Index, Journal, Put};
 use crate::pager::{Moment, Pager, Space};
 use crate::schema::key::KeyOrder;
 use crate::schema::{Column, Schema};
+use crate::tree::Tree;
 use crate::wal::Kind;
 
 /// Whether a table can be used.
@@ -185,6 +186,14 @@ impl Core {
         }
     }
 
+    /// The tree, if the records themselves lie in one.
+    pub(super) fn tree_of_records(&self) -> Option<&Tree> {
+        match (&self.index, &self.heap) {
+            (Kinds::Tree(tree), None) => Some(tree),
+            _ => None,
+        }
+    }
+
     /// Refuses a payload in the heap that is none of this table.
     pub(crate) fn expect_stored(&self, payload: &[u8]) -> Result<()> {
         self.schema().expect_payload(payload).map_err(|error| {
@@ -194,7 +203,7 @@ impl Core {
 
     /// Has the processor fetch what lookups of these packed keys, not more than are worth it, will look
     /// at, all at the same time, if the index can tell.
-    pub(super) fn fetch(&self, pager: &Pager, keys: &[u8]) {
+    pub(crate) fn fetch(&self, pager: &Pager, keys: &[u8]) {
         let Kinds::Hash(hash) = &self.index else { return };
         hash.fetch(pager, keys);
         if let Some(heap) = &self.heap {
@@ -255,6 +264,21 @@ impl Core {
         match &self.heap {
             None => self.index.delete(journal, &self.space, key),
             Some(heap) => heap.delete(&self.index, (journal, &self.space), key),
+        }
+    }
+
+    /// Makes a record under a key in order what it shall be, telling nobody, if it is as it was seen;
+    /// answers whether it was.
+    pub(crate) fn swap(
+        &self,
+        pager: &Pager,
+        key: &[u8],
+        states: (Option<&[u8]>, Option<&[u8]>),
+    ) -> Result<bool> {
+        let journal = Journal::new(pager, None, self.id());
+        match &self.heap {
+            None => self.index.swap(&journal, &self.space, key, states),
+            Some(heap) => heap.swap(&self.index, (&journal, &self.space), key, states),
         }
     }
 

@@ -1,8 +1,10 @@
 //! Tables: typed records under their keys.
 
+mod atomic;
 mod core;
 mod definition;
 mod kinds;
+mod load;
 mod projection;
 mod scan;
 

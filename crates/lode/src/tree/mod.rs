@@ -141,6 +141,39 @@ impl Tree {
         })
     }
 
+    /// Inserts the first of some records, key and payload one after another, whose keys ascend: as many
+    /// as come next to each other in one leaf. Answers how many; none if the first key is there.
+    pub fn insert_run(&self, journal: &Journal<'_>, space: &Space, run: &[u8]) -> Result<usize> {
+        let (pager, Shape { key_size, payload_size }) = (journal.pager(), self.shape());
+        let records =
+            || run.chunks(key_size + payload_size).map(|record| record.split_at(key_size));
+        let first = &run[..key_size];
+        loop {
+            let found = self.look(pager, first, 0)?;
+            let Some(mut leaf) = pager.latch(found.seen) else { continue };
+            let node = self.layout.node(leaf.words());
+            let Err(at) = node.search(first) else { return Ok(0) };
+            let next = if at < node.count() { Some(node.key(at)) } else { node.fences().upper };
+            let comes_here = |key: &[u8]| next.as_ref().is_none_or(|next| key < &next[..]);
+            let count = records().take(node.room()).take_while(|(key, _)| comes_here(key)).count();
+            if count == 0 {
+                drop(leaf);
+                self.make_room(pager, space, first)?;
+                continue;
+            }
+            let Some(epoch) = journal.put_all(records().take(count))? else {
+                drop(leaf);
+                journal.make_room()?;
+                continue;
+            };
+            let node = self.layout.node(leaf.change(epoch));
+            for (at, (key, payload)) in (at..).zip(records().take(count)) {
+                node.insert(at, key, payload);
+            }
+            return Ok(count);
+        }
+    }
+
     /// Splits the leaf of a key, and the nodes above it first that are full too.
     fn make_room(&self, pager: &Pager, space: &Space, key: &[u8]) -> Result<()> {
         let top = pager.look(self.root)?.1;

@@ -309,7 +309,12 @@ impl<'p> Node<'p> {
 
     /// Whether one more entry fits, if need be after [`compact`](Self::compact).
     pub fn has_room(self) -> bool {
-        self.free_words() + self.garbage() > self.record_words()
+        self.room() > 0
+    }
+
+    /// How many more entries fit.
+    pub fn room(self) -> usize {
+        (self.free_words() + self.garbage()) / (self.record_words() + 1)
     }
 
     /// Words that entries and records take up.

@@ -4,17 +4,19 @@
 
 mod gate;
 mod scan;
+mod touched;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use gate::Gate;
+use touched::Touched;
 
 use crate::codec::Writer;
 use crate::db::{Durability, Inner};
 use crate::error::{Error, Result};
+use crate::hash::AHEAD;
 use crate::heap::pages_for;
-use crate::table::{Core, Table};
+use crate::table::{Core, KeyKind, Table};
 use crate::wal::{Entry, Kind, Position};
 
 /// Bytes of keys and records that a transaction may hold.
@@ -28,46 +30,49 @@ pub const MOST_BYTES: usize = 256 << 20;
 /// again.
 pub struct Transaction {
     db: Arc<Inner>,
-    tables: BTreeMap<u32, Arc<Core>>,
-    records: BTreeMap<(u32, Box<[u8]>), Record>,
-    bytes: usize,
+    tables: Vec<Touched>,
 }
 
-/// A payload, or none.
-type State = Option<Box<[u8]>>;
-
-/// A record that a transaction has dealt with.
-struct Record {
-    /// What it was.
-    seen: State,
-    /// What it shall be, if it was written.
-    wanted: Option<State>,
-}
-
-impl Record {
-    fn current(&self) -> Option<&[u8]> {
-        self.wanted.as_ref().unwrap_or(&self.seen).as_deref()
-    }
+/// A record that a transaction has dealt with: the place of its table, and its number there.
+#[derive(Clone, Copy)]
+struct Place {
+    table: usize,
+    number: usize,
 }
 
 impl Transaction {
     pub(crate) fn new(db: Arc<Inner>) -> Self {
-        Self { db, tables: BTreeMap::new(), records: BTreeMap::new(), bytes: 0 }
+        Self { db, tables: Vec::new() }
     }
 
-    /// The record with a packed key, as this transaction sees it.
-    fn record(&mut self, table: &Table, key: &[u8]) -> Result<&mut Record> {
+    /// The place of a table among those that it has dealt with.
+    fn table(&mut self, core: &Arc<Core>) -> usize {
+        let is_it = |touched: &Touched| touched.core().id() == core.id();
+        self.tables.iter().position(is_it).unwrap_or_else(|| {
+            self.tables.push(Touched::new(Arc::clone(core)));
+            self.tables.len() - 1
+        })
+    }
+
+    /// The record with a packed key, as this transaction has seen it.
+    fn record(&mut self, table: &Table, key: &[u8]) -> Result<Place> {
         let core = table.core();
         core.schema().expect_size("key", key.len(), core.schema().key_size())?;
         self.expect_own(table)?;
-        let place = (core.id(), core.in_order(key, |key| key.into()));
-        if !self.records.contains_key(&place) {
-            let seen = table.payload(key)?.map(Vec::into_boxed_slice);
-            self.add(key.len() + seen.as_ref().map_or(0, |payload| payload.len()))?;
-            self.tables.entry(core.id()).or_insert_with(|| Arc::clone(core));
-            self.records.insert(place.clone(), Record { seen, wanted: None });
-        }
-        Ok(self.records.get_mut(&place).expect("it was just put there"))
+        let place = self.table(core);
+        core.in_order(key, |ordered| {
+            if let Some(number) = self.tables[place].find(ordered) {
+                return Ok(Place { table: place, number });
+            }
+            let seen = table.payload(key)?;
+            self.expect_room(key.len() + seen.as_ref().map_or(0, Vec::len))?;
+            let number = self.tables[place].note(ordered, seen.as_deref());
+            Ok(Place { table: place, number })
+        })
+    }
+
+    fn current(&self, place: Place) -> Option<&[u8]> {
+        self.tables[place.table].current(place.number)
     }
 
     fn expect_own(&self, table: &Table) -> Result<()> {
@@ -77,37 +82,38 @@ impl Transaction {
         }
     }
 
-    fn add(&mut self, bytes: usize) -> Result<()> {
-        /// What a record takes up beside its bytes, about.
-        const OVERHEAD: usize = 100;
-        let sum = self.bytes + bytes + OVERHEAD;
-        if sum > MOST_BYTES {
-            return Err(Error::TxnTooLarge { most_bytes: MOST_BYTES });
+    /// Refuses more bytes than it may hold.
+    fn expect_room(&self, more: usize) -> Result<()> {
+        let held: usize = self.tables.iter().map(Touched::size_bytes).sum();
+        match held + more <= MOST_BYTES {
+            true => Ok(()),
+            false => Err(Error::TxnTooLarge { most_bytes: MOST_BYTES }),
         }
-        self.bytes = sum;
-        Ok(())
     }
 
     /// The payload of a record, the columns after its key; `None` if there is none.
     pub fn payload(&mut self, table: &Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        Ok(self.record(table, key)?.current().map(<[u8]>::to_vec))
+        let place = self.record(table, key)?;
+        Ok(self.current(place).map(<[u8]>::to_vec))
     }
 
     /// Inserts a packed record; false if there is one with its key.
     pub fn insert(&mut self, table: &Table, record: &[u8]) -> Result<bool> {
         let (key, payload) = table.core().split(record)?;
-        if self.record(table, key)?.current().is_some() {
+        let place = self.record(table, key)?;
+        if self.current(place).is_some() {
             return Ok(false);
         }
-        self.put(table, key, payload)?;
+        self.put(place, payload)?;
         Ok(true)
     }
 
     /// Writes a packed record, whether there is one with its key or not; answers whether there was.
     pub fn upsert(&mut self, table: &Table, record: &[u8]) -> Result<bool> {
         let (key, payload) = table.core().split(record)?;
-        let there = self.record(table, key)?.current().is_some();
-        self.put(table, key, payload)?;
+        let place = self.record(table, key)?;
+        let there = self.current(place).is_some();
+        self.put(place, payload)?;
         Ok(there)
     }
 
@@ -120,27 +126,28 @@ impl Transaction {
         bytes: &[u8],
     ) -> Result<bool> {
         table.core().column_to_set(column)?;
-        let Some(mut payload) = self.payload(table, key)? else {
+        let place = self.record(table, key)?;
+        let Some(mut payload) = self.current(place).map(<[u8]>::to_vec) else {
             return Ok(false);
         };
         table.schema().replace(&mut payload, column, bytes)?;
-        self.put(table, key, &payload)?;
+        self.put(place, &payload)?;
         Ok(true)
     }
 
     /// Deletes a record; false if there is none.
     pub fn delete(&mut self, table: &Table, key: &[u8]) -> Result<bool> {
-        let record = self.record(table, key)?;
-        let there = record.current().is_some();
+        let place = self.record(table, key)?;
+        let there = self.current(place).is_some();
         if there {
-            record.wanted = Some(None);
+            self.tables[place.table].delete(place.number);
         }
         Ok(there)
     }
 
-    fn put(&mut self, table: &Table, key: &[u8], payload: &[u8]) -> Result<()> {
-        self.add(payload.len())?;
-        self.record(table, key)?.wanted = Some(Some(payload.into()));
+    fn put(&mut self, place: Place, payload: &[u8]) -> Result<()> {
+        self.expect_room(payload.len())?;
+        self.tables[place.table].put(place.number, payload);
         Ok(())
     }
 
@@ -172,48 +179,74 @@ impl Transaction {
 
     /// Makes everything happen; answers where it ends in the log.
     fn apply(&self) -> Result<Position> {
-        let outcomes = self.outcomes();
+        let order = self.order();
+        let outcomes = self.outcomes(&order);
         self.db.admitted(0, &mut || {
             let _alone = self.db.gate().close();
             self.validate()?;
-            let done = self.write_all()?;
-            let told = match &outcomes {
+            let mut done = 0;
+            let told = self.write_all(&order, &mut done).and_then(|()| match &outcomes {
                 None => Ok(Position::default()),
                 Some((kind, body)) => self.db.tell(*kind, body),
-            };
-            told.or_else(|error| self.undo(done).and(Err(error)))
+            });
+            told.or_else(|error| self.undo(&order[..done]).and(Err(error)))
         })
     }
 
-    /// Whether everything is still as it was seen.
+    /// What was written, in the order in which it is to be: that of the keys in trees.
+    fn order(&self) -> Vec<Place> {
+        let mut order = Vec::new();
+        for (table, touched) in self.tables.iter().enumerate() {
+            let mut add = |number: usize| {
+                if touched.wanted(number).is_some() {
+                    order.push(Place { table, number });
+                }
+            };
+            match touched.core().definition().kind {
+                KeyKind::Hash => (0..touched.count()).for_each(add),
+                KeyKind::Tree => {
+                    touched.in_order().into_iter().for_each(|number| add(number as usize));
+                }
+            }
+        }
+        order
+    }
+
+    /// Whether everything is still as it was seen that was only read.
     fn validate(&self) -> Result<()> {
-        for ((id, key), record) in &self.records {
-            let core = &self.tables[id];
+        for touched in &self.tables {
+            let core = touched.core();
             core.is_there()?;
-            if core.payload_of(self.db.pager(), key)?.as_deref() != record.seen.as_deref() {
-                return Err(Error::Conflict { table: core.schema().name().into() });
+            for number in (0..touched.count()).filter(|number| touched.wanted(*number).is_none()) {
+                let found = core.payload_of(self.db.pager(), touched.key(number))?;
+                if found.as_deref() != touched.seen(number) {
+                    return Err(conflict(core));
+                }
             }
         }
         Ok(())
     }
 
-    /// Writes everything; if that fails, nothing.
-    fn write_all(&self) -> Result<Vec<Written<'_>>> {
+    /// Writes everything that is still as it was seen; `done` counts what is written.
+    fn write_all(&self, order: &[Place], done: &mut usize) -> Result<()> {
         let pager = self.db.pager();
-        let mut done = Vec::new();
-        for ((id, key), record) in &self.records {
-            let Some(wanted) = &record.wanted else { continue };
-            let core = &self.tables[id];
-            let wanted = wanted.as_deref();
-            let room = self.make_sure_of_room(wanted.map_or(0, |payload| pages_for(payload.len())));
-            let written = room.and_then(|()| core.set(pager, key, wanted));
-            if let Err(error) = written {
-                self.undo(done)?;
-                return Err(error);
+        for place in order {
+            let touched = &self.tables[place.table];
+            let (core, number) = (touched.core(), place.number);
+            if number.is_multiple_of(AHEAD) {
+                // What the next ones need comes from memory at the same time, where numbers are in
+                // order.
+                let ahead = number..(number + AHEAD).min(touched.count());
+                core.fetch(pager, touched.keys(ahead));
             }
-            done.push((core, &key[..], &record.seen));
+            let wanted = touched.wanted(number).flatten();
+            self.make_sure_of_room(wanted.map_or(0, |payload| pages_for(payload.len())))?;
+            if !core.swap(pager, touched.key(number), (touched.seen(number), wanted))? {
+                return Err(conflict(core));
+            }
+            *done += 1;
         }
-        Ok(done)
+        Ok(())
     }
 
     /// Whether so many more pages than most operations change can be, and be written out.
@@ -229,9 +262,11 @@ impl Transaction {
     }
 
     /// Puts back what was there before. That has room again, and deleting needs none.
-    fn undo(&self, done: Vec<Written<'_>>) -> Result<()> {
-        for (core, key, seen) in done.into_iter().rev() {
-            if let Err(error) = core.set(self.db.pager(), key, seen.as_deref()) {
+    fn undo(&self, done: &[Place]) -> Result<()> {
+        for place in done.iter().rev() {
+            let touched = &self.tables[place.table];
+            let (key, seen) = (touched.key(place.number), touched.seen(place.number));
+            if let Err(error) = touched.core().set(self.db.pager(), key, seen) {
                 // Half of it is there: what is on the disk is all right, but no more of this is.
                 return Err(self.db.store().map_or(error.clone(), |store| store.poison(&error)));
             }
@@ -240,22 +275,34 @@ impl Transaction {
     }
 
     /// What it does, as the log has it; `None` if it only reads.
-    fn outcomes(&self) -> Option<(Kind, Vec<u8>)> {
-        let mut written: Vec<(Kind, Vec<u8>)> = Vec::new();
-        for ((id, key), record) in &self.records {
-            let Some(wanted) = &record.wanted else { continue };
-            let kind = if wanted.is_some() { Kind::Put } else { Kind::Delete };
-            let payload = wanted.as_deref().unwrap_or_default();
-            written.push((kind, [&id.to_le_bytes(), &key[..], payload].concat()));
-        }
-        if written.len() < 2 {
-            return written.pop();
+    fn outcomes(&self, order: &[Place]) -> Option<(Kind, Vec<u8>)> {
+        let written = order.iter().filter_map(|place| {
+            let touched = &self.tables[place.table];
+            let (seen, wanted) = (touched.seen(place.number), touched.wanted(place.number)?);
+            let kind = match (seen, wanted) {
+                // Inserted and deleted again.
+                (None, None) => return None,
+                (_, Some(_)) => Kind::Put,
+                (Some(_), None) => Kind::Delete,
+            };
+            let id = touched.core().id().to_le_bytes();
+            Some((kind, id, touched.key(place.number), wanted.unwrap_or_default()))
+        });
+        let mut written = written.peekable();
+        let (kind, id, key, payload) = written.next()?;
+        if written.peek().is_none() {
+            return Some((kind, [&id, key, payload].concat()));
         }
         let mut body = Writer::default();
-        written.iter().for_each(|(kind, outcome)| Entry::append(*kind, outcome, &mut body));
+        Entry::append(kind, &[&id, key, payload], &mut body);
+        for (kind, id, key, payload) in written {
+            Entry::append(kind, &[&id, key, payload], &mut body);
+        }
         Some((Kind::Commit, body.0))
     }
 }
 
-/// A record that was written, and what it was.
-type Written<'t> = (&'t Arc<Core>, &'t [u8], &'t State);
+/// Somebody else has changed a record.
+fn conflict(core: &Core) -> Error {
+    Error::Conflict { table: core.schema().name().into() }
+}

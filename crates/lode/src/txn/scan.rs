@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::{State, Transaction};
+use super::Transaction;
 use crate::db::Snapshot;
 use crate::error::Result;
 use crate::table::{Core, Projection, Scan, Table};
@@ -43,7 +43,7 @@ impl Transaction {
                 if order == Ordering::Greater {
                     break;
                 }
-                more = rows.show(own_key, state.as_deref())?;
+                more = rows.show(own_key, *state)?;
                 own.next();
                 if order == Ordering::Equal {
                     return Ok(more);
@@ -53,45 +53,30 @@ impl Transaction {
             Ok(more)
         })?;
         for (key, state) in own {
-            more = more && rows.show(key, state.as_deref())?;
+            more = more && rows.show(key, state)?;
         }
         Ok(())
     }
 
     /// What the transaction wrote in a range, in the order of a scan.
-    fn written_in(&self, core: &Core, range: &Range, direction: Direction) -> Vec<(&[u8], &State)> {
-        let place = |key: &Vec<u8>| (core.id(), Box::from(&key[..]));
-        let lower = match &range.lower {
-            Bound::Unbounded => Bound::Included((core.id(), Box::default())),
-            bound => bound.as_ref().map(place),
-        };
-        let upper = match &range.upper {
-            Bound::Unbounded => Bound::Excluded((core.id() + 1, Box::default())),
-            bound => bound.as_ref().map(place),
-        };
-        if !is_range(&lower, &upper) {
-            return Vec::new();
+    fn written_in(
+        &self,
+        core: &Core,
+        range: &Range,
+        direction: Direction,
+    ) -> Vec<(&[u8], Option<&[u8]>)> {
+        let touched = self.tables.iter().find(|touched| touched.core().id() == core.id());
+        let Some(touched) = touched else { return Vec::new() };
+        let mut written = touched.written_in((slice_of(&range.lower), slice_of(&range.upper)));
+        if direction == Direction::Backward {
+            written.reverse();
         }
-        let found = self.records.range((lower, upper));
-        let written =
-            found.filter_map(|((_, key), record)| Some((&key[..], record.wanted.as_ref()?)));
-        match direction {
-            Direction::Forward => written.collect(),
-            Direction::Backward => written.rev().collect(),
-        }
+        written
     }
 }
 
-/// Whether there can be something between two bounds.
-fn is_range<T: Ord>(lower: &Bound<T>, upper: &Bound<T>) -> bool {
-    match (lower, upper) {
-        (Bound::Included(lower), Bound::Included(upper)) => lower <= upper,
-        (
-            Bound::Included(lower) | Bound::Excluded(lower),
-            Bound::Included(upper) | Bound::Excluded(upper),
-        ) => lower < upper,
-        _ => true,
-    }
+fn slice_of(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
+    bound.as_ref().map(Vec::as_slice)
 }
 
 /// Hands the columns that a scan asks for out.

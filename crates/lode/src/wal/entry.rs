@@ -63,8 +63,12 @@ impl<'b> Entry<'b> {
         Ok(parts)
     }
 
-    /// Appends an outcome to those of a commit.
-    pub fn append(kind: Kind, body: &[u8], commit: &mut Writer) {
-        commit.u8(kind as u8).counted(body);
+    /// Appends an outcome, whose content comes in parts, to those of a commit.
+    pub fn append(kind: Kind, parts: &[&[u8]], commit: &mut Writer) {
+        let size: usize = parts.iter().map(|part| part.len()).sum();
+        commit.u8(kind as u8).u32(size as u32);
+        for part in parts {
+            commit.bytes(part);
+        }
     }
 }

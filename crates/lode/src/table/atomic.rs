@@ -1,0 +1,102 @@
+//! Changes of a single column that depend on what it is.
+
+use super::Table;
+use crate::error::Result;
+use crate::schema::{Column, Type, Value};
+
+impl Table {
+    /// Sets a column as [`update`](Self::update) does, if it has the bytes `expected` now; false if it has
+    /// others, or there is no such record.
+    ///
+    /// # Errors
+    /// As [`update`](Self::update).
+    pub fn compare_and_update(
+        &self,
+        key: &[u8],
+        column: usize,
+        (expected, bytes): (&[u8], &[u8]),
+    ) -> Result<bool> {
+        let (schema, found) = (self.schema(), self.core.column_to_set(column)?);
+        let mut outcome = Ok(false);
+        self.change(key, &mut |payload| {
+            let same = schema.bytes_of_payload(payload, found) == expected;
+            outcome = match same {
+                true => schema.replace(payload, column, bytes).map(|()| true),
+                false => Ok(false),
+            };
+            outcome == Ok(true)
+        })?;
+        outcome
+    }
+
+    /// Adds to a column of whole numbers; answers what it is then, or `None` if there is no such record.
+    ///
+    /// ```
+    /// use lode::{Database, KeyKind, Schema, Type, Value};
+    ///
+    /// let db = Database::in_memory()?;
+    /// let schema = Schema::build("page").key("id", Type::U32).column("views", Type::U16).finish()?;
+    /// let pages = db.create_table(&schema, KeyKind::Hash)?;
+    /// pages.insert(&schema.pack(&[Value::Unsigned(7), Value::Unsigned(65_530)])?)?;
+    /// let key = schema.pack_key(&[Value::Unsigned(7)])?;
+    /// assert_eq!(pages.increment(&key, 1, 3)?, Some(Value::Unsigned(65_533)));
+    /// assert!(pages.increment(&key, 1, 3).is_err());
+    /// assert_eq!(pages.increment(&key, 1, -65_533)?, Some(Value::Unsigned(0)));
+    /// # Ok::<(), lode::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Schema` when the column is not one of whole numbers, or has no room for the sum: it stays as it
+    /// is then. And as [`update`](Self::update).
+    pub fn increment(&self, key: &[u8], column: usize, by: i64) -> Result<Option<Value<'static>>> {
+        let (schema, found) = (self.schema(), self.core.column_to_set(column)?);
+        let at = found.offset - schema.key_size();
+        let mut outcome = Ok(None);
+        self.change(key, &mut |payload| {
+            let cell = &mut payload[at..at + found.range().len()];
+            outcome = match sum_of(found, cell, by) {
+                Some(sum) => {
+                    let bytes = sum.to_le_bytes();
+                    cell.copy_from_slice(&bytes[..cell.len()]);
+                    Ok(Some(value_of(found, sum)))
+                }
+                None => {
+                    let Column { name, kind, .. } = found;
+                    Err(schema
+                        .mismatch(format!("column {name}: {kind:?} has no room for {by} more")))
+                }
+            };
+            matches!(outcome, Ok(Some(_)))
+        })?;
+        outcome
+    }
+}
+
+/// What a column has, and so much more; `None` if it has no room for that, or is not of whole numbers.
+fn sum_of(column: &Column, cell: &[u8], by: i64) -> Option<i128> {
+    let mut bytes = [0; 8];
+    let bits = cell.len() as u32 * 8;
+    let (most, least, before) = match column.kind {
+        Type::U8 | Type::U16 | Type::U32 | Type::U64 => {
+            bytes[..cell.len()].copy_from_slice(cell);
+            ((1 << bits) - 1, 0, i128::from(u64::from_le_bytes(bytes)))
+        }
+        Type::I8 | Type::I16 | Type::I32 | Type::I64 | Type::Timestamp => {
+            bytes[..cell.len()].copy_from_slice(cell);
+            let number = i64::from_le_bytes(bytes) << (64 - bits) >> (64 - bits);
+            let half = 1i128 << (bits - 1);
+            (half - 1, -half, i128::from(number))
+        }
+        _ => return None,
+    };
+    Some(before + i128::from(by)).filter(|sum| (least..=most).contains(sum))
+}
+
+/// The value of a sum that fits its column.
+fn value_of(column: &Column, sum: i128) -> Value<'static> {
+    match column.kind {
+        Type::Timestamp => Value::Timestamp(sum as i64),
+        Type::I8 | Type::I16 | Type::I32 | Type::I64 => Value::Signed(sum as i64),
+        _ => Value::Unsigned(sum as u64),
+    }
+}

@@ -1,0 +1,171 @@
+//! What a transaction has read and written of one table.
+
+use std::ops::RangeBounds;
+use std::sync::Arc;
+
+use hashbrown::HashTable;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::table::Core;
+
+/// Bytes that were copied.
+#[derive(Clone, Copy)]
+struct Piece {
+    from: u32,
+    size: u32,
+}
+
+/// A record that a transaction has dealt with.
+struct Entry {
+    /// The payload that it had.
+    seen: Option<Piece>,
+    /// The one that it shall have, if it was written.
+    wanted: Option<Option<Piece>>,
+}
+
+/// The records of a table that a transaction has dealt with, numbered as they came. Keys are as the
+/// table's index has them.
+pub struct Touched {
+    core: Arc<Core>,
+    keys: Vec<u8>,
+    entries: Vec<Entry>,
+    /// The numbers, by the hashes of the keys.
+    numbers: HashTable<u32>,
+    payloads: Vec<u8>,
+}
+
+impl Touched {
+    pub fn new(core: Arc<Core>) -> Self {
+        let (keys, entries, payloads) = (Vec::new(), Vec::new(), Vec::new());
+        Self { core, keys, entries, numbers: HashTable::new(), payloads }
+    }
+
+    pub fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    /// Bytes that it takes up, about.
+    pub fn size_bytes(&self) -> usize {
+        /// An entry, its number, and the room that both have left over.
+        const OVERHEAD: usize = 2 * (size_of::<Entry>() + size_of::<u32>());
+        self.keys.len() + self.payloads.len() + self.entries.len() * OVERHEAD
+    }
+
+    fn hash(&self, key: &[u8]) -> u64 {
+        xxh3_64_with_seed(key, self.core.definition().seed)
+    }
+
+    /// How many records there are.
+    pub fn count(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The key of a record.
+    pub fn key(&self, number: usize) -> &[u8] {
+        let size = self.core.schema().key_size();
+        &self.keys[number * size..(number + 1) * size]
+    }
+
+    /// The keys of some records, one after another.
+    pub fn keys(&self, numbers: std::ops::Range<usize>) -> &[u8] {
+        let size = self.core.schema().key_size();
+        &self.keys[numbers.start * size..numbers.end * size]
+    }
+
+    /// The number of the record with a key.
+    pub fn find(&self, key: &[u8]) -> Option<usize> {
+        let is_it = |number: &u32| self.key(*number as usize) == key;
+        self.numbers.find(self.hash(key), is_it).map(|number| *number as usize)
+    }
+
+    /// Notes what a record was that was not dealt with before; answers its number.
+    pub fn note(&mut self, key: &[u8], seen: Option<&[u8]>) -> usize {
+        let number = self.entries.len();
+        let seen = seen.map(|payload| self.keep(payload));
+        self.entries.push(Entry { seen, wanted: None });
+        self.keys.extend_from_slice(key);
+        let (seed, size) = (self.core.definition().seed, key.len());
+        let keys = &self.keys;
+        let hash = |number: &u32| {
+            let from = *number as usize * size;
+            xxh3_64_with_seed(&keys[from..from + size], seed)
+        };
+        self.numbers.insert_unique(xxh3_64_with_seed(key, seed), number as u32, hash);
+        number
+    }
+
+    fn keep(&mut self, payload: &[u8]) -> Piece {
+        // A transaction is smaller than what 32 bits can count.
+        let piece = Piece { from: self.payloads.len() as u32, size: payload.len() as u32 };
+        self.payloads.extend_from_slice(payload);
+        piece
+    }
+
+    fn bytes(&self, piece: Piece) -> &[u8] {
+        &self.payloads[piece.from as usize..][..piece.size as usize]
+    }
+
+    /// What a record was.
+    pub fn seen(&self, number: usize) -> Option<&[u8]> {
+        self.entries[number].seen.map(|piece| self.bytes(piece))
+    }
+
+    /// What a record shall be, if it was written.
+    pub fn wanted(&self, number: usize) -> Option<Option<&[u8]>> {
+        self.entries[number].wanted.map(|wanted| wanted.map(|piece| self.bytes(piece)))
+    }
+
+    /// What a record is for the transaction.
+    pub fn current(&self, number: usize) -> Option<&[u8]> {
+        self.wanted(number).unwrap_or_else(|| self.seen(number))
+    }
+
+    /// A record shall have this payload.
+    pub fn put(&mut self, number: usize, payload: &[u8]) {
+        let piece = match self.entries[number].wanted {
+            // In the place of what it should have been before.
+            Some(Some(before)) if payload.len() <= before.size as usize => {
+                let piece = Piece { size: payload.len() as u32, ..before };
+                self.payloads[piece.from as usize..][..payload.len()].copy_from_slice(payload);
+                piece
+            }
+            _ => self.keep(payload),
+        };
+        self.entries[number].wanted = Some(Some(piece));
+    }
+
+    /// A record shall not be there.
+    pub fn delete(&mut self, number: usize) {
+        self.entries[number].wanted = Some(None);
+    }
+
+    /// What was written in a range, in the order of keys.
+    pub fn written_in(&self, range: impl RangeBounds<[u8]>) -> Vec<(&[u8], Option<&[u8]>)> {
+        let written = (0..self.count()).filter_map(|number| {
+            let key = self.key(number);
+            let wanted = self.wanted(number)?;
+            range.contains(key).then_some((key, wanted))
+        });
+        let mut written: Vec<_> = written.collect();
+        written.sort_unstable_by_key(|(key, _)| *key);
+        written
+    }
+
+    /// The numbers in the order of keys: neighbours are in the same pages of a tree.
+    pub fn in_order(&self) -> Vec<u32> {
+        let front = |number: u32| {
+            let key = self.key(number as usize);
+            let mut front = [0; 8];
+            let size = key.len().min(8);
+            front[..size].copy_from_slice(&key[..size]);
+            u64::from_be_bytes(front)
+        };
+        // Sorted by what is beside the numbers, as far as that goes.
+        let mut fronts: Vec<_> =
+            (0..self.count() as u32).map(|number| (front(number), number)).collect();
+        fronts.sort_unstable_by(|(a_front, a), (b_front, b)| {
+            a_front.cmp(b_front).then_with(|| self.key(*a as usize).cmp(self.key(*b as usize)))
+        });
+        fronts.into_iter().map(|(_, number)| number).collect()
+    }
+}

@@ -1,0 +1,85 @@
+//! Changes of a single column that depend on what it is.
+
+use lode::{Database, Error, KeyKind, Schema, Table, Type, Value};
+
+fn create(db: &Database) -> Table {
+    let schema = Schema::build("t")
+        .key("id", Type::U8)
+        .column("small", Type::I8)
+        .column("large", Type::U64)
+        .column("time", Type::Timestamp)
+        .column("name", Type::VarText(10))
+        .nullable("maybe", Type::I32)
+        .column("share", Type::F64);
+    let table = db.create_table(&schema.finish().expect("a schema"), KeyKind::Hash).expect("room");
+    let record = table.schema().pack(&[
+        Value::Unsigned(1),
+        Value::Signed(-100),
+        Value::Unsigned(u64::MAX - 2),
+        Value::Timestamp(0),
+        Value::Text("Ada"),
+        Value::Null,
+        Value::Float(0.5),
+    ]);
+    assert!(table.insert(&record.expect("it fits")).expect("room"));
+    table
+}
+
+#[test]
+fn sums_that_fit_are_written_and_others_change_nothing() {
+    let db = Database::in_memory().expect("memory");
+    let table = create(&db);
+    assert_eq!(table.increment(&[1], 1, -28), Ok(Some(Value::Signed(-128))));
+    assert_eq!(table.increment(&[1], 2, 2), Ok(Some(Value::Unsigned(u64::MAX))));
+    assert_eq!(table.increment(&[1], 3, i64::MIN), Ok(Some(Value::Timestamp(i64::MIN))));
+    assert_eq!(table.increment(&[2], 1, 1), Ok(None));
+    for (column, by) in [(0, 1), (1, -1), (2, 1), (3, -1), (4, 1), (5, 1), (6, 1), (7, 1)] {
+        let refused = table.increment(&[1], column, by);
+        assert!(matches!(refused, Err(Error::Schema { .. })), "{column}: {refused:?}");
+    }
+    let found = table.with(&[1], |row| {
+        let expected = [Value::Signed(-128), Value::Unsigned(u64::MAX), Value::Timestamp(i64::MIN)];
+        (1..4).map(|at| row.at(at)).eq(expected)
+    });
+    assert_eq!(found, Ok(Some(true)));
+}
+
+#[test]
+fn a_column_is_set_if_it_is_what_was_expected() {
+    let db = Database::in_memory().expect("memory");
+    let table = create(&db);
+    let name = |table: &Table| {
+        table.with(&[1], |row| matches!(row.at(4), Value::Text("Grace"))).expect("a table")
+    };
+    assert_eq!(table.compare_and_update(&[1], 4, (b"Eve", b"Grace")), Ok(false));
+    assert_eq!(name(&table), Some(false));
+    assert_eq!(table.compare_and_update(&[1], 4, (b"Ada", b"Grace")), Ok(true));
+    assert_eq!(name(&table), Some(true));
+    assert_eq!(table.compare_and_update(&[2], 4, (b"Ada", b"Grace")), Ok(false));
+    assert_eq!(table.compare_and_update(&[1], 1, (&[156], &[7])), Ok(true));
+    for (column, bytes) in [(0, &[1][..]), (1, &[1, 2]), (4, b"eleven byte"), (5, &[0; 4])] {
+        let expected: &[u8] = if column == 4 { b"Grace" } else { &[7] };
+        let refused = table.compare_and_update(&[1], column, (expected, bytes));
+        assert!(matches!(refused, Err(Error::Schema { .. })), "{column}: {refused:?}");
+    }
+    assert_eq!(name(&table), Some(true));
+}
+
+#[test]
+fn no_increment_of_several_threads_is_lost() {
+    const EACH: u64 = 5_000;
+    let db = Database::in_memory().expect("memory");
+    let table = create(&db);
+    table.increment(&[1], 2, -(1 << 40)).expect("there is room");
+    let before = u64::MAX - 2 - (1 << 40);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..EACH {
+                    table.increment(&[1], 2, 1).expect("there is room");
+                }
+            });
+        }
+    });
+    assert_eq!(table.increment(&[1], 2, 0), Ok(Some(Value::Unsigned(before + 4 * EACH))));
+}
