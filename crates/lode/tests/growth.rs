@@ -2,7 +2,9 @@
 //!
 //! `LODE_RECORDS=n` asks for so many records.
 
-use lode::{Database, Durability, KeyKind, Options, Schema, Table, Type};
+use std::ops::Range;
+
+use lode::{Database, Durability, KeyKind, Options, Schema, Table, Type, Value};
 
 const ROUNDS: usize = 6;
 
@@ -99,6 +101,142 @@ fn files_stop_growing_under_a_steady_load() {
     let db = options.open(folder.path()).expect("it opens again");
     assert_eq!(counts(&db), before);
     db.check().unwrap_or_else(|why| panic!("{why}"));
+}
+
+/// Tables of both kinds whose records have any length.
+fn tables_of_any_length(db: &Database) -> [Table; 2] {
+    [("hash", KeyKind::Hash), ("tree", KeyKind::Tree)].map(|(name, kind)| {
+        let schema = Schema::build(name).key("id", Type::U64).column("rest", Type::VarBytes(MOST));
+        db.create_table(&schema.finish().expect("a schema"), kind).expect("a table")
+    })
+}
+
+/// The longest record has several pages of its own.
+const MOST: u32 = 40_000;
+
+/// A record of 100 to 3,000 bytes; of 200, one is longer than a page.
+fn record_of_any_length(table: &Table, id: u64, n: u64) -> Vec<u8> {
+    let random = scatter(id * 1_000 + n) >> 20;
+    let size = match random.is_multiple_of(200) {
+        true => 17_000 + random / 200 % u64::from(MOST - 17_000),
+        false => 100 + random / 200 % 2_900,
+    };
+    filled(table, id, size as usize)
+}
+
+fn filled(table: &Table, id: u64, size: usize) -> Vec<u8> {
+    let values = [Value::Unsigned(scatter(id)), Value::Bytes(&vec![id as u8; size])];
+    table.schema().pack(&values).expect("they fit")
+}
+
+/// Bytes of the data file that are in use after a checkpoint.
+fn used(db: &Database) -> u64 {
+    db.checkpoint().expect("room");
+    db.statistics().data_used_bytes
+}
+
+/// A database in which a part of `records` short ones fits into memory.
+fn tight(records: u64) -> Options {
+    Options::new()
+        .durability(Durability::Process)
+        .memory_bytes((records * 200).max(4 << 20))
+        .log_bytes(4 << 20)
+}
+
+#[test]
+fn files_stop_growing_under_records_of_any_length_that_come_and_go() {
+    let records = number("LODE_RECORDS").unwrap_or(20_000) / 4;
+    let folder = tempfile::tempdir().expect("a directory");
+    let db = tight(records).open(folder.path()).expect("it opens");
+    let tables = tables_of_any_length(&db);
+    let table_of = |id: u64| &tables[(id % 2) as usize];
+    for id in 0..records {
+        let table = table_of(id);
+        assert!(table.insert(&record_of_any_length(table, id, 0)).expect("room"));
+    }
+    let before = used(&db);
+    let (mut sizes, mut oldest) = (Vec::new(), vec![0; records as usize]);
+    for round in 1..=2 * ROUNDS as u64 {
+        for step in 0..records {
+            // One goes for good, and one of another length comes.
+            let place = scatter(step + round * records) % records;
+            let id = place + oldest[place as usize] * records;
+            assert!(table_of(id).delete(&scatter(id).to_le_bytes()).expect("it can be read"));
+            oldest[place as usize] += 1;
+            let id = id + records;
+            let table = table_of(id);
+            assert!(table.insert(&record_of_any_length(table, id, round)).expect("room"));
+        }
+        sizes.push((used(&db), db.statistics().data_bytes));
+    }
+    let [(second, second_file), (last, last_file)] = [sizes[1], sizes[2 * ROUNDS - 1]];
+    println!(
+        "in use: {:.3} of the load at first after 2 rounds, {:.3} after all; the file: {:.3}",
+        second as f64 / before as f64,
+        last as f64 / before as f64,
+        last_file as f64 / second_file as f64,
+    );
+    assert!(last as f64 <= second as f64 * MOST_GROWTH_OF_ANY, "{before}, {sizes:?}");
+    assert!(last_file as f64 <= second_file as f64 * MOST_GROWTH, "{before}, {sizes:?}");
+    db.check().unwrap_or_else(|why| panic!("{why}"));
+}
+
+/// By how much the places in use may grow where as much goes as comes.
+const MOST_GROWTH_OF_ANY: f64 = 1.1;
+
+#[test]
+fn the_room_of_deleted_records_is_found_again_when_the_database_is_opened() {
+    let records = number("LODE_RECORDS").unwrap_or(20_000) / 4;
+    let folder = tempfile::tempdir().expect("a directory");
+    let options = tight(records);
+    let db = options.open(folder.path()).expect("it opens");
+    let tables = tables_of_any_length(&db);
+    for (id, table) in (0..records).flat_map(|id| tables.iter().map(move |table| (id, table))) {
+        assert!(table.insert(&record_of_any_length(table, id, 0)).expect("room"));
+    }
+    let before = used(&db);
+    let goes = |id: &u64| scatter(*id) >> 40 & 1 == 0;
+    for (id, table) in
+        (0..records).filter(goes).flat_map(|id| tables.iter().map(move |table| (id, table)))
+    {
+        assert!(table.delete(&scatter(id).to_le_bytes()).expect("it can be read"));
+    }
+    db.close().expect("it closes");
+    drop(tables);
+    let db = options.open(folder.path()).expect("it opens again");
+    for name in ["hash", "tree"] {
+        let table = db.table(name).expect("it is there");
+        for id in (0..records).filter(goes) {
+            let record = record_of_any_length(&table, id, 0);
+            let id = scatter(id + records).to_le_bytes();
+            assert!(table.insert(&[&id, &record[8..]].concat()).expect("room"));
+        }
+    }
+    let after = used(&db);
+    println!("in use: {:.3} of what it was", after as f64 / before as f64);
+    assert!(after as f64 <= before as f64 * MOST_GROWTH_OF_ANY, "{before}, {after}");
+    db.check().unwrap_or_else(|why| panic!("{why}"));
+}
+
+/// Records that become shorter where they are leave room for others.
+#[test]
+fn the_room_of_records_that_shrank_is_used() {
+    let records = number("LODE_RECORDS").unwrap_or(20_000) / 10;
+    let db = Database::in_memory().expect("memory");
+    for table in tables_of_any_length(&db) {
+        let write = |ids: Range<u64>, size| {
+            for id in ids {
+                table.upsert(&filled(&table, id, size)).expect("room");
+            }
+            db.statistics().page_bytes
+        };
+        let before = write(0..records, 3_000);
+        write(0..records, 100);
+        let after = write(records..2 * records, 2_800);
+        println!("in use: {:.3} of what it was", after as f64 / before as f64);
+        assert!(after as f64 <= before as f64 * MOST_GROWTH, "{before}, {after}");
+        db.drop_table(table.schema().name()).expect("it is there");
+    }
 }
 
 /// Pages that are given back are gone from the data file with the next checkpoint: those of leaves

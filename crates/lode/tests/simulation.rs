@@ -6,16 +6,13 @@
 
 #[path = "common/random.rs"]
 mod random;
-#[path = "common/tables.rs"]
-mod tables;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use lode::simulation::{self, Checkpoint, Fault, FaultKind, Simulated};
-use lode::{Database, Durability, Error, Options, Snapshot, Table};
+use lode::{Database, Durability, Error, KeyKind, Options, Schema, Snapshot, Table, Type, Value};
 
 use random::Random;
-use tables::{TABLES, record, schema};
 
 impl Random {
     fn one_in(&mut self, count: u64) -> bool {
@@ -23,20 +20,102 @@ impl Random {
     }
 }
 
+/// What a table's records have after key and value: so many bytes, or any number of them.
+#[derive(Clone, Copy)]
+enum Rest {
+    Fixed(u32),
+    Any,
+}
+
+/// The tables that there may be.
+const TABLES: [(&str, KeyKind, Rest); 6] = [
+    ("hash", KeyKind::Hash, Rest::Fixed(900)),
+    ("tree", KeyKind::Tree, Rest::Fixed(1900)),
+    ("short", KeyKind::Hash, Rest::Fixed(4)),
+    ("shrub", KeyKind::Tree, Rest::Fixed(4)),
+    ("letters", KeyKind::Hash, Rest::Any),
+    ("books", KeyKind::Tree, Rest::Any),
+];
+
+const VALUE: usize = 1;
+const REST: usize = 2;
+
+/// The most bytes of a rest.
+const MOST_REST_BYTES: u32 = 60_000;
+
 /// How much may have changed before operations beside a checkpoint stop: the least memory has room for
 /// 40 changed pages.
 const MOST_CHANGED_BYTES: u64 = 28 * 16_384;
 
-/// What is in the database: values under keys, of the tables that there are.
+/// The value of a record, and the number that its other bytes are made of.
+type Entry = (u32, u32);
+
+/// What is in the database: records under keys, of the tables that there are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Model {
     tables: BTreeSet<usize>,
-    records: BTreeMap<(usize, u32), u32>,
+    records: BTreeMap<(usize, u32), Entry>,
 }
 
-/// A value that was written over by an update has the rest of another.
+fn schema(table: usize) -> Schema {
+    let (name, _, rest) = TABLES[table];
+    let rest = match rest {
+        Rest::Fixed(size) => Type::Bytes(size),
+        Rest::Any => Type::VarBytes(MOST_REST_BYTES),
+    };
+    Schema::build(name)
+        .key("key", Type::U32)
+        .column("value", Type::U32)
+        .column("rest", rest)
+        .finish()
+        .expect("a schema")
+}
+
+/// How long a rest of any length is: mostly short, seldom longer than a page.
+fn size_of_any(seed: u32) -> u32 {
+    let random = seed.wrapping_mul(0x9e37_79b1) >> 8;
+    let most = match random % 40 {
+        0 => MOST_REST_BYTES,
+        1..6 => 4_000,
+        _ => 300,
+    };
+    4 + random / 40 % (most - 4)
+}
+
+/// Bytes that begin with the number that they are made of.
+fn rest(table: usize, seed: u32) -> Vec<u8> {
+    let size = match TABLES[table].2 {
+        Rest::Fixed(size) => size,
+        Rest::Any => size_of_any(seed),
+    };
+    let byte = (seed.wrapping_mul(0x9e37_79b1) >> 24) as u8;
+    let others = (4..size).map(|at| byte ^ (at ^ at >> 8) as u8);
+    seed.to_le_bytes().into_iter().chain(others).collect()
+}
+
+fn record(table: usize, key: u32, value: u32) -> Vec<u8> {
+    let (key, rest) = (Value::Unsigned(key.into()), rest(table, value));
+    let values = [key, Value::Unsigned(value.into()), Value::Bytes(&rest)];
+    schema(table).pack(&values).expect("they fit")
+}
+
+/// What a record of a new value is.
+fn entry(value: u32) -> Entry {
+    (value, value)
+}
+
 fn value_of(payload: &[u8]) -> u32 {
     u32::from_le_bytes(*payload.first_chunk().expect("four bytes"))
+}
+
+/// The key and the entry of a record, which is whole.
+fn parts_of(table: usize, bytes: &[u8]) -> (u32, Entry) {
+    let schema = schema(table);
+    schema.row(bytes).expect("a record");
+    let found = schema.bytes_of(bytes, &schema.columns()[REST]);
+    let seed = value_of(found);
+    assert!(found == rest(table, seed), "a record of {} is torn", TABLES[table].0);
+    (value_of(bytes), (value_of(&bytes[4..]), seed))
 }
 
 /// What the database has.
@@ -49,8 +128,8 @@ fn read(db: &Database) -> Result<Model, Error> {
         let table = db.table(&name)?;
         assert_eq!(table.key_kind(), TABLES[at].1);
         snapshot.each(&table, &mut |record| {
-            let key = u32::from_le_bytes(*record.first_chunk().expect("four bytes"));
-            model.records.insert((at, key), value_of(&record[4..]));
+            let (key, entry) = parts_of(at, record);
+            model.records.insert((at, key), entry);
             Ok(true)
         })?;
     }
@@ -298,7 +377,7 @@ impl Run {
             0..35 => {
                 let value = self.value();
                 let new = !wanted.records.contains_key(&place);
-                wanted.records.entry(place).or_insert(value);
+                wanted.records.entry(place).or_insert(entry(value));
                 let result = self.table(at).and_then(|t| t.insert(&record(at, place.1, value)));
                 if let Ok(inserted) = result {
                     assert_eq!(inserted, new);
@@ -307,19 +386,27 @@ impl Run {
             }
             35..42 => {
                 let value = self.value();
-                wanted.records.insert(place, value);
+                wanted.records.insert(place, entry(value));
                 let result = self.table(at).and_then(|t| t.upsert(&record(at, place.1, value)));
                 self.settle(result, wanted)
             }
-            42..52 => {
+            42..47 => {
                 let value = self.value();
-                wanted.records.entry(place).and_modify(|old| *old = value);
-                let result = self.table(at).and_then(|t| t.update(&key, 1, &value.to_le_bytes()));
+                wanted.records.entry(place).and_modify(|old| old.0 = value);
+                let bytes = value.to_le_bytes();
+                let result = self.table(at).and_then(|t| t.update(&key, VALUE, &bytes));
+                self.settle(result, wanted)
+            }
+            47..52 => {
+                let seed = self.value();
+                wanted.records.entry(place).and_modify(|old| old.1 = seed);
+                let bytes = rest(at, seed);
+                let result = self.table(at).and_then(|t| t.update(&key, REST, &bytes));
                 self.settle(result, wanted)
             }
             52..55 => {
                 let value = self.value();
-                wanted.records.entry(place).and_modify(|old| *old = old.wrapping_add(value));
+                wanted.records.entry(place).and_modify(|old| old.0 = old.0.wrapping_add(value));
                 let result = self.table(at).and_then(|t| {
                     t.change(&key, &mut |payload| {
                         let sum = value_of(payload).wrapping_add(value);
@@ -384,7 +471,8 @@ impl Run {
         match found {
             Ok(payload) => {
                 let wanted = self.model.records.get(&(at, key)).copied();
-                assert_eq!(payload.map(|payload| value_of(&payload)), wanted);
+                let record = |payload: Vec<u8>| [&key.to_le_bytes()[..], &payload].concat();
+                assert_eq!(payload.map(|payload| parts_of(at, &record(payload)).1), wanted);
                 End::Well
             }
             Err(Error::Io { .. }) => End::Over,
@@ -404,7 +492,7 @@ impl Run {
                     transaction.delete(&table, &key.to_le_bytes()).map(drop)
                 }
                 false => {
-                    wanted.records.insert((at, key), value);
+                    wanted.records.insert((at, key), entry(value));
                     transaction.upsert(&table, &record(at, key, value)).map(drop)
                 }
             });
@@ -499,8 +587,8 @@ impl Run {
             let Ok(table) = self.table(*at) else { continue };
             let mut found = BTreeMap::new();
             snapshot.each(&table, &mut |record| {
-                let key = u32::from_le_bytes(*record.first_chunk().expect("four bytes"));
-                found.insert((*at, key), value_of(&record[4..]));
+                let (key, entry) = parts_of(*at, record);
+                found.insert((*at, key), entry);
                 Ok(true)
             })?;
             let mut wanted = model.records.clone();
@@ -527,7 +615,7 @@ impl Run {
             }
             1 => self.read_one(at, key),
             _ => {
-                wanted.records.insert((at, key), value);
+                wanted.records.insert((at, key), entry(value));
                 let result = self.table(at).and_then(|t| t.upsert(&record(at, key, value)));
                 self.settle(result, wanted)
             }

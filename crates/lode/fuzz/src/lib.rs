@@ -3,34 +3,66 @@
 use std::collections::BTreeMap;
 
 use lode::simulation::{self, Simulated};
-use lode::{Database, Durability, Error, KeyKind, Options, Schema, Type};
+use lode::{Database, Durability, Error, KeyKind, Options, Schema, Type, Value};
 
 /// Bytes of a page and its place in the data file.
 pub const PLACE_BYTES: usize = 16 * 1024;
 
-/// The tables, with the bytes of their records after key and value.
-pub const TABLES: [(&str, KeyKind, u32); 4] = [
-    ("hash", KeyKind::Hash, 900),
-    ("tree", KeyKind::Tree, 1900),
-    ("short", KeyKind::Hash, 4),
-    ("shrub", KeyKind::Tree, 4),
+/// What a table's records have after key and value: so many bytes, or any number of them.
+#[derive(Clone, Copy)]
+pub enum Rest {
+    Fixed(u32),
+    Any,
+}
+
+/// The tables.
+pub const TABLES: [(&str, KeyKind, Rest); 6] = [
+    ("hash", KeyKind::Hash, Rest::Fixed(900)),
+    ("tree", KeyKind::Tree, Rest::Fixed(1900)),
+    ("short", KeyKind::Hash, Rest::Fixed(4)),
+    ("shrub", KeyKind::Tree, Rest::Fixed(4)),
+    ("letters", KeyKind::Hash, Rest::Any),
+    ("books", KeyKind::Tree, Rest::Any),
 ];
+
+/// The most bytes of a rest: more than a page has.
+const MOST_REST_BYTES: u32 = 40_000;
 
 /// The schema of a table.
 pub fn schema(at: usize) -> Schema {
     let (name, _, rest) = TABLES[at];
+    let rest = match rest {
+        Rest::Fixed(size) => Type::Bytes(size),
+        Rest::Any => Type::VarBytes(MOST_REST_BYTES),
+    };
     Schema::build(name)
         .key("key", Type::U32)
         .column("value", Type::U32)
-        .column("rest", Type::Bytes(rest))
+        .column("rest", rest)
         .finish()
         .expect("a schema")
 }
 
+/// How long a rest of any length is: mostly short, seldom longer than a page.
+fn size_of_any(key: u32, value: u32) -> u32 {
+    let random = (key ^ value).wrapping_mul(0x9e37_79b1) >> 8;
+    let most = match random % 40 {
+        0 => MOST_REST_BYTES,
+        1..6 => 4_000,
+        _ => 300,
+    };
+    random / 40 % most
+}
+
 /// A record of a table.
 pub fn record(at: usize, key: u32, value: u32) -> Vec<u8> {
-    let rest = (0..TABLES[at].2).map(|at| (value ^ at) as u8);
-    key.to_le_bytes().into_iter().chain(value.to_le_bytes()).chain(rest).collect()
+    let size = match TABLES[at].2 {
+        Rest::Fixed(size) => size,
+        Rest::Any => size_of_any(key, value),
+    };
+    let rest: Vec<u8> = (0..size).map(|at| (value ^ at ^ at >> 8) as u8).collect();
+    let (key, value) = (Value::Unsigned(key.into()), Value::Unsigned(value.into()));
+    schema(at).pack(&[key, value, Value::Bytes(&rest)]).expect("they fit")
 }
 
 /// How all of them are opened.
@@ -42,15 +74,17 @@ pub fn options() -> Options {
 pub fn small() -> Simulated {
     let disk = Simulated::new(1);
     let db = simulation::open(&options(), &disk, 1).expect("an empty disk");
-    let tables: Vec<_> =
-        (0..4).map(|at| db.create_table(&schema(at), TABLES[at].1).expect("a new table")).collect();
-    for (at, key) in (0..4).flat_map(|at| (0..30u32).map(move |key| (at, key))) {
+    let create = |at| db.create_table(&schema(at), TABLES[at].1).expect("a new table");
+    let tables: Vec<_> = (0..TABLES.len()).map(create).collect();
+    for (at, key) in (0..TABLES.len()).flat_map(|at| (0..30u32).map(move |key| (at, key))) {
         tables[at].insert(&record(at, key, key)).expect("room");
     }
     db.checkpoint().expect("nothing is wrong with the disk");
     for key in 0..6u32 {
         tables[2].upsert(&record(2, key * 2, 77)).expect("room");
         tables[3].delete(&key.to_le_bytes()).expect("a key");
+        tables[4].upsert(&record(4, key * 2, 77)).expect("room");
+        tables[5].update(&key.to_le_bytes(), 2, &[77; 20_000]).expect("a key");
     }
     let mut transaction = db.begin();
     transaction.upsert(&tables[2], &record(2, 100, 1)).expect("room");

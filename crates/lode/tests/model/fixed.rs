@@ -1,18 +1,16 @@
-//! Random operations on tables, compared with `BTreeMap`s: in memory, and on a simulated disk with so
-//! little memory that pages come and go all the time.
-//!
-//! On the disk there is a second table, larger than the memory: reading it pushes out whatever else
-//! there is.
+//! Records that all have the same size.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::OnceLock;
 
 use lode::simulation::{self, Checkpoint, Simulated};
 use lode::{
     Database, Durability, Error, KeyKind, Options, Scan, Schema, Snapshot, Table, Transaction, Type,
 };
 use proptest::prelude::*;
+
+use crate::disk::{self, BALLAST, Swept};
+use crate::{cases, key};
 
 type Place = (i16, u8);
 type Entry = (u32, Vec<u8>);
@@ -123,9 +121,6 @@ fn disk_ops() -> impl Strategy<Value = (Durability, Vec<Op>)> {
 /// How far from 0 keys are on a disk.
 const REACH: i16 = 150;
 
-/// Records of the other table on a disk: more than fit into memory.
-const BALLAST: u32 = 400;
-
 /// A table whose records are so long that few fit on a page.
 fn schema(payload: u32) -> Schema {
     Schema::build("t")
@@ -137,53 +132,19 @@ fn schema(payload: u32) -> Schema {
         .expect("a schema")
 }
 
-fn key(a: i16, b: u8) -> Vec<u8> {
-    [&a.to_le_bytes()[..], &[b]].concat()
-}
-
 fn record(a: i16, b: u8, value: u32, payload: u32) -> Vec<u8> {
     let rest: Vec<u8> = (0..payload).map(|at| (value ^ at) as u8).collect();
-    [&key(a, b)[..], &value.to_le_bytes(), &rest].concat()
+    [&key((a, b))[..], &value.to_le_bytes(), &rest].concat()
 }
 
 fn payload_of((value, rest): &(u32, Vec<u8>)) -> Vec<u8> {
     [&value.to_le_bytes()[..], rest].concat()
 }
 
-/// A disk with a table larger than the memory. It is made once for all cases.
-fn loaded_disk() -> Simulated {
-    static LOADED: OnceLock<Simulated> = OnceLock::new();
-    let make = || {
-        let disk = Simulated::new(0);
-        let options = options(Durability::None).memory_bytes(16 << 20);
-        let db = simulation::open(&options, &disk, 0).expect("an empty disk");
-        let schema =
-            Schema::build("ballast").key("at", Type::U32).column("rest", Type::Bytes(4000));
-        let schema = schema.finish().expect("a schema");
-        let table = db.create_table(&schema, KeyKind::Tree).expect("a table");
-        for at in 0..BALLAST {
-            assert!(table.insert(&ballast(at, 0)).expect("room"));
-        }
-        db.close().expect("nothing is wrong with the disk");
-        disk
-    };
-    LOADED.get_or_init(make).fork()
-}
-
-fn ballast(at: u32, value: u32) -> Vec<u8> {
-    let rest = (0..1_000).flat_map(|word| (at ^ value ^ word).to_le_bytes());
-    at.to_le_bytes().into_iter().chain(rest).collect()
-}
-
-fn options(level: Durability) -> Options {
-    Options::new().memory_bytes(1 << 20).log_bytes(1 << 18).segment_bytes(1 << 16).durability(level)
-}
-
 struct Run {
     /// The disk, unless the database is in memory.
     disk: Option<(Simulated, Options)>,
-    /// What the other table's records were written with last.
-    swept: BTreeMap<u32, u32>,
+    swept: Swept,
     db: Database,
     table: Table,
     kind: KeyKind,
@@ -200,7 +161,7 @@ impl Run {
     }
 
     fn on_disk(kind: KeyKind, payload: u32, level: Durability) -> Self {
-        let (disk, options) = (loaded_disk(), options(level));
+        let (disk, options) = (disk::loaded(), disk::options(level));
         let db = simulation::open(&options, &disk, 1).expect("a database");
         Self::with(db, kind, payload, Some((disk, options)))
     }
@@ -208,7 +169,7 @@ impl Run {
     fn with(db: Database, kind: KeyKind, payload: u32, disk: Option<(Simulated, Options)>) -> Self {
         let table = db.create_table(&schema(payload), kind).expect("a table");
         let (model, snapshots, transaction) = (Model::new(), Vec::new(), None);
-        let swept = BTreeMap::new();
+        let swept = Swept::default();
         Self { disk, swept, db, table, kind, payload, model, snapshots, transaction }
     }
 
@@ -254,7 +215,7 @@ impl Run {
                 assert_eq!(there, self.model.insert(place, new).is_some());
             }
             Op::Update(a, b, value) => {
-                let (key, bytes) = (key(*a, *b), value.to_le_bytes());
+                let (key, bytes) = (key((*a, *b)), value.to_le_bytes());
                 if let Some((transaction, model, disturbed)) = &mut self.transaction {
                     let there = transaction.update(&self.table, &key, 2, &bytes)?;
                     assert!(*disturbed || there == model.contains_key(&(*a, *b)));
@@ -267,7 +228,7 @@ impl Run {
             }
             Op::Increment(a, b) => {
                 self.outside();
-                let there = self.table.change(&key(*a, *b), &mut |payload| {
+                let there = self.table.change(&key((*a, *b)), &mut |payload| {
                     let value = u32::from_le_bytes(*payload.first_chunk().expect("four bytes"));
                     payload[..4].copy_from_slice(&value.wrapping_add(1).to_le_bytes());
                     true
@@ -277,40 +238,40 @@ impl Run {
             }
             Op::Delete(a, b) => {
                 if let Some((transaction, model, disturbed)) = &mut self.transaction {
-                    let there = transaction.delete(&self.table, &key(*a, *b))?;
+                    let there = transaction.delete(&self.table, &key((*a, *b)))?;
                     let before = model.remove(&(*a, *b)).is_some();
                     assert!(*disturbed || there == before);
                     return Ok(());
                 }
-                let there = self.table.delete(&key(*a, *b))?;
+                let there = self.table.delete(&key((*a, *b)))?;
                 assert_eq!(there, self.model.remove(&(*a, *b)).is_some());
             }
             Op::DeleteRange(from, to) => {
                 self.outside();
                 for a in *from..*to {
                     for b in 0..6 {
-                        let there = self.table.delete(&key(a, b))?;
+                        let there = self.table.delete(&key((a, b)))?;
                         assert_eq!(there, self.model.remove(&(a, b)).is_some());
                     }
                 }
             }
             Op::Get(a, b) => {
                 let expected = self.model.get(&(*a, *b)).map(payload_of);
-                assert_eq!(self.table.payload(&key(*a, *b))?, expected);
+                assert_eq!(self.table.payload(&key((*a, *b)))?, expected);
                 if let Some((transaction, model, disturbed)) = &mut self.transaction {
                     let expected = model.get(&(*a, *b)).map(payload_of);
-                    let found = transaction.payload(&self.table, &key(*a, *b))?;
+                    let found = transaction.payload(&self.table, &key((*a, *b)))?;
                     assert!(*disturbed || found == expected);
                 }
                 for (snapshot, model) in &self.snapshots {
                     let mut payload = vec![0; 4 + payload as usize];
-                    let found = snapshot.get(&self.table, &key(*a, *b), &mut payload)?;
+                    let found = snapshot.get(&self.table, &key((*a, *b)), &mut payload)?;
                     let expected = model.get(&(*a, *b)).map(payload_of);
                     assert_eq!(found.then_some(payload), expected);
                 }
             }
             Op::GetMany(places) => {
-                let keys: Vec<u8> = places.iter().flat_map(|(a, b)| key(*a, *b)).collect();
+                let keys: Vec<u8> = places.iter().flat_map(|(a, b)| key((*a, *b))).collect();
                 let mut found = vec![None; places.len()];
                 self.table.get_many(&keys, &mut |at, payload| {
                     found[at] = payload.map(<[u8]>::to_vec);
@@ -372,7 +333,7 @@ impl Run {
             DiskOp::LookAfter => simulation::look_after(&self.db)?,
             DiskOp::Compact => self.db.compact()?,
             DiskOp::Reopen => self.reopen()?,
-            DiskOp::Sweep(count) => self.sweep(*count)?,
+            DiskOp::Sweep(count) => self.swept.sweep(&self.db, *count)?,
         }
         Ok(())
     }
@@ -394,7 +355,7 @@ impl Run {
                         let there = self.table.upsert(&record(*a, *b, *value, self.payload))?;
                         (there, self.model.insert(place, new))
                     }
-                    None => (self.table.delete(&key(*a, *b))?, self.model.remove(&place)),
+                    None => (self.table.delete(&key((*a, *b)))?, self.model.remove(&place)),
                 };
                 assert_eq!(there, before.is_some());
             }
@@ -411,28 +372,14 @@ impl Run {
         self.transaction = None;
         let (disk, options) = self.disk.as_ref().expect("it is on a disk");
         self.db.clone().close()?;
-        assert_eq!(self.table.payload(&key(0, 0)), Err(Error::Closed));
-        assert_eq!(self.table.delete(&key(0, 0)), Err(Error::Closed));
+        assert_eq!(self.table.payload(&key((0, 0))), Err(Error::Closed));
+        assert_eq!(self.table.delete(&key((0, 0))), Err(Error::Closed));
         for (snapshot, _) in self.snapshots.drain(..) {
             let looked = snapshot.each(&self.table, &mut |_| Ok(true));
             assert_eq!(looked, Err(Error::Closed));
         }
         self.db = simulation::open(options, disk, 1)?;
         self.table = self.db.table("t")?;
-        Ok(())
-    }
-
-    fn sweep(&mut self, count: u32) -> Result<(), Error> {
-        let table = self.db.table("ballast")?;
-        for at in 0..count {
-            let at = at * 7 % BALLAST;
-            let value = self.swept.get(&at).copied().unwrap_or(0);
-            let found = table.payload(&at.to_le_bytes())?.expect("it is there");
-            assert!(found == ballast(at, value)[4..], "record {at} of the other table");
-        }
-        let at = count % BALLAST;
-        table.upsert(&ballast(at, count))?;
-        self.swept.insert(at, count);
         Ok(())
     }
 
@@ -455,7 +402,7 @@ impl Run {
         backward: bool,
         limit: u64,
     ) -> Result<(), Error> {
-        let packed = |bound: &Bound<(i16, u8)>| bound.map(|(a, b)| key(a, b));
+        let packed = |bound: &Bound<(i16, u8)>| bound.map(key);
         let (low, high) = (packed(lower), packed(upper));
         let ask = |columns| Scan {
             lower: low.as_ref().map(|key| &key[..]),
@@ -491,7 +438,7 @@ impl Run {
             assert!(matches!(refused, Err(Error::NoOrder { .. })));
             return Ok(());
         }
-        let whole = |(a, b): &(i16, u8), entry: &Entry| [key(*a, *b), payload_of(entry)].concat();
+        let whole = |(a, b): &(i16, u8), entry: &Entry| [key((*a, *b)), payload_of(entry)].concat();
         let some =
             |(_, b): &(i16, u8), (value, _): &Entry| [&value.to_le_bytes()[..], &[*b]].concat();
         let values = |_: &(i16, u8), (value, _): &Entry| value.to_le_bytes().to_vec();
@@ -531,7 +478,7 @@ impl Run {
             self.db.check().unwrap_or_else(|why| panic!("{why}"));
             self.read_all()?;
             assert!(self.model == expected, "all of it is there again");
-            self.sweep(BALLAST)?;
+            self.swept.sweep(&self.db, BALLAST)?;
             self.db.drop_table("ballast")?;
         }
         self.db.drop_table("t")?;
@@ -540,7 +487,7 @@ impl Run {
         self.db.check().unwrap_or_else(|why| panic!("{why}"));
         // Superblocks, the catalogue, and what says where that is.
         assert!(self.db.statistics().data_used_bytes <= 8 << 14, "all places came back");
-        assert!(matches!(self.table.payload(&key(0, 0)), Err(Error::NoTable { .. })));
+        assert!(matches!(self.table.payload(&key((0, 0))), Err(Error::NoTable { .. })));
         Ok(())
     }
 }
@@ -558,12 +505,6 @@ fn finish(mut run: Run, ops: &[Op]) {
         run.step(op).unwrap_or_else(|error| panic!("{op:?}: {error}"));
     }
     run.end().expect("it ends well");
-}
-
-/// So many cases of each kind; `PROPTEST_CASES` asks for others.
-fn cases(usual: u32) -> ProptestConfig {
-    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|count| count.parse().ok());
-    ProptestConfig { cases: asked.unwrap_or(usual), ..ProptestConfig::default() }
 }
 
 proptest! {
