@@ -7,7 +7,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use lode::{Durability, KeyKind, Options, Table};
+use lode::{Durability, KeyKind, Options, Table, Type};
 
 const THREADS: [u64; 4] = [1, 2, 4, 8];
 const REST: usize = 92;
@@ -45,7 +45,9 @@ fn main() {
     let directory = common::directory();
     let options = Options::new().durability(Durability::Commit);
     let db = options.open(directory.path()).expect("an empty directory");
-    let table = db.create_table(&common::schema(REST as u32), KeyKind::Hash).expect("a new table");
+    let table = db
+        .create_table(&common::schema(Type::U64, Type::Bytes(REST as u32)), KeyKind::Hash)
+        .expect("a new table");
     let mut seen = THREADS.map(|_| Vec::new());
     for _ in 0..rounds {
         for (threads, seen) in THREADS.into_iter().zip(&mut seen) {

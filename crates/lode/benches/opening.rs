@@ -8,7 +8,7 @@ mod common;
 
 use std::time::Instant;
 
-use lode::{Durability, KeyKind, Options};
+use lode::{Durability, KeyKind, Options, Type};
 
 const REST: usize = 26;
 
@@ -24,7 +24,9 @@ fn main() {
     for kind in [KeyKind::Hash, KeyKind::Tree] {
         let directory = common::directory();
         let db = options.open(directory.path()).expect("an empty directory");
-        let table = db.create_table(&common::schema(REST as u32), kind).expect("a new table");
+        let table = db
+            .create_table(&common::schema(Type::U64, Type::Bytes(REST as u32)), kind)
+            .expect("a new table");
         for id in 0..rows {
             let record: Vec<u8> = key(id).into_iter().chain([id as u8; REST]).collect();
             assert!(table.insert(&record).expect("room"));

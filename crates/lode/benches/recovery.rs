@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use lode::simulation::Checkpoint;
-use lode::{Database, Durability, KeyKind, Options};
+use lode::{Database, Durability, KeyKind, Options, Type};
 
 const REST: usize = 92;
 
@@ -34,7 +34,9 @@ fn record(number: u64) -> Vec<u8> {
 /// process.
 fn write(directory: &Path, log_bytes: u64) -> ! {
     let db = options().open(directory).expect("an empty directory");
-    let table = db.create_table(&common::schema(REST as u32), KeyKind::Hash).expect("a new table");
+    let table = db
+        .create_table(&common::schema(Type::U64, Type::Bytes(REST as u32)), KeyKind::Hash)
+        .expect("a new table");
     // As long as this one is not finished, nobody begins another.
     let _checkpoint = Checkpoint::begin(&db).expect("nothing is wrong with the disk");
     let start = Instant::now();

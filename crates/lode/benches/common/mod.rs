@@ -18,8 +18,7 @@ pub fn directory() -> TempDir {
     tempfile::tempdir_in(parent).expect("a directory")
 }
 
-/// Records of 8 bytes as a key and so many more.
-pub fn schema(rest: u32) -> Schema {
-    let build = Schema::build("records").key("id", Type::U64).column("rest", Type::Bytes(rest));
-    build.finish().expect("a schema")
+/// Records of a key and one more column.
+pub fn schema(key: Type, rest: Type) -> Schema {
+    Schema::build("records").key("id", key).column("rest", rest).finish().expect("a schema")
 }

@@ -8,7 +8,7 @@ mod map;
 mod places;
 mod superblock;
 
-use std::cmp::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use map::PageMap;
@@ -54,6 +54,8 @@ fn checksum(bytes: &[u8], owner: u64) -> u64 {
 pub struct DataFile {
     file: Box<dyn File>,
     state: Mutex<State>,
+    pages_read: AtomicU64,
+    pages_written: AtomicU64,
 }
 
 struct State {
@@ -67,7 +69,12 @@ impl DataFile {
     /// A new one, without pages.
     pub fn create(file: Box<dyn File>) -> Self {
         let (map, places) = (PageMap::default(), Places::default());
-        Self { file, state: Mutex::new(State { map, places, catalogue_pages: 0 }) }
+        Self::new(file, State { map, places, catalogue_pages: 0 })
+    }
+
+    fn new(file: Box<dyn File>, state: State) -> Self {
+        let (pages_read, pages_written) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { file, state: Mutex::new(state), pages_read, pages_written }
     }
 
     /// One that is there, with the superblock that counts, and the catalogue.
@@ -76,7 +83,7 @@ impl DataFile {
         let map = PageMap::open(superblock.map);
         let catalogue_pages = superblock.catalogue_pages;
         let state = State { map, places: Places::default(), catalogue_pages };
-        let data = Self { file, state: Mutex::new(state) };
+        let data = Self::new(file, state);
         let mut bytes = vec![0; (superblock.catalogue_pages as usize) * PLACE_BYTES];
         for (page, to) in bytes.chunks_exact_mut(PLACE_BYTES).enumerate() {
             data.load(page as u32, to)?;
@@ -100,9 +107,11 @@ impl DataFile {
         let mut state = self.state();
         let end = u32::try_from(size / PLACE_BYTES as u64).unwrap_or(u32::MAX);
         match end.cmp(&state.places.end()) {
-            Ordering::Greater => state.places.extend(end),
+            std::cmp::Ordering::Greater => state.places.extend(end),
             // It was cut off behind what is in use.
-            Ordering::Less if end >= state.places.last_used() => state.places.truncate(end),
+            std::cmp::Ordering::Less if end >= state.places.last_used() => {
+                state.places.truncate(end)
+            }
             _ => {}
         }
         Ok(())
@@ -133,7 +142,18 @@ impl DataFile {
         if !at.is_some() {
             return Err(Error::corrupt(format!("page {page}"), "it is nowhere in file data"));
         }
+        self.pages_read.fetch_add(1, Ordering::Relaxed);
         read_place(&*self.file, at, page.into(), bytes, || format!("page {page}"))
+    }
+
+    /// Bytes of pages that were read from it since it was opened.
+    pub fn read_bytes(&self) -> u64 {
+        self.pages_read.load(Ordering::Relaxed) * PLACE_BYTES as u64
+    }
+
+    /// Bytes of pages that were written to it since it was opened.
+    pub fn written_bytes(&self) -> u64 {
+        self.pages_written.load(Ordering::Relaxed) * PLACE_BYTES as u64
     }
 
     /// Bytes of the file.
@@ -195,6 +215,7 @@ impl DataFile {
         }
         // Without the lock: who loads other pages need not wait.
         drop(state);
+        self.pages_written.fetch_add(pages.len() as u64, Ordering::Relaxed);
         let mut from = 0;
         for run in places.chunk_by(|a, b| a + 1 == *b) {
             let to = from + run.len() * PLACE_BYTES;

@@ -99,6 +99,8 @@ impl Inner {
             changed_bytes: self.pager.dirty() * PAGE_BYTES as u64,
             data_bytes: store.data.size_bytes(),
             data_used_bytes: store.data.used_bytes(),
+            data_read_bytes: store.data.read_bytes(),
+            data_written_bytes: store.data.written_bytes(),
             log_bytes: store.log_bytes(),
             ..in_memory
         }

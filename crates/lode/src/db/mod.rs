@@ -166,6 +166,10 @@ pub struct Statistics {
     pub data_bytes: u64,
     /// See [`data_bytes`](Self::data_bytes).
     pub data_used_bytes: u64,
+    /// Pages that were read from the data file since it was opened.
+    pub data_read_bytes: u64,
+    /// Pages that were written to it since then.
+    pub data_written_bytes: u64,
     /// What of the log would have to be replayed after a crash.
     pub log_bytes: u64,
 }

@@ -239,7 +239,7 @@ impl Slots {
         let at = self.word_of(slot);
         probe.iter().enumerate().for_each(|(word, bits)| words.set(at + word, *bits));
         words.write(self.payload_at(slot), payload);
-        words.set(0, words.get(0) + 1);
+        words.set(0, words.get(0).wrapping_add(1));
     }
 
     /// Takes a record out of its slot, and moves those back that it kept from their home.
@@ -260,7 +260,7 @@ impl Slots {
             }
         }
         words.clear(self.word_of(free), self.word_of(free) + self.stride);
-        words.set(0, words.get(0) - 1);
+        words.set(0, words.get(0).wrapping_sub(1));
     }
 
     /// The slots that are taken.

@@ -100,7 +100,12 @@ impl<'p> Node<'p> {
     }
 
     fn records_at(self) -> usize {
-        (self.words.get(0) >> 24 & 0xffff) as usize
+        ((self.words.get(0) >> 24 & 0xffff) as usize).min(self.end())
+    }
+
+    /// Where the records end, and the fences begin.
+    fn end(self) -> usize {
+        PAGE_WORDS - 2 * self.layout.key_words()
     }
 
     fn garbage(self) -> usize {
@@ -329,8 +334,7 @@ impl<'p> Node<'p> {
 
     /// Makes an empty node of it. What follows changes nodes: only for the holder of the latch.
     pub fn clear(self, level: usize, fences: &Fences) {
-        let records_at = PAGE_WORDS - 2 * self.layout.key_words();
-        self.set_header(level, 0, records_at, 0);
+        self.set_header(level, 0, self.end(), 0);
         let (mut flags, mut common) = (0, 0);
         for (fence, which) in [(&fences.lower, LOWER), (&fences.upper, UPPER)] {
             if let Some(key) = fence {
@@ -366,7 +370,8 @@ impl<'p> Node<'p> {
         if self.free_words() <= words {
             self.compact();
         }
-        let (count, to) = (self.count(), self.records_at() - words);
+        // In a forged node there may be less room than it says.
+        let (count, to) = (self.count(), self.records_at().saturating_sub(words));
         self.words.shift(ENTRIES + at, count - at, ENTRIES + at + 1);
         self.words.set(ENTRIES + at, head_of(key, self.common()) << 16 | to as u64);
         self.set_header(self.level(), count + 1, to, self.garbage());
@@ -388,7 +393,7 @@ impl<'p> Node<'p> {
         let (mut count, mut to) = (self.count(), self.records_at());
         for at in entries {
             other.read_key(at, &mut key);
-            to -= words;
+            to = to.saturating_sub(words);
             let from = other.record_at(at);
             (0..words).for_each(|word| self.words.set(to + word, other.words.get(from + word)));
             self.words.set(ENTRIES + count, head_of(&key, common) << 16 | to as u64);
@@ -408,7 +413,7 @@ impl<'p> Node<'p> {
     /// What is wrong with the node, if anything.
     pub fn check(self) -> Result<(), String> {
         let (count, fences) = (self.count(), self.fences());
-        let records: usize = PAGE_WORDS - 2 * self.layout.key_words() - self.records_at();
+        let records = self.end() - self.records_at();
         if records != count * self.record_words() + self.garbage() {
             return Err(format!("{count} records of {} words in {records}", self.record_words()));
         }
