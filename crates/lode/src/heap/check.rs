@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::long::{self, Cut};
+use super::names::{Entry, MOST_ROUNDS, Names};
 use super::page::{self, Page};
 use super::{Address, Heap};
 use crate::error::Error;
@@ -20,21 +21,29 @@ fn said(error: Error) -> String {
 }
 
 impl Heap {
-    /// Counts a record that a key leads to at a moment, and reads it.
+    /// Counts a record that the index has under a name at a moment, if there is one, and reads what the
+    /// heap has of it; whether there is one.
     pub fn count(
         &self,
         pager: &Pager,
         moment: Moment,
-        (address, payload): (Address, &mut Vec<u8>),
+        (name, entry, whole): (&[u8], Entry, &mut Vec<u8>),
         census: &mut Census,
-    ) -> Result<(), String> {
+    ) -> Result<bool, String> {
+        let Some(address) = entry.address else { return Ok(false) };
         let Address { page, slot } = address;
-        self.read_at(pager, moment, address, payload).map_err(said)?;
+        self.read_at(pager, moment, address, whole).map_err(said)?;
+        if let Names::Digests { key_size, .. } = self.names {
+            let key = whole.get(..key_size).unwrap_or_default();
+            if !(0..MOST_ROUNDS).any(|round| self.names.name(key, round).bytes() == name) {
+                return Err(format!("page {page}: the key of record {slot} leads elsewhere"));
+            }
+        }
         if !census.records.entry(page).or_default().insert(slot) {
             return Err(format!("page {page}: two keys lead to record {slot}"));
         }
-        if Cut::of(payload.len()).is_none() {
-            return Ok(());
+        if Cut::of(whole.len()).is_none() {
+            return Ok(true);
         }
         let (head, cut) = self.head_at(pager, moment, address).map_err(said)?;
         for piece in long::pages_of(&head, cut) {
@@ -42,7 +51,12 @@ impl Heap {
                 return Err(format!("page {piece}: it is a piece of two records"));
             }
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// Bytes of a key before its payload.
+    pub fn front(&self) -> usize {
+        self.names.front()
     }
 
     /// What is wrong with its pages at a moment, if anything, when all keys' records are counted.

@@ -70,9 +70,9 @@ pub fn rest_of(head: &[u8], cut: Cut) -> &[u8] {
     &head[NUMBER * (1 + cut.pieces)..]
 }
 
-/// Reads a piece; false if it is none.
-pub fn read_piece(words: Words<'_>, bytes: &mut [u8]) -> bool {
-    words.read(PIECE_FROM, bytes);
+/// Reads a piece, from one of its bytes on; false if it is none.
+pub fn read_piece(words: Words<'_>, from: usize, bytes: &mut [u8]) -> bool {
+    words.read(PIECE_FROM + from, bytes);
     words.get(0) == page::PIECE
 }
 

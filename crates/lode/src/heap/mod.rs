@@ -1,5 +1,6 @@
 //! The heap of a table: long records, and those of any length, one after another in the order in
-//! which they come. The index has their *addresses*; so records that come in no order change few pages.
+//! which they come. The index has their *addresses*, under their [names]; so records that come in no order
+//! change few pages.
 //!
 //! A record moves within its page as it likes; it moves to another, and the index is told so, only
 //! when it has become too long. Room that removed records leave is used by those that come later.
@@ -12,16 +13,21 @@
 mod buffer;
 mod check;
 mod long;
+mod names;
 mod page;
 mod plan;
 mod rooms;
 mod target;
+#[cfg(test)]
+mod tests;
 mod write;
 
 pub use buffer::Buffer;
 pub use check::Census;
 use long::Cut;
 pub use long::pages_for;
+pub use names::{DIGEST_BYTES, Entry, Names};
+use names::{MOST_ROUNDS, Name};
 use page::{Page, Slot};
 use rooms::Rooms;
 pub use write::{Left, Swapped};
@@ -38,18 +44,6 @@ pub struct Address {
 }
 
 impl Address {
-    /// Bytes of an address in an index.
-    pub const BYTES: usize = 8;
-
-    pub fn of(bytes: [u8; Self::BYTES]) -> Self {
-        let word = u64::from_le_bytes(bytes);
-        Self { page: word as PageNumber, slot: (word >> 32) as u16 }
-    }
-
-    fn bytes(self) -> [u8; Self::BYTES] {
-        (u64::from(self.page) | u64::from(self.slot) << 32).to_le_bytes()
-    }
-
     /// What is wrong if it leads nowhere.
     fn wrong(self) -> Error {
         let Self { page, slot } = self;
@@ -67,6 +61,7 @@ const PATIENCE: usize = 4;
 /// The long records of a table.
 pub struct Heap {
     space: Space,
+    names: Names,
     rooms: Rooms,
 }
 
@@ -77,10 +72,19 @@ struct Home<'p> {
     page: Page<'p>,
 }
 
+/// Where a key leads.
+struct Found<'k, 'p> {
+    /// What the index has it under, or would have.
+    name: Name<'k>,
+    home: Option<Home<'p>>,
+    /// Another record that has the name, and has not been passed yet.
+    other: Option<Address>,
+}
+
 impl Heap {
     /// One that has these pages, if any.
-    pub fn new(space: Space) -> Self {
-        Self { space, rooms: Rooms::default() }
+    pub fn new(space: Space, names: Names) -> Self {
+        Self { space, names, rooms: Rooms::default() }
     }
 
     /// Its pages.
@@ -88,22 +92,82 @@ impl Heap {
         &self.space
     }
 
-    /// Where a record is, if there is one.
-    fn find<'p>(
+    /// Where a key leads.
+    #[inline]
+    fn find<'k, 'p>(
         &self,
         index: &impl Index,
         pager: &'p Pager,
-        key: &[u8],
-    ) -> Result<Option<Home<'p>>> {
-        let found = index.lead(pager, key, |bytes| {
-            let address = Address::of(bytes);
-            pager.look(address.page).map(|(seen, words)| Home {
-                address,
-                seen,
-                page: Page::new(words),
-            })
-        })?;
-        found.transpose()
+        key: &'k [u8],
+    ) -> Result<Found<'k, 'p>> {
+        let mut round = 0;
+        while round < MOST_ROUNDS {
+            let name = self.names.name(key, round);
+            let led = index.lead(pager, name.bytes(), |bytes| {
+                let entry = Entry::of(bytes);
+                let look = |address: Address| (address, pager.look(address.page));
+                (entry.is_passed, entry.address.map(look))
+            })?;
+            let Some((is_passed, led)) = led else {
+                return Ok(Found { name, home: None, other: None });
+            };
+            // Without an address it was deleted.
+            let Some((address, looked)) = led else {
+                round += 1;
+                continue;
+            };
+            let (seen, words) = looked?;
+            let home = Home { address, seen, page: Page::new(words) };
+            match self.has_key(pager, &home, key)? {
+                Some(true) => return Ok(Found { name, home: Some(home), other: None }),
+                Some(false) if is_passed => round += 1,
+                Some(false) => return Ok(Found { name, home: None, other: Some(address) }),
+                // It has changed meanwhile.
+                None => {}
+            }
+        }
+        Err(too_many_rounds())
+    }
+
+    /// Whether a record has this key; `None` if it has changed since it was found.
+    #[inline(always)]
+    fn has_key(&self, pager: &Pager, home: &Home<'_>, key: &[u8]) -> Result<Option<bool>> {
+        match self.names {
+            Names::Keys => Ok(Some(true)),
+            Names::Digests { .. } => self.compare_key(pager, home, key),
+        }
+    }
+
+    fn compare_key(&self, pager: &Pager, home: &Home<'_>, key: &[u8]) -> Result<Option<bool>> {
+        /// Bytes of a key that need no allocation.
+        const SHORT: usize = 64;
+        let (mut short, mut long) = ([0; SHORT], Vec::new());
+        let own = match key.len() <= SHORT {
+            true => &mut short[..key.len()],
+            false => {
+                long.resize(key.len(), 0);
+                &mut long[..]
+            }
+        };
+        let slot = home.page.slot(home.address.slot.into());
+        let Some(slot) = slot.filter(|slot| slot.is_long || slot.size >= key.len()) else {
+            return if home.seen.still() { Err(home.address.wrong()) } else { Ok(None) };
+        };
+        if !slot.is_long {
+            home.page.read(slot, 0, own);
+            return Ok(home.seen.still().then(|| own == key));
+        }
+        let Some((head, cut)) = head_of(home, slot)? else { return Ok(None) };
+        let Some(first) = long::pages_of(&head, cut).next() else {
+            return Err(long::wrong_head(home.address.page));
+        };
+        let piece = pager.look(first);
+        if !home.seen.still() {
+            return Ok(None);
+        }
+        let (seen, words) = piece?;
+        long::read_piece(words, 0, own);
+        Ok((seen.still() && home.seen.still()).then(|| own == key))
     }
 
     /// Copies the record's payload; false if there is none.
@@ -116,7 +180,7 @@ impl Heap {
         payload: &mut (impl Buffer + ?Sized),
     ) -> Result<bool> {
         for _ in 0..PATIENCE {
-            let Some(home) = self.find(index, pager, key)? else { return Ok(false) };
+            let Some(home) = self.find(index, pager, key)?.home else { return Ok(false) };
             if self.read(pager, &home, payload)? {
                 return Ok(true);
             }
@@ -127,32 +191,35 @@ impl Heap {
         Ok(found?.is_some())
     }
 
-    /// Copies the payload of a record, and answers where it is; what was read is right as long as the
-    /// page there is as it was seen. `None` if there is none.
-    fn settled<'p>(
+    /// Copies the payload of a record, if there is one, and answers where it is; what was read is right as
+    /// long as the page there is as it was seen.
+    fn settled<'k, 'p>(
         &self,
         index: &impl Index,
         pager: &'p Pager,
-        key: &[u8],
+        key: &'k [u8],
         payload: &mut Vec<u8>,
-    ) -> Result<Option<Home<'p>>> {
+    ) -> Result<Found<'k, 'p>> {
         for _ in 0..PATIENCE {
-            let Some(home) = self.find(index, pager, key)? else { return Ok(None) };
-            if self.read(pager, &home, payload)? {
-                return Ok(Some(home));
+            let found = self.find(index, pager, key)?;
+            let Some(home) = &found.home else { return Ok(found) };
+            if self.read(pager, home, payload)? {
+                return Ok(found);
             }
         }
         loop {
             let moment = pager.moment();
-            let found = self.get_at(index, pager, moment, key, payload);
-            let home = self.find(index, pager, key);
+            let address = self.get_at(index, pager, moment, key, payload);
+            let found = self.find(index, pager, key);
             let is_same = |home: &Home<'_>, address: Option<Address>| {
                 address == Some(home.address) && !pager.has_changed_since(moment, home.address.page)
             };
-            let settled = match (found, home) {
+            let settled = match (address, found) {
                 (Err(error), _) | (_, Err(error)) => Some(Err(error)),
-                (Ok(_), Ok(None)) => Some(Ok(None)),
-                (Ok(address), Ok(Some(home))) => is_same(&home, address).then_some(Ok(Some(home))),
+                (Ok(address), Ok(found)) => {
+                    let is_settled = found.home.as_ref().is_none_or(|home| is_same(home, address));
+                    is_settled.then_some(Ok(found))
+                }
             };
             pager.release(moment);
             if let Some(settled) = settled {
@@ -162,7 +229,7 @@ impl Heap {
     }
 
     /// Copies the payload that a record had at a moment; answers where it was, if there was one.
-    fn get_at(
+    pub fn get_at(
         &self,
         index: &impl Index,
         pager: &Pager,
@@ -170,22 +237,54 @@ impl Heap {
         key: &[u8],
         payload: &mut (impl Buffer + ?Sized),
     ) -> Result<Option<Address>> {
-        let mut address = [0; Address::BYTES];
-        if !index.get_at(pager, moment, key, &mut address)? {
-            return Ok(None);
+        for round in 0..MOST_ROUNDS {
+            let mut entry = [0; Entry::BYTES];
+            let name = self.names.name(key, round);
+            if !index.get_at(pager, moment, name.bytes(), &mut entry)? {
+                return Ok(None);
+            }
+            let entry = Entry::of(entry);
+            let Some(address) = entry.address else { continue };
+            if let Names::Keys = self.names {
+                self.read_at(pager, moment, address, payload)?;
+                return Ok(Some(address));
+            }
+            let mut whole = Vec::new();
+            self.read_at(pager, moment, address, &mut whole)?;
+            let parts = whole.split_at_checked(key.len());
+            let (its_key, its_payload) = parts.ok_or_else(|| address.wrong())?;
+            if its_key == key {
+                let to = payload.of_size(its_payload.len()).ok_or_else(|| address.wrong())?;
+                to.copy_from_slice(its_payload);
+                return Ok(Some(address));
+            }
+            if !entry.is_passed {
+                return Ok(None);
+            }
         }
-        let address = Address::of(address);
-        self.read_at(pager, moment, address, payload)?;
-        Ok(Some(address))
+        Err(too_many_rounds())
     }
 
-    /// Has the processor fetch what a lookup of this key will look at; what the index has of it
-    /// should have come already.
-    pub fn fetch(&self, index: &impl Index, pager: &Pager, key: &[u8]) {
-        // What goes wrong, the lookup itself says.
-        if let Ok(Some(home)) = self.find(index, pager, key) {
-            home.page.fetch(home.address.slot.into());
+    /// The names that the index has of keys, one after another; nothing if it has the keys themselves.
+    pub fn digests(&self, keys: &[u8]) -> Option<Vec<u8>> {
+        let Names::Digests { key_size, .. } = self.names else { return None };
+        let mut digests = Vec::with_capacity(keys.len() / key_size * DIGEST_BYTES);
+        for key in keys.chunks_exact(key_size) {
+            digests.extend_from_slice(self.names.name(key, 0).bytes());
         }
+        Some(digests)
+    }
+
+    /// Has the processor fetch what a lookup of the record with this name will look at; what the index has
+    /// of it should have come already.
+    pub fn fetch(&self, index: &impl Index, pager: &Pager, name: &[u8]) {
+        // What goes wrong, the lookup itself says.
+        let _ = index.lead(pager, name, |bytes| {
+            let Some(address) = Entry::of(bytes).address else { return };
+            if let Ok((_, words)) = pager.look(address.page) {
+                Page::new(words).fetch(address.slot.into());
+            }
+        });
     }
 
     /// Reads a record where it was found; false if it has changed since.
@@ -202,7 +301,9 @@ impl Heap {
         if slot.is_long {
             return self.read_long(pager, home, slot, payload);
         }
-        let fits = payload.of_size(slot.size).map(|bytes| page.read(slot, 0, bytes)).is_some();
+        let front = self.names.front();
+        let bytes = slot.size.checked_sub(front).and_then(|size| payload.of_size(size));
+        let fits = bytes.map(|bytes| page.read(slot, front, bytes)).is_some();
         match seen.still() {
             true if !fits => Err(address.wrong()),
             still => Ok(still),
@@ -218,8 +319,11 @@ impl Heap {
         payload: &mut (impl Buffer + ?Sized),
     ) -> Result<bool> {
         let Some((head, cut)) = head_of(home, slot)? else { return Ok(false) };
-        let Some(bytes) = payload.of_size(cut.size) else { return Err(home.address.wrong()) };
-        bytes[cut.size - cut.rest..].copy_from_slice(long::rest_of(&head, cut));
+        // Without its key, which is in the first piece.
+        let front = self.names.front();
+        let size = cut.size - front;
+        let Some(bytes) = payload.of_size(size) else { return Err(home.address.wrong()) };
+        bytes[size - cut.rest..].copy_from_slice(long::rest_of(&head, cut));
         for (at, number) in long::pages_of(&head, cut).enumerate() {
             let piece = pager.look(number);
             // The piece was looked at while the head led there.
@@ -227,7 +331,10 @@ impl Heap {
                 return Ok(false);
             }
             let (seen, words) = piece?;
-            let is_piece = long::read_piece(words, &mut bytes[cut.piece(at)]);
+            let piece = cut.piece(at);
+            let skipped = front.saturating_sub(piece.start);
+            let to = &mut bytes[piece.start + skipped - front..piece.end - front];
+            let is_piece = long::read_piece(words, skipped, to);
             match seen.still() {
                 true if is_piece => {}
                 true => return Err(long::wrong_head(home.address.page)),
@@ -238,19 +345,20 @@ impl Heap {
         Ok(home.seen.still())
     }
 
-    /// Copies the payload of a record that was at an address at a moment.
+    /// Copies all that the heap had of a record at an address at a moment: its payload, or its key and
+    /// its payload.
     pub fn read_at(
         &self,
         pager: &Pager,
         moment: Moment,
         address: Address,
-        payload: &mut (impl Buffer + ?Sized),
+        whole: &mut (impl Buffer + ?Sized),
     ) -> Result<()> {
         let found = pager.at(moment, address.page, |words| {
             let page = Page::new(words);
             let slot = page.slot(address.slot.into())?;
             if !slot.is_long {
-                page.read(slot, 0, payload.of_size(slot.size)?);
+                page.read(slot, 0, whole.of_size(slot.size)?);
             }
             Some(slot)
         })?;
@@ -259,11 +367,11 @@ impl Heap {
             return Ok(());
         }
         let (head, cut) = self.head_at(pager, moment, address)?;
-        let bytes = payload.of_size(cut.size).ok_or_else(|| address.wrong())?;
+        let bytes = whole.of_size(cut.size).ok_or_else(|| address.wrong())?;
         bytes[cut.size - cut.rest..].copy_from_slice(long::rest_of(&head, cut));
         for (at, number) in long::pages_of(&head, cut).enumerate() {
             let piece = &mut bytes[cut.piece(at)];
-            if !pager.at(moment, number, |words| long::read_piece(words, piece))? {
+            if !pager.at(moment, number, |words| long::read_piece(words, 0, piece))? {
                 return Err(long::wrong_head(address.page));
             }
         }
@@ -285,6 +393,11 @@ impl Heap {
         let cut = Cut::of_head(&head).ok_or_else(|| long::wrong_head(address.page))?;
         Ok((head, cut))
     }
+}
+
+/// What is wrong if a key could be under any number of names.
+fn too_many_rounds() -> Error {
+    Error::corrupt("the index of a heap", "there are too many records with the same names")
 }
 
 /// The head of a long record where it was found, and what it says; `None` if it has changed since.

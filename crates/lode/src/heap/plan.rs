@@ -10,10 +10,10 @@ use crate::pager::{Latched, PageNumber, Pager, Seen};
 /// What becomes of a record.
 #[derive(Clone, Copy)]
 pub(super) enum Change<'c> {
-    /// It has this payload.
-    Put(&'c [u8]),
-    /// The bytes of its payload from one on are these.
-    Write(usize, &'c [u8]),
+    /// It has this payload; in the heap it is this.
+    Put { payload: &'c [u8], whole: &'c [u8] },
+    /// The bytes of its payload from one on are these. So many bytes lie before the payload.
+    Write { at: usize, bytes: &'c [u8], front: usize },
     /// It is no more.
     Remove,
     /// It lies in a page again where it was before a commit that failed: its payload, or its head.
@@ -24,10 +24,10 @@ impl Change<'_> {
     /// Tells the log of it; answers its epoch, or `None` if there is no room.
     pub fn tell(self, journal: &Journal<'_>, key: &[u8]) -> Result<Option<u64>> {
         match self {
-            Self::Put(payload) => journal.put(key, payload),
+            Self::Put { payload, .. } => journal.put(key, payload),
             // Nobody is told of that, as nobody was of the commit.
             Self::PutBack { stored, .. } => journal.put(key, stored),
-            Self::Write(at, bytes) => journal.patch(key, at, bytes),
+            Self::Write { at, bytes, .. } => journal.patch(key, at, bytes),
             Self::Remove => journal.delete(key),
         }
     }
@@ -35,19 +35,21 @@ impl Change<'_> {
     /// Bytes that the record will take up beside others, if it is written as a whole.
     fn stored_size(self) -> Option<usize> {
         match self {
-            Self::Put(payload) => {
-                Some(Cut::of(payload.len()).map_or(payload.len(), Cut::head_size))
+            Self::Put { whole, .. } => {
+                Some(Cut::of(whole.len()).map_or(whole.len(), Cut::head_size))
             }
             Self::PutBack { stored, .. } => Some(stored.len()),
-            Self::Write(..) | Self::Remove => None,
+            Self::Write { .. } | Self::Remove => None,
         }
     }
 
     /// Whether it changes these bytes of a record in place.
     fn overwrites(self, range: &std::ops::Range<usize>) -> bool {
         match self {
-            Self::Write(at, bytes) => at < range.end && range.start < at + bytes.len(),
-            Self::Put(_) | Self::Remove | Self::PutBack { .. } => false,
+            Self::Write { at, bytes, front } => {
+                at + front < range.end && range.start < at + front + bytes.len()
+            }
+            Self::Put { .. } | Self::Remove | Self::PutBack { .. } => false,
         }
     }
 }
@@ -178,8 +180,8 @@ impl Heap {
                 }
             }
         }
-        if let Change::Write(at, bytes) = change
-            && at + bytes.len() > cut.map_or(slot.size, |cut| cut.size)
+        if let Change::Write { at, bytes, front } = change
+            && at + front + bytes.len() > cut.map_or(slot.size, |cut| cut.size)
         {
             return if home.seen.still() { Err(home.address.wrong()) } else { Ok(None) };
         }

@@ -1,9 +1,10 @@
 //! Changes of records in the heap.
 
 use super::long::{Cut, Written};
+use super::names::Entry;
 use super::page::Page;
 use super::plan::{Change, Held};
-use super::{Address, Heap, Home, head_of};
+use super::{Address, Found, Heap, Home, head_of};
 use crate::error::Result;
 use crate::index::{Index, Journal, Put, Spot, Step};
 use crate::pager::{Latched, PageNumber, Pager, Space};
@@ -46,14 +47,15 @@ impl Heap {
         (key, payload): (&[u8], &[u8]),
         put: Put,
     ) -> Result<bool> {
+        let whole = self.names.whole(key, payload);
+        let change = Change::Put { payload, whole: &whole };
         loop {
-            let home = self.find(index, desk.0.pager(), key)?;
-            let there = home.is_some();
+            let found = self.find(index, desk.0.pager(), key)?;
+            let there = found.home.is_some();
             if !(if there { put.over } else { put.new }) {
                 return Ok(there);
             }
-            if self.attempt(index, desk, (key, home), Change::Put(payload), None)? == Attempt::Done
-            {
+            if self.attempt(index, desk, (key, found), change, None)? == Attempt::Done {
                 return Ok(there);
             }
         }
@@ -70,14 +72,16 @@ impl Heap {
         change: &mut dyn FnMut(&mut Vec<u8>) -> bool,
     ) -> Result<bool> {
         loop {
-            let Some(home) = self.settled(index, desk.0.pager(), key, bytes)? else {
+            let found = self.settled(index, desk.0.pager(), key, bytes)?;
+            if found.home.is_none() {
                 return Ok(false);
-            };
+            }
             if !change(bytes) {
                 return Ok(true);
             }
-            let record = (key, Some(home));
-            if self.attempt(index, desk, record, Change::Put(bytes), None)? == Attempt::Done {
+            let whole = self.names.whole(key, bytes);
+            let change = Change::Put { payload: bytes, whole: &whole };
+            if self.attempt(index, desk, (key, found), change, None)? == Attempt::Done {
                 return Ok(true);
             }
         }
@@ -91,7 +95,8 @@ impl Heap {
         key: &[u8],
         (at, bytes): (usize, &[u8]),
     ) -> Result<bool> {
-        self.change_what_is_there(index, desk, key, Change::Write(at, bytes))
+        let front = self.names.front();
+        self.change_what_is_there(index, desk, key, Change::Write { at, bytes, front })
     }
 
     /// Deletes a record; false if there is none.
@@ -107,8 +112,11 @@ impl Heap {
         change: Change<'_>,
     ) -> Result<bool> {
         loop {
-            let Some(home) = self.find(index, desk.0.pager(), key)? else { return Ok(false) };
-            if self.attempt(index, desk, (key, Some(home)), change, None)? == Attempt::Done {
+            let found = self.find(index, desk.0.pager(), key)?;
+            if found.home.is_none() {
+                return Ok(false);
+            }
+            if self.attempt(index, desk, (key, found), change, None)? == Attempt::Done {
                 return Ok(true);
             }
         }
@@ -122,16 +130,19 @@ impl Heap {
         key: &[u8],
         (seen, wanted): (Option<&[u8]>, Option<&[u8]>),
     ) -> Result<Swapped> {
-        let (pager, mut found) = (desk.0.pager(), Vec::new());
+        let (pager, mut payload) = (desk.0.pager(), Vec::new());
+        let whole = wanted.map(|payload| self.names.whole(key, payload));
         loop {
-            let home = self.settled(index, pager, key, &mut found)?;
-            let change = match wanted {
-                _ if home.as_ref().map(|_| &found[..]) != seen => return Ok(Swapped::Conflict),
-                Some(payload) => Change::Put(payload),
-                None if home.is_some() => Change::Remove,
-                None => return Ok(Swapped::Done(None)),
+            let found = self.settled(index, pager, key, &mut payload)?;
+            let change = match (wanted, &whole) {
+                _ if found.home.as_ref().map(|_| &payload[..]) != seen => {
+                    return Ok(Swapped::Conflict);
+                }
+                (Some(payload), Some(whole)) => Change::Put { payload, whole },
+                _ if found.home.is_some() => Change::Remove,
+                _ => return Ok(Swapped::Done(None)),
             };
-            let mut left = match &home {
+            let mut left = match &found.home {
                 Some(home) => match Left::of(home)? {
                     Some(left) => Some(left),
                     None => continue,
@@ -139,7 +150,7 @@ impl Heap {
                 None => None,
             };
             let keep = left.as_deref_mut();
-            if self.attempt(index, desk, (key, home), change, keep)? == Attempt::Done {
+            if self.attempt(index, desk, (key, found), change, keep)? == Attempt::Done {
                 return Ok(Swapped::Done(left));
             }
         }
@@ -154,14 +165,15 @@ impl Heap {
         (key, seen): (&[u8], &[u8]),
         left: &Left,
     ) -> Result<()> {
+        let whole = self.names.whole(key, seen);
         let (stored, is_long) = match &left.head {
             Some(head) => (&head[..], true),
-            None => (seen, false),
+            None => (&whole[..], false),
         };
         let change = Change::PutBack { stored, is_long, page: left.page };
         loop {
-            let home = self.find(index, desk.0.pager(), key)?;
-            if self.attempt(index, desk, (key, home), change, None)? == Attempt::Done {
+            let found = self.find(index, desk.0.pager(), key)?;
+            if self.attempt(index, desk, (key, found), change, None)? == Attempt::Done {
                 return Ok(());
             }
         }
@@ -188,14 +200,18 @@ impl Heap {
         &self,
         index: &impl Index,
         (journal, space): Desk<'_>,
-        (key, home): (&[u8], Option<Home<'_>>),
+        (key, found): (&[u8], Found<'_, '_>),
         change: Change<'_>,
         mut left: Option<&mut Left>,
     ) -> Result<Attempt> {
-        let pager = journal.pager();
+        let (pager, Found { name, home, other }) = (journal.pager(), found);
+        if let Some(other) = other {
+            self.pass(index, (journal, space), name.bytes(), other)?;
+            return Ok(Attempt::Again);
+        }
         let Some(plan) = self.plan(pager, home, change)? else { return Ok(Attempt::Again) };
-        let attempt = index.at(journal, space, key, |spot| {
-            if address_in(spot) != plan.found() {
+        let attempt = index.at(journal, space, name.bytes(), |spot| {
+            if entry_in(spot).map(|entry| entry.address) != plan.found().map(Some) {
                 return Ok(Step::Done(Attempt::Again));
             }
             if !spot.is_there() && !spot.has_room() {
@@ -204,15 +220,15 @@ impl Heap {
             let Some(latches) = plan.latch(pager) else { return Ok(Step::Done(Attempt::Again)) };
             // Pages for the pieces of a long record: nobody waits for room while he has them.
             let written = match change {
-                Change::Put(payload) => Cut::of(payload.len())
-                    .map(|cut| Written::new(pager, &self.space, cut, payload))
+                Change::Put { whole, .. } => Cut::of(whole.len())
+                    .map(|cut| Written::new(pager, &self.space, cut, whole))
                     .transpose()?,
-                Change::Write(..) | Change::Remove | Change::PutBack { .. } => None,
+                Change::Write { .. } | Change::Remove | Change::PutBack { .. } => None,
             };
             match change.tell(journal, key) {
                 Ok(Some(epoch)) => {
                     let what = (change, written, left.as_deref_mut());
-                    self.carry_out((journal, epoch), (key, spot), latches, what);
+                    self.carry_out((journal, epoch), (name.bytes(), spot), latches, what);
                     Ok(Step::Done(Attempt::Done))
                 }
                 other => {
@@ -229,23 +245,46 @@ impl Heap {
         attempt
     }
 
+    /// Notes with a record that another key with its name goes beyond it, unless it has changed.
+    fn pass(
+        &self,
+        index: &impl Index,
+        (journal, space): Desk<'_>,
+        name: &[u8],
+        address: Address,
+    ) -> Result<()> {
+        index.at(journal, space, name, |spot| {
+            let entry = Entry { address: Some(address), is_passed: false };
+            if entry_in(spot) == Some(entry) {
+                // Nobody need be told: whoever does this again passes it again.
+                let epoch = journal.pager().epoch();
+                spot.write(epoch, 0, &Entry { is_passed: true, ..entry }.bytes());
+            }
+            Ok(Step::Done(()))
+        })
+    }
+
     /// Does what was told.
     fn carry_out(
         &self,
         (journal, epoch): (&Journal<'_>, u64),
-        (key, spot): (&[u8], &mut dyn Spot),
+        (name, spot): (&[u8], &mut dyn Spot),
         (old, target): (Option<Held<'_>>, Option<Latched<'_>>),
         (change, written, left): (Change<'_>, Option<Written<'_>>, Option<&mut Left>),
     ) {
+        let is_passed = entry_in(spot).is_some_and(|entry| entry.is_passed);
         let (stored, is_long) = match (change, &written) {
-            (Change::Put(_), Some(written)) => (&written.head[..], true),
-            (Change::Put(payload), None) => (payload, false),
+            (Change::Put { .. }, Some(written)) => (&written.head[..], true),
+            (Change::Put { whole, .. }, None) => (whole, false),
             (Change::PutBack { stored, is_long, .. }, _) => (stored, is_long),
-            (Change::Write(at, bytes), _) => {
-                return old.into_iter().for_each(|old| old.overwrite(at, bytes, epoch));
+            (Change::Write { at, bytes, front }, _) => {
+                return old.into_iter().for_each(|old| old.overwrite(at + front, bytes, epoch));
             }
             (Change::Remove, _) => {
-                spot.remove(epoch);
+                match is_passed {
+                    true => spot.write(epoch, 0, &Entry { address: None, is_passed }.bytes()),
+                    false => spot.remove(epoch),
+                }
                 return self.leave(journal, old, None, left, epoch);
             }
         };
@@ -254,10 +293,11 @@ impl Heap {
                 self.leave(journal, old, Some((stored, is_long)), left, epoch);
             }
             Some(target) => {
-                let address = self.move_to(target, (stored, is_long), epoch).bytes();
+                let address = Some(self.move_to(target, (stored, is_long), epoch));
+                let entry = Entry { address, is_passed }.bytes();
                 match spot.is_there() {
-                    true => spot.write(epoch, 0, &address),
-                    false => spot.insert(epoch, key, &address),
+                    true => spot.write(epoch, 0, &entry),
+                    false => spot.insert(epoch, name, &entry),
                 }
                 self.leave(journal, old, None, left, epoch);
             }
@@ -336,11 +376,11 @@ impl Left {
     }
 }
 
-/// The address at the place of a key, if it has one.
-fn address_in(spot: &dyn Spot) -> Option<Address> {
-    let mut bytes = [0; Address::BYTES];
+/// What the index has at the place of a name, if anything.
+fn entry_in(spot: &dyn Spot) -> Option<Entry> {
+    let mut bytes = [0; Entry::BYTES];
     spot.is_there().then(|| {
         spot.read(&mut bytes);
-        Address::of(bytes)
+        Entry::of(bytes)
     })
 }

@@ -28,7 +28,7 @@ impl Catalogue {
             definition.store(&mut writer);
             writer.u32(location.root);
             store_extents(&location.extents, &mut writer);
-            if definition.has_heap {
+            if definition.has_heap() {
                 store_extents(&location.heap, &mut writer);
             }
         };
@@ -45,7 +45,7 @@ impl Catalogue {
         for _ in 0..count {
             let definition = Definition::restore(&mut reader)?;
             let (root, extents) = (reader.u32()?, restore_extents(&mut reader)?);
-            let heap = match definition.has_heap {
+            let heap = match definition.has_heap() {
                 true => restore_extents(&mut reader)?,
                 false => Vec::new(),
             };

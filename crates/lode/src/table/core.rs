@@ -6,7 +6,7 @@ use super::definition::{Definition, Location, free_all};
 use super::kinds::Kinds;
 use crate::codec::Reader;
 use crate::error::{Error, Result};
-use crate::heap::{Address, Buffer, Census, Heap, Left, Swapped};
+use crate::heap::{Buffer, Census, DIGEST_BYTES, Entry, Heap, Left, Swapped};
 use crate::index::{Index, Journal, Put};
 use crate::pager::{Moment, Pager, Space};
 use crate::schema::key::KeyOrder;
@@ -59,7 +59,7 @@ impl Core {
     fn new(definition: Definition, index: Kinds, (space, heap): (Space, Space)) -> Self {
         let order = definition.order();
         let (state, dropped_in) = (AtomicU8::new(THERE), AtomicU64::new(0));
-        let heap = definition.has_heap.then(|| Heap::new(heap));
+        let heap = definition.names().map(|names| Heap::new(heap, names));
         Self { definition, order, index, space, heap, state, dropped_in }
     }
 
@@ -205,11 +205,12 @@ impl Core {
     /// at, all at the same time, if the index can tell.
     pub(crate) fn fetch(&self, pager: &Pager, keys: &[u8]) {
         let Kinds::Hash(hash) = &self.index else { return };
-        hash.fetch(pager, keys);
-        if let Some(heap) = &self.heap {
-            let keys = keys.chunks_exact(self.schema().key_size());
-            keys.for_each(|key| heap.fetch(&self.index, pager, key));
-        }
+        let Some(heap) = &self.heap else { return hash.fetch(pager, keys) };
+        let digests = heap.digests(keys);
+        let names = digests.as_deref().unwrap_or(keys);
+        hash.fetch(pager, names);
+        let size = if digests.is_some() { DIGEST_BYTES } else { self.schema().key_size() };
+        names.chunks_exact(size).for_each(|name| heap.fetch(&self.index, pager, name));
     }
 
     /// The payload under a key in order, for somebody who is alone.
@@ -381,24 +382,23 @@ impl Core {
                 None => self.schema().expect_payload(&[]).map(|()| false),
             };
         };
-        let mut address = [0; Address::BYTES];
-        let there = self.index.get_at(pager, moment, key, &mut address)?;
-        if there {
-            heap.read_at(pager, moment, Address::of(address), payload)?;
-        }
-        Ok(there)
+        Ok(heap.get_at(&self.index, pager, moment, key, payload)?.is_some())
     }
 
     /// What is wrong with the table at a moment, if anything.
     pub(crate) fn check_at(&self, pager: &Pager, moment: Moment) -> Result<(), String> {
         self.index.check(pager, moment)?;
         let Some(heap) = &self.heap else { return Ok(()) };
-        let (mut census, mut payload, mut wrong) = (Census::default(), Vec::new(), Ok(()));
-        let looked = self.index.each(pager, moment, &mut |_, bytes| {
-            let address = Address::of(bytes.try_into().expect("an address"));
-            wrong = heap
-                .count(pager, moment, (address, &mut payload), &mut census)
-                .and_then(|()| self.expect_stored(&payload).map_err(|error| error.to_string()));
+        let (mut census, mut whole, mut wrong) = (Census::default(), Vec::new(), Ok(()));
+        let looked = self.index.each(pager, moment, &mut |name, bytes| {
+            let entry = Entry::of(bytes.try_into().expect("an entry"));
+            let counted = heap.count(pager, moment, (name, entry, &mut whole), &mut census);
+            wrong = counted.and_then(|there| match there {
+                true => {
+                    self.expect_stored(&whole[heap.front()..]).map_err(|error| error.to_string())
+                }
+                false => Ok(()),
+            });
             Ok(wrong.is_ok())
         });
         looked.map_err(|error| error.to_string()).and(wrong)?;

@@ -4,7 +4,7 @@ use super::KeyKind;
 use crate::codec::{Reader, Writer};
 use crate::error::{Error, Result};
 use crate::hash;
-use crate::heap::Address;
+use crate::heap::{DIGEST_BYTES, Entry, Names};
 use crate::index::Shape;
 use crate::pager::{PageNumber, Pager, Space};
 use crate::schema::Schema;
@@ -16,11 +16,22 @@ use crate::tree;
 pub struct Definition {
     pub id: u32,
     pub kind: KeyKind,
-    /// Whether its records lie in a heap, and its index has their addresses.
-    pub has_heap: bool,
+    /// Where its records lie.
+    pub records: Records,
     /// What its hash function begins with.
     pub seed: u64,
     pub schema: Schema,
+}
+
+/// Where the records of a table lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Records {
+    /// In its index.
+    Index,
+    /// In a heap; the index has their keys, and their addresses.
+    Heap,
+    /// In a heap, with their keys; the index has digests of these.
+    HeapWithKeys,
 }
 
 /// Where a table is.
@@ -40,6 +51,10 @@ pub struct Location {
 const MOST_IN_HASH_BYTES: usize = 128;
 const MOST_IN_TREE_BYTES: usize = 1024;
 
+/// The longest key that lies in an index of hashed keys beside an address. A digest and an address, and the
+/// key in the heap, take up as much as one of eight bytes.
+const MOST_KEY_IN_HASH_BYTES: usize = 15;
+
 impl Definition {
     /// Of a new table.
     pub fn new(id: u32, kind: KeyKind, seed: u64, schema: Schema) -> Self {
@@ -48,24 +63,49 @@ impl Definition {
             KeyKind::Tree => MOST_IN_TREE_BYTES,
         };
         let has_heap = schema.is_variable() || schema.payload_size() > most;
-        Self { id, kind, has_heap, seed, schema }
+        let records = match (has_heap, kind) {
+            (false, _) => Records::Index,
+            (true, KeyKind::Hash) if schema.key_size() > MOST_KEY_IN_HASH_BYTES => {
+                Records::HeapWithKeys
+            }
+            (true, _) => Records::Heap,
+        };
+        Self { id, kind, records, seed, schema }
     }
 
     /// What the index has.
     pub(super) fn shape(&self) -> Shape {
-        let payload_size = match self.has_heap {
-            true => Address::BYTES,
-            false => self.schema.payload_size(),
+        let (key_size, payload_size) = match self.records {
+            Records::Index => (self.schema.key_size(), self.schema.payload_size()),
+            Records::Heap => (self.schema.key_size(), Entry::BYTES),
+            Records::HeapWithKeys => (DIGEST_BYTES, Entry::BYTES),
         };
-        Shape { key_size: self.schema.key_size(), payload_size }
+        Shape { key_size, payload_size }
+    }
+
+    /// How the index names the records of a heap, if there is one.
+    pub(super) fn names(&self) -> Option<Names> {
+        match self.records {
+            Records::Index => None,
+            Records::Heap => Some(Names::Keys),
+            Records::HeapWithKeys => {
+                Some(Names::Digests { seed: self.seed, key_size: self.schema.key_size() })
+            }
+        }
+    }
+
+    /// Whether there is a heap.
+    pub fn has_heap(&self) -> bool {
+        self.records != Records::Index
     }
 
     pub fn store(&self, writer: &mut Writer) {
-        let kind = match (self.kind, self.has_heap) {
-            (KeyKind::Hash, false) => 1,
-            (KeyKind::Tree, false) => 2,
-            (KeyKind::Hash, true) => 3,
-            (KeyKind::Tree, true) => 4,
+        let kind = match (self.kind, self.records) {
+            (KeyKind::Hash, Records::Index) => 1,
+            (KeyKind::Tree, Records::Index) => 2,
+            (KeyKind::Hash, Records::Heap) => 3,
+            (KeyKind::Tree, _) => 4,
+            (KeyKind::Hash, Records::HeapWithKeys) => 5,
         };
         writer.u32(self.id).u8(kind).u64(self.seed);
         self.schema.store(writer);
@@ -73,21 +113,22 @@ impl Definition {
 
     pub fn restore(reader: &mut Reader<'_>) -> Result<Self> {
         let (id, kind, seed) = (reader.u32()?, reader.u8()?, reader.u64()?);
-        let (kind, has_heap) = match kind {
-            1 => (KeyKind::Hash, false),
-            2 => (KeyKind::Tree, false),
-            3 => (KeyKind::Hash, true),
-            4 => (KeyKind::Tree, true),
+        let (kind, records) = match kind {
+            1 => (KeyKind::Hash, Records::Index),
+            2 => (KeyKind::Tree, Records::Index),
+            3 => (KeyKind::Hash, Records::Heap),
+            4 => (KeyKind::Tree, Records::Heap),
+            5 => (KeyKind::Hash, Records::HeapWithKeys),
             _ => return Err(Error::corrupt("a table", format!("it has no kind of keys {kind}"))),
         };
         let schema = Schema::restore(reader)?;
-        if schema.is_variable() && !has_heap {
+        if schema.is_variable() && records == Records::Index {
             return Err(Error::corrupt(
                 "a table",
                 "its records have any length, and it has no heap",
             ));
         }
-        Ok(Self { id, kind, has_heap, seed, schema })
+        Ok(Self { id, kind, records, seed, schema })
     }
 
     /// Refuses records that are too long for a table of its kind.

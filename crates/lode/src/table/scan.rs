@@ -6,7 +6,7 @@ use super::core::Core;
 use super::kinds::Kinds;
 use super::projection::Projection;
 use crate::error::{Error, Result};
-use crate::heap::{Address, Heap};
+use crate::heap::{Entry, Heap};
 use crate::index::Visit;
 use crate::pager::{Moment, Pager};
 use crate::tree::{Direction, Range, Span, Tree};
@@ -169,10 +169,10 @@ impl Core {
             let (key, found) = bytes.split_at(key_size);
             match &self.heap {
                 None => visit(key, found),
-                Some(heap) => {
-                    self.read_found(heap, pager, (moment, found), &mut payload)?;
-                    visit(key, &payload)
-                }
+                Some(heap) => match self.read_found(heap, pager, (moment, found), &mut payload)? {
+                    true => visit(key, &payload),
+                    false => Ok(true),
+                },
             }
         })
     }
@@ -203,29 +203,37 @@ impl Core {
         moment: Moment,
         visit: &mut dyn FnMut(&[u8]) -> Result<bool>,
     ) -> Result<()> {
-        let (mut record, mut payload) = (Vec::new(), Vec::new());
-        self.index.each(pager, moment, &mut |key, found| {
+        let (mut record, mut whole) = (Vec::new(), Vec::new());
+        self.index.each(pager, moment, &mut |name, found| {
             match &self.heap {
-                None => self.pack(key, found, &mut record),
+                None => self.pack(name, found, &mut record),
                 Some(heap) => {
-                    self.read_found(heap, pager, (moment, found), &mut payload)?;
-                    self.pack(key, &payload, &mut record);
+                    if !self.read_found(heap, pager, (moment, found), &mut whole)? {
+                        return Ok(true);
+                    }
+                    match heap.front() {
+                        0 => self.pack(name, &whole, &mut record),
+                        _ => std::mem::swap(&mut record, &mut whole),
+                    }
                 }
             }
             visit(&record)
         })
     }
 
-    /// Reads the payload whose address the index had at a moment.
+    /// Reads all that the heap has of a record whose entry the index had at a moment; false if there was
+    /// none.
     fn read_found(
         &self,
         heap: &Heap,
         pager: &Pager,
-        (moment, address): (Moment, &[u8]),
-        payload: &mut Vec<u8>,
-    ) -> Result<()> {
-        let address = Address::of(address.try_into().expect("an index of a heap has addresses"));
-        heap.read_at(pager, moment, address, payload)?;
-        self.expect_stored(payload)
+        (moment, entry): (Moment, &[u8]),
+        whole: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let entry = Entry::of(entry.try_into().expect("an index of a heap has entries"));
+        let Some(address) = entry.address else { return Ok(false) };
+        heap.read_at(pager, moment, address, whole)?;
+        self.expect_stored(whole.get(heap.front()..).unwrap_or_default())?;
+        Ok(true)
     }
 }

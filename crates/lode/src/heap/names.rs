@@ -1,0 +1,113 @@
+//! How the index of a heap names records: by their keys, or, if those are long, by *digests* of them; then
+//! the heap has the keys, each before its payload.
+//!
+//! Two keys may have the same digest. The second one takes another: that of the next *round*, for
+//! which the hash begins with another seed. It *passes* the first one, which notes that, so that a
+//! search goes on there; and if the first one is deleted then, its entry stays, without an address.
+//! What has been passed once stays passed, so there is only one place where a new key can go.
+
+use std::borrow::Cow;
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::Address;
+use crate::pager::PageNumber;
+
+/// Bytes of a digest: in a bucket a word, with the byte before it.
+pub const DIGEST_BYTES: usize = 7;
+
+/// The bits that tell digests apart. In unit tests there are few, so that many keys have the same one.
+const DIGEST_BITS: u32 = if cfg!(test) { 11 } else { 8 * DIGEST_BYTES as u32 };
+
+/// Rounds after which something must be wrong.
+pub const MOST_ROUNDS: u64 = 1_000;
+
+/// How records are named.
+pub enum Names {
+    Keys,
+    /// By a hash that begins with a seed, of keys of so many bytes.
+    Digests {
+        seed: u64,
+        key_size: usize,
+    },
+}
+
+/// What the index has a record under.
+#[derive(Clone, Copy)]
+pub enum Name<'k> {
+    Key(&'k [u8]),
+    Digest([u8; DIGEST_BYTES]),
+}
+
+impl Name<'_> {
+    #[inline(always)]
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Key(key) => key,
+            Self::Digest(digest) => digest,
+        }
+    }
+}
+
+impl Names {
+    /// Bytes of a key that lie before its payload.
+    #[inline(always)]
+    pub fn front(&self) -> usize {
+        match self {
+            Self::Keys => 0,
+            Self::Digests { key_size, .. } => *key_size,
+        }
+    }
+
+    /// The name of a key in a round.
+    #[inline(always)]
+    pub fn name<'k>(&self, key: &'k [u8], round: u64) -> Name<'k> {
+        match self {
+            Self::Keys => Name::Key(key),
+            Self::Digests { seed, .. } => {
+                let hash = xxh3_64_with_seed(key, seed.wrapping_add(round + 1));
+                let digest = hash >> (64 - DIGEST_BITS);
+                Name::Digest(*digest.to_le_bytes().first_chunk().expect("eight bytes"))
+            }
+        }
+    }
+
+    /// What the heap has of a record.
+    pub fn whole<'p>(&self, key: &[u8], payload: &'p [u8]) -> Cow<'p, [u8]> {
+        match self {
+            Self::Keys => payload.into(),
+            Self::Digests { .. } => [key, payload].concat().into(),
+        }
+    }
+}
+
+/// What the index has under a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Where the record is; none if it was deleted after others had passed it.
+    pub address: Option<Address>,
+    /// Whether there may be a key in a later round that has this name too.
+    pub is_passed: bool,
+}
+
+const PASSED: u64 = 1 << 63;
+
+impl Entry {
+    /// Bytes of an entry.
+    pub const BYTES: usize = 8;
+
+    #[inline(always)]
+    pub fn of(bytes: [u8; Self::BYTES]) -> Self {
+        let word = u64::from_le_bytes(bytes);
+        let address = Address { page: word as PageNumber, slot: (word >> 32) as u16 };
+        Self { address: (address.page != 0).then_some(address), is_passed: word & PASSED != 0 }
+    }
+
+    pub fn bytes(self) -> [u8; Self::BYTES] {
+        let address = self
+            .address
+            .map_or(0, |Address { page, slot }| u64::from(page) | u64::from(slot) << 32);
+        let passed = if self.is_passed { PASSED } else { 0 };
+        (address | passed).to_le_bytes()
+    }
+}

@@ -1,0 +1,182 @@
+//! Keys whose digests are the same. In unit tests digests have few bits, so that this happens all the time.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use crate::{Database, KeyKind, Schema, Snapshot, Table, Type};
+
+const KEY_BYTES: usize = 16;
+
+/// Among so many, nearly each fourth has the digest of another one.
+const KEYS: u16 = 1_000;
+
+fn create(db: &Database) -> Table {
+    let schema = Schema::build("t")
+        .key("key", Type::Bytes(KEY_BYTES as u32))
+        .column("number", Type::U32)
+        .column("data", Type::VarBytes(40_000));
+    db.create_table(&schema.finish().expect("a schema"), KeyKind::Hash).expect("room")
+}
+
+fn key(id: u16) -> [u8; KEY_BYTES] {
+    let mut key = [7; KEY_BYTES];
+    key[KEY_BYTES - 2..].copy_from_slice(&id.to_le_bytes());
+    key
+}
+
+fn payload(id: u16, number: u32, size: usize) -> Vec<u8> {
+    let mut payload = [number.to_le_bytes(), (size as u32).to_le_bytes()].concat();
+    payload.resize(8 + size, id as u8);
+    payload
+}
+
+type Model = BTreeMap<u16, Vec<u8>>;
+
+#[derive(Clone, Debug)]
+enum Op {
+    Insert(u16, usize),
+    Upsert(u16, usize),
+    Update(u16),
+    Delete(u16),
+    /// All at once, and whether it is committed.
+    Transaction(Vec<(u16, Option<usize>)>, bool),
+    Snapshot,
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let size = || prop_oneof![20 => 0..50usize, 4 => 0..3_000usize, 1 => 16_000..40_000usize];
+    let id = || 0..KEYS;
+    let one = prop_oneof![
+        8 => (id(), size()).prop_map(|(id, size)| Op::Insert(id, size)),
+        4 => (id(), size()).prop_map(|(id, size)| Op::Upsert(id, size)),
+        3 => id().prop_map(Op::Update),
+        5 => id().prop_map(Op::Delete),
+        1 => (
+            proptest::collection::vec((id(), proptest::option::of(size())), 0..40),
+            any::<bool>(),
+        )
+            .prop_map(|(writes, commits)| Op::Transaction(writes, commits)),
+        1 => Just(Op::Snapshot),
+    ];
+    proptest::collection::vec(one, 0..900)
+}
+
+fn content(snapshot: &Snapshot, table: &Table) -> Model {
+    let mut content = Model::new();
+    let each = &mut |record: &[u8]| {
+        let id = u16::from_le_bytes([record[KEY_BYTES - 2], record[KEY_BYTES - 1]]);
+        assert_eq!(record[..KEY_BYTES], key(id));
+        assert!(content.insert(id, record[KEY_BYTES..].to_vec()).is_none());
+        Ok(true)
+    };
+    snapshot.each(table, each).expect("a table");
+    content
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn records_whose_keys_have_the_same_digest_are_told_apart(ops in ops()) {
+        let db = Database::in_memory().expect("memory");
+        let table = create(&db);
+        let (mut model, mut snapshots) = (Model::new(), Vec::new());
+        for (number, op) in (0u32..).zip(ops) {
+            match op {
+                Op::Insert(id, size) | Op::Upsert(id, size) => {
+                    let wanted = payload(id, number, size);
+                    let record = [&key(id)[..], &wanted].concat();
+                    let there = model.contains_key(&id);
+                    if let Op::Upsert(..) = op {
+                        prop_assert_eq!(table.upsert(&record), Ok(there));
+                        model.insert(id, wanted);
+                    } else {
+                        prop_assert_eq!(table.insert(&record), Ok(!there));
+                        model.entry(id).or_insert(wanted);
+                    }
+                }
+                Op::Update(id) => {
+                    let bytes = number.to_le_bytes();
+                    let there = model.get_mut(&id).map(|payload| payload[..4].copy_from_slice(&bytes));
+                    prop_assert_eq!(table.update(&key(id), 1, &bytes), Ok(there.is_some()));
+                }
+                Op::Delete(id) => {
+                    prop_assert_eq!(table.delete(&key(id)), Ok(model.remove(&id).is_some()));
+                }
+                Op::Transaction(writes, commits) => {
+                    let mut changed = model.clone();
+                    let mut transaction = db.begin();
+                    for (id, size) in writes {
+                        match size {
+                            None => {
+                                let there = changed.remove(&id).is_some();
+                                prop_assert_eq!(transaction.delete(&table, &key(id)), Ok(there));
+                            }
+                            Some(size) => {
+                                let wanted = payload(id, number, size);
+                                let record = [&key(id)[..], &wanted].concat();
+                                let there = changed.insert(id, wanted).is_some();
+                                prop_assert_eq!(transaction.upsert(&table, &record), Ok(there));
+                            }
+                        }
+                    }
+                    if commits {
+                        prop_assert_eq!(transaction.commit(), Ok(()));
+                        model = changed;
+                    }
+                }
+                Op::Snapshot => snapshots.push((db.snapshot(), model.clone())),
+            }
+        }
+        snapshots.push((db.snapshot(), model));
+        let mut found = Vec::new();
+        for (snapshot, model) in &snapshots {
+            prop_assert_eq!(&content(snapshot, &table), model);
+            for id in (0..KEYS).step_by(7) {
+                let there = snapshot.read(&table, &key(id), &mut found);
+                prop_assert_eq!(there.map(|there| there.then_some(&found)), Ok(model.get(&id)));
+            }
+        }
+        let (_, model) = snapshots.last().expect("the last one");
+        let keys: Vec<_> = (0..KEYS).flat_map(key).collect();
+        let mut wrong = None;
+        table.get_many(&keys, &mut |at, payload| {
+            if payload != model.get(&(at as u16)).map(Vec::as_slice) {
+                wrong = Some(at);
+            }
+        }).expect("keys");
+        prop_assert_eq!(wrong, None);
+        prop_assert_eq!(db.check(), Ok(()));
+    }
+}
+
+/// Each thread has its own keys, but their digests are those of others.
+#[test]
+fn threads_pass_each_other() {
+    let db = Database::in_memory().expect("memory");
+    let table = create(&db);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let table = &table;
+            scope.spawn(move || {
+                for round in 0..30u32 {
+                    for id in (0..KEYS).filter(|id| id % 4 == thread) {
+                        let size = usize::from(id) * round as usize % 300;
+                        let wanted = payload(id, round, size);
+                        let record = [&key(id)[..], &wanted].concat();
+                        assert_eq!(table.insert(&record), Ok(true));
+                        assert_eq!(table.payload(&key(id)), Ok(Some(wanted)));
+                        if round < 29 || id % 3 == 0 {
+                            assert_eq!(table.delete(&key(id)), Ok(true));
+                            assert_eq!(table.payload(&key(id)), Ok(None));
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let left = content(&db.snapshot(), &table);
+    assert!(left.keys().copied().eq((0..KEYS).filter(|id| id % 3 != 0)));
+    assert_eq!(db.check(), Ok(()));
+}
