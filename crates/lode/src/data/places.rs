@@ -79,13 +79,17 @@ impl Places {
 
     /// A place that was taken and of which nothing on the disk knows.
     pub fn give_back(&mut self, place: u32) {
-        self.used[place as usize / 64] &= !(1 << (place % 64));
-        self.free += 1;
+        let (word, bit) = (&mut self.used[place as usize / 64], 1 << (place % 64));
+        if *word & bit != 0 {
+            *word &= !bit;
+            self.free += 1;
+        }
     }
 
     /// The next checkpoint does not need this any more.
     pub fn release(&mut self, before: Ref) {
-        if before.is_some() {
+        // A forged page map may name any place.
+        if before.is_some() && before.place < self.end {
             self.released.push(before.place);
         }
     }
