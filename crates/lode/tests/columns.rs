@@ -83,3 +83,46 @@ fn no_increment_of_several_threads_is_lost() {
     });
     assert_eq!(table.increment(&[1], 2, 0), Ok(Some(Value::Unsigned(before + 4 * EACH))));
 }
+
+/// A sum that was answered is that of a record that was there, so no two are the same.
+#[test]
+fn no_sum_is_answered_twice_when_the_record_goes_and_comes_again() {
+    for kind in [KeyKind::Hash, KeyKind::Tree] {
+        let db = Database::in_memory().expect("memory");
+        let schema = Schema::build("t")
+            .key("id", Type::U8)
+            .column("sum", Type::U64)
+            .column("name", Type::VarText(10));
+        let table = db.create_table(&schema.finish().expect("a schema"), kind).expect("room");
+        let is_done = std::sync::atomic::AtomicBool::new(false);
+        let relaxed = std::sync::atomic::Ordering::Relaxed;
+        let mut sums: Vec<u64> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..3)
+                .map(|_| {
+                    scope.spawn(|| {
+                        let mut sums = Vec::new();
+                        while !is_done.load(relaxed) {
+                            match table.increment(&[1], 1, 1).expect("there is room") {
+                                Some(Value::Unsigned(sum)) => sums.push(sum),
+                                _ => std::hint::spin_loop(),
+                            }
+                        }
+                        sums
+                    })
+                })
+                .collect();
+            for life in 0..200_000 {
+                let values = [Value::Unsigned(1), Value::Unsigned(life << 40), Value::Text("x")];
+                let record = table.schema().pack(&values).expect("it fits");
+                assert_eq!(table.insert(&record), Ok(true));
+                assert_eq!(table.delete(&[1]), Ok(true));
+            }
+            is_done.store(true, relaxed);
+            threads.into_iter().flat_map(|thread| thread.join().expect("it adds")).collect()
+        });
+        let count = sums.len();
+        sums.sort_unstable();
+        sums.dedup();
+        assert_eq!(sums.len(), count, "{kind:?}");
+    }
+}

@@ -189,6 +189,12 @@ impl Inner {
         store.make_room(&self.pager, more)
     }
 
+    /// Fails if nothing can be written any more.
+    #[inline(always)]
+    pub(crate) fn expect_healthy(&self) -> Result<()> {
+        self.store.as_ref().map_or(Ok(()), Store::expect_healthy)
+    }
+
     /// Waits until an operation that ends there in the log is as durable as it has to be.
     #[inline(always)]
     pub(crate) fn acknowledge(&self, end: Position) -> Result<()> {

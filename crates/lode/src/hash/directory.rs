@@ -248,9 +248,9 @@ impl Directory {
             set_entries(root.change(epoch), at, root_bits, entry);
         } else if entry.prefix < root_bits {
             let Some(mut segment) = pager.latch(segment_seen) else { return Ok(()) };
-            let new = pager.allocate(space)?;
+            let mut new = pager.allocate(space)?;
             let epoch = pager.epoch();
-            let (low, high) = (segment.change(epoch), new.words());
+            let (low, high) = (segment.change(epoch), new.change(epoch));
             let half = 1 << (SEGMENT_BITS - 1);
             (0..half).for_each(|at| set_bucket(high, at, bucket_of(low, half + at)));
             let halved = Entry { bits: entry.bits - 1, prefix: entry.prefix + 1, ..entry };

@@ -157,7 +157,7 @@ impl Heap {
             home.page.read(slot, 0, own);
             return Ok(home.seen.still().then(|| own == key));
         }
-        let Some((head, cut)) = head_of(home, slot)? else { return Ok(None) };
+        let Some((head, cut)) = self.head_of(home, slot)? else { return Ok(None) };
         let Some(first) = long::pages_of(&head, cut).next() else {
             return Err(long::wrong_head(home.address.page));
         };
@@ -318,7 +318,7 @@ impl Heap {
         slot: Slot,
         payload: &mut (impl Buffer + ?Sized),
     ) -> Result<bool> {
-        let Some((head, cut)) = head_of(home, slot)? else { return Ok(false) };
+        let Some((head, cut)) = self.head_of(home, slot)? else { return Ok(false) };
         // Without its key, which is in the first piece.
         let front = self.names.front();
         let size = cut.size - front;
@@ -380,6 +380,24 @@ impl Heap {
 }
 
 impl Heap {
+    /// The head of a long record where it was found, and what it says; `None` if it has changed since.
+    fn head_of(&self, home: &Home<'_>, slot: Slot) -> Result<Option<(Vec<u8>, Cut)>> {
+        let mut head = vec![0; slot.size];
+        home.page.read(slot, 0, &mut head);
+        if !home.seen.still() {
+            return Ok(None);
+        }
+        let own = home.address.page;
+        let cut = Cut::of_head(&head).ok_or_else(|| long::wrong_head(own))?;
+        let mut pages: Vec<_> = long::pages_of(&head, cut).chain([own]).collect();
+        pages.sort_unstable();
+        let differ = pages.windows(2).all(|pair| pair[0] < pair[1]);
+        match differ && pages.iter().all(|page| self.space.has(*page)) {
+            true => Ok(Some((head, cut))),
+            false => Err(long::wrong_head(own)),
+        }
+    }
+
     /// The head of a long record that was at an address at a moment, and what it says.
     fn head_at(&self, pager: &Pager, moment: Moment, address: Address) -> Result<(Vec<u8>, Cut)> {
         let head = pager.at(moment, address.page, |words| {
@@ -398,21 +416,4 @@ impl Heap {
 /// What is wrong if a key could be under any number of names.
 fn too_many_rounds() -> Error {
     Error::corrupt("the index of a heap", "there are too many records with the same names")
-}
-
-/// The head of a long record where it was found, and what it says; `None` if it has changed since.
-fn head_of(home: &Home<'_>, slot: Slot) -> Result<Option<(Vec<u8>, Cut)>> {
-    let mut head = vec![0; slot.size];
-    home.page.read(slot, 0, &mut head);
-    if !home.seen.still() {
-        return Ok(None);
-    }
-    let own = home.address.page;
-    let cut = Cut::of_head(&head).ok_or_else(|| long::wrong_head(own))?;
-    let mut pages: Vec<_> = long::pages_of(&head, cut).chain([own]).collect();
-    pages.sort_unstable();
-    match pages.windows(2).all(|pair| pair[0] < pair[1]) {
-        true => Ok(Some((head, cut))),
-        false => Err(long::wrong_head(own)),
-    }
 }

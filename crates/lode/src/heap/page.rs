@@ -88,9 +88,13 @@ fn note_of(room: usize) -> u8 {
     (room / NOTED).min(u8::MAX.into()) as u8
 }
 
-/// The words of room that a page has at least, by its note.
+/// The words of room that a page has by its note: at least so many, if it is not nearly empty.
 pub fn noted_room(note: u8) -> usize {
-    usize::from(note) * NOTED
+    match note {
+        // More cannot be counted; most of these pages are empty.
+        u8::MAX => PAGE_WORDS - SLOTS,
+        few => usize::from(few) * NOTED,
+    }
 }
 
 /// The words of room that a record of so many bytes takes up at most.
@@ -369,7 +373,7 @@ mod tests {
         let page = Page::new(image.words());
         for (size, note) in (0..=MOST_BYTES)
             .step_by(8)
-            .flat_map(|size| [0, 1, 17, 128, 254, 255].map(|note| (size, note)))
+            .flat_map(|size| [0, 1, 17, 128, 254].map(|note| (size, note)))
         {
             page.clear();
             let room = noted_room(note);

@@ -2,7 +2,7 @@
 
 use super::long::{self, Cut, PIECE_FROM};
 use super::page::{Page, Slot};
-use super::{Address, Heap, Home, head_of};
+use super::{Address, Heap, Home};
 use crate::error::Result;
 use crate::index::Journal;
 use crate::pager::{Latched, PageNumber, Pager, Seen};
@@ -167,7 +167,7 @@ impl Heap {
         };
         let (mut cut, mut pages, mut pieces) = (None, Vec::new(), Vec::new());
         if slot.is_long {
-            let Some((head, its_cut)) = head_of(&home, slot)? else { return Ok(None) };
+            let Some((head, its_cut)) = self.head_of(&home, slot)? else { return Ok(None) };
             pages = long::pages_of(&head, its_cut).collect();
             cut = Some(its_cut);
             for (at, page) in pages.iter().enumerate() {

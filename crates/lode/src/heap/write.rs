@@ -4,7 +4,7 @@ use super::long::{Cut, Written};
 use super::names::Entry;
 use super::page::Page;
 use super::plan::{Change, Held};
-use super::{Address, Found, Heap, Home, head_of};
+use super::{Address, Found, Heap, Home};
 use crate::error::Result;
 use crate::index::{Index, Journal, Put, Spot, Step};
 use crate::pager::{Latched, PageNumber, Pager, Space};
@@ -143,7 +143,7 @@ impl Heap {
                 _ => return Ok(Swapped::Done(None)),
             };
             let mut left = match &found.home {
-                Some(home) => match Left::of(home)? {
+                Some(home) => match self.left_of(home)? {
                     Some(left) => Some(left),
                     None => continue,
                 },
@@ -154,6 +154,18 @@ impl Heap {
                 return Ok(Swapped::Done(left));
             }
         }
+    }
+
+    /// What a step of a commit leaves of a record where it was found; `None` if it has changed since.
+    fn left_of(&self, home: &Home<'_>) -> Result<Option<Box<Left>>> {
+        let slot = home.page.slot(home.address.slot.into());
+        let mut head = None;
+        if let Some(slot) = slot.filter(|slot| slot.is_long) {
+            let Some((bytes, _)) = self.head_of(home, slot)? else { return Ok(None) };
+            head = Some(bytes);
+        }
+        let left = Left { page: home.address.page, head, pieces: Vec::new() };
+        Ok(home.seen.still().then(|| Box::new(left)))
     }
 
     /// Undoes a step of a commit, when those after it are undone: puts the record back where it was.
@@ -359,20 +371,6 @@ impl Heap {
         if after > before {
             self.forget_not(number, after);
         }
-    }
-}
-
-impl Left {
-    /// Of a record where it was found; `None` if it has changed since.
-    fn of(home: &Home<'_>) -> Result<Option<Box<Self>>> {
-        let slot = home.page.slot(home.address.slot.into());
-        let mut head = None;
-        if let Some(slot) = slot.filter(|slot| slot.is_long) {
-            let Some((bytes, _)) = head_of(home, slot)? else { return Ok(None) };
-            head = Some(bytes);
-        }
-        let left = Self { page: home.address.page, head, pieces: Vec::new() };
-        Ok(home.seen.still().then(|| Box::new(left)))
     }
 }
 

@@ -19,7 +19,7 @@ pub struct Space(Mutex<Numbers>);
 #[derive(Default)]
 struct Numbers {
     /// The first number of each extent.
-    extents: Vec<PageNumber>,
+    extents: BTreeSet<PageNumber>,
     /// Those that are not in use.
     free: Vec<PageNumber>,
     /// Extents of which has still to be found out which numbers are in use.
@@ -31,7 +31,8 @@ struct Numbers {
 impl Space {
     /// That of a table that is opened.
     pub fn restore(extents: Vec<PageNumber>) -> Self {
-        let unknown = extents.iter().copied().collect();
+        let extents = BTreeSet::from_iter(extents);
+        let unknown = extents.clone();
         Self(Mutex::new(Numbers { extents, unknown, ..Numbers::default() }))
     }
 
@@ -41,7 +42,12 @@ impl Space {
 
     /// The first number of each extent.
     pub fn extents(&self) -> Vec<PageNumber> {
-        self.lock().extents.clone()
+        self.lock().extents.iter().copied().collect()
+    }
+
+    /// Whether a number is one of these.
+    pub fn has(&self, page: PageNumber) -> bool {
+        page >= FIRST_TABLE_PAGE && self.lock().extents.contains(&extent_of(page))
     }
 
     /// All numbers, in use or not.
@@ -60,7 +66,7 @@ impl Space {
             return Ok(page);
         }
         let first = pager.take_extent()?;
-        numbers.extents.push(first);
+        numbers.extents.insert(first);
         numbers.free.extend((first + 1..first + EXTENT).rev());
         Ok(first)
     }
@@ -79,16 +85,20 @@ impl Space {
     pub(super) fn give(&self, page: PageNumber, mark: impl FnOnce()) {
         let mut numbers = self.lock();
         mark();
-        let first = page - (page - FIRST_TABLE_PAGE) % EXTENT;
-        if !numbers.unknown.contains(&first) {
+        if !numbers.unknown.contains(&extent_of(page)) {
             numbers.free.push(page);
         }
     }
 
     /// Gives up all extents, which are the table's no more.
     pub fn clear(&self) -> Vec<PageNumber> {
-        std::mem::take(&mut *self.lock()).extents
+        std::mem::take(&mut *self.lock()).extents.into_iter().collect()
     }
+}
+
+/// The first number of the extent that one belongs to.
+fn extent_of(page: PageNumber) -> PageNumber {
+    page - (page - FIRST_TABLE_PAGE) % EXTENT
 }
 
 impl Numbers {

@@ -184,6 +184,11 @@ impl Image {
         Self::made(words.0.iter().map(|word| word.load(Ordering::Relaxed)))
     }
 
+    /// Of bytes, as many as a page has.
+    pub fn of_bytes(bytes: &[u8]) -> Self {
+        Self::made(bytes.as_chunks::<8>().0.iter().map(|chunk| u64::from_le_bytes(*chunk)))
+    }
+
     /// All zeros.
     #[cfg(test)]
     pub fn empty() -> Self {

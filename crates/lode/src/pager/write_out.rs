@@ -3,7 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use super::absent::wait_for_latch;
-use super::{DIRTY, FREE, LATCH, Moment, PRESENT, PageNumber, Pager, Space, VERSION, lock};
+use super::{
+    DIRTY, FREE, Image, LATCH, Moment, PAGE_BYTES, PRESENT, PageNumber, Pager, Space, VERSION, lock,
+};
 use crate::data::DataFile;
 use crate::error::{Error, Result};
 
@@ -142,19 +144,25 @@ impl Pager {
                     None => continue,
                 }
             }
-            let in_file = |data: &DataFile| data.has(page).unwrap_or(false);
-            if word & FREE != 0 || !self.data.as_deref().is_some_and(in_file) {
+            // If nobody can tell, the next checkpoint will.
+            let in_file = |data: &DataFile| data.has(page).unwrap_or(true);
+            let Some(data) = self.data.as_deref().filter(|data| word & FREE == 0 && in_file(data))
+            else {
                 return;
-            }
-            // What a snapshot needs comes into memory first. If it cannot, it cannot be read there
-            // either.
-            let needed = self.epochs.snapshot_needs(stamp.load(Ordering::Acquire));
-            if needed && self.look(page).is_ok() {
-                continue;
-            }
-            stamp.store(epoch, Ordering::Release);
+            };
+            // What a snapshot needs is kept, without a frame. If it cannot be read here, it cannot be
+            // read there either.
+            let before = stamp.load(Ordering::Acquire);
+            let image = self.epochs.snapshot_needs(before).then(|| {
+                let mut bytes = vec![0; PAGE_BYTES];
+                data.load(page, &mut bytes).ok().map(|()| Image::of_bytes(&bytes))
+            });
             let word = self.latch_absent(page);
-            if word & PRESENT == 0 {
+            if word & (PRESENT | FREE) == 0 {
+                if let Some(image) = image.flatten() {
+                    self.saved.keep(page, (before, epoch), false, image);
+                }
+                stamp.store(epoch, Ordering::Release);
                 lock(&self.freed).push((page, epoch));
                 space.give(page, || {
                     cell.store(word.wrapping_add(VERSION) | FREE, Ordering::Release);

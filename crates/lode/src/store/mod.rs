@@ -80,6 +80,7 @@ impl Store {
     }
 
     /// Fails if nothing can be written any more.
+    #[inline]
     pub fn expect_healthy(&self) -> Result<()> {
         match self.poisoned.get() {
             None => Ok(()),

@@ -247,7 +247,7 @@ impl<'r> Recovery<'r> {
         // A checkpoint has all of a commit or nothing, so there has to be room for all of it.
         let (dirty, most_dirty) = (self.pager.dirty(), self.pager.most_dirty());
         let needed: u64 = parts.iter().map(|part| 3 + heap::pages_for(part.body.len())).sum();
-        if dirty >= most_dirty / 2 || dirty + needed >= most_dirty {
+        if dirty >= most_dirty / 2 || dirty > 0 && dirty + needed >= most_dirty {
             self.checkpoint(true)?;
         }
         parts.into_iter().try_for_each(|part| self.apply_part(part))?;

@@ -18,7 +18,7 @@ impl Table {
     ) -> Result<bool> {
         let (schema, found) = (self.schema(), self.core.column_to_set(column)?);
         let mut outcome = Ok(false);
-        self.change(key, &mut |payload| {
+        let there = self.change(key, &mut |payload| {
             let same = schema.bytes_of_payload(payload, found) == expected;
             outcome = match same {
                 true => schema.replace(payload, column, bytes).map(|()| true),
@@ -26,7 +26,8 @@ impl Table {
             };
             outcome == Ok(true)
         })?;
-        outcome
+        // Between two attempts the record may have been deleted.
+        outcome.map(|changed| changed && there)
     }
 
     /// Adds to a column of whole numbers; answers what it is then, or `None` if there is no such record.
@@ -52,7 +53,7 @@ impl Table {
         let (schema, found) = (self.schema(), self.core.column_to_set(column)?);
         let at = found.offset - schema.key_size();
         let mut outcome = Ok(None);
-        self.change(key, &mut |payload| {
+        let there = self.change(key, &mut |payload| {
             let cell = &mut payload[at..at + found.range().len()];
             outcome = match sum_of(found, cell, by) {
                 Some(sum) => {
@@ -68,7 +69,8 @@ impl Table {
             };
             matches!(outcome, Ok(Some(_)))
         })?;
-        outcome
+        // Between two attempts the record may have been deleted.
+        outcome.map(|sum| sum.filter(|_| there))
     }
 }
 

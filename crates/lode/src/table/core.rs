@@ -304,10 +304,14 @@ impl Core {
     }
 
     /// Gives up pages that a step of a commit has kept, after it was told.
-    pub(crate) fn give_up(&self, pager: &Pager, key: &[u8], left: Option<&Left>) {
-        if let (Some(heap), Some(left)) = (&self.heap, left) {
+    pub(crate) fn give_up(&self, pager: &Pager, left: &Left) {
+        if let Some(heap) = &self.heap {
             heap.give_up(pager, left);
         }
+    }
+
+    /// Joins pages of the index that have become sparse since a record under this key is gone.
+    pub(crate) fn tidy(&self, pager: &Pager, key: &[u8]) {
         if let Kinds::Tree(tree) = &self.index {
             // What cannot be joined now is joined later.
             let _ = tree.merge(pager, &self.space, key);

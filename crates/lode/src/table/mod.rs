@@ -77,6 +77,8 @@ impl Table {
         let turn = (more > 0).then(|| self.db.turn_for_long());
         let (answer, end) = self.db.admitted(more, &mut || {
             let _inside = self.db.gate().enter();
+            // A commit may have failed half-way while this waited.
+            self.db.expect_healthy()?;
             self.core.is_there()?;
             let journal = Journal::new(self.db.pager(), self.db.log(), self.core.id());
             let answer = work(&journal)?;

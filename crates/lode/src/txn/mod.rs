@@ -183,6 +183,7 @@ impl Transaction {
         let outcomes = self.outcomes(&order);
         self.db.admitted(0, &mut || {
             let _alone = self.db.gate().close();
+            self.db.expect_healthy()?;
             self.validate()?;
             let mut done = Vec::new();
             let told = self.write_all(&order, &mut done).and_then(|()| match &outcomes {
@@ -279,13 +280,17 @@ impl Transaction {
         Ok(())
     }
 
-    /// Gives up pages that were kept in case that it had to be undone.
+    /// Gives up pages that were kept in case that it had to be undone, as far as there is room for it.
     fn give_up(&self, order: &[Place], done: &[Option<Box<Left>>]) {
         for (place, left) in order.iter().zip(done) {
             let touched = &self.tables[place.table];
-            if left.is_some() || touched.wanted(place.number) == Some(None) {
-                let key = touched.key(place.number);
-                touched.core().give_up(self.db.pager(), key, left.as_deref());
+            let (core, pager) = (touched.core(), self.db.pager());
+            if let Some(left) = left {
+                core.give_up(pager, left);
+            }
+            let is_gone = touched.wanted(place.number) == Some(None);
+            if is_gone && self.make_sure_of_room(0).is_ok() {
+                core.tidy(pager, touched.key(place.number));
             }
         }
     }

@@ -13,6 +13,8 @@ use crate::table::Core;
 struct Piece {
     from: u32,
     size: u32,
+    /// How many bytes there is room for.
+    room: u32,
 }
 
 /// A record that a transaction has dealt with.
@@ -96,7 +98,8 @@ impl Touched {
 
     fn keep(&mut self, payload: &[u8]) -> Piece {
         // A transaction is smaller than what 32 bits can count.
-        let piece = Piece { from: self.payloads.len() as u32, size: payload.len() as u32 };
+        let (from, size) = (self.payloads.len() as u32, payload.len() as u32);
+        let piece = Piece { from, size, room: size };
         self.payloads.extend_from_slice(payload);
         piece
     }
@@ -124,7 +127,7 @@ impl Touched {
     pub fn put(&mut self, number: usize, payload: &[u8]) {
         let piece = match self.entries[number].wanted {
             // In the place of what it should have been before.
-            Some(Some(before)) if payload.len() <= before.size as usize => {
+            Some(Some(before)) if payload.len() <= before.room as usize => {
                 let piece = Piece { size: payload.len() as u32, ..before };
                 self.payloads[piece.from as usize..][..payload.len()].copy_from_slice(payload);
                 piece
