@@ -37,6 +37,10 @@ const TABLES: [(&str, KeyKind, Rest); 6] = [
     ("books", KeyKind::Tree, Rest::Any),
 ];
 
+/// The one whose keys are so long that its index has digests of them.
+const LETTERS: usize = 4;
+const LONG_KEY_BYTES: usize = 20;
+
 const VALUE: usize = 1;
 const REST: usize = 2;
 
@@ -63,8 +67,12 @@ fn schema(table: usize) -> Schema {
         Rest::Fixed(size) => Type::Bytes(size),
         Rest::Any => Type::VarBytes(MOST_REST_BYTES),
     };
+    let key = match table {
+        LETTERS => Type::Bytes(LONG_KEY_BYTES as u32),
+        _ => Type::U32,
+    };
     Schema::build(name)
-        .key("key", Type::U32)
+        .key("key", key)
         .column("value", Type::U32)
         .column("rest", rest)
         .finish()
@@ -93,8 +101,21 @@ fn rest(table: usize, seed: u32) -> Vec<u8> {
     seed.to_le_bytes().into_iter().chain(others).collect()
 }
 
+/// A packed key.
+fn packed(table: usize, key: u32) -> Vec<u8> {
+    let mut packed = key.to_le_bytes().to_vec();
+    if table == LETTERS {
+        packed.resize(LONG_KEY_BYTES, key as u8);
+    }
+    packed
+}
+
 fn record(table: usize, key: u32, value: u32) -> Vec<u8> {
-    let (key, rest) = (Value::Unsigned(key.into()), rest(table, value));
+    let (packed, rest) = (packed(table, key), rest(table, value));
+    let key = match table {
+        LETTERS => Value::Bytes(&packed),
+        _ => Value::Unsigned(key.into()),
+    };
     let values = [key, Value::Unsigned(value.into()), Value::Bytes(&rest)];
     schema(table).pack(&values).expect("they fit")
 }
@@ -115,7 +136,9 @@ fn parts_of(table: usize, bytes: &[u8]) -> (u32, Entry) {
     let found = schema.bytes_of(bytes, &schema.columns()[REST]);
     let seed = value_of(found);
     assert!(found == rest(table, seed), "a record of {} is torn", TABLES[table].0);
-    (value_of(bytes), (value_of(&bytes[4..]), seed))
+    let (key, payload) = bytes.split_at(schema.key_size());
+    assert!(key == packed(table, value_of(key)), "a key of {} is torn", TABLES[table].0);
+    (value_of(key), (value_of(payload), seed))
 }
 
 /// What the database has.
@@ -372,7 +395,7 @@ impl Run {
         let Some(at) = self.some_table() else { return self.create_or_drop() };
         let place = (at, self.key());
         let mut wanted = self.model.clone();
-        let key = place.1.to_le_bytes();
+        let key = packed(at, place.1);
         match self.random.below(100) {
             0..35 => {
                 let value = self.value();
@@ -456,7 +479,7 @@ impl Run {
                 for key in place.1..place.1 + 40 {
                     let mut wanted = self.model.clone();
                     wanted.records.remove(&(at, key));
-                    let result = self.table(at).and_then(|t| t.delete(&key.to_le_bytes()));
+                    let result = self.table(at).and_then(|t| t.delete(&packed(at, key)));
                     if self.settle(result, wanted) == End::Over {
                         return End::Over;
                     }
@@ -467,11 +490,11 @@ impl Run {
     }
 
     fn read_one(&mut self, at: usize, key: u32) -> End {
-        let found = self.table(at).and_then(|table| table.payload(&key.to_le_bytes()));
+        let found = self.table(at).and_then(|table| table.payload(&packed(at, key)));
         match found {
             Ok(payload) => {
                 let wanted = self.model.records.get(&(at, key)).copied();
-                let record = |payload: Vec<u8>| [&key.to_le_bytes()[..], &payload].concat();
+                let record = |payload: Vec<u8>| [packed(at, key), payload].concat();
                 assert_eq!(payload.map(|payload| parts_of(at, &record(payload)).1), wanted);
                 End::Well
             }
@@ -489,7 +512,7 @@ impl Run {
             let result = self.table(at).and_then(|table| match self.random.one_in(3) {
                 true => {
                     wanted.records.remove(&(at, key));
-                    transaction.delete(&table, &key.to_le_bytes()).map(drop)
+                    transaction.delete(&table, &packed(at, key)).map(drop)
                 }
                 false => {
                     wanted.records.insert((at, key), entry(value));
@@ -610,7 +633,7 @@ impl Run {
         match self.random.below(3) {
             0 => {
                 wanted.records.remove(&(at, key));
-                let result = self.table(at).and_then(|t| t.delete(&key.to_le_bytes()));
+                let result = self.table(at).and_then(|t| t.delete(&packed(at, key)));
                 self.settle(result, wanted)
             }
             1 => self.read_one(at, key),
