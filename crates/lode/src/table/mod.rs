@@ -5,7 +5,7 @@ mod core;
 mod definition;
 mod kinds;
 mod load;
-mod projection;
+mod rows;
 mod scan;
 
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::schema::{Row, Schema};
 
 pub use self::core::Core;
 pub use definition::{Definition, Location};
-pub use projection::Projection;
+pub use rows::Rows;
 pub use scan::Scan;
 
 /// How a table finds its records.

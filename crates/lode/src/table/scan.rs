@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use super::core::Core;
 use super::kinds::Kinds;
-use super::projection::Projection;
+use super::rows::Rows;
 use crate::error::{Error, Result};
 use crate::heap::{Entry, Heap};
 use crate::index::Visit;
@@ -127,16 +127,12 @@ impl Core {
     ) -> Result<()> {
         self.tree()?;
         let range = self.range(scan)?;
-        let columns = Projection::new(self.schema(), scan.columns)?;
-        let (mut left, mut record, mut row) = (scan.limit, Vec::new(), Vec::new());
-        if left == 0 {
+        let mut rows = Rows::new(self, scan, visit)?;
+        if scan.limit == 0 {
             return Ok(());
         }
         self.each_in(pager, moment, (&range, scan.direction()), &mut |key, payload| {
-            self.pack(key, payload, &mut record);
-            columns.row(&record, &mut row);
-            left -= 1;
-            Ok(visit(&row)? && left > 0)
+            rows.show(key, Some(payload))
         })
     }
 

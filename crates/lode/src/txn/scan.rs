@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::Transaction;
 use crate::db::Snapshot;
 use crate::error::Result;
-use crate::table::{Core, Projection, Scan, Table};
+use crate::table::{Core, Rows, Scan, Table};
 use crate::tree::{Direction, Range};
 
 impl Transaction {
@@ -77,35 +77,4 @@ impl Transaction {
 
 fn slice_of(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
     bound.as_ref().map(Vec::as_slice)
-}
-
-/// Hands the columns that a scan asks for out.
-struct Rows<'r> {
-    core: &'r Core,
-    columns: Projection<'r>,
-    left: u64,
-    record: Vec<u8>,
-    row: Vec<u8>,
-    visit: &'r mut dyn FnMut(&[u8]) -> Result<bool>,
-}
-
-impl<'r> Rows<'r> {
-    fn new(
-        core: &'r Core,
-        scan: &Scan<'_>,
-        visit: &'r mut dyn FnMut(&[u8]) -> Result<bool>,
-    ) -> Result<Self> {
-        let columns = Projection::new(core.schema(), scan.columns)?;
-        let (record, row) = (Vec::new(), Vec::new());
-        Ok(Self { core, columns, left: scan.limit, record, row, visit })
-    }
-
-    /// Shows a record, if there is one; whether there may be more.
-    fn show(&mut self, key: &[u8], payload: Option<&[u8]>) -> Result<bool> {
-        let Some(payload) = payload else { return Ok(true) };
-        self.core.pack(key, payload, &mut self.record);
-        self.columns.row(&self.record, &mut self.row);
-        self.left -= 1;
-        Ok((self.visit)(&self.row)? && self.left > 0)
-    }
 }
