@@ -60,17 +60,13 @@ impl Probe {
 /// Fewer than eight bytes as a word.
 #[inline(always)]
 fn few(bytes: &[u8]) -> u64 {
-    let four = |from: usize| {
-        u64::from(u32::from_le_bytes(*bytes[from..].first_chunk().expect("four bytes")))
-    };
-    match bytes.len() {
-        0 => 0,
-        1 => bytes[0].into(),
-        2 => u64::from(bytes[0]) | u64::from(bytes[1]) << 8,
-        3 => u64::from(bytes[0]) | u64::from(bytes[1]) << 8 | u64::from(bytes[2]) << 16,
+    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
         // Two words that overlap.
-        size => four(0) | four(size - 4) << ((size - 4) * 8),
+        let skipped = (bytes.len() - 4) * 8;
+        return u64::from(u32::from_le_bytes(*first))
+            | u64::from(u32::from_le_bytes(*last)) << skipped;
     }
+    bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
 impl Slots {
@@ -91,6 +87,7 @@ impl Slots {
         }
     }
 
+    #[inline(always)]
     pub fn shape(&self) -> Shape {
         self.shape
     }
@@ -101,10 +98,16 @@ impl Slots {
         self.count
     }
 
-    /// The same for a key that lies in one word together with the taken byte.
+    /// A key that lies in one word or two together with the taken byte.
     #[inline(always)]
-    pub fn short_probe(&self, key: &[u8]) -> Option<u64> {
-        (key.len() < 8).then(|| u64::from(TAKEN) | few(key) << 8)
+    pub fn short_probe(key: &[u8]) -> Option<(u64, Option<u64>)> {
+        if key.len() < 8 {
+            return Some((u64::from(TAKEN) | few(key) << 8, None));
+        }
+        let (first, rest) = key.split_first_chunk()?;
+        let first = u64::from_le_bytes(*first);
+        let second = (rest.len() < 8).then(|| first >> 56 | few(rest) << 8)?;
+        Some((u64::from(TAKEN) | first << 8, Some(second)))
     }
 
     #[inline]
@@ -190,15 +193,15 @@ impl Slots {
     /// The slot of a key.
     #[inline(always)]
     pub fn find(&self, words: Page<'_>, home: usize, probe: &[u64]) -> Option<usize> {
-        // Nearly every key is in one of the first slots. Which one, nobody can guess, and a branch
-        // that was guessed wrong would keep the processor from what comes after this lookup until
-        // the slot has come from memory: so all are looked at, without a branch.
+        // Nearly every key is in the first slot or the one after it. Which one, nobody can guess, and a
+        // branch that was guessed wrong would keep the processor from what comes after this lookup until
+        // the slot has come from memory: so both are looked at, without a branch.
         if home + GLANCE <= self.count {
-            let mut found = 0u32;
-            for ahead in 0..GLANCE {
-                let first = words.get(self.word_of(home + ahead));
-                found |= u32::from(first & self.first_mask == probe[0]) << ahead;
-            }
+            let at = self.word_of(home);
+            let (first, second) = (words.get(at), words.get(at + self.stride));
+            let is_first = first & self.first_mask == probe[0];
+            let is_second = (first as u8 == TAKEN) & (second & self.first_mask == probe[0]);
+            let found = u32::from(is_first) | u32::from(is_second) << 1;
             if found != 0 {
                 let slot = home + found.trailing_zeros() as usize;
                 if self.is_rest(words, self.word_of(slot), probe) {

@@ -10,7 +10,7 @@ use super::bucket::Slots;
 use super::shortcut::Shortcut;
 use super::{Page, Place};
 use crate::error::{Error, Result};
-use crate::pager::{Image, Latched, Moment, PageNumber, Pager, Space, Words};
+use crate::pager::{Image, Moment, PageNumber, Pager, Space, Words};
 
 /// The most bits that the root and a segment decide by: as many entries fit on a page.
 const ROOT_BITS: u32 = 10;
@@ -224,10 +224,17 @@ impl Directory {
             let depth = entry.depth() - half.trailing_zeros();
             let bit = 64 - depth;
             let epoch = pager.epoch();
-            distribute(&mut bucket, &mut new, epoch, slots, |key| {
+            let old = Image::of(bucket.words());
+            let halves = (bucket.change(epoch), new.change(epoch));
+            let distributed = distribute(old.words(), halves, slots, |key| {
                 let place = place_of(key);
                 (place.directory >> bit & 1 == 1, place.home)
             });
+            if let Err(why) = distributed {
+                halves.0.copy_from(old.words());
+                new.free(space, epoch);
+                return Err(Error::corrupt(format!("page {}", bucket.page()), why));
+            }
             let (words, page) = (segment.change(epoch), new.page());
             (first + half..first + count).for_each(|at| set_bucket(words, at, page));
             // While the bucket is latched, as those who take the shortcut rely on.
@@ -283,27 +290,27 @@ fn set_entries(words: Words<'_>, at: usize, root_bits: u32, entry: Entry) {
     (first..first + count).for_each(|at| words.set(at, entry.word()));
 }
 
-/// Moves those records of a bucket to a new one of which `to_new` answers true, and all others to
-/// where they belong now; it also answers the home of the record.
+/// Puts those records of a bucket of which `to_new` answers true into the second, empty half, and all
+/// others to where they belong now in the first; `to_new` also answers the home of the record.
 fn distribute(
-    bucket: &mut Latched<'_>,
-    new: &mut Latched<'_>,
-    epoch: u64,
+    old: Page<'_>,
+    (low, high): (Words<'_>, Words<'_>),
     slots: &Slots,
     to_new: impl Fn(&[u8]) -> (bool, usize),
-) {
-    let old = Image::of(bucket.words());
-    let (low, high) = (bucket.change(epoch), new.change(epoch));
+) -> Result<(), &'static str> {
     low.clear(0, crate::pager::PAGE_WORDS);
     let shape = slots.shape();
     let mut record = vec![0; shape.key_size + shape.payload_size];
-    for slot in slots.taken(old.words()) {
-        slots.read_record(old.words(), slot, &mut record);
+    for slot in slots.taken(old) {
+        slots.read_record(old, slot, &mut record);
         let (key, payload) = record.split_at(shape.key_size);
         let (high_half, home) = to_new(key);
         let words = if high_half { high } else { low };
         let probe = slots.probe(key);
-        let free = slots.find_or_free(words, home, probe.words());
-        slots.fill(words, free.expect_err("a key is there once"), probe.words(), payload);
+        match slots.find_or_free(words, home, probe.words()) {
+            Err(free) => slots.fill(words, free, probe.words(), payload),
+            Ok(_) => return Err("it has two records with the same key"),
+        }
     }
+    Ok(())
 }

@@ -74,6 +74,12 @@ impl Hash {
         self.directory.root()
     }
 
+    /// The sizes of its records.
+    #[inline(always)]
+    pub fn shape(&self) -> Shape {
+        self.slots.shape()
+    }
+
     #[inline(always)]
     fn place(&self, key: &[u8]) -> Place {
         place_of(xxh3_64_with_seed(key, self.seed), self.slots.count())
@@ -94,25 +100,11 @@ impl Hash {
     }
 
     /// Copies the record's payload; false if there is none.
-    #[inline(always)]
     pub fn get(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> Result<bool> {
-        match self.slots.short_probe(key) {
-            Some(word) => self.get_by(pager, key, &[word], payload),
-            None => self.get_by_long(pager, key, payload),
-        }
-    }
-
-    #[inline(never)]
-    fn get_by_long(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> Result<bool> {
-        self.get_by(pager, key, self.slots.probe(key).words(), payload)
-    }
-
-    #[inline(always)]
-    fn get_by(&self, pager: &Pager, key: &[u8], probe: &[u64], payload: &mut [u8]) -> Result<bool> {
-        let place = self.place(key);
+        let (place, probe) = (self.place(key), self.slots.probe(key));
         loop {
             let (way, words) = self.look(pager, place)?;
-            let found = self.slots.find(words, place.home, probe);
+            let found = self.slots.find(words, place.home, probe.words());
             if let Some(slot) = found {
                 self.slots.read_payload(words, slot, payload);
             }
@@ -122,16 +114,36 @@ impl Hash {
         }
     }
 
-    /// Has the processor fetch what lookups of these keys, at most [`AHEAD`], will look at, all at
-    /// the same time.
-    pub fn fetch(&self, pager: &Pager, keys: &[u8]) {
-        for key in keys.chunks_exact(self.slots.shape().key_size) {
-            let place = self.place(key);
-            // What goes wrong, the lookup itself says.
-            if let Ok((_, bucket)) = self.look(pager, place) {
-                self.slots.fetch(bucket, place.home);
-            }
+    /// Where a key belongs, if its bucket is in memory and nobody changes it. With this and what follows, a lookup
+    /// has few instructions, so that the processor comes to the next one while it waits for the memory
+    /// that this one reads.
+    #[inline(always)]
+    pub fn glance<'h>(&'h self, pager: &'h Pager, key: &[u8]) -> Option<Glance<'h>> {
+        let place = self.place(key);
+        let entry = self.shortcut.glance(place.directory)?;
+        let (bucket, words) = pager.glance(entry.bucket())?;
+        Some(Glance { way: Way { entry, bucket }, words, home: place.home })
+    }
+
+    /// Has the processor fetch what is read there.
+    #[inline(always)]
+    pub fn fetch(&self, glance: &Glance<'_>) {
+        self.slots.fetch(glance.words, glance.home);
+    }
+
+    /// Copies the payload of a key's record there, and answers whether there is one; `None` if the bucket has
+    /// changed, or the key has more than 15 bytes.
+    #[inline(always)]
+    pub fn read(&self, glance: &Glance<'_>, key: &[u8], payload: &mut [u8]) -> Option<bool> {
+        let Glance { way, words, home } = *glance;
+        let found = match Slots::short_probe(key)? {
+            (first, None) => self.slots.find(words, home, &[first]),
+            (first, Some(second)) => self.slots.find(words, home, &[first, second]),
+        };
+        if let Some(slot) = found {
+            self.slots.read_payload(words, slot, payload);
         }
+        way.still().then_some(found.is_some())
     }
 
     /// Calls `visit` with key and payload of all records at a moment, in the order of their places,
@@ -297,6 +309,14 @@ impl Spot for SlotSpot<'_> {
         let words = self.bucket.change(epoch);
         self.hash.slots.empty(words, self.slot(), &|key| self.hash.place(key).home);
     }
+}
+
+/// The bucket that a key belongs to, at rest, and the slot there that is its first choice.
+#[derive(Clone, Copy)]
+pub struct Glance<'h> {
+    way: Way<'h>,
+    words: Words<'h>,
+    home: usize,
 }
 
 /// The way to a bucket, as it was seen.

@@ -66,26 +66,24 @@ impl Shortcut {
         Ok(Self { bits: AtomicU64::new(0), cells, turn: Mutex::default() })
     }
 
-    /// The entry of a place.
+    /// The entry of a place, unless the array is being doubled.
     #[inline(always)]
-    pub fn entry(&self, place: u64) -> Entry<'_> {
-        let mut bits = self.bits.load(Ordering::Acquire);
-        if bits >= DOUBLING {
-            bits = self.wait();
-        }
-        let cell = self.cells.cell(index(place, bits));
-        Entry { shortcut: self, bits, cell, bucket: cell.load(Ordering::Acquire) }
+    pub fn glance(&self, place: u64) -> Option<Entry<'_>> {
+        let bits = self.bits.load(Ordering::Acquire);
+        (bits < DOUBLING).then(|| {
+            let cell = self.cells.cell(index(place, bits));
+            Entry { shortcut: self, bits, cell, bucket: cell.load(Ordering::Acquire) }
+        })
     }
 
-    /// The bits when the array is not being doubled any more.
-    #[cold]
-    fn wait(&self) -> u64 {
+    /// The entry of a place, once the array is not being doubled.
+    #[inline(always)]
+    pub fn entry(&self, place: u64) -> Entry<'_> {
         loop {
-            let bits = self.bits.load(Ordering::Acquire);
-            if bits < DOUBLING {
-                return bits;
+            match self.glance(place) {
+                Some(entry) => return entry,
+                None => std::thread::yield_now(),
             }
-            std::thread::yield_now();
         }
     }
 

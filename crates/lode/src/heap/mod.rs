@@ -26,8 +26,8 @@ pub use buffer::Buffer;
 pub use check::Census;
 use long::Cut;
 pub use long::pages_for;
-pub use names::{DIGEST_BYTES, Entry, Names};
-use names::{MOST_ROUNDS, Name};
+use names::MOST_ROUNDS;
+pub use names::{DIGEST_BYTES, Entry, Name, Names};
 use page::{Page, Slot};
 use rooms::Rooms;
 pub use write::{Left, Swapped};
@@ -265,23 +265,18 @@ impl Heap {
         Err(too_many_rounds())
     }
 
-    /// The names that the index has of keys, one after another; nothing if it has the keys themselves.
-    pub fn digests(&self, keys: &[u8]) -> Option<Vec<u8>> {
-        let Names::Digests { key_size, .. } = self.names else { return None };
-        let mut digests = Vec::with_capacity(keys.len() / key_size * DIGEST_BYTES);
-        for key in keys.chunks_exact(key_size) {
-            digests.extend_from_slice(self.names.name(key, 0).bytes());
-        }
-        Some(digests)
+    /// What the index has a key under, or would have, if no other key has the same digest.
+    pub fn name<'k>(&self, key: &'k [u8]) -> Name<'k> {
+        self.names.name(key, 0)
     }
 
-    /// Has the processor fetch what a lookup of the record with this name will look at; what the index has
-    /// of it should have come already.
-    pub fn fetch(&self, index: &impl Index, pager: &Pager, name: &[u8]) {
+    /// Has the processor fetch what a lookup of the record will look at; what the index has of it should
+    /// have come already.
+    pub fn fetch(&self, index: &impl Index, pager: &Pager, key: &[u8]) {
         // What goes wrong, the lookup itself says.
-        let _ = index.lead(pager, name, |bytes| {
+        let _ = index.lead(pager, self.name(key).bytes(), |bytes| {
             let Some(address) = Entry::of(bytes).address else { return };
-            if let Ok((_, words)) = pager.look(address.page) {
+            if let Some((_, words)) = pager.glance(address.page) {
                 Page::new(words).fetch(address.slot.into());
             }
         });

@@ -4,6 +4,10 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use super::{Address, Entry, Heap, Names};
+use crate::hash::Hash;
+use crate::index::{Index, Journal, Put, Shape};
+use crate::pager::{Pager, Space};
 use crate::{Database, KeyKind, Schema, Snapshot, Table, Type};
 
 const KEY_BYTES: usize = 16;
@@ -179,4 +183,25 @@ fn threads_pass_each_other() {
     let left = content(&db.snapshot(), &table);
     assert!(left.keys().copied().eq((0..KEYS).filter(|id| id % 3 != 0)));
     assert_eq!(db.check(), Ok(()));
+}
+
+#[test]
+fn an_entry_that_leads_to_a_page_of_the_index_is_an_error_and_no_endless_search() {
+    let pager = Pager::new(1 << 20, None).expect("memory");
+    let (space, heap) = (Space::default(), Heap::new(Space::default(), Names::Keys));
+    let shape = Shape { key_size: 4, payload_size: Entry::BYTES };
+    let index = Hash::create(&pager, &space, shape, 1).expect("room");
+    let journal = Journal::new(&pager, None, 1);
+    let desk = (&journal, &space);
+    let (key, long) = ([1; 4], [1; 1_000]);
+    heap.put(&index, desk, (&key, &long), Put::INSERT).expect("room");
+    // Its bucket was the first page. What lies there at the place of a slot makes one.
+    let address = Some(Address { page: space.extents()[0], slot: 0 });
+    let forged = Entry { address, is_passed: false }.bytes();
+    assert_eq!(index.write(&journal, &space, &key, 0, &forged), Ok(true));
+    let (_, words) = pager.look(space.extents()[0]).expect("it is there");
+    words.set(0, 1);
+    words.set(1, 1 << 32);
+    let wrong = heap.delete(&index, desk, &key).expect_err("there is no record");
+    assert!(matches!(wrong, crate::Error::Corrupt { .. }), "{wrong}");
 }

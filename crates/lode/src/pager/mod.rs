@@ -151,12 +151,21 @@ impl Pager {
     /// changed; `Io`.
     #[inline(always)]
     pub fn look(&self, page: PageNumber) -> Result<(Seen<'_>, Words<'_>)> {
-        let [cell, _] = self.entry(page);
-        let mut word = cell.load(Ordering::Acquire);
-        if word & (LATCH | COOL | PRESENT) != PRESENT {
-            word = self.bring(page)?;
+        if let Some(looked) = self.glance(page) {
+            return Ok(looked);
         }
+        let word = self.bring(page)?;
+        let [cell, _] = self.entry(page);
         Ok((Seen { page, cell, word }, self.frames.words(frame_of(word))))
+    }
+
+    /// The same, if the page is in memory, is to stay there, and nobody has it latched.
+    #[inline(always)]
+    pub fn glance(&self, page: PageNumber) -> Option<(Seen<'_>, Words<'_>)> {
+        let [cell, _] = self.entry(page);
+        let word = cell.load(Ordering::Acquire);
+        let at_rest = word & (LATCH | COOL | PRESENT) == PRESENT;
+        at_rest.then(|| (Seen { page, cell, word }, self.frames.words(frame_of(word))))
     }
 
     /// Latches a page if it is still as it was seen.

@@ -52,28 +52,41 @@ impl Words<'_> {
 
     #[inline(always)]
     fn read_words(&self, at: usize, bytes: &mut [u8]) {
-        let (whole, rest) = bytes.as_chunks_mut::<8>();
+        let rest = bytes.len() % 8;
+        let whole = bytes.as_chunks_mut::<8>().0;
         let count = whole.len();
         // Without a loop for short records: its preparations would cost more than the copy.
-        match whole {
-            [] => {}
-            [a] => self.read_array(at, [a]),
-            [a, b] => self.read_array(at, [a, b]),
-            [a, b, c] => self.read_array(at, [a, b, c]),
-            [a, b, c, d] => self.read_array(at, [a, b, c, d]),
-            [a, b, c, d, e] => self.read_array(at, [a, b, c, d, e]),
-            [a, b, c, d, e, f] => self.read_array(at, [a, b, c, d, e, f]),
-            many => self.read_many(at, many),
+        match count {
+            0 => {}
+            1 => self.read_array::<1>(at, whole),
+            2 => self.read_array::<2>(at, whole),
+            3 => self.read_array::<3>(at, whole),
+            4 => self.read_array::<4>(at, whole),
+            5 => self.read_array::<5>(at, whole),
+            6 => self.read_array::<6>(at, whole),
+            _ => self.read_many(at, whole),
         }
-        if !rest.is_empty() {
-            copy_few(self.get(at + count), rest);
+        match bytes.last_chunk_mut() {
+            _ if rest == 0 => {}
+            // The last eight bytes, some of which are there already: one store without a branch.
+            Some(last) if count > 0 => {
+                let (before, word) = (self.get(at + count - 1), self.get(at + count));
+                *last = (before >> (8 * rest) | word << (64 - 8 * rest)).to_le_bytes();
+            }
+            _ => copy_few(self.get(at), bytes),
         }
     }
 
     #[inline(always)]
-    fn read_array<const COUNT: usize>(&self, at: usize, chunks: [&mut [u8; 8]; COUNT]) {
-        for (chunk, at) in chunks.into_iter().zip(at..) {
-            *chunk = self.get(at).to_le_bytes();
+    fn read_array<const COUNT: usize>(&self, at: usize, chunks: &mut [[u8; 8]]) {
+        // Where that many words are not in the page, any will do.
+        let from = if at <= PAGE_WORDS - COUNT { at } else { 0 };
+        if let (Some(chunks), Some(cells)) =
+            (chunks.first_chunk_mut::<COUNT>(), self.0[from..].first_chunk::<COUNT>())
+        {
+            for word in 0..COUNT {
+                chunks[word] = cells[word].load(Ordering::Relaxed).to_le_bytes();
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use super::definition::{Definition, Location, free_all};
 use super::kinds::Kinds;
 use crate::codec::Reader;
 use crate::error::{Error, Result};
-use crate::heap::{Buffer, Census, DIGEST_BYTES, Entry, Heap, Left, Swapped};
+use crate::heap::{Buffer, Census, Entry, Heap, Left, Swapped};
 use crate::index::{Index, Journal, Put};
 use crate::pager::{Moment, Pager, Space};
 use crate::schema::key::KeyOrder;
@@ -203,14 +203,13 @@ impl Core {
 
     /// Has the processor fetch what lookups of these packed keys, not more than are worth it, will look
     /// at, all at the same time, if the index can tell.
-    pub(crate) fn fetch(&self, pager: &Pager, keys: &[u8]) {
+    pub(crate) fn fetch<'k>(&self, pager: &Pager, keys: impl Iterator<Item = &'k [u8]> + Clone) {
         let Kinds::Hash(hash) = &self.index else { return };
-        let Some(heap) = &self.heap else { return hash.fetch(pager, keys) };
-        let digests = heap.digests(keys);
-        let names = digests.as_deref().unwrap_or(keys);
-        hash.fetch(pager, names);
-        let size = if digests.is_some() { DIGEST_BYTES } else { self.schema().key_size() };
-        names.chunks_exact(size).for_each(|name| heap.fetch(&self.index, pager, name));
+        let fetch =
+            |name: &[u8]| hash.glance(pager, name).iter().for_each(|glance| hash.fetch(glance));
+        let Some(heap) = &self.heap else { return keys.for_each(fetch) };
+        keys.clone().for_each(|key| fetch(heap.name(key).bytes()));
+        keys.for_each(|key| heap.fetch(&self.index, pager, key));
     }
 
     /// The payload under a key in order, for somebody who is alone.

@@ -5,6 +5,7 @@ mod core;
 mod definition;
 mod kinds;
 mod load;
+mod lookups;
 mod rows;
 mod scan;
 
@@ -12,10 +13,9 @@ use std::sync::Arc;
 
 use crate::db::Inner;
 use crate::error::Result;
-use crate::hash;
 use crate::heap;
 use crate::index::{Journal, Put};
-use crate::schema::{Row, Schema};
+use crate::schema::Schema;
 
 pub use self::core::Core;
 pub use definition::{Definition, Location};
@@ -87,77 +87,6 @@ impl Table {
         drop(turn);
         self.db.acknowledge(end)?;
         Ok(answer)
-    }
-
-    /// Copies the columns after the key into the caller's buffer; false if there is no such record.
-    ///
-    /// # Errors
-    /// `Schema` when key or buffer do not have the bytes that they should, or there is no telling how
-    /// many, since there are columns of variable length: [`read`](Self::read) them.
-    #[inline]
-    pub fn get(&self, key: &[u8], payload: &mut [u8]) -> Result<bool> {
-        self.core.expect_buffer(payload)?;
-        self.core.expect_key(key)?;
-        let pager = self.db.pager();
-        self.core.in_order(key, |key| self.settled(|| self.core.read(pager, key, payload)))
-    }
-
-    /// Looks something up while no commit is under way.
-    #[inline(always)]
-    fn settled(&self, mut look: impl FnMut() -> Result<bool>) -> Result<bool> {
-        match self.db.gate().read(|| (look(), self.core.is_gone())) {
-            (found, false) => found,
-            (_, true) => self.core.is_there().map(|()| false),
-        }
-    }
-
-    /// Puts the columns after the key into the caller's buffer, as many bytes as they have, whatever was
-    /// in it; false if there is no such record.
-    pub fn read(&self, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
-        self.core.expect_key(key)?;
-        let pager = self.db.pager();
-        let there = self
-            .core
-            .in_order(key, |key| self.settled(|| self.core.read(pager, key, &mut *payload)))?;
-        if there && self.core.schema().is_variable() {
-            self.core.expect_stored(payload)?;
-        }
-        Ok(there)
-    }
-
-    /// The columns after the key; `None` if there is no such record.
-    pub fn payload(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let mut payload = Vec::new();
-        Ok(self.read(key, &mut payload)?.then_some(payload))
-    }
-
-    /// Calls `look` with the record if there is one; it sees a copy that does not change.
-    pub fn with<T>(&self, key: &[u8], look: impl FnOnce(Row<'_>) -> T) -> Result<Option<T>> {
-        let mut payload = Vec::new();
-        if !self.read(key, &mut payload)? {
-            return Ok(None);
-        }
-        Ok(Some(look(self.core.schema().row(&[key, &payload].concat())?)))
-    }
-
-    /// Looks several keys up, packed one after another, and calls `found` with the place of each and
-    /// its payload, if there is one. In a table of hashed keys their cache misses overlap. Each
-    /// lookup is by itself: commits may happen between them.
-    pub fn get_many(&self, keys: &[u8], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<()> {
-        let schema = self.core.schema();
-        let size = schema.key_size();
-        if !keys.len().is_multiple_of(size) {
-            return Err(schema.mismatch(format!("packed keys have {size} bytes each")));
-        }
-        let mut payload = Vec::new();
-        for (group, keys) in keys.chunks(size * hash::AHEAD).enumerate() {
-            self.core.fetch(self.db.pager(), keys);
-            for (at, key) in keys.chunks_exact(size).enumerate() {
-                let there = self.read(key, &mut payload)?;
-                found(group * hash::AHEAD + at, there.then_some(&payload));
-            }
-        }
-        Ok(())
     }
 
     /// Inserts a packed record; false if there is one with its key.

@@ -81,18 +81,30 @@ impl Gate {
         Alone { gate: self, _turn: turn }
     }
 
+    /// The number of commits, if none is under way.
+    #[inline(always)]
+    pub fn glance(&self) -> Option<u64> {
+        let commits = self.commits.load(Ordering::Acquire);
+        (commits & 1 == 0).then_some(commits)
+    }
+
+    /// Whether there was no commit since there were so many.
+    #[inline(always)]
+    pub fn still(&self, commits: u64) -> bool {
+        fence(Ordering::Acquire);
+        self.commits.load(Ordering::Relaxed) == commits
+    }
+
     /// Reads while no commit is under way; again if one was.
     #[inline(always)]
     pub fn read<T>(&self, mut read: impl FnMut() -> T) -> T {
         loop {
-            let before = self.commits.load(Ordering::Acquire);
-            if before & 1 == 1 {
+            let Some(before) = self.glance() else {
                 std::thread::yield_now();
                 continue;
-            }
+            };
             let answer = read();
-            fence(Ordering::Acquire);
-            if self.commits.load(Ordering::Relaxed) == before {
+            if self.still(before) {
                 return answer;
             }
         }

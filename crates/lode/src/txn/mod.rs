@@ -242,7 +242,7 @@ impl Transaction {
                 // What the next ones need comes from memory at the same time, where numbers are in
                 // order.
                 let ahead = number..(number + AHEAD).min(touched.count());
-                core.fetch(pager, touched.keys(ahead));
+                core.fetch(pager, ahead.map(|number| touched.key(number)));
             }
             let wanted = touched.wanted(number).flatten();
             self.make_sure_of_room(wanted.map_or(0, |payload| pages_for(payload.len())))?;

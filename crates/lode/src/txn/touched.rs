@@ -68,12 +68,6 @@ impl Touched {
         &self.keys[number * size..(number + 1) * size]
     }
 
-    /// The keys of some records, one after another.
-    pub fn keys(&self, numbers: std::ops::Range<usize>) -> &[u8] {
-        let size = self.core.schema().key_size();
-        &self.keys[numbers.start * size..numbers.end * size]
-    }
-
     /// The number of the record with a key.
     pub fn find(&self, key: &[u8]) -> Option<usize> {
         let is_it = |number: &u32| self.key(*number as usize) == key;

@@ -5,16 +5,19 @@
 //!   scans, lookups of several keys; readers and writers all at once.
 //! - Settings: its defaults (pages may take up half of the machine's memory, or what parameter
 //!   `memory_bytes` says; `periodic` syncs every 100 ms).
-//! - Its records are packed as Assay's are, but for the gaps that align columns there, and what is
-//!   behind a value of variable length.
+//! - Its columns lie as they do in Assay's records; gaps between them there, which align them, are
+//!   columns of their own, as in an application that stores its structs as they lie in memory.
+
+mod packing;
 
 use assay_core::driver::{
     Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
     Outcome, Profile, Scan, Storage, Store, Transactions, Work,
 };
 use assay_core::error::{Error, ErrorKind, Result};
-use assay_core::schema::{ColumnType, LENGTH_SIZE, Schema, var_bytes};
+use assay_core::schema::{ColumnType, Schema, var_bytes};
 use lode::{Database, Options, Table, Transaction};
+use packing::Packing;
 
 pub(crate) struct LodeDriver;
 
@@ -51,114 +54,6 @@ fn said(what: &'static str) -> impl Fn(lode::Error) -> Error {
     }
 }
 
-/// The same columns for Lode.
-fn schema_of(schema: &Schema) -> lode::Result<lode::Schema> {
-    let kind = |kind| match kind {
-        ColumnType::U8 => lode::Type::U8,
-        ColumnType::U16 => lode::Type::U16,
-        ColumnType::U32 => lode::Type::U32,
-        ColumnType::U64 => lode::Type::U64,
-        ColumnType::I32 => lode::Type::I32,
-        ColumnType::I64 => lode::Type::I64,
-        ColumnType::F64 => lode::Type::F64,
-        ColumnType::Text(size) => lode::Type::Text(size),
-        ColumnType::Bytes(size) => lode::Type::Bytes(size),
-        ColumnType::VarBytes(most) => lode::Type::VarBytes(most),
-    };
-    let mut build = lode::Schema::build(schema.name());
-    for (at, column) in schema.columns().iter().enumerate() {
-        build = match at < schema.key_columns().len() {
-            true => build.key(column.name, kind(column.kind)),
-            false => build.column(column.name, kind(column.kind)),
-        };
-    }
-    build.finish()
-}
-
-/// How Assay's packed records and Lode's, which have no gaps, lie to each other. In both, a value of
-/// variable length comes last, after how long it is.
-struct Packing {
-    /// Stretches without gaps: where they begin in Assay's and in Lode's records, and their length.
-    stretches: Vec<(usize, usize, usize)>,
-    /// How many of them are of the key.
-    of_key: usize,
-    key_size: usize,
-    lode_key_size: usize,
-    /// Where a value of variable length says how long it is in Assay's records.
-    variable_at: Option<usize>,
-    /// Bytes of Lode's record before such a value.
-    fixed_size: usize,
-}
-
-impl Packing {
-    fn new(assay: &Schema, lode: &lode::Schema) -> Self {
-        let mut stretches: Vec<(usize, usize, usize)> = Vec::new();
-        let mut of_key = 0;
-        for (at, (from, to)) in assay.columns().iter().zip(lode.columns()).enumerate() {
-            let begins_payload = at == lode.key_columns();
-            if begins_payload {
-                of_key = stretches.len();
-            }
-            let size = to.range().len();
-            match stretches.last_mut() {
-                Some((last, _, length)) if *last + *length == from.offset && !begins_payload => {
-                    *length += size;
-                }
-                _ => stretches.push((from.offset, to.offset, size)),
-            }
-        }
-        if lode.columns().len() == lode.key_columns() {
-            of_key = stretches.len();
-        }
-        Self {
-            stretches,
-            of_key,
-            key_size: assay.key_size(),
-            lode_key_size: lode.key_size(),
-            variable_at: assay.variable_column().map(|column| column.offset),
-            fixed_size: lode.record_size(),
-        }
-    }
-
-    /// Lode's key; in its place `packed`, unless it is in one piece.
-    #[inline(always)]
-    fn key<'k>(&self, key: &'k [u8], packed: &'k mut [u8]) -> &'k [u8] {
-        if let [(from, _, size)] = &self.stretches[..self.of_key] {
-            return &key[*from..from + size];
-        }
-        for (from, to, size) in &self.stretches[..self.of_key] {
-            packed[*to..to + size].copy_from_slice(&key[*from..from + size]);
-        }
-        packed
-    }
-
-    /// Lode's record.
-    #[inline(always)]
-    fn record(&self, record: &[u8], packed: &mut Vec<u8>) {
-        packed.resize(self.fixed_size, 0);
-        for (from, to, size) in &self.stretches {
-            packed[*to..to + size].copy_from_slice(&record[*from..from + size]);
-        }
-        if let Some(at) = self.variable_at {
-            packed.extend_from_slice(var_bytes(&record[at..]));
-        }
-    }
-
-    /// Assay's payload.
-    #[inline(always)]
-    fn payload(&self, packed: &[u8], payload: &mut [u8]) {
-        for (to, from, size) in &self.stretches[self.of_key..] {
-            let (to, from) = (to - self.key_size, from - self.lode_key_size);
-            payload[to..to + size].copy_from_slice(&packed[from..from + size]);
-        }
-        if let Some(at) = self.variable_at {
-            let value = &packed[self.fixed_size - self.lode_key_size..];
-            let to = at + LENGTH_SIZE - self.key_size;
-            payload[to..to + value.len()].copy_from_slice(value);
-        }
-    }
-}
-
 impl Driver for LodeDriver {
     fn profile(&self) -> &Profile {
         &PROFILE
@@ -181,7 +76,7 @@ impl Driver for LodeDriver {
         };
         // What does not fit a table of this kind is nothing that the engine does.
         let unsupported = |error: lode::Error| Error::unsupported(error.to_string());
-        let schema = schema_of(&spec.schema).map_err(unsupported)?;
+        let (schema, packing) = Packing::new(&spec.schema).map_err(unsupported)?;
         let table = match spec.create || spec.storage == Storage::Memory {
             true => database.create_table(&schema, kind),
             false => database.table(schema.name()),
@@ -190,7 +85,6 @@ impl Driver for LodeDriver {
             lode::Error::Schema { .. } => unsupported(error),
             other => said("open the table")(other),
         })?;
-        let packing = Packing::new(&spec.schema, &schema);
         let settings = settings_of(spec);
         Ok(Box::new(LodeStore { database, table, schema: spec.schema.clone(), packing, settings }))
     }
@@ -270,6 +164,21 @@ struct LodeConnection<'s> {
     transaction: Option<Transaction>,
 }
 
+impl LodeConnection<'_> {
+    #[inline(never)]
+    fn get_in_transaction(&mut self, key: &[u8], payload: &mut [u8]) -> Result<Outcome> {
+        let key = self.packing.key(key, &mut self.key);
+        let answer = match &mut self.transaction {
+            Some(transaction) => transaction.payload(self.table, key).map_err(said("get"))?,
+            None => return Err(Error::engine("get", "there is no transaction")),
+        };
+        if let Some(answer) = &answer {
+            self.packing.payload(answer, payload);
+        }
+        Ok(found(answer.is_some()))
+    }
+}
+
 fn found(there: bool) -> Outcome {
     if there { Outcome::Done } else { Outcome::Missing }
 }
@@ -315,16 +224,14 @@ impl Connection for LodeConnection<'_> {
     }
 
     fn get(&mut self, key: &[u8], payload: &mut [u8]) -> Result<Outcome> {
+        if self.transaction.is_some() {
+            return self.get_in_transaction(key, payload);
+        }
         let key = self.packing.key(key, &mut self.key);
-        let there = match &mut self.transaction {
-            None => self.table.read(key, &mut self.payload).map_err(said("get"))?,
-            Some(transaction) => {
-                let answer = transaction.payload(self.table, key).map_err(said("get"))?;
-                let there = answer.is_some();
-                answer.into_iter().for_each(|answer| self.payload = answer);
-                there
-            }
-        };
+        if let Some(size) = self.packing.one_piece() {
+            return self.table.get(key, &mut payload[..size]).map(found).map_err(said("get"));
+        }
+        let there = self.table.read(key, &mut self.payload).map_err(said("get"))?;
         if there {
             self.packing.payload(&self.payload, payload);
         }
@@ -359,7 +266,7 @@ impl Connection for LodeConnection<'_> {
             ColumnType::VarBytes(_) => var_bytes(value),
             _ => value,
         };
-        let key = self.packing.key(key, &mut self.key);
+        let (key, column) = (self.packing.key(key, &mut self.key), self.packing.column(column));
         let there = match &mut self.transaction {
             None => self.table.update(key, column, value),
             Some(transaction) => transaction.update(self.table, key, column, value),
@@ -379,11 +286,12 @@ impl Connection for LodeConnection<'_> {
     fn scan(&mut self, scan: &Scan<'_>, row: &mut dyn FnMut(&[u8])) -> Result<u64> {
         let mut packed = |key: &[u8]| self.packing.key(key, &mut self.key).to_vec();
         let (lower, upper) = (scan.lower.map(&mut packed), scan.upper.map(packed));
+        let wanted: Vec<_> = scan.columns.iter().map(|&at| self.packing.column(at)).collect();
         let ask = lode::Scan {
             lower: lower.as_ref().map(|key| &key[..]),
             upper: upper.as_ref().map(|key| &key[..]),
             backward: false,
-            columns: scan.columns,
+            columns: &wanted,
             limit: scan.limit,
         };
         // Lode hands the columns out one after another; a row has each at its own place.

@@ -1,0 +1,166 @@
+//! How Assay's packed records and Lode's lie to each other.
+
+use assay_core::schema::{ColumnType, LENGTH_SIZE, Schema, var_bytes};
+
+/// A stretch of bytes that lies in both.
+#[derive(Clone, Copy)]
+struct Stretch {
+    in_assay: usize,
+    in_lode: usize,
+    size: usize,
+}
+
+/// Lode's records have no gaps before their columns: those between Assay's columns after the key are
+/// columns too, so that a payload is one piece in both. Keys are as short as they can be. In both, a
+/// value of variable length comes last, after how long it is.
+pub(super) struct Packing {
+    /// Of the key, and whether that is one piece.
+    key: Vec<Stretch>,
+    has_whole_key: bool,
+    key_size: usize,
+    lode_key_size: usize,
+    /// Bytes after the key, which are the same in both, but for a value of variable length.
+    fixed_size: usize,
+    /// Where a value of variable length says how long it is in Assay's records.
+    variable_at: Option<usize>,
+    /// Which of Lode's columns each of Assay's is.
+    columns: Vec<usize>,
+}
+
+fn type_of(kind: ColumnType) -> lode::Type {
+    match kind {
+        ColumnType::U8 => lode::Type::U8,
+        ColumnType::U16 => lode::Type::U16,
+        ColumnType::U32 => lode::Type::U32,
+        ColumnType::U64 => lode::Type::U64,
+        ColumnType::I32 => lode::Type::I32,
+        ColumnType::I64 => lode::Type::I64,
+        ColumnType::F64 => lode::Type::F64,
+        ColumnType::Text(size) => lode::Type::Text(size),
+        ColumnType::Bytes(size) => lode::Type::Bytes(size),
+        ColumnType::VarBytes(most) => lode::Type::VarBytes(most),
+    }
+}
+
+/// Copies bytes, few of them without a call: in two parts that overlap where they have to.
+#[inline(always)]
+fn copy(from: &[u8], to: &mut [u8]) {
+    #[inline(always)]
+    fn ends<const SIZE: usize>(from: &[u8], to: &mut [u8]) {
+        let ends = (from.first_chunk::<SIZE>(), from.last_chunk::<SIZE>());
+        if let (Some(first), Some(last)) = ends {
+            to[..SIZE].copy_from_slice(first);
+            to[from.len() - SIZE..].copy_from_slice(last);
+        }
+    }
+    match from.len() {
+        4..8 => ends::<4>(from, to),
+        8..16 => ends::<8>(from, to),
+        16..=32 => ends::<16>(from, to),
+        _ => to.copy_from_slice(from),
+    }
+}
+
+impl Packing {
+    /// Of records of this schema; and what Lode's looks like.
+    pub fn new(assay: &Schema) -> lode::Result<(lode::Schema, Self)> {
+        let (keys, rest) = assay.columns().split_at(assay.key_columns().len());
+        let mut build = lode::Schema::build(assay.name());
+        let (mut key, mut columns) = (Vec::<Stretch>::new(), Vec::new());
+        let mut lode_key_size = 0;
+        for column in keys {
+            let size = column.kind.size_bytes();
+            match key.last_mut() {
+                Some(last) if last.in_assay + last.size == column.offset => last.size += size,
+                _ => key.push(Stretch { in_assay: column.offset, in_lode: lode_key_size, size }),
+            }
+            lode_key_size += size;
+            columns.push(columns.len());
+            build = build.key(column.name, type_of(column.kind));
+        }
+        let (key_size, mut end, mut next) = (assay.key_size(), assay.key_size(), columns.len());
+        for column in rest {
+            if column.offset > end {
+                let gap = (column.offset - end) as u32;
+                let name = format!("gap_before_{}", column.name);
+                build = build.column(&name, lode::Type::Bytes(gap));
+                next += 1;
+            }
+            columns.push(next);
+            next += 1;
+            build = build.column(column.name, type_of(column.kind));
+            // Lode too says how long a value of variable length is among those of fixed size.
+            end = column.offset
+                + match column.kind {
+                    ColumnType::VarBytes(_) => LENGTH_SIZE,
+                    _ => column.kind.size_bytes(),
+                };
+        }
+        let variable_at = assay.variable_column().map(|column| column.offset);
+        let packing = Self {
+            has_whole_key: key.len() == 1,
+            key,
+            key_size,
+            lode_key_size,
+            fixed_size: end - key_size,
+            variable_at,
+            columns,
+        };
+        build.finish().map(|schema| (schema, packing))
+    }
+
+    /// Which of Lode's columns one of Assay's is.
+    pub fn column(&self, column: usize) -> usize {
+        self.columns[column]
+    }
+
+    /// How many bytes of Assay's payload are Lode's, if all of it has a fixed size.
+    #[inline(always)]
+    pub fn one_piece(&self) -> Option<usize> {
+        self.variable_at.is_none().then_some(self.fixed_size)
+    }
+
+    /// Lode's key; in its place `packed`, unless it is in one piece.
+    #[inline(always)]
+    pub fn key<'k>(&self, key: &'k [u8], packed: &'k mut [u8]) -> &'k [u8] {
+        if self.has_whole_key {
+            return &key[..self.lode_key_size];
+        }
+        self.copy_key(key, packed);
+        packed
+    }
+
+    #[inline(always)]
+    fn copy_key(&self, key: &[u8], packed: &mut [u8]) {
+        for Stretch { in_assay, in_lode, size } in &self.key {
+            copy(&key[*in_assay..in_assay + size], &mut packed[*in_lode..in_lode + size]);
+        }
+    }
+
+    /// Lode's record.
+    #[inline(always)]
+    pub fn record(&self, record: &[u8], packed: &mut Vec<u8>) {
+        let size = self.lode_key_size + self.fixed_size;
+        if packed.len() != size {
+            packed.resize(size, 0);
+        }
+        let (area, rest) = record.split_at(self.key_size);
+        self.copy_key(area, packed);
+        copy(&rest[..self.fixed_size], &mut packed[self.lode_key_size..]);
+        if let Some(at) = self.variable_at {
+            packed.extend_from_slice(var_bytes(&record[at..]));
+        }
+    }
+
+    /// Assay's payload.
+    #[inline(always)]
+    pub fn payload(&self, packed: &[u8], payload: &mut [u8]) {
+        let size = self.fixed_size;
+        copy(&packed[..size], &mut payload[..size]);
+        if let Some(at) = self.variable_at {
+            let value = &packed[size..];
+            let to = at + LENGTH_SIZE - self.key_size;
+            payload[to..to + value.len()].copy_from_slice(value);
+        }
+    }
+}

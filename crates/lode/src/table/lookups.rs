@@ -1,0 +1,162 @@
+//! Lookups. Most have nothing in their way: the record lies in a bucket that is in memory, nobody changes
+//! it, and no commit is under way. Those *glance* at it; everything else is left to those who wait, try
+//! again, and say what is wrong.
+
+use super::Table;
+use super::kinds::Kinds;
+use crate::error::Result;
+use crate::hash::{AHEAD, Glance, Hash};
+use crate::schema::Row;
+
+impl Table {
+    /// Copies the columns after the key into the caller's buffer; false if there is no such record.
+    ///
+    /// # Errors
+    /// `Schema` when key or buffer do not have the bytes that they should, or there is no telling how
+    /// many, since there are columns of variable length: [`read`](Self::read) them.
+    #[inline]
+    pub fn get(&self, key: &[u8], payload: &mut [u8]) -> Result<bool> {
+        match self.glance(key, payload) {
+            Some(there) => Ok(there),
+            None => self.get_patiently(key, payload),
+        }
+    }
+
+    #[inline(never)]
+    fn get_patiently(&self, key: &[u8], payload: &mut [u8]) -> Result<bool> {
+        self.core.expect_buffer(payload)?;
+        self.core.expect_key(key)?;
+        let pager = self.db.pager();
+        self.core.in_order(key, |key| self.settled(|| self.core.read(pager, key, payload)))
+    }
+
+    /// Puts the columns after the key into the caller's buffer, as many bytes as they have, whatever was
+    /// in it; false if there is no such record.
+    #[inline]
+    pub fn read(&self, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
+        if let Some(hash) = self.buckets() {
+            let size = hash.shape().payload_size;
+            if payload.len() != size {
+                payload.resize(size, 0);
+            }
+            if let Some(there) = self.glance(key, payload) {
+                return Ok(there);
+            }
+        }
+        self.read_patiently(key, payload)
+    }
+
+    #[inline(never)]
+    fn read_patiently(&self, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
+        self.core.expect_key(key)?;
+        let pager = self.db.pager();
+        let there = self
+            .core
+            .in_order(key, |key| self.settled(|| self.core.read(pager, key, &mut *payload)))?;
+        if there && self.core.schema().is_variable() {
+            self.core.expect_stored(payload)?;
+        }
+        Ok(there)
+    }
+
+    /// Looks something up while no commit is under way.
+    #[inline(always)]
+    fn settled(&self, mut look: impl FnMut() -> Result<bool>) -> Result<bool> {
+        match self.db.gate().read(|| (look(), self.core.is_gone())) {
+            (found, false) => found,
+            (_, true) => self.core.is_there().map(|()| false),
+        }
+    }
+
+    /// The columns after the key; `None` if there is no such record.
+    pub fn payload(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let mut payload = Vec::new();
+        Ok(self.read(key, &mut payload)?.then_some(payload))
+    }
+
+    /// Calls `look` with the record if there is one; it sees a copy that does not change.
+    pub fn with<T>(&self, key: &[u8], look: impl FnOnce(Row<'_>) -> T) -> Result<Option<T>> {
+        let mut payload = Vec::new();
+        if !self.read(key, &mut payload)? {
+            return Ok(None);
+        }
+        Ok(Some(look(self.core.schema().row(&[key, &payload].concat())?)))
+    }
+
+    /// Looks several keys up, packed one after another, and calls `found` with the place of each and
+    /// its payload, if there is one. In a table of hashed keys their cache misses overlap. Each
+    /// lookup is by itself: commits may happen between them.
+    pub fn get_many(&self, keys: &[u8], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<()> {
+        let schema = self.core.schema();
+        let size = schema.key_size();
+        if !keys.len().is_multiple_of(size) {
+            return Err(schema.mismatch(format!("packed keys have {size} bytes each")));
+        }
+        let mut payload = Vec::new();
+        for (group, keys) in keys.chunks(size * AHEAD).enumerate() {
+            let keys = keys.chunks_exact(size).zip(group * AHEAD..);
+            if let Some(hash) = self.buckets() {
+                payload.resize(hash.shape().payload_size, 0);
+                let commits = self.db.gate().glance();
+                let mut glances = [None; AHEAD];
+                for ((key, _), glance) in keys.clone().zip(&mut glances) {
+                    *glance = hash.glance(self.db.pager(), key);
+                    glance.iter().for_each(|glance| hash.fetch(glance));
+                }
+                for ((key, at), glance) in keys.zip(glances) {
+                    let there = glance.zip(commits).and_then(|(glance, commits)| {
+                        self.finish(hash, (commits, &glance), key, &mut payload)
+                    });
+                    let there = match there {
+                        Some(there) => there,
+                        None => self.read_patiently(key, &mut payload)?,
+                    };
+                    found(at, there.then_some(&payload));
+                }
+            } else {
+                self.core.fetch(self.db.pager(), keys.clone().map(|(key, _)| key));
+                for (key, at) in keys {
+                    let there = self.read_patiently(key, &mut payload)?;
+                    found(at, there.then_some(&payload));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The buckets that the records lie in, if they do.
+    #[inline(always)]
+    fn buckets(&self) -> Option<&Hash> {
+        match (&self.core.index, &self.core.heap) {
+            (Kinds::Hash(hash), None) => Some(hash),
+            _ => None,
+        }
+    }
+
+    /// Copies the columns after the key into the caller's buffer. Whether there is such a record, if it
+    /// can be told at once. (By itself, it needs fewer registers than its caller has left.)
+    #[inline(never)]
+    fn glance(&self, key: &[u8], payload: &mut [u8]) -> Option<bool> {
+        let hash = self.buckets()?;
+        let shape = hash.shape();
+        if key.len() != shape.key_size || payload.len() != shape.payload_size {
+            return None;
+        }
+        let commits = self.db.gate().glance()?;
+        let glance = hash.glance(self.db.pager(), key)?;
+        self.finish(hash, (commits, &glance), key, payload)
+    }
+
+    /// Finishes a lookup that began when there had been so many commits.
+    #[inline(always)]
+    fn finish(
+        &self,
+        hash: &Hash,
+        (commits, glance): (u64, &Glance<'_>),
+        key: &[u8],
+        payload: &mut [u8],
+    ) -> Option<bool> {
+        let there = hash.read(glance, key, payload)?;
+        (self.db.gate().still(commits) && !self.core.is_gone()).then_some(there)
+    }
+}
