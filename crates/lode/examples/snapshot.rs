@@ -17,13 +17,9 @@ struct Account {
 fn move_money(db: &Database, accounts: &Records<Account>) -> Result<()> {
     for from in 0..TRANSFERS {
         let mut transaction = db.begin();
-        for (id, change) in [(from % ACCOUNTS, -1), ((from + 1) % ACCOUNTS, 1)] {
-            let key = accounts.pack_key(id)?;
-            let payload = transaction.payload(accounts.table(), &key)?.expect("all accounts stay");
-            let mut account = accounts.unpack(&[key, payload].concat())?;
-            account.cents += change;
-            transaction.upsert(accounts.table(), &accounts.pack(&account)?)?;
-        }
+        let mut within = accounts.within(&mut transaction);
+        within.change(from % ACCOUNTS, |account| account.cents -= 1)?;
+        within.change((from + 1) % ACCOUNTS, |account| account.cents += 1)?;
         transaction.commit()?;
     }
     Ok(())
@@ -32,8 +28,7 @@ fn move_money(db: &Database, accounts: &Records<Account>) -> Result<()> {
 /// The sum of all accounts, and what the first one has.
 fn look(snapshot: &Snapshot, accounts: &Records<Account>) -> Result<(i64, i64)> {
     let (mut sum, mut first) = (0, 0);
-    snapshot.each(accounts.table(), &mut |record| {
-        let account = accounts.unpack(record)?;
+    accounts.at(snapshot).each(|account| {
         sum += account.cents;
         if account.id == 0 {
             first = account.cents;

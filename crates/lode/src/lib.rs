@@ -92,7 +92,7 @@ pub use error::{Error, Result};
 pub use lode_derive::Record;
 #[doc(hidden)]
 pub use record::misfit;
-pub use record::{Record, Records};
+pub use record::{Record, Records, RecordsAt, RecordsWithin};
 pub use schema::{
     Builder, Column, MOST_FIXED_BYTES, MOST_KEY_BYTES, MOST_RECORD_BYTES, Row, Schema, Type, Value,
 };

@@ -11,6 +11,7 @@ use crate::db::{Database, Snapshot};
 use crate::error::Result;
 use crate::schema::Schema;
 use crate::table::{KeyKind, Scan, Table};
+use crate::tree::{Direction, Range};
 
 impl Database {
     /// Creates a table for the records of a struct, named as its schema is.
@@ -40,8 +41,7 @@ impl Database {
 /// promises and errors. Text that does not fit its column is a `Schema` error, also in a key that
 /// is looked up. Handles are cheap to clone, and may be used by any number of threads.
 ///
-/// In transactions and snapshots, [`table`](Self::table), [`pack`](Self::pack),
-/// [`pack_key`](Self::pack_key) and [`unpack`](Self::unpack) lead from structs to bytes and back:
+/// [`within`](Self::within) a transaction and [`at`](Self::at) a snapshot it is the same:
 ///
 /// ```
 /// # #[cfg(feature = "derive")] {
@@ -56,18 +56,21 @@ impl Database {
 ///
 /// let db = Database::in_memory()?;
 /// let accounts = db.create_records::<Account>(KeyKind::Hash)?;
+/// let before = db.snapshot();
 /// let mut transaction = db.begin();
 /// for id in 0..2 {
-///     transaction.insert(accounts.table(), &accounts.pack(&Account { id, cents: 100 })?)?;
+///     accounts.within(&mut transaction).insert(&Account { id, cents: 100 })?;
 /// }
+/// accounts.within(&mut transaction).change(1, |account| account.cents += 1)?;
 /// transaction.commit()?;
 ///
 /// let mut sum = 0;
-/// db.snapshot().each(accounts.table(), &mut |record| {
-///     sum += accounts.unpack(record)?.cents;
+/// accounts.at(&db.snapshot()).each(|account| {
+///     sum += account.cents;
 ///     Ok(true)
 /// })?;
-/// assert_eq!(sum, 200);
+/// assert_eq!(sum, 201);
+/// assert!(accounts.at(&before).get(1)?.is_none());
 /// # }
 /// # Ok::<(), lode::Error>(())
 /// ```
@@ -149,29 +152,33 @@ impl<R: Record> Records<R> {
     /// The record stays as it was then.
     pub fn change(&self, key: R::Key<'_>, mut change: impl FnMut(&mut R)) -> Result<bool> {
         let key = self.pack_key(key)?;
-        let mut record = Vec::new();
-        let mut changed = |payload: &mut Vec<u8>| {
-            record.clear();
-            record.extend(&key);
-            record.extend(&*payload);
-            let mut unpacked = self.unpack(&record)?;
-            change(&mut unpacked);
-            let packed = self.pack(&unpacked)?;
-            let (its_key, its_payload) = packed.split_at(key.len());
-            if its_key != key {
-                let why = "a change cannot change the key; delete the record and insert another";
-                return Err(self.schema().mismatch(why));
-            }
-            payload.clear();
-            payload.extend(its_payload);
-            Ok(())
-        };
         let mut outcome = Ok(());
         let there = self.table.change(&key, &mut |payload| {
-            outcome = changed(payload);
+            let changed = self.changed(&key, payload, &mut change);
+            outcome = changed.map(|record| {
+                payload.clear();
+                payload.extend_from_slice(&record[key.len()..]);
+            });
             outcome.is_ok()
         })?;
         outcome.map(|()| there)
+    }
+
+    /// The packed record that `change` makes of one.
+    pub(super) fn changed(
+        &self,
+        key: &[u8],
+        payload: &[u8],
+        change: impl FnOnce(&mut R),
+    ) -> Result<Vec<u8>> {
+        let mut record = self.unpack(&[key, payload].concat())?;
+        change(&mut record);
+        let packed = self.pack(&record)?;
+        if !packed.starts_with(key) {
+            let why = "a change cannot change the key; delete the record and insert another";
+            return Err(self.schema().mismatch(why));
+        }
+        Ok(packed)
     }
 
     /// Calls `visit` with the records in a range of keys, in the order of keys, until it answers
@@ -234,24 +241,46 @@ impl<R: Record> Records<R> {
         backward: bool,
         keys: impl RangeBounds<R::Key<'k>>,
         limit: u64,
-        mut visit: impl FnMut(R) -> Result<bool>,
+        visit: impl FnMut(R) -> Result<bool>,
     ) -> Result<()> {
+        self.scan_at(&self.snapshot()?, (&self.range(&keys)?, backward), limit, visit)
+    }
+
+    /// Scans a range at the moment of a snapshot.
+    pub(super) fn scan_at(
+        &self,
+        snapshot: &Snapshot,
+        (range, backward): (&Range, bool),
+        limit: u64,
+        visit: impl FnMut(R) -> Result<bool>,
+    ) -> Result<()> {
+        if limit == 0 {
+            return Ok(());
+        }
+        let (core, mut show) = (snapshot.core(&self.table)?, self.show(limit, visit));
+        snapshot.each_in(core, (range, direction_of(backward)), &mut show)
+    }
+
+    /// Calls `visit` with records by their keys in order and payloads, at most so many.
+    pub(super) fn show(
+        &self,
+        limit: u64,
+        mut visit: impl FnMut(R) -> Result<bool>,
+    ) -> impl FnMut(&[u8], &[u8]) -> Result<bool> {
+        let (mut record, mut left) = (Vec::new(), limit);
+        move |key, payload| {
+            self.table.core().pack(key, payload, &mut record);
+            left -= 1;
+            Ok(visit(self.unpack(&record)?)? && left > 0)
+        }
+    }
+
+    /// A range of keys as the index has it.
+    pub(super) fn range<'k>(&self, keys: &impl RangeBounds<R::Key<'k>>) -> Result<Range> {
         let (lower, upper) =
             (self.pack_bound(keys.start_bound())?, self.pack_bound(keys.end_bound())?);
         let (lower, upper) = (deref(&lower), deref(&upper));
-        // Whole records, as they are unpacked.
-        let scan = Scan { lower, upper, backward, columns: &[], limit };
-        let core = self.table.core();
-        let range = core.range(&scan)?;
-        let (mut record, mut left) = (Vec::new(), limit);
-        if left == 0 {
-            return Ok(());
-        }
-        self.snapshot()?.each_in(core, (&range, scan.direction()), &mut |key, payload| {
-            core.pack(key, payload, &mut record);
-            left -= 1;
-            Ok(visit(self.unpack(&record)?)? && left > 0)
-        })
+        self.table.core().range(&Scan { lower, upper, backward: false, columns: &[], limit: 0 })
     }
 
     /// The table as it is now.
@@ -277,6 +306,10 @@ impl<R: Record> Records<R> {
     pub fn each(&self, mut visit: impl FnMut(R) -> Result<bool>) -> Result<()> {
         self.snapshot()?.each(&self.table, &mut |record| visit(self.unpack(record)?))
     }
+}
+
+pub(super) fn direction_of(backward: bool) -> Direction {
+    if backward { Direction::Backward } else { Direction::Forward }
 }
 
 fn deref(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {

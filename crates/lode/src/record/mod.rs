@@ -5,8 +5,10 @@
 
 mod handle;
 mod same;
+mod within;
 
 pub use handle::Records;
+pub use within::{RecordsAt, RecordsWithin};
 
 use crate::error::{Error, Result};
 use crate::schema::{Row, Schema};

@@ -25,16 +25,30 @@ impl Transaction {
         visit: &mut dyn FnMut(&[u8]) -> Result<bool>,
     ) -> Result<()> {
         self.expect_own(table)?;
-        let snapshot = Snapshot::new(Arc::clone(&self.db));
-        let core = snapshot.core(table)?;
-        let (range, direction) = (core.range(scan)?, scan.direction());
-        let mut own = self.written_in(core, &range, direction).into_iter().peekable();
+        let core = table.core();
+        let range = core.range(scan)?;
         let mut rows = Rows::new(core, scan, visit)?;
         if scan.limit == 0 {
-            return Ok(());
+            return core.is_there();
         }
+        let show = &mut |key: &[u8], payload: Option<&[u8]>| rows.show(key, payload);
+        self.each_in(table, (&range, scan.direction()), show)
+    }
+
+    /// Calls `show` with the key in order of each record in a range and its payload, until it answers false; without a
+    /// payload where this transaction has deleted it.
+    pub(crate) fn each_in(
+        &self,
+        table: &Table,
+        (range, direction): (&Range, Direction),
+        show: &mut dyn FnMut(&[u8], Option<&[u8]>) -> Result<bool>,
+    ) -> Result<()> {
+        self.expect_own(table)?;
+        let snapshot = Snapshot::new(Arc::clone(&self.db));
+        let core = snapshot.core(table)?;
+        let mut own = self.written_in(core, range, direction).into_iter().peekable();
         let mut more = true;
-        snapshot.each_in(core, (&range, direction), &mut |key, payload| {
+        snapshot.each_in(core, (range, direction), &mut |key, payload| {
             while more && let Some((own_key, state)) = own.peek() {
                 let order = match direction {
                     Direction::Forward => (**own_key).cmp(key),
@@ -43,17 +57,17 @@ impl Transaction {
                 if order == Ordering::Greater {
                     break;
                 }
-                more = rows.show(own_key, *state)?;
+                more = show(own_key, *state)?;
                 own.next();
                 if order == Ordering::Equal {
                     return Ok(more);
                 }
             }
-            more = more && rows.show(key, Some(payload))?;
+            more = more && show(key, Some(payload))?;
             Ok(more)
         })?;
         for (key, state) in own {
-            more = more && rows.show(key, state)?;
+            more = more && show(key, state)?;
         }
         Ok(())
     }
