@@ -7,7 +7,9 @@ use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
 use super::words::{PAGE_WORDS, Words};
-use crate::error::{Error, Result};
+#[cfg(not(miri))]
+use crate::error::Error;
+use crate::error::Result;
 
 /// Frames for pages, in pages of memory as large as the system has.
 pub struct Frames {
