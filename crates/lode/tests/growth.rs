@@ -1,6 +1,7 @@
 //! A steady load: space is used again, and the files stop growing.
 //!
-//! `LODE_RECORDS=n` asks for so many records.
+//! `LODE_RECORDS=n` asks for so many records, `LODE_MEMORY_MIB=n` for so much memory, which is otherwise too
+//! little for them.
 
 use std::ops::Range;
 
@@ -13,6 +14,11 @@ const MOST_GROWTH: f64 = 1.25;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
+}
+
+/// Bytes of memory for pages: these, or what was asked for.
+fn memory_bytes(usual: u64) -> u64 {
+    number("LODE_MEMORY_MIB").map_or(usual.max(4 << 20), |mebibytes| mebibytes << 20)
 }
 
 /// Records of three sizes, in tables of both kinds.
@@ -47,7 +53,7 @@ fn files_stop_growing_under_a_steady_load() {
     let folder = tempfile::tempdir().expect("a directory");
     let options = Options::new()
         .durability(Durability::Process)
-        .memory_bytes((records * 50).max(4 << 20))
+        .memory_bytes(memory_bytes(records * 50))
         .log_bytes(4 << 20);
     let db = options.open(folder.path()).expect("it opens");
     let tables = tables(&db);
@@ -139,7 +145,7 @@ fn used(db: &Database) -> u64 {
 fn tight(records: u64) -> Options {
     Options::new()
         .durability(Durability::Process)
-        .memory_bytes((records * 200).max(4 << 20))
+        .memory_bytes(memory_bytes(records * 200))
         .log_bytes(4 << 20)
 }
 

@@ -3,7 +3,9 @@
 
 #![allow(unsafe_code)]
 
+use std::ops::Range;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use super::words::{PAGE_WORDS, Words};
@@ -27,6 +29,11 @@ impl Frames {
     /// How many.
     pub fn count(&self) -> u32 {
         self.count
+    }
+
+    /// The memory that they lie in.
+    pub fn memory(&self) -> Memory {
+        Memory(Arc::clone(&self.cells.home))
     }
 
     /// A frame's words. A number that is too large is taken for 0.
@@ -60,11 +67,32 @@ type Home = memmap2::MmapMut;
 #[cfg(miri)]
 type Home = Vec<u64>;
 
+/// The memory of cells, for who asks the operating system for it before it is needed.
+#[derive(Clone)]
+pub struct Memory(Arc<Home>);
+
+impl Memory {
+    /// Has the operating system give memory for some of its bytes, as if they were written to, but leaves them as
+    /// they are; false if it does not.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    pub fn populate(&self, bytes: Range<usize>) -> bool {
+        self.0.advise_range(memmap2::Advice::PopulateWrite, bytes.start, bytes.len()).is_ok()
+    }
+
+    /// Elsewhere there is no way to ask.
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    pub fn populate(&self, _: Range<usize>) -> bool {
+        let Self(_) = self;
+        false
+    }
+}
+
 /// Atomic words, all zero at first.
 pub struct Cells {
     start: NonNull<AtomicU64>,
     count: usize,
-    _home: Home,
+    /// The memory lives as long as there is one of these.
+    home: Arc<Home>,
 }
 
 // SAFETY: cells are atomic words that several threads may read and write at once; where they are and
@@ -89,7 +117,7 @@ impl Cells {
         // A mapping starts at a page boundary, so it is aligned; it is zeroed, and any bits are an
         // `AtomicU64`. Nobody refers to its bytes in another way from here on.
         let start = NonNull::new(home.as_mut_ptr().cast()).expect("a mapping has an address");
-        Ok(Self { start, count, _home: home })
+        Ok(Self { start, count, home: Arc::new(home) })
     }
 
     /// So many, in plain memory.
@@ -97,7 +125,7 @@ impl Cells {
     pub fn new(count: usize, _: bool) -> Result<Self> {
         let mut home = vec![0; count];
         let start = NonNull::new(home.as_mut_ptr().cast()).expect("a vector has an address");
-        Ok(Self { start, count, _home: home })
+        Ok(Self { start, count, home: Arc::new(home) })
     }
 
     /// How many.

@@ -11,6 +11,7 @@
 //! snapshots that still need it, and for the checkpoint.
 
 mod absent;
+mod ahead;
 mod epochs;
 mod memory;
 mod pool;
@@ -22,6 +23,7 @@ mod write_out;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ahead::Ahead;
 use epochs::Epochs;
 pub use epochs::Moment;
 pub use memory::Cells;
@@ -102,6 +104,7 @@ pub struct Pager {
     /// Two cells a page: its word and its stamp.
     entries: Cells,
     pool: Pool,
+    ahead: Ahead,
     /// Where pages are that have no frame.
     data: Option<Arc<DataFile>>,
     free_extents: Mutex<Vec<PageNumber>>,
@@ -122,10 +125,13 @@ impl Pager {
             None => FIRST_TABLE_PAGE as usize + frames as usize * NUMBERS_PER_FRAME,
             Some(_) => NUMBERS,
         };
+        let pool = Pool::new(frames, data.is_some());
+        let frames = Frames::new(frames)?;
         Ok(Self {
-            frames: Frames::new(frames)?,
+            ahead: Ahead::new(frames.memory(), frames.count()),
+            frames,
             entries: Cells::new(numbers * 2, false)?,
-            pool: Pool::new(frames, data.is_some()),
+            pool,
             data,
             free_extents: Mutex::default(),
             next_extent: AtomicU32::new(FIRST_TABLE_PAGE),
@@ -215,6 +221,7 @@ impl Pager {
     /// A frame: a free one, or that of a page that can leave.
     fn take_frame(&self) -> Result<u32> {
         if let Some(frame) = self.pool.take(self.frames.count()) {
+            self.ahead.taken(frame);
             return Ok(frame);
         }
         let evicted = self.data.as_ref().and_then(|_| self.evict());

@@ -1,0 +1,160 @@
+//! Memory that frames will need is asked of the operating system before they need it, by a thread: to
+//! give a huge page, it fills it with zeros, and in a virtual machine it may have to get it from its
+//! host first; a writer who touches it would wait for that, for half of the time in which a table grows.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use super::PAGE_BYTES;
+use super::lock;
+use super::memory::Memory;
+
+/// The frame with which it begins; a small database needs no thread.
+const FIRST: u32 = 256;
+
+/// Frames that are asked for together: two mebibytes, as much as a huge page.
+const STEP: u32 = 128;
+
+/// The most frames that have memory and hold no page yet: 64 MiB.
+const MOST: u32 = 4096;
+
+/// No frame has such a number.
+const NEVER: u32 = u32::MAX;
+
+/// The frames ahead of those that are in use.
+pub(super) struct Ahead {
+    shared: Arc<Shared>,
+    memory: Memory,
+    /// Frames that there are.
+    count: u32,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Shared {
+    /// Whoever takes this frame or a later one says so.
+    alarm: AtomicU32,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Frames with lower numbers have memory.
+    populated: u32,
+    /// Frames with lower numbers shall have.
+    wanted: u32,
+    stopped: bool,
+}
+
+/// How many frames shall have memory when so many are in use: a quarter more.
+fn share_of(frames: u32) -> u32 {
+    (frames / 4).clamp(STEP, MOST)
+}
+
+impl Ahead {
+    pub(super) fn new(memory: Memory, count: u32) -> Self {
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        let shared = Arc::new(Shared { alarm: AtomicU32::new(FIRST), state, changed });
+        Self { shared, memory, count, thread: Mutex::default() }
+    }
+
+    /// A frame is in use now.
+    #[inline(always)]
+    pub(super) fn taken(&self, frame: u32) {
+        if frame >= self.shared.alarm.load(Ordering::Relaxed) {
+            self.ask(frame);
+        }
+    }
+
+    #[cold]
+    fn ask(&self, frame: u32) {
+        if self.shared.alarm.swap(NEVER, Ordering::Relaxed) == NEVER || !self.is_attended() {
+            return;
+        }
+        let mut state = lock(&self.shared.state);
+        state.populated = state.populated.max(frame);
+        state.wanted = frame.saturating_add(share_of(frame)).min(self.count);
+        self.shared.changed.notify_one();
+    }
+
+    /// Whether there is a thread; it starts the first time. With one processor, it would take the time of
+    /// those whom it shall spare it.
+    fn is_attended(&self) -> bool {
+        let mut thread = lock(&self.thread);
+        if thread.is_none() && std::thread::available_parallelism().is_ok_and(|n| n.get() > 1) {
+            let (shared, memory) = (Arc::clone(&self.shared), self.memory.clone());
+            let named = std::thread::Builder::new().name("lode memory".into());
+            *thread = named.spawn(move || shared.attend(&memory)).ok();
+        }
+        thread.is_some()
+    }
+}
+
+impl Shared {
+    /// Asks for memory as long as it is wanted and to be had.
+    fn attend(&self, memory: &Memory) {
+        let mut state = lock(&self.state);
+        loop {
+            let idle = |state: &mut State| !state.stopped && state.populated >= state.wanted;
+            state = self.changed.wait_while(state, idle).unwrap_or_else(PoisonError::into_inner);
+            if state.stopped {
+                return;
+            }
+            let (from, to) = (state.populated, state.wanted.min(state.populated + STEP));
+            drop(state);
+            let bytes = |frame: u32| frame as usize * PAGE_BYTES;
+            if !memory.populate(bytes(from)..bytes(to)) {
+                return;
+            }
+            state = lock(&self.state);
+            state.populated = state.populated.max(to);
+            if state.populated >= state.wanted {
+                // The next time when half of it is in use.
+                let alarm = state.wanted - share_of(state.wanted) / 2;
+                self.alarm.store(alarm, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        lock(&self.shared.state).stopped = true;
+        self.shared.changed.notify_one();
+        if let Some(thread) = lock(&self.thread).take() {
+            // It has nothing to say.
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(miri)))]
+mod tests {
+    use super::super::memory::Frames;
+    use super::*;
+
+    #[test]
+    fn frames_get_memory_ahead_and_keep_what_is_in_them() {
+        let frames = Frames::new(3 * FIRST).expect("addresses");
+        (1..=frames.count()).for_each(|frame| frames.words(frame).set(0, frame.into()));
+        let ahead = Ahead::new(frames.memory(), frames.count());
+        if !ahead.memory.populate(0..PAGE_BYTES) {
+            // An old kernel.
+            return;
+        }
+        (1..FIRST).for_each(|frame| ahead.taken(frame));
+        assert_eq!(lock(&ahead.shared.state).wanted, 0);
+        // The alarm is set again each time, until all frames have memory.
+        let is_all = || lock(&ahead.shared.state).populated == frames.count();
+        for frame in FIRST..=frames.count() {
+            ahead.taken(frame);
+            let is_answered = || ahead.shared.alarm.load(Ordering::Relaxed) != NEVER || is_all();
+            while lock(&ahead.thread).is_some() && !is_answered() {
+                std::thread::yield_now();
+            }
+        }
+        assert!(is_all() || lock(&ahead.thread).is_none());
+        assert!((1..=frames.count()).all(|frame| frames.words(frame).get(0) == frame.into()));
+    }
+}
