@@ -10,6 +10,10 @@ use crate::error::Result;
 use crate::table::{Core, Rows, Scan, Table};
 use crate::tree::{Direction, Range};
 
+/// What is shown of a scan: a key in order, and its payload, or none where the transaction has deleted it. It
+/// answers whether to go on.
+type Show<'s> = dyn FnMut(&[u8], Option<&[u8]>) -> Result<bool> + 's;
+
 impl Transaction {
     /// As [`Table::scan`], with what this transaction has written so far.
     ///
@@ -35,13 +39,12 @@ impl Transaction {
         self.each_in(table, (&range, scan.direction()), show)
     }
 
-    /// Calls `show` with the key in order of each record in a range and its payload, until it answers false; without a
-    /// payload where this transaction has deleted it.
+    /// Shows the records of a range.
     pub(crate) fn each_in(
         &self,
         table: &Table,
         (range, direction): (&Range, Direction),
-        show: &mut dyn FnMut(&[u8], Option<&[u8]>) -> Result<bool>,
+        show: &mut Show<'_>,
     ) -> Result<()> {
         self.expect_own(table)?;
         let snapshot = Snapshot::new(Arc::clone(&self.db));
