@@ -150,6 +150,13 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     assert!(matches!(foreign, Err(Error::Schema { .. })), "{foreign:?}");
     let foreign = accounts.at(&other.snapshot()).get(("Ada", 0));
     assert!(matches!(foreign, Err(Error::Schema { .. })), "{foreign:?}");
+    for limit in [0, 1] {
+        let mut transaction = other.begin();
+        let foreign = accounts.within(&mut transaction).scan(.., limit, |_| Ok(true));
+        assert!(matches!(foreign, Err(Error::Schema { .. })), "{foreign:?}");
+        let foreign = accounts.at(&other.snapshot()).scan_backward(.., limit, |_| Ok(true));
+        assert!(matches!(foreign, Err(Error::Schema { .. })), "{foreign:?}");
+    }
     let (db, accounts, _) = create(KeyKind::Hash);
     let no_order = accounts.within(&mut db.begin()).scan(.., 1, |_| Ok(true));
     assert!(matches!(no_order, Err(Error::NoOrder { .. })), "{no_order:?}");

@@ -85,6 +85,11 @@ impl Driver for LodeDriver {
             lode::Error::Schema { .. } => unsupported(error),
             other => said("open the table")(other),
         })?;
+        if table.schema() != &schema {
+            let what =
+                "its table has other columns, of another version of this driver; fill a new one";
+            return Err(Error::engine("open the table", what));
+        }
         let settings = settings_of(spec);
         Ok(Box::new(LodeStore { database, table, schema: spec.schema.clone(), packing, settings }))
     }

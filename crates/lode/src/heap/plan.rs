@@ -162,7 +162,9 @@ impl Heap {
         let Some(home) = home else {
             return Ok(Some(Plan { old: None, target: self.new_page(pager, change)? }));
         };
-        let Some(slot) = home.page.slot(home.address.slot.into()) else {
+        // What does not lead into the heap must not be changed, whatever looks like a record there.
+        let slot = home.page.slot(home.address.slot.into());
+        let Some(slot) = slot.filter(|_| self.space.has(home.address.page)) else {
             return if home.seen.still() { Err(home.address.wrong()) } else { Ok(None) };
         };
         let (mut cut, mut pages, mut pieces) = (None, Vec::new(), Vec::new());

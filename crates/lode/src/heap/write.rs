@@ -229,13 +229,7 @@ impl Heap {
             if !spot.is_there() && !spot.has_room() {
                 return Ok(Step::Full);
             }
-            let Some(latches) = plan.latch(pager) else {
-                // Or what leads to the record leads out of the heap, to a page that is latched here.
-                return match plan.found().filter(|address| !self.space.has(address.page)) {
-                    Some(astray) => Err(astray.wrong()),
-                    None => Ok(Step::Done(Attempt::Again)),
-                };
-            };
+            let Some(latches) = plan.latch(pager) else { return Ok(Step::Done(Attempt::Again)) };
             // Pages for the pieces of a long record: nobody waits for room while he has them.
             let written = match change {
                 Change::Put { whole, .. } => Cut::of(whole.len())

@@ -62,19 +62,24 @@ impl Ahead {
     /// A frame is in use now.
     #[inline(always)]
     pub(super) fn taken(&self, frame: u32) {
-        if frame >= self.shared.alarm.load(Ordering::Relaxed) {
-            self.ask(frame);
+        let alarm = self.shared.alarm.load(Ordering::Relaxed);
+        if frame >= alarm {
+            self.ask(frame, alarm);
         }
     }
 
     #[cold]
-    fn ask(&self, frame: u32) {
-        if self.shared.alarm.swap(NEVER, Ordering::Relaxed) == NEVER || !self.is_attended() {
+    fn ask(&self, frame: u32, alarm: u32) {
+        // Only one of those who have seen this alarm: who comes late must not take a later one.
+        let taken =
+            self.shared.alarm.compare_exchange(alarm, NEVER, Ordering::Relaxed, Ordering::Relaxed);
+        if taken.is_err() || !self.is_attended() {
             return;
         }
         let mut state = lock(&self.shared.state);
         state.populated = state.populated.max(frame);
-        state.wanted = frame.saturating_add(share_of(frame)).min(self.count);
+        let wanted = frame.saturating_add(share_of(frame)).min(self.count);
+        state.wanted = state.wanted.max(wanted);
         self.shared.changed.notify_one();
     }
 
@@ -149,6 +154,8 @@ mod tests {
         let is_all = || lock(&ahead.shared.state).populated == frames.count();
         for frame in FIRST..=frames.count() {
             ahead.taken(frame);
+            // Who has seen an alarm and comes late changes nothing.
+            ahead.ask(frame, NEVER - 1);
             let is_answered = || ahead.shared.alarm.load(Ordering::Relaxed) != NEVER || is_all();
             while lock(&ahead.thread).is_some() && !is_answered() {
                 std::thread::yield_now();

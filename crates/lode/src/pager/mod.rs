@@ -212,6 +212,8 @@ impl Pager {
         self.pool.own(frame, page);
         // Still latched, but with its frame.
         cell.store(word | LATCH, Ordering::SeqCst);
+        // Who still reads the page that had the frame before, and sees zeros, sees that it has gone.
+        fence(Ordering::Release);
         let words = self.frames.words(frame);
         words.clear(0, PAGE_WORDS);
         stamp.store(self.epoch(), Ordering::Release);

@@ -243,7 +243,8 @@ impl<R: Record> Records<R> {
         limit: u64,
         visit: impl FnMut(R) -> Result<bool>,
     ) -> Result<()> {
-        self.scan_at(&self.snapshot()?, (&self.range(&keys)?, backward), limit, visit)
+        let range = self.range(&keys)?;
+        self.scan_at(&self.snapshot()?, (&range, backward), limit, visit)
     }
 
     /// Scans a range at the moment of a snapshot.
@@ -254,10 +255,10 @@ impl<R: Record> Records<R> {
         limit: u64,
         visit: impl FnMut(R) -> Result<bool>,
     ) -> Result<()> {
+        let (core, mut show) = (snapshot.core(&self.table)?, self.show(limit, visit));
         if limit == 0 {
             return Ok(());
         }
-        let (core, mut show) = (snapshot.core(&self.table)?, self.show(limit, visit));
         snapshot.each_in(core, (range, direction_of(backward)), &mut show)
     }
 

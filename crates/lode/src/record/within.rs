@@ -89,13 +89,10 @@ impl<R: Record> RecordsWithin<'_, R> {
         limit: u64,
         visit: impl FnMut(R) -> Result<bool>,
     ) -> Result<()> {
-        let range = self.records.range(&keys)?;
-        if limit == 0 {
-            return Ok(());
-        }
+        let (range, table) = (self.records.range(&keys)?, self.records.table());
         let mut show = self.records.show(limit, visit);
         let range = (&range, direction_of(backward));
-        self.transaction.each_in(self.records.table(), range, &mut |key, payload| match payload {
+        self.transaction.each_in(table, range, limit, &mut |key, payload| match payload {
             Some(payload) => show(key, payload),
             None => Ok(true),
         })

@@ -9,7 +9,8 @@ use crate::hash::{AHEAD, Glance, Hash};
 use crate::schema::Row;
 
 impl Table {
-    /// Copies the columns after the key into the caller's buffer; false if there is no such record.
+    /// Copies the columns after the key into the caller's buffer; false if there is no such record, and
+    /// then anything may be in the buffer.
     ///
     /// # Errors
     /// `Schema` when key or buffer do not have the bytes that they should, or there is no telling how

@@ -32,23 +32,24 @@ impl Transaction {
         let core = table.core();
         let range = core.range(scan)?;
         let mut rows = Rows::new(core, scan, visit)?;
-        if scan.limit == 0 {
-            return core.is_there();
-        }
         let show = &mut |key: &[u8], payload: Option<&[u8]>| rows.show(key, payload);
-        self.each_in(table, (&range, scan.direction()), show)
+        self.each_in(table, (&range, scan.direction()), scan.limit, show)
     }
 
-    /// Shows the records of a range.
+    /// Shows the records of a range; `show` counts them, if there is a limit.
     pub(crate) fn each_in(
         &self,
         table: &Table,
         (range, direction): (&Range, Direction),
+        limit: u64,
         show: &mut Show<'_>,
     ) -> Result<()> {
         self.expect_own(table)?;
         let snapshot = Snapshot::new(Arc::clone(&self.db));
         let core = snapshot.core(table)?;
+        if limit == 0 {
+            return Ok(());
+        }
         let mut own = self.written_in(core, range, direction).into_iter().peekable();
         let mut more = true;
         snapshot.each_in(core, (range, direction), &mut |key, payload| {
