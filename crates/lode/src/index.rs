@@ -1,5 +1,5 @@
-//! What the two kinds of tables have in common: keys and payloads as bytes of fixed size, and what
-//! operations do at the place of a key.
+//! What the two kinds of tables have in common: keys and payloads as bytes, and what operations do at the
+//! place of a key.
 //!
 //! An operation latches what it will change, tells the log what comes of it ([`Journal`]), and then
 //! changes it. While it has a latch it waits for nothing: if there is no room, it lets go, makes
@@ -15,8 +15,10 @@ use crate::wal::{Entry, Kind, Log, Position};
 /// The sizes of what an index has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Bytes of a key, in the order of keys.
+    /// Bytes of a key, in the order of keys; the most, if keys are variable.
     pub key_size: usize,
+    /// Whether keys may have fewer bytes: in trees. No key is the beginning of another then.
+    pub is_variable: bool,
     /// Bytes of what is under a key: the rest of a packed record, or where that is.
     pub payload_size: usize,
 }

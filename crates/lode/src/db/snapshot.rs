@@ -35,8 +35,8 @@ impl Snapshot {
 
     /// Copies the columns after the key into the caller's buffer; false if there was no such record.
     pub fn get(&self, table: &Table, key: &[u8], payload: &mut [u8]) -> Result<bool> {
-        let (core, schema) = (self.core(table)?, table.schema());
-        schema.expect_size("key", key.len(), schema.key_size())?;
+        let core = self.core(table)?;
+        table.schema().expect_key(key)?;
         core.expect_buffer(payload)?;
         let pager = self.db.pager();
         core.in_order(key, |key| core.get_at(pager, self.moment, key, payload))
@@ -45,8 +45,8 @@ impl Snapshot {
     /// Puts the columns after the key into the caller's buffer, as many bytes as they have, whatever was
     /// in it; false if there was no such record.
     pub fn read(&self, table: &Table, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
-        let (core, schema) = (self.core(table)?, table.schema());
-        schema.expect_size("key", key.len(), schema.key_size())?;
+        let core = self.core(table)?;
+        table.schema().expect_key(key)?;
         let pager = self.db.pager();
         let there = core.in_order(key, |key| core.get_at(pager, self.moment, key, payload))?;
         if there {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::long::{self, Cut};
-use super::names::{Entry, MOST_ROUNDS, Names};
+use super::names::{Entry, MOST_ROUNDS};
 use super::page::{self, Page};
 use super::{Address, Heap};
 use crate::error::Error;
@@ -22,19 +22,20 @@ fn said(error: Error) -> String {
 
 impl Heap {
     /// Counts a record that the index has under a name at a moment, if there is one, and reads what the
-    /// heap has of it; whether there is one.
+    /// heap has of it; whether there is one. `front_of` tells how many bytes the key before a payload has.
     pub fn count(
         &self,
         pager: &Pager,
         moment: Moment,
         (name, entry, whole): (&[u8], Entry, &mut Vec<u8>),
+        front_of: impl Fn(&[u8]) -> Option<usize>,
         census: &mut Census,
     ) -> Result<bool, String> {
         let Some(address) = entry.address else { return Ok(false) };
         let Address { page, slot } = address;
         self.read_at(pager, moment, address, whole).map_err(said)?;
-        if let Names::Digests { key_size, .. } = self.names {
-            let key = whole.get(..key_size).unwrap_or_default();
+        if self.has_keys() {
+            let key = &whole[..front_of(whole).unwrap_or(0)];
             if !(0..MOST_ROUNDS).any(|round| self.names.name(key, round).bytes() == name) {
                 return Err(format!("page {page}: the key of record {slot} leads elsewhere"));
             }
@@ -52,11 +53,6 @@ impl Heap {
             }
         }
         Ok(true)
-    }
-
-    /// Bytes of a key before its payload.
-    pub fn front(&self) -> usize {
-        self.names.front()
     }
 
     /// What is wrong with its pages at a moment, if anything, when all keys' records are counted.

@@ -87,6 +87,11 @@ impl Heap {
         Self { space, names, rooms: Rooms::default() }
     }
 
+    /// Whether it has the keys too, each before its payload.
+    pub fn has_keys(&self) -> bool {
+        matches!(self.names, Names::Digests { .. })
+    }
+
     /// Its pages.
     pub fn space(&self) -> &Space {
         &self.space
@@ -181,7 +186,7 @@ impl Heap {
     ) -> Result<bool> {
         for _ in 0..PATIENCE {
             let Some(home) = self.find(index, pager, key)?.home else { return Ok(false) };
-            if self.read(pager, &home, payload)? {
+            if self.read(pager, &home, self.names.front(key), payload)? {
                 return Ok(true);
             }
         }
@@ -203,7 +208,7 @@ impl Heap {
         for _ in 0..PATIENCE {
             let found = self.find(index, pager, key)?;
             let Some(home) = &found.home else { return Ok(found) };
-            if self.read(pager, home, payload)? {
+            if self.read(pager, home, self.names.front(key), payload)? {
                 return Ok(found);
             }
         }
@@ -282,11 +287,12 @@ impl Heap {
         });
     }
 
-    /// Reads a record where it was found; false if it has changed since.
+    /// Reads a record where it was found, without so many bytes of its key; false if it has changed since.
     fn read(
         &self,
         pager: &Pager,
         home: &Home<'_>,
+        front: usize,
         payload: &mut (impl Buffer + ?Sized),
     ) -> Result<bool> {
         let Home { address, seen, page } = home;
@@ -294,9 +300,8 @@ impl Heap {
             return if seen.still() { Err(address.wrong()) } else { Ok(false) };
         };
         if slot.is_long {
-            return self.read_long(pager, home, slot, payload);
+            return self.read_long(pager, home, (slot, front), payload);
         }
-        let front = self.names.front();
         let bytes = slot.size.checked_sub(front).and_then(|size| payload.of_size(size));
         let fits = bytes.map(|bytes| page.read(slot, front, bytes)).is_some();
         match seen.still() {
@@ -310,12 +315,11 @@ impl Heap {
         &self,
         pager: &Pager,
         home: &Home<'_>,
-        slot: Slot,
+        (slot, front): (Slot, usize),
         payload: &mut (impl Buffer + ?Sized),
     ) -> Result<bool> {
         let Some((head, cut)) = self.head_of(home, slot)? else { return Ok(false) };
         // Without its key, which is in the first piece.
-        let front = self.names.front();
         let size = cut.size - front;
         let Some(bytes) = payload.of_size(size) else { return Err(home.address.wrong()) };
         bytes[size - cut.rest..].copy_from_slice(long::rest_of(&head, cut));

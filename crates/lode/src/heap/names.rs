@@ -25,10 +25,9 @@ pub const MOST_ROUNDS: u64 = 1_000;
 /// How records are named.
 pub enum Names {
     Keys,
-    /// By a hash that begins with a seed, of keys of so many bytes.
+    /// By a hash that begins with a seed. No key is the beginning of another.
     Digests {
         seed: u64,
-        key_size: usize,
     },
 }
 
@@ -52,10 +51,10 @@ impl Name<'_> {
 impl Names {
     /// Bytes of a key that lie before its payload.
     #[inline(always)]
-    pub fn front(&self) -> usize {
+    pub fn front(&self, key: &[u8]) -> usize {
         match self {
             Self::Keys => 0,
-            Self::Digests { key_size, .. } => *key_size,
+            Self::Digests { .. } => key.len(),
         }
     }
 
@@ -64,7 +63,7 @@ impl Names {
     pub fn name<'k>(&self, key: &'k [u8], round: u64) -> Name<'k> {
         match self {
             Self::Keys => Name::Key(key),
-            Self::Digests { seed, .. } => {
+            Self::Digests { seed } => {
                 let hash = xxh3_64_with_seed(key, seed.wrapping_add(round + 1));
                 let digest = hash >> (64 - DIGEST_BITS);
                 Name::Digest(*digest.to_le_bytes().first_chunk().expect("eight bytes"))

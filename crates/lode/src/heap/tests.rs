@@ -189,7 +189,7 @@ fn threads_pass_each_other() {
 fn an_entry_that_leads_to_a_page_of_the_index_is_an_error_and_no_endless_search() {
     let pager = Pager::new(1 << 20, None).expect("memory");
     let (space, heap) = (Space::default(), Heap::new(Space::default(), Names::Keys));
-    let shape = Shape { key_size: 4, payload_size: Entry::BYTES };
+    let shape = Shape { key_size: 4, is_variable: false, payload_size: Entry::BYTES };
     let index = Hash::create(&pager, &space, shape, 1).expect("room");
     let journal = Journal::new(&pager, None, 1);
     let desk = (&journal, &space);

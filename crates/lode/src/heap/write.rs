@@ -95,7 +95,7 @@ impl Heap {
         key: &[u8],
         (at, bytes): (usize, &[u8]),
     ) -> Result<bool> {
-        let front = self.names.front();
+        let front = self.names.front(key);
         self.change_what_is_there(index, desk, key, Change::Write { at, bytes, front })
     }
 

@@ -270,7 +270,7 @@ impl<R: Record> Records<R> {
     ) -> impl FnMut(&[u8], &[u8]) -> Result<bool> {
         let (mut record, mut left) = (Vec::new(), limit);
         move |key, payload| {
-            self.table.core().pack(key, payload, &mut record);
+            self.table.core().pack(key, payload, &mut record)?;
             left -= 1;
             Ok(visit(self.unpack(&record)?)? && left > 0)
         }

@@ -1,7 +1,10 @@
 //! Keys as bytes that sort as the keys do: numbers big-endian, signed ones with their sign turned,
 //! floats with all bits turned if negative, text and bytes as they are.
+//!
+//! After those of variable length come a 0 and a 1, so that what is shorter comes first; a 0 in them is a 0 and
+//! a 255. So no key is the beginning of another, and where one ends can be told from itself.
 
-use super::{Schema, Type};
+use super::{Column, Schema, Type, packed_key};
 
 /// What has to be done to a column of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,37 +17,55 @@ enum Turn {
     Signed,
     /// The same as for signed ones, and negative ones turned whole.
     Float,
+    /// It is of variable length.
+    Delimit,
+}
+
+/// After a 0 of what is of variable length: it has ended, or there was one.
+const END: u8 = 1;
+const ZERO: u8 = 255;
+
+impl Turn {
+    fn of(kind: Type) -> Self {
+        match kind {
+            Type::U8 | Type::Bool | Type::Text(_) | Type::Bytes(_) => Self::Keep,
+            Type::VarText(_) | Type::VarBytes(_) => Self::Delimit,
+            Type::U16 | Type::U32 | Type::U64 => Self::Reverse,
+            Type::I8 | Type::I16 | Type::I32 | Type::I64 | Type::Timestamp => Self::Signed,
+            Type::F32 | Type::F64 => Self::Float,
+        }
+    }
 }
 
 /// How the keys of a schema become bytes in their order, and back.
 #[derive(Clone, Debug)]
 pub struct KeyOrder {
+    /// The columns, as far as where they are is always the same.
     columns: Vec<(std::ops::Range<usize>, Turn)>,
+    /// The most bytes of a key.
     size: usize,
     is_packed: bool,
+    is_variable: bool,
 }
 
 impl KeyOrder {
     /// For the keys of a schema.
     pub fn new(schema: &Schema) -> Self {
-        let turn = |kind| match kind {
-            Type::U8 | Type::Bool | Type::Text(_) | Type::Bytes(_) => Turn::Keep,
-            Type::VarText(_) | Type::VarBytes(_) => unreachable!("no schema has these in its key"),
-            Type::U16 | Type::U32 | Type::U64 => Turn::Reverse,
-            Type::I8 | Type::I16 | Type::I32 | Type::I64 | Type::Timestamp => Turn::Signed,
-            Type::F32 | Type::F64 => Turn::Float,
-        };
         let columns = &schema.columns()[..schema.key_columns()];
-        let columns: Vec<_> =
-            columns.iter().map(|column| (column.range(), turn(column.kind))).collect();
+        let turned = |column: &Column| (column.range(), Turn::of(column.kind));
+        let columns: Vec<_> = columns.iter().map(turned).collect();
         let is_packed = columns.iter().all(|(_, turn)| *turn == Turn::Keep);
-        Self { columns, size: schema.key_size(), is_packed }
+        let is_variable = schema.is_key_variable();
+        // Each byte may be a zero; and the end has as many bytes as the length has in a packed key.
+        let size = schema.most_key_size() * if is_variable { 2 } else { 1 };
+        Self { columns, size, is_packed, is_variable }
     }
 
     /// For tables in which keys have no order and stay packed.
     pub fn packed(schema: &Schema) -> Self {
-        let size = schema.key_size();
-        Self { columns: vec![(0..size, Turn::Keep)], size, is_packed: true }
+        let columns = vec![(0..schema.key_size(), Turn::Keep)];
+        let (size, is_variable) = (schema.most_key_size(), schema.is_key_variable());
+        Self { columns, size, is_packed: true, is_variable }
     }
 
     /// Whether packed keys are in order as they are.
@@ -52,42 +73,159 @@ impl KeyOrder {
         self.is_packed
     }
 
-    /// Bytes of a key, packed or in order.
+    /// Whether keys have different lengths.
+    pub fn is_variable(&self) -> bool {
+        self.is_variable
+    }
+
+    /// The most bytes of a key, packed or in order.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Writes a packed key in order.
+    /// Writes a packed key of a schema whose keys all have the same length in order.
     #[inline]
     pub fn encode(&self, packed: &[u8], ordered: &mut [u8]) {
         for (range, turn) in &self.columns {
-            let (from, to) = (&packed[range.clone()], &mut ordered[range.clone()]);
-            reverse_unless_kept(*turn, from, to);
-            match turn {
-                Turn::Keep | Turn::Reverse => {}
-                Turn::Signed => to[0] ^= 0x80,
-                Turn::Float if to[0] & 0x80 != 0 => to.iter_mut().for_each(|byte| *byte = !*byte),
-                Turn::Float => to[0] ^= 0x80,
-            }
+            turn_to(*turn, &packed[range.clone()], &mut ordered[range.clone()]);
         }
     }
 
-    /// Writes a key that is in order packed.
-    #[inline]
-    pub fn decode(&self, ordered: &[u8], packed: &mut [u8]) {
+    /// Writes any packed key in order.
+    pub fn encode_any(&self, packed: &[u8], ordered: &mut Vec<u8>) {
+        ordered.clear();
+        let mut rest = packed;
         for (range, turn) in &self.columns {
-            let (from, to) = (&ordered[range.clone()], &mut packed[range.clone()]);
-            reverse_unless_kept(*turn, from, to);
-            let first = to.len() - 1;
-            match turn {
-                Turn::Keep | Turn::Reverse => {}
-                Turn::Signed => to[first] ^= 0x80,
-                Turn::Float if to[first] & 0x80 == 0 => {
-                    to.iter_mut().for_each(|byte| *byte = !*byte);
-                }
-                Turn::Float => to[first] ^= 0x80,
+            let (cell, after) = rest.split_at(range.len());
+            rest = after;
+            if *turn != Turn::Delimit {
+                let from = ordered.len();
+                ordered.resize(from + cell.len(), 0);
+                turn_to(*turn, cell, &mut ordered[from..]);
+                continue;
             }
+            let length = u16::from_le_bytes(*cell.first_chunk().expect("the length of a column"));
+            let (bytes, after) = rest.split_at(length.into());
+            rest = after;
+            for byte in bytes {
+                ordered.push(*byte);
+                ordered.extend((*byte == 0).then_some(ZERO));
+            }
+            ordered.extend([0, END]);
         }
+    }
+
+    /// Writes a key that is in order packed; `None` if it is none.
+    #[inline]
+    pub fn decode(&self, ordered: &[u8], packed: &mut Vec<u8>) -> Option<()> {
+        if self.is_variable && !self.is_packed {
+            let rest = self.decode_any(ordered, packed)?;
+            return rest.is_empty().then_some(());
+        }
+        packed.resize(ordered.len(), 0);
+        if self.is_packed {
+            packed.copy_from_slice(ordered);
+            return Some(());
+        }
+        for (range, turn) in &self.columns {
+            turn_back(*turn, ordered.get(range.clone())?, &mut packed[range.clone()]);
+        }
+        Some(())
+    }
+
+    /// Writes the key in order that bytes begin with packed; answers what comes after it.
+    fn decode_any<'b>(&self, ordered: &'b [u8], packed: &mut Vec<u8>) -> Option<&'b [u8]> {
+        packed.clear();
+        let mut rest = ordered;
+        for (range, turn) in &self.columns {
+            let from = packed.len();
+            packed.resize(from + range.len(), 0);
+            if *turn != Turn::Delimit {
+                let (cell, after) = rest.split_at_checked(range.len())?;
+                rest = after;
+                turn_back(*turn, cell, &mut packed[from..]);
+                continue;
+            }
+            loop {
+                let (byte, after) = rest.split_first()?;
+                rest = after;
+                if *byte == 0 {
+                    let (what, after) = rest.split_first()?;
+                    rest = after;
+                    match *what {
+                        END => break,
+                        ZERO => {}
+                        _ => return None,
+                    }
+                }
+                packed.push(*byte);
+            }
+            let length = u16::try_from(packed.len() - from - range.len()).ok()?;
+            packed[from..from + range.len()].copy_from_slice(&length.to_le_bytes());
+        }
+        Some(rest)
+    }
+
+    /// Takes apart what begins with a key as a table's index has it: in order, or packed if this is for
+    /// packed ones. `None` if there is no whole one.
+    pub fn split<'b>(&self, schema: &Schema, bytes: &'b [u8]) -> Option<(&'b [u8], &'b [u8])> {
+        let length = match (self.is_variable, self.is_packed) {
+            (false, _) => self.size,
+            (true, true) => schema.key_length(bytes).ok()?,
+            (true, false) => {
+                let mut packed = Vec::new();
+                let rest = self.decode_any(bytes, &mut packed)?;
+                schema.expect_key(&packed).ok()?;
+                bytes.len() - rest.len()
+            }
+        };
+        bytes.split_at_checked(length)
+    }
+}
+
+/// Appends the lowest value of a column of the key to a packed key.
+pub(super) fn append_lowest(kind: Type, packed: &mut Vec<u8>) {
+    append_bound(kind, 0, 0, packed);
+}
+
+/// Appends one to a packed key that is as high as any value of a column of the key.
+pub(super) fn append_highest(kind: Type, packed: &mut Vec<u8>) {
+    append_bound(kind, u8::MAX, kind.most_bytes(), packed);
+}
+
+fn append_bound(kind: Type, byte: u8, length: usize, packed: &mut Vec<u8>) {
+    match Turn::of(kind) {
+        Turn::Delimit => packed_key::append(&vec![byte; length], packed),
+        turn => {
+            let (from, cell) = (packed.len(), vec![byte; kind.size_bytes()]);
+            packed.resize(from + cell.len(), 0);
+            turn_back(turn, &cell, &mut packed[from..]);
+        }
+    }
+}
+
+/// Writes a column in order.
+#[inline(always)]
+fn turn_to(turn: Turn, from: &[u8], to: &mut [u8]) {
+    reverse_unless_kept(turn, from, to);
+    match turn {
+        Turn::Keep | Turn::Reverse | Turn::Delimit => {}
+        Turn::Signed => to[0] ^= 0x80,
+        Turn::Float if to[0] & 0x80 != 0 => to.iter_mut().for_each(|byte| *byte = !*byte),
+        Turn::Float => to[0] ^= 0x80,
+    }
+}
+
+/// Writes a column that is in order packed.
+#[inline(always)]
+fn turn_back(turn: Turn, from: &[u8], to: &mut [u8]) {
+    reverse_unless_kept(turn, from, to);
+    let first = to.len() - 1;
+    match turn {
+        Turn::Keep | Turn::Reverse | Turn::Delimit => {}
+        Turn::Signed => to[first] ^= 0x80,
+        Turn::Float if to[first] & 0x80 == 0 => to.iter_mut().for_each(|byte| *byte = !*byte),
+        Turn::Float => to[first] ^= 0x80,
     }
 }
 
@@ -190,8 +328,8 @@ mod tests {
                 let packed = packed(key);
                 let mut ordered = vec![0; order.size()];
                 order.encode(&packed, &mut ordered);
-                let mut back = vec![0; order.size()];
-                order.decode(&ordered, &mut back);
+                let mut back = Vec::new();
+                order.decode(&ordered, &mut back).expect("a key");
                 assert_eq!(back, packed);
                 ordered
             };

@@ -5,10 +5,12 @@
 //! That is its *fixed part*, and all of it unless columns are of [variable](variable) length, whose
 //! bytes come after it.
 //!
-//! The first columns are the primary key. [`key`] turns them into bytes that sort as they do.
+//! The first columns are the primary key, and [packed by themselves](packed_key): so a packed record is a
+//! packed key and the *payload* after it. [`key`] turns keys into bytes that sort as they do.
 
 pub mod key;
 mod pack;
+mod packed_key;
 #[cfg(test)]
 mod round_trips;
 mod row;
@@ -39,19 +41,22 @@ pub struct Column {
     pub kind: Type,
     /// Whether it can be without a value.
     pub nullable: bool,
-    /// Where it begins in a packed record.
+    /// Where it begins in a packed record; after columns of the key of variable length, in a record in which
+    /// those are empty.
     pub offset: usize,
+    /// Bytes of its cell.
+    size: usize,
     /// Which bit says that it is null, if it can be.
     null_bit: Option<usize>,
-    /// Which of the columns of variable length it is, if it is one.
+    /// Which of the columns of variable length after the key it is, if it is one.
     variable: Option<usize>,
 }
 
 impl Column {
-    /// Where it lies in a packed record; of a column of variable length, where its end is told.
-    /// [`Schema::bytes_of`] finds its bytes.
+    /// Where it lies in a packed record, as far as that is always the same; of a column of variable length, where
+    /// its end is told, or in a key its length. [`Schema::bytes_of`] finds its bytes.
     pub fn range(&self) -> std::ops::Range<usize> {
-        self.offset..self.offset + self.kind.size_bytes()
+        self.offset..self.offset + self.size
     }
 }
 
@@ -76,10 +81,14 @@ pub struct Schema {
     columns: Vec<Column>,
     key_columns: usize,
     key_size: usize,
+    most_key_size: usize,
     record_size: usize,
-    /// Bytes of all records, if that is always the same: otherwise more than any record has.
+    /// Bytes of all keys, of all payloads, and of all records, if that is always the same: otherwise more
+    /// than any has.
+    whole_key_size: usize,
+    whole_payload_size: usize,
     whole_size: usize,
-    /// The columns of variable length.
+    /// The columns of variable length after the key.
     variable: Vec<usize>,
 }
 
@@ -112,12 +121,13 @@ impl Schema {
         self.key_columns
     }
 
-    /// Bytes of a packed key.
+    /// Bytes of a packed key; the fewest, if columns of it are of variable length.
     pub fn key_size(&self) -> usize {
         self.key_size
     }
 
-    /// Bytes of the fixed part of a packed record: all of it if no column is of variable length.
+    /// Bytes of the fixed part of a packed record: all of it if no column is of variable length. Columns of
+    /// the key that are have two bytes there.
     pub fn record_size(&self) -> usize {
         self.record_size
     }
@@ -132,15 +142,22 @@ impl Schema {
         self.columns.iter().position(|column| column.name == name)
     }
 
-    /// Where the bit is that says that a column is null: its byte, and which bit of it.
+    /// Where in a payload the bit is that says that a column is null: its byte, and which bit of it.
     pub(crate) fn null_bit(&self, column: &Column) -> Option<(usize, u8)> {
         let bits = self.null_bits().start;
         column.null_bit.map(|bit| (bits + bit / 8, 1 << (bit % 8)))
     }
 
-    /// Where the bits are that say what is null.
+    /// Where in a payload the bits are that say what is null.
     pub(crate) fn null_bits(&self) -> std::ops::Range<usize> {
-        self.columns().last().map_or(0, |last| last.range().end)..self.record_size()
+        let begin = self.columns().last().map_or(0, |last| last.range().end);
+        begin - self.key_size..self.payload_size()
+    }
+
+    /// Where a column that is not of the key lies in a payload; if it is of variable length, where its end is
+    /// told.
+    pub(crate) fn range_in_payload(&self, column: &Column) -> std::ops::Range<usize> {
+        column.offset - self.key_size..column.range().end - self.key_size
     }
 
     pub(crate) fn mismatch(&self, why: impl Into<String>) -> Error {
@@ -188,8 +205,8 @@ impl Builder {
     /// The schema.
     ///
     /// # Errors
-    /// `Schema` when there is no key, or a column of variable length in it; when a name occurs twice;
-    /// when keys, columns or the fixed parts of records are too long.
+    /// `Schema` when there is no key; when a name occurs twice; when keys, columns or the fixed parts of records
+    /// can be too long.
     pub fn finish(self) -> Result<Schema> {
         let wrong = |why: String| Err(Error::Schema { table: self.name.clone(), why });
         if let Some(why) = self.wrong {
@@ -210,11 +227,7 @@ impl Builder {
             if kind.most_bytes() == 0 {
                 return wrong(format!("column {name} has no bytes"));
             }
-            if kind.is_variable() && columns.len() < self.key_columns {
-                return wrong(format!(
-                    "column {name} is of the key, whose length cannot vary; use Text or Bytes"
-                ));
-            }
+            let is_of_key = columns.len() < self.key_columns;
             if kind.is_variable() && kind.most_bytes() > MOST_RECORD_BYTES {
                 return wrong(format!("column {name} can have at most {MOST_RECORD_BYTES} bytes"));
             }
@@ -222,10 +235,14 @@ impl Builder {
                 bits += 1;
                 bits - 1
             });
-            let number = kind.is_variable().then_some(variable.len());
+            let number = (kind.is_variable() && !is_of_key).then_some(variable.len());
             variable.extend(number.map(|_| columns.len()));
-            columns.push(Column { name, kind, nullable, offset, null_bit, variable: number });
-            offset += kind.size_bytes();
+            let size = match kind.is_variable() && is_of_key {
+                true => packed_key::LENGTH_BYTES,
+                false => kind.size_bytes(),
+            };
+            columns.push(Column { name, kind, nullable, offset, size, null_bit, variable: number });
+            offset += size;
             if offset > MOST_FIXED_BYTES {
                 break;
             }
@@ -237,18 +254,26 @@ impl Builder {
                 "records can have at most {MOST_FIXED_BYTES} bytes beside those of variable length"
             ));
         }
-        if key_size > MOST_KEY_BYTES {
-            return wrong(format!("keys can have at most {MOST_KEY_BYTES} bytes"));
-        }
         let key_columns = self.key_columns;
-        let whole_size = if variable.is_empty() { record_size } else { usize::MAX };
+        let most_key_size = packed_key::most_bytes(&columns[..key_columns.min(columns.len())]);
+        if most_key_size > MOST_KEY_BYTES {
+            return wrong(format!(
+                "keys can have at most {MOST_KEY_BYTES} bytes, two of them for each column of variable length"
+            ));
+        }
+        let is_key_variable = columns[..key_columns].iter().any(|key| key.kind.is_variable());
+        let unless = |varies: bool, size: usize| if varies { usize::MAX } else { size };
+        let varies = !variable.is_empty();
         Ok(Schema {
             name: self.name,
             columns,
             key_columns,
             key_size,
+            most_key_size,
             record_size,
-            whole_size,
+            whole_key_size: unless(is_key_variable, key_size),
+            whole_payload_size: unless(varies, record_size - key_size),
+            whole_size: unless(varies || is_key_variable, record_size),
             variable,
         })
     }
@@ -273,8 +298,9 @@ mod tests {
         assert!(why(t().key("a", Type::U8).column("b", Type::Text(u32::MAX))).contains("4096"));
         assert!(why(Schema::build("").key("a", Type::U8)).contains("needs a name"));
         for variable in [Type::VarText, Type::VarBytes] {
-            let refused = why(t().key("id", Type::U8).key("a", variable(9)).column("b", Type::U8));
-            assert!(refused.contains("column a is of the key, whose length cannot vary"));
+            let key = |most| t().key("id", Type::U8).key("a", variable(most));
+            assert!(why(key(1022)).contains("at most 1024 bytes, two of them for each column of"));
+            key(1021).finish().expect("the most that there can be");
             let with = |most| t().key("id", Type::U8).nullable("b", variable(most));
             assert!(why(with(0)).contains("column b has no bytes"));
             assert!(why(with((1 << 20) + 1)).contains("column b can have at most 1048576 bytes"));

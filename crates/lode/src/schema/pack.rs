@@ -1,7 +1,6 @@
 //! Packing records from values, for those who do not do it themselves.
 
-use super::key::KeyOrder;
-use super::{Column, MOST_RECORD_BYTES, Schema, Type, Value};
+use super::{Column, MOST_RECORD_BYTES, Schema, Type, Value, key, packed_key};
 use crate::error::{Error, Result};
 
 impl Schema {
@@ -13,17 +12,24 @@ impl Schema {
     pub fn pack(&self, values: &[Value<'_>]) -> Result<Vec<u8>> {
         let columns = self.columns();
         self.expect_count(columns, values)?;
-        let variable = self.variable.iter().map(|at| values[*at].size());
+        let variable = columns.iter().zip(values).filter(|(column, _)| column.kind.is_variable());
         // What does not fit needs no room.
-        let variable = variable.sum::<usize>().min(MOST_RECORD_BYTES);
+        let variable =
+            variable.map(|(_, value)| value.size()).sum::<usize>().min(MOST_RECORD_BYTES);
+        let (of_key, others) = columns.split_at(self.key_columns());
+        let (key, values) = values.split_at(self.key_columns());
         let mut record = Vec::with_capacity(self.record_size() + variable);
-        record.resize(self.record_size(), 0);
-        for (column, value) in columns.iter().zip(values) {
-            match column.kind.is_variable() {
-                false => self.fill(&mut record[column.range()], column, *value)?,
-                true => self.append(&mut record, column, self.variable_bytes(column, *value)?)?,
+        self.pack_cells(of_key, key, &mut record)?;
+        let front = record.len();
+        record.resize(front + self.payload_size(), 0);
+        for (column, value) in others.iter().zip(values) {
+            if column.kind.is_variable() {
+                let bytes = self.variable_bytes(column, *value)?;
+                self.append(&mut record, front, column, bytes)?;
+            } else {
+                self.fill(&mut record[front..][self.range_in_payload(column)], column, *value)?;
             }
-            self.set_null(&mut record, column, *value);
+            self.set_null(&mut record[front..], column, *value);
         }
         Ok(record)
     }
@@ -33,7 +39,7 @@ impl Schema {
     /// # Errors
     /// As [`pack`](Self::pack).
     pub fn pack_key(&self, values: &[Value<'_>]) -> Result<Vec<u8>> {
-        let mut key = vec![0; self.key_size()];
+        let mut key = Vec::with_capacity(self.key_size());
         self.pack_cells(&self.columns()[..self.key_columns()], values, &mut key)?;
         Ok(key)
     }
@@ -77,22 +83,31 @@ impl Schema {
             let (most, given) = (self.key_columns(), values.len());
             self.mismatch(format!("the key has {most} columns, and there are {given} values"))
         })?;
-        let (order, size) = (KeyOrder::new(self), self.key_size());
-        let bound = |rest: u8| {
-            let mut key = vec![0; size];
-            order.decode(&vec![rest; size], &mut key);
-            self.pack_cells(columns, values, &mut key).map(|()| key)
-        };
-        Ok((bound(0)?, bound(u8::MAX)?))
+        let mut lowest = Vec::new();
+        self.pack_cells(columns, values, &mut lowest)?;
+        let mut highest = lowest.clone();
+        for column in &self.columns()[values.len()..self.key_columns()] {
+            key::append_lowest(column.kind, &mut lowest);
+            key::append_highest(column.kind, &mut highest);
+        }
+        Ok((lowest, highest))
     }
 
-    /// Packs columns of the key.
-    fn pack_cells(&self, columns: &[Column], values: &[Value<'_>], to: &mut [u8]) -> Result<()> {
+    /// Appends columns of the key.
+    fn pack_cells(&self, columns: &[Column], values: &[Value<'_>], to: &mut Vec<u8>) -> Result<()> {
         self.expect_count(columns, values)?;
-        columns
-            .iter()
-            .zip(values)
-            .try_for_each(|(column, value)| self.fill(&mut to[column.range()], column, *value))
+        for (column, value) in columns.iter().zip(values) {
+            if column.kind.is_variable() {
+                let bytes = self.variable_bytes(column, *value)?;
+                self.expect_length(column, bytes.len())?;
+                packed_key::append(bytes, to);
+                continue;
+            }
+            let from = to.len();
+            to.resize(from + column.range().len(), 0);
+            self.fill(&mut to[from..], column, *value)?;
+        }
+        Ok(())
     }
 
     fn expect_count(&self, columns: &[Column], values: &[Value<'_>]) -> Result<()> {
@@ -110,11 +125,24 @@ impl Schema {
     /// `Schema` when the value does not fit the column, the record is none, or it gets too long.
     pub fn set(&self, record: &mut Vec<u8>, column: &Column, value: Value<'_>) -> Result<()> {
         self.expect_record(record)?;
-        match column.kind.is_variable() {
-            false => self.fill(&mut record[column.range()], column, value)?,
-            true => self.exchange(record, 0, column, self.variable_bytes(column, value)?)?,
+        let front = self.front_of(record);
+        match (self.is_of_key(column), column.kind.is_variable()) {
+            (true, false) => {
+                let place = self.place_in_key(record, column);
+                self.fill(&mut record[place], column, value)?;
+            }
+            (true, true) => {
+                self.exchange_in_key(record, column, self.variable_bytes(column, value)?)?;
+            }
+            (false, false) => {
+                self.fill(&mut record[front..][self.range_in_payload(column)], column, value)?;
+            }
+            (false, true) => {
+                self.exchange(record, front, column, self.variable_bytes(column, value)?)?;
+            }
         }
-        self.set_null(record, column, value);
+        let front = self.front_of(record);
+        self.set_null(&mut record[front..], column, value);
         Ok(())
     }
 
@@ -184,12 +212,12 @@ impl Schema {
         self.mismatch(format!("{} does not fit column {name}: {kind:?}", value.shown()))
     }
 
-    /// Says whether a column is null, if it can be.
-    fn set_null(&self, record: &mut [u8], column: &Column, value: Value<'_>) {
+    /// Says in a payload whether a column is null, if it can be.
+    fn set_null(&self, payload: &mut [u8], column: &Column, value: Value<'_>) {
         if let Some((at, mask)) = self.null_bit(column) {
             match value {
-                Value::Null => record[at] |= mask,
-                _ => record[at] &= !mask,
+                Value::Null => payload[at] |= mask,
+                _ => payload[at] &= !mask,
             }
         }
     }

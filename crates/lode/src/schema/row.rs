@@ -59,7 +59,7 @@ impl Schema {
     /// have the bytes that they should.
     pub fn row<'r>(&'r self, record: &'r [u8]) -> Result<Row<'r>> {
         self.expect_record(record)?;
-        Ok(Row { schema: self, record })
+        Ok(Row { schema: self, record, front: self.front_of(record) })
     }
 }
 
@@ -68,6 +68,8 @@ impl Schema {
 pub struct Row<'r> {
     schema: &'r Schema,
     record: &'r [u8],
+    /// Bytes of its key.
+    front: usize,
 }
 
 impl<'r> Row<'r> {
@@ -88,11 +90,11 @@ impl<'r> Row<'r> {
     pub fn at(&self, column: usize) -> Value<'r> {
         let column = &self.schema.columns()[column];
         if let Some((at, mask)) = self.schema.null_bit(column)
-            && self.record[at] & mask != 0
+            && self.record[self.front + at] & mask != 0
         {
             return Value::Null;
         }
-        let cell = self.schema.bytes_of(self.record, column);
+        let cell = self.schema.bytes_after(self.record, self.front, column);
         let mut bytes = [0; 8];
         let count = cell.len().min(8);
         bytes[..count].copy_from_slice(&cell[..count]);

@@ -32,15 +32,15 @@ pub enum Type {
     Text(u32),
     /// Exactly so many bytes; ordered bytewise.
     Bytes(u32),
-    /// UTF-8 of at most so many bytes, in as many as it has; not for keys.
+    /// UTF-8 of at most so many bytes, in as many as it has; ordered bytewise.
     VarText(u32),
-    /// At most so many bytes; not for keys.
+    /// At most so many bytes; ordered bytewise, what begins like another but is shorter before it.
     VarBytes(u32),
 }
 
 impl Type {
-    /// Bytes of a value in the fixed part of a packed record; of one of variable length, those that say
-    /// where it ends.
+    /// Bytes of a value in the fixed part of a packed record; of one of variable length that is not of the key,
+    /// those that say where it ends.
     pub fn size_bytes(self) -> usize {
         match self {
             Self::U8 | Self::I8 | Self::Bool => 1,

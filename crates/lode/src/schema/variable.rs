@@ -1,9 +1,10 @@
-//! Columns of variable length: where their bytes are, whether all is there, and how they change.
+//! Columns of variable length after the key: where their bytes are, whether all is there, and how they
+//! change.
 //!
 //! Their bytes come after the fixed part, one after another in the order of the columns. In the
 //! fixed part such a column has where its bytes end, in 32 bits, counted from the end of the fixed
-//! part; they begin where those of the one before end. A payload is a record without its key, so
-//! all that is in it comes that much earlier: `skipped` bytes.
+//! part; they begin where those of the one before end. In a record the payload begins after the key, of
+//! `front` bytes; in a payload, front is 0.
 
 use std::ops::Range;
 
@@ -14,7 +15,7 @@ use crate::error::Result;
 const END_BYTES: usize = 4;
 
 impl Schema {
-    /// Whether there are columns of variable length.
+    /// Whether there are columns of variable length after the key.
     pub fn is_variable(&self) -> bool {
         !self.variable.is_empty()
     }
@@ -36,26 +37,36 @@ impl Schema {
     /// # Panics
     /// If they are not there; they are if there is a [row](Self::row) of the record.
     pub fn bytes_of<'r>(&self, record: &'r [u8], column: &Column) -> &'r [u8] {
-        match column.variable {
-            None => &record[column.range()],
-            Some(number) => &record[self.place(record, 0, number)],
+        self.bytes_after(record, self.front_of(record), column)
+    }
+
+    /// The bytes of a column in a record whose key has so many bytes.
+    pub(super) fn bytes_after<'r>(
+        &self,
+        record: &'r [u8],
+        front: usize,
+        column: &Column,
+    ) -> &'r [u8] {
+        match self.is_of_key(column) {
+            true => &record[self.place_in_key(record, column)],
+            false => self.bytes_of_payload(&record[front..], column),
         }
     }
 
     /// The bytes of a column that is not of the key in a payload.
     pub(crate) fn bytes_of_payload<'r>(&self, payload: &'r [u8], column: &Column) -> &'r [u8] {
         match column.variable {
-            None => &payload[column.offset - self.key_size..][..column.range().len()],
-            Some(number) => &payload[self.place(payload, self.key_size, number)],
+            None => &payload[self.range_in_payload(column)],
+            Some(number) => &payload[self.place(payload, 0, number)],
         }
     }
 
     /// Refuses bytes that are no payload of a record.
     #[inline(always)]
     pub(crate) fn expect_payload(&self, payload: &[u8]) -> Result<()> {
-        match payload.len() == self.whole_size - self.key_size {
+        match payload.len() == self.whole_payload_size {
             true => Ok(()),
-            false => self.expect_parts("payload", payload, self.key_size),
+            false => self.expect_parts("payload", payload, 0),
         }
     }
 
@@ -64,14 +75,31 @@ impl Schema {
     pub(crate) fn expect_record(&self, record: &[u8]) -> Result<()> {
         match record.len() == self.whole_size {
             true => Ok(()),
-            false => self.expect_parts("record", record, 0),
+            false => self.split_any(record).map(drop),
+        }
+    }
+
+    /// Key and payload of a packed record.
+    #[inline(always)]
+    pub(crate) fn split<'r>(&self, record: &'r [u8]) -> Result<(&'r [u8], &'r [u8])> {
+        match record.len() == self.whole_size {
+            true => Ok(record.split_at(self.key_size)),
+            false => self.split_any(record),
         }
     }
 
     /// The same, of records that do not always have as many bytes, and of all that is refused.
     #[inline(never)]
-    fn expect_parts(&self, what: &str, bytes: &[u8], skipped: usize) -> Result<()> {
-        let fixed = self.record_size - skipped;
+    fn split_any<'r>(&self, record: &'r [u8]) -> Result<(&'r [u8], &'r [u8])> {
+        let front = if self.is_key_variable() { self.key_length(record)? } else { self.key_size };
+        self.expect_parts("record", record, front)?;
+        Ok(record.split_at(front))
+    }
+
+    /// Refuses what is no payload, after so many bytes of a key.
+    #[inline(never)]
+    fn expect_parts(&self, what: &str, bytes: &[u8], front: usize) -> Result<()> {
+        let fixed = front + self.payload_size();
         if !self.is_variable() {
             return self.expect_size(what, bytes.len(), fixed);
         }
@@ -79,11 +107,11 @@ impl Schema {
             let why = format!("a packed {what} has at least {fixed} bytes, not {}", bytes.len());
             return Err(self.mismatch(why));
         };
-        self.expect_room(bytes.len() + skipped)?;
+        self.expect_room(bytes.len() - front)?;
         let mut from = 0;
         for &at in &self.variable {
             let column = &self.columns[at];
-            let end = end_at(bytes, column.offset - skipped);
+            let end = end_at(bytes, self.cell(front, column));
             let Some(size) = end.checked_sub(from) else {
                 let why = format!("column {} ends before it begins", column.name);
                 return Err(self.mismatch(why));
@@ -99,8 +127,9 @@ impl Schema {
         }
     }
 
-    /// Refuses a record of so many bytes if it is too long.
+    /// Refuses a payload of so many bytes if it is too long beside the longest key.
     fn expect_room(&self, size: usize) -> Result<()> {
+        let size = size + self.most_key_size;
         match size <= MOST_RECORD_BYTES {
             true => Ok(()),
             false => Err(self.mismatch(format!(
@@ -110,7 +139,7 @@ impl Schema {
     }
 
     /// Refuses so many bytes in a column of variable length if they are too many.
-    fn expect_length(&self, column: &Column, size: usize) -> Result<()> {
+    pub(super) fn expect_length(&self, column: &Column, size: usize) -> Result<()> {
         let (name, most) = (&column.name, column.kind.most_bytes());
         match size <= most {
             true => Ok(()),
@@ -121,22 +150,33 @@ impl Schema {
         }
     }
 
+    /// Where it is told where a column ends.
+    fn cell(&self, front: usize, column: &Column) -> usize {
+        front + column.offset - self.key_size
+    }
+
     /// Where the bytes of one of the columns of variable length are.
-    fn place(&self, bytes: &[u8], skipped: usize, number: usize) -> Range<usize> {
-        let fixed = self.record_size - skipped;
+    fn place(&self, bytes: &[u8], front: usize, number: usize) -> Range<usize> {
+        let fixed = front + self.payload_size();
         let end = |number: usize| {
-            fixed + end_at(bytes, self.columns[self.variable[number]].offset - skipped)
+            fixed + end_at(bytes, self.cell(front, &self.columns[self.variable[number]]))
         };
         number.checked_sub(1).map_or(fixed, end)..end(number)
     }
 
     /// Appends the bytes of the next column of variable length to a record that is being packed.
-    pub(super) fn append(&self, record: &mut Vec<u8>, column: &Column, bytes: &[u8]) -> Result<()> {
+    pub(super) fn append(
+        &self,
+        record: &mut Vec<u8>,
+        front: usize,
+        column: &Column,
+        bytes: &[u8],
+    ) -> Result<()> {
         self.expect_length(column, bytes.len())?;
-        self.expect_room(record.len() + bytes.len())?;
+        self.expect_room(record.len() + bytes.len() - front)?;
         record.extend_from_slice(bytes);
-        let end = record.len() - self.record_size;
-        set_end(record, column.offset, end);
+        let end = record.len() - front - self.payload_size();
+        set_end(record, self.cell(front, column), end);
         Ok(())
     }
 
@@ -144,22 +184,22 @@ impl Schema {
     pub(super) fn exchange(
         &self,
         record: &mut Vec<u8>,
-        skipped: usize,
+        front: usize,
         column: &Column,
         bytes: &[u8],
     ) -> Result<()> {
         let number = column.variable.expect("the column is of variable length");
-        let place = self.place(record, skipped, number);
+        let place = self.place(record, front, number);
         let (before, end) = (record.len(), place.start + bytes.len());
         let size = before - place.len() + bytes.len();
         self.expect_length(column, bytes.len())?;
-        self.expect_room(size + skipped)?;
+        self.expect_room(size - front)?;
         record.resize(before.max(size), 0);
         record.copy_within(place.end..before, end);
         record.truncate(size);
         record[place.start..end].copy_from_slice(bytes);
         for &at in &self.variable[number..] {
-            let cell = self.columns[at].offset - skipped;
+            let cell = self.cell(front, &self.columns[at]);
             let moved = end_at(record, cell) + bytes.len() - place.len();
             set_end(record, cell, moved);
         }
@@ -180,10 +220,10 @@ impl Schema {
         }
         self.expect_payload(payload)?;
         if found.kind.is_variable() {
-            return self.exchange(payload, self.key_size, found, bytes);
+            return self.exchange(payload, 0, found, bytes);
         }
         self.expect_size("column", bytes.len(), found.range().len())?;
-        payload[found.offset - self.key_size..][..bytes.len()].copy_from_slice(bytes);
+        payload[self.range_in_payload(found)].copy_from_slice(bytes);
         Ok(())
     }
 }

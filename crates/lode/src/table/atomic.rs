@@ -51,10 +51,10 @@ impl Table {
     /// is then. And as [`update`](Self::update).
     pub fn increment(&self, key: &[u8], column: usize, by: i64) -> Result<Option<Value<'static>>> {
         let (schema, found) = (self.schema(), self.core.column_to_set(column)?);
-        let at = found.offset - schema.key_size();
+        let place = schema.range_in_payload(found);
         let mut outcome = Ok(None);
         let there = self.change(key, &mut |payload| {
-            let cell = &mut payload[at..at + found.range().len()];
+            let cell = &mut payload[place.clone()];
             outcome = match sum_of(found, cell, by) {
                 Some(sum) => {
                     let bytes = sum.to_le_bytes();

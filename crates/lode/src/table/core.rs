@@ -120,6 +120,11 @@ impl Core {
         if self.order.is_packed() {
             return work(packed);
         }
+        if self.order.is_variable() {
+            let mut ordered = Vec::with_capacity(packed.len() + 8);
+            self.order.encode_any(packed, &mut ordered);
+            return work(&ordered);
+        }
         let size = self.order.size();
         if size <= SHORT_KEY {
             let mut short = [0; SHORT_KEY];
@@ -133,7 +138,7 @@ impl Core {
 
     #[inline(always)]
     pub(super) fn expect_key(&self, key: &[u8]) -> Result<()> {
-        self.schema().expect_size("key", key.len(), self.schema().key_size())
+        self.schema().expect_key(key)
     }
 
     /// Refuses a buffer that is not for the payload of every record.
@@ -149,8 +154,7 @@ impl Core {
 
     /// Key and payload of a packed record.
     pub(crate) fn split<'r>(&self, record: &'r [u8]) -> Result<(&'r [u8], &'r [u8])> {
-        self.schema().expect_record(record)?;
-        Ok(record.split_at(self.schema().key_size()))
+        self.schema().split(record)
     }
 
     /// A column that may be set by itself.
@@ -196,9 +200,22 @@ impl Core {
 
     /// Refuses a payload in the heap that is none of this table.
     pub(crate) fn expect_stored(&self, payload: &[u8]) -> Result<()> {
-        self.schema().expect_payload(payload).map_err(|error| {
-            Error::corrupt(format!("table {}", self.schema().name()), error.to_string())
-        })
+        self.schema().expect_payload(payload).map_err(|error| self.corrupt(error.to_string()))
+    }
+
+    /// Refuses what the heap has of a record, its payload or with its key, if it is none of this table.
+    pub(super) fn expect_whole(&self, heap: &Heap, whole: &[u8]) -> Result<()> {
+        match heap.has_keys() {
+            false => self.expect_stored(whole),
+            true => self
+                .schema()
+                .expect_record(whole)
+                .map_err(|error| self.corrupt(error.to_string())),
+        }
+    }
+
+    pub(super) fn corrupt(&self, why: impl Into<String>) -> Error {
+        Error::corrupt(format!("table {}", self.schema().name()), why.into())
     }
 
     /// Has the processor fetch what lookups of these packed keys, not more than are worth it, will look
@@ -329,34 +346,37 @@ impl Core {
     /// Does again what an outcome in the log says.
     pub(crate) fn apply(&self, pager: &Pager, kind: Kind, body: &[u8]) -> Result<()> {
         let mut reader = Reader::new(body, "an outcome in the log");
-        let (key_size, payload_size) = (self.schema().key_size(), self.schema().payload_size());
+        let payload_size = self.schema().payload_size();
+        let split = |bytes| {
+            let parts = self.order.split(self.schema(), bytes);
+            parts.ok_or_else(|| Error::corrupt("an outcome in the log", "it has no whole key"))
+        };
         match kind {
             Kind::Put => {
-                let (key, payload) = (reader.bytes(key_size)?, reader.rest());
+                let (key, payload) = split(reader.rest())?;
                 self.schema()
                     .expect_payload(payload)
                     .map_err(|error| Error::corrupt("an outcome in the log", error.to_string()))?;
-                return self.set(pager, key, Some(payload)).map(drop);
+                self.set(pager, key, Some(payload)).map(drop)
             }
             Kind::Delete => {
-                self.set(pager, reader.bytes(key_size)?, None)?;
+                let (key, rest) = split(reader.rest())?;
+                if !rest.is_empty() {
+                    let why = "it is longer than its record";
+                    return Err(Error::corrupt("an outcome in the log", why));
+                }
+                self.set(pager, key, None).map(drop)
             }
             Kind::Patch => {
-                let (at, key) = (reader.u32()? as usize, reader.bytes(key_size)?);
-                let bytes = reader.rest();
+                let (at, (key, bytes)) = (reader.u32()? as usize, split(reader.rest())?);
                 if at + bytes.len() > payload_size {
                     return Err(Error::corrupt("an outcome in the log", "it is beyond its record"));
                 }
-                self.patch(&Journal::new(pager, None, self.id()), key, at, bytes)?;
-                return Ok(());
+                self.patch(&Journal::new(pager, None, self.id()), key, at, bytes).map(drop)
             }
             Kind::Commit | Kind::Create | Kind::Drop => {
-                return Err(Error::corrupt("the log", "an outcome is not of a record"));
+                Err(Error::corrupt("the log", "an outcome is not of a record"))
             }
-        }
-        match reader.is_empty() {
-            true => Ok(()),
-            false => Err(Error::corrupt("an outcome in the log", "it is longer than its record")),
         }
     }
 
@@ -395,11 +415,11 @@ impl Core {
         let (mut census, mut whole, mut wrong) = (Census::default(), Vec::new(), Ok(()));
         let looked = self.index.each(pager, moment, &mut |name, bytes| {
             let entry = Entry::of(bytes.try_into().expect("an entry"));
-            let counted = heap.count(pager, moment, (name, entry, &mut whole), &mut census);
+            let found = (name, entry, &mut whole);
+            let key_of = |whole: &[u8]| self.schema().key_length(whole).ok();
+            let counted = heap.count(pager, moment, found, key_of, &mut census);
             wrong = counted.and_then(|there| match there {
-                true => {
-                    self.expect_stored(&whole[heap.front()..]).map_err(|error| error.to_string())
-                }
+                true => self.expect_whole(heap, &whole).map_err(|error| error.to_string()),
                 false => Ok(()),
             });
             Ok(wrong.is_ok())

@@ -63,11 +63,11 @@ impl Definition {
             KeyKind::Tree => MOST_IN_TREE_BYTES,
         };
         let has_heap = schema.is_variable() || schema.payload_size() > most;
+        let has_long_keys = schema.most_key_size() > MOST_KEY_IN_HASH_BYTES;
         let records = match (has_heap, kind) {
+            (_, KeyKind::Hash) if schema.is_key_variable() => Records::HeapWithKeys,
             (false, _) => Records::Index,
-            (true, KeyKind::Hash) if schema.key_size() > MOST_KEY_IN_HASH_BYTES => {
-                Records::HeapWithKeys
-            }
+            (true, KeyKind::Hash) if has_long_keys => Records::HeapWithKeys,
             (true, _) => Records::Heap,
         };
         Self { id, kind, records, seed, schema }
@@ -75,12 +75,13 @@ impl Definition {
 
     /// What the index has.
     pub(super) fn shape(&self) -> Shape {
-        let (key_size, payload_size) = match self.records {
-            Records::Index => (self.schema.key_size(), self.schema.payload_size()),
-            Records::Heap => (self.schema.key_size(), Entry::BYTES),
-            Records::HeapWithKeys => (DIGEST_BYTES, Entry::BYTES),
+        let order = self.order();
+        let (key_size, is_variable) = match self.records {
+            Records::Index | Records::Heap => (order.size(), order.is_variable()),
+            Records::HeapWithKeys => (DIGEST_BYTES, false),
         };
-        Shape { key_size, payload_size }
+        let payload_size = if self.has_heap() { Entry::BYTES } else { self.schema.payload_size() };
+        Shape { key_size, is_variable, payload_size }
     }
 
     /// How the index names the records of a heap, if there is one.
@@ -88,9 +89,7 @@ impl Definition {
         match self.records {
             Records::Index => None,
             Records::Heap => Some(Names::Keys),
-            Records::HeapWithKeys => {
-                Some(Names::Digests { seed: self.seed, key_size: self.schema.key_size() })
-            }
+            Records::HeapWithKeys => Some(Names::Digests { seed: self.seed }),
         }
     }
 
@@ -122,10 +121,13 @@ impl Definition {
             _ => return Err(Error::corrupt("a table", format!("it has no kind of keys {kind}"))),
         };
         let schema = Schema::restore(reader)?;
-        if schema.is_variable() && records == Records::Index {
+        let needs_keys_in_heap = kind == KeyKind::Hash && schema.is_key_variable();
+        if schema.is_variable() && records == Records::Index
+            || needs_keys_in_heap && records != Records::HeapWithKeys
+        {
             return Err(Error::corrupt(
                 "a table",
-                "its records have any length, and it has no heap",
+                "its records or keys have any length, and it has no heap for them",
             ));
         }
         Ok(Self { id, kind, records, seed, schema })
@@ -137,7 +139,7 @@ impl Definition {
             KeyKind::Hash => hash::MOST_RECORD_BYTES,
             KeyKind::Tree => tree::MOST_RECORD_BYTES,
         };
-        let Shape { key_size, payload_size } = self.shape();
+        let Shape { key_size, payload_size, .. } = self.shape();
         let size = key_size + payload_size;
         match size <= most {
             true => Ok(()),

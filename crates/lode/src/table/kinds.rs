@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::hash::Hash;
 use crate::index::{Index, Journal, Shape, Spot, Step, Visit};
 use crate::pager::{Moment, PageNumber, Pager, Space};
-use crate::tree::{Direction, Range, Span, Tree};
+use crate::tree::{Direction, Range, Tree, Wanted};
 
 /// The index of a table.
 pub(super) enum Kinds {
@@ -66,12 +66,9 @@ impl Kinds {
             Self::Hash(hash) => hash.scan(pager, moment, visit),
             Self::Tree(tree) => {
                 let all = Range { lower: Bound::Unbounded, upper: Bound::Unbounded };
-                let Shape { key_size, payload_size } = tree.shape();
-                let spans = [Span { from: 0, size: key_size + payload_size }];
-                tree.scan(pager, moment, (&all, Direction::Forward), &spans, &mut |bytes| {
-                    let (key, payload) = bytes.split_at(key_size);
-                    visit(key, payload)
-                })
+                let payloads = vec![0..tree.shape().payload_size];
+                let wanted = Wanted { keys: true, payloads };
+                tree.scan(pager, moment, (&all, Direction::Forward), &wanted, visit)
             }
         }
     }

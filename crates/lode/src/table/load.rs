@@ -32,7 +32,7 @@ impl Table {
             return records
                 .try_fold(0, |new, record| Ok(new + u64::from(self.insert(record.as_ref())?)));
         };
-        let (mut group, mut new) = (Group::new(self.schema().key_size()), 0);
+        let (mut group, mut new) = (Group::default(), 0);
         for record in records {
             let split = self.core.split(record.as_ref());
             let ordered =
@@ -49,42 +49,56 @@ impl Table {
 
     /// Inserts the records of a group, and leaves none there; answers how many of the keys were new.
     fn insert_group(&self, tree: &Tree, group: &mut Group) -> Result<u64> {
-        let (size, mut rest, mut new) = (self.schema().record_size(), &group.records[..], 0);
-        while !rest.is_empty() {
+        let (records, mut at, mut new) = (group.records(), 0, 0);
+        while at < records.len() {
+            let rest = &records[at..];
             let count =
                 self.write(0, |journal| tree.insert_run(journal, &self.core.space, rest))?;
             new += count as u64;
             // None if there is a record with the first key.
-            rest = &rest[count.max(1) * size..];
+            at += count.max(1);
         }
-        group.records.clear();
+        group.clear();
         Ok(new)
     }
 }
 
 /// Records whose keys ascend: about as many as a page can have.
+#[derive(Default)]
 struct Group {
     /// Keys in order, each with its payload.
-    records: Vec<u8>,
-    key_size: usize,
-    /// Where the last key is.
-    last: usize,
+    bytes: Vec<u8>,
+    /// Where each key ends, and each payload.
+    ends: Vec<(usize, usize)>,
 }
 
 impl Group {
-    fn new(key_size: usize) -> Self {
-        Self { records: Vec::with_capacity(PAGE_BYTES), key_size, last: 0 }
+    /// Keys and payloads.
+    fn records(&self) -> Vec<(&[u8], &[u8])> {
+        (0..self.ends.len()).map(|at| self.record(at)).collect()
+    }
+
+    fn record(&self, at: usize) -> (&[u8], &[u8]) {
+        let (key_end, end) = self.ends[at];
+        let from = at.checked_sub(1).map_or(0, |before| self.ends[before].1);
+        (&self.bytes[from..key_end], &self.bytes[key_end..end])
     }
 
     /// Whether a record with this key can be the next one.
     fn takes(&self, key: &[u8]) -> bool {
-        let last = self.records.get(self.last..self.last + self.key_size);
-        last.is_none_or(|last| last < key && self.records.len() < PAGE_BYTES)
+        let last = self.ends.len().checked_sub(1);
+        last.is_none_or(|last| self.record(last).0 < key && self.bytes.len() < PAGE_BYTES)
     }
 
     fn push(&mut self, key: &[u8], payload: &[u8]) {
-        self.last = self.records.len();
-        self.records.extend_from_slice(key);
-        self.records.extend_from_slice(payload);
+        self.bytes.extend_from_slice(key);
+        let key_end = self.bytes.len();
+        self.bytes.extend_from_slice(payload);
+        self.ends.push((key_end, self.bytes.len()));
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
     }
 }

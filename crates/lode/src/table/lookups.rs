@@ -88,39 +88,52 @@ impl Table {
     /// its payload, if there is one. In a table of hashed keys their cache misses overlap. Each
     /// lookup is by itself: commits may happen between them.
     pub fn get_many(&self, keys: &[u8], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<()> {
-        let schema = self.core.schema();
-        let size = schema.key_size();
-        if !keys.len().is_multiple_of(size) {
-            return Err(schema.mismatch(format!("packed keys have {size} bytes each")));
-        }
-        let mut payload = Vec::new();
-        for (group, keys) in keys.chunks(size * AHEAD).enumerate() {
-            let keys = keys.chunks_exact(size).zip(group * AHEAD..);
-            if let Some(hash) = self.buckets() {
-                payload.resize(hash.shape().payload_size, 0);
-                let commits = self.db.gate().glance();
-                let mut glances = [None; AHEAD];
-                for ((key, _), glance) in keys.clone().zip(&mut glances) {
-                    *glance = hash.glance(self.db.pager(), key);
-                    glance.iter().for_each(|glance| hash.fetch(glance));
-                }
-                for ((key, at), glance) in keys.zip(glances) {
-                    let there = glance.zip(commits).and_then(|(glance, commits)| {
-                        self.finish(hash, (commits, &glance), key, &mut payload)
-                    });
-                    let there = match there {
-                        Some(there) => there,
-                        None => self.read_patiently(key, &mut payload)?,
-                    };
-                    found(at, there.then_some(&payload));
-                }
-            } else {
-                self.core.fetch(self.db.pager(), keys.clone().map(|(key, _)| key));
-                for (key, at) in keys {
-                    let there = self.read_patiently(key, &mut payload)?;
-                    found(at, there.then_some(&payload));
-                }
+        self.schema().expect_keys(keys)?;
+        let (mut payload, mut rest, mut next) = (Vec::new(), keys, 0);
+        while !rest.is_empty() {
+            let mut group = [&[][..]; AHEAD];
+            let mut count = 0;
+            while count < AHEAD && !rest.is_empty() {
+                (group[count], rest) = rest.split_at(self.schema().key_length(rest)?);
+                count += 1;
             }
+            self.get_group(&group[..count], &mut payload, &mut |at, there| found(next + at, there))?;
+            next += count;
+        }
+        Ok(())
+    }
+
+    /// The same of a few keys, which are whole.
+    fn get_group(
+        &self,
+        keys: &[&[u8]],
+        payload: &mut Vec<u8>,
+        found: &mut dyn FnMut(usize, Option<&[u8]>),
+    ) -> Result<()> {
+        let Some(hash) = self.buckets() else {
+            self.core.fetch(self.db.pager(), keys.iter().copied());
+            for (at, key) in keys.iter().enumerate() {
+                let there = self.read_patiently(key, payload)?;
+                found(at, there.then_some(payload));
+            }
+            return Ok(());
+        };
+        payload.resize(hash.shape().payload_size, 0);
+        let commits = self.db.gate().glance();
+        let mut glances = [None; AHEAD];
+        for (key, glance) in keys.iter().zip(&mut glances) {
+            *glance = hash.glance(self.db.pager(), key);
+            glance.iter().for_each(|glance| hash.fetch(glance));
+        }
+        for (at, (key, glance)) in keys.iter().zip(glances).enumerate() {
+            let there = glance.zip(commits).and_then(|(glance, commits)| {
+                self.finish(hash, (commits, &glance), key, payload)
+            });
+            let there = match there {
+                Some(there) => there,
+                None => self.read_patiently(key, payload)?,
+            };
+            found(at, there.then_some(payload));
         }
         Ok(())
     }

@@ -124,7 +124,7 @@ impl Table {
         }
         schema.expect_size("column", bytes.len(), found.range().len())?;
         self.core.expect_key(key)?;
-        let at = found.offset - schema.key_size();
+        let at = schema.range_in_payload(found).start;
         self.core
             .in_order(key, |key| self.write(0, |journal| self.core.patch(journal, key, at, bytes)))
     }

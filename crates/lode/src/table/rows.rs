@@ -33,18 +33,23 @@ impl<'r> Rows<'r> {
     /// Shows a record by its key in order, if there is one; whether there may be more.
     pub fn show(&mut self, key: &[u8], payload: Option<&[u8]>) -> Result<bool> {
         let Some(payload) = payload else { return Ok(true) };
-        self.core.pack(key, payload, &mut self.record);
+        self.core.pack(key, payload, &mut self.record)?;
         self.row.clear();
         for column in self.columns {
-            append(self.core.schema(), *column, &self.record, &mut self.row);
+            append(self.core.schema(), *column, (&self.record, payload), &mut self.row);
         }
         self.left -= 1;
         Ok((self.visit)(&self.row)? && self.left > 0)
     }
 }
 
-/// Appends what a row has of a column.
-fn append(schema: &Schema, column: usize, record: &[u8], row: &mut Vec<u8>) {
+/// Appends what a row has of a column of a record with this payload.
+fn append(
+    schema: &Schema,
+    column: usize,
+    (record, payload): (&[u8], &[u8]),
+    row: &mut Vec<u8>,
+) {
     let column = &schema.columns()[column];
     let bytes = schema.bytes_of(record, column);
     if column.kind.is_variable() {
@@ -52,6 +57,6 @@ fn append(schema: &Schema, column: usize, record: &[u8], row: &mut Vec<u8>) {
     }
     row.extend_from_slice(bytes);
     if let Some((at, mask)) = schema.null_bit(column) {
-        row.push(u8::from(record[at] & mask != 0));
+        row.push(u8::from(payload[at] & mask != 0));
     }
 }

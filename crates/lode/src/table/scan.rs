@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::heap::{Entry, Heap};
 use crate::index::Visit;
 use crate::pager::{Moment, Pager};
-use crate::tree::{Direction, Range, Span, Tree};
+use crate::tree::{Direction, Range, Tree, Wanted};
 
 /// What a scan asks for.
 #[derive(Clone, Copy, Debug)]
@@ -45,17 +45,14 @@ impl Core {
         scan: &Scan<'_>,
         visit: &mut dyn FnMut(&[u8]) -> Result<bool>,
     ) -> Result<()> {
-        if self.heap.is_some() {
-            return self.scan_heap_at(pager, moment, scan, visit);
+        if self.heap.is_some() || self.schema().is_key_variable() {
+            return self.scan_records_at(pager, moment, scan, visit);
         }
         let (tree, range) = (self.tree()?, self.range(scan)?);
         let (key_size, columns) = (self.schema().key_size(), self.schema().columns());
         // A column of the key cannot be turned back without what is before it; so the key comes whole.
         let needs_key = scan.columns.iter().any(|at| *at < self.schema().key_columns());
-        let mut spans = Vec::new();
-        if needs_key {
-            spans.push(Span { from: 0, size: key_size });
-        }
+        let mut payloads: Vec<std::ops::Range<usize>> = Vec::new();
         // Where each column wanted lies in what is copied.
         let mut places = Vec::new();
         let mut size = if needs_key { key_size } else { 0 };
@@ -63,16 +60,16 @@ impl Core {
             let found = columns.get(column);
             let found =
                 found.ok_or_else(|| self.schema().mismatch(format!("no column {column}")))?;
-            let bytes = found.range();
             if column < self.schema().key_columns() {
-                places.push(bytes);
+                places.push(found.range());
                 continue;
             }
+            let bytes = self.schema().range_in_payload(found);
             places.push(size..size + bytes.len());
             size += bytes.len();
-            match spans.last_mut() {
-                Some(last) if last.from + last.size == bytes.start => last.size += bytes.len(),
-                _ => spans.push(Span { from: bytes.start, size: bytes.len() }),
+            match payloads.last_mut() {
+                Some(last) if last.end == bytes.start => last.end = bytes.end,
+                _ => payloads.push(bytes),
             }
         }
         // And the bits that say what is null, if one can be.
@@ -83,26 +80,26 @@ impl Core {
         let bits_at = size;
         if has_nulls {
             size += bits.len();
-            spans.push(Span { from: bits.start, size: bits.len() });
+            payloads.push(bits.clone());
         }
         let in_order = !needs_key
             || places.iter().try_fold(0, |end, place| (place.start == end).then_some(place.end))
                 == Some(size);
-        let (mut left, mut key, mut row) = (scan.limit, vec![0; key_size], Vec::new());
-        let mut copy = vec![0; size];
+        let (mut left, mut copy, mut row) = (scan.limit, Vec::with_capacity(size), Vec::new());
         if left == 0 {
             return Ok(());
         }
-        tree.scan(pager, moment, (&range, scan.direction()), &spans, &mut |bytes| {
+        let wanted = Wanted { keys: needs_key, payloads };
+        tree.scan(pager, moment, (&range, scan.direction()), &wanted, &mut |key, payload| {
             left -= 1;
             if !needs_key && !has_nulls {
-                return Ok(visit(bytes)? && left > 0);
+                return Ok(visit(payload)? && left > 0);
             }
-            copy.copy_from_slice(bytes);
+            copy.clear();
             if needs_key {
-                self.order.decode(&bytes[..key_size], &mut key);
-                copy[..key_size].copy_from_slice(&key);
+                self.unpack_key(key, &mut copy)?;
             }
+            copy.extend_from_slice(payload);
             if in_order && !has_nulls {
                 return Ok(visit(&copy)? && left > 0);
             }
@@ -117,8 +114,8 @@ impl Core {
         })
     }
 
-    /// The same where the tree has only the addresses of the records.
-    fn scan_heap_at(
+    /// The same where records do not lie in the tree, or their keys are of variable length.
+    fn scan_records_at(
         &self,
         pager: &Pager,
         moment: Moment,
@@ -158,31 +155,38 @@ impl Core {
         visit: &mut Visit<'_>,
     ) -> Result<()> {
         let tree = self.tree()?;
-        let key_size = self.schema().key_size();
-        let spans = [Span { from: 0, size: key_size + tree.shape().payload_size }];
-        let mut payload = Vec::new();
-        tree.scan(pager, moment, (range, direction), &spans, &mut |bytes| {
-            let (key, found) = bytes.split_at(key_size);
-            match &self.heap {
-                None => visit(key, found),
-                Some(heap) => match self.read_found(heap, pager, (moment, found), &mut payload)? {
-                    true => visit(key, &payload),
-                    false => Ok(true),
-                },
-            }
+        let payloads = vec![0..tree.shape().payload_size];
+        let (wanted, mut payload) = (Wanted { keys: true, payloads }, Vec::new());
+        tree.scan(pager, moment, (range, direction), &wanted, &mut |key, found| match &self.heap {
+            None => visit(key, found),
+            Some(heap) => match self.read_found(heap, pager, (moment, found), &mut payload)? {
+                true => visit(key, &payload),
+                false => Ok(true),
+            },
         })
     }
 
     /// Packs a record of a key in order and a payload, whatever was there before.
-    pub(crate) fn pack(&self, ordered: &[u8], payload: &[u8], record: &mut Vec<u8>) {
-        record.resize(ordered.len(), 0);
-        self.order.decode(ordered, record);
+    pub(crate) fn pack(&self, ordered: &[u8], payload: &[u8], record: &mut Vec<u8>) -> Result<()> {
+        self.unpack_key(ordered, record)?;
         record.extend_from_slice(payload);
+        Ok(())
+    }
+
+    /// The packed key of one in order, whatever was there before.
+    fn unpack_key(&self, ordered: &[u8], packed: &mut Vec<u8>) -> Result<()> {
+        let decoded = self.order.decode(ordered, packed);
+        let is_key = decoded.is_some()
+            && (!self.schema().is_key_variable() || self.schema().expect_key(packed).is_ok());
+        match is_key {
+            true => Ok(()),
+            false => Err(self.corrupt("a key is none of its columns")),
+        }
     }
 
     fn bound(&self, bound: Bound<&[u8]>) -> Result<Bound<Vec<u8>>> {
         let ordered = |key: &[u8]| {
-            self.schema().expect_size("key", key.len(), self.schema().key_size())?;
+            self.schema().expect_key(key)?;
             Ok::<_, Error>(self.in_order(key, <[u8]>::to_vec))
         };
         Ok(match bound {
@@ -202,14 +206,14 @@ impl Core {
         let (mut record, mut whole) = (Vec::new(), Vec::new());
         self.index.each(pager, moment, &mut |name, found| {
             match &self.heap {
-                None => self.pack(name, found, &mut record),
+                None => self.pack(name, found, &mut record)?,
                 Some(heap) => {
                     if !self.read_found(heap, pager, (moment, found), &mut whole)? {
                         return Ok(true);
                     }
-                    match heap.front() {
-                        0 => self.pack(name, &whole, &mut record),
-                        _ => std::mem::swap(&mut record, &mut whole),
+                    match heap.has_keys() {
+                        false => self.pack(name, &whole, &mut record)?,
+                        true => std::mem::swap(&mut record, &mut whole),
                     }
                 }
             }
@@ -229,7 +233,7 @@ impl Core {
         let entry = Entry::of(entry.try_into().expect("an index of a heap has entries"));
         let Some(address) = entry.address else { return Ok(false) };
         heap.read_at(pager, moment, address, whole)?;
-        self.expect_stored(whole.get(heap.front()..).unwrap_or_default())?;
+        self.expect_whole(heap, whole)?;
         Ok(true)
     }
 }

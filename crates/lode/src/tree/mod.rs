@@ -5,11 +5,13 @@
 //! Whoever needs room in a node makes it first, from the root down, and then looks again: so no
 //! operation changes more than two levels at a time.
 
+mod batch;
 mod node;
 mod scan;
 
 use node::{Fences, Layout, Node};
-pub use scan::{Direction, Range, Span};
+pub use batch::Wanted;
+pub use scan::{Direction, Range};
 
 use crate::error::{Error, Result};
 use crate::index::{Index, Journal, Shape, Spot, Step};
@@ -122,21 +124,25 @@ impl Tree {
         }
     }
 
-    /// Inserts the first of some records, key and payload one after another, whose keys ascend: as many
-    /// as come next to each other in one leaf. Answers how many; none if the first key is there.
-    pub fn insert_run(&self, journal: &Journal<'_>, space: &Space, run: &[u8]) -> Result<usize> {
-        let (pager, Shape { key_size, payload_size }) = (journal.pager(), self.shape());
-        let records =
-            || run.chunks(key_size + payload_size).map(|record| record.split_at(key_size));
-        let first = &run[..key_size];
+    /// Inserts the first of some records whose keys ascend, each a key and a payload: as many as come next
+    /// to each other in one leaf. Answers how many; none if the first key is there.
+    pub fn insert_run(
+        &self,
+        journal: &Journal<'_>,
+        space: &Space,
+        run: &[(&[u8], &[u8])],
+    ) -> Result<usize> {
+        let pager = journal.pager();
+        let records = || run.iter().copied();
+        let Some((first, _)) = run.first().copied() else { return Ok(0) };
         loop {
             let found = self.look(pager, first, 0)?;
             let Some(mut leaf) = pager.latch(found.seen) else { continue };
             let node = self.layout.node(leaf.words());
             let Err(at) = node.search(first) else { return Ok(0) };
             let next = if at < node.count() { Some(node.key(at)) } else { node.fences().upper };
-            let comes_here = |key: &[u8]| next.as_ref().is_none_or(|next| key < &next[..]);
-            let count = records().take(node.room()).take_while(|(key, _)| comes_here(key)).count();
+            let comes_here = |key: &&[u8]| next.as_ref().is_none_or(|next| *key < &next[..]);
+            let count = node.room_for(records().map(|(key, _)| key).take_while(comes_here));
             if count == 0 {
                 drop(leaf);
                 self.make_room(pager, space, first)?;
@@ -161,7 +167,11 @@ impl Tree {
         let top = self.layout.node(top).level();
         for level in (0..=top).rev() {
             let found = self.look(pager, key, level)?;
-            let full = !found.node.has_room();
+            let has_room = match level {
+                0 => found.node.has_room(key.len()),
+                _ => found.node.has_room_for_any(),
+            };
+            let full = !has_room;
             if full && found.seen.still() && !self.split(pager, space, &found, key)? {
                 // Somebody else was there; the caller looks again.
                 return Ok(());
@@ -176,7 +186,7 @@ impl Tree {
             return self.split_root(pager, space, found.seen);
         };
         let Some(mut parent) = pager.latch(parent_seen) else { return Ok(false) };
-        if !self.layout.node(parent.words()).has_room() {
+        if !self.layout.node(parent.words()).has_room_for_any() {
             return Ok(false);
         }
         let Some(mut left) = pager.latch(found.seen) else { return Ok(false) };
@@ -185,16 +195,19 @@ impl Tree {
         let old = Image::of(left.words());
         let old = self.layout.node(old.words());
         let count = old.count();
-        // Ascending keys fill their nodes; but one above the leaves has always a child.
-        let appends = old.is_last() && old.search(key) == Err(count);
-        let cut = match (appends, old.is_leaf()) {
-            (true, true) => count,
-            (true, false) => count - 1,
-            (false, _) => count / 2,
+        let between = |cut: usize| {
+            let separator = if cut == count { key.to_vec() } else { old.key(cut) };
+            (Fences { lower: old.fences().lower, upper: Some(separator.clone()) }, separator)
         };
-        let separator = if cut == count { key.to_vec() } else { old.key(cut) };
+        // Ascending keys fill their nodes; but one above the leaves has always a child.
+        let filled = if old.is_leaf() { count } else { count - 1 };
+        let appends = old.is_last() && old.search(key) == Err(count);
+        let cut = match appends && old.fits_between(&between(filled).0) {
+            true => filled,
+            false => old.middle(),
+        };
+        let (low, separator) = between(cut);
         let fences = old.fences();
-        let low = Fences { lower: fences.lower, upper: Some(separator.clone()) };
         let high = Fences { lower: Some(separator.clone()), upper: fences.upper };
         let (low_node, high_node) =
             (self.layout.node(left.change(epoch)), self.layout.node(right.change(epoch)));
@@ -222,9 +235,12 @@ impl Tree {
         let old = Image::of(root.words());
         let old = self.layout.node(old.words());
         let (count, level) = (old.count(), old.level());
-        let cut = count / 2;
+        let cut = old.middle();
         let separator = old.key(cut);
-        let first = vec![0; self.layout.shape.key_size];
+        let first = match self.layout.shape.is_variable {
+            false => vec![0; self.layout.shape.key_size],
+            true => Vec::new(),
+        };
         let low = Fences { lower: None, upper: Some(separator.clone()) };
         let high = Fences { lower: Some(separator.clone()), upper: None };
         let node = self.layout.node(left.change(epoch));
@@ -397,7 +413,7 @@ impl Index for Tree {
                 continue;
             };
             let at = self.layout.node(leaf.words()).search(key);
-            let mut spot = EntrySpot { layout: self.layout, leaf, at, sparse: false };
+            let mut spot = EntrySpot { layout: self.layout, key, leaf, at, sparse: false };
             let step = work(&mut spot);
             let sparse = spot.sparse;
             drop(spot);
@@ -419,6 +435,7 @@ impl Index for Tree {
 /// The entry of a key in its leaf, or the place where it would be.
 struct EntrySpot<'t> {
     layout: Layout,
+    key: &'t [u8],
     leaf: Latched<'t>,
     at: Result<usize, usize>,
     /// Whether so much was taken out that the leaf should be joined with another.
@@ -437,7 +454,7 @@ impl Spot for EntrySpot<'_> {
     }
 
     fn has_room(&self) -> bool {
-        self.layout.node(self.leaf.words()).has_room()
+        self.layout.node(self.leaf.words()).has_room(self.key.len())
     }
 
     fn read(&self, payload: &mut [u8]) {

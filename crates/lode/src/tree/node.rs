@@ -3,12 +3,14 @@
 //! | words | content |
 //! |---|---|
 //! | 0 | level (0 for a leaf), number of entries, where the records begin, words that deleted records left |
-//! | 1 | which fences there are, how many bytes they have in common |
+//! | 1 | which fences there are, how many bytes they have in common, and if keys are variable how many each has |
 //! | 2, 3 | the fences as they would be in entries; 0 and the highest for none |
 //! | 4… | entries: 48 bits of the key after the common bytes, and where the record is, in words |
 //! | …  | free |
 //! | …  | records: in a leaf the key and, from the next word on, the payload; above it the child in a word and the key |
 //! | last | the upper and the lower fence, if there are any |
+//!
+//! If keys are variable, records in a leaf begin with a word too; that word has also how many bytes the key has.
 //!
 //! All keys of a node are at least its lower fence and less than its upper one, so what those have
 //! in common all keys have (prefix truncation and key heads: Graefe, Modern B-Tree Techniques,
@@ -37,6 +39,13 @@ const PIECE: usize = 64;
 const LOWER: u64 = 1;
 const UPPER: u64 = 2;
 
+/// Where in word 1 the bytes of variable fences are.
+const LOWER_SHIFT: u32 = 24;
+const UPPER_SHIFT: u32 = 40;
+
+/// Where in the first word of its record the bytes of a variable key are.
+const SIZE_SHIFT: u32 = 32;
+
 /// How nodes of a table lie.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
@@ -62,11 +71,19 @@ impl Layout {
         self.shape.key_size.div_ceil(8)
     }
 
-    fn record_words(self, level: usize) -> usize {
+    /// Words of a record whose key has so many bytes.
+    fn record_words(self, level: usize, key_size: usize) -> usize {
+        let key_words = key_size.div_ceil(8);
         match level {
-            0 => self.key_words() + self.shape.payload_size.div_ceil(8),
-            _ => 1 + self.key_words(),
+            0 => self.front_words() + key_words + self.shape.payload_size.div_ceil(8),
+            _ => 1 + key_words,
         }
+    }
+
+    /// Words before the key of a leaf's record.
+    #[inline(always)]
+    fn front_words(self) -> usize {
+        usize::from(self.shape.is_variable)
     }
 
     pub fn node(self, words: Words<'_>) -> Node<'_> {
@@ -105,7 +122,7 @@ impl<'p> Node<'p> {
 
     /// Where the records end, and the fences begin.
     fn end(self) -> usize {
-        PAGE_WORDS - 2 * self.layout.key_words()
+        self.fence_at(UPPER)
     }
 
     fn garbage(self) -> usize {
@@ -121,45 +138,49 @@ impl<'p> Node<'p> {
         ((self.words.get(1) >> 8 & 0xffff) as usize).min(self.layout.shape.key_size)
     }
 
-    fn record_words(self) -> usize {
-        self.layout.record_words(self.level())
-    }
-
     fn record_at(self, at: usize) -> usize {
         (self.words.get(ENTRIES + at) & 0xffff) as usize
     }
 
-    /// Where the key of an entry is, in bytes.
-    fn key_at(self, at: usize) -> usize {
-        (self.record_at(at) + usize::from(!self.is_leaf())) * 8
+    /// Bytes of the key of an entry.
+    #[inline(always)]
+    pub fn key_size(self, at: usize) -> usize {
+        let most = self.layout.shape.key_size;
+        match self.layout.shape.is_variable {
+            false => most,
+            true => ((self.words.get(self.record_at(at)) >> SIZE_SHIFT & 0xffff) as usize).min(most),
+        }
     }
 
+    fn record_words(self, at: usize) -> usize {
+        self.layout.record_words(self.level(), self.key_size(at))
+    }
+
+    /// Where the key of an entry is, in bytes.
+    fn key_at(self, at: usize) -> usize {
+        let front = if self.is_leaf() { self.layout.front_words() } else { 1 };
+        (self.record_at(at) + front) * 8
+    }
+
+    /// Reads as many bytes of an entry's key as it has.
     pub fn read_key(self, at: usize, key: &mut [u8]) {
         self.words.read(self.key_at(at), key);
     }
 
     pub fn key(self, at: usize) -> Vec<u8> {
-        let mut key = vec![0; self.layout.shape.key_size];
+        let mut key = vec![0; self.key_size(at)];
         self.read_key(at, &mut key);
         key
-    }
-
-    /// Reads bytes of a leaf's record, key and payload one after another, from a place on.
-    pub fn read_record(self, at: usize, from: usize, bytes: &mut [u8]) {
-        let of_key = self.layout.shape.key_size.saturating_sub(from).min(bytes.len());
-        let (key, payload) = bytes.split_at_mut(of_key);
-        if of_key > 0 {
-            self.words.read(self.record_at(at) * 8 + from, key);
-        }
-        if !payload.is_empty() {
-            self.read_payload(at, from + of_key - self.layout.shape.key_size, payload);
-        }
     }
 
     /// Where the payload of a leaf's record begins, in words.
     #[inline(always)]
     fn payload_at(self, at: usize) -> usize {
-        self.record_at(at) + self.layout.key_words()
+        let key_words = match self.layout.shape.is_variable {
+            false => self.layout.key_words(),
+            true => self.key_size(at).div_ceil(8),
+        };
+        self.record_at(at) + self.layout.front_words() + key_words
     }
 
     #[inline(always)]
@@ -175,16 +196,30 @@ impl<'p> Node<'p> {
         self.words.get(self.record_at(at)) as PageNumber
     }
 
+    /// Where a fence is: they are at the end of the page, the lower one last.
     fn fence_at(self, which: u64) -> usize {
-        let words = self.layout.key_words();
-        PAGE_WORDS - words * if which == LOWER { 1 } else { 2 }
+        let words = |which| self.fence_size(which).div_ceil(8);
+        match which {
+            LOWER => PAGE_WORDS - words(LOWER),
+            _ => PAGE_WORDS - words(LOWER) - words(UPPER),
+        }
+    }
+
+    /// Bytes that there are for a fence.
+    fn fence_size(self, which: u64) -> usize {
+        let most = self.layout.shape.key_size;
+        let shift = if which == LOWER { LOWER_SHIFT } else { UPPER_SHIFT };
+        match self.layout.shape.is_variable {
+            false => most,
+            true => ((self.words.get(1) >> shift & 0xffff) as usize).min(most),
+        }
     }
 
     fn fence(self, which: u64) -> Option<Vec<u8>> {
         if self.words.get(1) & which == 0 {
             return None;
         }
-        let mut key = vec![0; self.layout.shape.key_size];
+        let mut key = vec![0; self.fence_size(which)];
         self.words.read(self.fence_at(which) * 8, &mut key);
         Some(key)
     }
@@ -201,16 +236,16 @@ impl<'p> Node<'p> {
     #[cold]
     fn compare_rest(self, at: usize, key: &[u8], from: usize) -> Ordering {
         let (mut piece, mut from) = ([0; PIECE], from);
-        let start = self.key_at(at);
-        while from < key.len() {
-            let count = PIECE.min(key.len() - from);
+        let (start, size) = (self.key_at(at), self.key_size(at));
+        while from < key.len().min(size) {
+            let count = PIECE.min(key.len().min(size) - from);
             self.words.read(start + from, &mut piece[..count]);
             match piece[..count].cmp(&key[from..from + count]) {
                 Ordering::Equal => from += count,
                 other => return other,
             }
         }
-        Ordering::Equal
+        size.cmp(&key.len())
     }
 
     #[inline(always)]
@@ -292,7 +327,7 @@ impl<'p> Node<'p> {
     pub fn place(self, key: &[u8]) -> Result<usize, usize> {
         let mut common = vec![0; self.common()];
         self.words.read(self.fence_at(LOWER) * 8, &mut common);
-        match key[..common.len()].cmp(&common) {
+        match key[..common.len().min(key.len())].cmp(&common) {
             Ordering::Less => Err(0),
             Ordering::Equal => self.search(key),
             Ordering::Greater => Err(self.count()),
@@ -312,61 +347,112 @@ impl<'p> Node<'p> {
         self.records_at().saturating_sub(ENTRIES + self.count())
     }
 
-    /// Whether one more entry fits, if need be after [`compact`](Self::compact).
-    pub fn has_room(self) -> bool {
-        self.room() > 0
+    /// Whether one more entry with a key of so many bytes fits, if need be after [`compact`](Self::compact).
+    pub fn has_room(self, key_size: usize) -> bool {
+        self.room() > self.layout.record_words(self.level(), key_size)
     }
 
-    /// How many more entries fit.
-    pub fn room(self) -> usize {
-        (self.free_words() + self.garbage()) / (self.record_words() + 1)
+    /// Whether any one more entry fits.
+    pub fn has_room_for_any(self) -> bool {
+        self.has_room(self.layout.shape.key_size)
+    }
+
+    /// How many of these keys fit one after another.
+    pub fn room_for<'k>(self, keys: impl Iterator<Item = &'k [u8]>) -> usize {
+        let (level, mut room) = (self.level(), self.room());
+        keys.take_while(|key| {
+            let left = room.checked_sub(1 + self.layout.record_words(level, key.len()));
+            room = left.unwrap_or(room);
+            left.is_some()
+        })
+        .count()
+    }
+
+    /// Words that entries and records can have yet.
+    fn room(self) -> usize {
+        self.free_words() + self.garbage()
     }
 
     /// Words that entries and records take up.
     pub fn used_words(self) -> usize {
-        self.count() * (1 + self.record_words())
+        (self.count() + self.end() - self.records_at()).saturating_sub(self.garbage())
     }
 
-    /// Words that a node has for entries and records.
+    /// Words that a node has for entries and records, whatever its fences are.
     pub fn capacity(self) -> usize {
         PAGE_WORDS - ENTRIES - 2 * self.layout.key_words()
     }
 
+    /// Whether a node with these fences has room for as much as there is here.
+    pub fn fits_between(self, fences: &Fences) -> bool {
+        let words = |fence: &Option<Vec<u8>>| match (self.layout.shape.is_variable, fence) {
+            (false, _) => self.layout.key_words(),
+            (true, fence) => fence.as_ref().map_or(0, |key| key.len().div_ceil(8)),
+        };
+        ENTRIES + self.used_words() + words(&fences.lower) + words(&fences.upper) <= PAGE_WORDS
+    }
+
+    /// The entry in the middle: before and after it lies about as much.
+    pub fn middle(self) -> usize {
+        let count = self.count();
+        if !self.layout.shape.is_variable {
+            return count / 2;
+        }
+        let (half, mut words) = (self.used_words() / 2, 0);
+        let before = (0..count).take_while(|at| {
+            words += 1 + self.record_words(*at);
+            words <= half
+        });
+        before.count().max(1).min(count.saturating_sub(1))
+    }
+
     /// Makes an empty node of it. What follows changes nodes: only for the holder of the latch.
     pub fn clear(self, level: usize, fences: &Fences) {
-        self.set_header(level, 0, self.end(), 0);
+        let size = |fence: &Option<Vec<u8>>| fence.as_ref().map_or(0, Vec::len) as u64;
         let (mut flags, mut common) = (0, 0);
         for (fence, which) in [(&fences.lower, LOWER), (&fences.upper, UPPER)] {
-            if let Some(key) = fence {
-                flags |= which;
-                self.words.write(self.fence_at(which) * 8, key);
-            }
+            flags |= if fence.is_some() { which } else { 0 };
         }
         if let (Some(lower), Some(upper)) = (&fences.lower, &fences.upper) {
             common = lower.iter().zip(upper).take_while(|(a, b)| a == b).count();
         }
-        self.words.set(1, flags | (common as u64) << 8);
+        let sizes = match self.layout.shape.is_variable {
+            false => 0,
+            true => size(&fences.lower) << LOWER_SHIFT | size(&fences.upper) << UPPER_SHIFT,
+        };
+        self.words.set(1, flags | (common as u64) << 8 | sizes);
+        for (fence, which) in [(&fences.lower, LOWER), (&fences.upper, UPPER)] {
+            if let Some(key) = fence {
+                self.words.write(self.fence_at(which) * 8, key);
+            }
+        }
         let head = |fence: &Option<Vec<u8>>| fence.as_ref().map(|key| head_of(key, common));
         self.words.set(2, head(&fences.lower).unwrap_or(0));
         self.words.set(3, head(&fences.upper).unwrap_or(HIGHEST_HEAD));
+        self.set_header(level, 0, self.end(), 0);
     }
 
     /// Puts an entry at its place. There must be room.
     pub fn insert(self, at: usize, key: &[u8], payload: &[u8]) {
         let to = self.make_entry(at, key);
-        self.words.write(to * 8, key);
-        self.words.write((to + self.layout.key_words()) * 8, payload);
+        let front = self.layout.front_words();
+        if self.layout.shape.is_variable {
+            self.words.set(to, (key.len() as u64) << SIZE_SHIFT);
+        }
+        self.words.write((to + front) * 8, key);
+        self.words.write((to + front + key.len().div_ceil(8)) * 8, payload);
     }
 
     /// Puts an entry for a child at its place. There must be room.
     pub fn insert_child(self, at: usize, key: &[u8], child: PageNumber) {
         let to = self.make_entry(at, key);
-        self.words.set(to, child.into());
+        let size = if self.layout.shape.is_variable { key.len() as u64 } else { 0 };
+        self.words.set(to, u64::from(child) | size << SIZE_SHIFT);
         self.words.write(to * 8 + 8, key);
     }
 
     fn make_entry(self, at: usize, key: &[u8]) -> usize {
-        let words = self.record_words();
+        let words = self.layout.record_words(self.level(), key.len());
         if self.free_words() <= words {
             self.compact();
         }
@@ -380,19 +466,21 @@ impl<'p> Node<'p> {
 
     /// Takes an entry out.
     pub fn remove(self, at: usize) {
+        let garbage = self.garbage() + self.record_words(at);
         let count = self.count();
         self.words.shift(ENTRIES + at + 1, count - at - 1, ENTRIES + at);
-        let garbage = self.garbage() + self.record_words();
         self.set_header(self.level(), count - 1, self.records_at(), garbage);
     }
 
     /// Appends entries of another node of the same level.
     pub fn append(self, other: Node<'_>, entries: std::ops::Range<usize>) {
-        let (words, common) = (self.record_words(), self.common());
-        let mut key = vec![0; self.layout.shape.key_size];
+        let common = self.common();
+        let mut key = Vec::new();
         let (mut count, mut to) = (self.count(), self.records_at());
         for at in entries {
+            key.resize(other.key_size(at), 0);
             other.read_key(at, &mut key);
+            let words = other.record_words(at);
             to = to.saturating_sub(words);
             let from = other.record_at(at);
             (0..words).for_each(|word| self.words.set(to + word, other.words.get(from + word)));
@@ -414,8 +502,9 @@ impl<'p> Node<'p> {
     pub fn check(self) -> Result<(), String> {
         let (count, fences) = (self.count(), self.fences());
         let records = self.end() - self.records_at();
-        if records != count * self.record_words() + self.garbage() {
-            return Err(format!("{count} records of {} words in {records}", self.record_words()));
+        let words: usize = (0..count).map(|at| self.record_words(at)).sum();
+        if records != words + self.garbage() {
+            return Err(format!("{count} records of {words} words in {records}"));
         }
         if count == 0 && !self.is_leaf() {
             return Err("it has no children".into());

@@ -2,8 +2,10 @@
 
 use std::ops::Bound;
 
+use super::batch::{Batch, Wanted};
 use super::{Node, Tree};
 use crate::error::{Error, Result};
+use crate::index::Visit;
 use crate::pager::{Moment, Pager};
 
 /// Which way a scan goes.
@@ -42,15 +44,6 @@ impl Range {
     }
 }
 
-/// Bytes of a record, key and payload, that a scan copies.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Span {
-    /// Where they begin.
-    pub from: usize,
-    /// How many.
-    pub size: usize,
-}
-
 /// Where a scan goes on.
 enum Next {
     /// At the first key from this one on.
@@ -66,18 +59,17 @@ enum Next {
 }
 
 impl Tree {
-    /// Calls `visit` with the spans, one after another, of each record in a range as it was at a
-    /// moment, until it answers false. Only the spans are copied out of the pages.
+    /// Calls `visit` with what is wanted of each record in a range as it was at a moment, its key and bytes of
+    /// its payload, until it answers false. Only that is copied out of the pages.
     pub fn scan(
         &self,
         pager: &Pager,
         moment: Moment,
         (range, direction): (&Range, Direction),
-        spans: &[Span],
-        visit: &mut dyn FnMut(&[u8]) -> Result<bool>,
+        wanted: &Wanted,
+        visit: &mut Visit<'_>,
     ) -> Result<()> {
-        let size: usize = spans.iter().map(|span| span.size).sum();
-        let mut batch: Vec<u8> = Vec::new();
+        let mut batch = Batch::default();
         let mut next = Some(match (direction, &range.lower, &range.upper) {
             (Direction::Forward, Bound::Unbounded, _) => Next::First,
             (Direction::Forward, Bound::Included(key) | Bound::Excluded(key), _) => {
@@ -89,36 +81,21 @@ impl Tree {
         });
         while let Some(start) = next.take() {
             let leaf = self.leaf_at(pager, moment, &|node| start.child_of(node))?;
-            let (count, more) = pager.at(moment, leaf, |words| {
+            let more = pager.at(moment, leaf, |words| {
                 let node = self.layout.node(words);
-                let entries = entries_in(node, range);
-                let count = entries.len();
-                batch.resize(count * size, 0);
-                for (at, entry) in entries.clone().enumerate() {
-                    let mut to = match direction {
-                        Direction::Forward => at * size,
-                        Direction::Backward => (count - 1 - at) * size,
-                    };
-                    for span in spans {
-                        node.read_record(entry, span.from, &mut batch[to..to + span.size]);
-                        to += span.size;
-                    }
-                }
+                batch.fill(node, entries_in(node, range), wanted);
                 let fences = node.fences();
-                let beyond = match direction {
+                match direction {
                     Direction::Forward => {
                         fences.upper.filter(|fence| range.is_below_upper(fence)).map(Next::From)
                     }
                     Direction::Backward => {
                         fences.lower.filter(|fence| range.has_some_below(fence)).map(Next::Before)
                     }
-                };
-                (count, beyond)
-            })?;
-            for at in 0..count {
-                if !visit(&batch[at * size..(at + 1) * size])? {
-                    return Ok(());
                 }
+            })?;
+            if !batch.each(direction, visit)? {
+                return Ok(());
             }
             if let (Some(more), Some(start)) = (more.as_ref().and_then(Next::fence), start.fence())
             {

@@ -57,7 +57,7 @@ impl Transaction {
     /// The record with a packed key, as this transaction has seen it.
     fn record(&mut self, table: &Table, key: &[u8]) -> Result<Place> {
         let core = table.core();
-        core.schema().expect_size("key", key.len(), core.schema().key_size())?;
+        core.schema().expect_key(key)?;
         self.expect_own(table)?;
         let place = self.table(core);
         core.in_order(key, |ordered| {

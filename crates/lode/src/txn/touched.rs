@@ -19,6 +19,8 @@ struct Piece {
 
 /// A record that a transaction has dealt with.
 struct Entry {
+    /// Where its key ends.
+    key_end: u32,
     /// The payload that it had.
     seen: Option<Piece>,
     /// The one that it shall have, if it was written.
@@ -64,8 +66,7 @@ impl Touched {
 
     /// The key of a record.
     pub fn key(&self, number: usize) -> &[u8] {
-        let size = self.core.schema().key_size();
-        &self.keys[number * size..(number + 1) * size]
+        key_of(&self.keys, &self.entries, number)
     }
 
     /// The number of the record with a key.
@@ -78,14 +79,12 @@ impl Touched {
     pub fn note(&mut self, key: &[u8], seen: Option<&[u8]>) -> usize {
         let number = self.entries.len();
         let seen = seen.map(|payload| self.keep(payload));
-        self.entries.push(Entry { seen, wanted: None });
         self.keys.extend_from_slice(key);
-        let (seed, size) = (self.core.definition().seed, key.len());
-        let keys = &self.keys;
-        let hash = |number: &u32| {
-            let from = *number as usize * size;
-            xxh3_64_with_seed(&keys[from..from + size], seed)
-        };
+        self.entries.push(Entry { key_end: self.keys.len() as u32, seen, wanted: None });
+        let seed = self.core.definition().seed;
+        let (keys, entries) = (&self.keys, &self.entries);
+        let hash =
+            |number: &u32| xxh3_64_with_seed(key_of(keys, entries, *number as usize), seed);
         self.numbers.insert_unique(xxh3_64_with_seed(key, seed), number as u32, hash);
         number
     }
@@ -165,4 +164,10 @@ impl Touched {
         });
         fronts.into_iter().map(|(_, number)| number).collect()
     }
+}
+
+/// The key of a record.
+fn key_of<'k>(keys: &'k [u8], entries: &[Entry], number: usize) -> &'k [u8] {
+    let end = |number: usize| entries[number].key_end as usize;
+    &keys[number.checked_sub(1).map_or(0, end)..end(number)]
 }
