@@ -10,9 +10,9 @@ use lode::{
 use proptest::prelude::*;
 
 use crate::disk::{self, BALLAST, Swept};
-use crate::{cases, key};
+use crate::keys::{Keys, Place};
+use crate::cases;
 
-type Place = (i16, u8);
 type Entry = (u32, Vec<u8>);
 type Model = BTreeMap<Place, Entry>;
 /// What a scan copies of a record.
@@ -121,11 +121,14 @@ fn disk_ops() -> impl Strategy<Value = (Durability, Vec<Op>)> {
 /// How far from 0 keys are on a disk.
 const REACH: i16 = 150;
 
+fn key(place: Place) -> Vec<u8> {
+    Keys::Numbers.key(place)
+}
+
 /// A table whose records are so long that few fit on a page.
 fn schema(payload: u32) -> Schema {
-    Schema::build("t")
-        .key("a", Type::I16)
-        .key("b", Type::U8)
+    Keys::Numbers
+        .schema()
         .column("value", Type::U32)
         .column("rest", Type::Bytes(payload))
         .finish()

@@ -6,6 +6,8 @@
 
 mod disk;
 mod fixed;
+mod keys;
+mod names;
 mod variable;
 
 use proptest::prelude::ProptestConfig;
@@ -16,7 +18,3 @@ fn cases(usual: u32) -> ProptestConfig {
     ProptestConfig { cases: asked.unwrap_or(usual), ..ProptestConfig::default() }
 }
 
-/// Bytes of a key, in both kinds of tables: of an `I16` and a `U8`.
-fn key((a, b): (i16, u8)) -> Vec<u8> {
-    [&a.to_le_bytes()[..], &[b]].concat()
-}

@@ -10,14 +10,13 @@ use lode::{
 };
 use proptest::prelude::*;
 
+use crate::cases;
 use crate::disk::{self, BALLAST, Swept};
-use crate::{cases, key};
+use crate::keys::{Keys, Place};
 
-type Place = (i16, u8);
 type Model = BTreeMap<Place, Entry>;
 type Range = (Bound<Place>, Bound<Place>);
 
-const KEY_BYTES: usize = 3;
 const MOST_DATA_BYTES: u32 = 60_000;
 const MOST_TEXT_BYTES: u32 = 200;
 const MOST_NOTE_BYTES: u32 = 3_000;
@@ -57,8 +56,8 @@ struct Entry {
 
 impl Entry {
     /// The entry that a record is of.
-    fn of(record: &[u8]) -> Self {
-        let schema = schema();
+    fn of(keys: Keys, record: &[u8]) -> Self {
+        let schema = schema(keys);
         let row = schema.row(record).expect("a record");
         let (Value::Unsigned(value), Value::Unsigned(flag)) = (row.at(2), row.at(4)) else {
             panic!("two numbers, not {row:?}");
@@ -79,31 +78,39 @@ impl Entry {
         }
     }
 
-    fn record(self, (a, b): Place) -> Vec<u8> {
+    fn record(self, keys: Keys, place: Place) -> Vec<u8> {
+        let [first, second] = keys.cells(place);
+        let key = match keys {
+            Keys::Numbers => [Value::Signed(place.0.into()), Value::Unsigned(place.1.into())],
+            Keys::AnyLength => {
+                let second = str::from_utf8(&second).expect("letters");
+                [Value::Bytes(&first), Value::Text(second)]
+            }
+        };
         let (data, text, note) = (self.data.data(), self.text.text(), self.note.map(Bytes::data));
         let values = [
-            Value::Signed(a.into()),
-            Value::Unsigned(b.into()),
+            key[0],
+            key[1],
             Value::Unsigned(self.value.into()),
             Value::Bytes(&data),
             Value::Unsigned(self.flag.into()),
             Value::Text(&text),
             note.as_ref().map_or(Value::Null, |note| Value::Bytes(note)),
         ];
-        schema().pack(&values).expect("they fit")
+        schema(keys).pack(&values).expect("they fit")
     }
 
     fn payload(self) -> Vec<u8> {
-        self.record((0, 0)).split_off(KEY_BYTES)
+        let place = (0, 0);
+        self.record(Keys::Numbers, place).split_off(Keys::Numbers.key(place).len())
     }
 
     /// The row of a scan that asks for these columns.
-    fn row(self, (a, b): Place, columns: &[usize]) -> Vec<u8> {
+    fn row(self, keys: Keys, place: Place, columns: &[usize]) -> Vec<u8> {
         let mut row = Vec::new();
         for column in columns {
             let bytes = match column {
-                0 => a.to_le_bytes().to_vec(),
-                1 => vec![b],
+                0 | 1 => keys.in_row(place, *column),
                 2 => self.value.to_le_bytes().to_vec(),
                 3 => self.data.data(),
                 4 => self.flag.to_le_bytes().to_vec(),
@@ -122,10 +129,8 @@ impl Entry {
     }
 }
 
-fn schema() -> Schema {
-    Schema::build("t")
-        .key("a", Type::I16)
-        .key("b", Type::U8)
+fn schema(keys: Keys) -> Schema {
+    keys.schema()
         .column("value", Type::U32)
         .column("data", Type::VarBytes(MOST_DATA_BYTES))
         .column("flag", Type::U16)
@@ -311,11 +316,11 @@ fn write_to(model: &mut Model, place: Place, write: &Write) -> bool {
 }
 
 impl Write {
-    fn to_table(&self, table: &Table, place: Place) -> Result<bool, Error> {
-        let key = key(place);
+    fn to_table(&self, table: &Table, (keys, place): (Keys, Place)) -> Result<bool, Error> {
+        let key = keys.key(place);
         match self {
-            Self::Insert(entry) => table.insert(&entry.record(place)),
-            Self::Upsert(entry) => table.upsert(&entry.record(place)),
+            Self::Insert(entry) => table.insert(&entry.record(keys, place)),
+            Self::Upsert(entry) => table.upsert(&entry.record(keys, place)),
             Self::Value(value) => table.update(&key, 2, &value.to_le_bytes()),
             Self::Data(data) => table.update(&key, 3, &data.data()),
             Self::Text(text) => table.update(&key, 5, text.text().as_bytes()),
@@ -327,12 +332,12 @@ impl Write {
         &self,
         transaction: &mut Transaction,
         table: &Table,
-        place: Place,
+        (keys, place): (Keys, Place),
     ) -> Result<bool, Error> {
-        let key = key(place);
+        let key = keys.key(place);
         match self {
-            Self::Insert(entry) => transaction.insert(table, &entry.record(place)),
-            Self::Upsert(entry) => transaction.upsert(table, &entry.record(place)),
+            Self::Insert(entry) => transaction.insert(table, &entry.record(keys, place)),
+            Self::Upsert(entry) => transaction.upsert(table, &entry.record(keys, place)),
             Self::Value(value) => transaction.update(table, &key, 2, &value.to_le_bytes()),
             Self::Data(data) => transaction.update(table, &key, 3, &data.data()),
             Self::Text(text) => transaction.update(table, &key, 5, text.text().as_bytes()),
@@ -348,27 +353,33 @@ struct Run {
     db: Database,
     table: Table,
     kind: KeyKind,
+    keys: Keys,
     model: Model,
     snapshots: Vec<(Snapshot, Model)>,
     transaction: Option<(Transaction, Model, bool)>,
 }
 
 impl Run {
-    fn in_memory(kind: KeyKind) -> Self {
+    fn in_memory(kind: KeyKind, keys: Keys) -> Self {
         let db = Options::new().memory_bytes(256 << 20).in_memory().expect("memory");
-        Self::with(db, kind, None)
+        Self::with(db, (kind, keys), None)
     }
 
-    fn on_disk(kind: KeyKind, level: Durability) -> Self {
+    fn on_disk(kind: KeyKind, keys: Keys, level: Durability) -> Self {
         let (disk, options) = (disk::loaded(), disk::options(level));
         let db = simulation::open(&options, &disk, 1).expect("a database");
-        Self::with(db, kind, Some((disk, options)))
+        Self::with(db, (kind, keys), Some((disk, options)))
     }
 
-    fn with(db: Database, kind: KeyKind, disk: Option<(Simulated, Options)>) -> Self {
-        let table = db.create_table(&schema(), kind).expect("a table");
+    fn with(
+        db: Database,
+        (kind, keys): (KeyKind, Keys),
+        disk: Option<(Simulated, Options)>,
+    ) -> Self {
+        let table = db.create_table(&schema(keys), kind).expect("a table");
         let (model, snapshots, transaction) = (Model::new(), Vec::new(), None);
-        Self { disk, swept: Swept::default(), db, table, kind, model, snapshots, transaction }
+        let swept = Swept::default();
+        Self { disk, swept, db, table, kind, keys, model, snapshots, transaction }
     }
 
     /// Writes outside of a transaction make one that is under way fail, if they touch its records:
@@ -383,7 +394,7 @@ impl Run {
         match op {
             Op::Write(place, write) => {
                 if let Some((transaction, model, disturbed)) = &mut self.transaction {
-                    let answer = write.by(transaction, &self.table, *place)?;
+                    let answer = write.by(transaction, &self.table, (self.keys, *place))?;
                     let expected = write_to(model, *place, write);
                     assert!(*disturbed || answer == expected);
                     return Ok(());
@@ -420,7 +431,7 @@ impl Run {
             }
             Op::Get(place) => self.get(*place)?,
             Op::GetMany(places) => {
-                let keys: Vec<u8> = places.iter().flat_map(|place| key(*place)).collect();
+                let keys: Vec<u8> = places.iter().flat_map(|place| self.keys.key(*place)).collect();
                 let mut found = vec![None; places.len()];
                 self.table.get_many(&keys, &mut |at, payload| {
                     found[at] = payload.map(<[u8]>::to_vec);
@@ -450,7 +461,7 @@ impl Run {
     }
 
     fn write(&mut self, place: Place, write: &Write) -> Result<(), Error> {
-        let answer = write.to_table(&self.table, place)?;
+        let answer = write.to_table(&self.table, (self.keys, place))?;
         assert_eq!(answer, write_to(&mut self.model, place, write), "{place:?}");
         Ok(())
     }
@@ -458,7 +469,7 @@ impl Run {
     /// Changes a record, which is what the model says before that.
     fn change(&self, place: Place, work: impl Fn(&mut Vec<u8>) -> bool) -> Result<(), Error> {
         let before = self.model.get(&place).map(|entry| entry.payload());
-        let there = self.table.change(&key(place), &mut |payload| {
+        let there = self.table.change(&self.keys.key(place), &mut |payload| {
             assert!(Some(&*payload) == before.as_ref(), "{place:?}");
             work(payload)
         })?;
@@ -467,7 +478,7 @@ impl Run {
     }
 
     fn get(&mut self, place: Place) -> Result<(), Error> {
-        let (key, expected) = (key(place), self.model.get(&place));
+        let (key, expected) = (self.keys.key(place), self.model.get(&place));
         assert!(self.table.payload(&key)? == expected.map(|entry| entry.payload()));
         let text = expected.map(|entry| entry.text.text());
         let is_right =
@@ -566,8 +577,9 @@ impl Run {
     fn read_all(&mut self) -> Result<(), Error> {
         let mut model = Model::new();
         self.db.snapshot().each(&self.table, &mut |record| {
-            let (place, entry) = (place_of(record), Entry::of(record));
-            assert!(record == entry.record(place), "{place:?}");
+            let place = self.keys.of(self.table.schema(), record);
+            let entry = Entry::of(self.keys, record);
+            assert!(record == entry.record(self.keys, place), "{place:?}");
             model.insert(place, entry);
             Ok(true)
         })?;
@@ -579,9 +591,9 @@ impl Run {
     fn expect_all(&self, snapshot: &Snapshot, model: &Model) -> Result<(), Error> {
         let mut left = model.clone();
         snapshot.each(&self.table, &mut |record| {
-            let place = place_of(record);
+            let place = self.keys.of(self.table.schema(), record);
             let entry = left.remove(&place).unwrap_or_else(|| panic!("{place:?} should not be"));
-            assert!(record == entry.record(place), "{place:?}");
+            assert!(record == entry.record(self.keys, place), "{place:?}");
             Ok(true)
         })?;
         assert!(left.is_empty(), "{:?} are not there", left.keys());
@@ -589,6 +601,7 @@ impl Run {
     }
 
     fn scan(&self, range: &Range, backward: bool, limit: u64) -> Result<(), Error> {
+        let key = |place| self.keys.key(place);
         let (low, high) = (range.0.map(key), range.1.map(key));
         let ask = |columns| Scan {
             lower: low.as_ref().map(|key| &key[..]),
@@ -609,7 +622,7 @@ impl Run {
                 inside.reverse();
             }
             inside.truncate(limit as usize);
-            inside.into_iter().map(|(place, entry)| entry.row(*place, columns)).collect::<Vec<_>>()
+            inside.into_iter().map(|(place, entry)| entry.row(self.keys, *place, columns)).collect::<Vec<_>>()
         };
         let cases: [&[usize]; 5] = [&[0, 1, 2, 3, 4, 5, 6], &[5, 1], &[6, 2], &[4], &[]];
         for columns in cases {
@@ -665,10 +678,6 @@ impl Run {
     }
 }
 
-fn place_of(record: &[u8]) -> Place {
-    (i16::from_le_bytes(*record.first_chunk().expect("a key")), record[2])
-}
-
 fn finish(mut run: Run, ops: &[Op]) {
     for op in ops {
         run.step(op).unwrap_or_else(|error| panic!("{op:?}: {error}"));
@@ -676,34 +685,40 @@ fn finish(mut run: Run, ops: &[Op]) {
     run.end().expect("it ends well");
 }
 
+fn keys() -> impl Strategy<Value = Keys> {
+    prop_oneof![Just(Keys::Numbers), Just(Keys::AnyLength)]
+}
+
 proptest! {
-    #![proptest_config(cases(500))]
+    #![proptest_config(cases(600))]
 
     #[test]
-    fn hashed_tables_of_records_of_any_length_do_what_maps_do(ops in ops()) {
-        finish(Run::in_memory(KeyKind::Hash), &ops);
+    fn hashed_tables_of_records_of_any_length_do_what_maps_do(keys in keys(), ops in ops()) {
+        finish(Run::in_memory(KeyKind::Hash, keys), &ops);
     }
 
     #[test]
-    fn ordered_tables_of_records_of_any_length_do_what_maps_do(ops in ops()) {
-        finish(Run::in_memory(KeyKind::Tree), &ops);
+    fn ordered_tables_of_records_of_any_length_do_what_maps_do(keys in keys(), ops in ops()) {
+        finish(Run::in_memory(KeyKind::Tree, keys), &ops);
     }
 }
 
 proptest! {
-    #![proptest_config(cases(250))]
+    #![proptest_config(cases(300))]
 
     #[test]
     fn hashed_tables_of_records_of_any_length_on_a_disk_do_what_maps_do(
-        (level, ops) in disk_ops()
+        keys in keys(),
+        (level, ops) in disk_ops(),
     ) {
-        finish(Run::on_disk(KeyKind::Hash, level), &ops);
+        finish(Run::on_disk(KeyKind::Hash, keys, level), &ops);
     }
 
     #[test]
     fn ordered_tables_of_records_of_any_length_on_a_disk_do_what_maps_do(
-        (level, ops) in disk_ops()
+        keys in keys(),
+        (level, ops) in disk_ops(),
     ) {
-        finish(Run::on_disk(KeyKind::Tree, level), &ops);
+        finish(Run::on_disk(KeyKind::Tree, keys, level), &ops);
     }
 }
