@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn what_is_printed_is_read_back() {
-        let mut builder = Schema::build("t").key("id", Type::Text(7)).key("a b", Type::I64);
+        let mut builder = Schema::build("t").key("id", Type::VarText(7)).key("a b", Type::I64);
         for (word, kind) in PLAIN {
             builder = builder.column(word, kind).nullable(&format!("{word}?"), kind);
         }
@@ -221,7 +221,10 @@ mod tests {
             .finish()
             .expect("a schema");
         let text = print(&schema);
-        assert!(text.starts_with(r#"id:text(7) key, "a b":i64 key, u8:u8, "u8?":u8?"#), "{text}");
+        assert!(
+            text.starts_with(r#"id:vartext(7) key, "a b":i64 key, u8:u8, "u8?":u8?"#),
+            "{text}"
+        );
         let end = r#""":bytes(1), key:u8, größe:u8, "a,\"\n:\t":text(9)?, long:vartext(1000000), raw:varbytes(1)?"#;
         assert!(text.ends_with(end), "{text}");
         assert_eq!(parse("t", &text).as_ref(), Ok(&schema));
@@ -254,7 +257,7 @@ mod tests {
         assert_eq!(why("a:u8"), "table t: it has no key; begin with a key column");
         assert!(why("a:u8 key, a:u8").contains("two columns a"));
         assert!(why("a:u8 key, b:u8, c:u8 key").contains("put it first"));
-        assert!(why("a:vartext(9) key").contains("column a is of the key"));
+        assert!(why("a:vartext(1023) key").contains("keys can have at most 1024 bytes"));
         assert!(why("a:u8 key, b:varbytes(9999999)").contains("at most 1048576 bytes"));
     }
 }

@@ -34,8 +34,8 @@ impl Kind {
             let why = "only a `String` without `text = …` and a `Vec<u8>` take `most = …`";
             return Err(Error::new_spanned(most, why));
         }
-        if said.key.is_some() && kind.is_variable() {
-            return Err(Error::new_spanned(field, kind.instead_in_key()));
+        if said.key.is_some() && kind.is_variable() && said.most.is_none() {
+            return Err(Error::new_spanned(field, kind.missing_in_key()));
         }
         match (kind, said.timestamp) {
             (Self::Signed(name), Some(_)) if name == "i64" => Ok(Self::Timestamp),
@@ -71,15 +71,16 @@ impl Kind {
         matches!(self, Self::VarText(_) | Self::VarBytes(_))
     }
 
-    /// What a key has instead of a type of variable length.
-    fn instead_in_key(&self) -> &'static str {
+    /// What a field of the key of variable length has to say.
+    fn missing_in_key(&self) -> &'static str {
         match self {
             Self::VarBytes(_) => {
-                "bytes of the key have a fixed length: a `[u8; N]` instead of a `Vec<u8>`"
+                "a `Vec<u8>` of the key needs the most bytes that it can have, as in \
+                 `#[record(key, most = 100)]`"
             }
             _ => {
                 "a `String` of the key needs the most bytes that it can have, as in \
-                 `#[record(key, text = 32)]`"
+                 `#[record(key, most = 100)]`"
             }
         }
     }

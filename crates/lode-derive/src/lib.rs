@@ -24,8 +24,8 @@ use structure::Structure;
 /// |---|---|
 /// | `u8`, `u16`, `u32`, `u64`, `i8`, `i16`, `i32`, `i64`, `f32`, `f64`, `bool` | of that type |
 /// | `[u8; N]` | `Bytes(N)` |
-/// | `String` | `VarText`: UTF-8, stored as long as it is; not for keys |
-/// | `Vec<u8>` | `VarBytes`: bytes, stored as many as there are; not for keys |
+/// | `String` | `VarText`: UTF-8, stored as long as it is |
+/// | `Vec<u8>` | `VarBytes`: bytes, stored as many as there are |
 /// | `String` with `#[record(text = 32)]` | `Text(32)`: at most 32 bytes of UTF-8, always in 32 |
 /// | `i64` with `#[record(timestamp)]` | `Timestamp`: microseconds since the beginning of 1970 |
 /// | `Option` of one of these | the same, and `None` is null |
@@ -39,10 +39,9 @@ use structure::Structure;
 /// On a field, also several at once, as in `#[record(key, text = 32)]`:
 ///
 /// - `key`: the field is of the primary key. At least one is, and they come first.
-/// - `text = 32`: a `String` has at most so many bytes, and the room for them in every record. One
-///   of the key needs it.
+/// - `text = 32`: a `String` has at most so many bytes, and the room for them in every record.
 /// - `most = 1000`: any other `String`, or a `Vec<u8>`, has at most so many bytes; by default, as
-///   many as a record has room for. A constant does as well as a number, here and there.
+///   many as a record has room for. One of the key needs it. A constant does as well as a number, here and there.
 /// - `timestamp`: an `i64` is a time.
 /// - `name = "…"`: the column's name; by default the field's.
 ///

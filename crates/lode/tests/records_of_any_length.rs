@@ -181,3 +181,106 @@ fn records_of_any_length_come_back_from_a_table() {
         assert_eq!(all(), []);
     }
 }
+
+#[derive(Record, Clone, Debug, PartialEq)]
+struct Page {
+    #[record(key, most = 100)]
+    site: String,
+    #[record(key)]
+    version: i16,
+    #[record(key, most = 60)]
+    path: Vec<u8>,
+    visits: Option<u32>,
+}
+
+#[test]
+fn keys_of_variable_length_are_in_their_order() {
+    let page = |site: &str, version, path: &[u8]| Page {
+        site: site.into(),
+        version,
+        path: path.to_vec(),
+        visits: (version != 0).then_some(path.len() as u32),
+    };
+    // In order: what is shorter comes first, and zeros are bytes as others are.
+    let pages = [
+        page("", -1, b""),
+        page("a", -300, b"z"),
+        page("a", 2, b""),
+        page("a", 2, b"\0"),
+        page("a", 2, b"\0\0"),
+        page("a", 2, b"\0\x01"),
+        page("a", 2, b"\x01"),
+        page("a\0", -1, b"x"),
+        page("aa", 0, &[255; 60]),
+        page("ä", 0, b""),
+    ];
+    for kind in [KeyKind::Hash, KeyKind::Tree] {
+        let db = Database::in_memory().expect("memory");
+        let table = db.create_records::<Page>(kind).expect("a table");
+        for page in pages.iter().rev() {
+            assert!(table.insert(page).expect("it fits"));
+            assert!(!table.insert(page).expect("it fits"));
+        }
+        for page in &pages {
+            let key = (&page.site[..], page.version, &page.path[..]);
+            assert_eq!(table.get(key), Ok(Some(page.clone())));
+        }
+        assert_eq!(table.get(("a", 2, b"\0\0\0")), Ok(None));
+        assert_eq!(db.check(), Ok(()));
+        if kind == KeyKind::Hash {
+            continue;
+        }
+        let scanned = |from: usize, to: usize| {
+            let key = |page: usize| {
+                let page: &Page = &pages[page];
+                (&page.site[..], page.version, &page.path[..])
+            };
+            let mut found = Vec::new();
+            let each = table.scan(key(from)..key(to), 100, |page| {
+                found.push(page);
+                Ok(true)
+            });
+            each.map(|()| found)
+        };
+        for (from, to) in (0..pages.len()).flat_map(|from| (from..10).map(move |to| (from, to))) {
+            assert_eq!(scanned(from, to).as_deref(), Ok(&pages[from..to]));
+        }
+        // All of one version, whatever the path is.
+        let schema = table.table().schema();
+        let (lower, upper) =
+            schema.pack_prefix(&[Value::Text("a"), Value::Signed(2)]).expect("they fit");
+        let scan = lode::Scan {
+            lower: std::ops::Bound::Included(&lower),
+            upper: std::ops::Bound::Included(&upper),
+            backward: true,
+            columns: &[2],
+            limit: 10,
+        };
+        let mut paths = Vec::new();
+        let each = table.table().scan(&scan, &mut |row| {
+            paths.push(row[4..].to_vec());
+            Ok(true)
+        });
+        assert_eq!(each, Ok(()));
+        assert_eq!(paths, [&b"\x01"[..], b"\0\x01", b"\0\0", b"\0", b""]);
+    }
+}
+
+#[test]
+fn a_key_that_is_too_long_is_refused() {
+    let db = Database::in_memory().expect("memory");
+    let table = db.create_records::<Page>(KeyKind::Tree).expect("a table");
+    let long = "x".repeat(101);
+    let why = table.get((&long, 0, b"")).expect_err("it does not fit").to_string();
+    assert!(why.contains("column site can have at most 100 bytes, not 101"), "{why}");
+    // Packed by hand, and cut off.
+    for key in [&[101, 0, 7][..], &[1, 0, b'x', 0], &[1], &[1, 0, b'x', 0, 0, 0, 0, 9], &[]] {
+        let refused = table.table().payload(key);
+        assert!(matches!(refused, Err(lode::Error::Schema { .. })), "{refused:?}");
+        let refused = table.table().insert(key);
+        assert!(matches!(refused, Err(lode::Error::Schema { .. })), "{refused:?}");
+    }
+    let keys = [&[1, 0, b'x', 0, 0, 0, 0][..], &[9]].concat();
+    let many = table.table().get_many(&keys, &mut |_, _| panic!("it is refused as a whole"));
+    assert!(matches!(many, Err(lode::Error::Schema { .. })), "{many:?}");
+}

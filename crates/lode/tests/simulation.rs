@@ -28,19 +28,27 @@ enum Rest {
 }
 
 /// The tables that there may be.
-const TABLES: [(&str, KeyKind, Rest); 6] = [
+const TABLES: [(&str, KeyKind, Rest); 8] = [
     ("hash", KeyKind::Hash, Rest::Fixed(900)),
     ("tree", KeyKind::Tree, Rest::Fixed(1900)),
     ("short", KeyKind::Hash, Rest::Fixed(4)),
     ("shrub", KeyKind::Tree, Rest::Fixed(4)),
     ("letters", KeyKind::Hash, Rest::Any),
     ("books", KeyKind::Tree, Rest::Any),
+    ("words", KeyKind::Hash, Rest::Fixed(30)),
+    ("names", KeyKind::Tree, Rest::Fixed(60)),
 ];
+
+/// Those whose keys are of variable length.
+const WORDS: usize = 6;
+const NAMES: usize = 7;
+const MOST_NAME_BYTES: u32 = 300;
 
 /// The one whose keys are so long that its index has digests of them.
 const LETTERS: usize = 4;
 const LONG_KEY_BYTES: usize = 20;
 
+const KEY: usize = 0;
 const VALUE: usize = 1;
 const REST: usize = 2;
 
@@ -69,6 +77,7 @@ fn schema(table: usize) -> Schema {
     };
     let key = match table {
         LETTERS => Type::Bytes(LONG_KEY_BYTES as u32),
+        WORDS | NAMES => Type::VarBytes(MOST_NAME_BYTES),
         _ => Type::U32,
     };
     Schema::build(name)
@@ -101,19 +110,32 @@ fn rest(table: usize, seed: u32) -> Vec<u8> {
     seed.to_le_bytes().into_iter().chain(others).collect()
 }
 
+/// What the column of a key has: it begins with its number.
+fn key_cell(table: usize, key: u32) -> Vec<u8> {
+    let mut cell = key.to_le_bytes().to_vec();
+    match table {
+        LETTERS => cell.resize(LONG_KEY_BYTES, key as u8),
+        // Few are long.
+        WORDS | NAMES if key.is_multiple_of(11) => cell.resize(4 + key as usize % 290, key as u8),
+        WORDS | NAMES => cell.resize(4 + key as usize % 20, key as u8),
+        _ => {}
+    }
+    cell
+}
+
 /// A packed key.
 fn packed(table: usize, key: u32) -> Vec<u8> {
-    let mut packed = key.to_le_bytes().to_vec();
-    if table == LETTERS {
-        packed.resize(LONG_KEY_BYTES, key as u8);
+    let cell = key_cell(table, key);
+    match table {
+        WORDS | NAMES => [&(cell.len() as u16).to_le_bytes()[..], &cell].concat(),
+        _ => cell,
     }
-    packed
 }
 
 fn record(table: usize, key: u32, value: u32) -> Vec<u8> {
-    let (packed, rest) = (packed(table, key), rest(table, value));
+    let (cell, rest) = (key_cell(table, key), rest(table, value));
     let key = match table {
-        LETTERS => Value::Bytes(&packed),
+        LETTERS | WORDS | NAMES => Value::Bytes(&cell),
         _ => Value::Unsigned(key.into()),
     };
     let values = [key, Value::Unsigned(value.into()), Value::Bytes(&rest)];
@@ -136,9 +158,10 @@ fn parts_of(table: usize, bytes: &[u8]) -> (u32, Entry) {
     let found = schema.bytes_of(bytes, &schema.columns()[REST]);
     let seed = value_of(found);
     assert!(found == rest(table, seed), "a record of {} is torn", TABLES[table].0);
-    let (key, payload) = bytes.split_at(schema.key_size());
-    assert!(key == packed(table, value_of(key)), "a key of {} is torn", TABLES[table].0);
-    (value_of(key), (value_of(payload), seed))
+    let (packed_key, payload) = bytes.split_at(schema.key_length(bytes).expect("a key"));
+    let key = value_of(schema.bytes_of(bytes, &schema.columns()[KEY]));
+    assert!(packed_key == packed(table, key), "a key of {} is torn", TABLES[table].0);
+    (key, (value_of(payload), seed))
 }
 
 /// What the database has.

@@ -125,7 +125,7 @@ fn describe(opened: &Opened, snapshot: &Snapshot, name: &str) -> Outcome<Table> 
         key_bytes: schema.key_size(),
         columns: columns.collect(),
         schema: schema_text::print(schema),
-        is_variable: schema.is_variable(),
+        is_variable: schema.is_variable() || schema.is_key_variable(),
     })
 }
 

@@ -32,7 +32,8 @@ pub fn read(schema: &Schema, line: &str) -> Result<Vec<u8>, Fault> {
     let mut record = vec![0; schema.record_size()];
     let mut seen = vec![false; columns.len()];
     // The bytes of columns of variable length, which come after all others.
-    let mut variable = vec![Vec::new(); if schema.is_variable() { columns.len() } else { 0 }];
+    let is_variable = schema.is_variable() || schema.is_key_variable();
+    let mut variable = vec![Vec::new(); if is_variable { columns.len() } else { 0 }];
     for (order, (name, value)) in members.into_iter().enumerate() {
         let wrong = |why| Fault { at: place(name), why };
         let text: String = serde_json::from_str(name.get()).map_err(|error| {
@@ -74,14 +75,36 @@ pub fn read(schema: &Schema, line: &str) -> Result<Vec<u8>, Fault> {
     if let Some(missing) = seen.iter().position(|seen| !seen) {
         return Err(at_end(format!("column {} is missing", columns[missing].name)));
     }
-    for (column, bytes) in columns.iter().zip(&variable).filter(|(c, _)| c.kind.is_variable()) {
-        record.extend_from_slice(bytes);
-        let end = (record.len() - schema.record_size()) as u32;
-        record[column.range()].copy_from_slice(&end.to_le_bytes());
+    if is_variable {
+        record = with_variable(schema, &record, &variable);
     }
     // They may be too many together.
     schema.row(&record).map_err(|error| at_end(error.to_string()))?;
     Ok(record)
+}
+
+/// A packed record whose columns of variable length have these bytes; `fixed` is one where they are empty.
+fn with_variable(schema: &Schema, fixed: &[u8], variable: &[Vec<u8>]) -> Vec<u8> {
+    let (mut record, columns) = (Vec::new(), schema.columns());
+    for (column, bytes) in columns.iter().zip(variable).take(schema.key_columns()) {
+        if column.kind.is_variable() {
+            record.extend_from_slice(&(bytes.len() as u16).to_le_bytes());
+            record.extend_from_slice(bytes);
+        } else {
+            record.extend_from_slice(&fixed[column.range()]);
+        }
+    }
+    let front = record.len();
+    record.extend_from_slice(&fixed[schema.key_size()..]);
+    for (column, bytes) in columns.iter().zip(variable).skip(schema.key_columns()) {
+        if column.kind.is_variable() {
+            record.extend_from_slice(bytes);
+            let end = (record.len() - front - schema.payload_size()) as u32;
+            let cell = front + column.offset - schema.key_size();
+            record[cell..][..4].copy_from_slice(&end.to_le_bytes());
+        }
+    }
+    record
 }
 
 /// What is no JSON, or no object. The error's text ends with its place in what was read.

@@ -35,6 +35,7 @@ fn schema() -> Schema {
 fn variable_schema() -> Schema {
     Schema::build("t")
         .key("a", Type::U8)
+        .key("k", Type::VarText(9))
         .column("b", Type::VarText(20))
         .column("c", Type::VarBytes(20))
         .column("d", Type::U8)
@@ -113,12 +114,14 @@ proptest! {
         text in prop_oneof![bytes(0), bytes(3), "\\PC{0,3}\0?".prop_map(String::into_bytes)],
         raw in prop::collection::vec(any::<u8>(), 0..20),
         maybe in prop::option::of("[a\0\"]{0,4}".prop_map(String::into_bytes)),
+        name in prop_oneof![bytes(0), bytes(2), "[ä\0]{0,4}".prop_map(String::into_bytes)],
     ) {
         let schema = variable_schema();
         let ends = [text.len(), text.len() + raw.len()];
         let last = ends[1] + maybe.as_ref().map_or(0, Vec::len);
         let ends = [ends[0], ends[1], last].map(|end| (end as u32).to_le_bytes());
-        let mut record = [&[9], &ends[0][..], &ends[1], &[7], &ends[2]].concat();
+        let key = [&[9, name.len() as u8, 0][..], &name].concat();
+        let mut record = [&key[..], &ends[0][..], &ends[1], &[7], &ends[2]].concat();
         record.push(u8::from(maybe.is_none()));
         record.extend([text, raw, maybe.unwrap_or_default()].concat());
         let text = line(&schema, &record);
@@ -126,7 +129,7 @@ proptest! {
         prop_assert_eq!(back.as_deref(), Ok(&record[..]), "{}", text);
         // Also with the columns in another order.
         let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-        let turned = ["e", "d", "c", "b", "a"].map(|name| format!("\"{name}\":{}", value[name]));
+        let turned = ["e", "d", "k", "c", "b", "a"].map(|name| format!("\"{name}\":{}", value[name]));
         let back = read(&schema, &format!("{{{}}}", turned.join(",")));
         prop_assert_eq!(back.as_deref(), Ok(&record[..]), "{}", text);
     }
@@ -234,7 +237,7 @@ fn the_form_of_each_value_is_as_documented() {
 fn what_does_not_fit_a_column_of_variable_length_is_said() {
     let schema = variable_schema();
     let why = |b: &str, c: &str, e: &str| {
-        let line = format!("{{\"a\":1,\"b\":{b},\"c\":{c},\"d\":1,\"e\":{e}}}");
+        let line = format!("{{\"a\":1,\"k\":\"x\",\"b\":{b},\"c\":{c},\"d\":1,\"e\":{e}}}");
         read(&schema, &line).expect_err("it is refused").why
     };
     let none = r#"{"hex":""}"#;

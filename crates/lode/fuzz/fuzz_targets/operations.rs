@@ -8,7 +8,7 @@ use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use lode::simulation::{self, Checkpoint, Fault, Simulated};
 use lode::{Database, Durability, Error, Options};
-use lode_fuzz::{TABLES, record, schema};
+use lode_fuzz::{TABLES, key, number_of, record, schema};
 
 #[derive(Arbitrary, Clone, Debug)]
 enum Op {
@@ -44,9 +44,11 @@ fn read(db: &Database) -> Content {
         let table = db.table(&name).expect("it is whole");
         let records = content.entry(at).or_default();
         let each = &mut |bytes: &[u8]| {
-            let word = |at: usize| u32::from_le_bytes(*bytes[at..].first_chunk().expect("four"));
-            assert!(bytes == record(at, word(0), word(4)), "a record of {name}");
-            records.insert(word(0), word(4));
+            let number = number_of(at, bytes);
+            let payload = &bytes[key(at, number).len()..];
+            let value = u32::from_le_bytes(*payload.first_chunk().expect("four bytes"));
+            assert!(bytes == record(at, number, value), "a record of {name}");
+            records.insert(number, value);
             Ok(true)
         };
         db.snapshot().each(&table, each).expect("nothing is wrong with the disk");
@@ -78,24 +80,25 @@ impl Run {
         assert_eq!(there, records.insert(key, value).is_some());
     }
 
-    fn change(&mut self, at: usize, key: u32, value: u32) {
+    fn change(&mut self, at: usize, number: u32, value: u32) {
         let Some(records) = self.content.get_mut(&at) else { return };
         let table = self.db.as_ref().expect("it is open").table(TABLES[at].0).expect("a table");
+        let key = key(at, number);
         let exchange = &mut |payload: &mut Vec<u8>| {
-            let before = records.get(&key).map(|before| record(at, key, *before));
-            assert!(before.is_some_and(|before| before[4..] == payload[..]));
-            *payload = record(at, key, value).split_off(4);
+            let before = records.get(&number).map(|before| record(at, number, *before));
+            assert!(before.is_some_and(|before| before[key.len()..] == payload[..]));
+            *payload = record(at, number, value).split_off(key.len());
             true
         };
-        let there = table.change(&key.to_le_bytes(), exchange).expect("room");
-        assert_eq!(there, records.get_mut(&key).map(|old| *old = value).is_some());
+        let there = table.change(&key, exchange).expect("room");
+        assert_eq!(there, records.get_mut(&number).map(|old| *old = value).is_some());
     }
 
-    fn delete(&mut self, at: usize, key: u32) {
+    fn delete(&mut self, at: usize, number: u32) {
         let Some(records) = self.content.get_mut(&at) else { return };
         let table = self.db.as_ref().expect("it is open").table(TABLES[at].0).expect("a table");
-        let there = table.delete(&key.to_le_bytes()).expect("a key");
-        assert_eq!(there, records.remove(&key).is_some());
+        let there = table.delete(&key(at, number)).expect("a key");
+        assert_eq!(there, records.remove(&number).is_some());
     }
 
     fn step(&mut self, op: &Op) {
@@ -125,17 +128,17 @@ impl Run {
                 let mut content = self.content.clone();
                 let mut transaction = self.db().begin();
                 for (at, key, value) in writes.iter().take(10) {
-                    let (at, key) = place(at, key);
+                    let (at, number) = place(at, key);
                     let Some(records) = content.get_mut(&at) else { continue };
                     let table = self.db().table(TABLES[at].0).expect("a table");
                     match value {
                         Some(value) => {
-                            transaction.upsert(&table, &record(at, key, *value)).expect("room");
-                            records.insert(key, *value);
+                            transaction.upsert(&table, &record(at, number, *value)).expect("room");
+                            records.insert(number, *value);
                         }
                         None => {
-                            transaction.delete(&table, &key.to_le_bytes()).expect("a key");
-                            records.remove(&key);
+                            transaction.delete(&table, &key(at, number)).expect("a key");
+                            records.remove(&number);
                         }
                     }
                 }
@@ -193,7 +196,7 @@ fuzz_target!(|input: Input| {
         .durability(Durability::Commit);
     let mut run = Run { disk, options, db: None, content: Content::new() };
     run.open();
-    for at in [0, 2, 4, 5] {
+    for at in [0, 2, 4, 5, 7] {
         run.step(&Op::CreateOrDrop(at));
     }
     for op in input.ops.iter().take(100) {

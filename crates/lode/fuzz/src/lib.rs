@@ -16,14 +16,19 @@ pub enum Rest {
 }
 
 /// The tables.
-pub const TABLES: [(&str, KeyKind, Rest); 6] = [
+pub const TABLES: [(&str, KeyKind, Rest); 8] = [
     ("hash", KeyKind::Hash, Rest::Fixed(900)),
     ("tree", KeyKind::Tree, Rest::Fixed(1900)),
     ("short", KeyKind::Hash, Rest::Fixed(4)),
     ("shrub", KeyKind::Tree, Rest::Fixed(4)),
     ("letters", KeyKind::Hash, Rest::Any),
     ("books", KeyKind::Tree, Rest::Any),
+    ("words", KeyKind::Hash, Rest::Any),
+    ("names", KeyKind::Tree, Rest::Fixed(4)),
 ];
+
+/// Those from this one on have keys of variable length.
+const FIRST_OF_NAMES: usize = 6;
 
 /// The most bytes of a rest: more than a page has.
 const MOST_REST_BYTES: u32 = 40_000;
@@ -35,8 +40,9 @@ pub fn schema(at: usize) -> Schema {
         Rest::Fixed(size) => Type::Bytes(size),
         Rest::Any => Type::VarBytes(MOST_REST_BYTES),
     };
+    let key = if at < FIRST_OF_NAMES { Type::U32 } else { Type::VarBytes(300) };
     Schema::build(name)
-        .key("key", Type::U32)
+        .key("key", key)
         .column("value", Type::U32)
         .column("rest", rest)
         .finish()
@@ -54,6 +60,29 @@ fn size_of_any(key: u32, value: u32) -> u32 {
     random / 40 % most
 }
 
+/// What the column of a key has: it begins with its number.
+fn key_cell(at: usize, key: u32) -> Vec<u8> {
+    let more = if key.is_multiple_of(11) { key % 290 } else { key % 20 };
+    let more = if at < FIRST_OF_NAMES { 0 } else { more };
+    key.to_le_bytes().into_iter().chain((0..more).map(|_| key as u8)).collect()
+}
+
+/// A packed key of a table.
+pub fn key(at: usize, key: u32) -> Vec<u8> {
+    let cell = key_cell(at, key);
+    match at < FIRST_OF_NAMES {
+        true => cell,
+        false => [&(cell.len() as u16).to_le_bytes()[..], &cell].concat(),
+    }
+}
+
+/// The number of a record's key.
+pub fn number_of(at: usize, record: &[u8]) -> u32 {
+    let schema = schema(at);
+    let cell = schema.bytes_of(record, &schema.columns()[0]);
+    u32::from_le_bytes(*cell.first_chunk().expect("four bytes"))
+}
+
 /// A record of a table.
 pub fn record(at: usize, key: u32, value: u32) -> Vec<u8> {
     let size = match TABLES[at].2 {
@@ -61,7 +90,12 @@ pub fn record(at: usize, key: u32, value: u32) -> Vec<u8> {
         Rest::Any => size_of_any(key, value),
     };
     let rest: Vec<u8> = (0..size).map(|at| (value ^ at ^ at >> 8) as u8).collect();
-    let (key, value) = (Value::Unsigned(key.into()), Value::Unsigned(value.into()));
+    let cell = key_cell(at, key);
+    let key = match at < FIRST_OF_NAMES {
+        true => Value::Unsigned(key.into()),
+        false => Value::Bytes(&cell),
+    };
+    let value = Value::Unsigned(value.into());
     schema(at).pack(&[key, value, Value::Bytes(&rest)]).expect("they fit")
 }
 
@@ -85,6 +119,8 @@ pub fn small() -> Simulated {
         tables[3].delete(&key.to_le_bytes()).expect("a key");
         tables[4].upsert(&record(4, key * 2, 77)).expect("room");
         tables[5].update(&key.to_le_bytes(), 2, &[77; 20_000]).expect("a key");
+        tables[6].upsert(&record(6, key * 2, 77)).expect("room");
+        tables[7].delete(&crate::key(7, key)).expect("a key");
     }
     let mut transaction = db.begin();
     transaction.upsert(&tables[2], &record(2, 100, 1)).expect("room");
@@ -103,10 +139,14 @@ pub fn exercise(disk: &Simulated) {
     let _ = db.check();
     for name in db.table_names() {
         let Ok(table) = db.table(&name) else { continue };
-        let mut record = vec![0; table.schema().record_size()];
+        // Keys of variable length are empty, or have bytes of the payload.
+        let mut record = vec![0; table.schema().record_size() + 40];
         for key in 0..40u8 {
+            let size = table.schema().record_size() + usize::from(key);
             record[0] = key;
-            let _ = table.upsert(&record);
+            for record in [&record[..size], &record[..table.schema().record_size()]] {
+                let _ = table.upsert(record);
+            }
         }
         let key = vec![7; table.schema().key_size()];
         let _ = table.payload(&key);

@@ -257,9 +257,11 @@ impl Builder {
         let key_columns = self.key_columns;
         let most_key_size = packed_key::most_bytes(&columns[..key_columns.min(columns.len())]);
         if most_key_size > MOST_KEY_BYTES {
-            return wrong(format!(
-                "keys can have at most {MOST_KEY_BYTES} bytes, two of them for each column of variable length"
-            ));
+            let lengths = match columns.iter().take(key_columns).any(|key| key.kind.is_variable()) {
+                true => ", two of them for each column of variable length",
+                false => "",
+            };
+            return wrong(format!("keys can have at most {MOST_KEY_BYTES} bytes{lengths}"));
         }
         let is_key_variable = columns[..key_columns].iter().any(|key| key.kind.is_variable());
         let unless = |varies: bool, size: usize| if varies { usize::MAX } else { size };

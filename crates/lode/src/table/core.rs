@@ -207,10 +207,9 @@ impl Core {
     pub(super) fn expect_whole(&self, heap: &Heap, whole: &[u8]) -> Result<()> {
         match heap.has_keys() {
             false => self.expect_stored(whole),
-            true => self
-                .schema()
-                .expect_record(whole)
-                .map_err(|error| self.corrupt(error.to_string())),
+            true => {
+                self.schema().expect_record(whole).map_err(|error| self.corrupt(error.to_string()))
+            }
         }
     }
 

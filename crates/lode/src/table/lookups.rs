@@ -97,7 +97,9 @@ impl Table {
                 (group[count], rest) = rest.split_at(self.schema().key_length(rest)?);
                 count += 1;
             }
-            self.get_group(&group[..count], &mut payload, &mut |at, there| found(next + at, there))?;
+            self.get_group(&group[..count], &mut payload, &mut |at, there| {
+                found(next + at, there)
+            })?;
             next += count;
         }
         Ok(())
@@ -126,9 +128,9 @@ impl Table {
             glance.iter().for_each(|glance| hash.fetch(glance));
         }
         for (at, (key, glance)) in keys.iter().zip(glances).enumerate() {
-            let there = glance.zip(commits).and_then(|(glance, commits)| {
-                self.finish(hash, (commits, &glance), key, payload)
-            });
+            let there = glance
+                .zip(commits)
+                .and_then(|(glance, commits)| self.finish(hash, (commits, &glance), key, payload));
             let there = match there {
                 Some(there) => there,
                 None => self.read_patiently(key, payload)?,

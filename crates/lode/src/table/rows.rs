@@ -44,12 +44,7 @@ impl<'r> Rows<'r> {
 }
 
 /// Appends what a row has of a column of a record with this payload.
-fn append(
-    schema: &Schema,
-    column: usize,
-    (record, payload): (&[u8], &[u8]),
-    row: &mut Vec<u8>,
-) {
+fn append(schema: &Schema, column: usize, (record, payload): (&[u8], &[u8]), row: &mut Vec<u8>) {
     let column = &schema.columns()[column];
     let bytes = schema.bytes_of(record, column);
     if column.kind.is_variable() {

@@ -9,8 +9,8 @@ mod batch;
 mod node;
 mod scan;
 
-use node::{Fences, Layout, Node};
 pub use batch::Wanted;
+use node::{Fences, Layout, Node};
 pub use scan::{Direction, Range};
 
 use crate::error::{Error, Result};

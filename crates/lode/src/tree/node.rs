@@ -148,7 +148,9 @@ impl<'p> Node<'p> {
         let most = self.layout.shape.key_size;
         match self.layout.shape.is_variable {
             false => most,
-            true => ((self.words.get(self.record_at(at)) >> SIZE_SHIFT & 0xffff) as usize).min(most),
+            true => {
+                ((self.words.get(self.record_at(at)) >> SIZE_SHIFT & 0xffff) as usize).min(most)
+            }
         }
     }
 

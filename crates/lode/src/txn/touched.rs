@@ -83,8 +83,7 @@ impl Touched {
         self.entries.push(Entry { key_end: self.keys.len() as u32, seen, wanted: None });
         let seed = self.core.definition().seed;
         let (keys, entries) = (&self.keys, &self.entries);
-        let hash =
-            |number: &u32| xxh3_64_with_seed(key_of(keys, entries, *number as usize), seed);
+        let hash = |number: &u32| xxh3_64_with_seed(key_of(keys, entries, *number as usize), seed);
         self.numbers.insert_unique(xxh3_64_with_seed(key, seed), number as u32, hash);
         number
     }

@@ -9,9 +9,9 @@ use lode::{
 };
 use proptest::prelude::*;
 
+use crate::cases;
 use crate::disk::{self, BALLAST, Swept};
 use crate::keys::{Keys, Place};
-use crate::cases;
 
 type Entry = (u32, Vec<u8>);
 type Model = BTreeMap<Place, Entry>;

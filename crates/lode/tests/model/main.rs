@@ -17,4 +17,3 @@ fn cases(usual: u32) -> ProptestConfig {
     let asked = std::env::var("PROPTEST_CASES").ok().and_then(|count| count.parse().ok());
     ProptestConfig { cases: asked.unwrap_or(usual), ..ProptestConfig::default() }
 }
-

@@ -163,8 +163,7 @@ impl Run {
                 }
             }
             Op::GetMany(places) => {
-                let keys: Vec<_> =
-                    places.iter().flat_map(|at| self.key(self.name(at))).collect();
+                let keys: Vec<_> = places.iter().flat_map(|at| self.key(self.name(at))).collect();
                 let mut found = vec![None; places.len()];
                 self.table.get_many(&keys, &mut |at, payload| {
                     found[at] = payload.map(<[u8]>::to_vec);

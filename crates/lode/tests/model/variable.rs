@@ -622,7 +622,10 @@ impl Run {
                 inside.reverse();
             }
             inside.truncate(limit as usize);
-            inside.into_iter().map(|(place, entry)| entry.row(self.keys, *place, columns)).collect::<Vec<_>>()
+            inside
+                .into_iter()
+                .map(|(place, entry)| entry.row(self.keys, *place, columns))
+                .collect::<Vec<_>>()
         };
         let cases: [&[usize]; 5] = [&[0, 1, 2, 3, 4, 5, 6], &[5, 1], &[6, 2], &[4], &[]];
         for columns in cases {
