@@ -8,7 +8,7 @@ use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use lode::simulation::{self, Checkpoint, Fault, Simulated};
 use lode::{Database, Durability, Error, Options};
-use lode_fuzz::{TABLES, key, number_of, record, schema};
+use lode_fuzz::{TABLES, number_of, packed, record, schema};
 
 #[derive(Arbitrary, Clone, Debug)]
 enum Op {
@@ -45,7 +45,7 @@ fn read(db: &Database) -> Content {
         let records = content.entry(at).or_default();
         let each = &mut |bytes: &[u8]| {
             let number = number_of(at, bytes);
-            let payload = &bytes[key(at, number).len()..];
+            let payload = &bytes[packed(at, number).len()..];
             let value = u32::from_le_bytes(*payload.first_chunk().expect("four bytes"));
             assert!(bytes == record(at, number, value), "a record of {name}");
             records.insert(number, value);
@@ -83,7 +83,7 @@ impl Run {
     fn change(&mut self, at: usize, number: u32, value: u32) {
         let Some(records) = self.content.get_mut(&at) else { return };
         let table = self.db.as_ref().expect("it is open").table(TABLES[at].0).expect("a table");
-        let key = key(at, number);
+        let key = packed(at, number);
         let exchange = &mut |payload: &mut Vec<u8>| {
             let before = records.get(&number).map(|before| record(at, number, *before));
             assert!(before.is_some_and(|before| before[key.len()..] == payload[..]));
@@ -97,7 +97,7 @@ impl Run {
     fn delete(&mut self, at: usize, number: u32) {
         let Some(records) = self.content.get_mut(&at) else { return };
         let table = self.db.as_ref().expect("it is open").table(TABLES[at].0).expect("a table");
-        let there = table.delete(&key(at, number)).expect("a key");
+        let there = table.delete(&packed(at, number)).expect("a key");
         assert_eq!(there, records.remove(&number).is_some());
     }
 
@@ -137,7 +137,7 @@ impl Run {
                             records.insert(number, *value);
                         }
                         None => {
-                            transaction.delete(&table, &key(at, number)).expect("a key");
+                            transaction.delete(&table, &packed(at, number)).expect("a key");
                             records.remove(&number);
                         }
                     }

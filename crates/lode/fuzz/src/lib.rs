@@ -68,7 +68,7 @@ fn key_cell(at: usize, key: u32) -> Vec<u8> {
 }
 
 /// A packed key of a table.
-pub fn key(at: usize, key: u32) -> Vec<u8> {
+pub fn packed(at: usize, key: u32) -> Vec<u8> {
     let cell = key_cell(at, key);
     match at < FIRST_OF_NAMES {
         true => cell,
@@ -120,7 +120,7 @@ pub fn small() -> Simulated {
         tables[4].upsert(&record(4, key * 2, 77)).expect("room");
         tables[5].update(&key.to_le_bytes(), 2, &[77; 20_000]).expect("a key");
         tables[6].upsert(&record(6, key * 2, 77)).expect("room");
-        tables[7].delete(&crate::key(7, key)).expect("a key");
+        tables[7].delete(&packed(7, key)).expect("a key");
     }
     let mut transaction = db.begin();
     transaction.upsert(&tables[2], &record(2, 100, 1)).expect("room");

@@ -236,6 +236,18 @@ impl Slots {
         self.records(words) < self.most
     }
 
+    /// Whether so little is left in a bucket that it should be joined with another: asked after every few
+    /// records that were taken out.
+    pub fn is_sparse(&self, words: Page<'_>) -> bool {
+        let records = self.records(words);
+        records <= self.most / 6 && records.is_multiple_of(4)
+    }
+
+    /// Whether what is in two buckets leaves room enough in one.
+    pub fn fit_together(&self, one: Page<'_>, other: Page<'_>) -> bool {
+        self.records(one).saturating_add(self.records(other)) <= self.most / 2
+    }
+
     /// Puts a record into a free slot.
     #[inline]
     pub fn fill(&self, words: Words<'_>, slot: usize, probe: &[u64], payload: &[u8]) {

@@ -4,13 +4,14 @@
 //! *segment*, how many of the bits it stands for (its prefix; several entries may name the same
 //! one), and how many further bits it decides by. A segment has an entry for each combination of
 //! those; several may name the same bucket. What outgrows its page is split in two, and nothing is
-//! ever copied whole.
+//! ever copied whole. Buckets in which little is left are joined again with those that they were split from; the
+//! directory keeps its size.
 
 use super::bucket::Slots;
 use super::shortcut::Shortcut;
 use super::{Page, Place};
 use crate::error::{Error, Result};
-use crate::pager::{Image, Moment, PageNumber, Pager, Space, Words};
+use crate::pager::{Image, Moment, PAGE_WORDS, PageNumber, Pager, Space, Words};
 
 /// The most bits that the root and a segment decide by: as many entries fit on a page.
 const ROOT_BITS: u32 = 10;
@@ -225,13 +226,15 @@ impl Directory {
             let bit = 64 - depth;
             let epoch = pager.epoch();
             let old = Image::of(bucket.words());
-            let halves = (bucket.change(epoch), new.change(epoch));
-            let distributed = distribute(old.words(), halves, slots, |key| {
+            let (low, high) = (bucket.change(epoch), new.change(epoch));
+            low.clear(0, PAGE_WORDS);
+            let moved = move_all(old.words(), slots, |key| {
                 let place = place_of(key);
-                (place.directory >> bit & 1 == 1, place.home)
+                let half = if place.directory >> bit & 1 == 1 { high } else { low };
+                (half, place.home)
             });
-            if let Err(why) = distributed {
-                halves.0.copy_from(old.words());
+            if let Err(why) = moved {
+                low.copy_from(old.words());
                 new.free(space, epoch);
                 return Err(Error::corrupt(format!("page {}", bucket.page()), why));
             }
@@ -283,6 +286,70 @@ impl Directory {
     }
 }
 
+impl Directory {
+    /// Joins the bucket of a place, in which little is left, with the one that it was split from, if there is
+    /// little in that too; whether it did. Where somebody else is at work, it is left for another time.
+    pub fn join(
+        &self,
+        pager: &Pager,
+        space: &Space,
+        place: u64,
+        (slots, shortcut): (&Slots, &Shortcut),
+        home_of: &dyn Fn(&[u8]) -> usize,
+    ) -> Result<bool> {
+        let (root_seen, root_words) = pager.look(self.root)?;
+        let (_, entry) = root_entry(root_words, place);
+        let segment = pager.look(entry.segment);
+        if !root_seen.still() {
+            return Ok(false);
+        }
+        let (segment_seen, segment_words) = segment?;
+        let bits = entry.bits.min(SEGMENT_BITS);
+        let (first, count) = run_of(segment_words, entry.index(place), bits);
+        if count >= 1 << bits {
+            return Ok(false);
+        }
+        let (low_at, high_at) = (first & !count, first | count);
+        let as_deep = |at| run_of(segment_words, at, bits) == (at, count);
+        if !(as_deep(low_at) && as_deep(high_at)) {
+            return Ok(false);
+        }
+        let low = pager.look(bucket_of(segment_words, low_at));
+        let high = pager.look(bucket_of(segment_words, high_at));
+        if !segment_seen.still() {
+            return Ok(false);
+        }
+        let ((low_seen, low_words), (high_seen, high_words)) = (low?, high?);
+        if !slots.fit_together(low_words, high_words) {
+            return Ok(false);
+        }
+        let latched = (pager.latch(segment_seen), pager.latch(low_seen), pager.latch(high_seen));
+        let (Some(mut segment), Some(mut low), Some(high)) = latched else { return Ok(false) };
+        if !root_seen.still() {
+            return Ok(false);
+        }
+        let (epoch, old) = (pager.epoch(), Image::of(low.words()));
+        let words = low.change(epoch);
+        words.clear(0, PAGE_WORDS);
+        let to = |key: &[u8]| (words, home_of(key));
+        let moved =
+            move_all(old.words(), slots, to).and_then(|()| move_all(high.words(), slots, to));
+        if let Err(why) = moved {
+            words.copy_from(old.words());
+            return Err(Error::corrupt(format!("page {}", low.page()), why));
+        }
+        let (words, page) = (segment.change(epoch), low.page());
+        (high_at..high_at + count).for_each(|at| set_bucket(words, at, page));
+        // While both buckets are latched, as those who take the shortcut rely on.
+        let depth = entry.depth() - count.trailing_zeros() - 1;
+        shortcut.set(page, entry.place_of(entry.base(place), low_at), depth);
+        drop(segment);
+        drop(low);
+        high.free(space, epoch);
+        Ok(true)
+    }
+}
+
 /// Sets all entries of the root for the segment to which the one at `at` belongs.
 fn set_entries(words: Words<'_>, at: usize, root_bits: u32, entry: Entry) {
     let count = 1 << (root_bits - entry.prefix);
@@ -290,22 +357,18 @@ fn set_entries(words: Words<'_>, at: usize, root_bits: u32, entry: Entry) {
     (first..first + count).for_each(|at| words.set(at, entry.word()));
 }
 
-/// Puts those records of a bucket of which `to_new` answers true into the second, empty half, and all
-/// others to where they belong now in the first; `to_new` also answers the home of the record.
-fn distribute(
+/// Copies the records of a bucket to others: `to` answers for the key of each which one, and its home there.
+fn move_all<'w>(
     old: Page<'_>,
-    (low, high): (Words<'_>, Words<'_>),
     slots: &Slots,
-    to_new: impl Fn(&[u8]) -> (bool, usize),
+    to: impl Fn(&[u8]) -> (Words<'w>, usize),
 ) -> Result<(), &'static str> {
-    low.clear(0, crate::pager::PAGE_WORDS);
     let shape = slots.shape();
     let mut record = vec![0; shape.key_size + shape.payload_size];
     for slot in slots.taken(old) {
         slots.read_record(old, slot, &mut record);
         let (key, payload) = record.split_at(shape.key_size);
-        let (high_half, home) = to_new(key);
-        let words = if high_half { high } else { low };
+        let (words, home) = to(key);
         let probe = slots.probe(key);
         match slots.find_or_free(words, home, probe.words()) {
             Err(free) => slots.fill(words, free, probe.words(), payload),

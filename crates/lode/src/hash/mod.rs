@@ -170,6 +170,21 @@ impl Hash {
         Ok(())
     }
 
+    /// Joins the bucket of a key with another, if little is left in both.
+    pub fn merge(&self, pager: &Pager, space: &Space, key: &[u8]) -> Result<()> {
+        let (place, parts) = (self.place(key), (&self.slots, &self.shortcut));
+        loop {
+            let (way, words) = self.look(pager, place)?;
+            let is_sparse = self.slots.is_sparse(words) && way.still();
+            let home_of = |key: &[u8]| self.place(key).home;
+            if !(is_sparse
+                && self.directory.join(pager, space, place.directory, parts, &home_of)?)
+            {
+                return Ok(());
+            }
+        }
+    }
+
     /// What is wrong with the table at a moment, if anything: a record that its key does not lead
     /// to, or a bucket that does not count right.
     pub fn check(&self, pager: &Pager, moment: Moment) -> Result<(), String> {
@@ -250,11 +265,19 @@ impl Index for Hash {
                 continue;
             }
             let found = self.slots.find_or_free(bucket.words(), place.home, probe.words());
-            let mut spot = SlotSpot { hash: self, bucket, probe: probe.words(), found };
+            let (probe, sparse) = (probe.words(), false);
+            let mut spot = SlotSpot { hash: self, bucket, probe, found, sparse };
             let step = work(&mut spot);
+            let sparse = spot.sparse;
             drop(spot);
             match step? {
-                Step::Done(answer) => return Ok(answer),
+                Step::Done(answer) => {
+                    if sparse && !journal.is_commit() {
+                        // The record is deleted; what cannot be joined now is joined later.
+                        let _ = self.merge(pager, space, key);
+                    }
+                    return Ok(answer);
+                }
                 Step::Wait => journal.make_room()?,
                 Step::Full => self.directory.split(
                     pager,
@@ -274,6 +297,8 @@ struct SlotSpot<'h> {
     bucket: Latched<'h>,
     probe: &'h [u64],
     found: Result<usize, usize>,
+    /// Whether so much was taken out that the bucket should be joined with another.
+    sparse: bool,
 }
 
 impl SlotSpot<'_> {
@@ -308,6 +333,7 @@ impl Spot for SlotSpot<'_> {
     fn remove(&mut self, epoch: u64) {
         let words = self.bucket.change(epoch);
         self.hash.slots.empty(words, self.slot(), &|key| self.hash.place(key).home);
+        self.sparse = self.hash.slots.is_sparse(words);
     }
 }
 

@@ -6,7 +6,7 @@ use super::definition::{Definition, Location, free_all};
 use super::kinds::Kinds;
 use crate::codec::Reader;
 use crate::error::{Error, Result};
-use crate::heap::{Buffer, Census, Entry, Heap, Left, Swapped};
+use crate::heap::{Buffer, Census, Entry, Heap, Left, Name, Swapped};
 use crate::index::{Index, Journal, Put};
 use crate::pager::{Moment, Pager, Space};
 use crate::schema::key::KeyOrder;
@@ -327,10 +327,13 @@ impl Core {
 
     /// Joins pages of the index that have become sparse since a record under this key is gone.
     pub(crate) fn tidy(&self, pager: &Pager, key: &[u8]) {
-        if let Kinds::Tree(tree) = &self.index {
-            // What cannot be joined now is joined later.
-            let _ = tree.merge(pager, &self.space, key);
-        }
+        let name = self.heap.as_ref().map(|heap| heap.name(key));
+        let key = name.as_ref().map_or(key, Name::bytes);
+        // What cannot be joined now is joined later.
+        let _ = match &self.index {
+            Kinds::Tree(tree) => tree.merge(pager, &self.space, key),
+            Kinds::Hash(hash) => hash.merge(pager, &self.space, key),
+        };
     }
 
     /// Makes a record under a key in order what it shall be, telling nobody.
