@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::io::Result;
+use std::sync::Arc;
 
 use memmap2::{MmapOptions, MmapRaw};
 
@@ -11,14 +12,30 @@ use super::Mapped;
 
 /// The front of a file of the operating system, mapped and shared with the file's other readers.
 pub struct Front {
-    map: MmapRaw,
+    map: Arc<MmapRaw>,
+    ahead: Ahead,
 }
+
+/// How memory for a mapping is asked of the operating system ahead of need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ahead {
+    /// For a file that has its pages in memory only: they are filled with zeros and mapped.
+    Map,
+    /// For a file on a disk: what would be read comes into the cache; mapping it too, before it is written to, would
+    /// have each page mapped twice.
+    Read,
+}
+
+/// Bytes of a mapping for which memory is asked at a time; a shorter one needs no thread.
+#[cfg(target_os = "linux")]
+const STEP: usize = 1 << 20;
 
 impl Front {
     /// Maps the first bytes of a file, which must be so long, and stay so: writing to what was cut
     /// off ends the process (`SIGBUS`), though it never touches memory that is not the mapping's.
-    pub fn new(file: &File, size_bytes: usize) -> Result<Self> {
-        Ok(Self { map: MmapOptions::new().len(size_bytes).map_raw(file)? })
+    pub fn new(file: &File, size_bytes: usize, ahead: Ahead) -> Result<Self> {
+        let map = MmapOptions::new().len(size_bytes).map_raw(file)?;
+        Ok(Self { map: Arc::new(map), ahead })
     }
 }
 
@@ -44,6 +61,33 @@ impl Mapped for Front {
             );
         }
     }
+
+    /// A thread asks for it, if it has another processor for that. What was set aside for a file and never written
+    /// has to be filled with zeros, which takes longer than to write to it.
+    #[cfg(target_os = "linux")]
+    fn prepare(&self) {
+        let has_processor = std::thread::available_parallelism().is_ok_and(|n| n.get() > 1);
+        if self.map.len() < STEP || !has_processor {
+            return;
+        }
+        let advice = match self.ahead {
+            Ahead::Map => memmap2::Advice::PopulateRead,
+            Ahead::Read => memmap2::Advice::WillNeed,
+        };
+        let map = Arc::clone(&self.map);
+        let work = move || {
+            for from in (0..map.len()).step_by(STEP) {
+                // As long as somebody has the mapping, and the system knows what is asked.
+                let is_of_use = Arc::strong_count(&map) > 1;
+                let size = STEP.min(map.len() - from);
+                if !is_of_use || map.advise_range(advice, from, size).is_err() {
+                    return;
+                }
+            }
+        };
+        // Without a thread, whoever writes waits for it.
+        let _ = std::thread::Builder::new().name("lode log".into()).spawn(work);
+    }
 }
 
 #[cfg(test)]
@@ -54,7 +98,7 @@ mod tests {
     fn front_of_a_page() -> Front {
         let file = tempfile::tempfile().unwrap();
         file.set_len(4096).unwrap();
-        Front::new(&file, 4096).unwrap()
+        Front::new(&file, 4096, Ahead::Read).unwrap()
     }
 
     #[test]

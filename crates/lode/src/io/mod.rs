@@ -79,6 +79,11 @@ pub trait Mapped: Send + Sync {
     /// # Panics
     /// If they do not lie in the mapped part.
     fn write(&self, at: usize, bytes: &[u8]);
+
+    /// Has the operating system get memory for all of the mapped part that is new, beside what the caller does from
+    /// here on; whoever comes to where it has been yet need not wait for that. Where there is no way to ask, it does
+    /// nothing.
+    fn prepare(&self) {}
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::io::{Error, ErrorKind, Result};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::mapped::Front;
+use super::mapped::{Ahead, Front};
 use super::{Disk, File, Lock, Mapped};
 
 /// The file that whoever has the directory keeps locked. It is not a file of the database.
@@ -129,10 +129,8 @@ impl File for Handle {
         if size_bytes as u64 > self.size_bytes()? {
             return Err(Error::new(ErrorKind::InvalidInput, "the file is not as long as its map"));
         }
-        if !writes_in_place(&self.file)? {
-            return Ok(None);
-        }
-        Ok(Some(Box::new(Front::new(&self.file, size_bytes)?)))
+        let Some(ahead) = writes_in_place(&self.file)? else { return Ok(None) };
+        Ok(Some(Box::new(Front::new(&self.file, size_bytes, ahead)?)))
     }
 }
 
@@ -175,9 +173,10 @@ fn fill(file: &fs::File, from: u64, to: u64) -> Result<()> {
 
 /// Whether writing to a mapped part of a file, for which there is space already, always succeeds:
 /// on file systems that write where the data lies, or set aside enough to write it elsewhere. Where
-/// it can fail it ends the process, so file systems that are not known count as such.
+/// it can fail it ends the process, so file systems that are not known count as such. If it does, answers how memory
+/// for the mapping is to be had ahead of need.
 #[cfg(target_os = "linux")]
-fn writes_in_place(file: &fs::File) -> Result<bool> {
+fn writes_in_place(file: &fs::File) -> Result<Option<Ahead>> {
     use nix::sys::statfs::{
         EXT2_SUPER_MAGIC, EXT3_SUPER_MAGIC, EXT4_SUPER_MAGIC, F2FS_SUPER_MAGIC, TMPFS_MAGIC,
         XFS_SUPER_MAGIC, fstatfs,
@@ -185,21 +184,18 @@ fn writes_in_place(file: &fs::File) -> Result<bool> {
 
     let kind = fstatfs(file)?.filesystem_type();
     // The three versions of ext have the same number now, which is not for us to rely on.
-    let kinds = [
-        EXT2_SUPER_MAGIC,
-        EXT3_SUPER_MAGIC,
-        EXT4_SUPER_MAGIC,
-        F2FS_SUPER_MAGIC,
-        TMPFS_MAGIC,
-        XFS_SUPER_MAGIC,
-    ];
-    Ok(kinds.contains(&kind))
+    let kinds =
+        [EXT2_SUPER_MAGIC, EXT3_SUPER_MAGIC, EXT4_SUPER_MAGIC, F2FS_SUPER_MAGIC, XFS_SUPER_MAGIC];
+    Ok(match kind {
+        TMPFS_MAGIC => Some(Ahead::Map),
+        kind => kinds.contains(&kind).then_some(Ahead::Read),
+    })
 }
 
 /// Elsewhere it is not known, so no.
 #[cfg(not(target_os = "linux"))]
-fn writes_in_place(_: &fs::File) -> Result<bool> {
-    Ok(false)
+fn writes_in_place(_: &fs::File) -> Result<Option<Ahead>> {
+    Ok(None)
 }
 
 #[cfg(test)]

@@ -17,6 +17,9 @@ pub(super) const FRAMES_AT: u64 = 1024;
 
 const HEADER_BYTES: usize = 84;
 
+/// So many bytes are written by a call of the system, which does not fill the pages with zeros before.
+const LEAST_BY_CALL: usize = 1 << 16;
+
 /// The file of a segment.
 pub(super) fn name(number: u64) -> String {
     format!("log-{number:012}")
@@ -99,7 +102,10 @@ impl Segment {
         let file = disk.create(&name).map_err(failed)?;
         let made = file.preallocate(size_bytes).and_then(|()| file.map(size_bytes as usize));
         match made {
-            Ok(mapped) => Ok(Self { number, salt: 0, size_bytes, file: Arc::from(file), mapped }),
+            Ok(mapped) => {
+                mapped.iter().for_each(|mapped| mapped.prepare());
+                Ok(Self { number, salt: 0, size_bytes, file: Arc::from(file), mapped })
+            }
             Err(error) => {
                 drop(file);
                 // If it stays, recovery removes it.
@@ -123,11 +129,11 @@ impl Segment {
     #[inline]
     pub fn write(&self, at: u64, bytes: &[u8]) -> Result<()> {
         match &self.mapped {
-            Some(mapped) => {
+            Some(mapped) if bytes.len() < LEAST_BY_CALL => {
                 mapped.write(at as usize, bytes);
                 Ok(())
             }
-            None => self
+            _ => self
                 .file
                 .write_at(at, bytes)
                 .map_err(|error| Error::io(format!("write to {}", name(self.number)), &error)),
