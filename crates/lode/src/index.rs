@@ -7,7 +7,6 @@
 
 use std::cell::Cell;
 
-use crate::codec::Writer;
 use crate::error::Result;
 use crate::pager::{Moment, Pager, Space};
 use crate::wal::{Entry, Kind, Log, Position};
@@ -118,13 +117,15 @@ impl<'j> Journal<'j> {
         &self,
         records: impl Iterator<Item = (&'r [u8], &'r [u8])>,
     ) -> Result<Option<u64>> {
-        let mut body = Writer::default();
+        let mut body = Vec::new();
         if self.log.is_some() {
             for (key, payload) in records {
-                Entry::append(Kind::Put, &[&self.table, key, payload], &mut body);
+                let size = self.table.len() + key.len() + payload.len();
+                body.extend_from_slice(&Entry::head(Kind::Put, size));
+                [&self.table, key, payload].iter().for_each(|part| body.extend_from_slice(part));
             }
         }
-        self.tell(Kind::Commit, &[&body.0])
+        self.tell(Kind::Commit, &[&body])
     }
 
     /// Bytes of a record's payload are others.

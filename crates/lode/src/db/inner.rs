@@ -309,7 +309,7 @@ impl Inner {
             let core = Core::create(&self.pager, definition)?;
             let mut writer = Writer::default();
             core.definition().store(&mut writer);
-            let told = self.tell(Kind::Create, &writer.0);
+            let told = self.tell(Kind::Create, &[&writer.0]);
             let end = told.inspect_err(|_| core.drop_pages(&self.pager))?;
             let core = Arc::new(core);
             catalogue.next_id += 1;
@@ -339,7 +339,7 @@ impl Inner {
             self.expect_open()?;
             if let Some((definition, location, _)) = catalogue.damaged.get(name).cloned() {
                 let _alone = self.gate.close();
-                let end = self.tell(Kind::Drop, &definition.id.to_le_bytes())?;
+                let end = self.tell(Kind::Drop, &[&definition.id.to_le_bytes()])?;
                 catalogue.damaged.remove(name);
                 location.free(&self.pager);
                 return Ok(end);
@@ -347,7 +347,7 @@ impl Inner {
             let core = catalogue.tables.get(name).map(Arc::clone);
             let core = core.ok_or_else(|| Error::NoTable { table: name.into() })?;
             let _alone = self.gate.close();
-            let end = self.tell(Kind::Drop, &core.id().to_le_bytes())?;
+            let end = self.tell(Kind::Drop, &[&core.id().to_le_bytes()])?;
             catalogue.tables.remove(name);
             core.drop_pages(&self.pager);
             Ok(end)
@@ -355,14 +355,14 @@ impl Inner {
         self.settle(end)
     }
 
-    /// Tells the log an outcome; for who is alone. Answers where it ends.
-    pub(crate) fn tell(&self, kind: Kind, body: &[u8]) -> Result<Position> {
+    /// Tells the log an outcome, which is made of several parts; for who is alone. Answers where it ends.
+    pub(crate) fn tell(&self, kind: Kind, parts: &[&[u8]]) -> Result<Position> {
         let Some(log) = self.log() else { return Ok(Position::default()) };
         loop {
-            if let Some((_, end)) = log.append(kind, &[body], || self.pager.epoch())? {
+            if let Some((_, end)) = log.append(kind, parts, || self.pager.epoch())? {
                 return Ok(end);
             }
-            log.make_room(body.len())?;
+            log.make_room(parts.iter().map(|part| part.len()).sum())?;
         }
     }
 

@@ -11,13 +11,12 @@ use std::sync::Arc;
 pub use gate::Gate;
 use touched::Touched;
 
-use crate::codec::Writer;
 use crate::db::{Durability, Inner};
 use crate::error::{Error, Result};
 use crate::hash::AHEAD;
 use crate::heap::{Left, Swapped, pages_for};
 use crate::table::{Core, KeyKind, Table};
-use crate::wal::{Entry, Kind, Position};
+use crate::wal::{Entry, Head, Kind, Position};
 
 /// Bytes of keys and records that a transaction may hold.
 pub const MOST_BYTES: usize = 256 << 20;
@@ -38,6 +37,15 @@ pub struct Transaction {
 struct Place {
     table: usize,
     number: usize,
+}
+
+/// What becomes of a record that a transaction has written.
+struct Outcome {
+    place: Place,
+    kind: Kind,
+    /// What the log has before it, among others.
+    head: Head,
+    table: [u8; 4],
 }
 
 impl Transaction {
@@ -181,14 +189,19 @@ impl Transaction {
     fn apply(&self) -> Result<Position> {
         let order = self.order();
         let outcomes = self.outcomes(&order);
+        let parts = self.parts(&outcomes);
+        let kind = match outcomes.len() {
+            1 => outcomes[0].kind,
+            _ => Kind::Commit,
+        };
         self.db.admitted(0, &mut || {
             let _alone = self.db.gate().close();
             self.db.expect_healthy()?;
             self.validate()?;
             let mut done = Vec::new();
-            let told = self.write_all(&order, &mut done).and_then(|()| match &outcomes {
-                None => Ok(Position::default()),
-                Some((kind, body)) => self.db.tell(*kind, body),
+            let told = self.write_all(&order, &mut done).and_then(|()| match parts.is_empty() {
+                true => Ok(Position::default()),
+                false => self.db.tell(kind, &parts),
             });
             match told {
                 Ok(_) => self.give_up(&order, &done),
@@ -295,9 +308,9 @@ impl Transaction {
         }
     }
 
-    /// What it does, as the log has it; `None` if it only reads.
-    fn outcomes(&self, order: &[Place]) -> Option<(Kind, Vec<u8>)> {
-        let written = order.iter().filter_map(|place| {
+    /// What it does.
+    fn outcomes(&self, order: &[Place]) -> Vec<Outcome> {
+        let outcome = |place: &Place| {
             let touched = &self.tables[place.table];
             let (seen, wanted) = (touched.seen(place.number), touched.wanted(place.number)?);
             let kind = match (seen, wanted) {
@@ -306,20 +319,26 @@ impl Transaction {
                 (_, Some(_)) => Kind::Put,
                 (Some(_), None) => Kind::Delete,
             };
-            let id = touched.core().id().to_le_bytes();
-            Some((kind, id, touched.key(place.number), wanted.unwrap_or_default()))
-        });
-        let mut written = written.peekable();
-        let (kind, id, key, payload) = written.next()?;
-        if written.peek().is_none() {
-            return Some((kind, [&id, key, payload].concat()));
+            let table = touched.core().id().to_le_bytes();
+            let size =
+                table.len() + touched.key(place.number).len() + wanted.map_or(0, <[u8]>::len);
+            Some(Outcome { place: *place, kind, head: Entry::head(kind, size), table })
+        };
+        order.iter().filter_map(outcome).collect()
+    }
+
+    /// The same as the log has it: one outcome, or several at once.
+    fn parts<'t>(&'t self, outcomes: &'t [Outcome]) -> Vec<&'t [u8]> {
+        let mut parts = Vec::with_capacity(outcomes.len() * 4);
+        for Outcome { place, head, table, .. } in outcomes {
+            let touched = &self.tables[place.table];
+            if outcomes.len() > 1 {
+                parts.push(&head[..]);
+            }
+            let payload = touched.wanted(place.number).flatten().unwrap_or_default();
+            parts.extend([&table[..], touched.key(place.number), payload]);
         }
-        let mut body = Writer::default();
-        Entry::append(kind, &[&id, key, payload], &mut body);
-        for (kind, id, key, payload) in written {
-            Entry::append(kind, &[&id, key, payload], &mut body);
-        }
-        Some((Kind::Commit, body.0))
+        parts
     }
 }
 

@@ -1,6 +1,6 @@
 //! Outcomes, as frames have them. Keys are as the table's index has them.
 
-use crate::codec::{Reader, Writer};
+use crate::codec::Reader;
 use crate::error::Result;
 
 macro_rules! kinds {
@@ -36,6 +36,9 @@ kinds! {
     Drop = 6,
 }
 
+/// What comes before the content of an outcome among those of a commit.
+pub type Head = [u8; 5];
+
 /// An outcome to be applied.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'b> {
@@ -63,12 +66,9 @@ impl<'b> Entry<'b> {
         Ok(parts)
     }
 
-    /// Appends an outcome, whose content comes in parts, to those of a commit.
-    pub fn append(kind: Kind, parts: &[&[u8]], commit: &mut Writer) {
-        let size: usize = parts.iter().map(|part| part.len()).sum();
-        commit.u8(kind as u8).u32(size as u32);
-        for part in parts {
-            commit.bytes(part);
-        }
+    /// The head of an outcome: its kind, and how many bytes its content has.
+    pub fn head(kind: Kind, size: usize) -> Head {
+        let [a, b, c, d] = (size as u32).to_le_bytes();
+        [kind as u8, a, b, c, d]
     }
 }

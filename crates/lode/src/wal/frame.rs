@@ -16,23 +16,23 @@ use super::{Kind, Position};
 
 const HEADER_BYTES: usize = 16;
 const NOTE_BYTES: usize = 16;
+const SUM_BYTES: usize = 4;
 
 /// The most that a frame of such an outcome takes up.
 pub(super) fn most_bytes(bytes: usize) -> u64 {
     (HEADER_BYTES + NOTE_BYTES + bytes.next_multiple_of(8)) as u64
 }
 
-/// Makes a frame in `frame`, instead of what is there; answers its checksum.
-pub(super) fn write(
+/// Makes the beginning of a frame whose outcome has so many bytes in `frame`, instead of what is there: all that
+/// comes before the outcome, without the checksum.
+pub(super) fn begin(
     frame: &mut Vec<u8>,
-    (salt, before): (u32, u32),
-    kind: Kind,
+    before: u32,
+    (kind, size): (Kind, usize),
     synced: Option<Position>,
-    parts: &[&[u8]],
-) -> u32 {
-    let size: usize = parts.iter().map(|part| part.len()).sum();
+) {
     frame.clear();
-    frame.extend_from_slice(&[0; 4]);
+    frame.extend_from_slice(&[0; SUM_BYTES]);
     frame.extend_from_slice(&before.to_le_bytes());
     frame.extend_from_slice(&(size as u32).to_le_bytes());
     frame.extend_from_slice(&[kind as u8, u8::from(synced.is_some()), 0, 0]);
@@ -40,11 +40,21 @@ pub(super) fn write(
         frame.extend_from_slice(&segment.to_le_bytes());
         frame.extend_from_slice(&at.to_le_bytes());
     }
-    parts.iter().for_each(|part| frame.extend_from_slice(part));
-    frame.resize(frame.len().next_multiple_of(8), 0);
-    let sum = crc32c::crc32c_append(salt, &frame[4..]);
-    frame[..4].copy_from_slice(&sum.to_le_bytes());
-    sum
+}
+
+/// Zeros after an outcome of so many bytes.
+pub(super) fn padding(size: usize) -> &'static [u8] {
+    &[0; 8][..size.next_multiple_of(8) - size]
+}
+
+/// The checksum of a frame, or of the first bytes of one, whose first bytes these are.
+pub(super) fn sum(salt: u32, frame: &[u8]) -> u32 {
+    crc32c::crc32c_append(salt, &frame[SUM_BYTES..])
+}
+
+/// Writes the checksum into a frame.
+pub(super) fn seal(frame: &mut [u8], sum: u32) {
+    frame[..SUM_BYTES].copy_from_slice(&sum.to_le_bytes());
 }
 
 /// A frame that was found whole.
@@ -72,7 +82,7 @@ impl<'b> Frame<'b> {
         let from = HEADER_BYTES + usize::from(noted) * NOTE_BYTES;
         let size = (from + body).next_multiple_of(8);
         let whole = bytes.get(..size)?;
-        if crc32c::crc32c_append(salt, &whole[4..]) != sum {
+        if self::sum(salt, whole) != sum {
             return None;
         }
         let long = |at: usize| u64::from_le_bytes(*whole[at..].first_chunk().expect("8 bytes"));

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-pub use entry::{Entry, Kind};
+pub use entry::{Entry, Head, Kind};
 pub use replay::{Ending, Replayed, remove_others, replay};
 use segment::{Header, Segment};
 
@@ -48,6 +48,10 @@ pub struct Sizes {
     /// Of the largest one, if no single frame needs more.
     pub most_bytes: u64,
 }
+
+/// An outcome of so many bytes is not copied into one frame, but written in pieces.
+const LEAST_LONG_BYTES: usize = 1 << 16;
+const PIECE_BYTES: usize = 1 << 18;
 
 /// The shortest segment.
 const LEAST_BYTES: u64 = 1 << 12;
@@ -118,6 +122,45 @@ impl Tail {
             chain: self.chain,
         }
     }
+
+    /// Writes the frame that has begun, with these parts of its outcome and zeros after them; answers its checksum.
+    #[inline]
+    fn write(&mut self, parts: &[&[u8]], padding: &[u8]) -> Result<u32> {
+        parts.iter().chain([&padding]).for_each(|part| self.frame.extend_from_slice(part));
+        let sum = frame::sum(self.segment.salt, &self.frame);
+        frame::seal(&mut self.frame, sum);
+        self.segment.write(self.at, &self.frame)?;
+        Ok(sum)
+    }
+
+    /// The same piece by piece, so that there is no other copy of a long outcome. Its beginning comes last.
+    fn write_long(&mut self, parts: &[&[u8]], padding: &[u8]) -> Result<u32> {
+        let mut sum = frame::sum(self.segment.salt, &self.frame);
+        let mut at = self.at + self.frame.len() as u64;
+        let mut piece = Vec::with_capacity(PIECE_BYTES);
+        let mut flush = |piece: &mut Vec<u8>| {
+            sum = crc32c::crc32c_append(sum, piece);
+            self.segment.write_by_call(at, piece)?;
+            at += piece.len() as u64;
+            piece.clear();
+            Ok(())
+        };
+        for part in parts.iter().chain([&padding]) {
+            let mut rest = *part;
+            while !rest.is_empty() {
+                let (front, after) = rest.split_at(rest.len().min(PIECE_BYTES - piece.len()));
+                piece.extend_from_slice(front);
+                rest = after;
+                if piece.len() == PIECE_BYTES {
+                    flush(&mut piece)?;
+                }
+            }
+        }
+        flush(&mut piece)?;
+        frame::seal(&mut self.frame, sum);
+        self.segment.write(self.at, &self.frame)?;
+        Ok(sum)
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -148,6 +191,7 @@ impl Log {
         // Nobody knows whether what was replayed is durable.
         let header = turn.header(&segment, database, after.end, Position::default());
         let chain = segment.begin(&header)?;
+        segment.ask_for_memory();
         let synced = |result: std::io::Result<()>| {
             result.map_err(|error| Error::io("sync a new log segment", &error))
         };
@@ -188,14 +232,17 @@ impl Log {
     ) -> Result<Option<(u64, Position)>> {
         let mut tail = lock(&self.tail);
         let tail = &mut *tail;
+        let size = parts.iter().map(|part| part.len()).sum();
         let noted = (tail.noted < tail.synced).then_some(tail.synced);
-        let salt = tail.segment.salt;
-        let chain = frame::write(&mut tail.frame, (salt, tail.chain), kind, noted, parts);
-        let end = tail.at + tail.frame.len() as u64;
+        frame::begin(&mut tail.frame, tail.chain, (kind, size), noted);
+        let end = tail.at + (tail.frame.len() + size.next_multiple_of(8)) as u64;
         if end > tail.segment.size_bytes {
             return Ok(None);
         }
-        tail.segment.write(tail.at, &tail.frame)?;
+        let chain = match size < LEAST_LONG_BYTES {
+            true => tail.write(parts, frame::padding(size))?,
+            false => tail.write_long(parts, frame::padding(size))?,
+        };
         if let Some(noted) = noted {
             tail.noted = noted;
         }
@@ -216,6 +263,9 @@ impl Log {
         };
         let size = (size * 2).min(self.sizes.most_bytes).max(wanted + segment::FRAMES_AT);
         let mut next = turn.prepare(&*self.disk, size)?;
+        if bytes < LEAST_LONG_BYTES {
+            next.ask_for_memory();
+        }
         let mut tail = lock(&self.tail);
         let header = turn.header(&next, self.database, tail.place(), tail.synced);
         let chain = next.begin(&header)?;

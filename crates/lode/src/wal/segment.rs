@@ -17,9 +17,6 @@ pub(super) const FRAMES_AT: u64 = 1024;
 
 const HEADER_BYTES: usize = 84;
 
-/// So many bytes are written by a call of the system, which does not fill the pages with zeros before.
-const LEAST_BY_CALL: usize = 1 << 16;
-
 /// The file of a segment.
 pub(super) fn name(number: u64) -> String {
     format!("log-{number:012}")
@@ -102,10 +99,7 @@ impl Segment {
         let file = disk.create(&name).map_err(failed)?;
         let made = file.preallocate(size_bytes).and_then(|()| file.map(size_bytes as usize));
         match made {
-            Ok(mapped) => {
-                mapped.iter().for_each(|mapped| mapped.prepare());
-                Ok(Self { number, salt: 0, size_bytes, file: Arc::from(file), mapped })
-            }
+            Ok(mapped) => Ok(Self { number, salt: 0, size_bytes, file: Arc::from(file), mapped }),
             Err(error) => {
                 drop(file);
                 // If it stays, recovery removes it.
@@ -129,14 +123,23 @@ impl Segment {
     #[inline]
     pub fn write(&self, at: u64, bytes: &[u8]) -> Result<()> {
         match &self.mapped {
-            Some(mapped) if bytes.len() < LEAST_BY_CALL => {
+            Some(mapped) => {
                 mapped.write(at as usize, bytes);
                 Ok(())
             }
-            _ => self
-                .file
-                .write_at(at, bytes)
-                .map_err(|error| Error::io(format!("write to {}", name(self.number)), &error)),
+            None => self.write_by_call(at, bytes),
         }
+    }
+
+    /// The same by a call of the system, which takes longer for few bytes; but it does not fill pages with zeros
+    /// that are overwritten anyway.
+    pub fn write_by_call(&self, at: u64, bytes: &[u8]) -> Result<()> {
+        let written = self.file.write_at(at, bytes);
+        written.map_err(|error| Error::io(format!("write to {}", name(self.number)), &error))
+    }
+
+    /// Asks the operating system for memory for what will be written, if there is a way, and does not wait for it.
+    pub fn ask_for_memory(&self) {
+        self.mapped.iter().for_each(|mapped| mapped.prepare());
     }
 }
