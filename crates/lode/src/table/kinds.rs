@@ -66,8 +66,7 @@ impl Kinds {
             Self::Hash(hash) => hash.scan(pager, moment, visit),
             Self::Tree(tree) => {
                 let all = Range { lower: Bound::Unbounded, upper: Bound::Unbounded };
-                let payloads = vec![0..tree.shape().payload_size];
-                let wanted = Wanted { keys: true, payloads };
+                let wanted = Wanted::all(tree.shape().payload_size);
                 tree.scan(pager, moment, (&all, Direction::Forward), &wanted, visit)
             }
         }

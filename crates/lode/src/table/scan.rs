@@ -155,8 +155,7 @@ impl Core {
         visit: &mut Visit<'_>,
     ) -> Result<()> {
         let tree = self.tree()?;
-        let payloads = vec![0..tree.shape().payload_size];
-        let (wanted, mut payload) = (Wanted { keys: true, payloads }, Vec::new());
+        let (wanted, mut payload) = (Wanted::all(tree.shape().payload_size), Vec::new());
         tree.scan(pager, moment, (range, direction), &wanted, &mut |key, found| match &self.heap {
             None => visit(key, found),
             Some(heap) => match self.read_found(heap, pager, (moment, found), &mut payload)? {

@@ -14,6 +14,13 @@ pub struct Wanted {
     pub payloads: Vec<Range<usize>>,
 }
 
+impl Wanted {
+    /// Keys, and payloads of so many bytes.
+    pub fn all(payload_size: usize) -> Self {
+        Self { keys: true, payloads: std::iter::once(0..payload_size).collect() }
+    }
+}
+
 /// The records of a leaf, as far as they are wanted.
 #[derive(Default)]
 pub struct Batch {
