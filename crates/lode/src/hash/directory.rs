@@ -1,6 +1,6 @@
 //! The directory: which bucket is responsible for a place.
 //!
-//! Two levels, both in pages. The root has 2^t entries for the high t bits of a place; each names a
+//! Two levels, both in pages. The [root] has 2^b entries for the high b bits of a place; each names a
 //! *segment*, how many of the bits it stands for (its prefix; several entries may name the same
 //! one), and how many further bits it decides by. A segment has an entry for each combination of
 //! those; several may name the same bucket. What outgrows its page is split in two, and nothing is
@@ -8,84 +8,21 @@
 //! directory keeps its size.
 
 use super::bucket::Slots;
+use super::root::{self, Entry, Root};
 use super::shortcut::Shortcut;
 use super::{Page, Place};
 use crate::error::{Error, Result};
 use crate::pager::{Image, Moment, PAGE_WORDS, PageNumber, Pager, Space, Words};
 
-/// The most bits that the root and a segment decide by: as many entries fit on a page.
-const ROOT_BITS: u32 = 10;
-const SEGMENT_BITS: u32 = 12;
+/// The most bits that a segment decides by: as many entries fit on a page. (Fewer in unit tests.)
+const SEGMENT_BITS: u32 = if cfg!(test) { 2 } else { 12 };
 
-/// Where the entries of the root begin; before them is the number of its bits.
-const ROOT_ENTRIES: usize = 1;
+/// The most bits that all decides by.
+pub const MOST_BITS: u32 = root::MOST_BITS + SEGMENT_BITS;
 
 /// The directory of a table.
 pub struct Directory {
-    root: PageNumber,
-}
-
-/// An entry of the root.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Entry {
-    segment: PageNumber,
-    /// Bits that the segment decides by.
-    bits: u32,
-    /// Bits that all places of the segment have in common.
-    prefix: u32,
-}
-
-impl Entry {
-    fn read(word: u64) -> Self {
-        Self {
-            segment: word as u32,
-            bits: (word >> 32) as u32 & 0xff,
-            prefix: (word >> 40) as u32 & 0xff,
-        }
-    }
-
-    fn word(self) -> u64 {
-        u64::from(self.segment) | u64::from(self.bits) << 32 | u64::from(self.prefix) << 40
-    }
-
-    /// Which of the segment's entries is responsible.
-    #[inline(always)]
-    fn index(self, place: u64) -> usize {
-        high_bits(place << (self.prefix & 63), self.bits & 63)
-    }
-
-    /// Bits that decide for an entry of the segment.
-    fn depth(self) -> u32 {
-        self.prefix + self.bits
-    }
-
-    /// What the places of the segment have in common.
-    fn base(self, place: u64) -> u64 {
-        high_bits(place, self.prefix & 63) as u64
-    }
-
-    /// The first place of an entry of the segment.
-    fn place_of(self, base: u64, index: usize) -> u64 {
-        let place = (u128::from(base) << self.bits) + index as u128;
-        (place << (64 - self.depth())) as u64
-    }
-
-    /// The first place after the segment, if there is one.
-    fn end(self, base: u64) -> Option<u64> {
-        u64::try_from((u128::from(base) + 1) << (64 - self.prefix)).ok()
-    }
-}
-
-#[inline(always)]
-fn high_bits(place: u64, bits: u32) -> usize {
-    // A shift by all 64 bits is none.
-    (place >> 1 >> (63 - bits)) as usize
-}
-
-fn root_entry(words: Page<'_>, place: u64) -> (usize, Entry) {
-    let bits = words.get(0) as u32 & 63;
-    let at = ROOT_ENTRIES + high_bits(place, bits);
-    (at, Entry::read(words.get(at)))
+    root: Root,
 }
 
 fn bucket_of(words: Page<'_>, index: usize) -> PageNumber {
@@ -120,35 +57,36 @@ impl Directory {
         let bucket = pager.allocate(space)?;
         let segment = pager.allocate(space)?;
         set_bucket(segment.words(), 0, bucket.page());
-        let root = pager.allocate(space)?;
-        let entry = Entry { segment: segment.page(), bits: 0, prefix: 0 };
-        root.words().set(ROOT_ENTRIES, entry.word());
-        Ok((Self { root: root.page() }, bucket.page()))
+        let root = Root::create(pager, space, segment.page())?;
+        Ok((Self { root }, bucket.page()))
     }
 
     /// One that is there.
     pub fn open(root: PageNumber) -> Self {
-        Self { root }
+        Self { root: Root::open(root) }
     }
 
     /// The page that it begins at.
     pub fn root(&self) -> PageNumber {
-        self.root
+        self.root.page()
     }
 
-    /// Calls `visit` with every bucket, its first place, and how many bits its places have in
+    /// Calls `visit`, until it fails, with every bucket, its first place, and how many bits its places have in
     /// common. Nobody may change the directory meanwhile.
-    pub fn each(&self, pager: &Pager, visit: &mut dyn FnMut(PageNumber, u64, u32)) -> Result<()> {
+    pub fn each(
+        &self,
+        pager: &Pager,
+        visit: &mut dyn FnMut(PageNumber, u64, u32) -> Result<()>,
+    ) -> Result<()> {
         let mut next = Some(0);
         while let Some(place) = next {
-            let (_, root) = pager.look(self.root)?;
-            let (_, entry) = root_entry(root, place);
-            let root_bits = root.get(0);
-            let fits = root_bits <= ROOT_BITS.into()
-                && u64::from(entry.prefix) <= root_bits
+            let found = self.root.look(pager, place)?;
+            let entry = found.entry;
+            let fits = found.bits <= root::MOST_BITS
+                && entry.prefix <= found.bits
                 && entry.bits <= SEGMENT_BITS;
             if !fits {
-                let what = format!("page {}", self.root);
+                let what = format!("page {}", self.root());
                 return Err(Error::corrupt(what, "no directory of a table looks like that"));
             }
             let (_, segment) = pager.look(entry.segment)?;
@@ -158,7 +96,7 @@ impl Directory {
             while index < 1 << bits {
                 let (first, count) = run_of(segment, index, bits);
                 let depth = entry.prefix + bits - count.trailing_zeros();
-                visit(bucket_of(segment, index), entry.place_of(base, first), depth);
+                visit(bucket_of(segment, index), entry.place_of(base, first), depth)?;
                 index = first + count;
             }
             next = entry.end(base);
@@ -173,7 +111,7 @@ impl Directory {
         moment: Moment,
         place: u64,
     ) -> Result<(PageNumber, Option<u64>)> {
-        let (_, entry) = pager.at(moment, self.root, |words| root_entry(words, place))?;
+        let entry = self.root.look_at(pager, moment, place)?;
         let index = entry.index(place);
         let (bucket, first, count) = pager.at(moment, entry.segment, |words| {
             let (first, count) = run_of(words, index, entry.bits.min(SEGMENT_BITS));
@@ -196,11 +134,10 @@ impl Directory {
         (slots, shortcut): (&Slots, &Shortcut),
         place_of: &dyn Fn(&[u8]) -> Place,
     ) -> Result<()> {
-        let (root_seen, root_words) = pager.look(self.root)?;
-        let (at, entry) = root_entry(root_words, place);
-        let root_bits = root_words.get(0) as u32;
+        let found = self.root.look(pager, place)?;
+        let entry = found.entry;
         let segment = pager.look(entry.segment);
-        if !root_seen.still() {
+        if !found.still() {
             return Ok(());
         }
         let (segment_seen, segment_words) = segment?;
@@ -212,11 +149,12 @@ impl Directory {
         let (bucket_seen, bucket_words) = bucket?;
         let has_room = slots.has_room(bucket_words);
         let (first, count) = run_of(segment_words, index, entry.bits.min(SEGMENT_BITS));
-        let still = bucket_seen.still() && segment_seen.still() && root_seen.still();
+        let still = bucket_seen.still() && segment_seen.still() && found.still();
         if has_room || !still {
             return Ok(());
         }
         if count > 1 {
+            shortcut.make_room(entry.depth())?;
             let Some(mut segment) = pager.latch(segment_seen) else { return Ok(()) };
             let Some(mut bucket) = pager.latch(bucket_seen) else { return Ok(()) };
             let mut new = pager.allocate(space)?;
@@ -244,8 +182,9 @@ impl Directory {
             shortcut.set(page, (place >> bit | 1) << bit, depth);
             return Ok(());
         }
-        let Some(mut root) = pager.latch(root_seen) else { return Ok(()) };
+        let numbers = found.numbers();
         if entry.bits < SEGMENT_BITS {
+            let Some(mut root) = self.root.latch(pager, &found)? else { return Ok(()) };
             let Some(mut segment) = pager.latch(segment_seen) else { return Ok(()) };
             let epoch = pager.epoch();
             let words = segment.change(epoch);
@@ -254,9 +193,9 @@ impl Directory {
                 set_bucket(words, 2 * at + 1, bucket);
                 set_bucket(words, 2 * at, bucket);
             }
-            let entry = Entry { bits: entry.bits + 1, ..entry };
-            set_entries(root.change(epoch), at, root_bits, entry);
-        } else if entry.prefix < root_bits {
+            root.set(epoch, numbers, Entry { bits: entry.bits + 1, ..entry });
+        } else if numbers.len() > 1 {
+            let Some(mut root) = self.root.latch(pager, &found)? else { return Ok(()) };
             let Some(mut segment) = pager.latch(segment_seen) else { return Ok(()) };
             let mut new = pager.allocate(space)?;
             let epoch = pager.epoch();
@@ -265,28 +204,15 @@ impl Directory {
             (0..half).for_each(|at| set_bucket(high, at, bucket_of(low, half + at)));
             let halved = Entry { bits: entry.bits - 1, prefix: entry.prefix + 1, ..entry };
             let other = Entry { segment: new.page(), ..halved };
-            let words = root.change(epoch);
-            // The bit of an entry's number that tells the halves apart.
-            let bit = 1 << (root_bits - halved.prefix);
-            let at = at - ROOT_ENTRIES;
-            set_entries(words, ROOT_ENTRIES + (at & !bit), root_bits, halved);
-            set_entries(words, ROOT_ENTRIES + (at | bit), root_bits, other);
-        } else if root_bits < ROOT_BITS {
-            let words = root.change(pager.epoch());
-            for at in (0..1 << root_bits).rev() {
-                let entry = words.get(ROOT_ENTRIES + at);
-                words.set(ROOT_ENTRIES + 2 * at + 1, entry);
-                words.set(ROOT_ENTRIES + 2 * at, entry);
-            }
-            words.set(0, u64::from(root_bits + 1));
+            let middle = numbers.start + numbers.len() / 2;
+            root.set(epoch, numbers.start..middle, halved);
+            root.set(epoch, middle..numbers.end, other);
         } else {
-            return Err(Error::TableFull);
+            self.root.double(pager, space, &found)?;
         }
         Ok(())
     }
-}
 
-impl Directory {
     /// Joins the bucket of a place, in which little is left, with the one that it was split from, if there is
     /// little in that too; whether it did. Where somebody else is at work, it is left for another time.
     pub fn join(
@@ -297,10 +223,10 @@ impl Directory {
         (slots, shortcut): (&Slots, &Shortcut),
         home_of: &dyn Fn(&[u8]) -> usize,
     ) -> Result<bool> {
-        let (root_seen, root_words) = pager.look(self.root)?;
-        let (_, entry) = root_entry(root_words, place);
+        let found = self.root.look(pager, place)?;
+        let entry = found.entry;
         let segment = pager.look(entry.segment);
-        if !root_seen.still() {
+        if !found.still() {
             return Ok(false);
         }
         let (segment_seen, segment_words) = segment?;
@@ -325,7 +251,7 @@ impl Directory {
         }
         let latched = (pager.latch(segment_seen), pager.latch(low_seen), pager.latch(high_seen));
         let (Some(mut segment), Some(mut low), Some(high)) = latched else { return Ok(false) };
-        if !root_seen.still() {
+        if !found.still() {
             return Ok(false);
         }
         let (epoch, old) = (pager.epoch(), Image::of(low.words()));
@@ -348,13 +274,6 @@ impl Directory {
         high.free(space, epoch);
         Ok(true)
     }
-}
-
-/// Sets all entries of the root for the segment to which the one at `at` belongs.
-fn set_entries(words: Words<'_>, at: usize, root_bits: u32, entry: Entry) {
-    let count = 1 << (root_bits - entry.prefix);
-    let first = ROOT_ENTRIES + ((at - ROOT_ENTRIES) & !(count - 1));
-    (first..first + count).for_each(|at| words.set(at, entry.word()));
 }
 
 /// Copies the records of a bucket to others: `to` answers for the key of each which one, and its home there.

@@ -10,7 +10,10 @@
 
 mod bucket;
 mod directory;
+mod root;
 mod shortcut;
+#[cfg(test)]
+mod tests;
 
 use bucket::Slots;
 use directory::Directory;
@@ -65,7 +68,11 @@ impl Hash {
     pub fn open(pager: &Pager, root: PageNumber, shape: Shape, seed: u64) -> Result<Self> {
         let directory = Directory::open(root);
         let shortcut = Shortcut::new(0)?;
-        directory.each(pager, &mut |bucket, first, bits| shortcut.set(bucket, first, bits))?;
+        directory.each(pager, &mut |bucket, first, bits| {
+            shortcut.make_room(bits)?;
+            shortcut.set(bucket, first, bits);
+            Ok(())
+        })?;
         Ok(Self { directory, shortcut, slots: Slots::new(shape), seed })
     }
 
@@ -362,23 +369,3 @@ impl Way<'_> {
 
 /// The content of a page, for those who only read it.
 type Page<'p> = Words<'p>;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn places_keep_the_order_of_hashes_and_are_denser_below() {
-        let mut last = 0;
-        for at in 0..1_000u64 {
-            let place = place_of(at << 54, 100).directory;
-            assert!(place >= last, "{at}");
-            last = place;
-        }
-        assert_eq!(place_of(0, 100).directory, 0);
-        assert!(place_of(u64::MAX, 100).directory > u64::MAX - 2);
-        // Of the hashes, more than half are in the lower half of the places.
-        let low = (0..1_000u64).filter(|at| place_of(at << 54, 100).directory < 1 << 63).count();
-        assert!((570..600).contains(&low), "{low}");
-    }
-}

@@ -7,22 +7,25 @@
 //! was the right one.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
+use super::directory::MOST_BITS;
 use crate::error::Result;
 use crate::pager::{Cells, PageNumber};
 
-/// The most bits: as many as the directory can decide by.
-pub const MOST_BITS: u32 = 22;
+/// The bits of the array that every table has; one of more bits is made when it is needed. (Fewer in unit tests.)
+const USUAL_BITS: u32 = if cfg!(test) { 3 } else { 22 };
 
 /// Added to the bits while the array is being doubled.
 const DOUBLING: u64 = 64;
 
-/// The array. It has room for all bits from the start, in memory that is taken as it is used, and
+/// The array. It has room for more bits than it begins with, in memory that is taken as it is used, and
 /// doubles in place.
 pub struct Shortcut {
     bits: AtomicU64,
     cells: Cells,
+    /// The array of a table with more buckets.
+    large: OnceLock<Cells>,
     /// Held by whoever changes entries.
     turn: Mutex<()>,
 }
@@ -61,9 +64,27 @@ fn index(place: u64, bits: u64) -> usize {
 impl Shortcut {
     /// With one bucket for all places.
     pub fn new(bucket: PageNumber) -> Result<Self> {
-        let cells = Cells::new(1 << MOST_BITS, false)?;
+        let cells = Cells::new(1 << USUAL_BITS, false)?;
         cells.cell(0).store(bucket.into(), Ordering::Relaxed);
-        Ok(Self { bits: AtomicU64::new(0), cells, turn: Mutex::default() })
+        Ok(Self { bits: AtomicU64::new(0), cells, large: OnceLock::new(), turn: Mutex::default() })
+    }
+
+    /// The array for so many bits.
+    #[inline(always)]
+    fn cells(&self, bits: u64) -> &Cells {
+        match bits <= USUAL_BITS.into() {
+            true => &self.cells,
+            false => self.large.get().unwrap_or(&self.cells),
+        }
+    }
+
+    /// Makes sure that there is an array for so many bits.
+    pub fn make_room(&self, bits: u32) -> Result<()> {
+        if bits > USUAL_BITS && self.large.get().is_none() {
+            // If somebody else was quicker, his will do.
+            let _ = self.large.set(Cells::new(1 << MOST_BITS, false)?);
+        }
+        Ok(())
     }
 
     /// The entry of a place, unless the array is being doubled.
@@ -71,7 +92,7 @@ impl Shortcut {
     pub fn glance(&self, place: u64) -> Option<Entry<'_>> {
         let bits = self.bits.load(Ordering::Acquire);
         (bits < DOUBLING).then(|| {
-            let cell = self.cells.cell(index(place, bits));
+            let cell = self.cells(bits).cell(index(place, bits));
             Entry { shortcut: self, bits, cell, bucket: cell.load(Ordering::Acquire) }
         })
     }
@@ -87,7 +108,8 @@ impl Shortcut {
         }
     }
 
-    /// Names a bucket for all places that begin with the same so many bits as `first`.
+    /// Names a bucket for all places that begin with the same so many bits as `first`; there must be
+    /// [room](Self::make_room) for them.
     pub fn set(&self, bucket: PageNumber, first: u64, bits: u32) {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut own, bits) = (self.bits.load(Ordering::Relaxed), u64::from(bits));
@@ -95,17 +117,18 @@ impl Shortcut {
             // Whoever sees an entry at a new place sees this too, and looks again.
             self.bits.store(own + DOUBLING, Ordering::Relaxed);
             fence(Ordering::Release);
+            let (before, after) = (self.cells(own), self.cells(own + 1));
             for at in (0..1 << own).rev() {
-                let bucket = self.cells.cell(at).load(Ordering::Relaxed);
-                self.cells.cell(2 * at + 1).store(bucket, Ordering::Relaxed);
-                self.cells.cell(2 * at).store(bucket, Ordering::Relaxed);
+                let bucket = before.cell(at).load(Ordering::Relaxed);
+                after.cell(2 * at + 1).store(bucket, Ordering::Relaxed);
+                after.cell(2 * at).store(bucket, Ordering::Relaxed);
             }
             own += 1;
             self.bits.store(own, Ordering::Release);
         }
         let from = index(first, own);
         for at in from..from + (1 << (own - bits)) {
-            self.cells.cell(at).store(bucket.into(), Ordering::Release);
+            self.cells(own).cell(at).store(bucket.into(), Ordering::Release);
         }
     }
 }

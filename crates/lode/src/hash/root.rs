@@ -1,0 +1,315 @@
+//! The root of the directory: which segment is responsible for a place.
+//!
+//! It has 2^b entries, one for the high b bits of a place. Up to 2^10 lie in its own page; more lie in *parts*,
+//! pages with 2^10 each, which it names.
+
+use std::ops::Range;
+
+use super::Page;
+use crate::error::{Error, Result};
+use crate::pager::{Latched, Moment, PageNumber, Pager, Seen, Space, Words};
+
+/// The bits that the entries of a page decide by. In unit tests there are few, so that few buckets need all
+/// levels.
+const PART_BITS: u32 = if cfg!(test) { 2 } else { 10 };
+
+/// The most bits of all entries.
+pub const MOST_BITS: u32 = if cfg!(test) { 4 } else { 14 };
+
+/// Where the entries of a page begin, or the names of the parts; before them, in the root, is the number of bits.
+const ENTRIES: usize = 1;
+
+/// The entries of a part.
+const PART: usize = 1 << PART_BITS;
+
+/// An entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub segment: PageNumber,
+    /// Bits that the segment decides by.
+    pub bits: u32,
+    /// Bits that all places of the segment have in common.
+    pub prefix: u32,
+}
+
+impl Entry {
+    fn read(word: u64) -> Self {
+        Self {
+            segment: word as u32,
+            bits: (word >> 32) as u32 & 0xff,
+            prefix: (word >> 40) as u32 & 0xff,
+        }
+    }
+
+    fn word(self) -> u64 {
+        u64::from(self.segment) | u64::from(self.bits) << 32 | u64::from(self.prefix) << 40
+    }
+
+    /// Which of the segment's entries is responsible.
+    #[inline(always)]
+    pub fn index(self, place: u64) -> usize {
+        high_bits(place << (self.prefix & 63), self.bits & 63)
+    }
+
+    /// Bits that decide for an entry of the segment.
+    pub fn depth(self) -> u32 {
+        self.prefix + self.bits
+    }
+
+    /// What the places of the segment have in common.
+    pub fn base(self, place: u64) -> u64 {
+        high_bits(place, self.prefix & 63) as u64
+    }
+
+    /// The first place of an entry of the segment.
+    pub fn place_of(self, base: u64, index: usize) -> u64 {
+        let place = (u128::from(base) << self.bits) + index as u128;
+        (place << (64 - self.depth())) as u64
+    }
+
+    /// The first place after the segment, if there is one.
+    pub fn end(self, base: u64) -> Option<u64> {
+        u64::try_from((u128::from(base) + 1) << (64 - self.prefix)).ok()
+    }
+}
+
+#[inline(always)]
+fn high_bits(place: u64, bits: u32) -> usize {
+    // A shift by all 64 bits is none.
+    (place >> 1 >> (63 - bits)) as usize
+}
+
+/// The root of a directory.
+pub struct Root {
+    page: PageNumber,
+}
+
+/// An entry where it was found.
+pub struct Found<'p> {
+    pub entry: Entry,
+    /// The bits of all entries.
+    pub bits: u32,
+    /// Which of them it is.
+    number: usize,
+    words: Words<'p>,
+    root: Seen<'p>,
+    part: Option<Seen<'p>>,
+}
+
+impl Found<'_> {
+    /// Whether it still is the entry.
+    pub fn still(&self) -> bool {
+        self.root.still() && self.part.is_none_or(|part| part.still())
+    }
+
+    /// The numbers of all entries for the same segment.
+    pub fn numbers(&self) -> Range<usize> {
+        let count = 1 << self.bits.saturating_sub(self.entry.prefix);
+        let first = self.number & !(count - 1);
+        first..first + count
+    }
+}
+
+/// Where an entry is, as the root says.
+enum Place {
+    Here(Entry),
+    /// In this part, at this word.
+    There(PageNumber, usize),
+}
+
+fn place_of(words: Page<'_>, number: usize, bits: u32) -> Place {
+    match bits <= PART_BITS {
+        true => Place::Here(Entry::read(words.get(ENTRIES + number))),
+        false => {
+            let part = words.get(ENTRIES + number / PART) as PageNumber;
+            Place::There(part, ENTRIES + number % PART)
+        }
+    }
+}
+
+fn bits_of(words: Page<'_>) -> u32 {
+    words.get(0) as u32 & 63
+}
+
+impl Root {
+    /// One that names a segment for all places.
+    pub fn create(pager: &Pager, space: &Space, segment: PageNumber) -> Result<Self> {
+        let root = pager.allocate(space)?;
+        root.words().set(ENTRIES, Entry { segment, bits: 0, prefix: 0 }.word());
+        Ok(Self { page: root.page() })
+    }
+
+    /// One that is there.
+    pub fn open(page: PageNumber) -> Self {
+        Self { page }
+    }
+
+    pub fn page(&self) -> PageNumber {
+        self.page
+    }
+
+    /// The entry of a place.
+    pub fn look<'p>(&self, pager: &'p Pager, place: u64) -> Result<Found<'p>> {
+        loop {
+            let (root, words) = pager.look(self.page)?;
+            let bits = bits_of(words);
+            let number = high_bits(place, bits);
+            let (entry, part) = match place_of(words, number, bits) {
+                Place::Here(entry) => (entry, None),
+                Place::There(part, at) => {
+                    let part = pager.look(part);
+                    // It was looked at while the root led there.
+                    if !root.still() {
+                        continue;
+                    }
+                    let (part, words) = part?;
+                    (Entry::read(words.get(at)), Some(part))
+                }
+            };
+            return Ok(Found { entry, bits, number, words, root, part });
+        }
+    }
+
+    /// The entry that a place had at a moment.
+    pub fn look_at(&self, pager: &Pager, moment: Moment, place: u64) -> Result<Entry> {
+        let found = pager.at(moment, self.page, |words| {
+            let bits = bits_of(words);
+            place_of(words, high_bits(place, bits), bits)
+        })?;
+        match found {
+            Place::Here(entry) => Ok(entry),
+            Place::There(part, at) => pager.at(moment, part, |words| Entry::read(words.get(at))),
+        }
+    }
+
+    /// Latches the root and the parts that have all entries for the segment of one that was found; `None` if
+    /// something has changed.
+    pub fn latch<'p>(&self, pager: &'p Pager, found: &Found<'p>) -> Result<Option<Held<'p>>> {
+        let Some(parts) = self.parts(pager, found, found.numbers())? else { return Ok(None) };
+        let Some(root) = pager.latch(found.root) else { return Ok(None) };
+        let parts = parts.into_iter().map(|(at, part)| Some((at, pager.latch(part)?)));
+        Ok(parts.collect::<Option<_>>().map(|parts| Held { root, parts }))
+    }
+
+    /// The parts that have these entries: their numbers, as they were seen; none if the entries are in the root.
+    fn parts<'p>(
+        &self,
+        pager: &'p Pager,
+        found: &Found<'p>,
+        numbers: Range<usize>,
+    ) -> Result<Option<Vec<(usize, Seen<'p>)>>> {
+        let mut parts = Vec::new();
+        if found.bits > PART_BITS {
+            for at in numbers.start / PART..numbers.end.div_ceil(PART) {
+                let part = pager.look(found.words.get(ENTRIES + at) as PageNumber);
+                if !found.root.still() {
+                    return Ok(None);
+                }
+                parts.push((at, part?.0));
+            }
+        }
+        Ok(Some(parts))
+    }
+
+    /// Decides by one bit more, unless something has changed since an entry was found.
+    ///
+    /// # Errors
+    /// `TableFull` when there are no more bits.
+    pub fn double(&self, pager: &Pager, space: &Space, found: &Found<'_>) -> Result<()> {
+        if found.bits >= MOST_BITS {
+            return Err(Error::TableFull);
+        }
+        let Some(parts) = self.parts(pager, found, 0..1 << found.bits)? else { return Ok(()) };
+        if found.bits < PART_BITS {
+            let Some(mut root) = pager.latch(found.root) else { return Ok(()) };
+            let words = root.change(pager.epoch());
+            double_in_place(words, 1 << found.bits);
+            words.set(0, u64::from(found.bits + 1));
+            return Ok(());
+        }
+        let mut new = Vec::new();
+        while new.len() < parts.len().max(2) {
+            match pager.allocate(space) {
+                Ok(page) => new.push(page),
+                Err(error) => {
+                    free(new, space, pager);
+                    return Err(error);
+                }
+            }
+        }
+        let latch = || {
+            let root = pager.latch(found.root)?;
+            let parts = parts.iter().map(|(_, part)| pager.latch(*part));
+            Some((root, parts.collect::<Option<Vec<_>>>()?))
+        };
+        let Some((mut root, mut parts)) = latch() else {
+            free(new, space, pager);
+            return Ok(());
+        };
+        let epoch = pager.epoch();
+        let words = root.change(epoch);
+        if parts.is_empty() {
+            // The first parts: all entries leave the root.
+            for (part, new) in new.iter_mut().enumerate() {
+                double_into(words, part * PART / 2, new.change(epoch));
+            }
+            for (part, new) in new.iter().enumerate() {
+                words.set(ENTRIES + part, new.page().into());
+            }
+        }
+        // Each part keeps its first half, and a new one gets the other.
+        for (at, (low, high)) in parts.iter_mut().zip(&mut new).enumerate().rev() {
+            let low_words = low.change(epoch);
+            double_into(low_words, PART / 2, high.change(epoch));
+            double_in_place(low_words, PART / 2);
+            words.set(ENTRIES + 2 * at + 1, high.page().into());
+            words.set(ENTRIES + 2 * at, low.page().into());
+        }
+        words.set(0, u64::from(found.bits + 1));
+        Ok(())
+    }
+}
+
+/// Has each of the first entries of a page twice.
+fn double_in_place(words: Words<'_>, count: usize) {
+    for at in (0..count).rev() {
+        let entry = words.get(ENTRIES + at);
+        words.set(ENTRIES + 2 * at + 1, entry);
+        words.set(ENTRIES + 2 * at, entry);
+    }
+}
+
+/// Fills a part with the entries of a page from one of them on, each twice.
+fn double_into(from: Words<'_>, first: usize, part: Words<'_>) {
+    for at in 0..PART {
+        part.set(ENTRIES + at, from.get(ENTRIES + first + at / 2));
+    }
+}
+
+fn free(pages: Vec<Latched<'_>>, space: &Space, pager: &Pager) {
+    pages.into_iter().for_each(|page| page.free(space, pager.epoch()));
+}
+
+/// The root, latched, with the parts that some of its entries lie in.
+pub struct Held<'p> {
+    root: Latched<'p>,
+    parts: Vec<(usize, Latched<'p>)>,
+}
+
+impl Held<'_> {
+    /// Sets entries that lie there.
+    pub fn set(&mut self, epoch: u64, numbers: Range<usize>, entry: Entry) {
+        if self.parts.is_empty() {
+            let words = self.root.change(epoch);
+            return numbers.for_each(|number| words.set(ENTRIES + number, entry.word()));
+        }
+        for (part, page) in &mut self.parts {
+            let own = *part * PART..(*part + 1) * PART;
+            let numbers = numbers.start.max(own.start)..numbers.end.min(own.end);
+            if !numbers.is_empty() {
+                let words = page.change(epoch);
+                numbers.for_each(|number| words.set(ENTRIES + number - own.start, entry.word()));
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! A directory of few bits, so that it comes to all its levels, and to its end.
+
+use super::*;
+use crate::error::Error;
+use crate::index::Put;
+
+#[test]
+fn places_keep_the_order_of_hashes_and_are_denser_below() {
+    let mut last = 0;
+    for at in 0..1_000u64 {
+        let place = place_of(at << 54, 100).directory;
+        assert!(place >= last, "{at}");
+        last = place;
+    }
+    assert_eq!(place_of(0, 100).directory, 0);
+    assert!(place_of(u64::MAX, 100).directory > u64::MAX - 2);
+    // Of the hashes, more than half are in the lower half of the places.
+    let low = (0..1_000u64).filter(|at| place_of(at << 54, 100).directory < 1 << 63).count();
+    assert!((570..600).contains(&low), "{low}");
+}
+
+const SHAPE: Shape = Shape { key_size: 8, is_variable: false, payload_size: 1_000 };
+
+struct Run {
+    pager: Pager,
+    space: Space,
+    seed: u64,
+}
+
+impl Run {
+    fn new(seed: u64) -> Self {
+        Self { pager: Pager::new(16 << 20, None).expect("memory"), space: Space::default(), seed }
+    }
+
+    fn create(&self) -> Hash {
+        Hash::create(&self.pager, &self.space, SHAPE, self.seed).expect("room")
+    }
+
+    fn payload(id: u64) -> Vec<u8> {
+        (0..1_000).map(|at| (id ^ id >> 8 ^ at) as u8).collect()
+    }
+
+    fn insert(&self, hash: &Hash, id: u64) -> Result<bool> {
+        let journal = Journal::new(&self.pager, None, 1);
+        hash.put(&journal, &self.space, (&id.to_le_bytes(), &Self::payload(id)), Put::INSERT)
+    }
+
+    fn delete(&self, hash: &Hash, id: u64) -> bool {
+        let journal = Journal::new(&self.pager, None, 1);
+        hash.delete(&journal, &self.space, &id.to_le_bytes()).expect("it can be read")
+    }
+
+    /// Whether these are all records, by lookups and at a moment.
+    fn expect(&self, hash: &Hash, ids: &[u64]) {
+        let mut payload = vec![0; 1_000];
+        for id in ids {
+            let there = hash.get(&self.pager, &id.to_le_bytes(), &mut payload);
+            assert_eq!(there, Ok(true), "{id}");
+            assert!(payload == Self::payload(*id), "{id}");
+        }
+        let moment = self.pager.moment();
+        assert_eq!(hash.check(&self.pager, moment), Ok(()));
+        self.expect_at(hash, moment, ids);
+        self.pager.release(moment);
+    }
+
+    fn expect_at(&self, hash: &Hash, moment: Moment, ids: &[u64]) {
+        let mut found = Vec::new();
+        let each = hash.scan(&self.pager, moment, &mut |key, payload| {
+            let id = u64::from_le_bytes(*key.first_chunk().expect("eight bytes"));
+            assert!(payload == Self::payload(id), "{id}");
+            found.push(id);
+            Ok(true)
+        });
+        assert_eq!(each, Ok(()));
+        found.sort_unstable();
+        assert!(found == ids, "{} of {} records at a moment", found.len(), ids.len());
+    }
+}
+
+#[test]
+fn a_table_grows_through_all_levels_to_its_end_and_shrinks_again() {
+    for seed in 0..8 {
+        let run = Run::new(seed);
+        let hash = run.create();
+        let (mut ids, mut moments) = (Vec::new(), Vec::new());
+        for id in 0.. {
+            match run.insert(&hash, id) {
+                Ok(there) => assert!(!there),
+                Err(Error::TableFull) => break,
+                Err(error) => panic!("{error}"),
+            }
+            ids.push(id);
+            if id % 40 == 39 {
+                run.expect(&hash, &ids);
+                moments.push((run.pager.moment(), ids.len()));
+            }
+        }
+        // 64 buckets of 9 records and more; the first that is full ends it.
+        assert!(ids.len() > 150, "{} records", ids.len());
+        for (moment, count) in &moments {
+            run.expect_at(&hash, *moment, &ids[..*count]);
+        }
+        // As a database that is opened finds it.
+        let again = Hash::open(&run.pager, hash.root(), SHAPE, seed).expect("it is whole");
+        run.expect(&again, &ids);
+        drop(again);
+        while let Some(id) = ids.pop() {
+            assert!(run.delete(&hash, id));
+            if id % 40 == 0 {
+                run.expect(&hash, &ids);
+            }
+        }
+        for (moment, count) in moments {
+            run.expect_at(&hash, moment, &(0..count as u64).collect::<Vec<_>>());
+            run.pager.release(moment);
+        }
+        let again = Hash::open(&run.pager, hash.root(), SHAPE, seed).expect("it is whole");
+        run.expect(&again, &[]);
+    }
+}
