@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use lode::{Database, KeyKind, Scan, Schema, Type};
+use lode::{Database, Error, KeyKind, Options, Scan, Schema, Table, Type, Value};
 use proptest::prelude::*;
 
 type Bounds = (Bound<i32>, Bound<i32>);
@@ -100,5 +100,63 @@ proptest! {
         };
         table.scan(&scan, &mut keep).expect("a scan");
         prop_assert_eq!(&found, &wanted(&before));
+    }
+}
+
+/// Records of a thousand bytes under keys of any length.
+fn names(db: &Database) -> Table {
+    let schema = Schema::build("names").key("name", Type::VarBytes(1022));
+    let schema = schema.column("rest", Type::Bytes(1_000)).finish().expect("a schema");
+    db.create_table(&schema, KeyKind::Tree).expect("a table")
+}
+
+fn named(table: &Table, name: &[u8]) -> Vec<u8> {
+    table.schema().pack(&[Value::Bytes(name), Value::Bytes(&[1; 1_000])]).expect("it fits")
+}
+
+fn all_of(db: &Database, table: &Table) -> Vec<Vec<u8>> {
+    let mut records = Vec::new();
+    let each = db.snapshot().each(table, &mut |record| {
+        records.push(record.to_vec());
+        Ok(true)
+    });
+    each.expect("it can be read");
+    records
+}
+
+/// A commit deletes a record with a long key, and has its leaf split, which gives the leaf a long fence. Then
+/// there is no memory any more, and all has to come back into the pages that there are.
+#[test]
+fn a_commit_that_fails_puts_long_keys_back_where_no_page_is_left() {
+    let long = |n: u8| [&[b'b', n][..], &[b'b'; 998]].concat();
+    let short = |n: u8| [b'c', n, 0, 7].to_vec();
+    for (more, longs, shorts) in
+        (0..3).flat_map(|more| (12..24).flat_map(move |l| (0..10).map(move |s| (more, l, s))))
+    {
+        let db = Options::new().memory_bytes(1 << 20).in_memory().expect("memory");
+        let table = names(&db);
+        (0..longs).for_each(|n| assert_eq!(table.insert(&named(&table, &long(n))), Ok(true)));
+        (0..shorts).for_each(|n| assert_eq!(table.insert(&named(&table, &short(n))), Ok(true)));
+        let schema = Schema::build("other").key("id", Type::U64).column("rest", Type::Bytes(900));
+        let schema = schema.finish().expect("a schema");
+        let other = db.create_table(&schema, KeyKind::Tree).expect("a table");
+        let before = all_of(&db, &table);
+
+        let mut transaction = db.begin();
+        let last = table.schema().pack_key(&[Value::Bytes(&long(longs - 1))]).expect("it fits");
+        assert_eq!(transaction.delete(&table, &last), Ok(true));
+        let new = (0..more).map(|n| short(100 + n)).chain([vec![b'd'; 1_000], vec![b'e'; 1_000]]);
+        for name in new {
+            assert_eq!(transaction.insert(&table, &named(&table, &name)), Ok(true));
+        }
+        for id in 0..2_000u64 {
+            let record = [&id.to_le_bytes()[..], &[1; 900]].concat();
+            assert_eq!(transaction.insert(&other, &record), Ok(true));
+        }
+        let full = transaction.commit();
+        assert!(matches!(full, Err(Error::Full { .. })), "{full:?}");
+        assert!(all_of(&db, &table) == before, "{more} more, {longs} long and {shorts} short ones");
+        assert!(all_of(&db, &other).is_empty());
+        assert_eq!(db.check(), Ok(()));
     }
 }

@@ -122,7 +122,7 @@ fn describe(opened: &Opened, snapshot: &Snapshot, name: &str) -> Outcome<Table> 
         keys: kind_word(table.key_kind()),
         records,
         record_bytes: schema.record_size(),
-        key_bytes: schema.key_size(),
+        key_bytes: schema.most_key_size(),
         columns: columns.collect(),
         schema: schema_text::print(schema),
         is_variable: schema.is_variable() || schema.is_key_variable(),

@@ -148,9 +148,11 @@ pub fn exercise(disk: &Simulated) {
                 let _ = table.upsert(record);
             }
         }
-        let key = vec![7; table.schema().key_size()];
-        let _ = table.payload(&key);
-        let _ = table.delete(&key);
+        let Ok((lowest, highest)) = table.schema().pack_prefix(&[]) else { continue };
+        for key in [lowest, highest, vec![7; table.schema().key_size()]] {
+            let _ = table.payload(&key);
+            let _ = table.delete(&key);
+        }
     }
     let _ = db.checkpoint();
     let _ = db.compact();

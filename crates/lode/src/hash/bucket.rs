@@ -236,11 +236,9 @@ impl Slots {
         self.records(words) < self.most
     }
 
-    /// Whether so little is left in a bucket that it should be joined with another: asked after every few
-    /// records that were taken out.
+    /// Whether so little is left in a bucket that it should be joined with another.
     pub fn is_sparse(&self, words: Page<'_>) -> bool {
-        let records = self.records(words);
-        records <= self.most / 6 && records.is_multiple_of(4)
+        self.records(words) <= self.most / 6
     }
 
     /// Whether what is in two buckets leaves room enough in one.

@@ -8,14 +8,11 @@
 //! directory keeps its size.
 
 use super::bucket::Slots;
-use super::root::{self, Entry, Root};
+use super::root::{self, Entry, Root, SEGMENT_BITS};
 use super::shortcut::Shortcut;
 use super::{Page, Place};
 use crate::error::{Error, Result};
 use crate::pager::{Image, Moment, PAGE_WORDS, PageNumber, Pager, Space, Words};
-
-/// The most bits that a segment decides by: as many entries fit on a page. (Fewer in unit tests.)
-const SEGMENT_BITS: u32 = if cfg!(test) { 2 } else { 12 };
 
 /// The most bits that all decides by.
 pub const MOST_BITS: u32 = root::MOST_BITS + SEGMENT_BITS;
@@ -80,18 +77,10 @@ impl Directory {
     ) -> Result<()> {
         let mut next = Some(0);
         while let Some(place) = next {
-            let found = self.root.look(pager, place)?;
-            let entry = found.entry;
-            let fits = found.bits <= root::MOST_BITS
-                && entry.prefix <= found.bits
-                && entry.bits <= SEGMENT_BITS;
-            if !fits {
-                let what = format!("page {}", self.root());
-                return Err(Error::corrupt(what, "no directory of a table looks like that"));
-            }
+            let entry = self.root.look(pager, place)?.entry;
             let (_, segment) = pager.look(entry.segment)?;
             // All buckets of the segment, without looking the way up again for each.
-            let (base, bits) = (entry.base(place), entry.bits.min(SEGMENT_BITS));
+            let (base, bits) = (entry.base(place), entry.bits);
             let mut index = 0;
             while index < 1 << bits {
                 let (first, count) = run_of(segment, index, bits);
@@ -114,12 +103,12 @@ impl Directory {
         let entry = self.root.look_at(pager, moment, place)?;
         let index = entry.index(place);
         let (bucket, first, count) = pager.at(moment, entry.segment, |words| {
-            let (first, count) = run_of(words, index, entry.bits.min(SEGMENT_BITS));
+            let (first, count) = run_of(words, index, entry.bits);
             (bucket_of(words, index), first, count)
         })?;
         let base = entry.base(place);
         let after = first + count;
-        let is_last = after == 1 << entry.bits.min(SEGMENT_BITS);
+        let is_last = after == 1 << entry.bits;
         let next = if is_last { entry.end(base) } else { Some(entry.place_of(base, after)) };
         Ok((bucket, next))
     }
@@ -148,7 +137,7 @@ impl Directory {
         }
         let (bucket_seen, bucket_words) = bucket?;
         let has_room = slots.has_room(bucket_words);
-        let (first, count) = run_of(segment_words, index, entry.bits.min(SEGMENT_BITS));
+        let (first, count) = run_of(segment_words, index, entry.bits);
         let still = bucket_seen.still() && segment_seen.still() && found.still();
         if has_room || !still {
             return Ok(());
@@ -230,7 +219,7 @@ impl Directory {
             return Ok(false);
         }
         let (segment_seen, segment_words) = segment?;
-        let bits = entry.bits.min(SEGMENT_BITS);
+        let bits = entry.bits;
         let (first, count) = run_of(segment_words, entry.index(place), bits);
         if count >= 1 << bits {
             return Ok(false);

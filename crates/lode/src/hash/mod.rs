@@ -96,12 +96,17 @@ impl Hash {
     /// changed.
     #[inline(always)]
     fn look<'w>(&'w self, pager: &'w Pager, place: Place) -> Result<(Way<'w>, Words<'w>)> {
+        let mut changes = None;
         loop {
             let entry = self.shortcut.entry(place.directory);
             match pager.look(entry.bucket()) {
                 Ok((bucket, words)) => return Ok((Way { entry, bucket }, words)),
-                Err(error) if entry.still() => return Err(error),
-                Err(_) => {}
+                // The bucket may have been joined with another, and its page come back as another bucket of the place:
+                // so an error counts if no entry has changed since before this one was read.
+                Err(error) if changes == Some(self.shortcut.changes()) && entry.still() => {
+                    return Err(error);
+                }
+                Err(_) => changes = Some(self.shortcut.changes()),
             }
         }
     }
@@ -179,17 +184,20 @@ impl Hash {
 
     /// Joins the bucket of a key with another, if little is left in both.
     pub fn merge(&self, pager: &Pager, space: &Space, key: &[u8]) -> Result<()> {
+        /// Each changes pages.
+        const MOST_JOINS: usize = 2;
         let (place, parts) = (self.place(key), (&self.slots, &self.shortcut));
-        loop {
+        for _ in 0..MOST_JOINS {
             let (way, words) = self.look(pager, place)?;
             let is_sparse = self.slots.is_sparse(words) && way.still();
             let home_of = |key: &[u8]| self.place(key).home;
             if !(is_sparse
                 && self.directory.join(pager, space, place.directory, parts, &home_of)?)
             {
-                return Ok(());
+                break;
             }
         }
+        Ok(())
     }
 
     /// What is wrong with the table at a moment, if anything: a record that its key does not lead
@@ -340,7 +348,9 @@ impl Spot for SlotSpot<'_> {
     fn remove(&mut self, epoch: u64) {
         let words = self.bucket.change(epoch);
         self.hash.slots.empty(words, self.slot(), &|key| self.hash.place(key).home);
-        self.sparse = self.hash.slots.is_sparse(words);
+        // Asked after every few: the other one may have too many records.
+        let is_time = self.hash.slots.records(words).is_multiple_of(4);
+        self.sparse = is_time && self.hash.slots.is_sparse(words);
     }
 }
 
@@ -360,10 +370,11 @@ struct Way<'w> {
 }
 
 impl Way<'_> {
-    /// Whether the bucket has not changed, and is still the right one.
+    /// Whether it is still the right bucket, and has not changed. In this order: the entry may have named another
+    /// meanwhile, and name it again since that was joined with it; but both changed it.
     #[inline(always)]
     fn still(&self) -> bool {
-        self.bucket.still() && self.entry.still()
+        self.entry.still() && self.bucket.still()
     }
 }
 

@@ -16,6 +16,9 @@ const PART_BITS: u32 = if cfg!(test) { 2 } else { 10 };
 /// The most bits of all entries.
 pub const MOST_BITS: u32 = if cfg!(test) { 4 } else { 14 };
 
+/// The most bits that a segment decides by: as many entries fit on a page.
+pub const SEGMENT_BITS: u32 = if cfg!(test) { 2 } else { 12 };
+
 /// Where the entries of a page begin, or the names of the parts; before them, in the root, is the number of bits.
 const ENTRIES: usize = 1;
 
@@ -43,6 +46,11 @@ impl Entry {
 
     fn word(self) -> u64 {
         u64::from(self.segment) | u64::from(self.bits) << 32 | u64::from(self.prefix) << 40
+    }
+
+    /// Whether there can be such an entry among those for so many bits.
+    fn fits(self, bits: u32) -> bool {
+        bits <= MOST_BITS && self.prefix <= bits && self.bits <= SEGMENT_BITS
     }
 
     /// Which of the segment's entries is responsible.
@@ -166,20 +174,32 @@ impl Root {
                     (Entry::read(words.get(at)), Some(part))
                 }
             };
-            return Ok(Found { entry, bits, number, words, root, part });
+            let found = Found { entry, bits, number, words, root, part };
+            match entry.fits(bits) {
+                true => return Ok(found),
+                false if found.still() => return Err(self.wrong()),
+                false => {}
+            }
         }
+    }
+
+    #[cold]
+    fn wrong(&self) -> Error {
+        let what = format!("page {}", self.page);
+        Error::corrupt(what, "no directory of a table looks like that")
     }
 
     /// The entry that a place had at a moment.
     pub fn look_at(&self, pager: &Pager, moment: Moment, place: u64) -> Result<Entry> {
-        let found = pager.at(moment, self.page, |words| {
+        let (bits, found) = pager.at(moment, self.page, |words| {
             let bits = bits_of(words);
-            place_of(words, high_bits(place, bits), bits)
+            (bits, place_of(words, high_bits(place, bits), bits))
         })?;
-        match found {
-            Place::Here(entry) => Ok(entry),
-            Place::There(part, at) => pager.at(moment, part, |words| Entry::read(words.get(at))),
-        }
+        let entry = match found {
+            Place::Here(entry) => entry,
+            Place::There(part, at) => pager.at(moment, part, |words| Entry::read(words.get(at)))?,
+        };
+        if entry.fits(bits) { Ok(entry) } else { Err(self.wrong()) }
     }
 
     /// Latches the root and the parts that have all entries for the segment of one that was found; `None` if

@@ -2,9 +2,9 @@
 //! where the way through the directory's pages costs six that wait for each other.
 //!
 //! An entry is the bucket of the places that begin with the bits of its number. Whoever splits a
-//! bucket brings the entries up to date before it lets go of the bucket. So when a reader finds,
-//! *after* it has read a bucket that did not change meanwhile, that the entry still names it, then it
-//! was the right one.
+//! bucket, or joins it with another, brings the entries up to date before it lets go of the bucket. So when a reader
+//! finds, *after* it has read a bucket, that the entry still names it, and *after that* that the bucket has not changed
+//! meanwhile, then it was the right one.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -26,6 +26,8 @@ pub struct Shortcut {
     cells: Cells,
     /// The array of a table with more buckets.
     large: OnceLock<Cells>,
+    /// How often entries have begun to change.
+    changes: AtomicU64,
     /// Held by whoever changes entries.
     turn: Mutex<()>,
 }
@@ -66,7 +68,15 @@ impl Shortcut {
     pub fn new(bucket: PageNumber) -> Result<Self> {
         let cells = Cells::new(1 << USUAL_BITS, false)?;
         cells.cell(0).store(bucket.into(), Ordering::Relaxed);
-        Ok(Self { bits: AtomicU64::new(0), cells, large: OnceLock::new(), turn: Mutex::default() })
+        let (bits, changes) = (AtomicU64::new(0), AtomicU64::new(0));
+        Ok(Self { bits, cells, large: OnceLock::new(), changes, turn: Mutex::default() })
+    }
+
+    /// How often entries have begun to change. One that was read between two answers that are the same may have changed
+    /// once since, but not to what it was.
+    pub fn changes(&self) -> u64 {
+        fence(Ordering::Acquire);
+        self.changes.load(Ordering::Acquire)
     }
 
     /// The array for so many bits.
@@ -112,6 +122,9 @@ impl Shortcut {
     /// [room](Self::make_room) for them.
     pub fn set(&self, bucket: PageNumber, first: u64, bits: u32) {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whoever sees what an entry is from here on sees this too.
+        self.changes.fetch_add(1, Ordering::Relaxed);
+        fence(Ordering::Release);
         let (mut own, bits) = (self.bits.load(Ordering::Relaxed), u64::from(bits));
         while own < bits {
             // Whoever sees an entry at a new place sees this too, and looks again.

@@ -205,3 +205,32 @@ fn an_entry_that_leads_to_a_page_of_the_index_is_an_error_and_no_endless_search(
     let wrong = heap.delete(&index, desk, &key).expect_err("there is no record");
     assert!(matches!(wrong, crate::Error::Corrupt { .. }), "{wrong}");
 }
+
+/// Where keys have all lengths, who has the digest of another may be longer than all that there is of that.
+#[test]
+fn keys_of_any_length_have_the_digests_of_shorter_ones() {
+    let db = Database::in_memory().expect("memory");
+    let schema = Schema::build("t").key("key", Type::VarBytes(200)).column("n", Type::U8);
+    let schema = schema.finish().expect("a schema");
+    let table = db.create_table(&schema, KeyKind::Hash).expect("room");
+    let key = |id: u16, size: usize| {
+        let mut key = id.to_le_bytes().to_vec();
+        key.resize(size, 3);
+        schema.pack_key(&[crate::Value::Bytes(&key)]).expect("it fits")
+    };
+    for id in 0..KEYS {
+        assert_eq!(table.insert(&[key(id, 4), vec![1]].concat()), Ok(true));
+    }
+    let before = db.snapshot();
+    for id in 0..KEYS {
+        let mut payload = Vec::new();
+        assert_eq!(table.payload(&key(id, 200)), Ok(None));
+        assert_eq!(before.read(&table, &key(id, 200), &mut payload), Ok(false));
+        assert_eq!(table.insert(&[key(id, 200), vec![2]].concat()), Ok(true));
+    }
+    for id in 0..KEYS {
+        assert_eq!(table.payload(&key(id, 4)), Ok(Some(vec![1])));
+        assert_eq!(table.payload(&key(id, 200)), Ok(Some(vec![2])));
+    }
+    assert_eq!(db.check(), Ok(()));
+}

@@ -66,8 +66,9 @@ impl Mapped for Front {
     /// has to be filled with zeros, which takes longer than to write to it.
     #[cfg(target_os = "linux")]
     fn prepare(&self) {
-        let has_processor = std::thread::available_parallelism().is_ok_and(|n| n.get() > 1);
-        if self.map.len() < STEP || !has_processor {
+        let has_processor =
+            || std::thread::available_parallelism().is_ok_and(|count| count.get() > 1);
+        if self.map.len() < STEP || !has_processor() {
             return;
         }
         let advice = match self.ahead {

@@ -413,6 +413,12 @@ impl Core {
     /// What is wrong with the table at a moment, if anything.
     pub(crate) fn check_at(&self, pager: &Pager, moment: Moment) -> Result<(), String> {
         self.index.check(pager, moment)?;
+        if self.order.is_variable() && !self.order.is_packed() {
+            let mut packed = Vec::new();
+            let is_key =
+                &mut |key: &[u8], _: &[u8]| self.unpack_key(key, &mut packed).map(|()| true);
+            self.index.each(pager, moment, is_key).map_err(|error| error.to_string())?;
+        }
         let Some(heap) = &self.heap else { return Ok(()) };
         let (mut census, mut whole, mut wrong) = (Census::default(), Vec::new(), Ok(()));
         let looked = self.index.each(pager, moment, &mut |name, bytes| {

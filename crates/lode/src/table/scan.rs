@@ -173,7 +173,7 @@ impl Core {
     }
 
     /// The packed key of one in order, whatever was there before.
-    fn unpack_key(&self, ordered: &[u8], packed: &mut Vec<u8>) -> Result<()> {
+    pub(super) fn unpack_key(&self, ordered: &[u8], packed: &mut Vec<u8>) -> Result<()> {
         let decoded = self.order.decode(ordered, packed);
         let is_key = decoded.is_some()
             && (!self.schema().is_key_variable() || self.schema().expect_key(packed).is_ok());

@@ -195,19 +195,16 @@ impl Tree {
         let old = Image::of(left.words());
         let old = self.layout.node(old.words());
         let count = old.count();
-        let between = |cut: usize| {
-            let separator = if cut == count { key.to_vec() } else { old.key(cut) };
-            (Fences { lower: old.fences().lower, upper: Some(separator.clone()) }, separator)
-        };
         // Ascending keys fill their nodes; but one above the leaves has always a child.
-        let filled = if old.is_leaf() { count } else { count - 1 };
         let appends = old.is_last() && old.search(key) == Err(count);
-        let cut = match appends && old.fits_between(&between(filled).0) {
-            true => filled,
-            false => old.middle(),
+        let cut = match (appends, old.is_leaf()) {
+            (true, true) => count,
+            (true, false) => count - 1,
+            (false, _) => old.middle(),
         };
-        let (low, separator) = between(cut);
+        let separator = if cut == count { key.to_vec() } else { old.key(cut) };
         let fences = old.fences();
+        let low = Fences { lower: fences.lower, upper: Some(separator.clone()) };
         let high = Fences { lower: Some(separator.clone()), upper: fences.upper };
         let (low_node, high_node) =
             (self.layout.node(left.change(epoch)), self.layout.node(right.change(epoch)));

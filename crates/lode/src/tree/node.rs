@@ -370,9 +370,11 @@ impl<'p> Node<'p> {
         .count()
     }
 
-    /// Words that entries and records can have yet.
+    /// Words that entries and records can have yet. Fences have the room of the longest key, also where they are
+    /// shorter or not there: so what was in a node has room there again, whatever fences it got meanwhile, which a commit
+    /// relies on that has to be undone.
     fn room(self) -> usize {
-        self.free_words() + self.garbage()
+        self.capacity().saturating_sub(self.used_words())
     }
 
     /// Words that entries and records take up.
@@ -380,18 +382,9 @@ impl<'p> Node<'p> {
         (self.count() + self.end() - self.records_at()).saturating_sub(self.garbage())
     }
 
-    /// Words that a node has for entries and records, whatever its fences are.
+    /// Words that a node has for entries and records.
     pub fn capacity(self) -> usize {
         PAGE_WORDS - ENTRIES - 2 * self.layout.key_words()
-    }
-
-    /// Whether a node with these fences has room for as much as there is here.
-    pub fn fits_between(self, fences: &Fences) -> bool {
-        let words = |fence: &Option<Vec<u8>>| match (self.layout.shape.is_variable, fence) {
-            (false, _) => self.layout.key_words(),
-            (true, fence) => fence.as_ref().map_or(0, |key| key.len().div_ceil(8)),
-        };
-        ENTRIES + self.used_words() + words(&fences.lower) + words(&fences.upper) <= PAGE_WORDS
     }
 
     /// The entry in the middle: before and after it lies about as much.
