@@ -198,16 +198,15 @@ impl<'p> Node<'p> {
         self.words.get(self.record_at(at)) as PageNumber
     }
 
-    /// Where a fence is: they are at the end of the page, the lower one last.
+    /// Where a fence is: they are at the end of the page, the lower one last, and both have the room of the longest
+    /// key, also where they are shorter or not there. So what was in a node has room there again, whatever fences
+    /// it got meanwhile, which a commit relies on that has to be undone.
     fn fence_at(self, which: u64) -> usize {
-        let words = |which| self.fence_size(which).div_ceil(8);
-        match which {
-            LOWER => PAGE_WORDS - words(LOWER),
-            _ => PAGE_WORDS - words(LOWER) - words(UPPER),
-        }
+        let words = self.layout.key_words();
+        PAGE_WORDS - words * if which == LOWER { 1 } else { 2 }
     }
 
-    /// Bytes that there are for a fence.
+    /// Bytes of a fence that is there.
     fn fence_size(self, which: u64) -> usize {
         let most = self.layout.shape.key_size;
         let shift = if which == LOWER { LOWER_SHIFT } else { UPPER_SHIFT };
@@ -370,11 +369,9 @@ impl<'p> Node<'p> {
         .count()
     }
 
-    /// Words that entries and records can have yet. Fences have the room of the longest key, also where they are
-    /// shorter or not there: so what was in a node has room there again, whatever fences it got meanwhile, which a commit
-    /// relies on that has to be undone.
+    /// Words that entries and records can have yet.
     fn room(self) -> usize {
-        self.capacity().saturating_sub(self.used_words())
+        self.free_words() + self.garbage()
     }
 
     /// Words that entries and records take up.
@@ -403,28 +400,25 @@ impl<'p> Node<'p> {
 
     /// Makes an empty node of it. What follows changes nodes: only for the holder of the latch.
     pub fn clear(self, level: usize, fences: &Fences) {
-        let size = |fence: &Option<Vec<u8>>| fence.as_ref().map_or(0, Vec::len) as u64;
-        let (mut flags, mut common) = (0, 0);
-        for (fence, which) in [(&fences.lower, LOWER), (&fences.upper, UPPER)] {
-            flags |= if fence.is_some() { which } else { 0 };
+        self.set_header(level, 0, self.end(), 0);
+        let (mut first, mut common) = (0, 0);
+        for (fence, which, shift) in
+            [(&fences.lower, LOWER, LOWER_SHIFT), (&fences.upper, UPPER, UPPER_SHIFT)]
+        {
+            let Some(key) = fence else { continue };
+            first |= which;
+            if self.layout.shape.is_variable {
+                first |= (key.len() as u64) << shift;
+            }
+            self.words.write(self.fence_at(which) * 8, key);
         }
         if let (Some(lower), Some(upper)) = (&fences.lower, &fences.upper) {
             common = lower.iter().zip(upper).take_while(|(a, b)| a == b).count();
         }
-        let sizes = match self.layout.shape.is_variable {
-            false => 0,
-            true => size(&fences.lower) << LOWER_SHIFT | size(&fences.upper) << UPPER_SHIFT,
-        };
-        self.words.set(1, flags | (common as u64) << 8 | sizes);
-        for (fence, which) in [(&fences.lower, LOWER), (&fences.upper, UPPER)] {
-            if let Some(key) = fence {
-                self.words.write(self.fence_at(which) * 8, key);
-            }
-        }
+        self.words.set(1, first | (common as u64) << 8);
         let head = |fence: &Option<Vec<u8>>| fence.as_ref().map(|key| head_of(key, common));
         self.words.set(2, head(&fences.lower).unwrap_or(0));
         self.words.set(3, head(&fences.upper).unwrap_or(HIGHEST_HEAD));
-        self.set_header(level, 0, self.end(), 0);
     }
 
     /// Puts an entry at its place. There must be room.
