@@ -142,6 +142,12 @@ impl Directory {
         if has_room || !still {
             return Ok(());
         }
+        if !root::differ(&mut [self.root(), entry.segment, bucket_seen.page()]) {
+            return Err(Error::corrupt(
+                format!("page {}", bucket_seen.page()),
+                "it is in two places",
+            ));
+        }
         if count > 1 {
             shortcut.make_room(entry.depth())?;
             let Some(mut segment) = pager.latch(segment_seen) else { return Ok(()) };

@@ -103,7 +103,7 @@ impl Hash {
                 Ok((bucket, words)) => return Ok((Way { entry, bucket }, words)),
                 // The bucket may have been joined with another, and its page come back as another bucket of the place:
                 // so an error counts if no entry has changed since before this one was read.
-                Err(error) if changes == Some(self.shortcut.changes()) && entry.still() => {
+                Err(error) if entry.still() && changes == Some(self.shortcut.changes()) => {
                     return Err(error);
                 }
                 Err(_) => changes = Some(self.shortcut.changes()),

@@ -228,7 +228,13 @@ impl Root {
                 parts.push((at, part?.0));
             }
         }
-        Ok(Some(parts))
+        let mut pages: Vec<_> = parts.iter().map(|(_, part)| part.page()).collect();
+        pages.extend([self.page, found.entry.segment]);
+        match differ(&mut pages) {
+            true => Ok(Some(parts)),
+            false if found.still() => Err(self.wrong()),
+            false => Ok(None),
+        }
     }
 
     /// Decides by one bit more, unless something has changed since an entry was found.
@@ -288,6 +294,13 @@ impl Root {
         words.set(0, u64::from(found.bits + 1));
         Ok(())
     }
+}
+
+/// Whether these are different pages, as all are that are latched together: nobody waits for a latch, and a page in
+/// two places, as a forged one may be, would never be to be had.
+pub fn differ(pages: &mut [PageNumber]) -> bool {
+    pages.sort_unstable();
+    pages.windows(2).all(|pair| pair[0] < pair[1])
 }
 
 /// Has each of the first entries of a page twice.

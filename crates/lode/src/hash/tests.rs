@@ -119,3 +119,20 @@ fn a_table_grows_through_all_levels_to_its_end_and_shrinks_again() {
         run.expect(&again, &[]);
     }
 }
+
+/// A segment that says that it is a bucket of its own is an error, and no endless wait for its latch.
+#[test]
+fn a_page_in_two_places_of_the_directory_is_an_error() {
+    let run = Run::new(1);
+    let hash = run.create();
+    for id in 0..4 {
+        assert_eq!(run.insert(&hash, id), Ok(false));
+    }
+    let root = root::Root::open(hash.root());
+    let segment = root.look(&run.pager, 0).expect("it is whole").entry.segment;
+    let (_, words) = run.pager.look(segment).expect("it is there");
+    words.set(0, segment.into());
+    let forged = Hash::open(&run.pager, hash.root(), SHAPE, run.seed).expect("it looks right");
+    let wrong = run.insert(&forged, 5).expect_err("there is no bucket");
+    assert!(matches!(wrong, Error::Corrupt { .. }), "{wrong}");
+}
