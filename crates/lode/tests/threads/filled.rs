@@ -85,11 +85,13 @@ fn fill(table: &Table, next: &[AtomicU64], (thread, rounds): (u64, u64)) {
     }
 }
 
-/// Reads records of any length in all ways, until it is told to stop.
+/// Reads records of any length in all ways, once and until it is told to stop.
 fn look_at_filled(db: &Database, table: &Table, next: &[AtomicU64], done: &AtomicBool) -> u64 {
     let keys: Vec<u8> = (0..FILLED).flat_map(u64::to_le_bytes).collect();
     let (schema, mut count) = (table.schema(), 0);
-    while !done.load(Ordering::SeqCst) {
+    loop {
+        // Where threads wait for processors, the writers may be done before this begins.
+        let is_last = done.load(Ordering::SeqCst);
         for key in keys.chunks(8) {
             let looked = table.with(key, |row| expect_whole(row, next)).expect("a key");
             count += u64::from(looked.is_some());
@@ -117,8 +119,10 @@ fn look_at_filled(db: &Database, table: &Table, next: &[AtomicU64], done: &Atomi
         if table.key_kind() == KeyKind::Tree {
             expect_scan(&snapshot, table, &first);
         }
+        if is_last {
+            return count;
+        }
     }
-    count
 }
 
 /// Whether a backward scan of a snapshot finds these records.
