@@ -3,22 +3,22 @@
 //! An operation that has latched what it will change [appends](Log::append) its outcome: that is
 //! when it happens, and in which epoch. Nothing waits for the disk there; whoever has to know that
 //! an outcome is durable [syncs](Log::sync) the log up to it, and all who wait at the same time share
-//! the sync (group commit: DeWitt et al., Implementation Techniques for Main Memory Database
-//! Systems, SIGMOD 1984, section 5.2).
+//! the [sync](group).
 //!
 //! The log is valid only as a prefix: each frame has its checksum and that of the frame before. What
 //! a frame says was synced is the proof that what lies before it cannot just be missing.
 
 mod entry;
 mod frame;
+mod group;
 mod replay;
 mod segment;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use entry::{Entry, Head, Kind};
+use group::Group;
 pub use replay::{Ending, Replayed, remove_others, replay};
 use segment::{Header, Segment};
 
@@ -67,10 +67,8 @@ pub struct Log {
     tail: Mutex<Tail>,
     /// Held by whoever begins a segment.
     turn: Mutex<Turn>,
-    flush: Mutex<Flush>,
-    flushed: Condvar,
-    /// Told when as many wait as at the end of the last sync.
-    joined: Condvar,
+    /// Those who wait until the log is synced.
+    group: Group,
     /// Set to 0 when a segment begins, so that somebody looks how long the log has become.
     alarm: Arc<AtomicU64>,
 }
@@ -98,22 +96,6 @@ struct Turn {
     next_number: u64,
     random: u64,
 }
-
-#[derive(Default)]
-struct Flush {
-    synced: Position,
-    busy: bool,
-    failed: Option<String>,
-    /// How many wait for a sync, or make one.
-    waiting: usize,
-    /// How many did when the last one ended, and how long it took.
-    group: usize,
-    took: Duration,
-}
-
-/// The part of a sync's time that it is put off so that more can share it: they have just been told
-/// that the one before is done, and are about to come back.
-const PATIENCE: u32 = 4;
 
 impl Tail {
     fn place(&self) -> Place {
@@ -208,16 +190,13 @@ impl Log {
             names_changed: false,
             frame: Vec::new(),
         };
-        let flush = Flush { synced: start, ..Flush::default() };
         Ok(Self {
             disk,
             database,
             sizes,
             tail: Mutex::new(tail),
             turn: Mutex::new(turn),
-            flush: Mutex::new(flush),
-            flushed: Condvar::new(),
-            joined: Condvar::new(),
+            group: Group::new(start),
             alarm,
         })
     }
@@ -296,59 +275,11 @@ impl Log {
     /// # Errors
     /// `Poisoned` when syncing fails, now and ever after.
     pub fn sync(&self, to: Position) -> Result<()> {
-        let mut flush = lock(&self.flush);
-        if flush.synced >= to && flush.failed.is_none() {
-            return Ok(());
-        }
-        flush.waiting += 1;
-        if flush.busy && flush.waiting >= flush.group {
-            self.joined.notify_one();
-        }
-        let (mut flush, synced) = self.wait_or_sync(flush, to);
-        flush.waiting -= 1;
-        synced
-    }
-
-    fn wait_or_sync<'l>(
-        &'l self,
-        mut flush: MutexGuard<'l, Flush>,
-        to: Position,
-    ) -> (MutexGuard<'l, Flush>, Result<()>) {
-        loop {
-            if let Some(why) = &flush.failed {
-                let why = why.clone();
-                return (flush, Err(Error::Poisoned { why }));
-            }
-            if flush.synced >= to {
-                return (flush, Ok(()));
-            }
-            if flush.busy {
-                flush = self.flushed.wait(flush).unwrap_or_else(PoisonError::into_inner);
-                continue;
-            }
-            flush.busy = true;
-            if flush.group > 1 {
-                let patience = flush.took / PATIENCE;
-                let alone = |flush: &mut Flush| flush.waiting < flush.group;
-                let waited = self.joined.wait_timeout_while(flush, patience, alone);
-                flush = waited.unwrap_or_else(PoisonError::into_inner).0;
-            }
-            drop(flush);
-            let start = Instant::now();
-            let synced = self.sync_now();
-            flush = lock(&self.flush);
-            flush.busy = false;
-            flush.took = start.elapsed();
-            flush.group = flush.waiting;
-            match synced {
-                Ok(end) => {
-                    flush.synced = end;
-                    lock(&self.tail).synced = end;
-                }
-                Err(error) => flush.failed = Some(error.to_string()),
-            }
-            self.flushed.notify_all();
-        }
+        self.group.sync(to, || {
+            let end = self.sync_now()?;
+            lock(&self.tail).synced = end;
+            Ok(end)
+        })
     }
 
     /// Syncs all that there is, earlier segments first; answers how far that is.

@@ -1,0 +1,235 @@
+//! Group commit: all who wait at the same time for the log to be synced share a sync (DeWitt et al.,
+//! Implementation Techniques for Main Memory Database Systems, SIGMOD 1984, section 5.2).
+//!
+//! One of them leads: he syncs for all. Then each is told by name, so that nobody has to queue for a lock first and
+//! nobody wakes up too early; and one of those who came too late is told to lead the next sync.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::{Position, lock};
+use crate::error::{Error, Result};
+
+/// The part of a sync's time that the next one is put off so that more can share it: those who have just been told that
+/// they are done are about to come back.
+const PATIENCE: u32 = 4;
+
+/// Those who wait until the log is synced.
+pub(super) struct Group {
+    state: Mutex<State>,
+    /// Told when as many are here as at the end of the last sync.
+    complete: Condvar,
+}
+
+struct State {
+    synced: Position,
+    /// Why a sync failed. There are none after it.
+    failed: Option<String>,
+    is_led: bool,
+    /// Those who wait for somebody else: up to where, and how they are told.
+    waiting: Vec<(Position, Arc<Call>)>,
+    /// How many were here when the last sync ended, and how long it took.
+    size: usize,
+    took: Duration,
+}
+
+/// What somebody who waits is told, once.
+#[derive(Clone, Copy)]
+enum News {
+    Synced,
+    Failed,
+    /// To lead the next sync.
+    Lead,
+}
+
+/// How somebody is told.
+#[derive(Default)]
+struct Call {
+    news: Mutex<Option<News>>,
+    told: Condvar,
+}
+
+impl Call {
+    fn tell(&self, news: News) {
+        *lock(&self.news) = Some(news);
+        self.told.notify_one();
+    }
+
+    fn wait(&self) -> News {
+        let mut news = lock(&self.news);
+        loop {
+            if let Some(news) = *news {
+                return news;
+            }
+            news = self.told.wait(news).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl State {
+    /// How many are here: those who wait and the one who leads.
+    fn count(&self) -> usize {
+        self.waiting.len() + usize::from(self.is_led)
+    }
+
+    fn expect_no_failure(&self) -> Result<()> {
+        match &self.failed {
+            None => Ok(()),
+            Some(why) => Err(Error::Poisoned { why: why.clone() }),
+        }
+    }
+}
+
+impl Group {
+    pub fn new(synced: Position) -> Self {
+        let state = State {
+            synced,
+            failed: None,
+            is_led: false,
+            waiting: Vec::new(),
+            size: 0,
+            took: Duration::ZERO,
+        };
+        Self { state: Mutex::new(state), complete: Condvar::new() }
+    }
+
+    /// Returns when the log is synced up to a position. `work` syncs all of it, and answers how far that is; what ends at
+    /// `to` was appended before the call.
+    ///
+    /// # Errors
+    /// `Poisoned` when a sync fails, then and ever after.
+    pub fn sync(&self, to: Position, work: impl FnOnce() -> Result<Position>) -> Result<()> {
+        let mut state = lock(&self.state);
+        state.expect_no_failure()?;
+        if state.synced >= to {
+            return Ok(());
+        }
+        if !state.is_led {
+            state.is_led = true;
+            drop(state);
+            return self.lead(work);
+        }
+        let call = Arc::new(Call::default());
+        state.waiting.push((to, Arc::clone(&call)));
+        if state.count() == state.size {
+            self.complete.notify_one();
+        }
+        drop(state);
+        match call.wait() {
+            News::Synced => Ok(()),
+            News::Failed => lock(&self.state).expect_no_failure(),
+            News::Lead => self.lead(work),
+        }
+    }
+
+    /// Syncs for all who are here, and those who come in the next moment.
+    fn lead(&self, work: impl FnOnce() -> Result<Position>) -> Result<()> {
+        let state = lock(&self.state);
+        let patience = state.took / PATIENCE;
+        let some_are_missing = |state: &mut State| state.count() < state.size;
+        drop(self.complete.wait_timeout_while(state, patience, some_are_missing));
+        let start = Instant::now();
+        let synced = work();
+        let took = start.elapsed();
+        let mut state = lock(&self.state);
+        (state.took, state.size) = (took, state.count());
+        let waiting = std::mem::take(&mut state.waiting);
+        let end = match synced {
+            Ok(end) => end,
+            Err(error) => {
+                state.failed = Some(error.to_string());
+                state.is_led = false;
+                let failed = state.expect_no_failure();
+                drop(state);
+                waiting.iter().for_each(|(_, call)| call.tell(News::Failed));
+                return failed;
+            }
+        };
+        state.synced = end;
+        let (done, mut later): (Vec<_>, Vec<_>) =
+            waiting.into_iter().partition(|(to, _)| *to <= end);
+        let next = (!later.is_empty()).then(|| later.remove(0).1);
+        state.is_led = next.is_some();
+        state.waiting = later;
+        drop(state);
+        next.iter().for_each(|call| call.tell(News::Lead));
+        done.iter().for_each(|(_, call)| call.tell(News::Synced));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::mpsc;
+
+    use super::*;
+
+    fn position(at: u64) -> Position {
+        Position { segment: 1, at }
+    }
+
+    /// Waits until so many are here, the one who leads among them.
+    fn wait_for(group: &Group, count: usize) {
+        while lock(&group.state).count() < count {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn all_who_come_while_one_syncs_share_the_next_sync() {
+        let group = Group::new(position(0));
+        let (begin, may_begin) = mpsc::channel();
+        let syncs = AtomicU64::new(0);
+        let sync_to = |end: u64| {
+            syncs.fetch_add(1, Ordering::Relaxed);
+            Ok(position(end))
+        };
+        std::thread::scope(|scope| {
+            let (group, sync_to) = (&group, &sync_to);
+            let first = scope.spawn(move || {
+                group.sync(position(1), || {
+                    may_begin.recv().unwrap();
+                    sync_to(1)
+                })
+            });
+            wait_for(group, 1);
+            let others: Vec<_> = (2..=8)
+                .map(|at| scope.spawn(move || group.sync(position(at), || sync_to(8))))
+                .collect();
+            wait_for(group, 8);
+            begin.send(()).unwrap();
+            first.join().unwrap().unwrap();
+            others.into_iter().for_each(|other| other.join().unwrap().unwrap());
+        });
+        assert_eq!(syncs.load(Ordering::Relaxed), 2);
+        group.sync(position(8), || panic!("it is synced already")).unwrap();
+    }
+
+    #[test]
+    fn a_sync_that_fails_fails_for_all_and_for_ever() {
+        let group = Group::new(position(0));
+        let (begin, may_begin) = mpsc::channel();
+        let fail = || Err(Error::Poisoned { why: "the disk burns".into() });
+        std::thread::scope(|scope| {
+            let group = &group;
+            let first = scope.spawn(move || {
+                group.sync(position(1), || {
+                    may_begin.recv().unwrap();
+                    fail()
+                })
+            });
+            wait_for(group, 1);
+            let second = scope
+                .spawn(move || group.sync(position(2), || panic!("nothing is synced any more")));
+            wait_for(group, 2);
+            begin.send(()).unwrap();
+            for thread in [first, second] {
+                assert!(thread.join().unwrap().unwrap_err().to_string().contains("burns"));
+            }
+        });
+        let after = group.sync(position(0), || panic!("nothing is synced any more"));
+        assert!(after.unwrap_err().to_string().contains("burns"));
+    }
+}
