@@ -12,7 +12,7 @@ use super::root::{self, Entry, Root, SEGMENT_BITS};
 use super::shortcut::Shortcut;
 use super::{Page, Place};
 use crate::error::{Error, Result};
-use crate::pager::{Image, Moment, PAGE_WORDS, PageNumber, Pager, Space, Words};
+use crate::pager::{self, Image, Moment, PAGE_WORDS, PageNumber, Pager, Space, Words};
 
 /// The most bits that all decides by.
 pub const MOST_BITS: u32 = root::MOST_BITS + SEGMENT_BITS;
@@ -142,7 +142,7 @@ impl Directory {
         if has_room || !still {
             return Ok(());
         }
-        if !root::differ(&mut [self.root(), entry.segment, bucket_seen.page()]) {
+        if !pager::differ(&mut [self.root(), entry.segment, bucket_seen.page()]) {
             return Err(Error::corrupt(
                 format!("page {}", bucket_seen.page()),
                 "it is in two places",

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::Page;
 use crate::error::{Error, Result};
-use crate::pager::{Latched, Moment, PageNumber, Pager, Seen, Space, Words};
+use crate::pager::{self, Latched, Moment, PageNumber, Pager, Seen, Space, Words};
 
 /// The bits that the entries of a page decide by. In unit tests there are few, so that few buckets need all
 /// levels.
@@ -230,7 +230,7 @@ impl Root {
         }
         let mut pages: Vec<_> = parts.iter().map(|(_, part)| part.page()).collect();
         pages.extend([self.page, found.entry.segment]);
-        match differ(&mut pages) {
+        match pager::differ(&mut pages) {
             true => Ok(Some(parts)),
             false if found.still() => Err(self.wrong()),
             false => Ok(None),
@@ -294,13 +294,6 @@ impl Root {
         words.set(0, u64::from(found.bits + 1));
         Ok(())
     }
-}
-
-/// Whether these are different pages, as all are that are latched together: nobody waits for a latch, and a page in
-/// two places, as a forged one may be, would never be to be had.
-pub fn differ(pages: &mut [PageNumber]) -> bool {
-    pages.sort_unstable();
-    pages.windows(2).all(|pair| pair[0] < pair[1])
 }
 
 /// Has each of the first entries of a page twice.

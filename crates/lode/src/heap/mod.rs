@@ -34,7 +34,7 @@ pub use write::{Left, Swapped};
 
 use crate::error::{Error, Result};
 use crate::index::Index;
-use crate::pager::{Moment, PageNumber, Pager, Seen, Space};
+use crate::pager::{self, Moment, PageNumber, Pager, Seen, Space};
 
 /// Where a record is: its page, and the number of its slot there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -390,9 +390,7 @@ impl Heap {
         let own = home.address.page;
         let cut = Cut::of_head(&head).ok_or_else(|| long::wrong_head(own))?;
         let mut pages: Vec<_> = long::pages_of(&head, cut).chain([own]).collect();
-        pages.sort_unstable();
-        let differ = pages.windows(2).all(|pair| pair[0] < pair[1]);
-        match differ && pages.iter().all(|page| self.space.has(*page)) {
+        match pager::differ(&mut pages) && pages.iter().all(|page| self.space.has(*page)) {
             true => Ok(Some((head, cut))),
             false => Err(long::wrong_head(own)),
         }

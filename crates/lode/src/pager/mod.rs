@@ -40,6 +40,13 @@ use crate::error::{Error, Result};
 /// The number of a page. It never changes while the page is in use.
 pub type PageNumber = u32;
 
+/// Whether these are different pages, as all are that are latched together: nobody waits for a latch, and a page in
+/// two places, as a forged one may be, would never be to be had.
+pub fn differ(pages: &mut [PageNumber]) -> bool {
+    pages.sort_unstable();
+    pages.windows(2).all(|pair| pair[0] < pair[1])
+}
+
 /// Somebody is changing the page, or fetching it.
 const LATCH: u64 = 1;
 /// Unless somebody looks at it soon, the page leaves memory.
