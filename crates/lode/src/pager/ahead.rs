@@ -6,14 +6,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use super::PAGE_BYTES;
 use super::lock;
 use super::memory::Memory;
 
 /// The frame with which it begins; a small database needs no thread.
 const FIRST: u32 = 256;
 
-/// Frames that are asked for together: two mebibytes, as much as a huge page.
+/// Frames that are asked for together: two mebibytes, about as much as a huge page.
 const STEP: u32 = 128;
 
 /// The most frames that have memory and hold no page yet: 64 MiB.
@@ -108,8 +107,7 @@ impl Shared {
             }
             let (from, to) = (state.populated, state.wanted.min(state.populated + STEP));
             drop(state);
-            let bytes = |frame: u32| frame as usize * PAGE_BYTES;
-            if !memory.populate(bytes(from)..bytes(to)) {
+            if !memory.populate(from..to) {
                 return;
             }
             state = lock(&self.state);
@@ -144,7 +142,7 @@ mod tests {
         let frames = Frames::new(3 * FIRST).expect("addresses");
         (1..=frames.count()).for_each(|frame| frames.words(frame).set(0, frame.into()));
         let ahead = Ahead::new(frames.memory(), frames.count());
-        if !ahead.memory.populate(0..PAGE_BYTES) {
+        if !ahead.memory.populate(0..1) {
             // An old kernel.
             return;
         }

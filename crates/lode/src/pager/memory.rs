@@ -13,6 +13,10 @@ use super::words::{PAGE_WORDS, Words};
 use crate::error::Error;
 use crate::error::Result;
 
+/// Words from the beginning of a frame to that of the next: a line of the processor's cache more than a page has. The
+/// first lines of pages, which everybody looks at, would share few sets of the cache otherwise, and push each other out of it.
+const STRIDE: usize = PAGE_WORDS + 8;
+
 /// Frames for pages, in pages of memory as large as the system has.
 pub struct Frames {
     cells: Cells,
@@ -23,7 +27,7 @@ impl Frames {
     /// Frames with the numbers from 1 to `count`; they take up memory as they are used. Frame 0 is
     /// one that nobody has: all zeros.
     pub fn new(count: u32) -> Result<Self> {
-        Ok(Self { cells: Cells::new((count as usize + 1) * PAGE_WORDS, true)?, count })
+        Ok(Self { cells: Cells::new((count as usize + 1) * STRIDE, true)?, count })
     }
 
     /// How many.
@@ -40,9 +44,9 @@ impl Frames {
     #[inline(always)]
     pub fn words(&self, frame: u32) -> Words<'_> {
         let frame = if frame <= self.count { frame as usize } else { 0 };
-        // SAFETY: the frame is 0 or one of `count`, each of which has `PAGE_WORDS` cells in `cells`,
-        // one after another from its start; so the array lies inside of it, and lives as long.
-        let words = unsafe { &*self.cells.start.as_ptr().add(frame * PAGE_WORDS).cast() };
+        // SAFETY: the frame is 0 or one of `count`, each of which has `STRIDE` cells in `cells`, one after another from its
+        // start, and a page has fewer; so the array lies inside of it, and lives as long.
+        let words = unsafe { &*self.cells.start.as_ptr().add(frame * STRIDE).cast() };
         Words(words)
     }
 }
@@ -72,16 +76,18 @@ type Home = Vec<u64>;
 pub struct Memory(Arc<Home>);
 
 impl Memory {
-    /// Has the operating system give memory for some of its bytes, as if they were written to, but leaves them as
+    /// Has the operating system give memory for some frames, as if they were written to, but leaves them as
     /// they are; false if it does not.
     #[cfg(all(target_os = "linux", not(miri)))]
-    pub fn populate(&self, bytes: Range<usize>) -> bool {
-        self.0.advise_range(memmap2::Advice::PopulateWrite, bytes.start, bytes.len()).is_ok()
+    pub fn populate(&self, frames: Range<u32>) -> bool {
+        let at = |frame: u32| frame as usize * STRIDE * size_of::<AtomicU64>();
+        let (from, to) = (at(frames.start), at(frames.end));
+        self.0.advise_range(memmap2::Advice::PopulateWrite, from, to - from).is_ok()
     }
 
     /// Elsewhere there is no way to ask.
     #[cfg(not(all(target_os = "linux", not(miri))))]
-    pub fn populate(&self, _: Range<usize>) -> bool {
+    pub fn populate(&self, _: Range<u32>) -> bool {
         let Self(_) = self;
         false
     }
