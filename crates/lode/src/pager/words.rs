@@ -91,6 +91,12 @@ impl Words<'_> {
     }
 
     fn read_many(&self, at: usize, chunks: &mut [[u8; 8]]) {
+        if let Some(cells) = self.0.get(at..at + chunks.len()) {
+            for (chunk, cell) in chunks.iter_mut().zip(cells) {
+                *chunk = cell.load(Ordering::Relaxed).to_le_bytes();
+            }
+            return;
+        }
         for (chunk, at) in chunks.iter_mut().zip(at..) {
             *chunk = self.get(at).to_le_bytes();
         }
@@ -121,6 +127,17 @@ impl Words<'_> {
     pub fn write(&self, to: usize, bytes: &[u8]) {
         let (mut at, mut skip) = (to / 8, to % 8);
         let mut bytes = bytes;
+        // Whole words without a branch for each.
+        let whole = bytes.as_chunks::<8>().0;
+        if skip == 0
+            && let Some(cells) = self.0.get(at..at + whole.len())
+        {
+            for (cell, chunk) in cells.iter().zip(whole) {
+                cell.store(u64::from_le_bytes(*chunk), Ordering::Relaxed);
+            }
+            at += whole.len();
+            bytes = &bytes[whole.len() * 8..];
+        }
         while !bytes.is_empty() {
             let count = bytes.len().min(8 - skip);
             let word = match count {
