@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::io::Result;
+use std::ops::Range;
 use std::sync::Arc;
 
 use memmap2::{MmapOptions, MmapRaw};
@@ -89,11 +90,34 @@ impl Mapped for Front {
         // Without a thread, whoever writes waits for it.
         let _ = std::thread::Builder::new().name("lode log".into()).spawn(work);
     }
+
+    /// Before a page of a file on a disk is written out, every processor that runs the process is interrupted so that it
+    /// forgets that it may write there: for each page by itself. All together, it takes one interruption.
+    #[cfg(target_os = "linux")]
+    fn let_go(&self, bytes: Range<usize>) {
+        if self.ahead == Ahead::Map || bytes.end > self.map.len() || bytes.is_empty() {
+            return;
+        }
+        // SAFETY: the bytes lie in the mapping, and this struct keeps it. The mapping is shared with the file: what was
+        // written there is in the file's pages, which stay what they are, and comes back with the next access. Nobody has
+        // a reference into the mapping, and threads that write to these bytes meanwhile write to the same pages.
+        let advised = unsafe {
+            self.map.unchecked_advise_range(
+                memmap2::UncheckedAdvice::DontNeed,
+                bytes.start,
+                bytes.len(),
+            )
+        };
+        // If it was not done, a sync takes longer.
+        drop(advised);
+    }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::os::unix::fs::FileExt;
+
     use super::*;
 
     fn front_of_a_page() -> Front {
@@ -106,6 +130,21 @@ mod tests {
     fn the_last_byte_of_a_mapping_can_be_written() {
         front_of_a_page().write(4095, b"x");
         front_of_a_page().write(4096, b"");
+    }
+
+    #[test]
+    fn what_is_let_go_is_still_there_and_can_be_written_again() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(3 << 12).unwrap();
+        let front = Front::new(&file, 3 << 12, Ahead::Read).unwrap();
+        front.write(5000, b"before");
+        front.let_go(0..3 << 12);
+        front.write(5006, b", after");
+        front.let_go(4096..5006);
+        front.let_go(0..usize::MAX);
+        let mut bytes = [0; 13];
+        file.read_exact_at(&mut bytes, 5000).unwrap();
+        assert_eq!(&bytes, b"before, after");
     }
 
     #[test]

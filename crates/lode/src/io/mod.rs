@@ -9,6 +9,8 @@ pub mod simulated;
 
 use std::any::Any;
 use std::io::Result;
+use std::ops::Range;
+use std::sync::Arc;
 
 /// What keeps others out of a directory, for as long as it is kept.
 pub type Lock = Box<dyn Any + Send + Sync>;
@@ -69,7 +71,7 @@ pub trait File: Send + Sync {
 
     /// Maps the first bytes, which must be [preallocated](Self::preallocate); `None` where writing
     /// to a mapping can fail for want of space, or is not what the file's other readers see.
-    fn map(&self, size_bytes: usize) -> Result<Option<Box<dyn Mapped>>>;
+    fn map(&self, size_bytes: usize) -> Result<Option<Arc<dyn Mapped>>>;
 }
 
 /// The mapped front of a file: what is written there is in the operating system's hands at once.
@@ -84,6 +86,10 @@ pub trait Mapped: Send + Sync {
     /// here on; whoever comes to where it has been yet need not wait for that. Where there is no way to ask, it does
     /// nothing.
     fn prepare(&self) {}
+
+    /// Some bytes have been written and will not be again for some time. Where a mapping makes a sync of the file take
+    /// longer, these are taken out of it until somebody writes there.
+    fn let_go(&self, _: Range<usize>) {}
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{Error, ErrorKind, Result};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::mapped::{Ahead, Front};
 use super::{Disk, File, Lock, Mapped};
@@ -125,12 +126,12 @@ impl File for Handle {
         })
     }
 
-    fn map(&self, size_bytes: usize) -> Result<Option<Box<dyn Mapped>>> {
+    fn map(&self, size_bytes: usize) -> Result<Option<Arc<dyn Mapped>>> {
         if size_bytes as u64 > self.size_bytes()? {
             return Err(Error::new(ErrorKind::InvalidInput, "the file is not as long as its map"));
         }
         let Some(ahead) = writes_in_place(&self.file)? else { return Ok(None) };
-        Ok(Some(Box::new(Front::new(&self.file, size_bytes, ahead)?)))
+        Ok(Some(Arc::new(Front::new(&self.file, size_bytes, ahead)?)))
     }
 }
 

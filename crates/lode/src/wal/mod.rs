@@ -53,6 +53,9 @@ pub struct Sizes {
 const LEAST_LONG_BYTES: usize = 1 << 16;
 const PIECE_BYTES: usize = 1 << 18;
 
+/// Bytes of the operating system's pages, or a part of one.
+const PAGE_BYTES: u64 = 1 << 12;
+
 /// The shortest segment.
 const LEAST_BYTES: u64 = 1 << 12;
 
@@ -78,6 +81,8 @@ struct Tail {
     segment: Segment,
     at: u64,
     chain: u32,
+    /// Bytes of the segment before that have been [let go](Mapped::let_go).
+    held_from: u64,
     /// What is known to be synced, and what frames say about it.
     synced: Position,
     noted: Position,
@@ -184,6 +189,7 @@ impl Log {
             segment,
             at: start.at,
             chain,
+            held_from: 0,
             synced: start,
             noted: start,
             unsynced: Vec::new(),
@@ -253,7 +259,9 @@ impl Log {
         tail.unsynced.push(Arc::clone(&full.file));
         tail.names_changed = true;
         (tail.at, tail.chain, tail.noted) = (segment::FRAMES_AT, chain, tail.synced);
+        let held_from = std::mem::take(&mut tail.held_from);
         drop(tail);
+        full.mapped().iter().for_each(|mapped| mapped.let_go(held_from as usize..end as usize));
         turn.old.push((full.number, end, Some(full)));
         self.alarm.store(0, Ordering::Relaxed);
         Ok(())
@@ -284,12 +292,19 @@ impl Log {
 
     /// Syncs all that there is, earlier segments first; answers how far that is.
     fn sync_now(&self) -> Result<Position> {
-        let (end, files, names_changed) = {
+        let (end, files, names_changed, held) = {
             let mut tail = lock(&self.tail);
             let mut files = std::mem::take(&mut tail.unsynced);
             files.push(Arc::clone(&tail.segment.file));
-            (tail.place().position, files, std::mem::take(&mut tail.names_changed))
+            let names_changed = std::mem::take(&mut tail.names_changed);
+            // Whole pages: what comes next is written where they end.
+            let whole = tail.at - tail.at % PAGE_BYTES;
+            let held = std::mem::replace(&mut tail.held_from, whole)..whole;
+            (tail.place().position, files, names_changed, (tail.segment.mapped(), held))
         };
+        if let (Some(mapped), held) = held {
+            mapped.let_go(held.start as usize..held.end as usize);
+        }
         let failed = |error| Error::io("sync the log", &error);
         if names_changed {
             self.disk.sync_directory().map_err(failed)?;

@@ -88,7 +88,7 @@ pub(super) struct Segment {
     pub size_bytes: u64,
     pub file: Arc<dyn File>,
     /// The file's bytes, where they can be mapped.
-    mapped: Option<Box<dyn Mapped>>,
+    mapped: Option<Arc<dyn Mapped>>,
 }
 
 impl Segment {
@@ -141,5 +141,10 @@ impl Segment {
     /// Asks the operating system for memory for what will be written, if there is a way, and does not wait for it.
     pub fn ask_for_memory(&self) {
         self.mapped.iter().for_each(|mapped| mapped.prepare());
+    }
+
+    /// The file's bytes, where they are mapped.
+    pub fn mapped(&self) -> Option<Arc<dyn Mapped>> {
+        self.mapped.clone()
     }
 }

@@ -156,7 +156,7 @@ impl File for Handle {
         busy.set_size(size_bytes)
     }
 
-    fn map(&self, size_bytes: usize) -> Result<Option<Box<dyn Mapped>>> {
+    fn map(&self, size_bytes: usize) -> Result<Option<Arc<dyn Mapped>>> {
         let mut busy = self.begin_plain(Operation::Other)?;
         if size_bytes > busy.content().bytes().len() {
             return Err(Error::new(ErrorKind::InvalidInput, "the file is not as long as its map"));
@@ -164,7 +164,7 @@ impl File for Handle {
         if !busy.state.mapping {
             return Ok(None);
         }
-        Ok(Some(Box::new(Front { handle: self.clone(), size_bytes })))
+        Ok(Some(Arc::new(Front { handle: self.clone(), size_bytes })))
     }
 }
 
