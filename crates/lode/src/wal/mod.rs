@@ -124,7 +124,8 @@ impl Tail {
     fn write_long(&mut self, parts: &[&[u8]], padding: &[u8]) -> Result<u32> {
         let mut sum = frame::sum(self.segment.salt, &self.frame);
         let mut at = self.at + self.frame.len() as u64;
-        let mut piece = Vec::with_capacity(PIECE_BYTES);
+        let total: usize = parts.iter().map(|part| part.len()).sum();
+        let mut piece = Vec::with_capacity(PIECE_BYTES.min(total + padding.len()));
         let mut flush = |piece: &mut Vec<u8>| {
             sum = crc32c::crc32c_append(sum, piece);
             self.segment.write_by_call(at, piece)?;
