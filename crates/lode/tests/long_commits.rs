@@ -29,7 +29,7 @@ fn expect(table: &Table, id: u32, size: usize) {
 /// Sizes around those at which an outcome is written in pieces, and at which a piece ends.
 fn sizes() -> impl Iterator<Item = usize> {
     let around = |size: usize| (size - 40..size + 8).step_by(3);
-    [1 << 16, 1 << 18, 1 << 19].into_iter().flat_map(around).chain([1_000, 600_000])
+    [1 << 13, 1 << 16, 1 << 18, 1 << 19].into_iter().flat_map(around).chain([1_000, 600_000])
 }
 
 fn after_power_cut(disk: &Simulated, db: Database, seed: u64) -> Database {

@@ -50,7 +50,7 @@ pub struct Sizes {
 }
 
 /// An outcome of so many bytes is not copied into one frame, but written in pieces.
-const LEAST_LONG_BYTES: usize = 1 << 16;
+const LEAST_LONG_BYTES: usize = 1 << 13;
 const PIECE_BYTES: usize = 1 << 18;
 
 /// Bytes of the operating system's pages, or a part of one.
