@@ -1,11 +1,12 @@
-//! Single operations on records of routes, beside those of the standard library's maps behind a
-//! lock, all taking turns: `cargo bench -p lode -- [ROWS…]`. Run by the tests, the sizes are tiny.
+//! Single operations on records of routes, beside those of the standard library's maps and of hashbrown's
+//! behind a lock, all taking turns: `cargo bench -p lode -- [ROWS…]`. Run by the tests, the sizes are tiny.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hint::black_box;
 use std::sync::RwLock;
 use std::time::Instant;
 
+use hashbrown::HashMap as Hashbrown;
 use lode::{Database, KeyKind, Schema, Table, Type};
 
 const PAYLOAD: usize = 29;
@@ -42,7 +43,7 @@ impl Subject for Table {
     }
 }
 
-/// The standard library's maps behind a lock, as many an application keeps its records.
+/// Maps behind a lock, as many an application keeps its records.
 macro_rules! subject {
     ($map:ident) => {
         impl Subject for RwLock<$map<[u8; 5], [u8; PAYLOAD]>> {
@@ -72,6 +73,7 @@ macro_rules! subject {
 }
 
 subject!(HashMap);
+subject!(Hashbrown);
 subject!(BTreeMap);
 
 /// Keys of all rows, in no order.
@@ -142,9 +144,10 @@ fn main() {
                 let db = Database::in_memory().expect("memory");
                 db.create_table(&schema, kind).expect("a table")
             };
-            let subjects: [(&str, Box<dyn Subject>); 4] = [
+            let subjects: [(&str, Box<dyn Subject>); 5] = [
                 ("hash", Box::new(table(KeyKind::Hash))),
                 ("HashMap", Box::new(RwLock::new(HashMap::<[u8; 5], [u8; PAYLOAD]>::new()))),
+                ("hashbrown", Box::new(RwLock::new(Hashbrown::<[u8; 5], [u8; PAYLOAD]>::new()))),
                 ("tree", Box::new(table(KeyKind::Tree))),
                 ("BTreeMap", Box::new(RwLock::new(BTreeMap::<[u8; 5], [u8; PAYLOAD]>::new()))),
             ];

@@ -264,6 +264,22 @@ mod tests {
         }
 
         #[test]
+        fn what_lies_beyond_the_page_is_taken_modulo(
+            from in prop_oneof![PAGE_WORDS - 20..PAGE_WORDS + 20, usize::MAX / 8 - 40..usize::MAX / 8 - 20],
+            bytes in proptest::collection::vec(any::<u8>(), 56..=150),
+        ) {
+            let image = Image::empty();
+            image.words().write(from * 8, &bytes);
+            let mut got = vec![0; bytes.len()];
+            image.words().read(from * 8, &mut got);
+            prop_assert_eq!(&got, &bytes);
+            let whole = bytes.as_chunks::<8>().0;
+            for (at, chunk) in whole.iter().enumerate() {
+                prop_assert_eq!(image.words().get((from + at) % PAGE_WORDS), u64::from_le_bytes(*chunk));
+            }
+        }
+
+        #[test]
         fn words_move_as_slices_do(from in 0usize..100, to in 0usize..100, count in 0usize..100) {
             let image = Image::empty();
             let words = image.words();

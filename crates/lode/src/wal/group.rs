@@ -2,8 +2,10 @@
 //! Implementation Techniques for Main Memory Database Systems, SIGMOD 1984, section 5.2).
 //!
 //! One of them leads: he syncs for all. Then each is told by name, so that nobody has to queue for a lock first and
-//! nobody wakes up too early; and one of those who came too late is told to lead the next sync.
+//! nobody wakes up too early; and one of those who came too late is told to lead the next sync. (Until he does, nobody
+//! overtakes him.)
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,6 +15,9 @@ use crate::error::{Error, Result};
 /// The part of a sync's time that the next one is put off so that more can share it: those who have just been told that
 /// they are done are about to come back.
 const PATIENCE: u32 = 4;
+
+/// The longest that it is put off, however long the last one took.
+const MOST_PATIENCE: Duration = Duration::from_millis(10);
 
 /// Those who wait until the log is synced.
 pub(super) struct Group {
@@ -107,7 +112,7 @@ impl Group {
         if !state.is_led {
             state.is_led = true;
             drop(state);
-            return self.lead(work);
+            return self.lead(to, work);
         }
         let call = Arc::new(Call::default());
         state.waiting.push((to, Arc::clone(&call)));
@@ -118,43 +123,61 @@ impl Group {
         match call.wait() {
             News::Synced => Ok(()),
             News::Failed => lock(&self.state).expect_no_failure(),
-            News::Lead => self.lead(work),
+            News::Lead => self.lead(to, work),
         }
     }
 
     /// Syncs for all who are here, and those who come in the next moment.
-    fn lead(&self, work: impl FnOnce() -> Result<Position>) -> Result<()> {
+    fn lead(&self, to: Position, work: impl FnOnce() -> Result<Position>) -> Result<()> {
         let state = lock(&self.state);
-        let patience = state.took / PATIENCE;
+        let patience = (state.took / PATIENCE).min(MOST_PATIENCE);
         let some_are_missing = |state: &mut State| state.count() < state.size;
         drop(self.complete.wait_timeout_while(state, patience, some_are_missing));
         let start = Instant::now();
-        let synced = work();
+        let synced = catch_unwind(AssertUnwindSafe(|| {
+            let end = work()?;
+            assert!(end >= to, "a sync that led to {end:?} was to lead to {to:?}");
+            Ok::<_, Error>(end)
+        }));
         let took = start.elapsed();
-        let mut state = lock(&self.state);
-        (state.took, state.size) = (took, state.count());
-        let waiting = std::mem::take(&mut state.waiting);
-        let end = match synced {
-            Ok(end) => end,
-            Err(error) => {
-                state.failed = Some(error.to_string());
-                state.is_led = false;
-                let failed = state.expect_no_failure();
-                drop(state);
-                waiting.iter().for_each(|(_, call)| call.tell(News::Failed));
-                return failed;
+        match synced {
+            Ok(Ok(end)) => {
+                self.end(end, took);
+                Ok(())
             }
-        };
-        state.synced = end;
+            Ok(Err(error)) => self.fail(error.to_string()),
+            Err(panic) => {
+                let _ = self.fail("a sync of the log ended in a panic".into());
+                resume_unwind(panic)
+            }
+        }
+    }
+
+    /// A sync has ended well: tells those for whom it was, and who leads the next one.
+    fn end(&self, synced: Position, took: Duration) {
+        let mut state = lock(&self.state);
+        (state.synced, state.took, state.size) = (synced, took, state.count());
+        let waiting = std::mem::take(&mut state.waiting);
         let (done, mut later): (Vec<_>, Vec<_>) =
-            waiting.into_iter().partition(|(to, _)| *to <= end);
+            waiting.into_iter().partition(|(to, _)| *to <= synced);
         let next = (!later.is_empty()).then(|| later.remove(0).1);
         state.is_led = next.is_some();
         state.waiting = later;
         drop(state);
         next.iter().for_each(|call| call.tell(News::Lead));
         done.iter().for_each(|(_, call)| call.tell(News::Synced));
-        Ok(())
+    }
+
+    /// A sync has failed, for all and for ever.
+    fn fail(&self, why: String) -> Result<()> {
+        let mut state = lock(&self.state);
+        state.failed = Some(why);
+        state.is_led = false;
+        let waiting = std::mem::take(&mut state.waiting);
+        let failed = state.expect_no_failure();
+        drop(state);
+        waiting.iter().for_each(|(_, call)| call.tell(News::Failed));
+        failed
     }
 }
 
@@ -178,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn all_who_come_while_one_syncs_share_the_next_sync() {
+    fn all_who_come_too_late_for_a_sync_share_the_next_one() {
         let group = Group::new(position(0));
         let (begin, may_begin) = mpsc::channel();
         let syncs = AtomicU64::new(0);
@@ -191,7 +214,7 @@ mod tests {
             let first = scope.spawn(move || {
                 group.sync(position(1), || {
                     may_begin.recv().unwrap();
-                    sync_to(1)
+                    sync_to(4)
                 })
             });
             wait_for(group, 1);
@@ -207,29 +230,44 @@ mod tests {
         group.sync(position(8), || panic!("it is synced already")).unwrap();
     }
 
-    #[test]
-    fn a_sync_that_fails_fails_for_all_and_for_ever() {
-        let group = Group::new(position(0));
+    /// The first sync ends in this way, while another one waits; answers what its leader says, if he does not panic, the
+    /// one who waits, and one who comes later.
+    fn all_say(end: impl FnOnce() -> Result<Position> + Send) -> [Option<Result<()>>; 3] {
+        let group = &Group::new(position(0));
         let (begin, may_begin) = mpsc::channel();
-        let fail = || Err(Error::Poisoned { why: "the disk burns".into() });
+        let nothing_more = || panic!("nothing is synced any more");
         std::thread::scope(|scope| {
-            let group = &group;
             let first = scope.spawn(move || {
                 group.sync(position(1), || {
                     may_begin.recv().unwrap();
-                    fail()
+                    end()
                 })
             });
             wait_for(group, 1);
-            let second = scope
-                .spawn(move || group.sync(position(2), || panic!("nothing is synced any more")));
+            let second = scope.spawn(move || group.sync(position(2), nothing_more));
             wait_for(group, 2);
             begin.send(()).unwrap();
-            for thread in [first, second] {
-                assert!(thread.join().unwrap().unwrap_err().to_string().contains("burns"));
-            }
-        });
-        let after = group.sync(position(0), || panic!("nothing is synced any more"));
-        assert!(after.unwrap_err().to_string().contains("burns"));
+            let (first, second) = (first.join().ok(), second.join().ok());
+            [first, second, Some(group.sync(position(0), nothing_more))]
+        })
+    }
+
+    fn says(said: &Option<Result<()>>, what: &str) -> bool {
+        matches!(said, Some(Err(Error::Poisoned { why })) if why.contains(what))
+    }
+
+    #[test]
+    fn a_sync_that_fails_fails_for_all_and_for_ever() {
+        let burns = Error::Poisoned { why: "the disk burns".into() };
+        assert!(all_say(|| Err(burns)).iter().all(|said| says(said, "the disk burns")));
+    }
+
+    #[test]
+    fn a_sync_that_panics_or_does_not_go_far_enough_leaves_nobody_waiting() {
+        for end in [|| panic!("on purpose"), || Ok(position(0))] {
+            let [first, others @ ..] = all_say(end);
+            assert!(first.is_none());
+            assert!(others.iter().all(|said| says(said, "panic")));
+        }
     }
 }

@@ -53,6 +53,9 @@ pub struct Sizes {
 const LEAST_LONG_BYTES: usize = 1 << 13;
 const PIECE_BYTES: usize = 1 << 18;
 
+/// A segment that begins with an outcome of so many bytes is probably for more such, which need no memory ahead.
+const LEAST_BULK_BYTES: usize = 1 << 16;
+
 /// Bytes of the operating system's pages, or a part of one.
 const PAGE_BYTES: u64 = 1 << 12;
 
@@ -81,7 +84,7 @@ struct Tail {
     segment: Segment,
     at: u64,
     chain: u32,
-    /// Bytes of the segment before that have been [let go](Mapped::let_go).
+    /// Bytes of the segment before that have been [let go](crate::io::Mapped::let_go).
     held_from: u64,
     /// What is known to be synced, and what frames say about it.
     synced: Position,
@@ -249,7 +252,7 @@ impl Log {
         };
         let size = (size * 2).min(self.sizes.most_bytes).max(wanted + segment::FRAMES_AT);
         let mut next = turn.prepare(&*self.disk, size)?;
-        if bytes < LEAST_LONG_BYTES {
+        if bytes < LEAST_BULK_BYTES {
             next.ask_for_memory();
         }
         let mut tail = lock(&self.tail);
