@@ -96,7 +96,8 @@ impl Mapped for Front {
     /// mebibytes.
     #[cfg(target_os = "linux")]
     fn let_go(&self, bytes: Range<usize>) {
-        assert!(bytes.end <= self.map.len(), "the bytes {bytes:?} are mapped");
+        let is_mapped = bytes.start <= bytes.end && bytes.end <= self.map.len();
+        assert!(is_mapped, "the bytes {bytes:?} are mapped");
         if self.ahead == Ahead::Map || bytes.is_empty() {
             return;
         }
@@ -153,6 +154,31 @@ mod tests {
     #[should_panic(expected = "lie in the 4096 that are mapped")]
     fn a_write_that_leaves_the_mapping_panics() {
         front_of_a_page().write(4095, b"xy");
+    }
+
+    /// KiB of a mapping that the process has in its tables.
+    #[cfg(target_os = "linux")]
+    fn resident_kib(front: &Front) -> u64 {
+        let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let start = format!("{:x}-", front.map.as_ptr() as usize);
+        let mut lines = smaps.lines().skip_while(|line| !line.starts_with(&start));
+        let rss = lines.find_map(|line| line.strip_prefix("Rss:")).unwrap();
+        rss.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_is_let_go_leaves_the_mapping_of_a_file_on_a_disk() {
+        const SIZE: usize = 1 << 16;
+        for (ahead, stays) in [(Ahead::Read, false), (Ahead::Map, true)] {
+            let file = tempfile::tempfile().unwrap();
+            file.set_len(SIZE as u64).unwrap();
+            let front = Front::new(&file, SIZE, ahead).unwrap();
+            front.write(0, &[1; SIZE]);
+            assert_eq!(resident_kib(&front), SIZE as u64 >> 10);
+            front.let_go(0..SIZE);
+            assert_eq!(resident_kib(&front) > 0, stays);
+        }
     }
 
     #[test]

@@ -89,6 +89,9 @@ pub trait Mapped: Send + Sync {
 
     /// Some bytes have been written and will not be again for some time. Where a mapping makes a sync of the file take
     /// longer, these are taken out of it until somebody writes there.
+    ///
+    /// # Panics
+    /// If they do not lie in the mapped part.
     fn let_go(&self, _: Range<usize>) {}
 }
 

@@ -124,11 +124,10 @@ impl Tail {
     }
 
     /// The same piece by piece, so that there is no other copy of a long outcome. Its beginning comes last.
-    fn write_long(&mut self, parts: &[&[u8]], padding: &[u8]) -> Result<u32> {
+    fn write_long(&mut self, (parts, size): (&[&[u8]], usize), padding: &[u8]) -> Result<u32> {
         let mut sum = frame::sum(self.segment.salt, &self.frame);
         let mut at = self.at + self.frame.len() as u64;
-        let total: usize = parts.iter().map(|part| part.len()).sum();
-        let mut piece = Vec::with_capacity(PIECE_BYTES.min(total + padding.len()));
+        let mut piece = Vec::with_capacity(PIECE_BYTES.min(size + padding.len()));
         let mut flush = |piece: &mut Vec<u8>| {
             sum = crc32c::crc32c_append(sum, piece);
             self.segment.write_by_call(at, piece)?;
@@ -230,7 +229,7 @@ impl Log {
         }
         let chain = match size < LEAST_LONG_BYTES {
             true => tail.write(parts, frame::padding(size))?,
-            false => tail.write_long(parts, frame::padding(size))?,
+            false => tail.write_long((parts, size), frame::padding(size))?,
         };
         if let Some(noted) = noted {
             tail.noted = noted;

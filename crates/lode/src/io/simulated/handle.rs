@@ -1,6 +1,7 @@
 //! What users of the disk hold: open files, mappings, the lock.
 
 use std::io::{Error, ErrorKind, Result};
+use std::ops::Range;
 use std::sync::{Arc, MutexGuard};
 
 use super::faults::{Operation, Refusal};
@@ -189,6 +190,11 @@ impl Mapped for Front {
             "the mapped part of the file was cut off, which would end the process"
         );
         busy.content().write(at, bytes);
+    }
+
+    fn let_go(&self, bytes: Range<usize>) {
+        let is_mapped = bytes.start <= bytes.end && bytes.end <= self.size_bytes;
+        assert!(is_mapped, "the bytes {bytes:?} are mapped");
     }
 }
 
