@@ -124,6 +124,33 @@ fn compiled_in() -> Vec<Box<dyn Driver>> {
     ]
 }
 
+/// An engine that a build can have and this one does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The engine's id.
+    pub id: &'static str,
+    /// The Cargo feature that brings it in.
+    pub feature: &'static str,
+}
+
+/// The engines that only builds with further features have, and their features.
+const OPTIONAL: [LeftOut; 7] = [
+    LeftOut { id: "canopydb", feature: "more" },
+    LeftOut { id: "duckdb", feature: "duckdb" },
+    LeftOut { id: "persy", feature: "more" },
+    LeftOut { id: "rocksdb", feature: "rocksdb" },
+    LeftOut { id: "surrealkv", feature: "more" },
+    LeftOut { id: "tonbo", feature: "tonbo" },
+    LeftOut { id: "tonbo-s3", feature: "tonbo" },
+];
+
+/// The engines that this build leaves out, in the order of their ids.
+pub fn left_out() -> Vec<LeftOut> {
+    let here = compiled_in();
+    let is_here = |id: &str| here.iter().any(|driver| driver.profile().id == id);
+    OPTIONAL.into_iter().filter(|engine| !is_here(engine.id)).collect()
+}
+
 /// The engine with this id.
 pub fn find(id: &str) -> Option<Box<dyn Driver>> {
     all().into_iter().find(|driver| driver.profile().id == id)

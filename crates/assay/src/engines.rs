@@ -21,6 +21,12 @@ pub fn named(ids: &[String]) -> Outcome<Vec<Box<dyn Driver>>> {
     once.into_iter()
         .map(|id| {
             assay_drivers::find(id).ok_or_else(|| {
+                if let Some(engine) = assay_drivers::left_out().iter().find(|e| e.id == id) {
+                    return Failure::Usage(format!(
+                        "this build has no engine {id}; build with --features {} to have it",
+                        engine.feature
+                    ));
+                }
                 let known: Vec<_> =
                     assay_drivers::all().iter().map(|d| d.profile().id.to_string()).collect();
                 Failure::Usage(format!(

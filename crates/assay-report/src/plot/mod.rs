@@ -8,7 +8,8 @@ mod font;
 mod lines;
 mod style;
 
-use std::io;
+use std::fs::File;
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 use assay_core::chart::LineChart;
@@ -317,6 +318,16 @@ impl Drawing<'_> {
     }
 }
 
+/// Writes the pixels of a picture, three bytes (red, green, blue) each and row by row, as PNG.
+fn encode_png(file: &File, (width, height): (u32, u32), pixels: &[u8]) -> Result<(), String> {
+    let mut encoder = png::Encoder::new(BufWriter::new(file), width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    let mut writer = encoder.write_header().map_err(|e| e.to_string())?;
+    writer.write_image_data(pixels).map_err(|e| e.to_string())?;
+    writer.finish().map_err(|e| e.to_string())
+}
+
 fn write(
     path: &Path,
     kind: &str,
@@ -339,8 +350,11 @@ fn write(
             drawing.on(&area, logarithmic)
         }
         _ => {
-            let area = BitMapBackend::new(temporary.path(), size).into_drawing_area();
-            drawing.on(&area, logarithmic)
+            let mut pixels = vec![0; size.0 as usize * size.1 as usize * 3];
+            let area = BitMapBackend::with_buffer(&mut pixels, size).into_drawing_area();
+            let drawn = drawing.on(&area, logarithmic);
+            drop(area);
+            drawn.and_then(|()| encode_png(temporary.as_file(), size, &pixels))
         }
     };
     drawn.map_err(|why| PlotError::Draw { path: path.display().to_string(), why })?;

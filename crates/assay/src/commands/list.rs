@@ -1,5 +1,6 @@
 //! `assay list`
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use assay_core::driver::{Concurrency, Driver, InsertRule, Profile, Transactions};
@@ -45,7 +46,27 @@ pub fn list(args: &ListArgs) -> Outcome {
             let _ = writeln!(text, "{option}");
         });
     }
+    if args.engine.is_empty() {
+        text.push_str(&not_in_this_build());
+    }
     print(&text)
+}
+
+/// A line for each feature that would bring engines in.
+fn not_in_this_build() -> String {
+    let mut by_feature: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for engine in assay_drivers::left_out() {
+        by_feature.entry(engine.feature).or_default().push(engine.id);
+    }
+    let mut text = String::new();
+    if !by_feature.is_empty() {
+        text.push_str("\n not in this build\n");
+    }
+    for (feature, engines) in by_feature {
+        let _ =
+            writeln!(text, "  {}: cargo build --release --features {feature}", engines.join(", "));
+    }
+    text
 }
 
 fn row(driver: &dyn Driver) -> [String; 5] {

@@ -3,6 +3,16 @@
 
 use crate::support::Bench;
 
+#[cfg(not(feature = "duckdb"))]
+#[test]
+fn an_engine_that_this_build_leaves_out_names_its_feature() {
+    let bench = Bench::new();
+    let ended = bench.assay("run crossbench -e duckdb");
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("--features duckdb"), "{ended:?}");
+    assert!(bench.succeeds("list").stdout.contains("duckdb: cargo build --release --features"));
+}
+
 #[test]
 fn unknown_names_are_refused_with_what_there_is() {
     let bench = Bench::new();

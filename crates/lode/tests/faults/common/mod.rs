@@ -1,0 +1,7 @@
+//! What several tests share.
+
+pub mod content;
+pub mod known;
+pub mod on_all;
+pub mod random;
+pub mod tables;

@@ -1,0 +1,176 @@
+//! Files that are cut off, missing, swapped, or older than the others.
+
+use lode::simulation::{Fault, Simulated};
+
+use super::judge::{Outcome, judge};
+use super::{end_of, open};
+use crate::common::content::{Content, read};
+use crate::common::known::Known;
+use crate::common::on_all::on_all;
+use crate::common::tables::record;
+
+#[test]
+fn files_that_are_cut_off_give_an_error_or_what_was_there_before() {
+    let mut known = Known::small(6);
+    known.kill();
+    let states: Vec<&Content> = known.states.iter().rev().collect();
+    let mut cuts = Vec::new();
+    for name in known.disk.file_names() {
+        let size = known.disk.file_bytes(&name).expect("it is there").len();
+        let (step, end) = match name == "data" {
+            true => (2_000, size),
+            false => (24, end_of(&known.disk.file_bytes(&name).expect("it is there"))),
+        };
+        cuts.extend((0..end).step_by(step).map(|size| (name.clone(), size)));
+    }
+    on_all(&cuts, |(name, size)| {
+        let fork = known.disk.fork();
+        let mut bytes = fork.file_bytes(name).expect("it is there");
+        bytes.truncate(*size);
+        fork.put_file(name, bytes);
+        // What was the end of the log nobody can know.
+        let allowed = if name == "data" { &states[..1] } else { &states[..] };
+        judge(&fork, allowed).map(drop).map_err(|why| format!("{name} with {size} bytes: {why}"))
+    });
+}
+
+/// A disk with the files of another that fit.
+fn with_files(from: &Simulated, choose: impl Fn(&str) -> bool) -> Simulated {
+    let disk = Simulated::new(0);
+    for name in from.file_names().iter().filter(|name| choose(name)) {
+        disk.put_file(name, from.file_bytes(name).expect("it is there"));
+    }
+    disk
+}
+
+#[test]
+fn missing_and_empty_files_are_no_empty_database() {
+    let mut known = Known::small(7);
+    known.kill();
+    let last = &known.content;
+    let is_log = |name: &str| name.starts_with("log-");
+    let without_data = with_files(&known.disk, is_log);
+    assert_eq!(judge(&without_data, &[last]), Ok(Outcome::Refused));
+    let without_log = with_files(&known.disk, |name| !is_log(name));
+    assert_eq!(judge(&without_log, &[last]), Ok(Outcome::Refused));
+    let empty = known.disk.fork();
+    empty.put_file("data", Vec::new());
+    assert_eq!(judge(&empty, &[last]), Ok(Outcome::Refused));
+    let zeros = known.disk.fork();
+    zeros.put_file(
+        "data",
+        vec![0; empty.file_bytes("data").expect("it is there").len().max(1 << 16)],
+    );
+    assert_eq!(judge(&zeros, &[last]), Ok(Outcome::Refused));
+    for name in known.disk.file_names().iter().filter(|name| is_log(name)) {
+        let fork = known.disk.fork();
+        fork.put_file(name, Vec::new());
+        let judged = judge(&fork, &[last]);
+        judged.unwrap_or_else(|why| panic!("{name} is empty: {why}"));
+    }
+    // The files are still what they were: nothing was removed in vain.
+    assert_eq!(judge(&known.disk.fork(), &[last]), Ok(Outcome::Content(0)));
+    let closed = {
+        let mut known = Known::small(7);
+        known.close();
+        known.disk
+    };
+    let without_log = with_files(&closed, |name| !is_log(name));
+    assert_eq!(judge(&without_log, &[last]), Ok(Outcome::Refused));
+}
+
+#[test]
+fn a_log_of_several_segments_misses_none() {
+    let mut known = Known::small(8);
+    for key in 0..40 {
+        known.put(1, key, key + 5_000);
+    }
+    known.kill();
+    let states: Vec<&Content> = known.states.iter().rev().collect();
+    let names: Vec<_> =
+        known.disk.file_names().into_iter().filter(|name| name.starts_with("log-")).collect();
+    assert!(names.len() > 3, "{names:?}");
+    for (number, name) in names.iter().enumerate() {
+        let fork = with_files(&known.disk, |other| other != name);
+        let outcome = judge(&fork, &states).unwrap_or_else(|why| panic!("without {name}: {why}"));
+        // Without the last one it is a shorter log; without another it is none.
+        let is_last = number + 1 == names.len();
+        assert_eq!(is_last, matches!(outcome, Outcome::Content(_)), "without {name}: {outcome:?}");
+        for other in names.iter().filter(|other| *other != name) {
+            let fork = known.disk.fork();
+            fork.put_file(name, known.disk.file_bytes(other).expect("it is there"));
+            let judged = judge(&fork, &states);
+            let outcome = judged.unwrap_or_else(|why| panic!("{other} as {name}: {why}"));
+            assert_eq!(is_last, matches!(outcome, Outcome::Content(_)), "{other} as {name}");
+        }
+    }
+}
+
+#[test]
+fn files_of_other_databases_are_none_of_this_one() {
+    let mut known = Known::small(9);
+    for key in 0..20 {
+        known.put(1, key, key + 5_000);
+    }
+    let mut other = Known::small(10);
+    for key in 0..20 {
+        other.put(1, key, key + 6_000);
+    }
+    known.kill();
+    other.kill();
+    let states: Vec<&Content> = known.states.iter().rev().collect();
+    for name in other.disk.file_names() {
+        let fork = known.disk.fork();
+        fork.put_file(&name, other.disk.file_bytes(&name).expect("it is there"));
+        judge(&fork, &states).unwrap_or_else(|why| panic!("with {name} of another: {why}"));
+    }
+    // A segment more than there was.
+    let fork = known.disk.fork();
+    let name = other.disk.file_names().pop().expect("there are some");
+    fork.put_file("log-000000000050", other.disk.file_bytes(&name).expect("it is there"));
+    assert_eq!(judge(&fork, &states), Ok(Outcome::Content(0)));
+}
+
+#[test]
+fn a_file_with_the_last_number_of_a_segment_does_no_harm() {
+    let mut known = Known::small(11);
+    known.kill();
+    known.disk.put_file("log-999999999999", b"nothing of use".to_vec());
+    let open = || open(&known.disk, 5);
+    let db = open().expect("it is whole");
+    db.table("shrub").and_then(|table| table.upsert(&record(3, 1, 1))).expect("room");
+    known.content.get_mut(&3).expect("a table").insert(1, 1);
+    known.disk.fail(Fault::Crash { at: known.disk.operations() });
+    drop(db);
+    known.disk.crash(0);
+    let db = open().expect("it is whole");
+    assert_eq!(read(&db).as_ref(), Ok(&known.content));
+}
+
+#[test]
+fn an_older_copy_of_the_data_file_brings_the_log_or_an_error() {
+    let mut known = Known::small(12);
+    let mut copies = Vec::new();
+    for round in 0..6 {
+        copies.push(known.disk.file_bytes("data").expect("it is there"));
+        for key in 0..10 {
+            known.put(1, key, key + round * 100);
+            known.put(2, key, key + round * 100);
+        }
+        known.checkpoint();
+        if round % 2 == 1 {
+            known.close();
+            copies.push(known.disk.file_bytes("data").expect("it is there"));
+            let db = open(&known.disk, u64::from(round));
+            known.db = Some(db.expect("it is whole"));
+        }
+        known.put(3, round, round);
+    }
+    known.kill();
+    for (number, copy) in copies.into_iter().enumerate() {
+        let fork = known.disk.fork();
+        fork.put_file("data", copy);
+        let judged = judge(&fork, &[&known.content]);
+        judged.unwrap_or_else(|why| panic!("copy {number}: {why}"));
+    }
+}

@@ -1,0 +1,68 @@
+//! What a damaged disk gives, and whether it may.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use lode::Error;
+use lode::simulation::Simulated;
+
+use super::open;
+use crate::common::content::{Content, difference, read_table, tables_of};
+use crate::common::tables::{TABLES, record};
+
+/// What a damaged disk gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It cannot be opened.
+    Refused,
+    /// One of the contents that are allowed.
+    Content(usize),
+    /// The right content, but some tables cannot be read.
+    Part(BTreeSet<usize>),
+}
+
+/// What is wrong with what a damaged disk gives, if it is not one of the contents.
+pub fn judge(disk: &Simulated, allowed: &[&Content]) -> Result<Outcome, String> {
+    let work = || -> Result<Outcome, String> {
+        let db = match open(disk, 99) {
+            Ok(db) => db,
+            Err(Error::Corrupt { .. } | Error::Version { .. }) => return Ok(Outcome::Refused),
+            Err(error) => return Err(format!("opening answers {error:?}")),
+        };
+        let tables = tables_of(&db);
+        let (mut read, mut unreadable) = (Content::new(), BTreeSet::new());
+        for at in &tables {
+            match read_table(&db, *at) {
+                Ok(found) => drop(read.insert(*at, found)),
+                Err(Error::Corrupt { .. }) => drop(unreadable.insert(*at)),
+                Err(error) => return Err(format!("{} answers {error:?}", TABLES[*at].0)),
+            }
+        }
+        let fits = |content: &&&Content| {
+            content.keys().eq(&tables) && read.iter().all(|(at, found)| content[at] == *found)
+        };
+        let Some(place) = allowed.iter().position(|content| fits(&content)) else {
+            return Err(format!("it has another content: {}", difference(&read, allowed[0])));
+        };
+        if let Err(why) = db.check()
+            && unreadable.is_empty()
+        {
+            return Err(format!("all is readable, but {why}"));
+        }
+        // What can be read can be written, or there is an error that says why not.
+        for at in read.keys() {
+            let written =
+                db.table(TABLES[*at].0).and_then(|table| table.upsert(&record(*at, 3, 3)));
+            match written {
+                Ok(_) | Err(Error::Corrupt { .. } | Error::Poisoned { .. }) => {}
+                Err(error) => return Err(format!("writing answers {error:?}")),
+            }
+        }
+        match db.close() {
+            Ok(()) | Err(Error::Corrupt { .. } | Error::Poisoned { .. }) => {}
+            Err(error) => return Err(format!("closing answers {error:?}")),
+        }
+        Ok(if unreadable.is_empty() { Outcome::Content(place) } else { Outcome::Part(unreadable) })
+    };
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err("it panics".into()))
+}

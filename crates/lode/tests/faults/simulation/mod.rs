@@ -1,0 +1,41 @@
+//! Crashes on a simulated disk: whatever happens, the database comes back with all that was promised
+//! and nothing half done.
+//!
+//! A seed decides everything: what is done, when the power goes, what of the unsynced writes is on
+//! the disk then. `LODE_SEED=n` replays one, `LODE_SEEDS=n` asks for so many.
+
+mod run;
+mod steps;
+mod tables;
+
+use run::Run;
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|text| text.parse().ok())
+}
+
+#[test]
+fn what_was_promised_comes_back_after_every_crash() {
+    if let Some(seed) = number("LODE_SEED") {
+        return Run::new(seed).run();
+    }
+    let seeds = number("LODE_SEEDS").unwrap_or(2_000);
+    let failed = std::sync::Mutex::new(None);
+    std::thread::scope(|scope| {
+        for thread in 0..2 {
+            let failed = &failed;
+            scope.spawn(move || {
+                for seed in (thread..seeds).step_by(2) {
+                    let run = std::panic::catch_unwind(|| Run::new(seed).run());
+                    if let Err(panic) = run {
+                        *failed.lock().expect("no panic while it is held") = Some(seed);
+                        let replay = format!("LODE_SEED={seed} cargo test --release -p lode");
+                        eprintln!("replay with {replay} --test faults");
+                        std::panic::resume_unwind(panic);
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(failed.into_inner().ok().flatten(), None);
+}

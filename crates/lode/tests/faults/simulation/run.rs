@@ -1,0 +1,246 @@
+//! A run: a database whose disk fails as the seed says, and what may come back of it.
+
+use lode::simulation::{self, Fault, FaultKind, Simulated};
+use lode::{Database, Durability, Error, Options, Table};
+
+use super::tables::{Model, TABLES, read};
+use crate::common::random::Random;
+
+impl Random {
+    pub fn one_in(&mut self, count: u64) -> bool {
+        self.below(count) == 0
+    }
+}
+
+pub struct Run {
+    pub(super) random: Random,
+    pub(super) disk: Simulated,
+    pub(super) options: Options,
+    pub(super) level: Durability,
+    pub(super) db: Option<Database>,
+    pub(super) model: Model,
+    /// What there was after each operation since the last that is promised, and whether a
+    /// checkpoint could have been made there.
+    pub(super) states: Vec<(Model, bool)>,
+    /// How often that was.
+    pub(super) promises: u64,
+    pub(super) keys: u64,
+    pub(super) next_value: u32,
+    /// From which operation on the power is off.
+    pub(super) power_off_at: Option<u64>,
+    /// Whether the power was off since the database was open last.
+    pub(super) has_crashed: bool,
+}
+
+/// What has come of something.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    Well,
+    /// The power is off, or the database takes no more writes.
+    Over,
+}
+
+impl Run {
+    pub(super) fn new(seed: u64) -> Self {
+        let mut random = Random(seed);
+        let levels =
+            [Durability::None, Durability::Process, Durability::Periodic, Durability::Commit];
+        let level = levels[random.below(4) as usize];
+        let disk = Simulated::new(seed);
+        disk.set_mapping(random.one_in(2));
+        let log_bytes = if random.one_in(4) { 1 << 14 } else { 1 << 24 };
+        let options = Options::new()
+            .memory_bytes(if random.one_in(4) { 8 << 20 } else { 1 << 20 })
+            .log_bytes(log_bytes)
+            .segment_bytes(1 << (13 + random.below(4)))
+            .durability(level);
+        let keys = [5, 60, 600][random.below(3) as usize];
+        Self {
+            random,
+            disk,
+            options,
+            level,
+            db: None,
+            model: Model::default(),
+            states: vec![(Model::default(), true)],
+            promises: 0,
+            keys,
+            next_value: 0,
+            power_off_at: None,
+            has_crashed: false,
+        }
+    }
+
+    pub(super) fn db(&self) -> &Database {
+        self.db.as_ref().expect("it is open")
+    }
+
+    /// From here on, nothing less may come back.
+    pub(super) fn promise(&mut self) {
+        self.states = vec![(self.model.clone(), true)];
+        self.promises += 1;
+    }
+
+    /// Something was done: it is what the model says.
+    pub(super) fn done(&mut self) {
+        match self.level {
+            Durability::Commit => self.promise(),
+            _ => self.states.push((self.model.clone(), false)),
+        }
+    }
+
+    pub(super) fn mark(&mut self) {
+        self.states.last_mut().expect("there is always one").1 = true;
+    }
+
+    /// Something came of an attempt to make the model `wanted`.
+    pub(super) fn settle<T>(&mut self, result: Result<T, Error>, wanted: Model) -> End {
+        match result {
+            Ok(_) => {
+                self.model = wanted;
+                self.done();
+                End::Well
+            }
+            // It happened, but nobody knows whether it will have.
+            Err(Error::Poisoned { .. }) => {
+                self.states.push((wanted, true));
+                End::Over
+            }
+            // It did not happen; but if the power went off, it may have.
+            Err(Error::Io { .. }) => {
+                self.states.push((wanted, true));
+                End::Over
+            }
+            Err(Error::DiskFull { .. } | Error::Full { .. }) => End::Over,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// The same, for a table that was created or dropped.
+    pub(super) fn settle_tables<T>(&mut self, result: Result<T, Error>, wanted: Model) -> End {
+        let end = self.settle(result, wanted);
+        self.mark();
+        if end == End::Well && self.level >= Durability::Process {
+            self.promise();
+        }
+        end
+    }
+
+    /// Opens the database, whatever happens meanwhile, and compares it with what may be.
+    pub(super) fn open(&mut self) {
+        for attempt in 0.. {
+            if attempt < 3 && self.random.one_in(3) {
+                let at = self.disk.operations() + self.random.below(60);
+                self.fail(at);
+            }
+            let opened = simulation::open(&self.options, &self.disk, self.random.next());
+            let read = opened.and_then(|db| Ok((read(&db)?, db)));
+            match read {
+                Ok((model, db)) => {
+                    self.db = Some(db);
+                    self.disk.heal();
+                    self.power_off_at = None;
+                    self.compare(model);
+                    return;
+                }
+                Err(Error::Io { .. } | Error::DiskFull { .. } | Error::Poisoned { .. })
+                    if attempt < 3 =>
+                {
+                    self.crash();
+                }
+                Err(error) => panic!("attempt {attempt}: {error}"),
+            }
+        }
+    }
+
+    pub(super) fn compare(&mut self, found: Model) {
+        if self.level >= Durability::Process && !self.has_crashed {
+            // Of the process only: all that it had said was done, and perhaps what it was at.
+            let last = self.states.iter().rposition(|(state, _)| *state == self.model);
+            self.states.drain(..last.unwrap_or(0));
+        }
+        let fits = |(state, checkpointed): &&(Model, bool)| {
+            *state == found && (self.level != Durability::None || *checkpointed)
+        };
+        if !self.states.iter().any(|state| fits(&state)) {
+            let last = &self.states.last().expect("there is always one").0;
+            let missing: Vec<_> = last
+                .records
+                .iter()
+                .filter(|(at, value)| found.records.get(at) != Some(value))
+                .collect();
+            let others: Vec<_> = found
+                .records
+                .iter()
+                .filter(|(at, value)| last.records.get(at) != Some(value))
+                .collect();
+            panic!(
+                "level {:?}: none of {} states has come back: tables {:?} of {:?}, the last one \
+                 without {missing:?}, with {others:?}",
+                self.level,
+                self.states.len(),
+                found.tables,
+                last.tables,
+            );
+        }
+        self.db().check().unwrap_or_else(|why| panic!("{why}"));
+        self.model = found;
+        self.has_crashed = false;
+        // What has come back is durable: recovery said so, or it was.
+        self.states = vec![(self.model.clone(), true)];
+        if self.level != Durability::Commit && self.db().flush().is_err() {
+            panic!("nothing is wrong with the disk");
+        }
+    }
+
+    /// The power goes off, or the process ends.
+    pub(super) fn crash(&mut self) {
+        let now = self.disk.operations();
+        let is_on = self.power_off_at.take().is_none_or(|at| now <= at);
+        // What closing does to the disk from here on counts for nothing.
+        self.disk.fail(Fault::Crash { at: now });
+        self.db = None;
+        if is_on && self.random.one_in(4) {
+            // Only the process ended: what it had handed over is there.
+            self.disk.heal();
+        } else {
+            self.has_crashed = true;
+            let seed = self.random.next();
+            self.disk.crash(seed);
+        }
+    }
+
+    /// Has something go wrong from an operation on.
+    pub(super) fn fail(&mut self, at: u64) {
+        let kinds =
+            [FaultKind::SyncFails, FaultKind::WriteFails, FaultKind::ReadFails, FaultKind::NoSpace];
+        match kinds.get(self.random.below(8) as usize) {
+            Some(kind) => self.disk.fail(Fault::Error { at, kind: *kind }),
+            None => {
+                self.disk.fail(Fault::Crash { at });
+                self.power_off_at = Some(at);
+            }
+        }
+    }
+
+    pub(super) fn table(&self, at: usize) -> Result<Table, Error> {
+        self.db().table(TABLES[at].0)
+    }
+
+    pub(super) fn some_table(&mut self) -> Option<usize> {
+        let count = self.model.tables.len() as u64;
+        (count > 0).then(|| {
+            let at = self.random.below(count) as usize;
+            *self.model.tables.iter().nth(at).expect("one of them")
+        })
+    }
+
+    pub(super) fn key(&mut self) -> u32 {
+        self.random.below(self.keys) as u32
+    }
+
+    pub(super) fn value(&mut self) -> u32 {
+        self.next_value += 1;
+        self.next_value
+    }
+}

@@ -1,0 +1,228 @@
+//! What was once wrong in the heap, and what it promises of pages.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::watched::watched;
+use lode::{Database, Durability, Error, KeyKind, Options, Schema, Table, Type, Value};
+
+const PAGE_BYTES: u64 = 16 << 10;
+
+fn create(db: &Database, kind: KeyKind) -> Table {
+    let schema = Schema::build("t").key("id", Type::U32).column("data", Type::VarBytes(1 << 20));
+    db.create_table(&schema.finish().expect("a schema"), kind).expect("room")
+}
+
+/// All bytes are those of its number.
+fn record(table: &Table, id: u32, size: usize) -> Vec<u8> {
+    let data = vec![id as u8; size];
+    table.schema().pack(&[Value::Unsigned(id.into()), Value::Bytes(&data)]).expect("it fits")
+}
+
+fn size_of(table: &Table, id: u32) -> Option<usize> {
+    let found = table.with(&id.to_le_bytes(), |row| {
+        let Value::Bytes(data) = row.at(1) else { panic!("bytes") };
+        assert!(data.iter().all(|byte| *byte == id as u8));
+        data.len()
+    });
+    found.expect("a table")
+}
+
+fn pages(db: &Database) -> u64 {
+    db.statistics().page_bytes / PAGE_BYTES
+}
+
+/// Records are put back where they were, so it does not matter in which order they fit into pages.
+#[test]
+fn a_commit_without_room_leaves_all_records_in_full_memory() {
+    for kind in [KeyKind::Hash, KeyKind::Tree] {
+        let db = Options::new().memory_bytes(64 * PAGE_BYTES).in_memory().expect("memory");
+        let table = create(&db, kind);
+        let sizes = [4_070, 4_070, 4_070, 3_190, 4_070, 3_190, 3_190, 3_190, 3_190];
+        for wanted in [4_070, 3_190] {
+            for (id, size) in (0..).zip(sizes).filter(|(_, size)| *size == wanted) {
+                assert_eq!(table.insert(&record(&table, id, size)), Ok(true));
+            }
+        }
+        for id in 100.. {
+            if table.insert(&record(&table, id, 16_000)).is_err() {
+                break;
+            }
+        }
+        let mut transaction = db.begin();
+        for id in 0..sizes.len() as u32 {
+            assert_eq!(transaction.delete(&table, &id.to_le_bytes()), Ok(true));
+        }
+        for id in 1_000..1_010 {
+            assert_eq!(transaction.insert(&table, &record(&table, id, 16_000)), Ok(true));
+        }
+        assert!(matches!(transaction.commit(), Err(Error::Full { .. })));
+        for (id, size) in (0..).zip(sizes) {
+            assert_eq!(size_of(&table, id), Some(size));
+        }
+        assert_eq!(size_of(&table, 1_000), None);
+        db.check().expect("nothing is wrong");
+    }
+}
+
+/// The pages of records that it deletes are not needed again to put them back.
+#[test]
+fn a_commit_without_room_leaves_all_records_in_a_directory() {
+    for kind in [KeyKind::Hash, KeyKind::Tree] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let options = Options::new().memory_bytes(512 * PAGE_BYTES);
+        let db = options.open(directory.path()).expect("a new database");
+        let table = create(&db, kind);
+        for id in 0..12 {
+            assert_eq!(table.insert(&record(&table, id, 1_000_000)), Ok(true));
+        }
+        db.checkpoint().expect("the disk has space");
+        let mut transaction = db.begin();
+        for id in 0..12u32 {
+            assert_eq!(transaction.delete(&table, &id.to_le_bytes()), Ok(true));
+        }
+        for id in 100..110 {
+            assert_eq!(transaction.insert(&table, &record(&table, id, 1_000_000)), Ok(true));
+        }
+        assert!(matches!(transaction.commit(), Err(Error::Full { .. })));
+        (0..12).for_each(|id| assert_eq!(size_of(&table, id), Some(1_000_000)));
+        assert_eq!(size_of(&table, 100), None);
+        db.check().expect("nothing is wrong");
+        // It is not read-only.
+        assert_eq!(table.insert(&record(&table, 100, 10)), Ok(true));
+    }
+}
+
+/// Their pieces cannot all be in memory at the same time.
+#[test]
+fn long_records_in_little_memory_are_read_and_deleted() {
+    for kind in [KeyKind::Hash, KeyKind::Tree] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let size = (1 << 20) - 100;
+        {
+            let db = Options::new().open(directory.path()).expect("a new database");
+            let table = create(&db, kind);
+            (0..4).for_each(|id| assert_eq!(table.insert(&record(&table, id, size)), Ok(true)));
+            db.close().expect("the disk has space");
+        }
+        let options = Options::new().memory_bytes(64 * PAGE_BYTES);
+        let db = options.open(directory.path()).expect("it is whole");
+        let table = db.table("t").expect("it is there");
+        watched(|| {
+            assert_eq!(size_of(&table, 1), Some(size));
+            let snapshot = db.snapshot();
+            assert_eq!(table.delete(&1u32.to_le_bytes()), Ok(true));
+            assert_eq!(table.upsert(&record(&table, 2, 70)), Ok(true));
+            assert_eq!(table.update(&3u32.to_le_bytes(), 1, &[3; 9_000]), Ok(true));
+            let mut transaction = db.begin();
+            assert_eq!(transaction.delete(&table, &0u32.to_le_bytes()), Ok(true));
+            transaction.commit().expect("nobody else was there");
+            let mut payload = Vec::new();
+            for id in 0..4u32 {
+                let there = snapshot.read(&table, &id.to_le_bytes(), &mut payload);
+                assert_eq!(there, Ok(true));
+                assert_eq!(payload.len(), 4 + size);
+                assert!(payload[4..].iter().all(|byte| *byte == id as u8));
+            }
+        });
+        let found: Vec<_> = (0..4).map(|id| size_of(&table, id)).collect();
+        assert_eq!(found, [None, None, Some(70), Some(9_000)]);
+        db.check().expect("nothing is wrong");
+    }
+}
+
+#[test]
+fn a_check_finds_nothing_wrong_while_long_records_are_written() {
+    let db = Options::new().memory_bytes(256 << 20).in_memory().expect("memory");
+    let table = create(&db, KeyKind::Hash);
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for id in (0..4).cycle() {
+                table.upsert(&record(&table, id, 1_000_000)).expect("room");
+                if is_done.load(Ordering::Relaxed) {
+                    return;
+                }
+            }
+        });
+        let wrong = (0..200).find_map(|_| db.check().err());
+        is_done.store(true, Ordering::Relaxed);
+        assert_eq!(wrong, None);
+    });
+}
+
+/// A page that an operation before the moment of a checkpoint frees is not in it, however late that is.
+#[test]
+fn no_page_stays_after_a_crash_that_a_checkpoint_missed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("database");
+    let options = Options::new().memory_bytes(256 << 20).log_bytes(2 << 30);
+    let options = options.durability(Durability::Process);
+    let db = options.open(&path).expect("a new database");
+    let table = create(&db, KeyKind::Hash);
+    (0..20).for_each(|id| assert_eq!(table.insert(&record(&table, id, 1_000_000)), Ok(true)));
+    db.checkpoint().expect("the disk has space");
+    for round in 0..20 {
+        let is_done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // Not so many that the database makes a checkpoint of its own.
+                for id in (0..20).take_while(|_| !is_done.load(Ordering::Relaxed)) {
+                    table.upsert(&record(&table, id % 4, 1_000_000)).expect("room");
+                }
+            });
+            std::thread::sleep(Duration::from_micros(500 + round * 37));
+            db.checkpoint().expect("the disk has space");
+            is_done.store(true, Ordering::Relaxed);
+        });
+        let copy = directory.path().join(round.to_string());
+        std::fs::create_dir(&copy).expect("space");
+        for file in std::fs::read_dir(&path).expect("it is there") {
+            let file = file.expect("a file");
+            std::fs::copy(file.path(), copy.join(file.file_name())).expect("space");
+        }
+        let other = options.open(&copy).expect("as after a crash");
+        other.check().expect("nothing is wrong");
+        drop(other);
+        std::fs::remove_dir_all(&copy).expect("it is there");
+    }
+}
+
+#[test]
+fn no_page_is_forgotten_that_threads_wanted_at_the_same_time() {
+    let db = Options::new().memory_bytes(1 << 30).in_memory().expect("memory");
+    let table = create(&db, KeyKind::Hash);
+    let empty = pages(&db);
+    let begin = std::sync::Barrier::new(4);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for id in 0..3_000 {
+                    if id % 10 == 0 {
+                        begin.wait();
+                    }
+                    table.insert(&record(&table, id, 15_000)).expect("room");
+                }
+            });
+        }
+    });
+    let full = pages(&db) - empty;
+    assert!(full < 3_000 * 11 / 10, "{full} pages of one record each");
+    (0..3_000u32).for_each(|id| assert_eq!(table.delete(&id.to_le_bytes()), Ok(true)));
+    let left = pages(&db) - empty;
+    assert!(left < 100, "{left} pages");
+    db.check().expect("nothing is wrong");
+}
+
+#[test]
+fn room_that_shorter_records_leave_is_used() {
+    let db = Options::new().memory_bytes(1 << 30).in_memory().expect("memory");
+    let table = create(&db, KeyKind::Hash);
+    (0..1_000).for_each(|id| assert_eq!(table.insert(&record(&table, id, 8_000)), Ok(true)));
+    let before = pages(&db);
+    (0..1_000).for_each(|id| assert_eq!(table.upsert(&record(&table, id, 100)), Ok(true)));
+    (1_000..1_900).for_each(|id| assert_eq!(table.insert(&record(&table, id, 8_000)), Ok(true)));
+    let after = pages(&db);
+    assert!(after < before * 12 / 10, "{before} pages, and then {after}");
+    db.check().expect("nothing is wrong");
+}

@@ -1,0 +1,20 @@
+//! What tables do: their operations, their columns and records, and how they grow and shrink.
+
+mod columns;
+mod growth;
+mod heap;
+mod large;
+mod loading;
+mod long_commits;
+mod model;
+mod nulls;
+#[cfg(feature = "derive")]
+mod records;
+#[cfg(feature = "derive")]
+mod records_of_any_length;
+#[cfg(feature = "derive")]
+mod records_within;
+mod shrinking;
+mod transactions;
+#[path = "../support/watched.rs"]
+mod watched;
