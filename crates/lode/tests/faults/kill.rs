@@ -3,7 +3,7 @@
 //! The test runs itself again as a child, which works on a directory of the real file system with
 //! two threads and says through a pipe what it has done. After some of that it is killed. The
 //! directory goes from round to round, with so little memory and log that pages leave and
-//! checkpoints are made meanwhile. `LODE_ROUNDS=n` asks for so many rounds, `LODE_SEED=n` begins with
+//! checkpoints are made meanwhile. `LODE_KILLS=n` asks for `n` rounds, `LODE_SEED=n` begins with
 //! another seed.
 
 use std::collections::BTreeMap;
@@ -11,6 +11,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::effort::{effort, number};
 use lode::{Database, Durability, KeyKind, Options, Schema, Table, Type};
 
 /// Set for the child only: the directory, the level, the round.
@@ -140,10 +141,6 @@ fn of_thread(content: &Content, thread: u64) -> Content {
     content.iter().filter(of).map(|(place, step)| (*place, *step)).collect()
 }
 
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok().and_then(|text| text.parse().ok())
-}
-
 #[test]
 fn what_a_killed_process_had_acknowledged_is_there() {
     if let Ok(text) = std::env::var(CHILD) {
@@ -158,7 +155,7 @@ fn what_a_killed_process_had_acknowledged_is_there() {
     let mut content = Content::new();
     let mut first = 0;
     let mut acknowledged = 0;
-    for round in 0..number("LODE_ROUNDS").unwrap_or(50) {
+    for round in 0..effort("LODE_KILLS", 15, 50) {
         let random = mix(mix(seed) + round);
         let (level, name) = match random % 4 {
             0 => (Durability::Commit, "commit"),

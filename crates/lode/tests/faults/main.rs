@@ -3,6 +3,8 @@
 
 mod common;
 mod damage;
+#[path = "../support/effort.rs"]
+mod effort;
 mod failures;
 mod kill;
 mod simulation;

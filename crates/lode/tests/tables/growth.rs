@@ -5,16 +5,13 @@
 
 use std::ops::Range;
 
+use crate::effort::number;
 use lode::{Database, Durability, KeyKind, Options, Schema, Table, Type, Value};
 
 const ROUNDS: usize = 6;
 
 /// By how much the data file may grow after it has seen the whole load once.
 const MOST_GROWTH: f64 = 1.25;
-
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok().and_then(|text| text.parse().ok())
-}
 
 /// Bytes of memory for pages: these, or what was asked for.
 fn memory_bytes(usual: u64) -> u64 {

@@ -1,6 +1,8 @@
 //! What tables do: their operations, their columns and records, and how they grow and shrink.
 
 mod columns;
+#[path = "../support/effort.rs"]
+mod effort;
 mod growth;
 mod heap;
 mod large;

@@ -11,6 +11,7 @@ use crate::common::content::{Content, read};
 use crate::common::known::Known;
 use crate::common::on_all::on_all;
 use crate::common::random::Random;
+use crate::effort::effort;
 
 /// The bits of some bytes.
 fn bits(bytes: Range<usize>) -> Range<u64> {
@@ -18,7 +19,7 @@ fn bits(bytes: Range<usize>) -> Range<u64> {
 }
 
 fn flips() -> u64 {
-    std::env::var("LODE_FLIPS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000)
+    effort("LODE_FLIPS", 300, 2_000)
 }
 
 /// Where recovery begins to read the log: a segment's file, and a place in it.

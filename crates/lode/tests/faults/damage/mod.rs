@@ -1,7 +1,7 @@
 //! Files that are not as they were written: what comes of it is an error that says so, or the right
 //! content; never another content, a panic or a hang.
 //!
-//! Each part of a test prints what it needs to be found again. `LODE_FLIPS=n` asks for so many bits
+//! Each part of a test prints what it needs to be found again. `LODE_FLIPS=n` asks for `n` bits
 //! beyond those that are always turned over.
 
 mod bits;

@@ -2,7 +2,7 @@
 //! and nothing half done.
 //!
 //! A seed decides everything: what is done, when the power goes, what of the unsynced writes is on
-//! the disk then. `LODE_SEED=n` replays one, `LODE_SEEDS=n` asks for so many.
+//! the disk then. `LODE_SEED=n` replays one, `LODE_SEEDS=n` asks for `n` of them.
 
 mod run;
 mod steps;
@@ -10,16 +10,14 @@ mod tables;
 
 use run::Run;
 
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok().and_then(|text| text.parse().ok())
-}
+use crate::effort::{effort, number};
 
 #[test]
 fn what_was_promised_comes_back_after_every_crash() {
     if let Some(seed) = number("LODE_SEED") {
         return Run::new(seed).run();
     }
-    let seeds = number("LODE_SEEDS").unwrap_or(2_000);
+    let seeds = effort("LODE_SEEDS", 250, 2_000);
     let failed = std::sync::Mutex::new(None);
     std::thread::scope(|scope| {
         for thread in 0..2 {

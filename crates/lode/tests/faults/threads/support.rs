@@ -3,12 +3,13 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::effort::effort;
 use crate::watched::watched;
 use lode::{Database, Durability, KeyKind, Options, Schema, Table, Type};
 
-/// As many rounds as this; `LODE_ROUNDS` asks for others.
+/// The rounds of a test; `LODE_ROUNDS=n` asks for `n`.
 pub fn rounds() -> u64 {
-    std::env::var("LODE_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(30_000)
+    effort("LODE_ROUNDS", 10_000, 30_000)
 }
 
 pub fn in_memory(test: impl Fn(&Database, u64)) {

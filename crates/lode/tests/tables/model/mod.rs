@@ -12,8 +12,11 @@ mod variable;
 
 use proptest::prelude::ProptestConfig;
 
-/// So many cases of each kind; `PROPTEST_CASES` asks for others.
-fn cases(usual: u32) -> ProptestConfig {
-    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|count| count.parse().ok());
-    ProptestConfig { cases: asked.unwrap_or(usual), ..ProptestConfig::default() }
+use crate::effort::effort;
+
+/// `thorough` cases of a kind where all are asked for, and a fifth of them by default.
+/// `PROPTEST_CASES` asks for another number.
+fn cases(thorough: u64) -> ProptestConfig {
+    let cases = effort("PROPTEST_CASES", thorough / 5, thorough);
+    ProptestConfig { cases: cases as u32, ..ProptestConfig::default() }
 }
