@@ -344,7 +344,18 @@ mod tests {
         let (numbers, spans): (Vec<_>, Vec<_>) = answers.into_iter().unzip();
         assert_eq!(numbers, [0, 1, 2]);
         assert_eq!(spans.iter().map(|s| s.together.len()).collect::<Vec<_>>(), [50, 50, 20]);
-        assert!(Spans::total(&spans) > Duration::ZERO);
+    }
+
+    #[test]
+    fn a_batch_takes_from_the_first_start_to_the_last_end() {
+        let now = Instant::now();
+        let at = |ms: u64| now + Duration::from_millis(ms);
+        let thread = |together: &[(u64, u64)]| Spans {
+            alone: Duration::ZERO,
+            together: together.iter().map(|&(start, end)| (at(start), at(end))).collect(),
+        };
+        let crew = [thread(&[(2, 5), (20, 21)]), thread(&[(1, 4), (22, 30)]), thread(&[(3, 7)])];
+        assert_eq!(Spans::total(&crew), Duration::from_millis(6 + 10));
     }
 
     #[test]

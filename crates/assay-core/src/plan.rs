@@ -23,6 +23,10 @@ pub enum PageCache {
 pub struct Cell {
     /// The suite's id.
     pub suite: String,
+    /// The suite's revision: figures of another one are of other operations. Files that do not name
+    /// one are of the first.
+    #[serde(default = "first_revision")]
+    pub revision: u32,
     /// The engine's id.
     pub engine: String,
     /// Where the data lives.
@@ -62,10 +66,19 @@ pub struct Cell {
     pub calibration: bool,
 }
 
+fn first_revision() -> u32 {
+    1
+}
+
 impl Cell {
     /// Whether two cells belong into one table: the same work on another engine, or by another
     /// number of threads.
     pub fn same_work(&self, other: &Self) -> bool {
+        self.revision == other.revision && self.same_work_but_revision(other)
+    }
+
+    /// The same, whichever revisions of the suite they are of.
+    pub fn same_work_but_revision(&self, other: &Self) -> bool {
         self.suite == other.suite
             && self.storage == other.storage
             && self.rows == other.rows

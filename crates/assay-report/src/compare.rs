@@ -131,6 +131,13 @@ impl Comparison {
                 self.note(format!("not all of {} was measured", named(&trial.cell)));
             }
         }
+        if first.revision != second.revision {
+            self.differ(format!(
+                "the revisions of the suite {}: {} and {}, which do other operations; measure the \
+                 older run anew",
+                first.suite, first.revision, second.revision
+            ));
+        }
         if first.durability != second.durability {
             let words = |cell: &Cell| format!("{} at {}", cell.engine, cell.durability);
             self.differ(format!("{} and {}", words(first), words(second)));
@@ -237,7 +244,7 @@ fn trials(run: &RunFile) -> Vec<Vec<&CellResult>> {
 /// not looked at, nor the level, which is a difference that is named.
 fn same_cell(base: &CellResult, new: &CellResult) -> bool {
     let (base, new) = (&base.cell, &new.cell);
-    base.same_work(new)
+    base.same_work_but_revision(new)
         && base.engine == new.engine
         && base.threads == new.threads
         && base.key_kind == new.key_kind

@@ -44,12 +44,16 @@ fn render_block(out: &mut String, block: &Block<'_>) -> fmt::Result {
     };
     writeln!(
         out,
-        "\n{} · {}{rows} · {} · {trials} trial{} · seed {}{}\n",
+        "\n{} · {}{rows} · {} · {trials} trial{} · seed {}{}{}\n",
         cell.suite,
         cell.storage,
         cell.variant,
         if trials == 1 { "" } else { "s" },
         cell.seed,
+        match cell.revision {
+            1 => String::new(),
+            revision => format!(" · revision {revision} of the suite"),
+        },
         match (cell.storage, cell.page_cache) {
             (Storage::Disk, PageCache::Warm) => " · page cache warm",
             (_, PageCache::Warm) => "",

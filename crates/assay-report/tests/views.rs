@@ -13,6 +13,7 @@ use assay_report::{blocks, compare, plot, table};
 fn cell(engine: &str, trial: u32) -> Cell {
     Cell {
         suite: "somesuite".into(),
+        revision: 1,
         engine: engine.into(),
         storage: Storage::Disk,
         durability: Durability::Periodic,

@@ -24,6 +24,9 @@ pub mod ycsb;
 pub struct Suite {
     /// Its id.
     pub id: &'static str,
+    /// Its revision, from 1: one more with every change after which its figures can no longer be
+    /// compared with earlier ones. `docs/run-file.md` says what each change was.
+    pub revision: u32,
     /// Measures a cell.
     pub(crate) run: fn(&Cell, &dyn Driver, &mut Measurement, &mut cell::Report<'_>) -> Result<()>,
     /// About how many operations a cell does, for estimates of time.

@@ -50,7 +50,7 @@ pub fn parse_trials(text: &str) -> Result<u32, String> {
 
 const MOST_TRIALS: u64 = 10_000;
 
-/// Reads a number of records of YCSB, whose zipfian distribution has a term for each.
+/// Reads a number of records of YCSB, whose distribution of the latest has a term for each.
 pub fn parse_records(text: &str) -> Result<u64, String> {
     match parse_positive(text)? {
         count if count <= MOST_RECORDS => Ok(count),

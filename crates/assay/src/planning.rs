@@ -191,6 +191,7 @@ pub fn planned(
     Planned {
         cell: Cell {
             suite: work.suite.into(),
+            revision: revision(work.suite),
             engine: profile.id.into(),
             storage,
             durability,
@@ -211,6 +212,10 @@ pub fn planned(
         },
         refusal,
     }
+}
+
+fn revision(suite: &str) -> u32 {
+    assay_suites::find(suite).expect("a plan is made of known suites").revision
 }
 
 /// The cell that shows what the instrument costs in this work, if there is to be one.

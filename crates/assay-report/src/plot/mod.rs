@@ -203,6 +203,9 @@ fn pictures(blocks: &[Block<'_>]) -> Vec<Picture> {
         if cell.page_cache == PageCache::Cold {
             variant += " · page cache cold";
         }
+        if cell.revision > 1 {
+            variant += &format!(" · revision {} of the suite", cell.revision);
+        }
         (cell.suite.clone(), cell.storage, class(cell), variant)
     };
     let mut keys = Vec::new();

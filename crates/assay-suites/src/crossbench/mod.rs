@@ -31,6 +31,7 @@ pub const ID: &str = "crossbench";
 /// The suite.
 pub(crate) const SUITE: Suite = Suite {
     id: ID,
+    revision: 1,
     run,
     operations,
     record_bytes: |_| RECORD_BYTES,

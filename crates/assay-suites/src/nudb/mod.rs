@@ -27,6 +27,7 @@ pub const ID: &str = "nudb";
 /// The suite.
 pub(crate) const SUITE: Suite = Suite {
     id: ID,
+    revision: 2,
     run,
     operations,
     record_bytes,

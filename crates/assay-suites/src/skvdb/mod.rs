@@ -29,6 +29,7 @@ pub const ID: &str = "skvdb";
 /// The suite.
 pub(crate) const SUITE: Suite = Suite {
     id: ID,
+    revision: 2,
     run,
     operations,
     record_bytes: |_| RECORD_BYTES,
@@ -233,16 +234,18 @@ impl<'c> Mount<'c> {
         self.volumes.iter_mut().try_for_each(|mounted| mounted.volume().set(record, name, value))
     }
 
+    /// Asks every volume, as the original does. Writes went to all of them, so each has to have
+    /// what the first one answers.
     fn get(&mut self, record: u64, at: u64) -> Result<()> {
         let (name, expected) = property(at);
-        let mut right = false;
+        let mut right = 0;
         for mounted in &mut self.volumes {
-            let mut compare = |found: Property<'_>| right = found == expected;
-            if mounted.volume().get(record, name, &mut compare)? == Outcome::Done {
-                break;
-            }
+            let mut compare = |found: Property<'_>| right += usize::from(found == expected);
+            mounted.volume().get(record, name, &mut compare)?;
         }
-        self.expect(right, || format!("{name} of record {record} is missing or another value"))
+        self.expect(right == self.volumes.len(), || {
+            format!("{name} of record {record} is missing or another value")
+        })
     }
 
     fn remove(&mut self, record: u64, at: u64) -> Result<()> {

@@ -24,6 +24,7 @@ pub const ID: &str = "tonbo-micro";
 /// The suite.
 pub(crate) const SUITE: Suite = Suite {
     id: ID,
+    revision: 1,
     run,
     operations: |_| None,
     record_bytes: |_| 2 * SIZE as u64,

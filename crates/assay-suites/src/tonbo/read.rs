@@ -29,6 +29,7 @@ pub const ID: &str = "tonbo-read";
 /// The suite.
 pub(crate) const SUITE: Suite = Suite {
     id: ID,
+    revision: 2,
     run,
     operations,
     record_bytes: |_| super::customers::RECORD_BYTES,

@@ -21,6 +21,7 @@ pub const ID: &str = "tonbo-write";
 /// The suite.
 pub(crate) const SUITE: Suite = Suite {
     id: ID,
+    revision: 1,
     run,
     operations,
     record_bytes: |_| super::customers::RECORD_BYTES,

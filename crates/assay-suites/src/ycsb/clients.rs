@@ -14,9 +14,9 @@ use assay_core::timing::Timed;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Options;
+use super::choice::Chooser;
 use super::users::Users;
-use super::workload::{Distribution, Kind, Operation, Operations};
-use super::zipf::Zipf;
+use super::workload::{Kind, Operation, Operations, Seen};
 use crate::cell::Session;
 
 /// Operations prepared at a time, so that their records and answers stay within these bytes.
@@ -58,6 +58,7 @@ struct Client<'c> {
     positions: Range<u64>,
     /// Records that this thread has inserted, in this round and before it.
     inserted: u64,
+    chooser: Chooser,
     timed: Timed,
 }
 
@@ -78,22 +79,17 @@ struct Batch {
 
 impl<'c> Clients<'c> {
     pub(super) fn new(users: &'c Users, options: &Options, cell: &Cell, check: bool) -> Self {
-        let needs_zipf = options.distribution != Distribution::Uniform;
-        let zipf = needs_zipf.then(|| Zipf::new(cell.rows));
+        let inserts = options.workload.expected_inserts(options.operations);
+        let chooser = Chooser::new(options.distribution, cell.rows, inserts, 0);
         let seed = derive(cell.seed, "operations");
         Self {
             users,
             threads: cell.threads,
             most: options.operations,
             rate: options.rate,
-            rounds: [0, 1].map(|round| Operations::new(options, cell.rows, zipf, mix(seed, round))),
+            rounds: [0, 1].map(|round| Operations::new(options, &chooser, mix(seed, round))),
             check,
         }
-    }
-
-    /// The number of the record that a thread inserts as its n-th.
-    fn own(&self, thread: usize, nth: u64) -> u64 {
-        self.users.loaded + nth * u64::from(self.threads) + thread as u64
     }
 
     /// The thread that inserts a record, and as which of its own.
@@ -127,7 +123,14 @@ impl<'c> Clients<'c> {
     }
 
     pub(super) fn operation(&self, round: Round, position: u64) -> Operation {
-        self.rounds[round as usize].at(position, 0, |_| u64::MAX)
+        let operations = &self.rounds[round as usize];
+        operations.at(position, &mut self.seen(&mut { operations.chooser }, 0, 0))
+    }
+
+    /// What a thread can choose among that has inserted `inserted` records.
+    fn seen<'s>(&self, chooser: &'s mut Chooser, thread: usize, inserted: u64) -> Seen<'s> {
+        let (loaded, threads) = (self.users.loaded, self.threads);
+        Seen { chooser, loaded, inserted, threads, thread }
     }
 
     /// How many records a thread has inserted before a position of a round.
@@ -155,6 +158,7 @@ impl<'c> Clients<'c> {
                     thread,
                     positions: self.positions(round, thread),
                     inserted: self.inserted_before(thread, round),
+                    chooser: self.rounds[round as usize].chooser,
                     timed: Timed::default(),
                 };
                 client.run(pace, &mut *connections[0], progress)
@@ -240,8 +244,8 @@ impl Client<'_> {
         let values = batch.values.chunks_exact_mut(record_size);
         for ((position, key), value) in positions.zip(keys).zip(values) {
             let operations = &self.clients.rounds[self.round as usize];
-            let own = |nth| self.clients.own(self.thread, nth);
-            let operation = operations.at(position, self.inserted, own);
+            let mut seen = self.clients.seen(&mut self.chooser, self.thread, self.inserted);
+            let operation = operations.at(position, &mut seen);
             users.key(operation.row, key);
             match operation.kind {
                 Kind::Insert => {

@@ -5,6 +5,7 @@
 //! the latencies. `docs/suites/ycsb.md` says where this departs from the original and why.
 
 mod check;
+mod choice;
 mod clients;
 mod published;
 mod users;
@@ -32,6 +33,7 @@ pub const ID: &str = "ycsb";
 /// The suite.
 pub(crate) const SUITE: Suite = Suite {
     id: ID,
+    revision: 2,
     run,
     operations,
     record_bytes,

@@ -6,7 +6,7 @@ use std::fmt;
 use assay_core::random::{draw, mix};
 use serde::{Deserialize, Serialize};
 
-use super::zipf::Zipf;
+use super::choice::{Chooser, Chosen};
 
 /// One of the core workloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +35,13 @@ impl Workload {
             Self::D => Distribution::Latest,
             _ => Distribution::Zipfian,
         }
+    }
+
+    /// How many of `operations` are inserts, as YCSB expects them before it knows: twice as many
+    /// as there will be. That is about what the two rounds of a cell insert together.
+    pub(super) fn expected_inserts(self, operations: u64) -> u64 {
+        let percent = (0..100).filter(|&percent| self.kind(percent) == Kind::Insert).count() as u64;
+        2 * (u128::from(operations) * u128::from(percent) / 100) as u64
     }
 
     /// The kind of an operation, from a uniform draw of 0..100.
@@ -125,26 +132,62 @@ pub(super) struct Operation {
     pub(super) length: u64,
 }
 
+/// The records that a thread can choose among: those that were loaded, and its own.
+pub(super) struct Seen<'s> {
+    pub(super) chooser: &'s mut Chooser,
+    /// How many records were loaded.
+    pub(super) loaded: u64,
+    /// How many records the thread has inserted.
+    pub(super) inserted: u64,
+    pub(super) threads: u32,
+    pub(super) thread: usize,
+}
+
+impl Seen<'_> {
+    /// The number of the record that the thread inserts as its `nth`.
+    fn own(&self, nth: u64) -> u64 {
+        own_row(self.loaded, self.threads, self.thread, nth)
+    }
+
+    /// The record for the operation at a position.
+    fn choose(&mut self, position: u64) -> u64 {
+        let (loaded, inserted, threads) = (self.loaded, self.inserted, u64::from(self.threads));
+        let thread = self.thread as u64;
+        let is_there = |row: u64| {
+            let after = row.wrapping_sub(loaded);
+            row < loaded || (after % threads == thread && after / threads < inserted)
+        };
+        match self.chooser.choose(position, loaded + inserted - 1, is_there) {
+            Chosen::Row(row) => row,
+            Chosen::Nth(nth) if nth < loaded => nth,
+            Chosen::Nth(nth) => self.own(nth - loaded),
+        }
+    }
+}
+
+/// The number of the record that a thread inserts as its `nth`: threads take turns.
+pub(super) fn own_row(loaded: u64, threads: u32, thread: usize, nth: u64) -> u64 {
+    loaded + nth * u64::from(threads) + thread as u64
+}
+
 /// The operations of a round: those without inserts are a function of their position alone.
 #[derive(Clone, Debug)]
 pub(super) struct Operations {
     workload: Workload,
-    distribution: Distribution,
-    zipf: Option<Zipf>,
-    records: u64,
+    pub(super) chooser: Chooser,
     fields: u32,
     seed: u64,
 }
 
 impl Operations {
-    pub(super) fn new(
-        options: &super::Options,
-        records: u64,
-        zipf: Option<Zipf>,
-        seed: u64,
-    ) -> Self {
-        let (workload, distribution) = (options.workload, options.distribution);
-        Self { workload, distribution, zipf, records, fields: options.field_count, seed }
+    /// The operations of a round with this seed, with a chooser that any round may have.
+    pub(super) fn new(options: &super::Options, chooser: &Chooser, seed: u64) -> Self {
+        Self {
+            workload: options.workload,
+            chooser: chooser.with_seed(mix(seed, 1)),
+            fields: options.field_count,
+            seed,
+        }
     }
 
     /// Whether the operation at a position is an insert: that does not depend on others.
@@ -156,33 +199,18 @@ impl Operations {
         self.workload.kind(draw(mix(self.seed, 0), position, 100))
     }
 
-    /// The operation at a position. A thread that has inserted so many records chooses among
-    /// those that were loaded and its own; `own` tells the number of its next one, and of any
-    /// that it has inserted.
-    pub(super) fn at(&self, position: u64, inserted: u64, own: impl Fn(u64) -> u64) -> Operation {
+    /// The operation at a position, by a thread that has seen these records.
+    pub(super) fn at(&self, position: u64, seen: &mut Seen<'_>) -> Operation {
         let kind = self.kind(position);
         let row = match kind {
-            Kind::Insert => own(inserted),
-            _ => {
-                let at = self.chosen(position, self.records + inserted);
-                if at < self.records { at } else { own(at - self.records) }
-            }
+            Kind::Insert => seen.own(seen.inserted),
+            _ => seen.choose(position),
         };
         Operation {
             kind,
             row,
             field: draw(mix(self.seed, 2), position, u64::from(self.fields)) as u32,
             length: 1 + draw(mix(self.seed, 3), position, MOST_SCANNED),
-        }
-    }
-
-    /// A number below `count`, the higher the later inserted.
-    fn chosen(&self, position: u64, count: u64) -> u64 {
-        let seed = mix(self.seed, 1);
-        match (self.distribution, &self.zipf) {
-            (Distribution::Latest, Some(zipf)) => count - 1 - zipf.number(mix(seed, position)),
-            (Distribution::Zipfian, Some(zipf)) => zipf.number(mix(seed, position)),
-            _ => draw(seed, position, count),
         }
     }
 }

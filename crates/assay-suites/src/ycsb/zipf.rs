@@ -1,32 +1,43 @@
 //! Zipfian numbers.
 
-/// Numbers from `0..items`, the smaller the likelier: the chance of number i is proportional to
-/// 1/(i+1)^θ. Gray, Sundaresan, Englert, Baclawski, Weinberger: Quickly Generating Billion-Record
-/// Synthetic Databases, SIGMOD 1994, section 3, with the θ of YCSB. Powers come from a library of
-/// our own build, so that every machine draws the same numbers.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Zipf {
-    items: f64,
-    most: u64,
-    zeta: f64,
-    alpha: f64,
-    eta: f64,
-}
-
+/// YCSB's constant θ.
 const THETA: f64 = 0.99;
 
+/// Numbers from `0..items`, the smaller the likelier: the chance of number i is proportional to
+/// 1/(i+1)^θ.
+///
+/// Gray, Sundaresan, Englert, Baclawski, Weinberger: Quickly Generating Billion-Record Synthetic
+/// Databases, SIGMOD 1994, section 3. Powers come from a library of our own build, so that every
+/// machine draws the same numbers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Zipf {
+    items: u64,
+    /// The sum of 1/i^θ over all items.
+    zeta: f64,
+    eta: f64,
+    /// What η takes from the number of items that there were at first: YCSB never renews it.
+    spread: f64,
+}
+
 impl Zipf {
-    /// Takes time in proportion to `items`.
+    /// Numbers below `items`, of which there is at least one. Takes time in proportion to them.
     pub(super) fn new(items: u64) -> Self {
-        let zeta_of = |items: u64| (1..=items).map(|i| 1.0 / libm::pow(i as f64, THETA)).sum();
-        let (zeta, zeta_2): (f64, f64) = (zeta_of(items), zeta_of(2));
-        let count = items as f64;
-        Self {
-            items: count,
-            most: items - 1,
-            zeta,
-            alpha: 1.0 / (1.0 - THETA),
-            eta: (1.0 - libm::pow(2.0 / count, 1.0 - THETA)) / (1.0 - zeta_2 / zeta),
+        Self::with_zeta(items, zeta_between(0, items))
+    }
+
+    /// Numbers below `items`, whose ζ is known.
+    pub(super) fn with_zeta(items: u64, zeta: f64) -> Self {
+        let spread = 1.0 - libm::pow(2.0 / items as f64, 1.0 - THETA);
+        Self { items, zeta, eta: eta(spread, zeta), spread }
+    }
+
+    /// Goes on to numbers below `items`, which are more than before. Takes time in proportion to
+    /// the new ones.
+    pub(super) fn grow(&mut self, items: u64) {
+        if items > self.items {
+            self.zeta += zeta_between(self.items, items);
+            self.items = items;
+            self.eta = eta(self.spread, self.zeta);
         }
     }
 
@@ -37,12 +48,22 @@ impl Zipf {
         if scaled < 1.0 {
             return 0;
         }
+        let most = self.items - 1;
         if scaled < 1.0 + libm::pow(0.5, THETA) {
-            return 1.min(self.most);
+            return 1.min(most);
         }
-        let number = self.items * libm::pow(self.eta * uniform - self.eta + 1.0, self.alpha);
-        (number as u64).min(self.most)
+        let share = libm::pow(self.eta * uniform - self.eta + 1.0, 1.0 / (1.0 - THETA));
+        ((self.items as f64 * share) as u64).min(most)
     }
+}
+
+fn eta(spread: f64, zeta: f64) -> f64 {
+    spread / (1.0 - zeta_between(0, 2) / zeta)
+}
+
+/// The sum of 1/i^θ over i from `after` + 1 to `last`.
+fn zeta_between(after: u64, last: u64) -> f64 {
+    (after + 1..=last).map(|i| 1.0 / libm::pow(i as f64, THETA)).sum()
 }
 
 #[cfg(test)]
@@ -59,13 +80,23 @@ mod tests {
         (0..DRAWS).for_each(|at| counts[zipf.number(mix(1, at)) as usize] += 1);
         let share =
             |range: std::ops::Range<usize>| counts[range].iter().sum::<u64>() as f64 / DRAWS as f64;
-        let exact = |range: std::ops::Range<usize>| {
-            range.map(|i| 1.0 / libm::pow(i as f64 + 1.0, THETA)).sum::<f64>() / zipf.zeta
-        };
+        let weight = |i: usize| ((i + 1) as f64).powf(-THETA);
+        let all: f64 = (0..ITEMS as usize).map(weight).sum();
         for range in [0..1, 1..2, 0..10, 0..100, 500..1_000] {
-            let (got, expected) = (share(range.clone()), exact(range.clone()));
+            let (got, exact) = (share(range.clone()), range.clone().map(weight).sum::<f64>());
+            let expected = exact / all;
             assert!((got / expected - 1.0).abs() < 0.07, "{range:?}: {got} for {expected}");
         }
+    }
+
+    #[test]
+    fn more_items_take_their_share() {
+        let mut zipf = Zipf::new(1_000);
+        zipf.grow(1_100);
+        assert!((zipf.zeta - Zipf::new(1_100).zeta).abs() < 1e-9);
+        let numbers: Vec<_> = (0..200_000).map(|at| zipf.number(mix(1, at))).collect();
+        assert!(numbers.iter().any(|number| *number >= 1_000));
+        assert!(numbers.iter().all(|number| *number < 1_100));
     }
 
     #[test]

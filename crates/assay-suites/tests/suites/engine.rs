@@ -71,7 +71,7 @@ pub struct Faulty {
 type States = Arc<Mutex<Vec<Content>>>;
 
 /// How many operations of a suite are recorded.
-const RECORDED: u64 = 10_000;
+pub const RECORDED: u64 = 10_000;
 
 /// A hash of the first operations that reached an engine, with their keys and values.
 #[derive(Default)]

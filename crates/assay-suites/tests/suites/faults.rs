@@ -56,6 +56,7 @@ fn cell_of(fault: Fault, options: &Options) -> (Status, Measurement) {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let cell = Cell {
         suite: "crossbench".into(),
+        revision: 1,
         engine: "faulty".into(),
         storage: Storage::Disk,
         durability: Durability::Commit,

@@ -6,10 +6,10 @@ use std::process::Command;
 use crate::support::Bench;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-const BAD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/plugins/bad.c");
+pub const BAD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/plugins/bad.c");
 
 /// Compiles a plugin into the bench's directory.
-fn compile(bench: &Bench, source: &Path, name: &str, more: &[String]) -> PathBuf {
+pub fn compile(bench: &Bench, source: &Path, name: &str, more: &[String]) -> PathBuf {
     let library = bench.path().join(name);
     let built = Command::new("cc")
         .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"])

@@ -1,7 +1,7 @@
 //! The other suites from the command line: every engine, the published text, the pictures, and
 //! what a user can say wrong.
 
-use crate::support::{Bench, engines};
+use crate::support::{Bench, engines, engines_here};
 
 const THERE: &str = "--dir stores -o run.json --timeout 300";
 
@@ -19,7 +19,7 @@ fn nudb_prints_its_two_tables() {
     assert!(text.starts_with("insert\n        inserts  stl-map-memory"), "{text}");
     assert!(text.contains("\nfetch\n200\nitems\n      # db keys  stl-map-memory"), "{text}");
     assert!(text.contains("  redb-memory") && text.contains("  redb-disk"), "{text}");
-    for engine in engines().into_iter().filter(|e| !["crossdb", "leveldb"].contains(e)) {
+    for engine in engines_here() {
         assert!(text.contains(engine), "{engine}: {text}");
     }
     assert_eq!(text.lines().filter(|line| line.trim_start().starts_with("600 ")).count(), 2);

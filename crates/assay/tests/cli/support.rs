@@ -4,34 +4,36 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use assay_core::driver::{Driver, Profile, Storage};
+
 /// A directory with nothing of anybody else's in it, in which Assay is run.
 pub struct Bench {
     folder: tempfile::TempDir,
 }
 
-/// The engines of this build that can be tried at every level: not the one whose lookups are
-/// requests to a server, which has tests of its own.
+/// The engines of the registry that need no server, so that a new engine is tested by itself.
+/// Engines whose library is missing here are among them.
 pub fn engines() -> Vec<&'static str> {
-    let mut engines = vec![
-        "stl-map",
-        "stl-hashmap",
-        "btreemap",
-        "hashbrown",
-        "sqlite",
-        "lmdb",
-        "mdbx",
-        "leveldb",
-        "redb",
-        "fjall",
-        "sled",
-        "canopydb",
-        "persy",
-        "surrealkv",
-        "crossdb",
-    ];
-    engines.extend(cfg!(feature = "rocksdb").then_some("rocksdb"));
-    engines.extend(cfg!(feature = "tonbo").then_some("tonbo"));
-    engines
+    ids(|_| true)
+}
+
+/// The engines whose library is here.
+pub fn engines_here() -> Vec<&'static str> {
+    ids(|driver| driver.version().is_ok())
+}
+
+/// The engines whose library is here and whose stores on disk can be opened again.
+pub fn engines_on_disk() -> Vec<&'static str> {
+    ids(|driver| driver.version().is_ok() && !driver.profile().levels_in(Storage::Disk).is_empty())
+}
+
+fn ids(is_wanted: fn(&dyn Driver) -> bool) -> Vec<&'static str> {
+    let needs_no_server = |profile: &Profile| !profile.parameters.contains(&"s3-endpoint");
+    let drivers = assay_drivers::all().into_iter();
+    let tried = drivers
+        .filter(|driver| driver.profile().keeps_data)
+        .filter(|driver| needs_no_server(driver.profile()));
+    tried.filter(|driver| is_wanted(driver.as_ref())).map(|driver| driver.profile().id).collect()
 }
 
 /// How a command ended.

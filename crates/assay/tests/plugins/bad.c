@@ -4,6 +4,7 @@
 #undef assay_plugin
 
 #include <signal.h>
+#include <stdio.h>
 #include <unistd.h>
 
 static int crashes(assay_handle *handle, const void *record, assay_error *error)
@@ -47,6 +48,19 @@ static int hangs(assay_handle *handle, const void *record, assay_error *error)
     return ASSAY_DONE;
 }
 
+/* Stops its own process, and leaves the process's id beside it. */
+static int stops(assay_handle *handle, const void *record, assay_error *error)
+{
+    (void)handle, (void)record, (void)error;
+    FILE *file = fopen("stopped.pid", "w");
+    if (file != NULL) {
+        fprintf(file, "%ld\n", (long)getpid());
+        fclose(file);
+    }
+    raise(SIGSTOP);
+    return ASSAY_DONE;
+}
+
 static int no_store(const assay_open_options *options, assay_store **store, assay_error *error)
 {
     (void)options, (void)store, (void)error;
@@ -66,7 +80,7 @@ const assay_driver *assay_plugin(void)
     bad = *good_plugin();
     bad.id = "bad";
     (void)crashes, (void)answers_77, (void)says_why, (void)fills_the_error, (void)lies;
-    (void)hangs, (void)no_store;
+    (void)hangs, (void)stops, (void)no_store;
 #if defined(OTHER_VERSION)
     bad.abi_version = 99;
 #elif defined(OTHER_SIZE)
@@ -93,6 +107,8 @@ const assay_driver *assay_plugin(void)
     bad.query = lies;
 #elif defined(HANGS)
     bad.insert = hangs;
+#elif defined(STOPS)
+    bad.insert = stops;
 #elif defined(NO_STORE)
     bad.create = no_store;
 #endif
