@@ -61,6 +61,10 @@
 //! # Ok::<(), lode::Error>(())
 //! ```
 
+#[cfg(all(doctest, feature = "derive"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// The version of this crate.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 

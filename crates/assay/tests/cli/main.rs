@@ -4,6 +4,7 @@ mod bad_input;
 mod compare;
 mod crash;
 mod crossbench;
+mod crossdb;
 mod machine;
 mod plans;
 mod plugins;
@@ -11,3 +12,5 @@ mod report;
 mod stopped;
 mod suites;
 mod support;
+#[cfg(feature = "tonbo")]
+mod tonbo;

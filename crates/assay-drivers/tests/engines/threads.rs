@@ -1,13 +1,11 @@
 //! Eight connections at once change the same records, each its own column, and insert, read and
 //! delete records of their own: no change is lost, and nobody sees what was not written.
 
-mod stores;
-
 use std::sync::Barrier;
 
+use crate::stores::{PAYLOAD_SIZE, THREADS, columns, drivers, open, record};
 use assay_core::driver::{Concurrency, Connection, Driver, Durability, Outcome, Storage};
 use assay_core::error::{ErrorKind, Result};
-use stores::{PAYLOAD_SIZE, THREADS, columns, drivers, open, record};
 
 /// So few that threads meet at them.
 const SHARED: u64 = 2;

@@ -1,8 +1,6 @@
 //! The drivers `tonbo` and `tonbo-s3`: S3 stores that cannot be used, and the server that is
 //! started where none is named.
 
-#![cfg(feature = "tonbo")]
-
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};

@@ -1,14 +1,12 @@
 //! A process that inserts, and is killed: at the levels that survive it, every insert that it was
 //! told to be done is there when the store is opened again.
 
-mod stores;
-
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::stores::{PAYLOAD_SIZE, THREADS, columns, drivers, open, record};
 use assay_core::driver::{Driver, Durability, Outcome, Profile, Storage};
-use stores::{PAYLOAD_SIZE, THREADS, columns, drivers, open, record};
 
 /// Tells the test below that it is the process to be killed: engine, level and directory.
 const SUBJECT: &str = "ASSAY_TEST_KILLED";
@@ -39,7 +37,7 @@ fn survives(profile: &Profile, level: Durability) -> bool {
 /// Starts the process, kills it after so many acknowledged inserts, and answers how many it told.
 fn kill_after(inserts: u64, engine: &str, level: Durability, dir: &Path) -> u64 {
     let mut child = Command::new(std::env::current_exe().expect("this test"))
-        .args(["--exact", "the_process_to_be_killed", "--ignored", "--nocapture"])
+        .args(["--exact", "killed::the_process_to_be_killed", "--ignored", "--nocapture"])
         .env(SUBJECT, format!("{engine} {level} {}", dir.display()))
         .stdout(Stdio::piped())
         .spawn()
