@@ -25,6 +25,9 @@ use connection::PluginConnection;
 pub use library::Description;
 use library::Plugin;
 
+/// The interface in C, with which plugins are built.
+pub const HEADER: &str = include_str!("../../include/assay_driver.h");
+
 /// The plugins of this process, by the ids of their engines.
 static PLUGINS: Mutex<BTreeMap<String, &'static Registered>> = Mutex::new(BTreeMap::new());
 

@@ -6,8 +6,6 @@ use crate::Outcome;
 use crate::exit::Failure;
 use crate::output::print;
 
-/// The interface, as plugins are built with it.
-const HEADER: &str = include_str!("../../../assay-drivers/include/assay_driver.h");
 const SOURCE: &str = include_str!("../../templates/plugin.c");
 const MAKEFILE: &str = include_str!("../../templates/plugin.mk");
 
@@ -40,7 +38,7 @@ pub fn new(name: &str, output: Option<PathBuf>) -> Outcome {
     let fill =
         |text: &str| text.replace("@NAME@", name).replace("@FUNCTION@", &name.replace('-', "_"));
     for (file, content) in [
-        ("assay_driver.h".to_string(), HEADER.to_string()),
+        ("assay_driver.h".to_string(), assay_drivers::plugin::HEADER.to_string()),
         (format!("{name}.c"), fill(SOURCE)),
         ("Makefile".to_string(), fill(MAKEFILE)),
     ] {
