@@ -91,6 +91,13 @@ pub enum Error {
     /// The database was closed.
     #[error("the database was closed; open it again")]
     Closed,
+    /// The database is in a directory, and this process was forked from the one that opened it. Only that
+    /// one may use it; close it there before it is opened here.
+    #[error(
+        "this process was forked from the one that opened the database; use it there, or open it \
+         again once it is closed there"
+    )]
+    Forked,
     /// Writing failed in a way after which nobody knows what is on the disk. Reading goes on; close
     /// the database and open it again to go back to what is durable.
     #[error("the database takes no more writes since {why}; open it again")]

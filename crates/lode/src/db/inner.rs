@@ -45,6 +45,15 @@ impl Inner {
         Ok(Self { pager, gate, catalogue, store, settings, turn_for_long, is_closed })
     }
 
+    /// Fails in a process that was forked from the one that opened the database.
+    #[inline(always)]
+    pub(crate) fn expect_here(&self) -> Result<()> {
+        match self.pager.home().is_here() {
+            true => Ok(()),
+            false => Err(Error::Forked),
+        }
+    }
+
     /// Starts the thread that looks after the directory.
     pub(super) fn attend(self: &Arc<Self>, interval: Option<Duration>) -> Result<()> {
         self.store.as_ref().map_or(Ok(()), |store| {
@@ -72,6 +81,7 @@ impl Inner {
     }
 
     pub(super) fn table(&self, name: &str) -> Result<Arc<Core>> {
+        self.expect_here()?;
         let catalogue = self.catalogue();
         if let Some((.., why)) = catalogue.damaged.get(name) {
             return Err(why.clone());
@@ -81,6 +91,9 @@ impl Inner {
     }
 
     pub(super) fn table_names(&self) -> Vec<String> {
+        if self.expect_here().is_err() {
+            return Vec::new();
+        }
         let catalogue = self.catalogue();
         let mut names: Vec<_> =
             catalogue.tables.keys().chain(catalogue.damaged.keys()).cloned().collect();
@@ -89,6 +102,9 @@ impl Inner {
     }
 
     pub(super) fn statistics(&self) -> Statistics {
+        if self.expect_here().is_err() {
+            return Statistics::default();
+        }
         let in_memory = Statistics {
             page_bytes: self.pager.used_bytes(),
             snapshot_bytes: self.pager.saved_bytes(),
@@ -108,6 +124,7 @@ impl Inner {
 
     /// All tables, if none is damaged.
     pub(super) fn tables(&self) -> Result<Vec<Arc<Core>>, String> {
+        self.expect_here().map_err(|error| error.to_string())?;
         let catalogue = self.catalogue();
         match catalogue.damaged.iter().next() {
             Some((name, (.., why))) => Err(format!("table {name}: {why}")),
@@ -141,6 +158,7 @@ impl Inner {
     #[inline]
     pub(crate) fn admitted<T>(&self, more: u64, work: &mut dyn FnMut() -> Result<T>) -> Result<T> {
         let Some(store) = &self.store else { return work() };
+        self.expect_here()?;
         if self.pager.dirty() + more >= store.room() {
             self.make_room(store, more)?;
         }
@@ -206,6 +224,7 @@ impl Inner {
 
     /// Fails if the database was closed.
     fn expect_open(&self) -> Result<()> {
+        self.expect_here()?;
         match self.is_closed.load(Ordering::Acquire) {
             false => Ok(()),
             true => Err(Error::Closed),
@@ -225,9 +244,12 @@ impl Inner {
     /// What the thread of the database does now and then.
     pub(crate) fn look_after(&self, sync: bool) -> Result<()> {
         let Some(store) = &self.store else { return Ok(()) };
+        self.expect_here()?;
         if sync {
             store.sync(store.log.end())?;
         }
+        // Who syncs nothing would not notice.
+        store.expect_files()?;
         let needed = || store.need(&self.pager, 0) != Need::Nothing;
         if needed() { self.checkpoint_if(needed) } else { Ok(()) }
     }
@@ -239,6 +261,7 @@ impl Inner {
 
     fn checkpoint_if(&self, needed: impl Fn() -> bool) -> Result<()> {
         let Some(store) = &self.store else { return Ok(()) };
+        self.expect_here()?;
         let mut current = store.current();
         self.expect_open()?;
         if !needed() {
@@ -368,6 +391,7 @@ impl Inner {
 
     /// Ends it all: what was done is in the data file then, and nothing can be done any more.
     pub(super) fn close(&self) -> Result<()> {
+        self.expect_here()?;
         if let Some(store) = &self.store {
             store.worker.stop();
         }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use super::{Database, Inner};
 use crate::error::{Error, Result};
-use crate::io::Disk;
 use crate::io::os::Directory;
+use crate::io::{Access, Disk};
 use crate::wal::Sizes;
 
 /// What survives what. Stronger levels are greater.
@@ -123,6 +123,14 @@ impl Options {
     /// After a crash it is brought back to what was promised, which takes as long as it takes to do
     /// again what the log has. [`Database::close`] leaves nothing to do.
     ///
+    /// The directory is found by its path only here: it may be renamed later. Nobody else may change its
+    /// files while the database is open. If one is removed, renamed or replaced, that is noticed by the
+    /// next commit at level [`Durability::Commit`], flush, checkpoint or closing, which returns
+    /// `Poisoned`; if the log is cut short, writing to it may end the process (`SIGBUS`).
+    ///
+    /// A process that is forked must not use the database: there everything returns `Forked`, and dropping
+    /// handles does nothing.
+    ///
     /// # Errors
     /// `Locked` when it is open already, here or in another process; `Corrupt`; `Version`; `Full`
     /// when the memory is too little for a transaction that has to be replayed; `DiskFull`; `Io`.
@@ -130,7 +138,7 @@ impl Options {
         let path = path.as_ref();
         let failed = |error| Error::io(format!("open directory {}", path.display()), &error);
         std::fs::create_dir_all(path).map_err(failed)?;
-        let disk = Directory::new(path).map_err(failed)?;
+        let disk = Directory::new(path, Access::Write).map_err(failed)?;
         self.open_on(Arc::new(disk), random(), true)
     }
 

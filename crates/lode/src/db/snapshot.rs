@@ -17,6 +17,10 @@ pub struct Snapshot {
 
 impl Snapshot {
     pub(crate) fn new(db: Arc<Inner>) -> Self {
+        if db.expect_here().is_err() {
+            // Nothing can be read at it, and locks may be held by threads that this process has not.
+            return Self { db, moment: Moment::default() };
+        }
         // A commit is before it or after it.
         let inside = db.gate().enter();
         let moment = db.pager().moment();
@@ -85,6 +89,8 @@ impl Snapshot {
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        self.db.pager().release(self.moment);
+        if self.db.expect_here().is_ok() {
+            self.db.pager().release(self.moment);
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Writing to a mapped file. The only `unsafe` code of the file layer.
+//! Writing to a mapped file.
 
 #![allow(unsafe_code)]
 
@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use memmap2::{MmapOptions, MmapRaw};
 
-use super::Mapped;
+use super::{Home, Mapped};
 
 /// The front of a file of the operating system, mapped and shared with the file's other readers.
 pub struct Front {
     map: Arc<MmapRaw>,
     ahead: Ahead,
+    home: Home,
 }
 
 /// How memory for a mapping is asked of the operating system ahead of need.
@@ -36,12 +37,14 @@ impl Front {
     /// off ends the process (`SIGBUS`), though it never touches memory that is not the mapping's.
     pub fn new(file: &File, size_bytes: usize, ahead: Ahead) -> Result<Self> {
         let map = MmapOptions::new().len(size_bytes).map_raw(file)?;
-        Ok(Self { map: Arc::new(map), ahead })
+        Ok(Self { map: Arc::new(map), ahead, home: Home::here() })
     }
 }
 
 impl Mapped for Front {
-    fn write(&self, at: usize, bytes: &[u8]) {
+    fn write(&self, at: usize, bytes: &[u8]) -> Result<()> {
+        // A child shares the file: it would write into what its parent has.
+        self.home.expect_here()?;
         assert!(
             at.checked_add(bytes.len()).is_some_and(|end| end <= self.map.len()),
             "{} bytes from byte {at} on lie in the {} that are mapped",
@@ -61,6 +64,7 @@ impl Mapped for Front {
                 bytes.len(),
             );
         }
+        Ok(())
     }
 
     /// A thread asks for it, if it has another processor for that. What was set aside for a file and never written
@@ -132,8 +136,8 @@ mod tests {
 
     #[test]
     fn the_last_byte_of_a_mapping_can_be_written() {
-        front_of_a_page().write(4095, b"x");
-        front_of_a_page().write(4096, b"");
+        front_of_a_page().write(4095, b"x").unwrap();
+        front_of_a_page().write(4096, b"").unwrap();
     }
 
     #[test]
@@ -141,9 +145,9 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         file.set_len(3 << 12).unwrap();
         let front = Front::new(&file, 3 << 12, Ahead::Read).unwrap();
-        front.write(5000, b"before");
+        front.write(5000, b"before").unwrap();
         front.let_go(0..3 << 12);
-        front.write(5006, b", after");
+        front.write(5006, b", after").unwrap();
         front.let_go(4096..5006);
         let mut bytes = [0; 13];
         file.read_exact_at(&mut bytes, 5000).unwrap();
@@ -153,7 +157,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "lie in the 4096 that are mapped")]
     fn a_write_that_leaves_the_mapping_panics() {
-        front_of_a_page().write(4095, b"xy");
+        front_of_a_page().write(4095, b"xy").unwrap();
     }
 
     /// KiB of a mapping that the process has in its tables.
@@ -174,7 +178,7 @@ mod tests {
             let file = tempfile::tempfile().unwrap();
             file.set_len(SIZE as u64).unwrap();
             let front = Front::new(&file, SIZE, ahead).unwrap();
-            front.write(0, &[1; SIZE]);
+            front.write(0, &[1; SIZE]).unwrap();
             assert_eq!(resident_kib(&front), SIZE as u64 >> 10);
             front.let_go(0..SIZE);
             assert_eq!(resident_kib(&front) > 0, stays);
@@ -190,6 +194,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "lie in the 4096 that are mapped")]
     fn a_place_near_the_end_of_all_numbers_panics() {
-        front_of_a_page().write(usize::MAX, b"xy");
+        front_of_a_page().write(usize::MAX, b"xy").unwrap();
     }
 }

@@ -3,6 +3,7 @@
 //! A [`Disk`] is one directory with files in it. There are two: the operating system's ([`os`]), and
 //! one in memory that loses what a crash may lose ([`simulated`]).
 
+mod home;
 mod mapped;
 pub mod os;
 pub mod simulated;
@@ -12,18 +13,29 @@ use std::io::Result;
 use std::ops::Range;
 use std::sync::Arc;
 
+pub use home::Home;
+
 /// What keeps others out of a directory, for as long as it is kept.
 pub type Lock = Box<dyn Any + Send + Sync>;
 
+/// What files are opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reading and writing, by one user alone.
+    Write,
+    /// Reading only, by any number of users.
+    Read,
+}
+
 /// A directory. Names have no slashes.
 pub trait Disk: Send + Sync {
-    /// Keeps other processes, and other users in this one, out.
+    /// Keeps other processes, and other users in this one, out; of readers, only those who write.
     ///
     /// # Errors
     /// `WouldBlock` when somebody else has the directory.
     fn lock(&self) -> Result<Lock>;
 
-    /// Opens a file that is there, for reading and writing.
+    /// Opens a file that is there.
     fn open(&self, name: &str) -> Result<Box<dyn File>>;
 
     /// Creates a file that is not there.
@@ -40,6 +52,12 @@ pub trait Disk: Send + Sync {
 
     /// Makes sure that what was created, renamed and removed survives a crash.
     fn sync_directory(&self) -> Result<()>;
+
+    /// Checks that the names of all files that were opened still lead to them.
+    ///
+    /// # Errors
+    /// When somebody else removed, renamed or replaced one.
+    fn expect_files(&self) -> Result<()>;
 }
 
 /// An open file.
@@ -72,15 +90,24 @@ pub trait File: Send + Sync {
     /// Maps the first bytes, which must be [preallocated](Self::preallocate); `None` where writing
     /// to a mapping can fail for want of space, or is not what the file's other readers see.
     fn map(&self, size_bytes: usize) -> Result<Option<Arc<dyn Mapped>>>;
+
+    /// Keeps out whoever locks the same file, by whatever name and in whatever directory it is found.
+    ///
+    /// # Errors
+    /// `WouldBlock` when somebody else has it locked.
+    fn lock(&self, access: Access) -> Result<Lock>;
 }
 
 /// The mapped front of a file: what is written there is in the operating system's hands at once.
 pub trait Mapped: Send + Sync {
     /// Writes bytes to a place on; nobody else may write to the same bytes at the same time.
     ///
+    /// # Errors
+    /// In a process that was forked from the one that mapped the file.
+    ///
     /// # Panics
     /// If they do not lie in the mapped part.
-    fn write(&self, at: usize, bytes: &[u8]);
+    fn write(&self, at: usize, bytes: &[u8]) -> Result<()>;
 
     /// Has the operating system get memory for all of the mapped part that is new, beside what the caller does from
     /// here on; whoever comes to where it has been yet need not wait for that. Where there is no way to ask, it does
@@ -109,7 +136,7 @@ mod tests {
     /// Has a test run on a directory of the operating system's, and on a simulated disk.
     fn on_both(test: impl Fn(&dyn Disk)) {
         let path = tempfile::tempdir().unwrap();
-        test(&Directory::new(path.path()).unwrap());
+        test(&Directory::new(path.path(), Access::Write).unwrap());
         test(&Simulated::new(0));
     }
 
@@ -238,8 +265,8 @@ mod tests {
             file.preallocate(10_000).unwrap();
             // Where the directory for temporary files cannot be mapped there is nothing to see.
             let Some(mapped) = file.map(8_192).unwrap() else { return };
-            mapped.write(4_090, &[5; 20]);
-            mapped.write(8_191, &[6]);
+            mapped.write(4_090, &[5; 20]).unwrap();
+            mapped.write(8_191, &[6]).unwrap();
             file.write_at(4_100, &[7; 2]).unwrap();
             file.sync().unwrap();
             drop(mapped);

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 
 use super::lock;
 use super::memory::Memory;
+use crate::io::Home;
 
 /// The frame with which it begins; a small database needs no thread.
 const FIRST: u32 = 256;
@@ -28,6 +29,8 @@ pub(super) struct Ahead {
     /// Frames that there are.
     count: u32,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// The process that has the thread.
+    home: Home,
 }
 
 struct Shared {
@@ -55,7 +58,7 @@ impl Ahead {
     pub(super) fn new(memory: Memory, count: u32) -> Self {
         let (state, changed) = (Mutex::default(), Condvar::new());
         let shared = Arc::new(Shared { alarm: AtomicU32::new(FIRST), state, changed });
-        Self { shared, memory, count, thread: Mutex::default() }
+        Self { shared, memory, count, thread: Mutex::default(), home: Home::here() }
     }
 
     /// A frame is in use now.
@@ -72,7 +75,7 @@ impl Ahead {
         // Only one of those who have seen this alarm: who comes late must not take a later one.
         let taken =
             self.shared.alarm.compare_exchange(alarm, NEVER, Ordering::Relaxed, Ordering::Relaxed);
-        if taken.is_err() || !self.is_attended() {
+        if taken.is_err() || !self.home.is_here() || !self.is_attended() {
             return;
         }
         let mut state = lock(&self.shared.state);
@@ -123,6 +126,11 @@ impl Shared {
 
 impl Drop for Ahead {
     fn drop(&mut self) {
+        if !self.home.is_here() {
+            // A fork copies no thread: there is none to wait for, nor one that lets its lock go.
+            std::mem::forget(self.thread.get_mut().map(Option::take));
+            return;
+        }
         lock(&self.shared.state).stopped = true;
         self.shared.changed.notify_one();
         if let Some(thread) = lock(&self.thread).take() {

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Mutex, PoisonError};
 
 /// The end of an epoch, at which a snapshot reads, or a checkpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// By default the one before all others, which nobody has to release.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(u64);
 
 impl Moment {

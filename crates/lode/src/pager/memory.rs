@@ -1,5 +1,5 @@
 //! Memory for frames and for the table of pages: zeroed, aligned, taken in one piece, given by the
-//! operating system as it is touched. Of the `unsafe` code of the crate, all but the mapped log's.
+//! operating system as it is touched. Of the `unsafe` code of the crate, all but that of files.
 
 #![allow(unsafe_code)]
 

@@ -36,6 +36,7 @@ pub use write_out::Copied;
 
 use crate::data::{DataFile, FIRST_TABLE_PAGE};
 use crate::error::{Error, Result};
+use crate::io::Home;
 
 /// The number of a page. It never changes while the page is in use.
 pub type PageNumber = u32;
@@ -114,6 +115,8 @@ pub struct Pager {
     ahead: Ahead,
     /// Where pages are that have no frame.
     data: Option<Arc<DataFile>>,
+    /// The process that may use the pages.
+    home: Home,
     free_extents: Mutex<Vec<PageNumber>>,
     next_extent: AtomicU32,
     epochs: Epochs,
@@ -139,6 +142,7 @@ impl Pager {
             frames,
             entries: Cells::new(numbers * 2, false)?,
             pool,
+            home: data.as_ref().map_or_else(Home::anywhere, |_| Home::here()),
             data,
             free_extents: Mutex::default(),
             next_extent: AtomicU32::new(FIRST_TABLE_PAGE),
@@ -147,6 +151,11 @@ impl Pager {
             dirty: AtomicU64::new(0),
             freed: Mutex::default(),
         })
+    }
+
+    /// The process that may use the pages: that which has opened the data file, or any.
+    pub fn home(&self) -> Home {
+        self.home
     }
 
     /// The word and the stamp of a page. A number that is too large is taken for page 0.

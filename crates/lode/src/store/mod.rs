@@ -106,6 +106,12 @@ impl Store {
         self.log.sync(to).map_err(|error| self.poison(&error))
     }
 
+    /// Checks that the files are still those that will be opened the next time. If not, nothing can be
+    /// promised any more.
+    pub fn expect_files(&self) -> Result<()> {
+        self.log.expect_files().map_err(|error| self.poison(&error))
+    }
+
     /// Whether somebody makes a checkpoint step by step, so that nobody else has to.
     pub fn step_by_step(&self, is_so: bool) {
         self.is_step_by_step.store(is_so, Ordering::Relaxed);
@@ -179,6 +185,7 @@ impl Store {
         self.sync(start)?;
         let next = Superblock { is_clean, is_recovering: false, ..*current };
         *current = checkpoint.publish(&self.data, next).map_err(|error| self.poison(&error))?;
+        self.expect_files()?;
         *locked(&self.since) = start;
         self.log.trim(start.segment)
     }

@@ -12,7 +12,7 @@ use crate::data::{DataFile, Superblock};
 use crate::db::Settings;
 use crate::error::{Error, Result};
 use crate::heap;
-use crate::io::{Disk, Lock};
+use crate::io::{Access, Disk, File, Lock};
 use crate::pager::Pager;
 use crate::table::{Core, Definition};
 use crate::wal::{self, Ending, Entry, Kind, Log, Place, Position, Replayed};
@@ -30,10 +30,7 @@ pub struct Opened {
 
 /// Opens a directory; creates a database if it is empty.
 pub fn open(disk: Arc<dyn Disk>, settings: &Settings) -> Result<Opened> {
-    let lock = disk.lock().map_err(|error| match error.kind() {
-        ErrorKind::WouldBlock => Error::Locked,
-        _ => Error::io("lock the database", &error),
-    })?;
+    let lock = disk.lock().map_err(|error| not_locked(&error))?;
     let names = disk.list().map_err(|error| Error::io("list the files of the database", &error))?;
     let is_there = |name: &str| names.iter().any(|other| other == name);
     if is_there(CREATING) {
@@ -61,6 +58,18 @@ pub fn open(disk: Arc<dyn Disk>, settings: &Settings) -> Result<Opened> {
         });
     }
     create(disk, lock, settings)
+}
+
+fn not_locked(error: &std::io::Error) -> Error {
+    match error.kind() {
+        ErrorKind::WouldBlock => Error::Locked,
+        _ => Error::io("lock the database", error),
+    }
+}
+
+/// Locks the data file too: it may have another name in another directory.
+fn lock_data(file: &dyn File) -> Result<Lock> {
+    file.lock(Access::Write).map_err(|error| not_locked(&error))
 }
 
 /// Whether there is a superblock, which is the last thing to be written of a new database.
@@ -93,7 +102,7 @@ fn create(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opened
     let failed = |error: std::io::Error| Error::io("create the database", &error);
     disk.create(CREATING).and_then(|_| disk.sync_directory()).map_err(failed)?;
     let made = create_files(&disk, settings);
-    let (data, log, room, pager, superblock, since) = match made {
+    let Made { data, log, room, pager, superblock, since, of_data } = match made {
         Ok(made) => made,
         Err(error) => {
             // Nothing stays behind; or if that fails too, the next one to open it sees to it.
@@ -103,14 +112,25 @@ fn create(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opened
         }
     };
     remove_synced(&*disk, CREATING)?;
+    let lock = Box::new((of_data, lock));
     let store = store(data, log, settings, (superblock, since), room, lock);
     Ok(Opened { store, pager, catalogue: Catalogue::default() })
 }
 
-type Made = (Arc<DataFile>, Log, Arc<AtomicU64>, Pager, Superblock, Position);
+/// The files of a new database.
+struct Made {
+    data: Arc<DataFile>,
+    log: Log,
+    room: Arc<AtomicU64>,
+    pager: Pager,
+    superblock: Superblock,
+    since: Position,
+    of_data: Lock,
+}
 
 fn create_files(disk: &Arc<dyn Disk>, settings: &Settings) -> Result<Made> {
     let file = disk.create(DATA).map_err(|error| Error::io("create file data", &error))?;
+    let of_data = lock_data(&*file)?;
     let data = Arc::new(DataFile::create(file));
     let superblock = Superblock { database: settings.random(), ..Superblock::default() };
     let pager = Pager::new(settings.memory_bytes, Some(Arc::clone(&data)))?;
@@ -121,7 +141,7 @@ fn create_files(disk: &Arc<dyn Disk>, settings: &Settings) -> Result<Made> {
     let catalogue = Catalogue::default().store();
     let checkpoint = Checkpoint::begin(&pager, &data, (place, moment), catalogue)?;
     let superblock = checkpoint.publish(&data, superblock)?;
-    Ok((data, log, room, pager, superblock, place.position))
+    Ok(Made { data, log, room, pager, superblock, since: place.position, of_data })
 }
 
 fn begin_log(
@@ -161,6 +181,8 @@ fn store(
 fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opened> {
     disk.sync_directory().map_err(|error| Error::io("sync the directory", &error))?;
     let file = disk.open(DATA).map_err(|error| Error::io("open file data", &error))?;
+    // The directory is given back last.
+    let lock: Lock = Box::new((lock_data(&*file)?, lock));
     let (data, superblock, catalogue) = DataFile::open(file)?;
     let data = Arc::new(data);
     let pager = Pager::new(settings.memory_bytes, Some(Arc::clone(&data)))?;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::locked;
 use crate::db::Inner;
+use crate::io::Home;
 
 /// How often it looks, if nothing has to be synced.
 const IDLE: Duration = Duration::from_secs(1);
@@ -15,7 +16,7 @@ const IDLE: Duration = Duration::from_secs(1);
 #[derive(Default)]
 pub struct Worker {
     signal: Arc<Signal>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: Mutex<Option<(JoinHandle<()>, Home)>>,
 }
 
 #[derive(Default)]
@@ -43,7 +44,7 @@ impl Worker {
                 let _ = db.look_after(interval.is_some());
             }
         })?;
-        *locked(&self.thread) = Some(handle);
+        *locked(&self.thread) = Some((handle, Home::here()));
         Ok(())
     }
 
@@ -57,10 +58,20 @@ impl Worker {
     pub fn stop(&self) {
         locked(&self.signal.state).stopped = true;
         self.signal.changed.notify_one();
-        let Some(handle) = locked(&self.thread).take() else { return };
+        let Some((handle, _)) = locked(&self.thread).take() else { return };
         // The last one to let go of the database may be the thread itself.
         if handle.thread().id() != std::thread::current().id() {
             let _ = handle.join();
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let Ok(thread) = self.thread.get_mut() else { return };
+        if thread.as_ref().is_some_and(|(_, home)| !home.is_here()) {
+            // A fork copies no thread, so there is none to detach.
+            std::mem::forget(thread.take());
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::codec::Reader;
 use crate::error::{Error, Result};
 use crate::heap::{Buffer, Census, Entry, Heap, Left, Name, Swapped};
 use crate::index::{Index, Journal, Put};
+use crate::io::Home;
 use crate::pager::{Moment, Pager, Space};
 use crate::schema::key::KeyOrder;
 use crate::schema::{Column, Schema};
@@ -27,6 +28,8 @@ pub struct Core {
     pub(super) space: Space,
     pub(super) heap: Option<Heap>,
     state: AtomicU8,
+    /// The process that may use it.
+    home: Home,
     /// The epoch in which it was dropped.
     dropped_in: AtomicU64,
 }
@@ -40,7 +43,7 @@ impl Core {
         let (space, shape) = (Space::default(), definition.shape());
         let index = Kinds::create(pager, &space, (definition.kind, definition.seed), shape);
         match index {
-            Ok(index) => Ok(Self::new(definition, index, (space, Space::default()))),
+            Ok(index) => Ok(Self::new(definition, index, (space, Space::default()), pager.home())),
             Err(error) => {
                 free_all(pager, &space, pager.epoch());
                 Err(error)
@@ -53,14 +56,20 @@ impl Core {
         definition.expect_fit()?;
         let (space, shape) = (Space::restore(location.extents), definition.shape());
         let index = Kinds::open(pager, location.root, (definition.kind, definition.seed), shape)?;
-        Ok(Self::new(definition, index, (space, Space::restore(location.heap))))
+        let spaces = (space, Space::restore(location.heap));
+        Ok(Self::new(definition, index, spaces, pager.home()))
     }
 
-    fn new(definition: Definition, index: Kinds, (space, heap): (Space, Space)) -> Self {
+    fn new(
+        definition: Definition,
+        index: Kinds,
+        (space, heap): (Space, Space),
+        home: Home,
+    ) -> Self {
         let order = definition.order();
         let (state, dropped_in) = (AtomicU8::new(THERE), AtomicU64::new(0));
         let heap = definition.names().map(|names| Heap::new(heap, names));
-        Self { definition, order, index, space, heap, state, dropped_in }
+        Self { definition, order, index, space, heap, state, home, dropped_in }
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -83,10 +92,10 @@ impl Core {
     /// Whether it can be used no more, for [`is_there`](Self::is_there) to say why.
     #[inline(always)]
     pub(crate) fn is_gone(&self) -> bool {
-        self.state.load(Ordering::Acquire) != THERE
+        self.state.load(Ordering::Acquire) != THERE || !self.home.is_here()
     }
 
-    /// Fails if the table was dropped, or the database closed.
+    /// Fails if the table was dropped, the database closed, or the process forked since.
     #[inline(always)]
     pub(crate) fn is_there(&self) -> Result<()> {
         if self.is_gone() { self.say_why() } else { Ok(()) }
@@ -95,6 +104,7 @@ impl Core {
     #[cold]
     fn say_why(&self) -> Result<()> {
         match self.state.load(Ordering::Acquire) {
+            _ if !self.home.is_here() => Err(Error::Forked),
             CLOSED => Err(Error::Closed),
             _ => Err(Error::NoTable { table: self.schema().name().into() }),
         }
@@ -103,6 +113,7 @@ impl Core {
     /// Fails if the table was not there any more at a moment, or the database was closed.
     pub(crate) fn was_there(&self, moment: Moment) -> Result<()> {
         match self.state.load(Ordering::Acquire) {
+            _ if !self.home.is_here() => self.say_why(),
             THERE => Ok(()),
             DROPPED if !moment.sees(self.dropped_in.load(Ordering::Relaxed)) => Ok(()),
             _ => self.say_why(),

@@ -63,6 +63,8 @@ impl Table {
     /// Looks something up while no commit is under way.
     #[inline(always)]
     fn settled(&self, mut look: impl FnMut() -> Result<bool>) -> Result<bool> {
+        // In a forked process, a commit that was under way would be so for ever.
+        self.core.is_there()?;
         match self.db.gate().read(|| (look(), self.core.is_gone())) {
             (found, false) => found,
             (_, true) => self.core.is_there().map(|()| false),

@@ -313,7 +313,13 @@ impl Log {
             self.disk.sync_directory().map_err(failed)?;
         }
         files.iter().try_for_each(|file| file.sync()).map_err(failed)?;
+        self.expect_files()?;
         Ok(end)
+    }
+
+    /// Checks that nobody else has taken files of the database away.
+    pub fn expect_files(&self) -> Result<()> {
+        self.disk.expect_files().map_err(|error| Error::io("look for the database's files", &error))
     }
 
     /// Forgets the segments before one, which recovery does not need any more.

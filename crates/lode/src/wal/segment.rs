@@ -124,18 +124,21 @@ impl Segment {
     pub fn write(&self, at: u64, bytes: &[u8]) -> Result<()> {
         match &self.mapped {
             Some(mapped) => {
-                mapped.write(at as usize, bytes);
-                Ok(())
+                mapped.write(at as usize, bytes).map_err(|error| self.not_written(&error))
             }
             None => self.write_by_call(at, bytes),
         }
     }
 
+    #[cold]
+    fn not_written(&self, error: &std::io::Error) -> Error {
+        Error::io(format!("write to {}", name(self.number)), error)
+    }
+
     /// The same by a call of the system, which takes longer for few bytes; but it does not fill pages with zeros
     /// that are overwritten anyway.
     pub fn write_by_call(&self, at: u64, bytes: &[u8]) -> Result<()> {
-        let written = self.file.write_at(at, bytes);
-        written.map_err(|error| Error::io(format!("write to {}", name(self.number)), &error))
+        self.file.write_at(at, bytes).map_err(|error| self.not_written(&error))
     }
 
     /// Asks the operating system for memory for what will be written, if there is a way, and does not wait for it.

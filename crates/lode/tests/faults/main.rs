@@ -1,5 +1,5 @@
 //! What Lode promises when something goes wrong: crashes, kills, damaged files, disks that fail or
-//! fill up, and many threads at once.
+//! fill up, many threads at once, and what other processes do to its files.
 
 mod common;
 mod damage;
@@ -8,6 +8,7 @@ mod effort;
 mod failures;
 mod kill;
 mod simulation;
+mod surroundings;
 mod threads;
 #[path = "../support/watched.rs"]
 mod watched;

@@ -9,7 +9,7 @@ use super::file::{Content, SECTOR_BYTES};
 use super::names::Inode;
 use super::random::Random;
 use super::{Simulated, State};
-use crate::io::{File, Mapped};
+use crate::io::{Access, File, Lock, Mapped};
 
 /// An open file, until the next crash.
 #[derive(Clone)]
@@ -167,6 +167,11 @@ impl File for Handle {
         }
         Ok(Some(Arc::new(Front { handle: self.clone(), size_bytes })))
     }
+
+    /// The disk's files have no other names, and who has the disk locked has them all.
+    fn lock(&self, _: Access) -> Result<Lock> {
+        Ok(Box::new(()))
+    }
 }
 
 /// The mapped front of a file.
@@ -176,7 +181,7 @@ struct Front {
 }
 
 impl Mapped for Front {
-    fn write(&self, at: usize, bytes: &[u8]) {
+    fn write(&self, at: usize, bytes: &[u8]) -> Result<()> {
         assert!(
             at.checked_add(bytes.len()).is_some_and(|end| end <= self.size_bytes),
             "{} bytes from byte {at} on lie in the {} that are mapped",
@@ -184,12 +189,13 @@ impl Mapped for Front {
             self.size_bytes
         );
         // Nobody hears of a failure: the memory was written, but not the disk.
-        let Ok(mut busy) = self.handle.begin_plain(Operation::Other) else { return };
+        let Ok(mut busy) = self.handle.begin_plain(Operation::Other) else { return Ok(()) };
         assert!(
             bytes.is_empty() || at + bytes.len() <= busy.content().bytes().len(),
             "the mapped part of the file was cut off, which would end the process"
         );
         busy.content().write(at, bytes);
+        Ok(())
     }
 
     fn let_go(&self, bytes: Range<usize>) {

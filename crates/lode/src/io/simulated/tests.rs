@@ -47,7 +47,7 @@ fn what_was_synced_survives_every_crash() {
         let file = disk.create("draft").unwrap();
         file.preallocate(4096).unwrap();
         file.write_at(100, &[1; 2000]).unwrap();
-        file.map(4096).unwrap().unwrap().write(700, &[2; 100]);
+        file.map(4096).unwrap().unwrap().write(700, &[2; 100]).unwrap();
         file.sync().unwrap();
         disk.rename("draft", "data").unwrap();
         disk.sync_directory().unwrap();
@@ -72,7 +72,7 @@ fn sectors_that_were_not_synced_survive_in_all_combinations() {
 fn what_was_written_to_a_mapping_survives_likewise() {
     let torn = sectors(|| {
         let (disk, file) = disk_with_ones(2);
-        file.map(1024).unwrap().unwrap().write(0, &[2; 1024]);
+        file.map(1024).unwrap().unwrap().write(0, &[2; 1024]).unwrap();
         disk
     });
     assert_eq!(torn, some([&[1, 1], &[1, 2], &[2, 1], &[2, 2]]));
@@ -199,7 +199,7 @@ fn a_crash_ends_handles_mappings_and_the_lock() {
     file.set_size(0).unwrap_err();
     file.preallocate(1024).unwrap_err();
     assert!(file.map(512).is_err());
-    mapped.write(0, &[2]);
+    mapped.write(0, &[2]).unwrap();
     assert_eq!(disk.operations(), operations + 8);
     assert_eq!(disk.file_bytes("data").unwrap(), [1; 512]);
 
@@ -262,7 +262,7 @@ fn from_the_crash_on_nothing_happens() {
     file.write_at(0, &[2]).unwrap();
     let error = file.write_at(0, &[3]).unwrap_err();
     assert_eq!(error.to_string(), "the simulated power is off");
-    mapped.write(0, &[3]);
+    mapped.write(0, &[3]).unwrap();
     file.write_at(0, &[3; 2048]).unwrap_err();
     file.set_size(0).unwrap_err();
     file.sync().unwrap_err();
@@ -456,7 +456,7 @@ fn files_cannot_be_mapped_where_that_is_switched_off() {
 #[should_panic(expected = "lie in the 512 that are mapped")]
 fn a_write_that_leaves_the_mapping_panics() {
     let (_, file) = disk_with_ones(2);
-    file.map(512).unwrap().unwrap().write(512, &[1]);
+    file.map(512).unwrap().unwrap().write(512, &[1]).unwrap();
 }
 
 #[test]
@@ -465,7 +465,7 @@ fn a_write_to_what_was_cut_off_panics() {
     let (_, file) = disk_with_ones(1);
     let mapped = file.map(512).unwrap().unwrap();
     file.set_size(0).unwrap();
-    mapped.write(0, &[1]);
+    mapped.write(0, &[1]).unwrap();
 }
 
 #[test]

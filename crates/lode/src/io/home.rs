@@ -1,0 +1,98 @@
+//! The process that opened something, told from those that were forked from it.
+//!
+//! A fork copies memory, but not threads, and the copy shares the files. So a copy of a database in a
+//! directory must never be used. A page of memory that the kernel wipes in the child
+//! (`MADV_WIPEONFORK`, Linux 4.14) tells parent and child apart for the price of a load.
+
+#![allow(unsafe_code)]
+
+use std::io::{Error, Result};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A process that has something open.
+#[derive(Clone, Copy, Debug)]
+pub struct Home {
+    /// The number of the process that runs; zero in a child that has opened nothing.
+    current: &'static AtomicU64,
+    number: u64,
+}
+
+/// For what may be used in every process.
+static ANYWHERE: AtomicU64 = AtomicU64::new(0);
+
+impl Home {
+    /// The process that runs. Where the system cannot tell processes apart, it is every process.
+    pub fn here() -> Self {
+        #[cfg(all(target_os = "linux", not(miri)))]
+        if let Some(current) = linux::wiped_word() {
+            return Self { current, number: number_of_this_process(current) };
+        }
+        Self::anywhere()
+    }
+
+    /// Every process.
+    pub fn anywhere() -> Self {
+        Self { current: &ANYWHERE, number: 0 }
+    }
+
+    /// Returns true if this process runs, and not one that was forked from it.
+    #[inline(always)]
+    pub fn is_here(&self) -> bool {
+        self.current.load(Ordering::Relaxed) == self.number
+    }
+
+    /// Fails in a process that was forked from this one.
+    #[inline]
+    pub fn expect_here(&self) -> Result<()> {
+        match self.is_here() {
+            true => Ok(()),
+            false => Err(Error::other("this process was forked from the one that opened it")),
+        }
+    }
+}
+
+/// The number of this process; a new one after a fork.
+#[cfg(all(target_os = "linux", not(miri)))]
+fn number_of_this_process(current: &AtomicU64) -> u64 {
+    /// A child has its own copy, which never goes back. So it never gets a number of its parent.
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let number = current.load(Ordering::Relaxed);
+    if number != 0 {
+        return number;
+    }
+    let new = NEXT.fetch_add(1, Ordering::Relaxed);
+    match current.compare_exchange(0, new, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => new,
+        Err(other) => other,
+    }
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+mod linux {
+    use std::ptr::NonNull;
+    use std::sync::OnceLock;
+    use std::sync::atomic::AtomicU64;
+
+    use memmap2::MmapOptions;
+    use nix::sys::mman::{MmapAdvise, madvise};
+
+    const PAGE_BYTES: usize = 1 << 12;
+
+    /// A word that is zero in a child of the process; `None` where the kernel does not do that.
+    pub fn wiped_word() -> Option<&'static AtomicU64> {
+        static WORD: OnceLock<Option<&'static AtomicU64>> = OnceLock::new();
+        *WORD.get_or_init(map)
+    }
+
+    fn map() -> Option<&'static AtomicU64> {
+        let mut page = MmapOptions::new().len(PAGE_BYTES).map_anon().ok()?;
+        let start = NonNull::new(page.as_mut_ptr())?;
+        // SAFETY: the range is exactly that of the private anonymous mapping that was just made.
+        // Nobody has a reference into it, and the advice changes nothing in this process.
+        unsafe { madvise(start.cast(), PAGE_BYTES, MmapAdvise::MADV_WIPEONFORK) }.ok()?;
+        std::mem::forget(page);
+        // SAFETY: the mapping is never unmapped, page-aligned and large enough; any bits are an
+        // `AtomicU64`. Nobody has its address but this reference.
+        Some(unsafe { start.cast::<AtomicU64>().as_ref() })
+    }
+}

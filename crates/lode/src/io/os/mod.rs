@@ -1,0 +1,264 @@
+//! Files of the operating system, in a directory that is kept open. Nothing is found by a path
+//! again: the directory may be renamed, and the process may change its own.
+
+mod names;
+mod space;
+
+use std::fs;
+use std::io::{Error, ErrorKind, Result};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::sys::stat::Mode;
+
+use super::home::Home;
+use super::mapped::Front;
+use super::{Access, Disk, File, Lock, Mapped};
+use names::Names;
+
+/// The file that whoever has the directory keeps locked. It is not a file of the database.
+const LOCK_NAME: &str = "lock";
+
+/// A directory of the operating system's.
+pub struct Directory {
+    /// The directory itself, open.
+    directory: Arc<fs::File>,
+    access: Access,
+    home: Home,
+    names: Names,
+}
+
+impl Directory {
+    /// The directory at this path, which must be there. Files are opened for this access.
+    ///
+    /// # Errors
+    /// When there is nothing, or something that is not a directory.
+    pub fn new(path: &Path, access: Access) -> Result<Self> {
+        let mut options = fs::File::options();
+        let directory = options.read(true).custom_flags(OFlag::O_DIRECTORY.bits()).open(path)?;
+        let (directory, names) = (Arc::new(directory), Names::default());
+        Ok(Self { directory, access, home: Home::here(), names })
+    }
+
+    /// Opens a file of this name, if it is no link.
+    fn open_at(&self, name: &str, flags: OFlag) -> Result<fs::File> {
+        self.home.expect_here()?;
+        let flags = flags | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW;
+        let mode = Mode::from_bits_truncate(0o666);
+        let open = || nix::fcntl::openat(&*self.directory, name, flags, mode);
+        Ok(fs::File::from(uninterrupted(open)?))
+    }
+
+    fn handle(&self, name: &str, flags: OFlag) -> Result<Box<dyn File>> {
+        debug_assert!(!name.contains('/') && name != LOCK_NAME, "{name} is a file's plain name");
+        let file = self.open_at(name, flags)?;
+        self.names.add(name, &file)?;
+        Ok(Box::new(Handle { file: Arc::new(file), home: self.home }))
+    }
+
+    /// The lock of the directory itself, where the file system can lock one.
+    fn lock_directory(&self) -> Result<Option<Locked>> {
+        match Locked::new(&self.directory, self.access, self.home) {
+            Err(error) if error.kind() != ErrorKind::WouldBlock => Ok(None),
+            other => other.map(Some),
+        }
+    }
+
+    /// The lock of the file that is there for that. A reader creates none.
+    fn lock_file(&self) -> Result<Option<Locked>> {
+        let flags = match self.access {
+            Access::Write => OFlag::O_RDWR | OFlag::O_CREAT,
+            Access::Read => OFlag::O_RDONLY,
+        };
+        match self.open_at(LOCK_NAME, flags) {
+            Ok(file) => Locked::new(&Arc::new(file), self.access, self.home).map(Some),
+            Err(error) if self.access == Access::Read && error.kind() == ErrorKind::NotFound => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Disk for Directory {
+    fn lock(&self) -> Result<Lock> {
+        Ok(Box::new((self.lock_directory()?, self.lock_file()?)))
+    }
+
+    fn open(&self, name: &str) -> Result<Box<dyn File>> {
+        let flags = match self.access {
+            Access::Write => OFlag::O_RDWR,
+            Access::Read => OFlag::O_RDONLY,
+        };
+        self.handle(name, flags)
+    }
+
+    fn create(&self, name: &str) -> Result<Box<dyn File>> {
+        self.handle(name, OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL)
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<()> {
+        self.home.expect_here()?;
+        let (directory, rename) = (&*self.directory, nix::fcntl::renameat);
+        self.names.rename(from, to, || uninterrupted(|| rename(directory, from, directory, to)))
+    }
+
+    fn remove(&self, name: &str) -> Result<()> {
+        use nix::unistd::{UnlinkatFlags, unlinkat};
+        self.home.expect_here()?;
+        let directory = &*self.directory;
+        self.names.remove(name, || {
+            uninterrupted(|| unlinkat(directory, name, UnlinkatFlags::NoRemoveDir))
+        })
+    }
+
+    fn list(&self) -> Result<Vec<String>> {
+        names::list(&self.directory)
+    }
+
+    fn sync_directory(&self) -> Result<()> {
+        self.home.expect_here()?;
+        self.directory.sync_all()
+    }
+
+    fn expect_files(&self) -> Result<()> {
+        self.names.expect_in(&self.directory)
+    }
+}
+
+/// Repeats a call of the system as long as a signal interrupts it.
+fn uninterrupted<T>(mut call: impl FnMut() -> nix::Result<T>) -> Result<T> {
+    loop {
+        match call() {
+            Err(Errno::EINTR) => {}
+            other => return Ok(other?),
+        }
+    }
+}
+
+/// A file or directory that is locked. The lock belongs to what was opened: it ends when that is
+/// closed, in every process that has it.
+struct Locked {
+    file: Arc<fs::File>,
+    home: Home,
+}
+
+impl Locked {
+    fn new(file: &Arc<fs::File>, access: Access, home: Home) -> Result<Self> {
+        match access {
+            Access::Write => file.try_lock()?,
+            Access::Read => file.try_lock_shared()?,
+        }
+        Ok(Self { file: Arc::clone(file), home })
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // A child of the process has the lock too, until it starts another program; and it must not
+        // give it back for its parent.
+        if self.home.is_here() {
+            // If it fails, the lock ends when the file is closed.
+            let _ = self.file.unlock();
+        }
+    }
+}
+
+/// A file of the operating system's.
+struct Handle {
+    file: Arc<fs::File>,
+    home: Home,
+}
+
+impl File for Handle {
+    fn size_bytes(&self) -> Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn read_at(&self, at: u64, bytes: &mut [u8]) -> Result<()> {
+        // What the parent has written since a fork is not what a child looks for.
+        self.home.expect_here()?;
+        self.file.read_exact_at(bytes, at)
+    }
+
+    fn write_at(&self, at: u64, bytes: &[u8]) -> Result<()> {
+        self.home.expect_here()?;
+        self.file.write_all_at(bytes, at)
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.home.expect_here()?;
+        // The length is written too when it changed, as nothing could be read back without it. What
+        // was written to a mapping lies in the same pages of the cache as what `write_at` wrote.
+        self.file.sync_data()
+    }
+
+    fn set_size(&self, size_bytes: u64) -> Result<()> {
+        self.home.expect_here()?;
+        self.file.set_len(size_bytes)
+    }
+
+    fn preallocate(&self, size_bytes: u64) -> Result<()> {
+        self.home.expect_here()?;
+        let former = self.size_bytes()?;
+        if size_bytes <= former {
+            return Ok(());
+        }
+        space::extend(&self.file, former, size_bytes).inspect_err(|_| {
+            // Some of it may be there. The first error is the one that says what is wrong.
+            let _ = self.file.set_len(former);
+        })
+    }
+
+    fn map(&self, size_bytes: usize) -> Result<Option<Arc<dyn Mapped>>> {
+        if size_bytes as u64 > self.size_bytes()? {
+            return Err(Error::new(ErrorKind::InvalidInput, "the file is not as long as its map"));
+        }
+        let Some(ahead) = space::writes_in_place(&self.file)? else { return Ok(None) };
+        Ok(Some(Arc::new(Front::new(&self.file, size_bytes, ahead)?)))
+    }
+
+    fn lock(&self, access: Access) -> Result<Lock> {
+        Ok(Box::new(Locked::new(&self.file, access, self.home)?))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_must_be_there() {
+        let parent = tempfile::tempdir().unwrap();
+        let kind =
+            |path: &Path| Directory::new(path, Access::Write).map(|_| ()).unwrap_err().kind();
+        assert_eq!(kind(&parent.path().join("none")), ErrorKind::NotFound);
+        fs::write(parent.path().join("file"), "").unwrap();
+        assert_eq!(kind(&parent.path().join("file")), ErrorKind::NotADirectory);
+    }
+
+    #[test]
+    fn only_regular_files_other_than_the_lock_are_listed() {
+        let path = tempfile::tempdir().unwrap();
+        let directory = Directory::new(path.path(), Access::Write).unwrap();
+        let _lock = directory.lock().unwrap();
+        fs::create_dir(path.path().join("below")).unwrap();
+        directory.create("data").unwrap();
+        assert_eq!(directory.list().unwrap(), ["data"]);
+    }
+
+    #[test]
+    fn a_preallocation_that_fails_leaves_the_file_as_it_was() {
+        let path = tempfile::tempdir().unwrap();
+        let file = Directory::new(path.path(), Access::Write).unwrap().create("data").unwrap();
+        file.write_at(0, b"kept").unwrap();
+        file.preallocate(1 << 62).unwrap_err();
+        assert_eq!(file.size_bytes().unwrap(), 4);
+        file.preallocate(u64::MAX).unwrap_err();
+        assert_eq!(file.size_bytes().unwrap(), 4);
+    }
+}

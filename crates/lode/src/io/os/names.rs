@@ -1,0 +1,139 @@
+//! The names of the files that are open, and whether they still lead there. Somebody else may
+//! remove, rename or replace files of an open database; what is written to them then is lost.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Error, ErrorKind, Result};
+use std::os::unix::fs::MetadataExt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use nix::dir::Dir;
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag};
+use nix::sys::stat::{Mode, SFlag, fstatat};
+
+use super::{LOCK_NAME, uninterrupted};
+
+/// A change of a directory this long after another one certainly has another time.
+const CLOCK_STEP: Duration = Duration::from_secs(1);
+
+/// Which file it is, whatever it is called: its device and its number there.
+type Identity = (u64, u64);
+
+/// When a directory was last changed: seconds and nanoseconds since the beginning of 1970.
+type Stamp = (i64, i64);
+
+/// The names of files of a directory.
+#[derive(Default)]
+pub struct Names {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    files: BTreeMap<String, Identity>,
+    /// The directory had not changed since then when all names were looked at.
+    looked: Option<Stamp>,
+}
+
+impl Names {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a file that was just opened or created.
+    pub fn add(&self, name: &str, file: &fs::File) -> Result<()> {
+        let found = file.metadata()?;
+        self.state().files.insert(name.into(), (found.dev(), found.ino()));
+        Ok(())
+    }
+
+    /// Notes what `rename` does.
+    pub fn rename(&self, from: &str, to: &str, rename: impl FnOnce() -> Result<()>) -> Result<()> {
+        let mut state = self.state();
+        rename()?;
+        if let Some(identity) = state.files.remove(from) {
+            state.files.insert(to.into(), identity);
+        }
+        Ok(())
+    }
+
+    /// Notes what `remove` does.
+    pub fn remove(&self, name: &str, remove: impl FnOnce() -> Result<()>) -> Result<()> {
+        let mut state = self.state();
+        remove()?;
+        state.files.remove(name);
+        Ok(())
+    }
+
+    /// Fails if a name does not lead to the file that was opened by it. As long as the directory has
+    /// not changed, that is one call of the system.
+    pub fn expect_in(&self, directory: &fs::File) -> Result<()> {
+        let found = directory.metadata()?;
+        let stamp = (found.ctime(), found.ctime_nsec());
+        let mut state = self.state();
+        if state.looked == Some(stamp) {
+            return Ok(());
+        }
+        for (name, identity) in &state.files {
+            let is_same = match uninterrupted(|| {
+                fstatat(directory, name.as_str(), AtFlags::AT_SYMLINK_NOFOLLOW)
+            }) {
+                Ok(found) => (found.st_dev, found.st_ino) == *identity,
+                Err(error) if is_gone(&error) => false,
+                // That it cannot be looked at proves nothing.
+                Err(_) => return Ok(()),
+            };
+            if !is_same {
+                return Err(Error::new(
+                    ErrorKind::NotFound,
+                    format!("file {name} was removed, renamed or replaced while it was open"),
+                ));
+            }
+        }
+        state.looked = is_long_ago(stamp).then_some(stamp);
+        Ok(())
+    }
+}
+
+fn is_gone(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::StaleNetworkFileHandle)
+}
+
+/// Returns true if what changes the directory from now on changes its time too.
+fn is_long_ago((seconds, nanos): Stamp) -> bool {
+    let (Ok(seconds), Ok(nanos)) = (u64::try_from(seconds), u32::try_from(nanos)) else {
+        return false;
+    };
+    let then = SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos);
+    SystemTime::now().duration_since(then).is_ok_and(|age| age > CLOCK_STEP)
+}
+
+/// The names of all regular files but the lock, in their order.
+pub fn list(directory: &fs::File) -> Result<Vec<String>> {
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    let mut entries = uninterrupted(|| Dir::openat(directory, ".", flags, Mode::empty()))?;
+    let mut names = Vec::new();
+    for entry in entries.iter() {
+        let entry = entry?;
+        // All names that a database gives its files are text; others are not its files.
+        let Ok(name) = entry.file_name().to_str() else { continue };
+        if name == LOCK_NAME {
+            continue;
+        }
+        match uninterrupted(|| fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW)) {
+            Ok(found) if is_regular(found.st_mode) => names.push(name.into()),
+            Ok(_) => {}
+            // It is gone since.
+            Err(error) if error.raw_os_error() == Some(Errno::ENOENT as i32) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+fn is_regular(mode: nix::libc::mode_t) -> bool {
+    SFlag::from_bits_truncate(mode) & SFlag::S_IFMT == SFlag::S_IFREG
+}

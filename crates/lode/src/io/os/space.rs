@@ -1,0 +1,94 @@
+//! Space that is set aside for files, and where a mapped file can be written to.
+
+use std::fs;
+#[cfg(target_os = "linux")]
+use std::io::Error;
+#[cfg(target_os = "linux")]
+use std::io::ErrorKind;
+use std::io::Result;
+use std::os::unix::fs::FileExt;
+
+use super::super::mapped::Ahead;
+
+/// Makes a file longer, with space for what is new.
+#[cfg(target_os = "linux")]
+pub fn extend(file: &fs::File, from: u64, to: u64) -> Result<()> {
+    use nix::errno::Errno;
+    use nix::fcntl::{FallocateFlags, fallocate};
+
+    let offset = |at: u64| i64::try_from(at).map_err(|_| Error::from(ErrorKind::FileTooLarge));
+    let (start, size) = (offset(from)?, offset(to)? - offset(from)?);
+    loop {
+        match fallocate(file, FallocateFlags::empty(), start, size) {
+            Ok(()) => return Ok(()),
+            Err(Errno::EINTR) => {}
+            Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => return fill(file, from, to),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Makes a file longer, with space for what is new.
+#[cfg(not(target_os = "linux"))]
+pub fn extend(file: &fs::File, from: u64, to: u64) -> Result<()> {
+    fill(file, from, to)
+}
+
+/// Writes zeros, which is what takes up space where the file system cannot set space aside.
+fn fill(file: &fs::File, from: u64, to: u64) -> Result<()> {
+    const PIECE_BYTES: u64 = 1 << 20;
+    let zeros = vec![0; PIECE_BYTES.min(to - from) as usize];
+    let mut at = from;
+    while at < to {
+        let size = PIECE_BYTES.min(to - at);
+        file.write_all_at(&zeros[..size as usize], at)?;
+        at += size;
+    }
+    Ok(())
+}
+
+/// Whether writing to a mapped part of a file, for which there is space already, always succeeds:
+/// on file systems that write where the data lies, or set aside enough to write it elsewhere. Where
+/// it can fail it ends the process, so file systems that are not known count as such. If it does, answers how memory
+/// for the mapping is to be had ahead of need.
+#[cfg(target_os = "linux")]
+pub fn writes_in_place(file: &fs::File) -> Result<Option<Ahead>> {
+    use nix::sys::statfs::{
+        EXT2_SUPER_MAGIC, EXT3_SUPER_MAGIC, EXT4_SUPER_MAGIC, F2FS_SUPER_MAGIC, TMPFS_MAGIC,
+        XFS_SUPER_MAGIC, fstatfs,
+    };
+
+    let kind = fstatfs(file)?.filesystem_type();
+    // The three versions of ext have the same number now, which is not for us to rely on.
+    let kinds =
+        [EXT2_SUPER_MAGIC, EXT3_SUPER_MAGIC, EXT4_SUPER_MAGIC, F2FS_SUPER_MAGIC, XFS_SUPER_MAGIC];
+    Ok(match kind {
+        TMPFS_MAGIC => Some(Ahead::Map),
+        kind => kinds.contains(&kind).then_some(Ahead::Read),
+    })
+}
+
+/// Elsewhere it is not known, so no.
+#[cfg(not(target_os = "linux"))]
+pub fn writes_in_place(_: &fs::File) -> Result<Option<Ahead>> {
+    Ok(None)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filling_with_zeros_goes_exactly_as_far_as_it_should() {
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(b"kept", 0).unwrap();
+        let size = (1 << 20) + 4321;
+        fill(&file, 4, size).unwrap();
+        assert_eq!(file.metadata().unwrap().len(), size);
+        let mut bytes = vec![1; size as usize];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        assert_eq!(&bytes[..4], b"kept");
+        assert!(bytes[4..].iter().all(|&byte| byte == 0));
+    }
+}

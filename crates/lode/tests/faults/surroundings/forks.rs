@@ -1,0 +1,148 @@
+//! A process forks while it has a database open. Only the parent may use it.
+
+#![allow(unsafe_code)]
+
+use std::io::Read;
+use std::ops::Bound;
+
+use lode::{Database, Durability, Error, KeyKind, Options, Scan, Schema, Table, Type};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, fork};
+
+use super::support::{expect, keys, options, put, record, role, run, table};
+
+/// Has a child do something; true if it ended as it should.
+fn in_a_child(work: impl FnOnce()) -> bool {
+    // SAFETY: the parent has other threads, whose locks may be held for ever in the child; that is
+    // what is tested. The child runs `work`, and ends without going back to the test.
+    match unsafe { fork() }.expect("a child") {
+        ForkResult::Child => {
+            let worked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+            // SAFETY: it ends the process at once.
+            unsafe { nix::libc::_exit(i32::from(worked.is_err())) }
+        }
+        ForkResult::Parent { child } => {
+            matches!(waitpid(child, None).expect("a child"), WaitStatus::Exited(_, 0))
+        }
+    }
+}
+
+fn is_forked<T: std::fmt::Debug>(result: Result<T, Error>) {
+    assert_eq!(result.expect_err("the child may not use it"), Error::Forked);
+}
+
+/// All that a child might try.
+fn try_everything(db: &Database, table: &Table) {
+    let key = 7u64.to_le_bytes();
+    is_forked(table.upsert(&record(7)));
+    is_forked(table.insert(&record(1_000_000)));
+    is_forked(table.delete(&key));
+    is_forked(table.change(&key, &mut |_| true));
+    is_forked(table.payload(&key));
+    is_forked(table.get(&key, &mut [0; 100]));
+    is_forked(table.get_many(&key, &mut |_, _| ()));
+    let all = Scan {
+        lower: Bound::Unbounded,
+        upper: Bound::Unbounded,
+        backward: false,
+        columns: &[0],
+        limit: u64::MAX,
+    };
+    is_forked(table.scan(&all, &mut |_| Ok(true)));
+    is_forked(db.snapshot().each(table, &mut |_| Ok(true)));
+    let mut transaction = db.begin();
+    is_forked(transaction.upsert(table, &record(7)));
+    is_forked(transaction.commit());
+    is_forked(db.table("table").map(drop));
+    is_forked(db.drop_table("table"));
+    is_forked(db.flush());
+    is_forked(db.checkpoint());
+    is_forked(db.compact());
+    is_forked(db.clone().close());
+    assert!(db.check().is_err());
+    assert_eq!(db.table_names(), [""; 0]);
+    assert_eq!(db.statistics(), lode::Statistics::default());
+}
+
+#[test]
+fn a_forked_child_neither_uses_nor_harms_the_database() {
+    const TEST: &str = "surroundings::forks::a_forked_child_neither_uses_nor_harms_the_database";
+    if role().is_none() {
+        // The parent in a process of its own, so that no other test's threads are in it.
+        for role in ["commit", "process"] {
+            let path = tempfile::tempdir().expect("a directory");
+            let output = run(TEST, role, path.path());
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{role}: {said}");
+            expect(path.path(), 300);
+        }
+        return;
+    }
+    let (role, path) = role().expect("a child");
+    let level = if role == "commit" { Durability::Commit } else { Durability::Process };
+    let mut db = Some(options(level).open(&path).expect("a new database"));
+    let mut others =
+        Some((table(db.as_ref().expect("open")), db.as_ref().expect("open").snapshot()));
+    put(db.as_ref().expect("open"), 0..100).expect("room");
+    assert!(in_a_child(|| {
+        let (db, (table, snapshot)) = (db.take().expect("open"), others.take().expect("open"));
+        try_everything(&db, &table);
+        // What is its own it may use, and then the inherited one is not its own for all that.
+        let own = tempfile::tempdir().expect("a directory");
+        let other = options(level).open(own.path()).expect("a new database");
+        put(&other, 0..100).expect("room");
+        try_everything(&db, &table);
+        assert_eq!(keys(&other).len(), 100);
+        other.close().expect("nothing is wrong");
+        // The last handles go: nothing is flushed, unlocked, or waited for.
+        drop((snapshot, table, db));
+    }));
+    let db = db.expect("the parent's is still there");
+    assert!(matches!(options(level).open(&path), Err(Error::Locked)), "it is still locked");
+    put(&db, 100..200).expect("room");
+    assert_eq!(keys(&db).len(), 200);
+    drop(others);
+    // A child that lives on does not keep what the parent closes.
+    let (mut until, end) = std::io::pipe().expect("a pipe");
+    let mut end = Some(end);
+    // SAFETY: as above; the child only waits, and ends.
+    match unsafe { fork() }.expect("a child") {
+        ForkResult::Child => {
+            drop(end.take());
+            let _ = until.read(&mut [0]);
+            // SAFETY: it ends the process at once.
+            unsafe { nix::libc::_exit(0) }
+        }
+        ForkResult::Parent { child } => {
+            put(&db, 200..300).expect("room");
+            db.close().expect("nothing is wrong");
+            drop(options(level).open(&path).expect("it is free"));
+            drop(end);
+            waitpid(child, None).expect("a child");
+        }
+    }
+}
+
+#[test]
+fn a_database_in_memory_is_copied_with_its_process() {
+    const TEST: &str = "surroundings::forks::a_database_in_memory_is_copied_with_its_process";
+    if role().is_none() {
+        let output = run(TEST, "memory", std::path::Path::new("/"));
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    // So many records that a thread asks for memory ahead.
+    let db = Options::new().memory_bytes(1 << 26).in_memory().expect("memory");
+    let schema = Schema::build("table").key("key", Type::U64).column("rest", Type::Bytes(100));
+    let schema = schema.finish().expect("a schema");
+    db.create_table(&schema, KeyKind::Tree).expect("a new table");
+    put(&db, 0..100_000).expect("room");
+    let mut db = Some(db);
+    assert!(in_a_child(|| {
+        let db = db.take().expect("open");
+        put(&db, 100_000..200_000).expect("room");
+        assert_eq!(keys(&db).len(), 200_000);
+        drop(db);
+    }));
+    assert_eq!(keys(&db.expect("the parent's")).len(), 100_000);
+}
