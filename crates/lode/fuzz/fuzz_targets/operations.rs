@@ -167,7 +167,7 @@ impl Run {
                 while checkpoint.step().expect("nothing is wrong with the disk") {}
                 checkpoint.finish().expect("nothing is wrong with the disk");
             }
-            Op::Compact => self.db().compact().expect("nothing is wrong with the disk"),
+            Op::Compact => drop(self.db().compact().expect("nothing is wrong with the disk")),
             Op::LookAfter => simulation::look_after(self.db()).expect("nothing is wrong"),
             Op::Reopen => {
                 self.db.take().expect("it is open").close().expect("nothing is wrong");

@@ -113,7 +113,8 @@ impl PageMap {
         let leaves = pages.min(highest + 2 + pages / ENTRIES as u64);
         let changed = self.sheets[0].values().filter(|sheet| sheet.changed).count() as u64;
         let leaves = leaves + changed;
-        leaves + leaves.min(leaves / ENTRIES as u64 + 2) + 1
+        let above = self.sheets[1].values().filter(|sheet| sheet.changed).count() as u64;
+        leaves + leaves.min(leaves / ENTRIES as u64 + 2) + above + 1
     }
 
     /// Takes new places for all sheets that will be written, and gives their old ones up.
@@ -122,7 +123,10 @@ impl PageMap {
             let changed = self.sheets[level].iter().filter(|(_, sheet)| sheet.changed);
             let changed: Vec<u32> = changed.map(|(number, _)| *number).collect();
             for number in changed {
-                let place = places.take()?;
+                // A node of level 0 without pages is nowhere. (Entries above are set when nodes are written.)
+                let sheet = self.sheet(file, level, number)?;
+                let is_empty = level == 0 && !sheet.entries.iter().any(|at| at.place != 0);
+                let place = if is_empty { 0 } else { places.take()? };
                 let before = self.sheet_ref(file, level, number)?;
                 places.release(before);
                 self.sheet(file, level, number)?.place = place;
@@ -142,10 +146,15 @@ impl PageMap {
             for number in changed {
                 let sheet = self.sheet(file, level, number)?;
                 let (bytes, place) = (sheet.to_bytes(), sheet.place);
-                write_place(file, place, &bytes)?;
                 sheet.changed = false;
-                let checksum = super::checksum(&bytes, owner(level, number));
-                let at = Ref { place, note: 0, checksum };
+                let at = match place {
+                    0 => Ref::default(),
+                    _ => {
+                        write_place(file, place, &bytes)?;
+                        let checksum = super::checksum(&bytes, owner(level, number));
+                        Ref { place, note: 0, checksum }
+                    }
+                };
                 match level == ROOT {
                     true => self.root = at,
                     false => {
@@ -167,6 +176,24 @@ impl PageMap {
             }
         })?;
         Ok(pages)
+    }
+
+    /// The nodes below the root, by level and number, that lie in the slot `enough` or after it. (The root is
+    /// written with every checkpoint.)
+    pub fn nodes_beyond(&mut self, file: &dyn File, enough: u64) -> Result<Vec<(usize, u32)>> {
+        let mut nodes = Vec::new();
+        self.walk(file, &mut |level, number, at| {
+            if level > 0 && u64::from(at.place) >= enough {
+                nodes.push((level - 1, number));
+            }
+        })?;
+        Ok(nodes)
+    }
+
+    /// Has a node written by the next checkpoint, even if it does not change.
+    pub fn rewrite(&mut self, file: &dyn File, level: usize, number: u32) -> Result<()> {
+        self.sheet(file, level, number)?.changed = true;
+        Ok(())
     }
 
     /// The places of all pages and sheets.

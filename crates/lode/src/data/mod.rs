@@ -174,6 +174,11 @@ impl DataFile {
     pub fn reserve(&self, pages: u64) -> Result<()> {
         let mut state = self.state();
         let wanted = pages + state.overhead(pages);
+        self.grow(&mut state, wanted)
+    }
+
+    /// Makes sure that `wanted` slots are free.
+    fn grow(&self, state: &mut State, wanted: u64) -> Result<()> {
         let free = state.places.free();
         if free >= wanted {
             return Ok(());
@@ -297,6 +302,29 @@ impl DataFile {
         Ok(pages.into_iter().map(|(page, _)| page).collect())
     }
 
+    /// Has the nodes of the page map that lie beyond the slots that would be enough for all written elsewhere by
+    /// the next checkpoint. Makes sure that there is space for a checkpoint of `pages` changed pages with them.
+    ///
+    /// # Errors
+    /// `DiskFull`; then no node is concerned.
+    pub fn rewrite_map_beyond_need(&self, pages: u64) -> Result<()> {
+        let mut state = self.state();
+        let enough = u64::from(state.places.end()) - state.places.free();
+        state.places.rewind();
+        let nodes = state.map.nodes_beyond(&*self.file, enough)?;
+        // Each of them, and those above it.
+        let wanted = pages + state.overhead(pages) + 2 * nodes.len() as u64 + 1;
+        self.grow(&mut state, wanted)?;
+        nodes
+            .into_iter()
+            .try_for_each(|(level, number)| state.map.rewrite(&*self.file, level, number))
+    }
+
+    /// Lets what is written from now on go to the lowest slots that are free.
+    pub fn rewind(&self) {
+        self.state().places.rewind();
+    }
+
     /// Gives the places after the last one in use back, other than what a checkpoint of so many
     /// changed pages needs.
     pub fn shrink(&self, pages: u64) -> Result<()> {
@@ -399,5 +427,33 @@ mod tests {
         assert_eq!(data.check(), Ok(()));
         data.write(&PAGES, &bytes).expect("it can be read again");
         assert_eq!(data.check(), Ok(()));
+    }
+
+    #[test]
+    fn nodes_of_the_page_map_leave_the_end_of_the_file_though_their_pages_stay() {
+        let disk = Simulated::new(0);
+        let data = DataFile::create(disk.create("data").expect("an empty disk"));
+        // Their nodes come after all of them in the file.
+        let numbers: Vec<u32> = (0..400).map(|page| FIRST_TABLE_PAGE + page * 1024).collect();
+        let bytes = vec![1; numbers.len() * PLACE_BYTES];
+        data.reserve(400).expect("space");
+        data.write(&numbers, &bytes).expect("space");
+        data.reserve(0).expect("space");
+        let superblock = data.publish(&[], Superblock::default()).expect("space");
+        numbers[20..].iter().for_each(|page| data.remove(*page).expect("it is there"));
+        data.reserve(0).expect("space");
+        let superblock = data.publish(&[], superblock).expect("space");
+        assert_eq!(data.pages_beyond_need(), Ok(Vec::new()), "pages lie before their nodes");
+        data.rewrite_map_beyond_need(0).expect("space");
+        let superblock = data.publish(&[], superblock).expect("space");
+        data.rewind();
+        data.reserve(0).expect("space");
+        data.publish(&[], superblock).expect("space");
+        data.shrink(0).expect("nothing is wrong");
+        let size = data.size_bytes() / PLACE_BYTES as u64;
+        assert!(size < 100, "{size} slots are left for 20 pages and their nodes");
+        assert_eq!(data.check(), Ok(()));
+        assert!(numbers[..20].iter().all(|page| data.has(*page) == Ok(true)));
+        assert!(numbers[20..].iter().all(|page| data.has(*page) == Ok(false)));
     }
 }

@@ -26,6 +26,7 @@ pub struct Inner {
     store: Option<Store>,
     settings: Settings,
     turn_for_long: Mutex<()>,
+    turn_to_compact: Mutex<()>,
     is_closed: AtomicBool,
 }
 
@@ -33,16 +34,37 @@ impl Inner {
     pub(super) fn in_memory(settings: Settings) -> Result<Self> {
         let (gate, catalogue) = (Gate::new(), RwLock::default());
         let pager = Pager::new(settings.memory_bytes, None)?;
-        let (turn_for_long, is_closed) = (Mutex::default(), AtomicBool::new(false));
-        Ok(Self { pager, gate, catalogue, store: None, settings, turn_for_long, is_closed })
+        let (turn_for_long, turn_to_compact) = (Mutex::default(), Mutex::default());
+        let is_closed = AtomicBool::new(false);
+        let store = None;
+        Ok(Self {
+            pager,
+            gate,
+            catalogue,
+            store,
+            settings,
+            turn_for_long,
+            turn_to_compact,
+            is_closed,
+        })
     }
 
     pub(super) fn open(disk: Arc<dyn Disk>, settings: Settings) -> Result<Self> {
         let Opened { store, pager, catalogue } = crate::store::open(disk, &settings)?;
         let (gate, catalogue) = (Gate::new(), RwLock::new(catalogue));
-        let (turn_for_long, is_closed) = (Mutex::default(), AtomicBool::new(false));
+        let (turn_for_long, turn_to_compact) = (Mutex::default(), Mutex::default());
+        let is_closed = AtomicBool::new(false);
         let store = Some(store);
-        Ok(Self { pager, gate, catalogue, store, settings, turn_for_long, is_closed })
+        Ok(Self {
+            pager,
+            gate,
+            catalogue,
+            store,
+            settings,
+            turn_for_long,
+            turn_to_compact,
+            is_closed,
+        })
     }
 
     /// Fails in a process that was forked from the one that opened the database.
@@ -174,6 +196,16 @@ impl Inner {
         self.turn_for_long.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// One compaction follows another.
+    pub(super) fn turn_to_compact(&self) -> MutexGuard<'_, ()> {
+        self.turn_to_compact.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All tables that are not damaged.
+    pub(super) fn whole_tables(&self) -> Vec<Arc<Core>> {
+        self.catalogue().tables.values().map(Arc::clone).collect()
+    }
+
     /// Tries again after a checkpoint. Others may be quicker and change pages before it is the turn of
     /// this one; if it finds no room though few had been changed, it never will.
     #[cold]
@@ -197,7 +229,7 @@ impl Inner {
 
     /// Makes room for some changed pages and so many more, if need be by a checkpoint.
     #[cold]
-    fn make_room(&self, store: &Store, more: u64) -> Result<()> {
+    pub(super) fn make_room(&self, store: &Store, more: u64) -> Result<()> {
         store.expect_healthy()?;
         match store.need(&self.pager, more) {
             Need::Nothing => {}
@@ -284,36 +316,6 @@ impl Inner {
         // A commit is before it or after it.
         let _inside = self.gate.enter();
         log.barrier(|| self.pager.checkpoint_moment())
-    }
-
-    /// Gives free places at the end of the data file back.
-    pub(super) fn compact(&self) -> Result<()> {
-        let Some(store) = &self.store else { return Ok(()) };
-        self.checkpoint()?;
-        loop {
-            let moved = store.data.pages_beyond_need()?;
-            if moved.is_empty() {
-                break;
-            }
-            // As many as memory has room for at a time.
-            for group in moved.chunks((self.pager.most_dirty() / 4).max(1) as usize) {
-                // Before they count as changed: a checkpoint must have space for them.
-                self.make_room(store, group.len() as u64)?;
-                group.iter().try_for_each(|page| self.pager.rewrite(*page))?;
-                self.checkpoint()?;
-            }
-            // What the checkpoint needed itself may lie beyond; the next one moves it.
-            self.checkpoint()?;
-            let before = store.data.size_bytes();
-            // A checkpoint that is being made has reserved the places that it needs.
-            let current = store.current();
-            store.shrink(&self.pager)?;
-            drop(current);
-            if store.data.size_bytes() >= before {
-                break;
-            }
-        }
-        Ok(())
     }
 
     pub(super) fn create_table(&self, schema: &Schema, kind: KeyKind) -> Result<Arc<Core>> {

@@ -1,5 +1,6 @@
 //! Databases: tables by their names, transactions, snapshots.
 
+mod compact;
 mod inner;
 mod options;
 mod snapshot;
@@ -12,6 +13,7 @@ use crate::schema::Schema;
 use crate::table::{KeyKind, Table};
 use crate::txn::Transaction;
 
+pub use compact::Compacted;
 pub use inner::Inner;
 pub use options::{Durability, Options, Settings};
 pub use snapshot::Snapshot;
@@ -118,12 +120,14 @@ impl Database {
         self.inner.checkpoint()
     }
 
-    /// Moves pages to the front of the data file, and gives what is free after them back to the file
-    /// system.
+    /// Gives space back. Sparse pages of all tables are filled from others, and those that become empty are
+    /// freed; then pages move to the front of the data file, and what is free after them goes back to the
+    /// file system. It goes in small steps, beside readers and writers. In memory, the freed pages are of
+    /// use for other records.
     ///
     /// # Errors
-    /// As [`flush`](Self::flush).
-    pub fn compact(&self) -> Result<()> {
+    /// As [`flush`](Self::flush). `Corrupt` when a table is damaged; others are compacted all the same.
+    pub fn compact(&self) -> Result<Compacted> {
         self.inner.compact()
     }
 

@@ -24,6 +24,15 @@ const GLANCE: usize = 2;
 /// Words of a probe that need no allocation.
 const SHORT: usize = 4;
 
+/// Which buckets are joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Joins {
+    /// Those with so few records that the next inserts do not split them again.
+    Sparse,
+    /// Those whose records fit in one bucket, with a little room for more.
+    Fitting,
+}
+
 /// How the slots of a table lie.
 #[derive(Clone, Debug)]
 pub struct Slots {
@@ -241,9 +250,13 @@ impl Slots {
         self.records(words) <= self.most / 6
     }
 
-    /// Whether what is in two buckets leaves room enough in one.
-    pub fn fit_together(&self, one: Page<'_>, other: Page<'_>) -> bool {
-        self.records(one).saturating_add(self.records(other)) <= self.most / 2
+    /// Whether what is in two buckets fits in one.
+    pub fn fit_together(&self, (one, other): (Page<'_>, Page<'_>), joins: Joins) -> bool {
+        let most = match joins {
+            Joins::Sparse => self.most / 2,
+            Joins::Fitting => self.most - self.most / 16,
+        };
+        self.records(one).saturating_add(self.records(other)) <= most
     }
 
     /// Puts a record into a free slot.

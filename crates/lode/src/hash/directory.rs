@@ -7,7 +7,7 @@
 //! ever copied whole. Buckets in which little is left are joined again with those that they were split from; the
 //! directory keeps its size.
 
-use super::bucket::Slots;
+use super::bucket::{Joins, Slots};
 use super::root::{self, Entry, Root, SEGMENT_BITS};
 use super::shortcut::Shortcut;
 use super::{Page, Place};
@@ -113,6 +113,28 @@ impl Directory {
         Ok((bucket, next))
     }
 
+    /// The bucket of a place, and the place where the next one begins.
+    pub fn look(&self, pager: &Pager, place: u64) -> Result<(PageNumber, Option<u64>)> {
+        loop {
+            let found = self.root.look(pager, place)?;
+            let entry = found.entry;
+            let segment = pager.look(entry.segment);
+            if !found.still() {
+                continue;
+            }
+            let (seen, words) = segment?;
+            let (first, count) = run_of(words, entry.index(place), entry.bits);
+            let bucket = bucket_of(words, first);
+            if seen.still() && found.still() {
+                let (base, after) = (entry.base(place), first + count);
+                let is_last = after == 1 << entry.bits;
+                let next =
+                    if is_last { entry.end(base) } else { Some(entry.place_of(base, after)) };
+                return Ok((bucket, next));
+            }
+        }
+    }
+
     /// Makes room for a place whose bucket is full. Others may have done so meanwhile, and more may
     /// have to be done: the caller looks again.
     pub fn split(
@@ -208,13 +230,13 @@ impl Directory {
         Ok(())
     }
 
-    /// Joins the bucket of a place, in which little is left, with the one that it was split from, if there is
-    /// little in that too; whether it did. Where somebody else is at work, it is left for another time.
+    /// Joins the bucket of a place with the one that it was split from, if `joins` allows it; returns whether it
+    /// did. Where another thread is at work, it is left for another time.
     pub fn join(
         &self,
         pager: &Pager,
         space: &Space,
-        place: u64,
+        (place, joins): (u64, Joins),
         (slots, shortcut): (&Slots, &Shortcut),
         home_of: &dyn Fn(&[u8]) -> usize,
     ) -> Result<bool> {
@@ -241,7 +263,7 @@ impl Directory {
             return Ok(false);
         }
         let ((low_seen, low_words), (high_seen, high_words)) = (low?, high?);
-        if !slots.fit_together(low_words, high_words) {
+        if !slots.fit_together((low_words, high_words), joins) {
             return Ok(false);
         }
         let latched = (pager.latch(segment_seen), pager.latch(low_seen), pager.latch(high_seen));

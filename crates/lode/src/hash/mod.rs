@@ -15,7 +15,7 @@ mod shortcut;
 #[cfg(test)]
 mod tests;
 
-use bucket::Slots;
+use bucket::{Joins, Slots};
 use directory::Directory;
 use shortcut::{Entry, Shortcut};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -192,12 +192,67 @@ impl Hash {
             let is_sparse = self.slots.is_sparse(words) && way.still();
             let home_of = |key: &[u8]| self.place(key).home;
             if !(is_sparse
-                && self.directory.join(pager, space, place.directory, parts, &home_of)?)
+                && self.directory.join(
+                    pager,
+                    space,
+                    (place.directory, Joins::Sparse),
+                    parts,
+                    &home_of,
+                )?)
             {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// Joins the bucket of a place in the directory with the one that it was split from, if the records of both fit in
+    /// one. Returns the place where to go on, which is the same after a join; `None` at the end.
+    pub fn fill(&self, pager: &Pager, space: &Space, place: u64) -> Result<Option<u64>> {
+        let parts = (&self.slots, &self.shortcut);
+        let home_of = |key: &[u8]| self.place(key).home;
+        if self.directory.join(pager, space, (place, Joins::Fitting), parts, &home_of)? {
+            return Ok(Some(place));
+        }
+        Ok(self.directory.look(pager, place)?.1)
+    }
+
+    /// Appends the key of each record of the bucket of a place in the directory, and the first eight bytes of its
+    /// payload, if `wanted` accepts those. Returns the place where the next bucket begins.
+    pub fn copy_bucket(
+        &self,
+        pager: &Pager,
+        place: u64,
+        wanted: &dyn Fn([u8; 8]) -> bool,
+        entries: &mut Vec<(Vec<u8>, [u8; 8])>,
+    ) -> Result<Option<u64>> {
+        let shape = self.slots.shape();
+        let mut records = Vec::new();
+        loop {
+            let changes = self.shortcut.changes();
+            let looked = self
+                .directory
+                .look(pager, place)
+                .and_then(|(bucket, next)| Ok((pager.look(bucket)?, next)));
+            let ((seen, words), next) = match looked {
+                Ok(looked) => looked,
+                // The bucket may have been joined with another meanwhile.
+                Err(_) if self.shortcut.changes() != changes => continue,
+                Err(error) => return Err(error),
+            };
+            records.clear();
+            self.slots.copy_all(words, &mut records);
+            if !seen.still() || self.shortcut.changes() != changes {
+                continue;
+            }
+            for record in records.chunks_exact(shape.key_size + shape.payload_size) {
+                let (key, payload) = record.split_at(shape.key_size);
+                if let Some(first) = payload.first_chunk().filter(|first| wanted(**first)) {
+                    entries.push((key.to_vec(), *first));
+                }
+            }
+            return Ok(next);
+        }
     }
 
     /// What is wrong with the table at a moment, if anything: a record that its key does not lead

@@ -12,6 +12,7 @@
 
 mod buffer;
 mod check;
+mod evacuate;
 mod long;
 mod names;
 mod page;
@@ -24,6 +25,7 @@ mod write;
 
 pub use buffer::Buffer;
 pub use check::Census;
+pub use evacuate::Evacuation;
 use long::Cut;
 pub use long::pages_for;
 use names::MOST_ROUNDS;

@@ -18,6 +18,8 @@ pub(super) enum Change<'c> {
     Remove,
     /// It lies in a page again where it was before a commit that failed: its payload, or its head.
     PutBack { stored: &'c [u8], is_long: bool, page: PageNumber },
+    /// It lies in another page as it is: its payload, or its head, whose pieces stay.
+    Move { stored: &'c [u8], is_long: bool, page: PageNumber },
 }
 
 impl Change<'_> {
@@ -29,6 +31,8 @@ impl Change<'_> {
             Self::PutBack { stored, .. } => journal.put(key, stored),
             Self::Write { at, bytes, .. } => journal.patch(key, at, bytes),
             Self::Remove => journal.delete(key),
+            // No record is another than it was.
+            Self::Move { .. } => Ok(Some(journal.pager().epoch())),
         }
     }
 
@@ -38,7 +42,7 @@ impl Change<'_> {
             Self::Put { whole, .. } => {
                 Some(Cut::of(whole.len()).map_or(whole.len(), Cut::head_size))
             }
-            Self::PutBack { stored, .. } => Some(stored.len()),
+            Self::PutBack { stored, .. } | Self::Move { stored, .. } => Some(stored.len()),
             Self::Write { .. } | Self::Remove => None,
         }
     }
@@ -49,7 +53,7 @@ impl Change<'_> {
             Self::Write { at, bytes, front } => {
                 at + front < range.end && range.start < at + front + bytes.len()
             }
-            Self::Put { .. } | Self::Remove | Self::PutBack { .. } => false,
+            Self::Put { .. } | Self::Remove | Self::PutBack { .. } | Self::Move { .. } => false,
         }
     }
 }
@@ -168,7 +172,7 @@ impl Heap {
             return if home.seen.still() { Err(home.address.wrong()) } else { Ok(None) };
         };
         let (mut cut, mut pages, mut pieces) = (None, Vec::new(), Vec::new());
-        if slot.is_long {
+        if slot.is_long && !matches!(change, Change::Move { .. }) {
             let Some((head, its_cut)) = self.head_of(&home, slot)? else { return Ok(None) };
             pages = long::pages_of(&head, its_cut).collect();
             cut = Some(its_cut);
@@ -188,10 +192,14 @@ impl Heap {
             return if home.seen.still() { Err(home.address.wrong()) } else { Ok(None) };
         }
         let stays = match change {
+            Change::Move { .. } => false,
             Change::PutBack { page, .. } if page != home.address.page => false,
             _ => change.stored_size().is_none_or(|size| home.page.fits_over(slot, size)),
         };
         let target = if stays { None } else { self.new_page(pager, change)? };
+        if matches!(change, Change::Move { .. }) && target.is_none() {
+            return Ok(None);
+        }
         let Home { address, seen, .. } = home;
         Ok(Some(Plan { old: Some(Old { address, seen, slot, cut, pages, pieces }), target }))
     }
@@ -202,6 +210,11 @@ impl Heap {
         pager: &'p Pager,
         change: Change<'_>,
     ) -> Result<Option<(Seen<'p>, usize)>> {
+        if let Change::Move { stored, page, .. } = change {
+            let (seen, words) = pager.look(page)?;
+            let page = Page::new(words);
+            return Ok(page.fits(stored.len()).then(|| (seen, page.room())));
+        }
         if let Change::PutBack { stored, page, .. } = change {
             let (seen, words) = pager.look(page)?;
             let page = Page::new(words);

@@ -1,7 +1,7 @@
 //! Which pages of a heap have room for more records. All of it is in memory only: of a database that
 //! was opened, it is found out piece by piece, from what the page map says about each page.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -12,6 +12,11 @@ const LANES: usize = 8;
 
 /// A page with fewer free words is full.
 const LEAST_ROOM: usize = PAGE_WORDS / 4;
+
+/// The words of a page's room that records of all lengths fill, about.
+fn usable(room: usize) -> usize {
+    room / 16 * 15
+}
 
 #[derive(Default)]
 pub struct Rooms {
@@ -25,6 +30,8 @@ struct Open {
     /// Pages with the words of room that they have, and so ordered.
     by_room: BTreeSet<(usize, PageNumber)>,
     rooms: BTreeMap<PageNumber, usize>,
+    /// Pages that are being emptied, which take no records.
+    closed: HashSet<PageNumber>,
 }
 
 thread_local! {
@@ -76,13 +83,43 @@ impl Rooms {
         Some(found.1)
     }
 
+    /// Closes the emptiest pages, as many as the others with room can take the records of. Returns them.
+    pub fn close_emptiest(&self) -> HashSet<PageNumber> {
+        let mut open = self.open();
+        let mut left: usize = open.by_room.iter().map(|(room, _)| usable(*room)).sum();
+        let mut moved = 0;
+        let emptiest = open.by_room.iter().rev().copied();
+        let chosen: Vec<_> = emptiest
+            .take_while(|(room, _)| {
+                left -= usable(*room);
+                moved += PAGE_WORDS.saturating_sub(*room);
+                moved <= left
+            })
+            .collect();
+        for (room, page) in chosen {
+            open.by_room.remove(&(room, page));
+            open.rooms.remove(&page);
+            open.closed.insert(page);
+        }
+        open.closed.clone()
+    }
+
+    /// Lets closed pages take records again.
+    pub fn open_closed(&self) {
+        self.open().closed.clear();
+    }
+
     /// Notes how many words of room a page has. If they are few, or it is gone, it is of no use.
     pub fn note(&self, page: PageNumber, room: usize) {
         let mut open = self.open();
         if let Some(before) = open.rooms.remove(&page) {
             open.by_room.remove(&(before, page));
         }
-        if room >= LEAST_ROOM {
+        if room == 0 {
+            // It may be gone, and its number come back as that of a new page.
+            open.closed.remove(&page);
+        }
+        if room >= LEAST_ROOM && !open.closed.contains(&page) {
             open.by_room.insert((room, page));
             open.rooms.insert(page, room);
         }
@@ -92,6 +129,21 @@ impl Rooms {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn as_many_pages_are_closed_as_the_others_have_room_for_and_take_nothing() {
+        let rooms = Rooms::default();
+        (1..=100).for_each(|page| rooms.note(page, PAGE_WORDS / 2));
+        let closed = rooms.close_emptiest();
+        assert!((45..=50).contains(&closed.len()), "{}", closed.len());
+        closed.iter().for_each(|page| rooms.note(*page, PAGE_WORDS / 2 + 9));
+        let taken: Vec<_> = std::iter::from_fn(|| rooms.take(PAGE_WORDS / 2)).collect();
+        assert_eq!(taken.len() + closed.len(), 100);
+        assert!(taken.iter().all(|page| !closed.contains(page)));
+        rooms.open_closed();
+        closed.iter().for_each(|page| rooms.note(*page, PAGE_WORDS / 2));
+        assert!(rooms.take(PAGE_WORDS / 2).is_some_and(|page| closed.contains(&page)));
+    }
 
     #[test]
     fn the_fullest_page_with_room_comes_first_and_none_twice() {

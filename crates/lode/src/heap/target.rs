@@ -59,11 +59,7 @@ impl Heap {
     /// Finds out which of some more pages of a database that was opened have room; or, when all are
     /// known, takes a new page.
     fn find_room(&self, pager: &Pager, beside: bool) -> Result<()> {
-        let more = self.space.survey(pager)?;
-        for (number, note) in self.space.take_notes() {
-            self.rooms.note(number, page::noted_room(note));
-        }
-        if more {
+        if self.survey(pager)? {
             return Ok(());
         }
         let new = pager.allocate(&self.space)?;

@@ -11,7 +11,7 @@ use crate::pager::{Latched, PageNumber, Pager, Space};
 
 /// What came of an attempt to change a record.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Attempt {
+pub(super) enum Attempt {
     Done,
     /// Somebody else has changed something that matters.
     Again,
@@ -208,7 +208,7 @@ impl Heap {
 
     /// Changes a record if it is still where it was found, or still not there. If `left` is there, what
     /// was there before is kept for it.
-    fn attempt(
+    pub(super) fn attempt(
         &self,
         index: &impl Index,
         (journal, space): Desk<'_>,
@@ -235,7 +235,10 @@ impl Heap {
                 Change::Put { whole, .. } => Cut::of(whole.len())
                     .map(|cut| Written::new(pager, &self.space, cut, whole))
                     .transpose()?,
-                Change::Write { .. } | Change::Remove | Change::PutBack { .. } => None,
+                Change::Write { .. }
+                | Change::Remove
+                | Change::PutBack { .. }
+                | Change::Move { .. } => None,
             };
             match change.tell(journal, key) {
                 Ok(Some(epoch)) => {
@@ -288,7 +291,9 @@ impl Heap {
         let (stored, is_long) = match (change, &written) {
             (Change::Put { .. }, Some(written)) => (&written.head[..], true),
             (Change::Put { whole, .. }, None) => (whole, false),
-            (Change::PutBack { stored, is_long, .. }, _) => (stored, is_long),
+            (Change::PutBack { stored, is_long, .. } | Change::Move { stored, is_long, .. }, _) => {
+                (stored, is_long)
+            }
             (Change::Write { at, bytes, front }, _) => {
                 return old.into_iter().for_each(|old| old.overwrite(at + front, bytes, epoch));
             }

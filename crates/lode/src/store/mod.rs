@@ -168,6 +168,18 @@ impl Store {
         self.data.shrink(pages)
     }
 
+    /// Has the nodes of the page map that lie beyond need written elsewhere by the next checkpoint.
+    ///
+    /// # Errors
+    /// `DiskFull` when there is no space for a checkpoint with them.
+    pub fn move_map(&self, pager: &Pager) -> Result<()> {
+        // A checkpoint that is being made has reserved space without them.
+        let _current = self.current();
+        self.expect_healthy()?;
+        let pages = self.room().max(pager.dirty()) + MARGIN;
+        self.data.rewrite_map_beyond_need(pages)
+    }
+
     /// What is current, for whoever makes a checkpoint.
     pub fn current(&self) -> MutexGuard<'_, Superblock> {
         locked(&self.current)

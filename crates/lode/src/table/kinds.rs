@@ -7,7 +7,15 @@ use crate::error::Result;
 use crate::hash::Hash;
 use crate::index::{Index, Journal, Shape, Spot, Step, Visit};
 use crate::pager::{Moment, PageNumber, Pager, Space};
-use crate::tree::{Direction, Range, Tree, Wanted};
+use crate::tree::{self, Direction, Range, Tree, Wanted};
+
+/// A place in an index at which a walk over its pages goes on.
+#[derive(Clone, Debug)]
+pub(crate) enum Cursor {
+    /// A place in the directory of a hash.
+    Place(u64),
+    Node(tree::Cursor),
+}
 
 /// The index of a table.
 pub(super) enum Kinds {
@@ -69,6 +77,47 @@ impl Kinds {
                 let wanted = Wanted::all(tree.shape().payload_size);
                 tree.scan(pager, moment, (&all, Direction::Forward), &wanted, visit)
             }
+        }
+    }
+
+    /// Does one step of filling sparse pages from their neighbours. Returns where to go on; `None` at the end.
+    pub fn fill(&self, pager: &Pager, space: &Space, at: Cursor) -> Result<Option<Cursor>> {
+        Ok(match (self, at) {
+            (Self::Hash(hash), Cursor::Place(place)) => {
+                hash.fill(pager, space, place)?.map(Cursor::Place)
+            }
+            (Self::Tree(tree), Cursor::Node(node)) => {
+                tree.fill(pager, space, node)?.map(Cursor::Node)
+            }
+            _ => None,
+        })
+    }
+
+    /// Appends the entries of one page that `wanted` accepts, and their keys. Returns where to go on; `None` at the
+    /// end.
+    pub fn copy_entries(
+        &self,
+        pager: &Pager,
+        at: Cursor,
+        wanted: &dyn Fn([u8; 8]) -> bool,
+        entries: &mut Vec<(Vec<u8>, [u8; 8])>,
+    ) -> Result<Option<Cursor>> {
+        Ok(match (self, at) {
+            (Self::Hash(hash), Cursor::Place(place)) => {
+                hash.copy_bucket(pager, place, wanted, entries)?.map(Cursor::Place)
+            }
+            (Self::Tree(tree), Cursor::Node(node)) => {
+                tree.copy_leaf(pager, node, wanted, entries)?.map(Cursor::Node)
+            }
+            _ => None,
+        })
+    }
+
+    /// The first page of records.
+    pub fn first(&self) -> Cursor {
+        match self {
+            Self::Hash(_) => Cursor::Place(0),
+            Self::Tree(_) => Cursor::Node(tree::Cursor::first()),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Tables: typed records under their keys.
 
 mod atomic;
+mod compact;
 mod core;
 mod definition;
 mod kinds;
@@ -17,6 +18,7 @@ use crate::heap;
 use crate::index::{Journal, Put};
 use crate::schema::Schema;
 
+pub(crate) use self::compact::Progress;
 pub use self::core::Core;
 pub use definition::{Definition, Location};
 pub use rows::Rows;

@@ -6,10 +6,12 @@
 //! operation changes more than two levels at a time.
 
 mod batch;
+mod fill;
 mod node;
 mod scan;
 
 pub use batch::Wanted;
+pub use fill::Cursor;
 use node::{Fences, Layout, Node};
 pub use scan::{Direction, Range};
 

@@ -398,6 +398,16 @@ impl<'p> Node<'p> {
         before.count().max(1).min(count.saturating_sub(1))
     }
 
+    /// The number of entries, from the first one on, that take up at most `room` words.
+    pub fn entries_within(self, room: usize) -> usize {
+        let mut words = 0;
+        let fits = |at: &usize| {
+            words += 1 + self.record_words(*at);
+            words <= room
+        };
+        (0..self.count()).take_while(fits).count()
+    }
+
     /// Makes an empty node of it. What follows changes nodes: only for the holder of the latch.
     pub fn clear(self, level: usize, fences: &Fences) {
         self.set_header(level, 0, self.end(), 0);

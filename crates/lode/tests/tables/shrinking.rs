@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lode::{Database, Durability, KeyKind, Options, Schema, Table, Type};
+use lode::{Database, Durability, KeyKind, Options, Schema, Table, Type, Value};
 
 /// Tables of both kinds with records beside their keys, and in a heap.
 const TABLES: [(KeyKind, u32); 4] =
@@ -180,4 +180,171 @@ fn what_stays_is_found_while_others_come_and_go() {
         db.check().unwrap_or_else(|why| panic!("{why}"));
         expect(table, 0..STAY);
     }
+}
+
+/// Tables of all kinds of pages: buckets and leaves with records, and heaps whose index has keys or digests.
+fn all_kinds(db: &Database) -> Vec<Table> {
+    let short = || vec![Type::Bytes(20)];
+    let long = || vec![Type::Bytes(300)];
+    let any = || vec![Type::VarBytes(40_000)];
+    let kinds = [
+        ("hash", Type::U64, short(), KeyKind::Hash),
+        ("tree", Type::U64, short(), KeyKind::Tree),
+        ("heap", Type::U64, long(), KeyKind::Hash),
+        ("digests", Type::VarText(40), any(), KeyKind::Hash),
+        ("texts", Type::VarText(40), any(), KeyKind::Tree),
+    ];
+    let make = |(name, key, rest, kind): (&str, Type, Vec<Type>, KeyKind)| {
+        let schema = Schema::build(name).key("id", key);
+        let schema = rest.into_iter().fold(schema, |schema, kind| schema.column("rest", kind));
+        db.create_table(&schema.finish().expect("a schema"), kind).expect("a table")
+    };
+    kinds.into_iter().map(make).collect()
+}
+
+fn scatter(number: u64) -> u64 {
+    (number ^ number >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// Whether a record is one of the half that is deleted in a turn.
+fn goes(id: u64, turn: u32) -> bool {
+    scatter(id) >> (40 + turn) & 1 == 0
+}
+
+fn packed_of(table: &Table, id: u64) -> Vec<u8> {
+    let text = format!("{:016x}", scatter(id));
+    let key = match table.schema().columns()[0].kind {
+        Type::U64 => Value::Unsigned(scatter(id)),
+        _ => Value::Text(&text),
+    };
+    let bytes = vec![
+        id as u8;
+        match table.schema().columns()[1].kind {
+            Type::Bytes(size) => size as usize,
+            // Some have pages of their own.
+            _ if id % 100 == 99 => 33_000,
+            _ => 100 + (id % 300) as usize,
+        }
+    ];
+    table.schema().pack(&[key, Value::Bytes(&bytes)]).expect("it fits")
+}
+
+fn expect_all(table: &Table, ids: impl Iterator<Item = u64>) {
+    for id in ids {
+        let record = packed_of(table, id);
+        let length = table.schema().key_length(&record).expect("a key");
+        let found = table.payload(&record[..length]).expect("it can be read");
+        assert!(found.as_deref() == Some(&record[length..]), "record {id} of {table:?}");
+    }
+}
+
+fn delete(table: &Table, id: u64) {
+    let record = packed_of(table, id);
+    let length = table.schema().key_length(&record).expect("a key");
+    assert!(table.delete(&record[..length]).expect("it can be read"));
+}
+
+/// Deletes of single records leave pages half empty; compaction makes them few and full.
+#[test]
+fn compaction_fills_the_pages_that_deletions_have_left_half_empty() {
+    const RECORDS: u64 = 20_000;
+    /// The most bytes that may be left of each byte after half of the records are deleted.
+    const MOST_LEFT: [f64; 5] = [0.75, 0.65, 0.65, 0.65, 0.65];
+    let names = ["hash", "tree", "heap", "digests", "texts"];
+    for (name, most_left) in names.into_iter().zip(MOST_LEFT) {
+        let folder = tempfile::tempdir().expect("a directory");
+        let options = Options::new().durability(Durability::Process).memory_bytes(8 << 20);
+        let db = options.open(folder.path()).expect("it opens");
+        let table = all_kinds(&db).remove(names.iter().position(|own| *own == name).expect("one"));
+        for id in 0..RECORDS {
+            assert!(table.insert(&packed_of(&table, id)).expect("room"));
+        }
+        let full = db.compact().expect("room").after;
+        let snapshot = db.snapshot();
+        (0..RECORDS).filter(|id| goes(*id, 0)).for_each(|id| delete(&table, id));
+        let done = db.compact().expect("room");
+        println!("{name}: {} MiB when full; {done:?}", full.data_bytes >> 20);
+        assert!(done.after.data_bytes < done.before.data_bytes, "{name}");
+        let file = std::fs::metadata(folder.path().join("data")).expect("it is there").len();
+        assert_eq!(done.after.data_bytes, file, "{name}: what it says of the file is true");
+        let left = done.after.data_used_bytes as f64 / full.data_used_bytes as f64;
+        assert!(left < most_left, "{name}: {left} of what was used is left");
+        let left = file as f64 / full.data_bytes as f64;
+        assert!(left < most_left + 0.1, "{name}: {left} of the file is left");
+        db.check().unwrap_or_else(|why| panic!("{name}: {why}"));
+        expect_all(&table, (0..RECORDS).filter(|id| !goes(*id, 0)));
+        let mut seen = 0;
+        let each = snapshot.each(&table, &mut |_| {
+            seen += 1;
+            Ok(true)
+        });
+        each.expect("it can be read");
+        assert_eq!(seen, RECORDS, "{name}: the snapshot has all records");
+        drop((snapshot, table));
+        db.close().expect("nothing is wrong");
+        let db = options.open(folder.path()).expect("it opens again");
+        db.check().unwrap_or_else(|why| panic!("{name}: {why}"));
+        let table = db.table(name).expect("it is there");
+        expect_all(&table, (0..RECORDS).filter(|id| !goes(*id, 0)));
+        // What was opened knows nothing yet of the room of its pages.
+        let stays = |id: &u64| !goes(*id, 0) && !goes(*id, 1);
+        let second = (0..RECORDS).filter(|id| !goes(*id, 0) && goes(*id, 1));
+        second.for_each(|id| delete(&table, id));
+        let quarter = db.compact().expect("room").after.data_used_bytes;
+        let left = quarter as f64 / full.data_used_bytes as f64;
+        assert!(left < most_left * 0.7, "{name}: {left} of what was used is left");
+        expect_all(&table, (0..RECORDS).filter(stays));
+        db.check().unwrap_or_else(|why| panic!("{name}: {why}"));
+    }
+}
+
+/// In memory there is no file, but pages are of use to others.
+#[test]
+fn compaction_in_memory_frees_pages() {
+    let db = Options::new().memory_bytes(256 << 20).in_memory().expect("memory");
+    for table in all_kinds(&db) {
+        for id in 0..20_000 {
+            assert!(table.insert(&packed_of(&table, id)).expect("room"));
+        }
+        (0..20_000).filter(|id| id % 2 == 0).for_each(|id| delete(&table, id));
+        let done = db.compact().expect("nothing is wrong");
+        let (before, after) = (done.before.page_bytes, done.after.page_bytes);
+        assert!(after < before / 10 * 8, "{table:?}: {after} bytes of {before} are left");
+        db.check().unwrap_or_else(|why| panic!("{why}"));
+        expect_all(&table, (0..20_000).filter(|id| id % 2 == 1));
+        db.drop_table(table.schema().name()).expect("it is there");
+    }
+}
+
+/// No page has to move, but the file is long.
+#[test]
+fn compaction_gives_the_space_of_a_dropped_table_back() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let options = Options::new().durability(Durability::Process).memory_bytes(8 << 20);
+    let db = options.open(folder.path()).expect("it opens");
+    let tables = all_kinds(&db);
+    for (table, id) in tables.iter().flat_map(|table| (0..20_000).map(move |id| (table, id))) {
+        assert!(table.insert(&packed_of(table, id)).expect("room"));
+    }
+    db.checkpoint().expect("room");
+    for table in &tables[1..] {
+        db.drop_table(table.schema().name()).expect("it is there");
+    }
+    // Of the page map, too, little is left where it was.
+    for round in 0..3 {
+        let done = db.compact().expect("room");
+        println!("{done:?}");
+        let (used, file) = (done.after.data_used_bytes, done.after.data_bytes);
+        // A checkpoint needs some space of its own.
+        assert!(file < used + (64 << 14), "round {round}: {file} bytes, {used} in use");
+        // Others take the lowest slots, so that the map moves about.
+        for id in (round * 1_000..).take(1_000) {
+            delete(&tables[0], id);
+        }
+        db.checkpoint().expect("room");
+    }
+    db.drop_table("hash").expect("it is there");
+    let after = db.compact().expect("room").after;
+    assert!(after.data_bytes < 64 << 14, "{after:?} of an empty database");
+    db.check().unwrap_or_else(|why| panic!("{why}"));
 }

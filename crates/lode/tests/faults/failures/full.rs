@@ -99,7 +99,7 @@ fn compaction_on_a_disk_that_fills_up_leaves_space_for_a_checkpoint() {
         }
         known.db().checkpoint().unwrap_or_else(|why| panic!("{more}: a checkpoint: {why}"));
         match known.db().compact() {
-            Ok(()) | Err(Error::DiskFull { .. }) => {}
+            Ok(_) | Err(Error::DiskFull { .. }) => {}
             Err(error) => panic!("{more}: {error:?}"),
         }
         known.db().checkpoint().unwrap_or_else(|why| panic!("{more}: the next one: {why}"));
@@ -128,7 +128,7 @@ fn compaction_that_finds_no_space_leaves_checkpoints_theirs() {
         let sizes = names.iter().filter_map(|name| known.disk.file_bytes(name));
         known.disk.set_capacity(Some(sizes.map(|bytes| bytes.len() as u64).sum()));
         match known.db().compact() {
-            Ok(()) => {}
+            Ok(_) => {}
             Err(Error::DiskFull { .. }) => refused += 1,
             Err(error) => panic!("{rounds}: {error:?}"),
         }

@@ -90,7 +90,7 @@ impl Run {
             98..99 => {
                 self.mark();
                 match self.db().compact() {
-                    Ok(()) => self.promise(),
+                    Ok(_) => self.promise(),
                     Err(_) => return End::Over,
                 }
                 End::Well

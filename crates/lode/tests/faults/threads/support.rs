@@ -94,7 +94,7 @@ pub fn sweep(db: &Database, table: &Table, done: &AtomicBool) {
         table.upsert(&ballast_record(at, round)).expect("it can be written");
         last[at as usize] = round;
         match round % 3 {
-            0 => db.compact().expect("nothing is wrong with the directory"),
+            0 => drop(db.compact().expect("nothing is wrong with the directory")),
             1 => db.checkpoint().expect("nothing is wrong with the directory"),
             _ => db.flush().expect("nothing is wrong with the directory"),
         }

@@ -334,7 +334,7 @@ impl Run {
             }
             DiskOp::Flush => self.db.flush()?,
             DiskOp::LookAfter => simulation::look_after(&self.db)?,
-            DiskOp::Compact => self.db.compact()?,
+            DiskOp::Compact => drop(self.db.compact()?),
             DiskOp::Reopen => self.reopen()?,
             DiskOp::Sweep(count) => self.swept.sweep(&self.db, *count)?,
         }

@@ -1,0 +1,95 @@
+//! Compaction: records and pages move together, and space is given back.
+
+use super::{Inner, Statistics};
+use crate::error::{Error, Result};
+use crate::pager::PAGE_BYTES;
+use crate::store::Store;
+use crate::table::{Core, Progress};
+
+/// What [`Database::compact`](super::Database::compact) came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Compacted {
+    /// What the database took up before.
+    pub before: Statistics,
+    /// What it takes up after it.
+    pub after: Statistics,
+}
+
+/// Rounds of moving pages to the front of the data file; each but the last shortens it.
+const MOST_ROUNDS: usize = 16;
+
+impl Inner {
+    /// Fills sparse pages of all tables, moves all pages to the front of the data file, and gives what is free
+    /// after them back.
+    pub(super) fn compact(&self) -> Result<Compacted> {
+        let _turn = self.turn_to_compact();
+        let before = self.statistics();
+        let filled = self.compact_tables();
+        if let Some(store) = self.store() {
+            self.compact_file(store)?;
+        }
+        filled?;
+        Ok(Compacted { before, after: self.statistics() })
+    }
+
+    /// Fills sparse pages of all tables. A table that is damaged keeps no other one from it.
+    fn compact_tables(&self) -> Result<()> {
+        let mut first = Ok(());
+        for core in self.whole_tables() {
+            match self.compact_table(&core) {
+                Err(error @ Error::Corrupt { .. }) => first = first.and(Err(error)),
+                other => other?,
+            }
+        }
+        first
+    }
+
+    fn compact_table(&self, core: &Core) -> Result<()> {
+        let mut left = core.begin_compaction();
+        loop {
+            let progress = self.admitted(0, &mut || {
+                let _inside = self.gate().enter();
+                self.expect_healthy()?;
+                match core.is_there() {
+                    // It was dropped meanwhile.
+                    Err(Error::NoTable { .. }) => return Ok(Progress::Done),
+                    other => other?,
+                }
+                core.compact(self.pager(), &mut left)
+            })?;
+            if progress == Progress::Done {
+                return Ok(());
+            }
+        }
+    }
+
+    fn compact_file(&self, store: &Store) -> Result<()> {
+        self.checkpoint()?;
+        for _ in 0..MOST_ROUNDS {
+            let before = store.data.size_bytes();
+            let moved = store.data.pages_beyond_need()?;
+            // As many as memory has room for at a time.
+            for group in moved.chunks((self.pager().most_dirty() / 4).max(1) as usize) {
+                // Before they count as changed: a checkpoint must have space for them.
+                self.make_room(store, group.len() as u64)?;
+                group.iter().try_for_each(|page| self.pager().rewrite(*page))?;
+                self.checkpoint()?;
+            }
+            store.move_map(self.pager())?;
+            self.checkpoint()?;
+            // What that checkpoint needed itself may lie beyond; the next one moves it.
+            store.data.rewind();
+            self.checkpoint()?;
+            // A checkpoint that is being made has reserved the slots that it needs.
+            let current = store.current();
+            store.shrink(self.pager())?;
+            drop(current);
+            let given_back = before.saturating_sub(store.data.size_bytes());
+            if given_back < PAGE_BYTES as u64 {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,116 @@
+//! Emptying sparse pages: their records move to the room of other pages, for the compaction of a table.
+
+use std::collections::HashSet;
+
+use super::page::{self, Page};
+use super::plan::Change;
+use super::write::{Attempt, Desk};
+use super::{Entry, Found, Heap, Home, Name};
+use crate::error::{Error, Result};
+use crate::index::Index;
+use crate::pager::{PageNumber, Pager};
+
+/// Attempts at one record, which other threads may change each time.
+const MOST_TRIES: usize = 16;
+
+/// Pages of a heap that take no records while theirs move elsewhere; dropped, they take some again.
+pub struct Evacuation<'h> {
+    heap: &'h Heap,
+    pages: HashSet<PageNumber>,
+    /// The page that took the last record.
+    target: Option<PageNumber>,
+}
+
+impl Drop for Evacuation<'_> {
+    fn drop(&mut self) {
+        self.heap.rooms.open_closed();
+    }
+}
+
+impl Heap {
+    /// Finds out the room of the pages of one more extent of a database that was opened; false if that of all is
+    /// known.
+    pub fn survey(&self, pager: &Pager) -> Result<bool> {
+        let more = self.space.survey(pager)?;
+        for (number, note) in self.space.take_notes() {
+            self.rooms.note(number, page::noted_room(note));
+        }
+        Ok(more)
+    }
+
+    /// Chooses the pages to be emptied, among those whose room is known; `None` if there are none.
+    pub fn evacuation(&self) -> Option<Evacuation<'_>> {
+        let pages = self.rooms.close_emptiest();
+        let evacuation = Evacuation { heap: self, pages, target: None };
+        (!evacuation.pages.is_empty()).then_some(evacuation)
+    }
+}
+
+impl Evacuation<'_> {
+    /// Whether an entry of the index leads to one of the pages.
+    pub fn concerns(&self, entry: [u8; Entry::BYTES]) -> bool {
+        Entry::of(entry).address.is_some_and(|address| self.pages.contains(&address.page))
+    }
+
+    /// Moves the record that the index has under a name, if it lies in one of the pages and another has room.
+    pub fn move_out(&mut self, index: &impl Index, desk: Desk<'_>, name: &[u8]) -> Result<()> {
+        let (heap, pager) = (self.heap, desk.0.pager());
+        for _ in 0..MOST_TRIES {
+            let led = index.lead(pager, name, |bytes| {
+                let address = Entry::of(bytes).address;
+                let address = address.filter(|address| self.pages.contains(&address.page));
+                address.map(|address| (address, pager.look(address.page)))
+            })?;
+            let Some((address, looked)) = led.flatten() else { return Ok(()) };
+            let (seen, words) = looked?;
+            let from = Page::new(words);
+            let Some(slot) = from.slot(address.slot.into()) else {
+                if seen.still() {
+                    return Err(address.wrong());
+                }
+                continue;
+            };
+            let mut stored = vec![0; slot.size];
+            from.read(slot, 0, &mut stored);
+            if !seen.still() {
+                continue;
+            }
+            let room = page::room_for(stored.len());
+            let target = self.target.take().or_else(|| heap.rooms.take(room));
+            let Some(target) = target else { return Ok(()) };
+            let change = Change::Move { stored: &stored, is_long: slot.is_long, page: target };
+            let home = Some(Home { address, seen, page: from });
+            let found = Found { name: Name::Key(name), home, other: None };
+            match heap.attempt(index, desk, (&[], found), change, None) {
+                Ok(Attempt::Done) => {
+                    self.target = Some(target);
+                    return Ok(());
+                }
+                Ok(Attempt::Again) => heap.look_again(pager, target)?,
+                // The target was freed meanwhile, or cannot be read: no record goes there.
+                Err(Error::Corrupt { .. }) => {}
+                Err(error) => {
+                    heap.forget_not(target, room);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Heap {
+    /// Notes the room of a page that was to take a record and did not.
+    fn look_again(&self, pager: &Pager, number: PageNumber) -> Result<()> {
+        let (seen, words) = match pager.look(number) {
+            Ok(looked) => looked,
+            Err(Error::Corrupt { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let room = Page::new(words).room();
+        if seen.still() {
+            self.forget_not(number, room);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,80 @@
+//! Compaction of a table: sparse pages are filled from others, and those that become empty are freed. It goes in
+//! steps, each a change of few pages, beside readers and writers.
+
+use super::core::Core;
+use super::kinds::Cursor;
+use crate::error::Result;
+use crate::heap::Evacuation;
+use crate::index::Journal;
+use crate::pager::Pager;
+
+/// What is left to do in a table.
+pub(crate) enum Compaction<'c> {
+    /// Pages of the index are filled from their neighbours.
+    Index(Cursor),
+    /// The room of the heap's pages is found out.
+    Survey,
+    /// Records move out of sparse pages of the heap.
+    Heap {
+        evacuation: Evacuation<'c>,
+        /// Names of records to be moved.
+        names: Vec<Vec<u8>>,
+        /// Where the index is searched on for more.
+        next: Option<Cursor>,
+    },
+}
+
+impl Core {
+    /// The first step.
+    pub(crate) fn begin_compaction(&self) -> Compaction<'_> {
+        Compaction::Index(self.index.first())
+    }
+
+    /// Does a step, and returns what is left. It has changed nothing when it fails, and can be done again.
+    pub(crate) fn compact<'c>(
+        &'c self,
+        pager: &Pager,
+        left: &mut Compaction<'c>,
+    ) -> Result<Progress> {
+        match left {
+            Compaction::Index(cursor) => {
+                match self.index.fill(pager, &self.space, cursor.clone())? {
+                    Some(next) => *cursor = next,
+                    None if self.heap.is_some() => *left = Compaction::Survey,
+                    None => return Ok(Progress::Done),
+                }
+            }
+            Compaction::Survey => {
+                let Some(heap) = &self.heap else { return Ok(Progress::Done) };
+                if heap.survey(pager)? {
+                    return Ok(Progress::More);
+                }
+                let Some(evacuation) = heap.evacuation() else { return Ok(Progress::Done) };
+                let next = Some(self.index.first());
+                *left = Compaction::Heap { evacuation, names: Vec::new(), next };
+            }
+            Compaction::Heap { evacuation, names, next } => match (names.last(), next.clone()) {
+                (Some(name), _) => {
+                    let journal = Journal::new(pager, None, self.id());
+                    evacuation.move_out(&self.index, (&journal, &self.space), name)?;
+                    names.pop();
+                }
+                (None, Some(cursor)) => {
+                    let mut entries = Vec::new();
+                    let wanted = |entry| evacuation.concerns(entry);
+                    *next = self.index.copy_entries(pager, cursor, &wanted, &mut entries)?;
+                    names.extend(entries.into_iter().rev().map(|(name, _)| name));
+                }
+                (None, None) => return Ok(Progress::Done),
+            },
+        }
+        Ok(Progress::More)
+    }
+}
+
+/// Whether there are more steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    More,
+    Done,
+}

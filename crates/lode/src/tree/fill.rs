@@ -1,0 +1,182 @@
+//! Filling sparse nodes from their neighbours, for the compaction of a table.
+
+use super::node::{Fences, Node};
+use super::{Found, Tree};
+use crate::error::Result;
+use crate::pager::{Image, Pager, Space};
+
+/// A node in which less than this share of the words is used takes entries from the next one.
+const SPARSE: (usize, usize) = (3, 4);
+
+/// The share of a node's words that is used when it has taken entries.
+const FILLED: (usize, usize) = (15, 16);
+
+/// A place in a level of the tree, at which compaction goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    level: usize,
+    /// A key of the next node; `None` for the first node of the level.
+    key: Option<Vec<u8>>,
+}
+
+impl Cursor {
+    /// The first leaf.
+    pub fn first() -> Self {
+        Self { level: 0, key: None }
+    }
+}
+
+/// What came of an attempt to fill a node.
+enum Filled {
+    /// Another thread has changed the node, or one beside it.
+    Again,
+    /// It has taken all of the next node, and may take more.
+    More,
+    /// Nothing is left to do up to its upper fence.
+    Done(Option<Vec<u8>>),
+}
+
+/// Attempts at one node, which other threads may change each time.
+const MOST_TRIES: usize = 64;
+
+fn share(words: usize, (part, of): (usize, usize)) -> usize {
+    words / of * part
+}
+
+impl Tree {
+    /// Fills one node, if it is sparse, with entries of the next node of the same parent, and frees that one
+    /// if none are left there. Returns where to go on; `None` at the end of the highest level below the root.
+    pub fn fill(&self, pager: &Pager, space: &Space, cursor: Cursor) -> Result<Option<Cursor>> {
+        let Cursor { level, key } = cursor;
+        let own = key.clone().unwrap_or_else(|| self.lowest_key());
+        for _ in 0..MOST_TRIES {
+            let (_, words) = pager.look(self.root)?;
+            if self.layout.node(words).level() <= level {
+                self.lower_root(pager, space)?;
+                return Ok(None);
+            }
+            let found = self.look(pager, &own, level)?;
+            match self.fill_found(pager, space, &found)? {
+                Filled::Again => std::thread::yield_now(),
+                Filled::More => return Ok(Some(Cursor { level, key })),
+                // What a damaged node says does not lead back.
+                Filled::Done(Some(upper)) if upper > own => {
+                    return Ok(Some(Cursor { level, key: Some(upper) }));
+                }
+                Filled::Done(_) => return Ok(Some(Cursor { level: level + 1, key: None })),
+            }
+        }
+        // Writers are busy here, which leave no node sparse that they fill: the next level follows.
+        Ok(Some(Cursor { level: level + 1, key: None }))
+    }
+
+    /// Appends the key of each record of a leaf, and the first eight bytes of its payload, if `wanted`
+    /// accepts those. Returns where the next leaf begins.
+    pub fn copy_leaf(
+        &self,
+        pager: &Pager,
+        cursor: Cursor,
+        wanted: &dyn Fn([u8; 8]) -> bool,
+        entries: &mut Vec<(Vec<u8>, [u8; 8])>,
+    ) -> Result<Option<Cursor>> {
+        let own = cursor.key.unwrap_or_else(|| self.lowest_key());
+        let before = entries.len();
+        loop {
+            let Found { seen, node, .. } = self.look(pager, &own, 0)?;
+            for at in 0..node.count() {
+                let mut payload = [0; 8];
+                node.read_payload(at, 0, &mut payload);
+                if wanted(payload) {
+                    entries.push((node.key(at), payload));
+                }
+            }
+            let upper = node.fences().upper;
+            if seen.still() {
+                let next = upper.filter(|upper| *upper > own);
+                return Ok(next.map(|key| Cursor { level: 0, key: Some(key) }));
+            }
+            entries.truncate(before);
+        }
+    }
+
+    /// A key that is not greater than any other.
+    fn lowest_key(&self) -> Vec<u8> {
+        match self.layout.shape.is_variable {
+            false => vec![0; self.layout.shape.key_size],
+            true => Vec::new(),
+        }
+    }
+
+    fn fill_found(&self, pager: &Pager, space: &Space, found: &Found<'_>) -> Result<Filled> {
+        let (upper, used) = (found.node.fences().upper, found.node.used_words());
+        let is_sparse = used < share(found.node.capacity(), SPARSE);
+        let (true, Some((parent_seen, at))) = (is_sparse, found.parent) else {
+            return Ok(if found.seen.still() { Filled::Done(upper) } else { Filled::Again });
+        };
+        let (seen, words) = pager.look(parent_seen.page())?;
+        let parent = self.layout.node(words);
+        let next = (at + 1 < parent.count()).then(|| parent.child(at + 1));
+        // A new separator may be longer than the old one.
+        let has_room = parent.has_room_for_any();
+        if !seen.is(&parent_seen) || !seen.still() {
+            return Ok(Filled::Again);
+        }
+        let Some(next) = next else {
+            return Ok(if found.seen.still() { Filled::Done(upper) } else { Filled::Again });
+        };
+        let right = pager.look(next);
+        if !parent_seen.still() {
+            return Ok(Filled::Again);
+        }
+        let right_seen = right?.0;
+        let latched = (pager.latch(parent_seen), pager.latch(found.seen), pager.latch(right_seen));
+        let (Some(mut parent), Some(mut left), Some(mut right)) = latched else {
+            return Ok(Filled::Again);
+        };
+        let (old, other) = (Image::of(left.words()), Image::of(right.words()));
+        let (old, other) = (self.layout.node(old.words()), self.layout.node(other.words()));
+        let room = share(old.capacity(), FILLED).saturating_sub(old.used_words());
+        let count = other.entries_within(room);
+        let takes_all = count == other.count();
+        if !takes_all && (count == 0 || !has_room) {
+            return Ok(Filled::Done(upper));
+        }
+        let epoch = pager.epoch();
+        let (low, high) = (old.fences(), other.fences());
+        let separator = (!takes_all).then(|| other.key(count));
+        let middle = separator.clone().or_else(|| high.upper.clone());
+        let node = self.layout.node(left.change(epoch));
+        self.rebuild(
+            node,
+            Fences { lower: low.lower, upper: middle },
+            &[(old, 0..old.count()), (other, 0..count)],
+        );
+        let node = self.layout.node(parent.change(epoch));
+        node.remove(at + 1);
+        match separator {
+            Some(separator) => {
+                node.insert_child(at + 1, &separator, next);
+                let fences = Fences { lower: Some(separator.clone()), upper: high.upper };
+                let node = self.layout.node(right.change(epoch));
+                self.rebuild(node, fences, &[(other, count..other.count())]);
+                Ok(Filled::Done(Some(separator)))
+            }
+            None => {
+                drop(parent);
+                right.free(space, epoch);
+                Ok(Filled::More)
+            }
+        }
+    }
+
+    /// Makes a node of entries of others of the same level.
+    fn rebuild(
+        &self,
+        node: Node<'_>,
+        fences: Fences,
+        entries: &[(Node<'_>, std::ops::Range<usize>)],
+    ) {
+        node.clear(entries[0].0.level(), &fences);
+        entries.iter().for_each(|(from, range)| node.append(*from, range.clone()));
+    }
+}
