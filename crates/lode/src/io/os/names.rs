@@ -11,7 +11,8 @@ use std::time::{Duration, SystemTime};
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag};
-use nix::sys::stat::{Mode, SFlag, fstatat};
+use nix::libc::{dev_t, ino_t};
+use nix::sys::stat::{Mode, SFlag, fstat, fstatat};
 
 use super::{LOCK_NAME, uninterrupted};
 
@@ -19,7 +20,7 @@ use super::{LOCK_NAME, uninterrupted};
 const CLOCK_STEP: Duration = Duration::from_secs(1);
 
 /// Which file it is, whatever it is called: its device and its number there.
-type Identity = (u64, u64);
+type Identity = (dev_t, ino_t);
 
 /// When a directory was last changed: seconds and nanoseconds since the beginning of 1970.
 type Stamp = (i64, i64);
@@ -44,8 +45,8 @@ impl Names {
 
     /// Notes a file that was just opened or created.
     pub fn add(&self, name: &str, file: &fs::File) -> Result<()> {
-        let found = file.metadata()?;
-        self.state().files.insert(name.into(), (found.dev(), found.ino()));
+        let found = fstat(file)?;
+        self.state().files.insert(name.into(), (found.st_dev, found.st_ino));
         Ok(())
     }
 
