@@ -3,7 +3,8 @@
 /// Lines over a common axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LineChart {
-    /// A name for the file, without its ending: letters, digits and hyphens.
+    /// A name for the file, without its ending: letters, digits, hyphens and
+    /// underscores.
     pub name: String,
     /// What it shows.
     pub title: String,

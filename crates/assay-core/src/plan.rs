@@ -37,6 +37,9 @@ pub struct Cell {
     pub durability_wanted: Durability,
     /// How the primary key is organised.
     pub key_kind: KeyKind,
+    /// Whether that was asked for, or is that of the store which is opened; else the engine chose.
+    #[serde(default)]
+    pub key_kind_named: bool,
     /// Records in the store at its fullest.
     pub rows: u64,
     /// Threads that work at once.

@@ -212,17 +212,27 @@ pub struct Round {
     pub time_ns: u64,
 }
 
+/// Why a phase that was measured has no rate: the reason beside the dash in every view.
+pub const NO_TIME: &str = "a round took less time than the clock can tell, so there is no rate; \
+                           measure more operations";
+
 impl Round {
-    /// Operations per second.
-    pub fn rate(&self) -> f64 {
-        self.operations as f64 * 1e9 / self.time_ns.max(1) as f64
+    /// Operations per second; none if the clock saw no time pass.
+    pub fn rate(&self) -> Option<f64> {
+        (self.time_ns > 0).then(|| self.operations as f64 * 1e9 / self.time_ns as f64)
     }
 }
 
 impl Phase {
-    /// The rates of all rounds.
+    /// The rates of all rounds; empty if the clock saw no time pass in one of them, since the
+    /// others would be the slow ones.
     pub fn rates(&self) -> Vec<f64> {
-        self.rounds.iter().map(Round::rate).collect()
+        self.rounds.iter().map(Round::rate).collect::<Option<_>>().unwrap_or_default()
+    }
+
+    /// Whether the clock saw no time pass in one of its rounds, so that there is no rate.
+    pub fn is_without_time(&self) -> bool {
+        self.rounds.iter().any(|round| round.time_ns == 0)
     }
 }
 

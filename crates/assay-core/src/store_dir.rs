@@ -150,6 +150,12 @@ impl StoreDir {
         self.path.join(MARKER).exists()
     }
 
+    /// How the key of the store that is there is organised; none if there is no store.
+    pub fn key_kind(&self) -> Option<KeyKind> {
+        let text = fs::read(self.path.join(MARKER)).ok()?;
+        serde_json::from_slice::<Marker>(&text).ok().map(|marker| marker.key_kind)
+    }
+
     /// Makes an empty directory with this marker, in place of a store of Assay's that may be
     /// there.
     pub fn create(&self, marker: &Marker) -> Result<(), StoreDirError> {

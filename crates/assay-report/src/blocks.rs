@@ -3,7 +3,7 @@
 
 use assay_core::bootstrap::location;
 use assay_core::plan::Cell;
-use assay_core::run_file::{CellResult, RunFile, Status};
+use assay_core::run_file::{CellResult, Phase, RunFile, Status};
 use assay_core::stats::{Median, mean_of_top, median};
 
 /// Cells that did the same work on different engines.
@@ -84,8 +84,10 @@ impl Line<'_> {
         if matches!(self.trouble(), Some(Status::Wrong(_))) {
             return None;
         }
-        let phases: Vec<_> =
-            self.trials.iter().filter_map(|trial| trial.measurement.phase(phase)).collect();
+        if self.is_without_time(phase) {
+            return None;
+        }
+        let phases: Vec<_> = self.phase(phase).collect();
         let rates: Vec<_> = phases.iter().flat_map(|phase| phase.rates()).collect();
         let published: Vec<_> = phases
             .iter()
@@ -97,6 +99,16 @@ impl Line<'_> {
             published_top: phases.first()?.published_top,
             rounds: rates.len(),
         })
+    }
+
+    /// Whether a phase was measured and has no rate, since the clock saw no time pass.
+    pub fn is_without_time(&self, phase: &str) -> bool {
+        self.phase(phase).any(Phase::is_without_time)
+    }
+
+    /// A phase in all trials that have it.
+    fn phase<'l>(&'l self, name: &'l str) -> impl Iterator<Item = &'l Phase> {
+        self.trials.iter().filter_map(move |trial| trial.measurement.phase(name))
     }
 
     /// Half the width of the widest interval of a phase, over trials, as a share of its median;

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use assay_core::bootstrap::{self, Estimate, TRIALS_LEAST};
 use assay_core::plan::Cell;
-use assay_core::run_file::{CellResult, Phase, RunFile, Status};
+use assay_core::run_file::{CellResult, NO_TIME, Phase, RunFile, Status};
 use assay_core::stats::median;
 use comfy_table::{CellAlignment, Table, presets};
 
@@ -203,6 +203,13 @@ impl Comparison {
             false => bootstrap::ratio(&values(&base_rates), &values(&new_rates)),
         };
         let middle = |rates: &[(u32, f64)]| median(&values(rates)).map(|median| median.value);
+        for side in [base, new] {
+            let phases = side.iter().filter_map(|trial| trial.measurement.phase(phase));
+            if phases.into_iter().any(Phase::is_without_time) {
+                let cell = named(&side[0].cell);
+                self.note(format!("{phase} – in {cell}: {NO_TIME}"));
+            }
+        }
         let (Some(ratio), Some(base_rate), Some(new_rate)) =
             (ratio, middle(&base_rates), middle(&new_rates))
         else {

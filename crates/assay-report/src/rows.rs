@@ -1,7 +1,7 @@
 //! The results of runs as plain rows: one for each engine and phase. What tables that are sorted,
 //! filtered or read by other programs are made of.
 
-use assay_core::run_file::{RunFile, Status};
+use assay_core::run_file::{NO_TIME, RunFile, Status};
 
 use crate::blocks::{Line, blocks};
 use crate::format::rows;
@@ -112,7 +112,8 @@ pub fn of_run(run: &RunFile) -> Vec<Row> {
                 None => all.extend(
                     phases
                         .iter()
-                        .filter_map(|phase| line.rate(phase).map(|_| row(line, phase, None))),
+                        .filter(|phase| line.rate(phase).is_some() || line.is_without_time(phase))
+                        .map(|phase| row(line, phase, None)),
                 ),
             }
         }
@@ -141,6 +142,7 @@ fn row(line: &Line<'_>, phase: &str, trouble: Option<&Status>) -> Row {
         refuted: first.refuted.clone().unwrap_or_default(),
         phase: phase.into(),
         status: match trouble {
+            _ if line.is_without_time(phase) => format!("no rate: {NO_TIME}"),
             None | Some(Status::Measured) => "measured".into(),
             Some(Status::Unsupported(why)) => format!("unsupported: {why}"),
             Some(Status::Unavailable(why)) => format!("unavailable: {why}"),
@@ -195,6 +197,7 @@ pub fn markdown(run: &RunFile) -> String {
         let heads = heads.join(" | ");
         out += &format!("| engine | threads | durability | {heads} | memory | on disk | close |\n");
         out += &format!("|---|---:|---|{}---:|---:|---:|\n", "---:|".repeat(phases.len()));
+        let mut no_time = false;
         for line in &block.lines {
             let plain = row(line, "", line.trouble());
             let rates = phases.iter().map(|phase| match line.rate(phase) {
@@ -202,6 +205,7 @@ pub fn markdown(run: &RunFile) -> String {
                 _ => dash(),
             });
             let rates = rates.collect::<Vec<_>>().join(" | ");
+            no_time |= phases.iter().any(|phase| line.is_without_time(phase));
             let mark = if plain.refuted.is_empty() { "" } else { " (refuted)" };
             out += &format!(
                 "| {} | {} | {}{mark} | {rates} | {} | {} | {} |\n",
@@ -212,6 +216,9 @@ pub fn markdown(run: &RunFile) -> String {
                 plain.disk_bytes.map_or_else(dash, bytes),
                 plain.close_ns.map_or_else(dash, duration_ns),
             );
+        }
+        if no_time {
+            out += &format!("\n- –: {NO_TIME}\n");
         }
         for line in &block.lines {
             let plain = row(line, "", line.trouble());

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use assay_core::doctor::{Finding, Gravity};
 use assay_core::driver::Storage;
 use assay_core::plan::{Cell, PageCache};
-use assay_core::run_file::{RunFile, Status};
+use assay_core::run_file::{NO_TIME, RunFile, Status};
 use comfy_table::{CellAlignment, Table, presets};
 
 use crate::blocks::{Block, Line, Rate, blocks};
@@ -217,7 +217,11 @@ fn table_row(
             }
         }
     }
-    first.extend(phases.iter().map(|phase| line.rate(phase).map_or_else(dash, rate)));
+    first.extend(phases.iter().map(|phase| match line.rate(phase) {
+        Some(found) => rate(found),
+        None if line.is_without_time(phase) => format!("– {}", notes.mark(NO_TIME.into())),
+        None => dash(),
+    }));
     let figures = [
         line.figure(|trial| Some(trial.measurement.resources.peak_rss_bytes).filter(|&b| b > 0))
             .map(bytes),
@@ -311,8 +315,12 @@ fn instrument(out: &mut String, run: &RunFile, block: &Block<'_>) -> fmt::Result
         .iter()
         .filter_map(|phase| {
             let per_operation: Vec<_> = phase.rates().iter().map(|rate| 1e9 / rate).collect();
-            let median = assay_core::stats::median(&per_operation)?;
-            Some(format!("{} {:.1} ns", phase.name, median.value))
+            let time = match assay_core::stats::median(&per_operation) {
+                Some(median) => format!("{:.1} ns", median.value),
+                None if phase.is_without_time() => "too short to tell".into(),
+                None => return None,
+            };
+            Some(format!("{} {time}", phase.name))
         })
         .collect();
     writeln!(out, "\n instrument: {} an operation (the null engine in this run)", costs.join(", "))

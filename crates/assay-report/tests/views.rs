@@ -8,7 +8,7 @@ use assay_core::environment::{Build, Environment};
 use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::{CellResult, Measurement, Phase, Round, RunFile, Status};
 use assay_report::compare::Verdict;
-use assay_report::{blocks, compare, plot, table};
+use assay_report::{blocks, compare, plot, rows, table};
 
 fn cell(engine: &str, trial: u32) -> Cell {
     Cell {
@@ -19,6 +19,7 @@ fn cell(engine: &str, trial: u32) -> Cell {
         durability: Durability::Periodic,
         durability_wanted: Durability::Periodic,
         key_kind: KeyKind::Tree,
+        key_kind_named: false,
         rows: 1_000,
         threads: 1,
         trial,
@@ -100,6 +101,41 @@ fn trials_of_an_engine_are_one_line() {
     assert!((query.published - fastest).abs() < 1.0, "{query:?}");
 }
 
+/// A rate that could not be measured is a dash with its reason, in every view.
+#[test]
+fn a_round_without_time_has_no_rate_anywhere() {
+    let mut run = run();
+    let quick = |times_ns: &[u64]| {
+        let phases = vec![phase("insert", 1, times_ns), phase("query", 3, &[91, 92, 93])];
+        result(cell("quick", 1), Status::Measured, phases)
+    };
+    run.cells = vec![quick(&[0])];
+    let line = blocks::blocks(&run).remove(0).lines.remove(0);
+    assert_eq!(line.rate("insert"), None);
+    assert!(line.rate("query").is_some());
+    let why = "a round took less time than the clock can tell";
+    let table = table::render(&run, true).expect("text");
+    assert!(table.contains("– [1]") && table.contains(&format!("[1] {why}")), "{table}");
+    assert!(!table.contains(" T/s") && !table.contains("1.00 T"), "{table}");
+    let csv = rows::csv(&run).expect("text");
+    let insert = csv.lines().find(|line| line.contains(",insert,")).expect("a line");
+    assert!(insert.contains(why) && insert.contains("\",,,,1,"), "{insert}");
+    assert!(rows::markdown(&run).contains(why), "{}", rows::markdown(&run));
+    let picture = plot::svgs(&run).expect("pictures").remove(0).text;
+    assert!(picture.contains("– too short to time"), "{picture}");
+    let mut other = run.clone();
+    other.cells = vec![quick(&[5])];
+    for (base, new) in [(&run, &other), (&other, &run)] {
+        let comparison = compare::runs(base, new);
+        let phases: Vec<_> = comparison.lines.iter().map(|line| &line.phase).collect();
+        assert_eq!(phases, ["query"]);
+        assert!(comparison.notes.iter().any(|note| note.contains(why)), "{comparison:?}");
+    }
+    // One round without time leaves no rate, since the slower ones would be what is left.
+    run.cells = vec![quick(&[0, 5, 5, 5])];
+    assert_eq!(blocks::blocks(&run)[0].lines[0].rate("insert"), None);
+}
+
 #[test]
 fn a_wrong_answer_has_no_figure_anywhere() {
     let run = run();
@@ -140,7 +176,7 @@ fn pictures_show_what_was_measured_and_nothing_else() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let paths = plot::draw(&[run()], folder.path(), "run", false).expect("pictures");
     let names: Vec<_> = paths.iter().filter_map(|p| p.file_name()?.to_str()).collect();
-    assert_eq!(names, ["run-disk-small.svg", "run-disk-small.png"]);
+    assert_eq!(names, ["run-ondisk-small.svg", "run-ondisk-small.png"]);
     let svg = std::fs::read_to_string(&paths[0]).expect("the SVG");
     assert!(svg.contains("quick") && svg.contains("careful (at commit)"), "{svg}");
     assert!(!svg.contains("liar") && !svg.contains("absent") && !svg.contains("lost"), "{svg}");

@@ -33,8 +33,8 @@ pub struct Suite {
     pub operations: fn(&Cell) -> Option<u64>,
     /// About how many bytes a record of a cell has.
     pub record_bytes: fn(&Cell) -> u64,
-    /// What the suite's project prints of a run.
-    pub published: fn(&RunFile) -> std::result::Result<String, fmt::Error>,
+    /// What the suite's project prints of a run; with the name that its pictures begin with.
+    pub published: fn(&RunFile, &str) -> std::result::Result<String, fmt::Error>,
     /// The line charts of a run; none for suites whose pictures are bars.
     pub charts: fn(&RunFile) -> Vec<LineChart>,
     /// Whether a cell makes its store, instead of opening one that was there.
@@ -65,10 +65,17 @@ pub(crate) fn no_charts(_: &RunFile) -> Vec<LineChart> {
 /// What a cell's engine is called beside the others of a run: by its id, and where the run has
 /// several storage modes by that too.
 pub(crate) fn label(cell: &Cell, run: &RunFile) -> String {
-    match run.results().any(|other| other.cell.storage != cell.storage) {
+    match has_several_storages(run) {
         true => format!("{}-{}", cell.engine, cell.storage),
         false => cell.engine.clone(),
     }
+}
+
+/// Whether a run has results of several storage modes.
+pub(crate) fn has_several_storages(run: &RunFile) -> bool {
+    let mut storages = run.results().map(|result| result.cell.storage);
+    let first = storages.next();
+    storages.any(|storage| Some(storage) != first)
 }
 
 /// A cell's options, as the suite's own type.

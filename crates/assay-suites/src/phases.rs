@@ -113,6 +113,9 @@ pub(crate) fn crew_visit<R: Records + Sync, T: Send>(
     session.crew(threads, progress, &duty)
 }
 
+/// The phase that fills a store for others.
+pub(crate) const LOAD: &str = "load";
+
 /// Inserts records 0 to the cell's number of rows as the phase `load`: by one connection, in
 /// random order of their keys, in transactions of `batch` where the engine has some.
 pub(crate) fn load<R: Records + Sync>(
@@ -132,13 +135,13 @@ pub(crate) fn load<R: Records + Sync>(
         multiple_of: batch,
         check: profile.keeps_data,
     };
-    let mut told = telling(report, "load", (1, 1), cell.rows, 1);
+    let mut told = telling(report, LOAD, (1, 1), cell.rows, 1);
     let (timed, time) =
         crew_round(session, 1, &visit, &mut told, &|round| match profile.transactions {
             Transactions::None => round.inserts(false),
             _ => round.batches(batch),
         })?;
-    let mut phase = Growing::new("load", 1);
+    let mut phase = Growing::new(LOAD, 1);
     phase.round(&timed, time);
     session.keep(phase.done());
     Ok(())

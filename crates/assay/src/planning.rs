@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use assay_core::driver::{Driver, Durability, KeyKind, Profile, Storage};
 use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::Status;
+use assay_core::store_dir::StoreDir;
 
 use crate::Outcome;
 use crate::cli::Common;
@@ -156,7 +157,14 @@ pub fn planned(
     places: &Places,
 ) -> Planned {
     let profile = driver.profile();
-    let key_kind = setting.key.unwrap_or_else(|| key_kind_for(profile, work.scans));
+    let dir: Option<PathBuf> = places
+        .store(profile.id, storage)
+        .filter(|_| profile.keeps_data && !profile.levels_in(storage).is_empty());
+    let own_key_kind = key_kind_for(profile, work.scans);
+    // A store that is there says itself how its key is organised.
+    let found = dir.clone().filter(|_| work.reopens).and_then(|dir| StoreDir::new(dir).key_kind());
+    let named = setting.key.or(found.filter(|&found| found != own_key_kind));
+    let key_kind = named.unwrap_or(own_key_kind);
     let mut refusal = driver.version().err().map(Status::Unavailable);
     if !profile.key_kinds.contains(&key_kind) {
         refusal.get_or_insert(Status::Unsupported(format!("it has no {key_kind} keys")));
@@ -185,9 +193,6 @@ pub fn planned(
     let taken = |name: &str| profile.parameters.contains(&name);
     let given = setting.parameters.iter().filter(|(name, _)| taken(name));
     engine_parameters.extend(given.map(|(name, value)| (name.clone(), value.clone())));
-    let dir: Option<PathBuf> = places
-        .store(profile.id, storage)
-        .filter(|_| profile.keeps_data && !profile.levels_in(storage).is_empty());
     Planned {
         cell: Cell {
             suite: work.suite.into(),
@@ -197,6 +202,7 @@ pub fn planned(
             durability,
             durability_wanted,
             key_kind,
+            key_kind_named: named.is_some(),
             rows: work.rows,
             threads: work.threads,
             trial,

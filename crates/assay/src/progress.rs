@@ -156,9 +156,10 @@ fn summary(result: &CellResult) -> String {
             .measurement
             .phases
             .iter()
-            .filter_map(|phase| {
-                let rate = assay_core::stats::median(&phase.rates())?.value;
-                Some(format!("{} {}/s", phase.name, quantity(rate)))
+            .filter_map(|phase| match assay_core::stats::median(&phase.rates()) {
+                Some(rate) => Some(format!("{} {}/s", phase.name, quantity(rate.value))),
+                None if phase.is_without_time() => Some(format!("{} –", phase.name)),
+                None => None,
             })
             .collect::<Vec<_>>()
             .join(", "),

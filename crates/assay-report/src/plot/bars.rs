@@ -5,7 +5,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::style::{COLOURS, Drawn, FAINT, INK, style};
-use super::{Bar, Panel, Picture};
+use super::{Bar, Figure, Panel, Picture};
 use crate::format::quantity;
 
 const PANEL: (u32, u32) = (760, 430);
@@ -65,7 +65,8 @@ fn draw_panel<DB: DrawingBackend>(
     logarithmic: bool,
 ) -> Drawn<DB> {
     let area = area.margin(6, 10, 10, 16);
-    let rates = panel.groups.iter().flat_map(|group| group.rates.iter().flatten());
+    let figures = panel.groups.iter().flat_map(|group| &group.figures);
+    let rates = figures.filter_map(Figure::rate);
     let values: Vec<f64> = rates.map(|rate| rate.median.value.max(1.0)).collect();
     let most = values.iter().copied().fold(1.0, f64::max);
     let least = values.iter().copied().fold(most, f64::min);
@@ -96,9 +97,18 @@ fn draw_panel<DB: DrawingBackend>(
         .pos(Pos::new(HPos::Left, VPos::Center));
     for (group, left) in panel.groups.iter().zip(0..) {
         let left = f64::from(left) + (1.0 - FILLED) / 2.0;
-        for ((rate, bar), at) in group.rates.iter().zip(bars).zip(0..) {
-            let Some(rate) = rate else { continue };
+        for ((figure, bar), at) in group.figures.iter().zip(bars).zip(0..) {
             let from = left + width * f64::from(at);
+            let rate = match figure {
+                Figure::Rate(rate) => rate,
+                Figure::Absent => continue,
+                Figure::NoTime => {
+                    let place = place(&area, &chart, (from + width / 2.0, floor));
+                    let why = "– too short to time";
+                    area.draw(&Text::new(why, (place.0, place.1 - 4), upright.clone()))?;
+                    continue;
+                }
+            };
             let (middle, top) = (from + width / 2.0, height(rate.median.value));
             chart.draw_series([Rectangle::new(
                 [(from + width * 0.06, floor), (from + width * 0.94, top)],

@@ -13,6 +13,7 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 use assay_core::chart::LineChart;
+use assay_core::driver::Storage;
 use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::RunFile;
 use assay_core::whole_file::folder_of;
@@ -76,10 +77,27 @@ struct Panel {
     groups: Vec<Group>,
 }
 
-/// One size: the rate of each bar, where it was measured.
+/// One size, with what there is of each bar.
 struct Group {
     label: String,
-    rates: Vec<Option<Rate>>,
+    figures: Vec<Figure>,
+}
+
+/// What a bar shows.
+enum Figure {
+    Rate(Rate),
+    /// It was measured, but the clock saw no time pass.
+    NoTime,
+    Absent,
+}
+
+impl Figure {
+    fn rate(&self) -> Option<&Rate> {
+        match self {
+            Self::Rate(rate) => Some(rate),
+            Self::NoTime | Self::Absent => None,
+        }
+    }
 }
 
 /// Draws the pictures of all runs together into `folder` and answers their paths.
@@ -220,7 +238,7 @@ fn pictures(blocks: &[Block<'_>]) -> Vec<Picture> {
             let mut of_picture: Vec<_> =
                 blocks.iter().filter(|block| key(block.cell) == *wanted).collect();
             of_picture.sort_by_key(|block| block.cell.rows);
-            let mut name = format!("{storage}-{class}");
+            let mut name = format!("{}-{class}", published_name(*storage));
             // Pictures of one storage mode and class that differ in something else are numbered.
             let namesakes: Vec<_> =
                 keys.iter().filter(|key| (key.1, key.2) == (*storage, *class)).collect();
@@ -236,6 +254,15 @@ fn pictures(blocks: &[Block<'_>]) -> Vec<Picture> {
             )
         })
         .collect()
+}
+
+/// A storage mode as the published pictures name it.
+fn published_name(storage: Storage) -> &'static str {
+    match storage {
+        Storage::Memory => "inmem",
+        Storage::Ramdisk => "ramdisk",
+        Storage::Disk => "ondisk",
+    }
 }
 
 fn picture(
@@ -280,22 +307,26 @@ fn picture(
                 .iter()
                 .map(|block| Group {
                     label: format!("{} rows", format::rows(block.cell.rows)),
-                    rates: bars
-                        .iter()
-                        .map(|bar| {
-                            let mut lines = block.lines.iter();
-                            let is_it = |line: &&Line<'_>| {
-                                let cell = line.cell();
-                                (&cell.engine, cell.threads) == (&bar.engine, bar.threads)
-                            };
-                            lines.find(is_it)?.rate(phase)
-                        })
-                        .collect(),
+                    figures: bars.iter().map(|bar| figure(block, bar, phase)).collect(),
                 })
                 .collect(),
         })
         .collect();
     (!bars.is_empty() && !panels.is_empty()).then_some(Picture { title, name, bars, panels })
+}
+
+/// What a bar shows of a phase.
+fn figure(block: &Block<'_>, bar: &Bar, phase: &str) -> Figure {
+    let is_it = |line: &&Line<'_>| {
+        let cell = line.cell();
+        (&cell.engine, cell.threads) == (&bar.engine, bar.threads)
+    };
+    let Some(line) = block.lines.iter().find(is_it) else { return Figure::Absent };
+    match line.rate(phase) {
+        Some(rate) => Figure::Rate(rate),
+        None if line.is_without_time(phase) => Figure::NoTime,
+        None => Figure::Absent,
+    }
 }
 
 /// What is drawn.

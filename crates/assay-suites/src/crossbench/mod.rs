@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Suite;
 use crate::cell::{Needs, Progress, Report, Session, as_ns};
-use crate::phases::{Growing, Visit, crew_round, telling};
+use crate::phases::{Growing, LOAD, Visit, crew_round, telling};
 use latencies::Latencies;
 use route::Routes;
 
@@ -146,9 +146,6 @@ fn run(
 
 /// What a round does; it gets the round and its number from 1.
 type Work<'w> = dyn Fn(Round<'_, '_, Routes>, usize) -> Result<Timed> + Sync + 'w;
-
-/// The phase that is one transaction, and so of one thread.
-const LOAD: &str = "load";
 
 struct Run<'r> {
     cell: &'r Cell,

@@ -3,10 +3,11 @@
 use std::fmt::{self, Write};
 
 use assay_core::driver::{KeyKind, Storage};
-use assay_core::run_file::{CellResult, Phase, Round, RunFile, Status};
+use assay_core::run_file::{CellResult, NO_TIME, Phase, Round, RunFile, Status};
 use assay_core::stats::mean_of_top;
 
-use super::{Fill, Options};
+use super::Options;
+use crate::phases::LOAD;
 
 /// What `-Q` and `-H` ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,57 +18,65 @@ pub struct Show {
     pub header_off: bool,
 }
 
-/// The header of the result table.
+/// The header of the result table, as `-H -r 0` prints it.
 pub fn header() -> String {
-    columns(["DB", "Rows", "Insert", "Query", "Update", "Delete"].map(String::from))
+    header_for("Insert")
+}
+
+fn header_for(filled: &str) -> String {
+    columns(["DB", "Rows", filled, "Query", "Update", "Delete"].map(String::from))
 }
 
 /// What CrossBench prints for one cell.
-pub fn text(result: &CellResult, key_chosen: bool, show: Show) -> Result<String, fmt::Error> {
+pub fn text(result: &CellResult, show: Show) -> Result<String, fmt::Error> {
     let mut out = String::new();
-    let options = serde_json::from_value::<Options>(result.cell.options.clone()).ok();
-    let access = match options.as_ref().is_some_and(|options| options.sequential) {
+    let cell = &result.cell;
+    let options = crate::options::<Options>(cell);
+    let access = match options.is_some_and(|options| options.sequential) {
         true => "Sequential",
         false => "Random",
     };
-    let key = match (key_chosen, result.cell.key_kind) {
+    let key = match (cell.key_kind_named, cell.key_kind) {
         (false, _) => "Default",
-        (true, KeyKind::Hash) => "Hash",
-        (true, KeyKind::Tree) => "Tree",
+        (true, KeyKind::Hash) => "HASH",
+        (true, KeyKind::Tree) => "TREE",
     };
-    let storage = match result.cell.storage {
+    let storage = match cell.storage {
         Storage::Memory => "INMEM",
         Storage::Ramdisk => "RAMDISK",
         Storage::Disk => "ONDISK",
     };
     let name = &result.measurement.engine_name;
     if !show.quiet && !result.measurement.phases.is_empty() {
-        let location = match &result.cell.dir {
+        let location = match &cell.dir {
             Some(dir) => dir.display().to_string(),
             None => ":memory:".into(),
         };
         writeln!(out, "{name} Database Benchmark\n")?;
-        let threads = match result.cell.threads {
-            1 => String::new(),
-            threads => format!("Threads: {threads}\n"),
-        };
-        writeln!(
-            out,
-            "Location: {location}\nType: {storage}\nKey: {key}\nAccess: {access}\n{threads}"
-        )?;
+        writeln!(out, "Location: {location}\nType: {storage}\nKey: {key}\nAccess: {access}")?;
+        if cell.threads > 1 {
+            writeln!(out, "Threads: {}", cell.threads)?;
+        }
+        if !cell.cpus.is_empty() {
+            let cpus: Vec<_> = cell.cpus.iter().map(ToString::to_string).collect();
+            writeln!(out, "\nRun test on CPU {}", cpus.join(","))?;
+        }
         for phase in &result.measurement.phases {
-            rounds(&mut out, phase, options.as_ref())?;
+            rounds(&mut out, phase)?;
         }
         writeln!(out)?;
     }
     if let Status::Measured = result.status {
-        if !(show.quiet && show.header_off) {
-            let rows = result.cell.rows;
+        let rows = cell.rows;
+        if !show.quiet {
             writeln!(
                 out,
                 "{name} Benchmark Result: {storage} Access={access} Key={key} Rows={rows}"
             )?;
-            writeln!(out, "{}", header())?;
+        }
+        if !(show.quiet && show.header_off) {
+            let inserted = result.measurement.phase("insert").is_some();
+            writeln!(out, "{}", header_for(if inserted { "Insert" } else { "Load" }))?;
         }
         writeln!(out, "{}", row(result))?;
     }
@@ -75,22 +84,26 @@ pub fn text(result: &CellResult, key_chosen: bool, show: Show) -> Result<String,
 }
 
 /// What CrossBench prints for the cells of a run, one after another.
-pub(super) fn run(run: &RunFile) -> Result<String, fmt::Error> {
+pub(super) fn run(run: &RunFile, _: &str) -> Result<String, fmt::Error> {
     let of_suite = run.results().filter(|result| result.cell.suite == super::ID);
-    of_suite.map(|result| text(result, false, Show::default())).collect()
+    of_suite.map(|result| text(result, Show::default())).collect()
 }
+
+/// What stands for a rate that could not be measured.
+const NO_RATE: &str = "–";
 
 /// The row of the result table; a phase that was not run is 0, as in the original.
 fn row(result: &CellResult) -> String {
     let published = |names: &[&str]| {
-        let phase = names.iter().find_map(|name| result.measurement.phase(name));
-        phase
-            .and_then(|phase| {
-                let rates: Vec<_> = phase.rounds.iter().map(|r| per_second(r) as f64).collect();
-                mean_of_top(&rates, phase.published_top)
-            })
-            .map_or(0, |rate| rate as u64)
-            .to_string()
+        let Some(phase) = names.iter().find_map(|name| result.measurement.phase(name)) else {
+            return "0".into();
+        };
+        let rates: Option<Vec<_>> = phase.rounds.iter().map(per_second).collect();
+        let rates: Vec<_> = match rates {
+            Some(rates) => rates.into_iter().map(|rate| rate as f64).collect(),
+            None => return NO_RATE.into(),
+        };
+        mean_of_top(&rates, phase.published_top).map_or(0, |rate| rate as u64).to_string()
     };
     columns([
         result.measurement.engine_name.clone(),
@@ -102,18 +115,21 @@ fn row(result: &CellResult) -> String {
     ])
 }
 
-fn columns(cells: [String; 6]) -> String {
-    cells.iter().fold(String::new(), |mut line, cell| {
-        let _ = write!(line, "{cell:>16}");
-        line
-    })
+/// The first cell in 16 characters, the others in 8 from the next tab stop on.
+fn columns([first, others @ ..]: [String; 6]) -> String {
+    others.iter().fold(format!("{first:>16}"), |line, cell| format!("{}{cell:>8}", tab(line)))
 }
 
-fn rounds(out: &mut String, phase: &Phase, options: Option<&Options>) -> fmt::Result {
+fn rounds(out: &mut String, phase: &Phase) -> fmt::Result {
     let Some(first) = phase.rounds.first() else {
         return Ok(());
     };
-    let (operations, time_us, rate) = (first.operations, micros(first), per_second(first));
+    let operations = first.operations;
+    let figures = |round: &Round| {
+        let rate = per_second(round).map_or_else(|| NO_RATE.into(), |rate| rate.to_string());
+        (micros(round), rate)
+    };
+    let (time_us, rate) = figures(first);
     match phase.name.as_str() {
         "query" | "update" => {
             let (title, unit) = match phase.name.as_str() {
@@ -122,45 +138,48 @@ fn rounds(out: &mut String, phase: &Phase, options: Option<&Options>) -> fmt::Re
             };
             writeln!(out, "{title}: {operations}")?;
             for (round, number) in phase.rounds.iter().zip(1..) {
-                let (time_us, rate) = (micros(round), per_second(round));
+                let (time_us, rate) = figures(round);
                 let label = tab(format!("  Round: {number}"));
                 let time = tab(format!("{label}Use Time: {time_us}us"));
                 writeln!(out, "{time}{unit}: {rate}")?;
             }
-            Ok(())
         }
         "delete" => {
             let label = tab(format!("Delete: {operations}"));
             let time = tab(format!("{label}Use Time: {time_us}us"));
-            writeln!(out, "\n{time}TPS: {rate}")
+            writeln!(out, "\n{time}TPS: {rate}")?;
         }
-        _ => {
-            let verb = match options.map(|options| options.fill) {
-                Some(Fill::Load) => "Load",
-                _ => "Insert",
-            };
-            writeln!(out, "{verb} rows: {operations}    Use time: {time_us}us    TPS: {rate}\n")
+        filled => {
+            let verb = if filled == LOAD { "Load" } else { "Insert" };
+            let line = format!("{verb} rows: {operations}    Use time: {time_us}us");
+            writeln!(out, "\n{line}    TPS: {rate}\n")?;
         }
     }
+    if phase.is_without_time() {
+        writeln!(out, "{NO_RATE} {NO_TIME}")?;
+    }
+    Ok(())
 }
 
 /// Fills up with spaces to the next tab stop.
 fn tab(mut text: String) -> String {
-    let width = (text.len() / 8 + 1) * 8;
-    while text.len() < width {
-        text.push(' ');
-    }
+    let length = text.chars().count();
+    text.extend(std::iter::repeat_n(' ', 8 - length % 8));
     text
 }
 
-/// CrossBench's clock counts microseconds.
+/// CrossBench's clock counts microseconds; a round of less has one.
 fn micros(round: &Round) -> u64 {
-    (round.time_ns / 1_000).max(1)
+    match round.time_ns {
+        0 => 0,
+        ns => (ns / 1_000).max(1),
+    }
 }
 
-fn per_second(round: &Round) -> u64 {
-    let rate = u128::from(round.operations) * 1_000_000 / u128::from(micros(round));
-    u64::try_from(rate).unwrap_or(u64::MAX)
+/// Operations a second by that clock; none if it saw no time pass.
+fn per_second(round: &Round) -> Option<u64> {
+    let rate = (u128::from(round.operations) * 1_000_000).checked_div(u128::from(micros(round)))?;
+    Some(u64::try_from(rate).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]
@@ -180,12 +199,12 @@ mod tests {
     #[test]
     fn lines_are_those_of_the_published_sample() {
         let mut out = String::new();
-        rounds(&mut out, &phase("insert", 1_000_000, &[272_466], 1), None).expect("text");
-        rounds(&mut out, &phase("query", 1_000_000, &[231_543, 244_874], 3), None).expect("text");
-        rounds(&mut out, &phase("delete", 1_000_000, &[401_207], 1), None).expect("text");
+        rounds(&mut out, &phase("insert", 1_000_000, &[272_466], 1)).expect("text");
+        rounds(&mut out, &phase("query", 1_000_000, &[231_543, 244_874], 3)).expect("text");
+        rounds(&mut out, &phase("delete", 1_000_000, &[401_207], 1)).expect("text");
         assert_eq!(
             out,
-            "Insert rows: 1000000    Use time: 272466us    TPS: 3670182\n\n\
+            "\nInsert rows: 1000000    Use time: 272466us    TPS: 3670182\n\n\
              Query Test: 1000000\n\
              \u{20} Round: 1      Use Time: 231543us      QPS: 4318852\n\
              \u{20} Round: 2      Use Time: 244874us      QPS: 4083732\n\n\
@@ -194,9 +213,20 @@ mod tests {
     }
 
     #[test]
-    fn the_header_is_that_of_the_published_sample() {
+    fn columns_are_those_of_the_published_tables() {
         let published = "              DB            Rows          Insert           Query          \
                          Update          Delete";
         assert_eq!(header(), published);
+        let row = ["CrossDB", "100000000", "429711", "3052691", "924709", "514820"];
+        let published = "         CrossDB        100000000         429711         3052691          \
+                         924709          514820";
+        assert_eq!(columns(row.map(String::from)), published);
+    }
+
+    #[test]
+    fn a_round_without_time_has_no_rate() {
+        let mut out = String::new();
+        rounds(&mut out, &phase("delete", 10, &[0], 1)).expect("text");
+        assert!(out.contains("Use Time: 0us   TPS: –\n– a round took less time"), "{out}");
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use assay_core::chart::{Axes, Line, LineChart};
-use assay_core::run_file::{CellResult, Phase, RunFile, Status};
+use assay_core::run_file::{CellResult, NO_TIME, Phase, RunFile, Status};
 use assay_core::stats::median;
 
 use super::{ID, Options};
@@ -26,17 +26,20 @@ fn engines(run: &RunFile) -> Vec<String> {
     engines
 }
 
-/// The published text: seconds by number of items and engine. A run in batches has no such
-/// tables; its raw lines are shown.
-pub fn text(run: &RunFile) -> Result<String, fmt::Error> {
+/// The published text: seconds by number of items and engine; for a run in batches, operations a
+/// second by the items in the store.
+pub fn text(run: &RunFile, _: &str) -> Result<String, fmt::Error> {
     let options = of_suite(run).find_map(|result| crate::options::<Options>(&result.cell));
     let Some(options) = options else {
         return Ok(String::new());
     };
-    if options.batch_size.is_some() {
-        return raw(run);
-    }
     let mut out = String::new();
+    if let Some(size) = options.batch_size {
+        for operation in ["insert", "fetch"] {
+            summary(&mut out, run, operation, size)?;
+        }
+        return Ok(out);
+    }
     writeln!(out, "insert")?;
     table(&mut out, run, "insert", "inserts")?;
     writeln!(out, "\nfetch\n{}\nitems", options.fetches)?;
@@ -44,12 +47,58 @@ pub fn text(run: &RunFile) -> Result<String, fmt::Error> {
     Ok(out)
 }
 
+/// Characters of a column, which are more for a long name.
+fn width(engine: &str) -> usize {
+    (engine.len() + 2).max(14)
+}
+
+/// The heads of a table: what its lines are, and the engines.
+fn heads(out: &mut String, title: &str, engines: &[String]) -> fmt::Result {
+    write!(out, "{title:>15}")?;
+    engines.iter().try_for_each(|engine| write!(out, "{engine:>0$}", width(engine)))?;
+    writeln!(out)
+}
+
+/// Operations a second at powers of ten, from 100 items on and from the first batch on; `NA` where
+/// no batch has that number.
+fn summary(out: &mut String, run: &RunFile, operation: &str, batch_size: u64) -> fmt::Result {
+    let engines = engines(run);
+    writeln!(out, "\n{operation} (per second)")?;
+    heads(out, "num_db_keys", &engines)?;
+    let most = of_suite(run).map(|result| result.cell.rows).max().unwrap_or(0);
+    let powers = (2..).map_while(|power| 10u64.checked_pow(power));
+    let sizes = powers.take_while(|&items| items <= most).filter(|&items| items >= batch_size);
+    let mut too_short = false;
+    for items in sizes {
+        write!(out, "{items:>15}")?;
+        for engine in &engines {
+            let found: Vec<_> = of_suite(run)
+                .filter(|r| crate::label(&r.cell, run) == *engine)
+                .filter(|r| !matches!(r.status, Status::Wrong(_)))
+                .flat_map(|r| r.measurement.phase(operation))
+                .flat_map(|phase| curve(phase, batch_size))
+                .filter_map(|(at, rate)| (at == items).then_some(rate))
+                .collect();
+            let rates: Option<Vec<_>> = found.into_iter().collect();
+            too_short |= rates.is_none();
+            match rates.map(|rates| median(&rates)) {
+                // The original prints whole numbers.
+                Some(Some(rate)) => write!(out, "{:>1$}", rate.value as u64, width(engine))?,
+                Some(None) => write!(out, "{:>1$}", "NA", width(engine))?,
+                None => write!(out, "{:>1$}", "–", width(engine))?,
+            }
+        }
+        writeln!(out)?;
+    }
+    match too_short {
+        true => writeln!(out, "– {NO_TIME}"),
+        false => Ok(()),
+    }
+}
+
 fn table(out: &mut String, run: &RunFile, phase: &str, title: &str) -> fmt::Result {
     let engines = engines(run);
-    write!(out, "{title:>15}")?;
-    let width = |engine: &str| (engine.len() + 2).max(14);
-    engines.iter().try_for_each(|engine| write!(out, "{engine:>0$}", width(engine)))?;
-    writeln!(out)?;
+    heads(out, title, &engines)?;
     let mut sizes: Vec<u64> = of_suite(run).map(|result| result.cell.rows).collect();
     sizes.sort_unstable();
     sizes.dedup();
@@ -72,25 +121,35 @@ fn table(out: &mut String, run: &RunFile, phase: &str, title: &str) -> fmt::Resu
     Ok(())
 }
 
-/// The batches as CSV: items in the store, engine, operation, operations per second.
+/// The batches as CSV: items in the store when a batch begins, engine, operation, operations per
+/// second. A batch of inserts comes before the fetches from what it left.
 pub fn raw(run: &RunFile) -> Result<String, fmt::Error> {
     let mut out = String::from("num_db_items,db,op,ops/sec\n");
     for result in of_suite(run) {
         let Some(size) = crate::options::<Options>(&result.cell).and_then(|o| o.batch_size) else {
             continue;
         };
-        for phase in &result.measurement.phases {
-            for (items, rate) in curve(phase, size) {
-                let engine = crate::label(&result.cell, run);
-                writeln!(out, "{items},{engine},{},{rate:.0}", phase.name)?;
-            }
+        let engine = crate::label(&result.cell, run);
+        let mut lines: Vec<_> = result
+            .measurement
+            .phases
+            .iter()
+            .flat_map(|phase| curve(phase, size).enumerate().map(move |batch| (phase, batch)))
+            .collect();
+        lines.sort_by_key(|(_, (batch, _))| *batch);
+        for (phase, (_, (items, rate))) in lines {
+            let rate = rate.map_or_else(|| "–".into(), |rate| format!("{rate:.6}"));
+            writeln!(out, "{items},{engine},{},{rate}", phase.name)?;
         }
     }
     Ok(out)
 }
 
-fn curve(phase: &Phase, batch_size: u64) -> impl Iterator<Item = (u64, f64)> {
-    phase.rounds.iter().zip(1..).map(move |(round, batch)| (batch * batch_size, round.rate()))
+/// For each batch the items in the store when it began, and its rate.
+fn curve(phase: &Phase, batch_size: u64) -> impl Iterator<Item = (u64, Option<f64>)> {
+    let before = u64::from(phase.name == "fetch");
+    let batches = phase.rounds.iter().zip(before..);
+    batches.map(move |(round, batch)| (batch * batch_size, round.rate()))
 }
 
 /// Cost against size: a picture for each operation, from the batches or from the sizes.
@@ -103,7 +162,8 @@ pub fn charts(run: &RunFile) -> Vec<LineChart> {
             for result in of_suite(run).filter(is_first) {
                 let Some(measured) = result.measurement.phase(phase) else { continue };
                 match crate::options::<Options>(&result.cell).and_then(|o| o.batch_size) {
-                    Some(size) => points.extend(curve(measured, size).map(|(x, y)| (x as f64, y))),
+                    Some(size) => points
+                        .extend(curve(measured, size).filter_map(|(x, y)| Some((x as f64, y?)))),
                     None => points.push((result.cell.rows as f64, *measured.rates().first()?)),
                 }
             }

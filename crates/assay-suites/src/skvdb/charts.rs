@@ -3,7 +3,7 @@
 use assay_core::chart::{Axes, Line, LineChart};
 use assay_core::run_file::RunFile;
 
-use super::published::{TABLES, table};
+use super::published::{TABLES, picture_name, table};
 
 pub(super) fn charts(run: &RunFile) -> Vec<LineChart> {
     let mut charts = Vec::new();
@@ -19,7 +19,7 @@ pub(super) fn charts(run: &RunFile) -> Vec<LineChart> {
                     .collect(),
             };
             charts.push(LineChart {
-                name: format!("skvdb-{engine}-{}", published.file),
+                name: picture_name(&engine, published),
                 title: format!("{engine}: {}", published.title),
                 x_label: "threads".into(),
                 y_label: "properties per second and thread".into(),

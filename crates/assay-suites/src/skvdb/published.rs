@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
 use assay_core::plan::Cell;
-use assay_core::run_file::{CellResult, RunFile, Status};
+use assay_core::run_file::{CellResult, NO_TIME, Phase, Round, RunFile, Status};
 use assay_core::stats::median;
 
 use super::{ID, Options};
 
-/// A published table.
+/// A published table, and the picture of it.
 pub(super) struct Table {
     pub(super) phase: &'static str,
     pub(super) title: &'static str,
+    pub(super) picture: &'static str,
     pub(super) file: &'static str,
 }
 
@@ -20,25 +21,36 @@ pub(super) struct Table {
 pub(super) const TABLES: [Table; 4] = [
     Table {
         phase: super::PHASES[0],
-        title: "one record, all threads write its properties",
-        file: "one-record-writing",
+        title: "One record, multiple threads writing properties to it",
+        picture: "One Record Multiple Threads Writing",
+        file: "one_record_multiple_threads_set_prop",
     },
     Table {
         phase: super::PHASES[1],
-        title: "one record, all threads read its properties",
-        file: "one-record-reading",
+        title: "One record, multiple threads reading properties from it",
+        picture: "One Record Multiple Threads Reading",
+        file: "one_record_multiple_threads_get_prop",
     },
     Table {
         phase: super::PHASES[2],
-        title: "a record for each thread, which writes its properties",
-        file: "own-records-writing",
+        title: "Multiple records, multiple threads writing properties to them (each thread to owned \
+                record)",
+        picture: "Multiple Records Multiple Threads Writing",
+        file: "multiple_records_multiple_threads_set_prop",
     },
     Table {
         phase: super::PHASES[3],
-        title: "a record for each thread, which reads its properties",
-        file: "own-records-reading",
+        title: "Multiple records, multiple threads reading properties from them (each thread from \
+                owned record)",
+        picture: "Multiple Records Multiple Threads Reading",
+        file: "multiple_records_multiple_threads_get_prop",
     },
 ];
+
+/// The name of an engine's picture of a table, without what the run file's pictures begin with.
+pub(super) fn picture_name(engine: &str, table: &Table) -> String {
+    format!("{engine}-{}", table.file)
+}
 
 /// Rates by threads and entries.
 pub(super) struct Rates {
@@ -46,6 +58,8 @@ pub(super) struct Rates {
     pub(super) entries: Vec<u32>,
     /// Threads, with the rate for each number of entries.
     pub(super) rows: Vec<(u32, Vec<Option<f64>>)>,
+    /// Whether one is missing since the clock saw no time pass.
+    pub(super) is_without_time: bool,
 }
 
 /// The engines of a run, in its order.
@@ -78,47 +92,56 @@ pub(super) fn table(run: &RunFile, engine: &str, phase: &str) -> Rates {
     columns.sort_unstable_by(|a, b| b.cmp(a));
     columns.dedup();
     let threads: BTreeSet<u32> = of_engine().map(|result| result.cell.threads).collect();
+    let measured = || of_engine().filter(|r| r.status == Status::Measured);
     let rate = |threads: u32, of: u32| {
-        let rates: Vec<_> = of_engine()
+        let rates: Option<Vec<_>> = measured()
             .filter(|r| r.cell.threads == threads && entries(&r.cell) == Some(of))
-            .filter(|r| r.status == Status::Measured)
-            .filter_map(|r| r.measurement.phase(phase)?.rates().first().copied())
+            .filter_map(|r| r.measurement.phase(phase)?.rounds.first().map(Round::rate))
             .collect();
-        Some(median(&rates)?.value / f64::from(threads))
+        Some(median(&rates?)?.value / f64::from(threads))
     };
+    let mut phases = measured().filter_map(|r| r.measurement.phase(phase));
+    let is_without_time = phases.any(Phase::is_without_time);
     let rows = threads
         .into_iter()
         .map(|threads| (threads, columns.iter().map(|&entries| rate(threads, entries)).collect()));
-    Rates { rows: rows.collect(), entries: columns.clone() }
+    Rates { rows: rows.collect(), entries: columns.clone(), is_without_time }
 }
 
-/// The published text.
-pub fn text(run: &RunFile) -> Result<String, fmt::Error> {
+/// The published text; `name` is what the run file's pictures begin with.
+pub fn text(run: &RunFile, name: &str) -> Result<String, fmt::Error> {
     let mut out = String::new();
     for engine in engines(run) {
         writeln!(out, "# {engine}\n")?;
         for (published, number) in TABLES.iter().zip(1..) {
-            let table = table(run, &engine, published.phase);
-            writeln!(
-                out,
-                "**Table {number}**. Properties/sec. per thread: {}.\n",
-                published.title
-            )?;
-            let header = table.entries.iter().map(|&entries| {
-                let variant = Options { operations: 0, children: 0, entries }.variant();
-                format!(" {variant} |")
-            });
-            writeln!(out, "No. threads |{}", header.collect::<String>())?;
-            writeln!(out, "---|{}", vec!["-------"; table.entries.len()].join("|"))?;
-            for (threads, rates) in &table.rows {
-                let cells = rates.iter().map(|rate| match rate {
-                    Some(rate) => format!("{rate:.0}"),
-                    None => "–".into(),
-                });
-                writeln!(out, "{threads:<3}|\t{}", cells.collect::<Vec<_>>().join(" |\t"))?;
-            }
-            writeln!(out)?;
+            let title = published.title;
+            writeln!(out, "**Table {number}**. {title}. Properties/sec. per-thread\n")?;
+            lines(&mut out, &table(run, &engine, published.phase))?;
+            let file = picture_name(&engine, published);
+            writeln!(out, "\n![{}]({name}-{file}.png)\n", published.picture)?;
         }
     }
     Ok(out)
+}
+
+/// The first column is a little wider than the others, as published.
+fn lines(out: &mut String, table: &Rates) -> fmt::Result {
+    write!(out, "No. threads |")?;
+    for (at, &entries) in table.entries.iter().enumerate() {
+        let variant = Options { operations: 0, children: 0, entries }.variant();
+        write!(out, " {variant}{}|", if at == 0 { " " } else { "" })?;
+    }
+    let rules = (0..table.entries.len()).map(|at| if at == 0 { "--------" } else { "-------" });
+    writeln!(out, "\n---|{}", rules.collect::<Vec<_>>().join("|"))?;
+    for (threads, rates) in &table.rows {
+        let cells = rates.iter().map(|rate| match rate {
+            Some(rate) => format!("{rate:.0}"),
+            None => "–".into(),
+        });
+        writeln!(out, "{threads:<3}|\t{}", cells.collect::<Vec<_>>().join(" |\t"))?;
+    }
+    match table.is_without_time {
+        true => writeln!(out, "\n–: {NO_TIME}"),
+        false => Ok(()),
+    }
 }

@@ -3,12 +3,14 @@
 use std::fmt::{self, Write};
 
 use assay_core::estimate::{Sample, estimate, outliers};
-use assay_core::run_file::{CellResult, Phase, RunFile, Status};
+use assay_core::run_file::{CellResult, NO_TIME, Phase, RunFile, Status};
 use assay_core::stats::median;
+
+use crate::phases::LOAD;
 
 /// The boxed table of `tonbo-write` and `tonbo-read`: phases down, engines across, milliseconds.
 /// A phase of several rounds has a line for each.
-pub fn times(run: &RunFile) -> Result<String, fmt::Error> {
+pub fn times(run: &RunFile, _: &str) -> Result<String, fmt::Error> {
     let mut out = String::new();
     let results: Vec<_> = run.results().collect();
     let mut seen: Vec<&CellResult> = Vec::new();
@@ -35,7 +37,9 @@ fn table(out: &mut String, results: &[&CellResult]) -> fmt::Result {
         }
     }
     let mut lines: Vec<(&str, usize)> = Vec::new();
-    for phase in results.iter().flat_map(|result| &result.measurement.phases) {
+    let phases = results.iter().flat_map(|result| &result.measurement.phases);
+    // Loading what is read is no line of the published table.
+    for phase in phases.filter(|phase| phase.name != LOAD) {
         for round in 0..phase.rounds.len() {
             if !lines.contains(&(phase.name.as_str(), round)) {
                 lines.push((&phase.name, round));
@@ -87,15 +91,16 @@ fn table(out: &mut String, results: &[&CellResult]) -> fmt::Result {
 }
 
 /// The lines of `tonbo-micro`, as Criterion.rs prints them.
-pub fn estimates(run: &RunFile) -> Result<String, fmt::Error> {
+pub fn estimates(run: &RunFile, _: &str) -> Result<String, fmt::Error> {
     let mut out = String::new();
     for result in run.results() {
         for phase in &result.measurement.phases {
-            let name = phase.name.replacen(
-                "write/",
-                &format!("write/{}/", crate::label(&result.cell, run)),
-                1,
-            );
+            let engine = &result.measurement.engine_name;
+            let storage = match crate::has_several_storages(run) {
+                true => format!("-{}", result.cell.storage),
+                false => String::new(),
+            };
+            let name = phase.name.replacen("write/", &format!("write/{engine}{storage}/"), 1);
             lines(&mut out, &name, phase)?;
         }
     }
@@ -112,7 +117,12 @@ fn lines(out: &mut String, name: &str, phase: &Phase) -> fmt::Result {
         return Ok(());
     };
     let [low, middle, high] = [estimate.low_ns, estimate.slope_ns, estimate.high_ns].map(time);
-    writeln!(out, "{name:<23} time:   [{low} {middle} {high}]")?;
+    // A name that leaves no room for the times has a line of its own.
+    let name = if name.len() > 23 { format!("{name}\n{:23}", "") } else { format!("{name:<23}") };
+    if estimate.slope_ns == 0.0 {
+        return writeln!(out, "{name} time:   – ({NO_TIME})");
+    }
+    writeln!(out, "{name} time:   [{low} {middle} {high}]")?;
     let found = outliers(&samples);
     if found.total() == 0 {
         return Ok(());

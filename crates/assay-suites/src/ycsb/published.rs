@@ -2,12 +2,12 @@
 
 use std::fmt::{self, Write};
 
-use assay_core::run_file::{RunFile, Status};
+use assay_core::run_file::{NO_TIME, RunFile, Status};
 
 use super::{ID, Options};
 
 /// The published text: for each cell its totals, and its latencies by kind of operation.
-pub fn text(run: &RunFile) -> Result<String, fmt::Error> {
+pub fn text(run: &RunFile, _: &str) -> Result<String, fmt::Error> {
     let mut out = String::new();
     for result in run.results().filter(|result| result.cell.suite == ID) {
         let (cell, measurement) = (&result.cell, &result.measurement);
@@ -26,7 +26,8 @@ pub fn text(run: &RunFile) -> Result<String, fmt::Error> {
             cell.threads
         )?;
         writeln!(out, "[OVERALL], RunTime(ms), {}", round.time_ns / 1_000_000)?;
-        writeln!(out, "[OVERALL], Throughput(ops/sec), {}", round.rate())?;
+        let rate = round.rate().map_or_else(|| format!("– ({NO_TIME})"), |rate| rate.to_string());
+        writeln!(out, "[OVERALL], Throughput(ops/sec), {rate}")?;
         for latency in &phase.latencies {
             let us = |ns: u64| ns as f64 / 1e3;
             for (name, value) in [

@@ -62,6 +62,7 @@ fn cell_of(fault: Fault, options: &Options) -> (Status, Measurement) {
         durability: Durability::Commit,
         durability_wanted: Durability::Commit,
         key_kind: KeyKind::Tree,
+        key_kind_named: false,
         rows: 1_000,
         threads: 1,
         trial: 1,

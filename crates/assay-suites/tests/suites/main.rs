@@ -4,3 +4,4 @@ mod crash;
 mod engine;
 mod faults;
 mod others;
+mod published;

@@ -22,6 +22,7 @@ fn small(suite: &str, rows: u64, options: serde_json::Value) -> Cell {
         durability: Durability::Commit,
         durability_wanted: Durability::Commit,
         key_kind: KeyKind::Tree,
+        key_kind_named: false,
         rows,
         threads: 1,
         trial: 1,

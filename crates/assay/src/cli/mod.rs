@@ -6,6 +6,7 @@ mod internal;
 mod suites;
 mod values;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -367,12 +368,25 @@ pub fn parse_suite(words: &[String]) -> Result<RunSuite, String> {
     }
 }
 
+/// Options of several values, which NuDB's bench also takes as `--inserts=1000 10000`.
+const SEVERAL: [&str; 2] = ["--inserts", "--dbs"];
+
+/// Parts such an option from its first value, since only then others may follow it.
+fn parted(word: OsString) -> Vec<OsString> {
+    let option = word.to_str().and_then(|word| word.split_once('='));
+    match option.filter(|(name, _)| SEVERAL.contains(name)) {
+        Some((name, value)) => vec![name.into(), value.into()],
+        None => vec![word],
+    }
+}
+
 /// Reads the command line; what is wrong with it becomes one line.
 pub fn parse() -> Result<Asked, Failure> {
     let first = std::env::args_os().nth(1).unwrap_or_default();
     let asked = match first.to_str().is_some_and(Internal::has_subcommand) {
         true => Inside::try_parse().map(|inside| Asked::Internal(inside.command)),
-        false => Cli::try_parse().map(|cli| Asked::Command(cli.command, cli.plugin)),
+        false => Cli::try_parse_from(std::env::args_os().flat_map(parted))
+            .map(|cli| Asked::Command(cli.command, cli.plugin)),
     };
     asked.map_err(|error| {
         if !error.use_stderr() {

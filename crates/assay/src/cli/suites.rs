@@ -187,7 +187,7 @@ pub struct LadderArgs {
     after_help = "\
 Examples:
   assay run nudb --inserts 100k 1m --fetches 100k --dbs lmdb redb
-  assay run nudb --batch_size 10k --num_batches 50 --raw_out curve.csv"
+  assay run nudb --num_batches 10 --raw_out curve.csv   ten batches of 20000 items"
 )]
 pub struct NudbArgs {
     /// Numbers of items to insert, each in a store of its own [default: 100000 1000000]
@@ -214,20 +214,16 @@ pub struct NudbArgs {
           value_parser = count::parse_share)]
     pub load_factor: Option<f64>,
     /// Insert and fetch in batches of so many items, as the newer version of the bench does
+    /// [default with --num_batches: 20000]
     #[arg(long = "batch_size", visible_alias = "batch-size", value_name = "COUNT",
           value_parser = count::parse_positive)]
     pub batch_size: Option<u64>,
-    /// How many batches [default with --batch_size: 100]
+    /// How many batches [default with --batch_size: 500]
     #[arg(long = "num_batches", visible_alias = "num-batches", value_name = "COUNT",
-          value_parser = count::parse_positive, requires = "batch_size")]
+          value_parser = count::parse_positive)]
     pub num_batches: Option<u64>,
     /// Write the batches to this file too, as CSV: num_db_items,db,op,ops/sec
-    #[arg(
-        long = "raw_out",
-        visible_alias = "raw-out",
-        value_name = "FILE",
-        requires = "batch_size"
-    )]
+    #[arg(long = "raw_out", visible_alias = "raw-out", value_name = "FILE")]
     pub raw_out: Option<PathBuf>,
     #[command(flatten)]
     pub measure: Measure,

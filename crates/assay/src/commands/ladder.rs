@@ -118,7 +118,7 @@ fn sections(run: &RunFile) -> Outcome {
         }
         for engine in engines {
             for result in of_section.iter().filter(|result| result.cell.engine == engine) {
-                let row = published::text(result, false, show);
+                let row = published::text(result, show);
                 print(&row.expect("text can be written to memory"))?;
             }
         }

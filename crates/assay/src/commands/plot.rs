@@ -1,6 +1,6 @@
 //! `assay plot RUN`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use assay_core::chart::LineChart;
 use assay_core::run_file::RunFile;
@@ -31,7 +31,7 @@ pub fn plot(args: &PlotArgs) -> Outcome {
         .output
         .clone()
         .unwrap_or_else(|| first.parent().map(PathBuf::from).unwrap_or_default());
-    let name = first.file_stem().unwrap_or_default().to_string_lossy();
+    let name = name(first);
     let mut pictures = Vec::new();
     if !charts.is_empty() {
         let drawn = plot::draw_lines(&charts, &folder, &name, args.log);
@@ -42,6 +42,11 @@ pub fn plot(args: &PlotArgs) -> Outcome {
     }
     let list: Vec<_> = pictures.iter().map(|path| format!("{}\n", path.display())).collect();
     print(&list.concat())
+}
+
+/// What the names of a run file's pictures begin with.
+pub fn name(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// The line charts of the suites in a run.

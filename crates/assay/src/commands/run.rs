@@ -18,7 +18,7 @@ use crate::Outcome;
 use crate::cli::{
     Common, CrossbenchArgs, Format, LevelsArg, NudbArgs, RunSuite, StorageArg, VerifyArgs,
 };
-use crate::commands::verify;
+use crate::commands::{plot, verify};
 use crate::executor::{Execution, examine, new_run};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
@@ -54,11 +54,10 @@ fn crossbench(args: &CrossbenchArgs) -> Outcome {
         return print(&(published::header() + "\n"));
     }
     let show = Show { quiet: args.quiet, header_off: args.header };
-    let key_chosen = args.key.kind().is_some();
     // CrossBench prints as it goes.
     let mut each = |result: &CellResult| match args.common.format {
         Format::Published if !result.cell.calibration => {
-            print(&published_text(result, key_chosen, show))
+            print(&published::text(result, show).expect("text can be written to memory"))
         }
         _ => Ok(()),
     };
@@ -93,7 +92,7 @@ fn plainly(request: &Request) -> Outcome<(RunFile, Outcome)> {
     let (run, path, result) = measure(request, &mut |_| Ok(()))?;
     match request.common.format {
         Format::Table => show_result(&run, &path, request.quiet)?,
-        Format::Published => print_published(&run)?,
+        Format::Published => print_published(&run, &path)?,
     }
     Ok((run, result))
 }
@@ -173,8 +172,9 @@ fn show_result(run: &RunFile, path: &Path, quiet: bool) -> Outcome {
     }
 }
 
-/// Prints a run as the projects of its suites do.
-pub fn print_published(run: &RunFile) -> Outcome {
+/// Prints the run of a file as the projects of its suites do.
+pub fn print_published(run: &RunFile, path: &Path) -> Outcome {
+    let name = plot::name(path);
     let mut suites: Vec<&str> = Vec::new();
     for result in run.results() {
         if !suites.contains(&result.cell.suite.as_str()) {
@@ -182,7 +182,7 @@ pub fn print_published(run: &RunFile) -> Outcome {
         }
     }
     for suite in suites.into_iter().filter_map(assay_suites::find) {
-        print(&(suite.published)(run).expect("text can be written to memory"))?;
+        print(&(suite.published)(run, &name).expect("text can be written to memory"))?;
     }
     say_notes(run);
     Ok(())
@@ -205,10 +205,6 @@ fn say_notes(run: &RunFile) {
         }
     }
     notes.iter().for_each(|note| say(note));
-}
-
-fn published_text(result: &CellResult, key_chosen: bool, show: Show) -> String {
-    published::text(result, key_chosen, show).expect("text can be written to memory")
 }
 
 /// Prints the default view.

@@ -14,7 +14,7 @@ pub fn show(args: &ShowArgs) -> Outcome {
     let run = RunFile::load(&args.run).map_err(|e| Failure::Refused(e.to_string()))?;
     match args.format {
         ShowFormat::Table => show_table(&run, false),
-        ShowFormat::Published => print_published(&run),
+        ShowFormat::Published => print_published(&run, &args.run),
         ShowFormat::Markdown => print(&rows::markdown(&run)),
         ShowFormat::Csv => print(&rows::csv(&run).expect("text can be written to memory")),
     }

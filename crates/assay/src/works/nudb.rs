@@ -12,7 +12,8 @@ use crate::planning::{CALIBRATION_COUNT, Work, plain};
 /// The published defaults.
 const INSERTS: [u64; 2] = [100_000, 1_000_000];
 const FETCHES: u64 = 1_000_000;
-const BATCHES: u64 = 100;
+const BATCH_SIZE: u64 = 20_000;
+const BATCHES: u64 = 500;
 
 /// The work of a command line: one for each number of items.
 pub fn works(args: &NudbArgs) -> Outcome<Vec<Work>> {
@@ -23,7 +24,14 @@ pub fn works(args: &NudbArgs) -> Outcome<Vec<Work>> {
     .into_iter()
     .filter_map(|(name, value)| Some((name.to_string(), value?)))
     .collect();
-    let sizes = match (args.batch_size, args.inserts.is_empty()) {
+    let in_batches = args.batch_size.is_some() || args.num_batches.is_some();
+    let batch_size = in_batches.then_some(args.batch_size.unwrap_or(BATCH_SIZE));
+    if args.raw_out.is_some() && !in_batches {
+        return Err(Failure::Usage(
+            "--raw_out is for batches; add --batch_size or --num_batches".into(),
+        ));
+    }
+    let sizes = match (batch_size, args.inserts.is_empty()) {
         (Some(size), _) => {
             let batches = args.num_batches.unwrap_or(BATCHES);
             let all = size.checked_mul(batches).ok_or_else(|| {
@@ -34,8 +42,8 @@ pub fn works(args: &NudbArgs) -> Outcome<Vec<Work>> {
         (None, true) => INSERTS.to_vec(),
         (None, false) => args.inserts.clone(),
     };
-    let fetches = args.fetches.unwrap_or(args.batch_size.unwrap_or(FETCHES));
-    let options = Options { key_size: args.key_size, fetches, batch_size: args.batch_size };
+    let fetches = args.fetches.unwrap_or(batch_size.unwrap_or(FETCHES));
+    let options = Options { key_size: args.key_size, fetches, batch_size };
     let calibration = Options { fetches: fetches.min(CALIBRATION_COUNT), ..options.clone() };
     let mut works = Vec::new();
     for rows in sizes {

@@ -61,6 +61,20 @@ fn a_store_that_is_left_can_be_queried_updated_and_emptied() {
 }
 
 #[test]
+fn a_store_is_opened_with_the_keys_that_it_was_made_with() {
+    let bench = Bench::new();
+    let on = "-s d -e lode --dir stores --format published";
+    let made = bench.succeeds(&format!("run crossbench {on} -i 1k -q 0 -u 0 -d 0 -k t")).stdout;
+    assert!(made.contains("Key=TREE"), "{made}");
+    let opened = bench.succeeds(&format!("run crossbench {on} -r 1k -q 10 -u 0 -d 0")).stdout;
+    assert!(opened.contains("Key=TREE"), "{opened}");
+    let other = format!("run crossbench {on} -r 1k -q 10 -u 0 -d 0 -k h");
+    bench.refuses(&other, 1, &["another key type: tree, not hash"]);
+    bench.succeeds(&format!("run crossbench {on} -r 1k -q 10 -u 0"));
+    bench.has_no_stores();
+}
+
+#[test]
 fn a_store_of_something_else_is_refused() {
     let bench = Bench::new();
     let on = "-s d -e lmdb --dir stores -q 10 -u 0 -d 0";
@@ -126,13 +140,17 @@ fn published_text_comes_as_scripts_expect_it() {
     let header = bench.succeeds("run crossbench -H -r 0").stdout;
     assert!(whole.contains(&header), "{whole}");
     let quiet = bench.succeeds(&format!("run crossbench {tiny} -Q")).stdout;
-    assert_eq!(quiet.lines().count(), 3, "{quiet}");
+    assert_eq!(quiet.lines().count(), 2, "{quiet}");
+    assert!(quiet.starts_with(&header), "{quiet}");
     let row = bench.succeeds(&format!("run crossbench {tiny} -Q -H -S -k tree")).stdout;
     assert_eq!(row.lines().count(), 1, "{row}");
     let columns: Vec<_> = row.split_whitespace().collect();
     assert_eq!((columns.len(), columns[0], columns[1]), (6, "SQLite", "100"));
     assert!(columns[2..].iter().all(|rate| rate.parse::<u64>().is_ok_and(|rate| rate > 0)));
-    assert_eq!(bench.assay("show run.json --format crossbench").code, Some(0));
+    let shown = bench.succeeds("show run.json --format crossbench").stdout;
+    assert!(shown.contains("\nKey: TREE\nAccess: Sequential\n\nInsert rows: 100 "), "{shown}");
+    let loaded = bench.succeeds(&format!("run crossbench {} -Q", tiny.replace("-i", "-l"))).stdout;
+    assert!(loaded.lines().next().is_some_and(|line| line.contains("    Load    ")), "{loaded}");
 }
 
 #[test]
@@ -199,6 +217,7 @@ fn a_run_is_shown_and_drawn_again_from_its_file() {
     let [svg, png] = listed.lines().collect::<Vec<_>>()[..] else {
         panic!("two pictures: {listed}");
     };
+    assert_eq!(svg, "pictures/run-inmem-small.svg");
     let svg = std::fs::read_to_string(bench.path().join(svg)).expect("the SVG");
     assert!(svg.contains("hashbrown") && svg.contains("query") && svg.ends_with("</svg>\n"));
     let png = std::fs::read(bench.path().join(png)).expect("the PNG");
