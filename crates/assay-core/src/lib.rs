@@ -8,6 +8,7 @@
 
 pub mod bootstrap;
 pub mod chart;
+pub mod compact;
 pub mod crew;
 pub mod doctor;
 pub mod driver;

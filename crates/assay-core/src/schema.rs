@@ -176,6 +176,7 @@ pub struct Schema {
     key_len: usize,
     key_size: usize,
     record_size: usize,
+    varied_texts: bool,
 }
 
 impl Schema {
@@ -198,7 +199,28 @@ impl Schema {
             laid_out.push(Column { name, kind, offset, in_key: at < key_len });
             offset += kind.size_bytes();
         }
-        Self { name, columns: laid_out, key_len, key_size, record_size: offset.next_multiple_of(8) }
+        let record_size = offset.next_multiple_of(8);
+        Self { name, columns: laid_out, key_len, key_size, record_size, varied_texts: false }
+    }
+
+    /// The same, with texts outside of the key that are of very different lengths. Packed records
+    /// stay as they are; engines that can keep each text by its own length do so.
+    ///
+    /// # Panics
+    /// When a text can be longer than 65,535 bytes.
+    pub fn with_varied_texts(mut self) -> Self {
+        let is_short = |column: &Column| match column.kind {
+            ColumnType::Text(most) => most <= u32::from(u16::MAX),
+            _ => true,
+        };
+        assert!(self.payload_columns().iter().all(is_short), "a text has at most 65,535 bytes");
+        self.varied_texts = true;
+        self
+    }
+
+    /// Whether engines that can are to keep each text by its own length.
+    pub fn has_varied_texts(&self) -> bool {
+        self.varied_texts
     }
 
     /// The name of the table.
@@ -279,7 +301,8 @@ impl Schema {
             .iter()
             .map(|column| format!("{} {:?}", column.name, column.kind))
             .collect();
-        format!("{} ({}) key {}", self.name, columns.join(", "), self.key_len)
+        let varied = if self.varied_texts { ", texts of their own lengths" } else { "" };
+        format!("{} ({}) key {}{varied}", self.name, columns.join(", "), self.key_len)
     }
 
     /// Names the first column in which two payload areas differ, with both values.

@@ -1,12 +1,14 @@
 //! The adapter for engines that store bytes under bytes.
 //!
 //! A key is the key area encoded so that bytewise order is key order; a value is the payload
-//! area as it stands, up to the end of a column of variable length. An engine implements [`Handle`]; [`KvConnection`] is then its record
-//! level. An engine without columns updates one by reading the value, changing it in place and
-//! writing it back.
+//! area as it stands, up to the end of a column of variable length, or packed by [`Compact`] where
+//! texts vary. An engine implements [`Handle`]; [`KvConnection`] is then its record level. An
+//! engine without columns updates one by reading the value, changing it in place and writing it
+//! back.
 
 use std::ops::{Bound, Range};
 
+use assay_core::compact::Compact;
 use assay_core::driver::{Connection, Outcome, Scan};
 use assay_core::error::{Error, Result};
 use assay_core::schema::{ColumnType, KeyOrder, Schema};
@@ -57,17 +59,33 @@ pub(crate) trait Handle {
     ) -> Result<()>;
 }
 
-/// The part of a packed record that is stored as its value.
-fn value_of<'r>(schema: &Schema, record: &'r [u8]) -> &'r [u8] {
+/// What a packed record is stored as; where texts vary, in `packed`.
+fn value_of<'r>(
+    schema: &Schema,
+    compact: Option<&Compact>,
+    record: &'r [u8],
+    packed: &'r mut Vec<u8>,
+) -> &'r [u8] {
     let payload = &record[schema.key_size()..];
-    &payload[..schema.used_payload(payload)]
+    match compact {
+        None => &payload[..schema.used_payload(payload)],
+        Some(compact) => {
+            compact.pack(payload, packed);
+            packed
+        }
+    }
 }
 
 /// A stored value is at most a payload area long; a longer one is a wrong answer, which the
 /// comparison of the answer tells.
-fn copy_value(value: &[u8], payload: &mut [u8]) {
-    let len = value.len().min(payload.len());
-    payload[..len].copy_from_slice(&value[..len]);
+fn copy_value(compact: Option<&Compact>, value: &[u8], payload: &mut [u8]) {
+    match compact {
+        None => {
+            let len = value.len().min(payload.len());
+            payload[..len].copy_from_slice(&value[..len]);
+        }
+        Some(compact) => compact.unpack(value, payload),
+    }
 }
 
 /// Where the columns wanted lie in the payload area: neighbours are one part.
@@ -90,15 +108,18 @@ pub(crate) struct KvConnection<'s, H: Handle> {
     handle: H,
     schema: &'s Schema,
     order: KeyOrder,
+    compact: Option<Compact>,
     key: Vec<u8>,
     keys: Vec<u8>,
+    packed: Vec<u8>,
 }
 
 impl<'s, H: Handle> KvConnection<'s, H> {
     pub(crate) fn new(handle: H, schema: &'s Schema) -> Self {
         let order = KeyOrder::new(schema);
         let key = vec![0; order.size()];
-        Self { handle, schema, order, key, keys: Vec::new() }
+        let (keys, packed) = (Vec::new(), Vec::new());
+        Self { handle, schema, order, compact: Compact::new(schema), key, keys, packed }
     }
 }
 
@@ -117,17 +138,20 @@ impl<H: Handle> Connection for KvConnection<'_, H> {
 
     fn insert(&mut self, record: &[u8]) -> Result<Outcome> {
         self.order.encode(record, &mut self.key);
-        self.handle.insert(&self.key, value_of(self.schema, record))
+        let value = value_of(self.schema, self.compact.as_ref(), record, &mut self.packed);
+        self.handle.insert(&self.key, value)
     }
 
     fn upsert(&mut self, record: &[u8]) -> Result<()> {
         self.order.encode(record, &mut self.key);
-        self.handle.upsert(&self.key, value_of(self.schema, record))
+        let value = value_of(self.schema, self.compact.as_ref(), record, &mut self.packed);
+        self.handle.upsert(&self.key, value)
     }
 
     fn get(&mut self, key: &[u8], payload: &mut [u8]) -> Result<Outcome> {
         self.order.encode(key, &mut self.key);
-        self.handle.get(&self.key, |value| copy_value(value, payload))
+        let compact = self.compact.as_ref();
+        self.handle.get(&self.key, |value| copy_value(compact, value, payload))
     }
 
     fn get_many(
@@ -143,9 +167,9 @@ impl<H: Handle> Connection for KvConnection<'_, H> {
             self.order.encode(area, key);
         }
         outcomes.fill(Outcome::Missing);
-        let payload_size = self.schema.payload_size();
+        let (payload_size, compact) = (self.schema.payload_size(), self.compact.as_ref());
         self.handle.get_many(self.keys.chunks_exact(size), |at, value| {
-            copy_value(value, &mut payloads[at * payload_size..(at + 1) * payload_size]);
+            copy_value(compact, value, &mut payloads[at * payload_size..(at + 1) * payload_size]);
             outcomes[at] = Outcome::Done;
         })
     }
@@ -154,6 +178,14 @@ impl<H: Handle> Connection for KvConnection<'_, H> {
         let column = &self.schema.columns()[column];
         let offset = column.offset - self.schema.key_size();
         self.order.encode(key, &mut self.key);
+        if let Some(compact) = &self.compact {
+            let (kind, mut payload) = (column.kind, vec![0; self.schema.payload_size()]);
+            return self.handle.modify(&self.key, |packed| {
+                compact.unpack(packed, &mut payload);
+                payload[offset..offset + kind.size_bytes()].copy_from_slice(value);
+                compact.pack(&payload, packed);
+            });
+        }
         if let ColumnType::VarBytes(_) = column.kind {
             let used = column.kind.used_bytes(value);
             return self.handle.modify(&self.key, |payload| {
@@ -181,6 +213,10 @@ impl<H: Handle> Connection for KvConnection<'_, H> {
         let mut record = vec![0; self.schema.record_size()];
         let base = self.schema.key_size();
         let parts = payload_parts(self.schema, scan.columns);
+        let columns = self.schema.columns().len();
+        let wanted: Vec<_> = (self.schema.key_columns().len()..columns)
+            .map(|at| scan.columns.contains(&at))
+            .collect();
         let mut count = 0;
         self.handle.scan(
             lower.as_ref().map(Vec::as_slice),
@@ -191,9 +227,14 @@ impl<H: Handle> Connection for KvConnection<'_, H> {
                 }
                 let (area, payload) = record.split_at_mut(base);
                 self.order.decode(key, area);
-                for part in &parts {
-                    let end = part.end.min(value.len());
-                    payload[part.start..end].copy_from_slice(&value[part.start..end]);
+                match &self.compact {
+                    Some(compact) => compact.unpack_some(value, |at| wanted[at], payload),
+                    None => {
+                        for part in &parts {
+                            let end = part.end.min(value.len());
+                            payload[part.start..end].copy_from_slice(&value[part.start..end]);
+                        }
+                    }
                 }
                 row(&record);
                 count += 1;

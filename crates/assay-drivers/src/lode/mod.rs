@@ -15,9 +15,9 @@ use assay_core::driver::{
     Outcome, Profile, Scan, Storage, Store, Transactions, Work,
 };
 use assay_core::error::{Error, ErrorKind, Result};
-use assay_core::schema::{ColumnType, Schema, var_bytes};
+use assay_core::schema::{ColumnType, LENGTH_SIZE, Schema, var_bytes, write_bytes};
 use lode::{Database, Options, Table, Transaction};
-use packing::Packing;
+use packing::{Packing, own_bytes};
 
 pub(crate) struct LodeDriver;
 
@@ -269,6 +269,7 @@ impl Connection for LodeConnection<'_> {
     fn update(&mut self, key: &[u8], column: usize, value: &[u8]) -> Result<Outcome> {
         let value = match self.schema.columns()[column].kind {
             ColumnType::VarBytes(_) => var_bytes(value),
+            kind @ ColumnType::Text(_) if self.schema.has_varied_texts() => own_bytes(kind, value),
             _ => value,
         };
         let (key, column) = (self.packing.key(key, &mut self.key), self.packing.column(column));
@@ -302,11 +303,18 @@ impl Connection for LodeConnection<'_> {
         // Lode hands the columns out one after another; a row has each at its own place.
         let columns: Vec<_> = scan.columns.iter().map(|&at| &self.schema.columns()[at]).collect();
         let mut record = vec![0; self.schema.record_size()];
+        let varied = self.schema.has_varied_texts();
         let mut count = 0;
         let visit = &mut |packed: &[u8]| {
             count += 1;
             let mut from = 0;
             for column in &columns {
+                if let (true, false, ColumnType::Text(_)) = (varied, column.in_key, column.kind) {
+                    let text = var_bytes(&packed[from..]);
+                    write_bytes(column.kind, text, column.slice_mut(&mut record));
+                    from += LENGTH_SIZE + text.len();
+                    continue;
+                }
                 let size = column.kind.used_bytes(&packed[from..]);
                 record[column.offset..column.offset + size]
                     .copy_from_slice(&packed[from..from + size]);

@@ -1,6 +1,25 @@
 //! How Assay's packed records and Lode's lie to each other.
 
-use assay_core::schema::{ColumnType, LENGTH_SIZE, Schema, var_bytes};
+use assay_core::schema::{ColumnType, LENGTH_SIZE, Schema, Value, var_bytes, write_bytes};
+
+/// A column after the key, of records whose texts vary in length.
+#[derive(Clone, Copy)]
+struct Cell {
+    kind: ColumnType,
+    /// Where it begins in Assay's payload.
+    in_assay: usize,
+    /// Where it, or the number of its end, begins in Lode's payload.
+    in_lode: usize,
+}
+
+/// Bytes of the number of a column's end in Lode's payload.
+const END_SIZE: usize = 4;
+
+impl Cell {
+    fn is_variable(self) -> bool {
+        matches!(self.kind, ColumnType::Text(_) | ColumnType::VarBytes(_))
+    }
+}
 
 /// A stretch of bytes that lies in both.
 #[derive(Clone, Copy)]
@@ -23,6 +42,8 @@ pub(super) struct Packing {
     fixed_size: usize,
     /// Where a value of variable length says how long it is in Assay's records.
     variable_at: Option<usize>,
+    /// The columns after the key, if texts vary in length: each comes by itself then.
+    cells: Option<Vec<Cell>>,
     /// Which of Lode's columns each of Assay's is.
     columns: Vec<usize>,
 }
@@ -39,6 +60,22 @@ fn type_of(kind: ColumnType) -> lode::Type {
         ColumnType::Text(size) => lode::Type::Text(size),
         ColumnType::Bytes(size) => lode::Type::Bytes(size),
         ColumnType::VarBytes(most) => lode::Type::VarBytes(most),
+    }
+}
+
+/// The type of a column after the key where texts vary in length.
+fn varied_type_of(kind: ColumnType) -> lode::Type {
+    match kind {
+        ColumnType::Text(most) => lode::Type::VarText(most),
+        other => type_of(other),
+    }
+}
+
+/// The bytes of a value of variable length.
+pub(super) fn own_bytes(kind: ColumnType, slot: &[u8]) -> &[u8] {
+    match Value::read(kind, slot) {
+        Value::Text(bytes) | Value::Bytes(bytes) => bytes,
+        _ => slot,
     }
 }
 
@@ -79,6 +116,27 @@ impl Packing {
             build = build.key(column.name, type_of(column.kind));
         }
         let (key_size, mut end, mut next) = (assay.key_size(), assay.key_size(), columns.len());
+        if assay.has_varied_texts() {
+            let (mut cells, mut in_lode) = (Vec::new(), 0);
+            for column in rest {
+                let cell = Cell { kind: column.kind, in_assay: column.offset - key_size, in_lode };
+                in_lode += if cell.is_variable() { END_SIZE } else { column.kind.size_bytes() };
+                cells.push(cell);
+                columns.push(columns.len());
+                build = build.column(column.name, varied_type_of(column.kind));
+            }
+            let packing = Self {
+                has_whole_key: key.len() == 1,
+                key,
+                key_size,
+                lode_key_size,
+                fixed_size: in_lode,
+                variable_at: None,
+                cells: Some(cells),
+                columns,
+            };
+            return build.finish().map(|schema| (schema, packing));
+        }
         for column in rest {
             if column.offset > end {
                 let gap = (column.offset - end) as u32;
@@ -104,6 +162,7 @@ impl Packing {
             lode_key_size,
             fixed_size: end - key_size,
             variable_at,
+            cells: None,
             columns,
         };
         build.finish().map(|schema| (schema, packing))
@@ -117,7 +176,7 @@ impl Packing {
     /// How many bytes of Assay's payload are Lode's, if all of it has a fixed size.
     #[inline(always)]
     pub fn one_piece(&self) -> Option<usize> {
-        self.variable_at.is_none().then_some(self.fixed_size)
+        (self.variable_at.is_none() && self.cells.is_none()).then_some(self.fixed_size)
     }
 
     /// Lode's key; in its place `packed`, unless it is in one piece.
@@ -146,15 +205,58 @@ impl Packing {
         }
         let (area, rest) = record.split_at(self.key_size);
         self.copy_key(area, packed);
+        if let Some(cells) = &self.cells {
+            return self.pack_cells(cells, rest, packed);
+        }
         copy(&rest[..self.fixed_size], &mut packed[self.lode_key_size..]);
         if let Some(at) = self.variable_at {
             packed.extend_from_slice(var_bytes(&record[at..]));
         }
     }
 
+    /// Lode's payload behind its key, of records whose texts vary in length.
+    #[inline(never)]
+    fn pack_cells(&self, cells: &[Cell], payload: &[u8], packed: &mut Vec<u8>) {
+        let fixed_end = packed.len();
+        for cell in cells {
+            let slot = &payload[cell.in_assay..cell.in_assay + cell.kind.size_bytes()];
+            let to = self.lode_key_size + cell.in_lode;
+            match cell.is_variable() {
+                false => packed[to..to + slot.len()].copy_from_slice(slot),
+                true => {
+                    packed.extend_from_slice(own_bytes(cell.kind, slot));
+                    let end = (packed.len() - fixed_end) as u32;
+                    packed[to..to + END_SIZE].copy_from_slice(&end.to_le_bytes());
+                }
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn unpack_cells(&self, cells: &[Cell], packed: &[u8], payload: &mut [u8]) {
+        let mut from = self.fixed_size;
+        for cell in cells {
+            let size = cell.kind.size_bytes();
+            let slot = &mut payload[cell.in_assay..cell.in_assay + size];
+            match cell.is_variable() {
+                false => slot.copy_from_slice(&packed[cell.in_lode..cell.in_lode + size]),
+                true => {
+                    let end = packed[cell.in_lode..].first_chunk::<END_SIZE>();
+                    let end = self.fixed_size
+                        + u32::from_le_bytes(*end.expect("an end for each column")) as usize;
+                    write_bytes(cell.kind, &packed[from..end], slot);
+                    from = end;
+                }
+            }
+        }
+    }
+
     /// Assay's payload.
     #[inline(always)]
     pub fn payload(&self, packed: &[u8], payload: &mut [u8]) {
+        if let Some(cells) = &self.cells {
+            return self.unpack_cells(cells, packed, payload);
+        }
         let size = self.fixed_size;
         copy(&packed[..size], &mut payload[..size]);
         if let Some(at) = self.variable_at {

@@ -13,20 +13,23 @@ const KEYS: u64 = 1 << 32;
 /// Bytes of a customer: six texts of fifty, and three numbers.
 pub(super) const RECORD_BYTES: u64 = 308;
 
-/// The shape of a customer whose texts have at most so many bytes.
-pub(super) fn schema(text_size: u32) -> Schema {
-    let text = ColumnType::Text(text_size);
+/// How many texts a customer has.
+pub(super) const TEXTS: usize = 6;
+
+/// The shape of a customer whose texts have at most these numbers of bytes.
+pub(super) fn schema(most: [u32; TEXTS]) -> Schema {
+    let [name, address, phone, balance, segment, comment] = most.map(ColumnType::Text);
     Schema::new(
         "customer",
         &[
             ("c_custkey", ColumnType::I32),
-            ("c_name", text),
-            ("c_address", text),
+            ("c_name", name),
+            ("c_address", address),
             ("c_nationkey", ColumnType::I32),
-            ("c_phone", text),
-            ("c_acctbal", text),
-            ("c_mktsegment", text),
-            ("c_comment", text),
+            ("c_phone", phone),
+            ("c_acctbal", balance),
+            ("c_mktsegment", segment),
+            ("c_comment", comment),
         ],
         1,
     )
@@ -56,7 +59,7 @@ pub(super) struct Customers {
 impl Customers {
     pub(super) fn new(rows: u64, numbering: Numbering, seed: u64) -> Self {
         Self {
-            schema: schema(TEXT_SIZE),
+            schema: schema([TEXT_SIZE; TEXTS]),
             rows,
             scattered: (numbering == Numbering::Scattered)
                 .then(|| Bijection::new(derive(seed, "ranks"), rows)),

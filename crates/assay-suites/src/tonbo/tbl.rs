@@ -9,10 +9,10 @@ use assay_core::random::{Words, derive, draw, mix};
 use assay_core::schema::{ColumnType, Schema, write_bytes};
 use assay_core::tape::Records;
 
-use super::customers::{schema, slot_mut};
+use super::customers::{TEXTS, schema, slot_mut};
 
-/// The longest text that the shape of records from files has room for: TPC-H's longest is 117.
-const TEXT_SIZE: u32 = 120;
+/// The longest text of a file: TPC-H's longest is 117.
+const MOST_TEXT_BYTES: usize = 120;
 
 /// The fields of a line.
 const FIELDS: [&str; 8] = [
@@ -52,7 +52,8 @@ pub enum TblError {
     Empty(String),
 }
 
-/// The customers of a file, in the order of their keys.
+/// The customers of a file, in the order of their keys. Texts have their own lengths: a packed
+/// record has room for the longest of each column, engines that can keep no more than there is.
 pub struct Table {
     schema: Schema,
     records: Vec<u8>,
@@ -63,9 +64,8 @@ impl Table {
     pub fn read(path: &Path) -> Result<Self, TblError> {
         let name = path.display().to_string();
         let io = |source| TblError::Io { path: name.clone(), source };
-        let schema = schema(TEXT_SIZE);
         let mut lines = BufReader::new(File::open(path).map_err(io)?);
-        let mut records: Vec<Vec<u8>> = Vec::new();
+        let mut customers: Vec<Customer> = Vec::new();
         let mut text = Vec::new();
         let mut number = 0;
         loop {
@@ -76,18 +76,21 @@ impl Table {
             number += 1;
             let bad = |wrong: String| TblError::Line { path: name.clone(), line: number, wrong };
             let line = str::from_utf8(&text).map_err(|_| bad("not UTF-8".into()))?;
-            records.push(record(&schema, line.trim_end_matches(['\n', '\r'])).map_err(bad)?);
+            customers.push(Customer::read(line.trim_end_matches(['\n', '\r'])).map_err(bad)?);
         }
-        let key = |record: &[u8]| i32::from_le_bytes(*record.first_chunk().expect("a key"));
-        records.sort_by_key(|record| key(record));
-        if let Some(pair) = records.windows(2).find(|pair| key(&pair[0]) == key(&pair[1])) {
-            let wrong = format!("c_custkey {} is there twice", key(&pair[0]));
+        customers.sort_by_key(|customer| customer.key);
+        if let Some(pair) = customers.windows(2).find(|pair| pair[0].key == pair[1].key) {
+            let wrong = format!("c_custkey {} is there twice", pair[0].key);
             return Err(TblError::Line { path: name, line: number, wrong });
         }
-        match records.is_empty() {
-            true => Err(TblError::Empty(name)),
-            false => Ok(Self { schema, records: records.concat() }),
+        if customers.is_empty() {
+            return Err(TblError::Empty(name));
         }
+        let longest = |at: usize| customers.iter().map(|c| c.texts[at].len()).max().unwrap_or(0);
+        let most = std::array::from_fn(|at| longest(at).max(1) as u32);
+        let schema = schema(most).with_varied_texts();
+        let records = customers.iter().flat_map(|customer| customer.packed(&schema)).collect();
+        Ok(Self { schema, records })
     }
 
     /// How many customers there are.
@@ -106,30 +109,53 @@ impl Table {
     }
 }
 
-/// One line as a packed record.
-fn record(schema: &Schema, line: &str) -> Result<Vec<u8>, String> {
-    let fields: Vec<_> = line.strip_suffix('|').unwrap_or(line).split('|').collect();
-    if fields.len() != FIELDS.len() {
-        return Err(format!("{} fields, expected {}", fields.len(), FIELDS.len()));
+/// One line of a file.
+struct Customer {
+    key: i32,
+    nation: i32,
+    texts: [Box<str>; TEXTS],
+}
+
+impl Customer {
+    fn read(line: &str) -> Result<Self, String> {
+        let fields: Vec<_> = line.strip_suffix('|').unwrap_or(line).split('|').collect();
+        let &[key, name, address, nation, phone, balance, segment, comment] = fields.as_slice()
+        else {
+            return Err(format!("{} fields, expected {}", fields.len(), FIELDS.len()));
+        };
+        let integer = |name: &str, field: &str| {
+            field
+                .parse::<i32>()
+                .map_err(|_| format!("{name} is {field:?}, expected an integer of 32 bits"))
+        };
+        let long = FIELDS.iter().zip(&fields).find(|(_, field)| field.len() > MOST_TEXT_BYTES);
+        if let Some((name, field)) = long {
+            let got = field.len();
+            return Err(format!("{name} has {got} bytes, expected at most {MOST_TEXT_BYTES}"));
+        }
+        Ok(Self {
+            key: integer(FIELDS[0], key)?,
+            nation: integer(FIELDS[3], nation)?,
+            texts: [name, address, phone, balance, segment, comment].map(Box::from),
+        })
     }
-    let mut record = vec![0; schema.record_size()];
-    for (column, field) in schema.columns().iter().zip(fields) {
-        let slot = slot_mut(column, 0, &mut record);
-        match column.kind {
-            ColumnType::I32 => {
-                let number: i32 = field.parse().map_err(|_| {
-                    format!("{} is {field:?}, expected an integer of 32 bits", column.name)
-                })?;
-                slot.copy_from_slice(&number.to_le_bytes());
-            }
-            kind if field.len() <= slot.len() => write_bytes(kind, field.as_bytes(), slot),
-            _ => {
-                let (most, got) = (slot.len(), field.len());
-                return Err(format!("{} has {got} bytes, expected at most {most}", column.name));
+
+    /// As a packed record.
+    fn packed(&self, schema: &Schema) -> Vec<u8> {
+        let mut record = vec![0; schema.record_size()];
+        let mut texts = self.texts.iter();
+        for column in schema.columns() {
+            let slot = slot_mut(column, 0, &mut record);
+            match column.kind {
+                ColumnType::I32 => {
+                    let number = if column.in_key { self.key } else { self.nation };
+                    slot.copy_from_slice(&number.to_le_bytes());
+                }
+                kind => write_bytes(kind, texts.next().expect("six texts").as_bytes(), slot),
             }
         }
+        record
     }
-    Ok(record)
 }
 
 impl Records for Table {
@@ -188,6 +214,7 @@ fn text(seed: u64, len: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_core::compact::Compact;
 
     fn read(text: &str) -> Result<Table, TblError> {
         let file = tempfile::NamedTempFile::new().expect("a temporary file");
@@ -206,6 +233,27 @@ mod tests {
         let mut key = [0; 8];
         table.key(41, &mut key);
         assert_eq!(key, [42, 0, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn texts_keep_their_own_lengths() {
+        let table = read("1|n|address|7|p|0.00|s|comment|\n2|name||7|p|0.00|s|c|\n").expect("two");
+        let sizes: Vec<_> = table
+            .schema()
+            .payload_columns()
+            .iter()
+            .map(|column| column.kind.size_bytes())
+            .collect();
+        assert_eq!(sizes, [4, 7, 4, 1, 4, 1, 7], "the longest of each column");
+        let compact = Compact::new(table.schema()).expect("texts vary");
+        let (mut payload, mut packed) = (vec![0; table.schema().payload_size()], Vec::new());
+        let lengths = [0, 1].map(|row| {
+            table.payload(row, 0, &mut payload);
+            compact.pack(&payload, &mut packed);
+            packed.len()
+        });
+        // Six lengths of two bytes, a number of four, and the texts themselves.
+        assert_eq!(lengths, [6 * 2 + 4 + 21, 6 * 2 + 4 + 11]);
     }
 
     #[test]

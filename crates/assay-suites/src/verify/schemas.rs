@@ -15,10 +15,13 @@ pub(super) enum Shape {
     Wide,
     /// A value of variable length behind a fixed one.
     Varied,
+    /// Texts that are kept by their own lengths, with numbers between them.
+    Texts,
 }
 
 impl Shape {
-    pub(super) const ALL: [Self; 4] = [Self::Route, Self::Mixed, Self::Wide, Self::Varied];
+    pub(super) const ALL: [Self; 5] =
+        [Self::Route, Self::Mixed, Self::Wide, Self::Varied, Self::Texts];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -26,6 +29,7 @@ impl Shape {
             Self::Mixed => "mixed",
             Self::Wide => "wide",
             Self::Varied => "varied",
+            Self::Texts => "texts",
         }
     }
 
@@ -61,6 +65,17 @@ impl Shape {
             ),
             Self::Wide => {
                 Schema::new("wide", &[("id", Bytes(20)), ("body", Bytes(190)), ("stamp", U64)], 1)
+            }
+            Self::Texts => {
+                let columns = [
+                    ("id", U64),
+                    ("name", Text(40)),
+                    ("nation", U16),
+                    ("address", Text(90)),
+                    ("balance", I64),
+                    ("comment", Text(150)),
+                ];
+                Schema::new("texts", &columns, 1).with_varied_texts()
             }
             Self::Varied => {
                 Schema::new("varied", &[("id", U64), ("stamp", U32), ("body", VarBytes(700))], 1)

@@ -151,7 +151,8 @@ pub struct CrossbenchArgs {
     /// Only the last result: no progress, no banner and rounds, the table without explanations
     #[arg(short = 'Q', long)]
     pub quiet: bool,
-    /// Print the header of the result table; with -Q, leave it out
+    /// Print the text that CrossBench prints; with -r 0 only the header of its result table, with
+    /// -Q without that header
     #[arg(short = 'H', long)]
     pub header: bool,
     #[command(flatten)]

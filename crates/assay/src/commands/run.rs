@@ -54,15 +54,17 @@ fn crossbench(args: &CrossbenchArgs) -> Outcome {
         return print(&(published::header() + "\n"));
     }
     let show = Show { quiet: args.quiet, header_off: args.header };
+    // Only the published text has the header that -H is about.
+    let format = if args.header { Format::Published } else { args.common.format };
     // CrossBench prints as it goes.
-    let mut each = |result: &CellResult| match args.common.format {
+    let mut each = |result: &CellResult| match format {
         Format::Published if !result.cell.calibration => {
             print(&published::text(result, show).expect("text can be written to memory"))
         }
         _ => Ok(()),
     };
     let (run, path, result) = measure(&Request::crossbench(args)?, &mut each)?;
-    match args.common.format {
+    match format {
         Format::Table => show_result(&run, &path, args.quiet)?,
         Format::Published => say_notes(&run),
     }

@@ -142,7 +142,8 @@ fn published_text_comes_as_scripts_expect_it() {
     let quiet = bench.succeeds(&format!("run crossbench {tiny} -Q")).stdout;
     assert_eq!(quiet.lines().count(), 2, "{quiet}");
     assert!(quiet.starts_with(&header), "{quiet}");
-    let row = bench.succeeds(&format!("run crossbench {tiny} -Q -H -S -k tree")).stdout;
+    let unnamed = tiny.replace("--format crossbench", "");
+    let row = bench.succeeds(&format!("run crossbench {unnamed} -Q -H -S -k tree")).stdout;
     assert_eq!(row.lines().count(), 1, "{row}");
     let columns: Vec<_> = row.split_whitespace().collect();
     assert_eq!((columns.len(), columns[0], columns[1]), (6, "SQLite", "100"));

@@ -32,7 +32,7 @@ fn the_example_is_verified_and_measured() {
     let plugin = "--plugin libhashtable.so";
     let verified = bench.succeeds(&format!("verify -s m -e hashtable {plugin}"));
     let line = verified.stdout.lines().find(|line| line.contains("hashtable")).expect("a line");
-    assert!(line.contains("passed") && line.contains(" 40 "), "{verified:?}");
+    assert!(line.contains("passed") && line.contains(" 50 "), "{verified:?}");
     let listed = bench.succeeds(&format!("list -e hashtable {plugin}"));
     assert!(listed.stdout.contains("the example of a plugin"), "{listed:?}");
     let run = "run crossbench -s m -e hashtable,hashbrown -i 2k -q 2k -u 2k -d 1k -o run.json";
