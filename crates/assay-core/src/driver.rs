@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Bound;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -253,6 +254,11 @@ pub trait Driver: Sync {
 
     /// The engine's version, or why it is not available here.
     fn version(&self) -> std::result::Result<String, String>;
+
+    /// The interval between syncs at level `periodic`, if the engine or its driver states one.
+    fn periodic_interval(&self) -> Option<Duration> {
+        None
+    }
 
     /// Creates or opens a store.
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>>;

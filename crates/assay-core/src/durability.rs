@@ -8,6 +8,7 @@ use std::fmt;
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -75,6 +76,35 @@ impl Promise {
     }
 }
 
+/// The machine's clock: microseconds since 1970, the same for all processes.
+pub fn now_us() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// How old the oldest lost commit was when the crash came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Age {
+    /// From its acknowledgement to the crash.
+    pub lost_us: u64,
+    /// The longest that the writer was kept waiting: for a commit, or after a pause for a processor. A
+    /// thread that syncs may have waited as long.
+    pub late_us: u64,
+}
+
+/// A loss is too old if it is older than this many intervals, and the time that the machine kept the
+/// writer waiting, twice. A level loses an interval and one sync; the rest is for a slow machine.
+const MOST_INTERVALS: u64 = 4;
+
+impl Age {
+    /// Whether a level that syncs so often cannot have lost this.
+    pub fn is_too_old(self, interval: Duration) -> bool {
+        let interval_us = u64::try_from(interval.as_micros()).unwrap_or(u64::MAX);
+        let most = interval_us.saturating_mul(MOST_INTERVALS);
+        self.lost_us > most.saturating_add(self.late_us.saturating_mul(2))
+    }
+}
+
 /// What a crash left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -137,6 +167,12 @@ pub struct Verdict {
     pub lost_rounds: u32,
     /// The most that a round lost.
     pub lost_commits_most: u32,
+    /// The interval between syncs that the engine states, in milliseconds; none if it states none.
+    #[serde(default)]
+    pub interval_ms: Option<u64>,
+    /// The greatest age of a lost commit at the crash, in milliseconds; none if it was not measured.
+    #[serde(default)]
+    pub lost_age_most_ms: Option<u64>,
     /// Rounds that left no moment of the history.
     pub torn_rounds: u32,
     /// Rounds after which the store could not be opened or read.
@@ -154,13 +190,35 @@ pub struct Verdict {
 pub struct Failure {
     /// What was found.
     pub found: Found,
+    /// How old the oldest lost commit was, if that was measured.
+    #[serde(default)]
+    pub age: Option<Age>,
     /// The command line that repeats it.
     pub command: String,
 }
 
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.found.fmt(f)?;
+        match self.age {
+            Some(age) => write!(f, ", the oldest {} ms after it", age.lost_us / 1_000),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Verdict {
+    /// Whether a round kept the promise: what was found, and how old what was lost was.
+    pub fn is_kept(&self, found: &Found, age: Option<Age>) -> bool {
+        let interval = self.interval_ms.map(Duration::from_millis);
+        let is_too_old = age.zip(interval).is_some_and(|(age, interval)| age.is_too_old(interval));
+        self.promise.is_kept(found) && !(self.promise == Promise::Prefix && is_too_old)
+    }
+
     /// Adds a round.
-    pub fn add(&mut self, acknowledged: u32, found: &Found) {
+    pub fn add(&mut self, acknowledged: u32, found: &Found, age: Option<Age>) {
+        let age_ms = age.map(|age| age.lost_us / 1_000);
+        self.lost_age_most_ms = self.lost_age_most_ms.max(age_ms);
         self.rounds += 1;
         self.acknowledged += u64::from(acknowledged);
         match found {
@@ -278,7 +336,7 @@ impl Verdicts {
         Some(format!(
             "{engine} at {durability}: `assay crash` refuted this level in {failures} of {rounds} \
              {crash}: {}",
-            verdict.failures[0].found
+            verdict.failures[0]
         ))
     }
 }
@@ -302,15 +360,18 @@ mod tests {
             acknowledged: 0,
             lost_rounds: 0,
             lost_commits_most: 0,
+            interval_ms: None,
+            lost_age_most_ms: None,
             torn_rounds: 0,
             refused_rounds: 0,
             unusable_rounds: 0,
             failures: Vec::new(),
             tested: Timestamp::UNIX_EPOCH,
         };
-        verdict.add(10, found);
+        verdict.add(10, found, None);
         if !verdict.promise.is_kept(found) {
-            verdict.failures.push(Failure { found: found.clone(), command: "again".into() });
+            let found = found.clone();
+            verdict.failures.push(Failure { found, age: None, command: "again".into() });
         }
         verdict
     }
@@ -341,6 +402,28 @@ mod tests {
         assert!(!Promise::Prefix.is_kept(&torn));
         assert!(!Promise::Everything.is_kept(&Found::Lost { commits: 1 }));
         assert!(Promise::Nothing.is_kept(&torn));
+    }
+
+    #[test]
+    fn a_loss_is_too_old_beyond_some_intervals_and_what_the_machine_took() {
+        let mut verdict = verdict(&Found::Everything);
+        (verdict.promise, verdict.interval_ms) = (Promise::Prefix, Some(100));
+        let lost = Found::Lost { commits: 7 };
+        let age = |lost_ms: u64, late_ms: u64| {
+            Some(Age { lost_us: lost_ms * 1_000, late_us: late_ms * 1_000 })
+        };
+        for (lost_ms, late_ms, is_kept) in
+            [(0, 0, true), (400, 0, true), (401, 0, false), (2_250, 900, false), (2_250, 925, true)]
+        {
+            assert_eq!(verdict.is_kept(&lost, age(lost_ms, late_ms)), is_kept, "{lost_ms}");
+            verdict.add(10, &lost, age(lost_ms, late_ms));
+        }
+        assert!(verdict.is_kept(&lost, None), "it was not measured");
+        assert_eq!(verdict.lost_age_most_ms, Some(2_250));
+        verdict.interval_ms = None;
+        assert!(verdict.is_kept(&lost, age(9_999, 0)), "no interval is stated");
+        (verdict.promise, verdict.interval_ms) = (Promise::Nothing, Some(100));
+        assert!(verdict.is_kept(&lost, age(9_999, 0)), "nothing is promised");
     }
 
     #[test]

@@ -13,6 +13,7 @@
 
 use std::ops::Bound;
 use std::slice::ChunksExact;
+use std::time::Duration;
 
 use assay_core::driver::{
     Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome, Profile,
@@ -52,6 +53,10 @@ static PROFILE: Profile = Profile {
 impl Driver for Fjall {
     fn profile(&self) -> &Profile {
         &PROFILE
+    }
+
+    fn periodic_interval(&self) -> Option<Duration> {
+        Some(INTERVAL)
     }
 
     fn version(&self) -> std::result::Result<String, String> {

@@ -28,6 +28,7 @@ use std::fs::File;
 use std::ops::Bound;
 use std::slice::ChunksExact;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use assay_core::driver::{
     Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome, Profile,
@@ -74,6 +75,10 @@ static PROFILE: Profile = Profile {
 impl Driver for Mdbx {
     fn profile(&self) -> &Profile {
         &PROFILE
+    }
+
+    fn periodic_interval(&self) -> Option<Duration> {
+        Some(INTERVAL)
     }
 
     fn version(&self) -> std::result::Result<String, String> {

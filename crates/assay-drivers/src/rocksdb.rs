@@ -25,6 +25,7 @@
 use std::ops::Bound;
 use std::slice::ChunksExact;
 use std::sync::Arc;
+use std::time::Duration;
 
 use assay_core::driver::{
     Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome, Profile,
@@ -69,6 +70,10 @@ static PROFILE: Profile = Profile {
 impl Driver for RocksDb {
     fn profile(&self) -> &Profile {
         &PROFILE
+    }
+
+    fn periodic_interval(&self) -> Option<Duration> {
+        Some(INTERVAL)
     }
 
     fn version(&self) -> std::result::Result<String, String> {

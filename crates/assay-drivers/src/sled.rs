@@ -52,6 +52,10 @@ impl Driver for Sled {
         &PROFILE
     }
 
+    fn periodic_interval(&self) -> Option<Duration> {
+        Some(Duration::from_millis(FLUSH_MS))
+    }
+
     fn version(&self) -> std::result::Result<String, String> {
         Ok(env!("ASSAY_VERSION_SLED").into())
     }

@@ -43,6 +43,8 @@ pub(crate) struct Power {
     pub(crate) armed: Option<(u64, Pid)>,
     /// The power is gone: nothing is synchronised any more, and nobody may change anything.
     pub(crate) frozen: bool,
+    /// When an operation was what the power went at: microseconds since 1970.
+    pub(crate) gone_at_us: Option<u64>,
     /// The entries of open directories, as they were when they were opened.
     listings: HashMap<u64, Vec<Entry>>,
     last_listing: u64,
@@ -66,6 +68,7 @@ impl Power {
         match self.armed {
             Some((at, worker)) if at == self.operations => {
                 self.frozen = true;
+                self.gone_at_us = Some(assay_core::durability::now_us());
                 // It may have ended by itself.
                 let _ = kill(worker, Signal::SIGKILL);
                 Err(Errno::EIO)

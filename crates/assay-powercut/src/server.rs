@@ -45,6 +45,8 @@ pub struct State {
     pub operations: u64,
     /// Whether the power has gone.
     pub power_is_gone: bool,
+    /// When it went at an operation, by the machine's clock: microseconds since 1970.
+    pub gone_at_us: Option<u64>,
 }
 
 /// What it answers.
@@ -107,14 +109,15 @@ impl Server<'_> {
             Command::State => {
                 let power = self.shared.lock();
                 let (operations, power_is_gone) = (power.operations, power.frozen);
-                Ok(Answer::State(State { operations, power_is_gone }))
+                let gone_at_us = power.gone_at_us;
+                Ok(Answer::State(State { operations, power_is_gone, gone_at_us }))
             }
             Command::Cut { loss, seed } => {
                 self.shared.lock().frozen = true;
                 self.unmount()?;
                 let mut power = self.shared.lock();
                 let cut = power.disk.cut(loss, seed);
-                (power.armed, power.frozen) = (None, false);
+                (power.armed, power.frozen, power.gone_at_us) = (None, false, None);
                 drop(power);
                 self.mount()?;
                 Ok(Answer::Cut(cut))

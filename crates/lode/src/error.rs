@@ -37,11 +37,30 @@ pub enum Error {
         /// The table.
         table: String,
     },
+    /// A closure of `change` was to write, by another operation, the record that it is changing.
+    #[error(
+        "a closure of `change` cannot write the record of table {table} that it is changing; change \
+         what it is given, or write after it has returned"
+    )]
+    Reentered {
+        /// The table.
+        table: String,
+    },
     /// A transaction holds more than it may. Commit more often.
     #[error("a transaction can hold {most_bytes} bytes of records; commit more often")]
     TxnTooLarge {
         /// The limit.
         most_bytes: usize,
+    },
+    /// Pages have changed so much since a snapshot was taken that what they were takes up more memory
+    /// than it may. The snapshot is of no use any more. Take a new one.
+    #[error(
+        "the snapshot is too old: what has changed since would take more than {most_bytes} bytes of \
+         memory; take a new one, or give the database more memory"
+    )]
+    SnapshotTooOld {
+        /// The most that all snapshots may take together.
+        most_bytes: u64,
     },
     /// There is a table of that name already.
     #[error("there is a table {table} already; open it, or choose another name")]

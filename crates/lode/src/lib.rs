@@ -90,7 +90,9 @@ mod tree;
 mod txn;
 mod wal;
 
-pub use db::{Compacted, Database, Durability, Options, Snapshot, Statistics};
+pub use db::{
+    Compacted, DEFAULT_SYNC_INTERVAL, Database, Durability, Options, Snapshot, Statistics,
+};
 pub use error::{Error, Result};
 #[cfg(feature = "derive")]
 pub use lode_derive::Record;

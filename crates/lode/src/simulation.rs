@@ -56,5 +56,6 @@ impl Drop for Checkpoint<'_> {
 /// Does what the thread of the database would do now and then: it syncs the log, and makes a
 /// checkpoint if one is needed.
 pub fn look_after(db: &Database) -> Result<()> {
-    db.inner().look_after(true)
+    db.inner().sync_log()?;
+    db.inner().checkpoint_ahead()
 }

@@ -10,6 +10,8 @@
 
 mod packing;
 
+use std::time::Duration;
+
 use assay_core::driver::{
     Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
     Outcome, Profile, Scan, Storage, Store, Transactions, Work,
@@ -57,6 +59,10 @@ fn said(what: &'static str) -> impl Fn(lode::Error) -> Error {
 impl Driver for LodeDriver {
     fn profile(&self) -> &Profile {
         &PROFILE
+    }
+
+    fn periodic_interval(&self) -> Option<Duration> {
+        Some(lode::DEFAULT_SYNC_INTERVAL)
     }
 
     fn version(&self) -> std::result::Result<String, String> {

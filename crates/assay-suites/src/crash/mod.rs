@@ -41,6 +41,9 @@ pub struct Job {
     pub seed: u64,
     /// How many commits the history has.
     pub commits: u32,
+    /// The pause before each commit, so that a history takes several intervals between syncs;
+    /// 0 for none.
+    pub pace_us: u64,
     /// The process whose mount namespace the directory is in; none for this one's.
     pub namespace: Option<u32>,
 }

@@ -1,6 +1,9 @@
 //! The writer.
 
+use std::time::{Duration, Instant};
+
 use assay_core::driver::{Connection, Driver, Outcome};
+use assay_core::durability::now_us;
 use assay_core::error::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
@@ -13,8 +16,15 @@ use super::{Job, open};
 pub enum Said {
     /// The store is open, with these settings.
     Open(Vec<String>),
-    /// The commit of this number, counted from 1, is done.
-    Committed(u32),
+    /// A commit is done.
+    Committed {
+        /// Its number, counted from 1.
+        number: u32,
+        /// When: microseconds since 1970.
+        at_us: u64,
+        /// The longest so far that a commit took, or that a pause took more than it should.
+        late_us: u64,
+    },
 }
 
 /// Creates a store, commits a history to it, and says so. Then it waits for its end, with the
@@ -25,15 +35,33 @@ pub fn write(job: &Job, driver: &dyn Driver, say: &mut dyn FnMut(Said)) -> Resul
     say(Said::Open(store.settings()));
     store.connect(&mut |connection| {
         let mut history = History::new(job.seed, driver.profile().transactions);
+        let (pace, mut late_us) = (Duration::from_micros(job.pace_us), 0);
         while history.commits() < job.commits {
+            late_us = late_us.max(pause(pace));
             let steps = history.advance();
+            let start = Instant::now();
             commit(connection, &ledger, history.commits(), &steps)?;
-            say(Said::Committed(history.commits()));
+            late_us = late_us.max(as_us(start.elapsed()));
+            say(Said::Committed { number: history.commits(), at_us: now_us(), late_us });
         }
         loop {
             std::thread::park();
         }
     })
+}
+
+/// Pauses; returns how many microseconds longer it took than it should.
+fn pause(pace: Duration) -> u64 {
+    if pace.is_zero() {
+        return 0;
+    }
+    let start = Instant::now();
+    std::thread::sleep(pace);
+    as_us(start.elapsed().saturating_sub(pace))
+}
+
+fn as_us(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// Makes one commit.

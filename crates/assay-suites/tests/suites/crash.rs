@@ -22,6 +22,7 @@ fn job() -> Job {
         options: BTreeMap::new(),
         seed: 7,
         commits: COMMITS,
+        pace_us: 0,
         namespace: None,
     }
 }
@@ -34,7 +35,7 @@ fn written() -> (Vec<Content>, Vec<usize>) {
     // It waits for its end, which here is that of the tests.
     std::thread::spawn(move || {
         write(&job(), writer.as_ref(), &mut |said| {
-            if let Said::Committed(_) = said {
+            if let Said::Committed { .. } = said {
                 let _ = sender.send(writer.states().len());
             }
         })

@@ -110,7 +110,7 @@ pub fn crash(args: &CrashArgs) -> Outcome {
             "{} does not keep what {} promises: {}{}",
             first.engine,
             first.durability,
-            first.failures[0].found,
+            first.failures[0],
             match others.len() {
                 0 => String::new(),
                 more => format!(" (and {more} more)"),
@@ -175,22 +175,23 @@ impl Workbench<'_> {
             .store(&format!("crash-{id}"), Storage::Disk)
             .expect("places were prepared for the disk");
         let options = self.settings.of(id);
+        let mut verdict = self.no_rounds_yet(test, options.clone());
         let subject = Subject {
             job: Job {
                 engine: id.into(),
                 durability: test.durability,
                 key_kind: profile.key_kinds[0],
                 dir: PathBuf::new(),
-                options: options.clone(),
+                options,
                 seed: 0,
                 commits: self.args.commits,
+                pace_us: pace_us(&verdict),
                 namespace: None,
             },
             seed: derive(self.args.seed, id),
             patience: Duration::from_secs(self.args.timeout),
             interrupt: self.interrupt,
         };
-        let mut verdict = self.no_rounds_yet(test, options);
         let rounds = match self.args.round {
             Some(round) => round..round + 1,
             None => 0..self.args.rounds,
@@ -228,6 +229,8 @@ impl Workbench<'_> {
 
     fn no_rounds_yet(&self, test: &Test<'_>, options: BTreeMap<String, String>) -> Verdict {
         let profile = test.driver.profile();
+        let is_periodic = test.durability == Durability::Periodic;
+        let interval = is_periodic.then(|| test.driver.periodic_interval()).flatten();
         Verdict {
             engine: profile.id.into(),
             engine_version: test.driver.version().unwrap_or_default(),
@@ -242,6 +245,8 @@ impl Workbench<'_> {
             acknowledged: 0,
             lost_rounds: 0,
             lost_commits_most: 0,
+            interval_ms: interval.map(|interval| interval.as_millis() as u64),
+            lost_age_most_ms: None,
             torn_rounds: 0,
             refused_rounds: 0,
             unusable_rounds: 0,
@@ -251,13 +256,14 @@ impl Workbench<'_> {
     }
 
     fn take(&self, verdict: &mut Verdict, test: &Test<'_>, number: u32, round: &Round) {
-        verdict.add(round.acknowledged, &round.found);
+        verdict.add(round.acknowledged, &round.found, round.age);
         if verdict.settings.is_empty() {
             verdict.settings.clone_from(&round.settings);
         }
-        if !verdict.promise.is_kept(&round.found) {
-            let (found, command) = (round.found.clone(), self.replay(test, number, round.at));
-            verdict.failures.push(assay_core::durability::Failure { found, command });
+        if !verdict.is_kept(&round.found, round.age) {
+            let (found, age) = (round.found.clone(), round.age);
+            let command = self.replay(test, number, round.at);
+            verdict.failures.push(assay_core::durability::Failure { found, age, command });
         }
     }
 
@@ -275,6 +281,19 @@ impl Workbench<'_> {
             words.extend(args.directories.is_strict().then(|| "--directories strict".to_string()));
         }
         words.join(" ")
+    }
+}
+
+/// Intervals between syncs that a history takes at least, where one is stated.
+const INTERVALS: u64 = 5;
+
+/// The pause of a writer before each commit: none where no age of a loss is judged.
+fn pace_us(verdict: &Verdict) -> u64 {
+    match (verdict.promise, verdict.interval_ms) {
+        (Promise::Prefix, Some(interval_ms)) => {
+            interval_ms * 1_000 * INTERVALS / u64::from(verdict.commits.max(1))
+        }
+        _ => 0,
     }
 }
 
@@ -350,7 +369,11 @@ fn show(verdicts: &[Verdict]) -> Outcome {
     for verdict in verdicts {
         let lost = match verdict.lost_rounds {
             0 => "0".into(),
-            rounds => format!("{rounds} (at most {})", verdict.lost_commits_most),
+            rounds => {
+                let age = verdict.lost_age_most_ms.map(|age| format!(", {age} ms"));
+                let (most, age) = (verdict.lost_commits_most, age.unwrap_or_default());
+                format!("{rounds} (at most {most}{age})")
+            }
         };
         let options: Vec<_> = verdict
             .engine_options
@@ -376,13 +399,14 @@ fn show(verdicts: &[Verdict]) -> Outcome {
     }
     let mut text: String =
         table.to_string().lines().map(|line| line.trim_end().to_string() + "\n").collect();
-    text += "\n rounds that lost acknowledged commits (and at most how many), that left no moment \
-             of the history,\n after which the store could not be opened, or could not go on\n";
+    text += "\n rounds that lost acknowledged commits (at most how many, and how long after the oldest \
+             of them the crash came),\n that left no moment of the history, after which the store \
+             could not be opened, or could not go on\n";
     for verdict in verdicts.iter().filter(|verdict| verdict.is_refuted()) {
         let Verdict { engine, durability, crash, failures, .. } = verdict;
         text += &format!("\n {engine} at {durability}, {crash}:\n");
         for failure in failures.iter().take(LISTED) {
-            text += &format!("  {}\n    {}\n", failure.found, failure.command);
+            text += &format!("  {failure}\n    {}\n", failure.command);
         }
         if failures.len() > LISTED {
             text += &format!("  and {} more\n", failures.len() - LISTED);

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
-use assay_core::durability::Found;
+use assay_core::durability::{Age, Found};
 use assay_core::random::mix;
 use assay_suites::crash::{Job, Said};
 
@@ -44,6 +44,8 @@ pub struct Round {
     pub at: u64,
     /// What was left.
     pub found: Found,
+    /// How old the oldest lost commit was, if some were lost.
+    pub age: Option<Age>,
     /// What the store said of its settings, if it came to be open.
     pub settings: Vec<String>,
 }
@@ -87,6 +89,10 @@ struct Heard {
     /// The last commit that it acknowledged; none before the store was open.
     acknowledged: Option<u32>,
     settings: Option<Vec<String>>,
+    /// When each commit was acknowledged, from the first one on: microseconds since 1970.
+    times_us: Vec<u64>,
+    /// The longest that the machine kept it waiting when it wanted to go on.
+    late_us: u64,
     /// Why it could not go on.
     trouble: Option<String>,
 }
@@ -108,10 +114,23 @@ impl Heard {
             Message::Wrote(Said::Open(settings)) => {
                 (self.settings, self.acknowledged) = (Some(settings), Some(0));
             }
-            Message::Wrote(Said::Committed(number)) => self.acknowledged = Some(number),
+            Message::Wrote(Said::Committed { number, at_us, late_us }) => {
+                (self.acknowledged, self.late_us) = (Some(number), late_us);
+                self.times_us.push(at_us);
+            }
             Message::CannotWrite(why) | Message::Panicked(why) => self.trouble = Some(why),
             _ => {}
         }
+    }
+}
+
+impl Heard {
+    /// How old the oldest lost commit was when the crash came, if some were lost.
+    fn age(&self, found: &Found, crash_us: u64) -> Option<Age> {
+        let Found::Lost { commits } = found else { return None };
+        let first = self.times_us.len().checked_sub(*commits as usize)?;
+        let lost_us = crash_us.saturating_sub(*self.times_us.get(first)?);
+        Some(Age { lost_us, late_us: self.late_us })
     }
 }
 

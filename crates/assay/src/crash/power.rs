@@ -5,6 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use assay_core::durability::now_us;
 use assay_core::random::{derive, draw};
 use assay_powercut::client::Server;
 use assay_powercut::{Directories, Loss};
@@ -20,6 +21,14 @@ pub struct Bench {
     server: Server,
     mount: PathBuf,
     directories: Directories,
+}
+
+/// What came of a writer.
+struct Written {
+    pause: Pause,
+    heard: Heard,
+    /// When it was killed, if it was still there: microseconds since 1970.
+    killed_us: u64,
 }
 
 /// Which operations of a writer a cut may come before.
@@ -49,7 +58,7 @@ impl Bench {
     pub fn span(&mut self, subject: &Subject<'_>) -> Outcome<Result<Span, String>> {
         let mut counts = [0; 2];
         for (count, commits) in counts.iter_mut().zip([0, subject.job.commits]) {
-            let (pause, heard) = self.write(subject, 0, commits, u64::MAX)?;
+            let Written { pause, heard, .. } = self.write(subject, 0, commits, u64::MAX)?;
             if pause == Pause::Gone || heard.acknowledged.is_none() {
                 return Ok(Err(gave_up(&heard)));
             }
@@ -72,9 +81,10 @@ impl Bench {
         let drawn = span.map(|span| 1 + span.opened + draw(seed, 0, span.ended - span.opened));
         let at = chosen.at.or(drawn).unwrap_or(1);
         let in_turn = Loss::ALL[number as usize % Loss::ALL.len()];
-        let (pause, heard) = self.write(subject, number, subject.job.commits, at)?;
-        let gone = self.server.state().map_err(refused)?.power_is_gone;
-        if pause == Pause::Gone && !gone {
+        let Written { pause, heard, killed_us } =
+            self.write(subject, number, subject.job.commits, at)?;
+        let state = self.server.state().map_err(refused)?;
+        if pause == Pause::Gone && !state.power_is_gone {
             return Ok(Err(gave_up(&heard)));
         }
         self.server.cut(chosen.loss.unwrap_or(in_turn), seed).map_err(refused)?;
@@ -85,7 +95,8 @@ impl Bench {
             // Of a store that never was open, nothing is promised.
             None => assay_core::durability::Found::Everything,
         };
-        Ok(Ok(Round { acknowledged, at, found, settings: heard.settings.unwrap_or_default() }))
+        let age = heard.age(&found, state.gone_at_us.unwrap_or(killed_us));
+        Ok(Ok(Round { acknowledged, at, found, age, settings: heard.settings.unwrap_or_default() }))
     }
 
     /// Has a writer write until the power goes before operation `at`, or to the end.
@@ -95,14 +106,15 @@ impl Bench {
         number: u32,
         commits: u32,
         at: u64,
-    ) -> Outcome<(Pause, Heard)> {
+    ) -> Outcome<Written> {
         self.server.clear(self.directories).map_err(refused)?;
         let mut job = subject.job(number, self.mount.clone(), Some(self.server.process()));
         job.commits = commits;
         let server = &mut self.server;
         let mut writer = Writer::start(subject, &job, &mut |process| server.arm(at, process))?;
         let pause = writer.until(commits, subject.interrupt)?;
-        Ok((pause, writer.end()))
+        let killed_us = now_us();
+        Ok(Written { pause, heard: writer.end(), killed_us })
     }
 }
 

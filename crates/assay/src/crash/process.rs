@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use assay_core::durability::now_us;
 use assay_core::random::{derive, draw};
 
 use super::{Pause, Round, Subject, Writer, gave_up};
@@ -27,11 +28,13 @@ pub fn round(
     if pause == Pause::Reached {
         std::thread::sleep(Duration::from_micros(draw(seed, 1, DELAY_MOST_US)));
     }
+    let killed_us = now_us();
     let heard = writer.end();
     let acknowledged = match (pause, heard.acknowledged) {
         (Pause::Reached | Pause::Late, Some(acknowledged)) => acknowledged,
         _ => return Ok(Err(gave_up(&heard))),
     };
     let found = subject.check(&job, acknowledged)?;
-    Ok(Ok(Round { acknowledged, at, found, settings: heard.settings.unwrap_or_default() }))
+    let age = heard.age(&found, killed_us);
+    Ok(Ok(Round { acknowledged, at, found, age, settings: heard.settings.unwrap_or_default() }))
 }

@@ -59,7 +59,7 @@ fn a_power_cut_takes_what_was_not_synchronised_and_spares_what_was() {
     }
     let bench = Bench::new();
     let line = "crash -e sqlite,lmdb,mdbx --crash power --rounds 24 --commits 100";
-    bench.succeeds(&format!("{line} {DIR}"));
+    let ended = bench.succeeds(&format!("{line} {DIR}"));
     let verdicts = verdicts(&bench);
     let of = |engine: &str, level: &str| {
         let is = |verdict: &&Value| verdict["engine"] == engine && verdict["durability"] == level;
@@ -80,6 +80,11 @@ fn a_power_cut_takes_what_was_not_synchronised_and_spares_what_was() {
     // It takes commits back that it did not sync only if it finds itself in another boot.
     let taken_back = of("mdbx", "periodic");
     assert!(number(&taken_back, "lost_rounds") >= 8, "{taken_back}");
+    // It states an interval, so the age of what was lost is measured; LMDB states none.
+    assert_eq!(number(&taken_back, "interval_ms"), 100);
+    assert!(taken_back["lost_age_most_ms"].is_u64(), "{taken_back}");
+    assert!(periodic["interval_ms"].is_null(), "{periodic}");
+    assert!(ended.stdout.contains(" ms)"), "{ended:?}");
     nothing_is_mounted();
     bench.has_no_stores();
 }

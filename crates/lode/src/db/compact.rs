@@ -23,6 +23,7 @@ impl Inner {
     /// Fills sparse pages of all tables, moves all pages to the front of the data file, and gives what is free
     /// after them back.
     pub(super) fn compact(&self) -> Result<Compacted> {
+        self.expect_open()?;
         let _turn = self.turn_to_compact();
         let before = self.statistics();
         let filled = self.compact_tables();

@@ -1,6 +1,6 @@
 //! What all handles of a database share.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
@@ -28,6 +28,8 @@ pub struct Inner {
     turn_for_long: Mutex<()>,
     turn_to_compact: Mutex<()>,
     is_closed: AtomicBool,
+    /// Shares in the open database beside the first one.
+    pub(super) more_handles: AtomicUsize,
 }
 
 impl Inner {
@@ -35,7 +37,7 @@ impl Inner {
         let (gate, catalogue) = (Gate::new(), RwLock::default());
         let pager = Pager::new(settings.memory_bytes, None)?;
         let (turn_for_long, turn_to_compact) = (Mutex::default(), Mutex::default());
-        let is_closed = AtomicBool::new(false);
+        let (is_closed, more_handles) = (AtomicBool::new(false), AtomicUsize::new(0));
         let store = None;
         Ok(Self {
             pager,
@@ -46,6 +48,7 @@ impl Inner {
             turn_for_long,
             turn_to_compact,
             is_closed,
+            more_handles,
         })
     }
 
@@ -53,7 +56,7 @@ impl Inner {
         let Opened { store, pager, catalogue } = crate::store::open(disk, &settings)?;
         let (gate, catalogue) = (Gate::new(), RwLock::new(catalogue));
         let (turn_for_long, turn_to_compact) = (Mutex::default(), Mutex::default());
-        let is_closed = AtomicBool::new(false);
+        let (is_closed, more_handles) = (AtomicBool::new(false), AtomicUsize::new(0));
         let store = Some(store);
         Ok(Self {
             pager,
@@ -64,6 +67,7 @@ impl Inner {
             turn_for_long,
             turn_to_compact,
             is_closed,
+            more_handles,
         })
     }
 
@@ -76,11 +80,11 @@ impl Inner {
         }
     }
 
-    /// Starts the thread that looks after the directory.
+    /// Starts the threads that look after the directory; one syncs the log, if there is an interval.
     pub(super) fn attend(self: &Arc<Self>, interval: Option<Duration>) -> Result<()> {
         self.store.as_ref().map_or(Ok(()), |store| {
-            let started = store.worker.start(Arc::downgrade(self), interval);
-            started.map_err(|error| Error::io("start the thread of the database", &error))
+            let started = store.worker.start(self, interval);
+            started.map_err(|error| Error::io("start the threads of the database", &error))
         })
     }
 
@@ -105,6 +109,7 @@ impl Inner {
     pub(super) fn table(&self, name: &str) -> Result<Arc<Core>> {
         self.expect_here()?;
         let catalogue = self.catalogue();
+        self.expect_open()?;
         if let Some((.., why)) = catalogue.damaged.get(name) {
             return Err(why.clone());
         }
@@ -148,6 +153,7 @@ impl Inner {
     pub(super) fn tables(&self) -> Result<Vec<Arc<Core>>, String> {
         self.expect_here().map_err(|error| error.to_string())?;
         let catalogue = self.catalogue();
+        self.expect_open().map_err(|error| error.to_string())?;
         match catalogue.damaged.iter().next() {
             Some((name, (.., why))) => Err(format!("table {name}: {why}")),
             None => Ok(catalogue.tables.values().map(Arc::clone).collect()),
@@ -255,7 +261,7 @@ impl Inner {
     }
 
     /// Fails if the database was closed.
-    fn expect_open(&self) -> Result<()> {
+    pub(super) fn expect_open(&self) -> Result<()> {
         self.expect_here()?;
         match self.is_closed.load(Ordering::Acquire) {
             false => Ok(()),
@@ -273,17 +279,20 @@ impl Inner {
         }
     }
 
-    /// What the thread of the database does now and then.
-    pub(crate) fn look_after(&self, sync: bool) -> Result<()> {
+    /// Syncs all of the log. It waits for no write or sync of the data file, and for no writer.
+    pub(crate) fn sync_log(&self) -> Result<()> {
+        self.store.as_ref().map_or(Ok(()), |store| store.sync(store.log.end()))
+    }
+
+    /// Writes a checkpoint before a writer has to wait for one. It gives up when the database is
+    /// being closed: the checkpoint of that writes what is left.
+    pub(crate) fn checkpoint_ahead(&self) -> Result<()> {
         let Some(store) = &self.store else { return Ok(()) };
         self.expect_here()?;
-        if sync {
-            store.sync(store.log.end())?;
-        }
         // Who syncs nothing would not notice.
         store.expect_files()?;
         let needed = || store.need(&self.pager, 0) != Need::Nothing;
-        if needed() { self.checkpoint_if(needed) } else { Ok(()) }
+        if needed() { self.checkpoint_while(needed, || !store.worker.is_stopped()) } else { Ok(()) }
     }
 
     /// Writes a checkpoint, so that recovery has nothing to do that is before it.
@@ -292,6 +301,16 @@ impl Inner {
     }
 
     fn checkpoint_if(&self, needed: impl Fn() -> bool) -> Result<()> {
+        self.checkpoint_while(needed, || true)
+    }
+
+    /// The same, given up between two steps when it is not to go on.
+    fn checkpoint_while(
+        &self,
+        needed: impl Fn() -> bool,
+        goes_on: impl Fn() -> bool,
+    ) -> Result<()> {
+        self.expect_open()?;
         let Some(store) = &self.store else { return Ok(()) };
         self.expect_here()?;
         let mut current = store.current();
@@ -301,7 +320,11 @@ impl Inner {
         }
         store.expect_healthy()?;
         let mut checkpoint = self.begin_checkpoint(store)?;
-        while checkpoint.step(&store.data)? {}
+        while checkpoint.step(&store.data)? {
+            if !goes_on() {
+                return Ok(());
+            }
+        }
         store.finish(checkpoint, &mut current, false)
     }
 
@@ -415,12 +438,5 @@ impl Inner {
         });
         store.unlock();
         closed
-    }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        // Whoever wants to know whether it went well closes the database himself.
-        let _ = self.close();
     }
 }

@@ -1,12 +1,12 @@
 //! Databases: tables by their names, transactions, snapshots.
 
 mod compact;
+mod handle;
 mod inner;
 mod options;
 mod snapshot;
 
 use std::path::Path;
-use std::sync::Arc;
 
 use crate::error::Result;
 use crate::schema::Schema;
@@ -14,8 +14,9 @@ use crate::table::{KeyKind, Table};
 use crate::txn::Transaction;
 
 pub use compact::Compacted;
+pub use handle::Handle;
 pub use inner::Inner;
-pub use options::{Durability, Options, Settings};
+pub use options::{DEFAULT_SYNC_INTERVAL, Durability, Options, Settings};
 pub use snapshot::Snapshot;
 
 /// A database, in memory or in a directory. Handles are cheap to clone, and may be used by any number of threads.
@@ -35,15 +36,15 @@ pub use snapshot::Snapshot;
 /// ```
 #[derive(Clone)]
 pub struct Database {
-    inner: Arc<Inner>,
+    inner: Handle,
 }
 
 impl Database {
-    fn new(inner: Arc<Inner>) -> Self {
+    fn new(inner: Handle) -> Self {
         Self { inner }
     }
 
-    pub(crate) fn inner(&self) -> &Arc<Inner> {
+    pub(crate) fn inner(&self) -> &Handle {
         &self.inner
     }
 
@@ -68,7 +69,7 @@ impl Database {
     /// `TableExists`; `Schema` when its records are too long for tables of this kind; `Full`.
     pub fn create_table(&self, schema: &Schema, kind: KeyKind) -> Result<Table> {
         let core = self.inner.create_table(schema, kind)?;
-        Ok(Table::new(Arc::clone(&self.inner), core))
+        Ok(Table::new(self.inner.clone(), core))
     }
 
     /// The table of a name.
@@ -77,7 +78,7 @@ impl Database {
     /// `NoTable`; `Corrupt` when it cannot be read, though others can.
     pub fn table(&self, name: &str) -> Result<Table> {
         let core = self.inner.table(name)?;
-        Ok(Table::new(Arc::clone(&self.inner), core))
+        Ok(Table::new(self.inner.clone(), core))
     }
 
     /// The names of all tables, in their order.
@@ -93,13 +94,17 @@ impl Database {
 
     /// Begins a transaction.
     pub fn begin(&self) -> Transaction {
-        Transaction::new(Arc::clone(&self.inner))
+        Transaction::new(self.inner.clone())
     }
 
-    /// All tables as they are now, for as long as the snapshot is kept. It blocks nobody; what it
-    /// needs of pages that are changed meanwhile is kept in memory, beside the budget.
+    /// All tables as they are now, for as long as the snapshot is kept. It blocks no other operation.
+    ///
+    /// Of each page that changes meanwhile, what it was is kept in memory. Snapshots may take up a
+    /// quarter of the memory budget with that, or 4 MiB if that is more. If they would take more, the oldest ones expire: reading
+    /// what has changed since is an error from then on, [`SnapshotTooOld`](crate::Error::SnapshotTooOld).
+    /// So no snapshot is in the way of those who write. Scans are snapshots too.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot::new(Arc::clone(&self.inner))
+        Snapshot::new(self.inner.clone())
     }
 
     /// Makes everything durable that was done before, whatever the level. (At

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::{Database, Inner};
+use super::{Database, Handle, Inner};
 use crate::error::{Error, Result};
 use crate::io::os::Directory;
 use crate::io::{Access, Disk};
@@ -19,7 +19,9 @@ pub enum Durability {
     None,
     /// What was done survives a killed process. A crash of the machine may lose the end of it.
     Process,
-    /// The same, and at most the sync interval and one sync are lost when the machine crashes.
+    /// The same, and the log is synced by a thread of its own, which waits for nothing else. When the
+    /// machine crashes, at most what was done in the [sync interval](Options::sync_interval) and
+    /// during one sync is lost; or during two syncs, if a sync takes longer than the interval.
     Periodic,
     /// Nothing that was done is lost.
     Commit,
@@ -57,6 +59,9 @@ impl Settings {
     }
 }
 
+/// How often the log is synced at [`Durability::Periodic`], unless [`Options`] say otherwise.
+pub const DEFAULT_SYNC_INTERVAL: Duration = Duration::from_millis(100);
+
 /// The first segment of a log.
 const FIRST_SEGMENT_BYTES: u64 = 1 << 20;
 
@@ -66,7 +71,7 @@ impl Options {
         Self {
             memory_bytes: machine_memory_bytes() / 2,
             durability: Durability::Commit,
-            sync_interval: Duration::from_millis(100),
+            sync_interval: DEFAULT_SYNC_INTERVAL,
             log_bytes: 256 << 20,
             segment_bytes: 16 << 20,
         }
@@ -74,8 +79,9 @@ impl Options {
 
     /// The most memory that pages may take up, which is taken as it is used; half of the machine's by
     /// default, and at least 1 MiB. A database in memory must fit into it; of one in a directory
-    /// the pages that were used last are kept. What snapshots, and a checkpoint that is being
-    /// written, need of pages that have changed comes on top.
+    /// the pages that were used last are kept. What [snapshots](Database::snapshot) need of pages that
+    /// have changed is part of it, at most a quarter, or 4 MiB if that is more. What a checkpoint that is being written needs of
+    /// such pages comes on top.
     pub fn memory_bytes(mut self, bytes: u64) -> Self {
         self.memory_bytes = bytes;
         self
@@ -87,7 +93,8 @@ impl Options {
         self
     }
 
-    /// How often the log is synced at [`Durability::Periodic`]; every 100 ms by default.
+    /// How often the log is synced at [`Durability::Periodic`], from the start of one sync to the
+    /// start of the next; every 100 ms by default, and every millisecond at most.
     pub fn sync_interval(mut self, interval: Duration) -> Self {
         self.sync_interval = interval;
         self
@@ -115,7 +122,7 @@ impl Options {
     /// # Errors
     /// `Io` when the operating system has not that much room for addresses.
     pub fn in_memory(&self) -> Result<Database> {
-        Ok(Database::new(Arc::new(Inner::in_memory(self.settings(random()))?)))
+        Ok(Database::new(Handle::new(Inner::in_memory(self.settings(random()))?)))
     }
 
     /// The database in a directory; a new one if the directory is not there or empty.
@@ -149,10 +156,10 @@ impl Options {
         random: u64,
         attended: bool,
     ) -> Result<Database> {
-        let inner = Arc::new(Inner::open(disk, self.settings(random))?);
+        let inner = Handle::new(Inner::open(disk, self.settings(random))?);
         if attended {
             let periodic = self.durability == Durability::Periodic;
-            inner.attend(periodic.then_some(self.sync_interval))?;
+            Inner::attend(inner.shared(), periodic.then_some(self.sync_interval))?;
         }
         Ok(Database::new(inner))
     }

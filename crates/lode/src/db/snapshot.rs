@@ -1,8 +1,6 @@
 //! Snapshots: all tables as they were at one moment.
 
-use std::sync::Arc;
-
-use super::Inner;
+use super::Handle;
 use crate::error::Result;
 use crate::index::Visit;
 use crate::pager::Moment;
@@ -11,12 +9,12 @@ use crate::tree::{Direction, Range};
 
 /// All tables of a database as they were at one moment.
 pub struct Snapshot {
-    db: Arc<Inner>,
+    db: Handle,
     pub(super) moment: Moment,
 }
 
 impl Snapshot {
-    pub(crate) fn new(db: Arc<Inner>) -> Self {
+    pub(crate) fn new(db: Handle) -> Self {
         if db.expect_here().is_err() {
             // Nothing can be read at it, and locks may be held by threads that this process has not.
             return Self { db, moment: Moment::default() };
@@ -30,7 +28,7 @@ impl Snapshot {
 
     /// What is read of a table that was there.
     pub(crate) fn core<'t>(&self, table: &'t Table) -> Result<&'t Core> {
-        if !Arc::ptr_eq(&self.db, table.database()) {
+        if !self.db.is_same(table.database()) {
             return Err(table.schema().mismatch("it is of another database than the snapshot"));
         }
         table.core().was_there(self.moment)?;

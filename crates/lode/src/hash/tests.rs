@@ -29,7 +29,7 @@ struct Run {
 
 impl Run {
     fn new(seed: u64) -> Self {
-        Self { pager: Pager::new(16 << 20, None).expect("memory"), space: Space::default(), seed }
+        Self { pager: Pager::new(64 << 20, None).expect("memory"), space: Space::default(), seed }
     }
 
     fn create(&self) -> Hash {

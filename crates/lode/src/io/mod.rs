@@ -3,6 +3,8 @@
 //! A [`Disk`] is one directory with files in it. There are two: the operating system's ([`os`]), and
 //! one in memory that loses what a crash may lose ([`simulated`]).
 
+#[cfg(test)]
+pub mod held;
 mod home;
 mod mapped;
 pub mod os;

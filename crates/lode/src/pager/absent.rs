@@ -86,11 +86,11 @@ impl Pager {
     }
 
     /// Takes the frame from a page that has not changed since it was written out, and that nobody
-    /// has looked at for a while.
-    pub(super) fn evict(&self) -> Option<u32> {
-        // Twice round: once to mark pages, once more to find them still marked. And some more for
-        // those that others look at.
-        for _ in 0..u64::from(self.frames.count()) * 3 {
+    /// has looked at for a while; it looks at so many frames. Three times as many as there are will do:
+    /// once round to mark pages, once more to find them still marked, and some more for those that
+    /// others look at.
+    pub(super) fn evict(&self, most_steps: u64) -> Option<u32> {
+        for _ in 0..most_steps {
             let (frame, page) = self.pool.advance()?;
             let [cell, _] = self.entry(page);
             let word = cell.load(Ordering::Relaxed);

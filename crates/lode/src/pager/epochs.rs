@@ -1,8 +1,11 @@
-//! Epochs: stretches of time between moments that somebody reads at.
+//! Epochs: stretches of time between moments that somebody reads at, and which page images each of
+//! these moments needs.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::PageNumber;
 
 /// The end of an epoch, at which a snapshot reads, or a checkpoint.
 /// By default the one before all others, which nobody has to release.
@@ -16,10 +19,19 @@ impl Moment {
     }
 }
 
-/// The moments that somebody needed in an epoch. Moments that come later are not among them.
-pub(super) struct Needed {
-    pub moments: Vec<Moment>,
-    pub epoch: u64,
+/// Which image: of a page, from the epoch in which it was changed to the one before it changed again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Which {
+    pub page: PageNumber,
+    pub from: u64,
+    pub before: u64,
+}
+
+impl Which {
+    /// Whether it is what the page was at a moment.
+    pub fn serves(&self, moment: Moment) -> bool {
+        moment.sees(self.from) && !moment.sees(self.before)
+    }
 }
 
 /// The current epoch, and the moments that somebody needs.
@@ -29,19 +41,34 @@ pub(super) struct Epochs {
     newest: AtomicU64,
     /// The epoch after the moment of the checkpoint that is being written; 0 for none.
     checkpoint: AtomicU64,
+    /// Images that snapshots hold.
+    held: AtomicU64,
     live: Mutex<Live>,
 }
 
 #[derive(Default)]
 struct Live {
-    /// How many snapshots there are of each moment.
-    snapshots: BTreeMap<u64, usize>,
-    checkpoint: Option<u64>,
+    snapshots: BTreeMap<u64, Readers>,
+    checkpoint: Option<(Moment, Vec<Which>)>,
+    /// Moments of which no images are kept any more, with the number of snapshots of each.
+    expired: BTreeMap<u64, usize>,
+    /// Images that expired moments held.
+    dropped: Vec<Which>,
+}
+
+/// The snapshots of one moment.
+#[derive(Default)]
+struct Readers {
+    count: usize,
+    /// The images for which this is the newest moment that they serve. Each image is in one such list:
+    /// so a snapshot that goes has to do with its own images only.
+    images: Vec<Which>,
 }
 
 impl Live {
-    fn moments(&self) -> Vec<Moment> {
-        self.snapshots.keys().copied().chain(self.checkpoint).map(Moment).collect()
+    /// The newest moment of a snapshot that an image serves.
+    fn holder(&mut self, image: Which) -> Option<&mut Readers> {
+        self.snapshots.range_mut(image.from..image.before).next_back().map(|(_, readers)| readers)
     }
 }
 
@@ -51,6 +78,7 @@ impl Default for Epochs {
             current: AtomicU64::new(1),
             newest: AtomicU64::new(0),
             checkpoint: AtomicU64::new(0),
+            held: AtomicU64::new(0),
             live: Mutex::default(),
         }
     }
@@ -80,7 +108,7 @@ impl Epochs {
     pub(super) fn end(&self) -> Moment {
         let mut live = self.lock();
         let epoch = self.current.load(Ordering::Relaxed);
-        *live.snapshots.entry(epoch).or_default() += 1;
+        live.snapshots.entry(epoch).or_default().count += 1;
         // Whoever has the next epoch knows that somebody needs this one.
         self.newest.store(epoch + 1, Ordering::Relaxed);
         self.begin(epoch + 1);
@@ -91,7 +119,7 @@ impl Epochs {
     pub(super) fn end_for_checkpoint(&self) -> Moment {
         let mut live = self.lock();
         let epoch = self.current.load(Ordering::Relaxed);
-        live.checkpoint = Some(epoch);
+        live.checkpoint = Some((Moment(epoch), Vec::new()));
         self.checkpoint.store(epoch + 1, Ordering::Relaxed);
         self.begin(epoch + 1);
         Moment(epoch)
@@ -104,33 +132,120 @@ impl Epochs {
         fence(Ordering::SeqCst);
     }
 
-    /// One snapshot less is of a moment; answers what is needed.
-    pub(super) fn release(&self, moment: Moment) -> Needed {
+    /// Has an image held by those who need it, and calls `keep` with their number if there are any,
+    /// before any of them can let go of it.
+    pub(super) fn hold(&self, image: Which, is_dirty: bool, keep: impl FnOnce(u8)) {
+        if image.from >= image.before {
+            return;
+        }
         let mut live = self.lock();
-        if let Some(count) = live.snapshots.get_mut(&moment.0) {
+        let mut holders = 0;
+        if let Some(readers) = live.holder(image) {
+            readers.images.push(image);
+            self.held.fetch_add(1, Ordering::Relaxed);
+            holders += 1;
+        }
+        if let Some((moment, images)) = &mut live.checkpoint
+            && is_dirty
+            && image.serves(*moment)
+        {
+            images.push(image);
+            holders += 1;
+        }
+        if holders > 0 {
+            keep(holders);
+        }
+    }
+
+    /// One snapshot less is of a moment. Returns the images that it alone held; they are to be
+    /// [passed on](Self::pass_on).
+    pub(super) fn release(&self, moment: Moment) -> Vec<Which> {
+        let mut live = self.lock();
+        if let Some(count) = live.expired.get_mut(&moment.0) {
             *count -= 1;
             if *count == 0 {
-                live.snapshots.remove(&moment.0);
+                live.expired.remove(&moment.0);
             }
+            return Vec::new();
         }
+        let Some(readers) = live.snapshots.get_mut(&moment.0) else { return Vec::new() };
+        readers.count -= 1;
+        if readers.count > 0 {
+            return Vec::new();
+        }
+        let images = live.snapshots.remove(&moment.0).map(|readers| readers.images);
+        self.note_newest(&live);
+        images.unwrap_or_default()
+    }
+
+    fn note_newest(&self, live: &Live) {
         let newest = live.snapshots.keys().next_back().map_or(0, |moment| moment + 1);
         self.newest.store(newest, Ordering::Relaxed);
-        self.needed(&live)
     }
 
-    /// The checkpoint needs nothing any more.
-    pub(super) fn release_checkpoint(&self) -> Needed {
+    /// Gives images to the next older snapshot that needs them; calls `drop` with the others.
+    pub(super) fn pass_on(&self, images: &[Which], mut drop: impl FnMut(Which)) {
         let mut live = self.lock();
-        live.checkpoint = None;
+        for image in images {
+            match live.holder(*image) {
+                Some(readers) => readers.images.push(*image),
+                None => {
+                    self.held.fetch_sub(1, Ordering::Relaxed);
+                    drop(*image);
+                }
+            }
+        }
+    }
+
+    /// The pages of images that the checkpoint holds.
+    pub(super) fn pages_of_checkpoint(&self) -> Vec<PageNumber> {
+        let live = self.lock();
+        let images = live.checkpoint.iter().flat_map(|(_, images)| images);
+        images.map(|image| image.page).collect()
+    }
+
+    /// The checkpoint needs nothing any more; calls `drop` with each image that it held.
+    pub(super) fn release_checkpoint(&self, drop: impl FnMut(Which)) {
+        let mut live = self.lock();
         self.checkpoint.store(0, Ordering::Relaxed);
-        self.needed(&live)
+        let images = live.checkpoint.take().map(|(_, images)| images);
+        images.into_iter().flatten().for_each(drop);
     }
 
-    fn needed(&self, live: &Live) -> Needed {
-        Needed { moments: live.moments(), epoch: self.current.load(Ordering::Relaxed) }
+    /// Images that snapshots hold.
+    pub(super) fn held(&self) -> u64 {
+        self.held.load(Ordering::Relaxed)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Live> {
+    /// Lets the snapshots of the oldest moment have no images any more; false if there are none. The
+    /// images go [later](Self::drop_some).
+    pub(super) fn expire_oldest(&self) -> bool {
+        let mut live = self.lock();
+        let Some((moment, readers)) = live.snapshots.pop_first() else { return false };
+        live.expired.insert(moment, readers.count);
+        self.held.fetch_sub(readers.images.len() as u64, Ordering::Relaxed);
+        // Older ones that they could serve there are none.
+        live.dropped.extend(readers.images);
+        self.note_newest(&live);
+        true
+    }
+
+    /// Calls `drop` with some images that expired moments held.
+    pub(super) fn drop_some(&self, most: usize, drop: impl FnMut(Which)) {
+        let mut live = self.lock();
+        let from = live.dropped.len().saturating_sub(most);
+        live.dropped.drain(from..).for_each(drop);
+        if live.dropped.is_empty() {
+            live.dropped.shrink_to_fit();
+        }
+    }
+
+    /// Whether images of a moment are not kept any more.
+    pub(super) fn is_expired(&self, moment: Moment) -> bool {
+        self.lock().expired.contains_key(&moment.0)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Live> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -40,6 +40,12 @@ impl Frames {
         Memory(Arc::clone(&self.cells.home))
     }
 
+    /// Gives the memory of a frame back that holds no page, but for what it shares with others.
+    pub fn give_back(&self, frame: u32) {
+        let at = |frame: u32| frame as usize * STRIDE * size_of::<AtomicU64>();
+        self.cells.give_back(at(frame)..at(frame + 1));
+    }
+
     /// A frame's words. A number that is too large is taken for 0.
     #[inline(always)]
     pub fn words(&self, frame: u32) -> Words<'_> {
@@ -48,6 +54,38 @@ impl Frames {
         // start, and a page has fewer; so the array lies inside of it, and lives as long.
         let words = unsafe { &*self.cells.start.as_ptr().add(frame * STRIDE).cast() };
         Words(words)
+    }
+}
+
+/// Frames for page images, which are given back to the operating system one by one.
+pub struct ImageFrames {
+    cells: Cells,
+    count: u32,
+}
+
+impl ImageFrames {
+    /// Frames with the numbers below `count`; they take up memory as they are used.
+    pub fn new(count: u32) -> Result<Self> {
+        let cells = Cells::new(count as usize * PAGE_WORDS, false)?;
+        // A huge page could not be given back in part. Advice only.
+        #[cfg(all(target_os = "linux", not(miri)))]
+        let _ = cells.home.advise(memmap2::Advice::NoHugePage);
+        Ok(Self { cells, count })
+    }
+
+    /// A frame's words. A number that is too large is taken for 0.
+    pub fn words(&self, frame: u32) -> Words<'_> {
+        let frame = if frame < self.count { frame as usize } else { 0 };
+        // SAFETY: the frame is one of `count`, each of which has `PAGE_WORDS` cells in `cells`, one after another from its
+        // start; so the array lies inside of it, and lives as long.
+        let words = unsafe { &*self.cells.start.as_ptr().add(frame * PAGE_WORDS).cast() };
+        Words(words)
+    }
+
+    /// Gives the memory of a frame back; it is all zeros then.
+    pub fn give_back(&self, frame: u32) {
+        let size = PAGE_WORDS * size_of::<AtomicU64>();
+        self.cells.give_back(frame as usize * size..(frame as usize + 1) * size);
     }
 }
 
@@ -133,6 +171,30 @@ impl Cells {
         let start = NonNull::new(home.as_mut_ptr().cast()).expect("a vector has an address");
         Ok(Self { start, count, home: Arc::new(home) })
     }
+
+    /// Gives the whole pages of memory in a range of bytes back to the operating system, where it takes
+    /// them; the cells in them are zero then.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn give_back(&self, bytes: Range<usize>) {
+        /// Larger ones there are too; then the call fails, and nothing is given back.
+        const SYSTEM_PAGE_BYTES: usize = 4096;
+        let from = bytes.start.next_multiple_of(SYSTEM_PAGE_BYTES);
+        let to = bytes.end.min(self.count * size_of::<AtomicU64>()) / SYSTEM_PAGE_BYTES;
+        let Some(size) = (to * SYSTEM_PAGE_BYTES).checked_sub(from).filter(|size| *size > 0) else {
+            return;
+        };
+        // SAFETY: the bytes lie in the mapping, which is private and of no file: to give them back is to store zeros in
+        // them, which are valid cells. Cells are atomic, so nobody has a reference that says that they stay as they are.
+        let advised = unsafe {
+            self.home.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, from, size)
+        };
+        // What is not given back is used again.
+        drop(advised);
+    }
+
+    /// Elsewhere there is no way to give it back.
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    fn give_back(&self, _: Range<usize>) {}
 
     /// How many.
     pub fn count(&self) -> usize {

@@ -13,6 +13,7 @@
 mod absent;
 mod ahead;
 mod epochs;
+mod images;
 mod memory;
 mod pool;
 mod saved;
@@ -24,8 +25,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ahead::Ahead;
-use epochs::Epochs;
 pub use epochs::Moment;
+use epochs::{Epochs, Which};
+use images::{Images, PageImage};
 pub use memory::Cells;
 use memory::Frames;
 use pool::Pool;
@@ -75,6 +77,9 @@ const NUMBERS_PER_FRAME: usize = 2;
 /// Page numbers of a database in a directory, which has at most 1 TiB of pages.
 const NUMBERS: usize = 1 << 26;
 
+/// Images that snapshots may hold however little memory there is: 4 MiB.
+const LEAST_IMAGES: u64 = 256;
+
 /// Frames that changed pages leave to others, so that there is always a way to them.
 const SPARE_FRAMES: u64 = 24;
 
@@ -121,6 +126,7 @@ pub struct Pager {
     next_extent: AtomicU32,
     epochs: Epochs,
     saved: Saved,
+    images: Arc<Images>,
     /// Pages that have changed since they were written out.
     dirty: AtomicU64,
     /// Pages that were freed, with the epochs, since the last checkpoint.
@@ -135,7 +141,7 @@ impl Pager {
             None => FIRST_TABLE_PAGE as usize + frames as usize * NUMBERS_PER_FRAME,
             Some(_) => NUMBERS,
         };
-        let pool = Pool::new(frames, data.is_some());
+        let (pool, count) = (Pool::new(frames, data.is_some()), frames);
         let frames = Frames::new(frames)?;
         Ok(Self {
             ahead: Ahead::new(frames.memory(), frames.count()),
@@ -148,6 +154,7 @@ impl Pager {
             next_extent: AtomicU32::new(FIRST_TABLE_PAGE),
             epochs: Epochs::default(),
             saved: Saved::default(),
+            images: Arc::new(Images::new(count.saturating_mul(2))),
             dirty: AtomicU64::new(0),
             freed: Mutex::default(),
         })
@@ -238,12 +245,72 @@ impl Pager {
 
     /// A frame: a free one, or that of a page that can leave.
     fn take_frame(&self) -> Result<u32> {
+        if self.saved.count() > 0
+            && let Some(frame) = self.make_room_beside_images()
+        {
+            return Ok(frame);
+        }
         if let Some(frame) = self.pool.take(self.frames.count()) {
             self.ahead.taken(frame);
             return Ok(frame);
         }
-        let evicted = self.data.as_ref().and_then(|_| self.evict());
+        let evicted =
+            self.data.as_ref().and_then(|_| self.evict(u64::from(self.frames.count()) * 3));
         evicted.ok_or(Error::Full { budget_bytes: self.budget_bytes() })
+    }
+
+    /// Keeps what a page was for those who need it.
+    fn save(&self, which: Which, dirty: bool, image: PageImage) {
+        /// Frames that are looked at for one that can be given back.
+        const MOST_STEPS: u64 = 64;
+        self.saved.keep(&self.epochs, which, dirty, image);
+        self.bound_images();
+        // Images have the memory of pages that can come back.
+        if self.is_over_budget(1)
+            && self.data.is_some()
+            && let Some(frame) = self.evict(MOST_STEPS)
+        {
+            self.frames.give_back(frame);
+            self.pool.give(frame);
+        }
+    }
+
+    /// Has the oldest snapshots expire while there are more images than there may be.
+    fn bound_images(&self) {
+        self.saved.drop_some(&self.epochs);
+        while self.epochs.held() > self.most_images() && self.epochs.expire_oldest() {}
+    }
+
+    /// The most images that snapshots may hold: a quarter of the budget, and no memory that the pages
+    /// of a database in memory take up; but always some.
+    fn most_images(&self) -> u64 {
+        let count = u64::from(self.frames.count());
+        let most = match self.data {
+            Some(_) => count / 4,
+            None => (count / 4).min(count.saturating_sub(self.pool.used())),
+        };
+        most.max(LEAST_IMAGES)
+    }
+
+    /// Whether pages and images take up more than the budget and less than some frames.
+    fn is_over_budget(&self, spare: u64) -> bool {
+        self.pool.used() + self.saved.count() + spare > u64::from(self.frames.count())
+    }
+
+    /// Makes room for a page where images have taken up memory: returns the frame of a page that can
+    /// come back, or has snapshots expire.
+    #[cold]
+    fn make_room_beside_images(&self) -> Option<u32> {
+        if !self.is_over_budget(1) {
+            return None;
+        }
+        match self.data {
+            Some(_) => self.evict(u64::from(self.frames.count()) * 3),
+            None => {
+                self.bound_images();
+                None
+            }
+        }
     }
 
     /// Gives the page numbers of a table back that has no pages any more.
@@ -312,14 +379,23 @@ impl Pager {
 
     /// Nobody reads at this moment any more.
     pub fn release(&self, moment: Moment) {
-        let needed = self.epochs.release(moment);
-        self.saved.retain(&needed);
+        self.saved.release(&self.epochs, moment);
+        self.saved.drop_all(&self.epochs);
     }
 
     /// Whether a page that somebody has looked at since has changed after a moment.
     pub fn has_changed_since(&self, moment: Moment, page: PageNumber) -> bool {
         let [_, stamp] = self.entry(page);
         !moment.sees(stamp.load(Ordering::Acquire))
+    }
+
+    /// Why there is no image of a page that has changed since a moment.
+    #[cold]
+    fn no_image(&self, moment: Moment, page: PageNumber) -> Error {
+        match self.epochs.is_expired(moment) {
+            true => Error::SnapshotTooOld { most_bytes: self.most_images() * PAGE_BYTES as u64 },
+            false => Error::corrupt(format!("page {page}"), "a page names it that should not"),
+        }
     }
 
     /// Reads a page as it was at a moment. `read` may be called several times, at times on what is
@@ -336,9 +412,7 @@ impl Pager {
             if !moment.sees(stamp) {
                 // Whoever set the stamp had saved the page before.
                 let image = self.saved.find(page, moment);
-                let image = image.ok_or_else(|| {
-                    Error::corrupt(format!("page {page}"), "a page names it that should not")
-                })?;
+                let image = image.ok_or_else(|| self.no_image(moment, page))?;
                 return Ok(read(image.words()));
             }
             let looked = self.look(page);
@@ -384,8 +458,9 @@ impl<'p> Latched<'p> {
         if before < epoch {
             let dirty = self.word & DIRTY != 0;
             if !self.is_new && self.pager.epochs.needs(before, dirty) {
-                let image = Image::of(self.words);
-                self.pager.saved.keep(self.page, (before, epoch), dirty, image);
+                let image = PageImage::of(&self.pager.images, self.words);
+                let which = Which { page: self.page, from: before, before: epoch };
+                self.pager.save(which, dirty, image);
             }
             stamp.store(epoch, Ordering::Release);
         }

@@ -1,28 +1,28 @@
-//! What pages were before they changed, for the moments that somebody still reads at.
+//! What pages were before they changed, for the moments that somebody still reads at. Which moment
+//! needs which image, [`Epochs`] know.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::epochs::{Moment, Needed};
-use super::{Image, PageNumber};
+use super::PageNumber;
+use super::epochs::{Epochs, Moment, Which};
+use super::images::PageImage;
 
 /// Threads that save different pages seldom meet.
 const SHARDS: usize = 16;
 
+/// Images that are let go of at a time: nobody else takes or lets go of a snapshot meanwhile.
+const BATCH: usize = 64;
+
 /// What a page was from one epoch to before another.
 struct Kept {
-    from: u64,
-    before: u64,
+    which: Which,
     /// Whether it had changed since it was last written out.
     dirty: bool,
-    image: Arc<Image>,
-}
-
-impl Kept {
-    fn serves(&self, moment: Moment) -> bool {
-        moment.sees(self.from) && !moment.sees(self.before)
-    }
+    /// The snapshots' list that it is in, and the checkpoint's.
+    holders: u8,
+    image: Arc<PageImage>,
 }
 
 type Shard = Mutex<HashMap<PageNumber, Vec<Kept>>>;
@@ -31,73 +31,97 @@ type Shard = Mutex<HashMap<PageNumber, Vec<Kept>>>;
 pub(super) struct Saved {
     shards: [Shard; SHARDS],
     count: AtomicU64,
+    /// Images that were looked at because a snapshot was let go of.
+    #[cfg(test)]
+    looked_at: AtomicU64,
 }
 
 impl Saved {
-    fn shard(&self, page: PageNumber) -> &Shard {
-        &self.shards[page as usize % SHARDS]
+    fn shard(&self, page: PageNumber) -> std::sync::MutexGuard<'_, HashMap<PageNumber, Vec<Kept>>> {
+        let shard = &self.shards[page as usize % SHARDS];
+        shard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps what a page was from an epoch on until it changed in another.
-    pub(super) fn keep(
-        &self,
-        page: PageNumber,
-        (from, before): (u64, u64),
-        dirty: bool,
-        image: Image,
-    ) {
-        let kept = Kept { from, before, dirty, image: Arc::new(image) };
-        let mut shard = self.shard(page).lock().unwrap_or_else(PoisonError::into_inner);
-        shard.entry(page).or_default().push(kept);
-        self.count.fetch_add(1, Ordering::Relaxed);
+    /// Keeps what a page was, if somebody needs it.
+    pub(super) fn keep(&self, epochs: &Epochs, which: Which, dirty: bool, image: PageImage) {
+        let image = Arc::new(image);
+        epochs.hold(which, dirty, |holders| {
+            self.shard(which.page).entry(which.page).or_default().push(Kept {
+                which,
+                dirty,
+                holders,
+                image,
+            });
+            self.count.fetch_add(1, Ordering::Relaxed);
+        });
     }
 
     /// What a page was at a moment, if it has changed since.
-    pub(super) fn find(&self, page: PageNumber, moment: Moment) -> Option<Arc<Image>> {
-        let shard = self.shard(page).lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = shard.get(&page)?.iter().find(|kept| kept.serves(moment))?;
-        Some(Arc::clone(&kept.image))
+    pub(super) fn find(&self, page: PageNumber, moment: Moment) -> Option<Arc<PageImage>> {
+        self.find_if(page, |kept| kept.which.serves(moment))
     }
 
     /// The same, if it had changed since it was last written out.
-    pub(super) fn find_dirty(&self, page: PageNumber, moment: Moment) -> Option<Arc<Image>> {
-        let shard = self.shard(page).lock().unwrap_or_else(PoisonError::into_inner);
-        let wanted = |kept: &&Kept| kept.dirty && kept.serves(moment);
-        Some(Arc::clone(&shard.get(&page)?.iter().find(wanted)?.image))
+    pub(super) fn find_dirty(&self, page: PageNumber, moment: Moment) -> Option<Arc<PageImage>> {
+        self.find_if(page, |kept| kept.dirty && kept.which.serves(moment))
     }
 
-    /// The pages of which there is what they were at a moment, changed since they were last written
-    /// out.
-    pub(super) fn dirty_pages(&self, moment: Moment) -> Vec<PageNumber> {
-        let mut pages = Vec::new();
-        for shard in &self.shards {
-            let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-            let wanted = |kept: &Kept| kept.dirty && kept.serves(moment);
-            pages.extend(
-                shard.iter().filter(|(_, images)| images.iter().any(wanted)).map(|(page, _)| *page),
-            );
-        }
-        pages
+    fn find_if(&self, page: PageNumber, wanted: impl Fn(&Kept) -> bool) -> Option<Arc<PageImage>> {
+        let shard = self.shard(page);
+        let kept = shard.get(&page)?.iter().find(|kept| wanted(kept))?;
+        Some(Arc::clone(&kept.image))
     }
 
-    /// Forgets what nobody needs. What was saved for moments that came after `needed` was found out
-    /// stays: it was changed in a later epoch.
-    pub(super) fn retain(&self, needed: &Needed) {
-        if self.count() == 0 {
-            return;
+    /// Nobody reads at a moment any more, or one less. It takes as long as it has images of its own.
+    pub(super) fn release(&self, epochs: &Epochs, moment: Moment) {
+        for images in epochs.release(moment).chunks(BATCH) {
+            #[cfg(test)]
+            self.looked_at.fetch_add(images.len() as u64, Ordering::Relaxed);
+            // Their memory is given back when the epochs are not locked any more.
+            let mut gone = Vec::new();
+            epochs.pass_on(images, |which| gone.extend(self.let_go(which)));
         }
-        for shard in &self.shards {
-            let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-            shard.retain(|_, images| {
-                let before = images.len();
-                images.retain(|kept| {
-                    kept.before > needed.epoch
-                        || needed.moments.iter().any(|moment| kept.serves(*moment))
-                });
-                self.count.fetch_sub((before - images.len()) as u64, Ordering::Relaxed);
-                !images.is_empty()
-            });
+    }
+
+    /// The checkpoint needs nothing any more.
+    pub(super) fn release_checkpoint(&self, epochs: &Epochs) {
+        let mut gone = Vec::new();
+        epochs.release_checkpoint(|which| gone.extend(self.let_go(which)));
+    }
+
+    /// Lets go of some images of moments that have expired; false if there were none.
+    pub(super) fn drop_some(&self, epochs: &Epochs) -> bool {
+        let (mut count, mut gone) = (0, Vec::new());
+        epochs.drop_some(BATCH, |which| {
+            count += 1;
+            gone.extend(self.let_go(which));
+        });
+        count > 0
+    }
+
+    /// Lets go of all of them; for who holds no latch.
+    pub(super) fn drop_all(&self, epochs: &Epochs) {
+        while self.drop_some(epochs) {}
+    }
+
+    /// One holder less needs an image; returns it if none does.
+    fn let_go(&self, which: Which) -> Option<Arc<PageImage>> {
+        let mut shard = self.shard(which.page);
+        let images = shard.get_mut(&which.page)?;
+        let at = images.iter().position(|kept| kept.which == which)?;
+        images[at].holders -= 1;
+        if images[at].holders > 0 {
+            return None;
         }
+        let kept = images.swap_remove(at);
+        if images.is_empty() {
+            shard.remove(&which.page);
+            if shard.is_empty() {
+                shard.shrink_to_fit();
+            }
+        }
+        self.count.fetch_sub(1, Ordering::Relaxed);
+        Some(kept.image)
     }
 
     /// How many images are kept.
@@ -108,22 +132,74 @@ impl Saved {
 
 #[cfg(test)]
 mod tests {
-    use super::super::epochs::Epochs;
+    use super::super::Image;
     use super::*;
 
-    /// Somebody found out what is needed; then came a snapshot, and a page was changed after it.
+    fn keep(saved: &Saved, epochs: &Epochs, page: PageNumber, from: u64) {
+        let which = Which { page, from, before: epochs.current() };
+        saved.keep(epochs, which, true, PageImage::Alone(Image::empty()));
+    }
+
     #[test]
-    fn what_is_saved_for_a_moment_after_needed_was_found_out_stays() {
+    fn an_image_is_kept_as_long_as_a_snapshot_or_the_checkpoint_needs_it() {
         let (saved, epochs) = (Saved::default(), Epochs::default());
-        let first = epochs.end();
-        saved.keep(7, (0, epochs.current()), false, Image::empty());
-        let needed = epochs.release(first);
-        let second = epochs.end();
-        saved.keep(8, (0, epochs.current()), false, Image::empty());
-        saved.retain(&needed);
-        assert!(saved.find(7, first).is_none(), "nobody reads at the first moment any more");
-        assert!(saved.find(8, second).is_some(), "the second moment is read at");
-        saved.retain(&epochs.release(second));
-        assert_eq!(saved.count(), 0);
+        keep(&saved, &epochs, 6, 0);
+        assert_eq!(saved.count(), 0, "nobody needs it");
+        let (first, second) = (epochs.end(), epochs.end());
+        keep(&saved, &epochs, 7, 0);
+        let checkpoint = epochs.end_for_checkpoint();
+        keep(&saved, &epochs, 8, 0);
+        let third = epochs.end();
+        keep(&saved, &epochs, 9, epochs.current() - 1);
+        saved.release(&epochs, second);
+        assert!(saved.find(7, first).is_some(), "the first moment needs it too");
+        assert!(saved.find_dirty(8, checkpoint).is_some());
+        assert_eq!(epochs.pages_of_checkpoint(), [8]);
+        saved.release(&epochs, first);
+        assert_eq!(saved.count(), 2, "the checkpoint needs one, the third moment the other");
+        saved.release_checkpoint(&epochs);
+        assert!(saved.find(8, third).is_none());
+        assert!(saved.find(9, third).is_some());
+        saved.release(&epochs, third);
+        assert_eq!((saved.count(), epochs.held()), (0, 0));
+    }
+
+    #[test]
+    fn letting_go_of_a_snapshot_takes_as_long_as_it_has_images_of_its_own() {
+        const IMAGES: u32 = 1_000;
+        let (saved, epochs) = (Saved::default(), Epochs::default());
+        let long = epochs.end();
+        (0..IMAGES).for_each(|page| keep(&saved, &epochs, page, 0));
+        for page in 0..100 {
+            let short = epochs.end();
+            keep(&saved, &epochs, IMAGES + page, 0);
+            saved.release(&epochs, short);
+        }
+        assert_eq!(saved.looked_at.load(Ordering::Relaxed), 100);
+        assert_eq!(saved.count(), u64::from(IMAGES) + 100, "the long one needs them all");
+        saved.release(&epochs, long);
+        assert_eq!((saved.count(), epochs.held()), (0, 0));
+    }
+
+    #[test]
+    fn the_oldest_moments_expire_and_newer_ones_keep_what_they_need() {
+        let (saved, epochs) = (Saved::default(), Epochs::default());
+        let old = epochs.end();
+        (0..200).for_each(|page| keep(&saved, &epochs, page, 0));
+        let new = epochs.end();
+        (200..300).for_each(|page| keep(&saved, &epochs, page, 0));
+        assert_eq!(epochs.held(), 300);
+        assert!(epochs.expire_oldest());
+        assert!(epochs.is_expired(old) && !epochs.is_expired(new));
+        assert_eq!(epochs.held(), 100);
+        saved.drop_all(&epochs);
+        assert_eq!(saved.count(), 100);
+        assert!(saved.find(0, old).is_none());
+        assert!(saved.find(250, new).is_some());
+        saved.release(&epochs, old);
+        assert!(!epochs.is_expired(old), "nobody has it any more");
+        saved.release(&epochs, new);
+        assert_eq!((saved.count(), epochs.held()), (0, 0));
+        assert!(!epochs.expire_oldest());
     }
 }

@@ -4,7 +4,8 @@ use std::sync::atomic::Ordering;
 
 use super::absent::wait_for_latch;
 use super::{
-    DIRTY, FREE, Image, LATCH, Moment, PAGE_BYTES, PRESENT, PageNumber, Pager, Space, VERSION, lock,
+    DIRTY, FREE, Image, LATCH, Moment, PAGE_BYTES, PRESENT, PageImage, PageNumber, Pager, Space,
+    VERSION, Which, lock,
 };
 use crate::data::DataFile;
 use crate::error::{Error, Result};
@@ -27,13 +28,13 @@ impl Pager {
 
     /// The checkpoint needs nothing any more.
     pub fn release_checkpoint(&self) {
-        let needed = self.epochs.release_checkpoint();
-        self.saved.retain(&needed);
+        self.saved.release_checkpoint(&self.epochs);
+        self.saved.drop_all(&self.epochs);
     }
 
-    /// The pages that may have changed before a moment since they were written out, in order. When it
-    /// answers, all operations before the moment have done what they do.
-    pub fn changed_pages(&self, moment: Moment) -> Vec<PageNumber> {
+    /// The pages that may have changed before the moment of the checkpoint since they were written out,
+    /// in order. When it returns, all operations before the moment have done what they do.
+    pub fn changed_pages(&self) -> Vec<PageNumber> {
         let mut pages = Vec::new();
         for (_, page) in self.pool.owners() {
             let cell = &self.entry(page)[0];
@@ -46,7 +47,7 @@ impl Pager {
             }
         }
         // After the frames: what has left them meanwhile is here.
-        pages.extend(self.saved.dirty_pages(moment));
+        pages.extend(self.epochs.pages_of_checkpoint());
         pages.sort_unstable();
         pages.dedup();
         pages
@@ -155,12 +156,14 @@ impl Pager {
             let before = stamp.load(Ordering::Acquire);
             let image = self.epochs.snapshot_needs(before).then(|| {
                 let mut bytes = vec![0; PAGE_BYTES];
-                data.load(page, &mut bytes).ok().map(|()| Image::of_bytes(&bytes))
+                let image = data.load(page, &mut bytes).ok().map(|()| Image::of_bytes(&bytes));
+                image.map(PageImage::Alone)
             });
             let word = self.latch_absent(page);
             if word & (PRESENT | FREE) == 0 {
                 if let Some(image) = image.flatten() {
-                    self.saved.keep(page, (before, epoch), false, image);
+                    let which = Which { page, from: before, before: epoch };
+                    self.save(which, false, image);
                 }
                 stamp.store(epoch, Ordering::Release);
                 lock(&self.freed).push((page, epoch));

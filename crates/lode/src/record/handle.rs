@@ -3,7 +3,6 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
-use std::sync::Arc;
 
 use super::Record;
 use super::same::expect_same;
@@ -141,15 +140,16 @@ impl<R: Record> Records<R> {
         self.table.delete(&self.pack_key(key)?)
     }
 
-    /// Lets `change` change the record with a key, and writes what it has made of it. Nobody else
-    /// changes the record between. Answers whether there is such a record.
+    /// Calls `change` with the record of a key, and writes what it has made of it. No other write of
+    /// the record comes between. Returns whether there is such a record.
     ///
-    /// `change` may be called more than once, each time with the record as it is then, and must not
-    /// use the database.
+    /// If another thread writes the record meanwhile, `change` is called again with what the record
+    /// is then. `change` may use the database; but only `change` itself can write this record before
+    /// it has returned.
     ///
     /// # Errors
-    /// `Schema` when `change` has changed the key, or the record does not fit its columns any more.
-    /// The record stays as it was then.
+    /// `Schema` when `change` has changed the key, or the record does not fit its columns any more;
+    /// the record stays as it was. And as [`Table::change`].
     pub fn change(&self, key: R::Key<'_>, mut change: impl FnMut(&mut R)) -> Result<bool> {
         let key = self.pack_key(key)?;
         let mut outcome = Ok(());
@@ -286,7 +286,7 @@ impl<R: Record> Records<R> {
 
     /// The table as it is now.
     fn snapshot(&self) -> Result<Snapshot> {
-        let snapshot = Snapshot::new(Arc::clone(self.table.database()));
+        let snapshot = Snapshot::new(self.table.database().clone());
         self.table.core().is_there()?;
         Ok(snapshot)
     }

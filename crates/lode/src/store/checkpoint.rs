@@ -33,7 +33,7 @@ impl<'c> Checkpoint<'c> {
         // From here on it is let go of when this is dropped.
         let mut checkpoint =
             Self { pager, moment, place, catalogue, pages: Vec::new(), bytes: Vec::new() };
-        checkpoint.pages = pager.changed_pages(moment);
+        checkpoint.pages = pager.changed_pages();
         checkpoint.pages.reverse();
         // After that: now all pages have been freed that were before the moment.
         let mut freed = pager.take_freed(moment);

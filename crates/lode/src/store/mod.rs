@@ -1,4 +1,4 @@
-//! A database's directory: its data file, its log, its checkpoints, and the thread that looks after
+//! A database's directory: its data file, its log, its checkpoints, and the threads that look after
 //! them.
 //!
 //! | file | content |
@@ -11,6 +11,8 @@
 mod catalogue;
 mod checkpoint;
 mod open;
+#[cfg(test)]
+mod periodic;
 mod worker;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};

@@ -1,22 +1,25 @@
-//! The thread of a database in a directory: it syncs the log now and then, and makes checkpoints
-//! before anybody has to wait for one.
+//! The threads of a database in a directory. One makes checkpoints before a writer has to wait for
+//! one; at level `periodic`, another one syncs the log. They are apart, so that no sync of the log
+//! waits for the data file.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::locked;
 use crate::db::Inner;
-use crate::io::Home;
 
-/// How often it looks, if nothing has to be synced.
+/// How often the one for checkpoints looks by itself.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// The thread, once it is [started](Worker::start).
+/// The shortest interval between syncs, so that an interval of nothing takes no processor.
+const LEAST_INTERVAL: Duration = Duration::from_millis(1);
+
+/// The threads, once they are [started](Worker::start).
 #[derive(Default)]
 pub struct Worker {
     signal: Arc<Signal>,
-    thread: Mutex<Option<(JoinHandle<()>, Home)>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 #[derive(Default)]
@@ -27,65 +30,93 @@ struct Signal {
 
 #[derive(Default)]
 struct State {
-    /// Somebody thinks that there is something to do.
+    /// A checkpoint may be needed.
     awake: bool,
     stopped: bool,
 }
 
 impl Worker {
-    /// Starts the thread, which syncs the log every so often if `interval` says so.
-    pub fn start(&self, db: Weak<Inner>, interval: Option<Duration>) -> std::io::Result<()> {
-        let signal = Arc::clone(&self.signal);
-        let thread = std::thread::Builder::new().name("lode".into());
-        let handle = thread.spawn(move || {
-            while signal.wait(interval.unwrap_or(IDLE)) {
-                let Some(db) = db.upgrade() else { return };
-                // What goes wrong here goes wrong again for those who need it, and they say so.
-                let _ = db.look_after(interval.is_some());
+    /// Starts the threads; the one that syncs the log only if there is an interval.
+    pub fn start(&self, db: &Arc<Inner>, interval: Option<Duration>) -> std::io::Result<()> {
+        let (signal, shared) = (Arc::clone(&self.signal), Arc::clone(db));
+        // What goes wrong here goes wrong again for those who need it, and they say so.
+        self.spawn("lode", move || {
+            while signal.wait_for_work() {
+                let _ = shared.checkpoint_ahead();
             }
         })?;
-        *locked(&self.thread) = Some((handle, Home::here()));
+        let Some(interval) = interval.map(|interval| interval.max(LEAST_INTERVAL)) else {
+            return Ok(());
+        };
+        let (signal, shared) = (Arc::clone(&self.signal), Arc::clone(db));
+        self.spawn("lode sync", move || {
+            let mut start = Instant::now();
+            // From the start of one to the start of the next: so what is written during a sync waits
+            // no longer than the rest.
+            while signal.wait_until(start.checked_add(interval)) {
+                start = Instant::now();
+                let _ = shared.sync_log();
+            }
+        })
+    }
+
+    fn spawn(&self, name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+        let handle = std::thread::Builder::new().name(name.into()).spawn(work)?;
+        locked(&self.threads).push(handle);
         Ok(())
     }
 
-    /// Has it look now.
+    /// Has the one for checkpoints look now.
     pub fn wake(&self) {
         locked(&self.signal.state).awake = true;
-        self.signal.changed.notify_one();
+        self.signal.changed.notify_all();
     }
 
-    /// Ends it, and waits until it has ended.
+    /// Whether the threads are to end.
+    pub fn is_stopped(&self) -> bool {
+        locked(&self.signal.state).stopped
+    }
+
+    /// Ends the threads, and waits until they have ended. None of them calls this: they have no share
+    /// in the database that they could be the last to let go of.
     pub fn stop(&self) {
         locked(&self.signal.state).stopped = true;
-        self.signal.changed.notify_one();
-        let Some((handle, _)) = locked(&self.thread).take() else { return };
-        // The last one to let go of the database may be the thread itself.
-        if handle.thread().id() != std::thread::current().id() {
-            let _ = handle.join();
-        }
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        let Ok(thread) = self.thread.get_mut() else { return };
-        if thread.as_ref().is_some_and(|(_, home)| !home.is_here()) {
-            // A fork copies no thread, so there is none to detach.
-            std::mem::forget(thread.take());
-        }
+        self.signal.changed.notify_all();
+        let threads = std::mem::take(&mut *locked(&self.threads));
+        // One that panicked has said so.
+        threads.into_iter().for_each(|thread| drop(thread.join()));
     }
 }
 
 impl Signal {
-    /// Waits until it is time or somebody wakes it; false when it shall end.
-    fn wait(&self, time: Duration) -> bool {
-        let state = locked(&self.state);
+    /// Waits until it is time, or a checkpoint may be needed; false when the threads are to end.
+    fn wait_for_work(&self) -> bool {
         let asleep = |state: &mut State| !state.awake && !state.stopped;
         let (mut state, _) = self
             .changed
-            .wait_timeout_while(state, time, asleep)
+            .wait_timeout_while(locked(&self.state), IDLE, asleep)
             .unwrap_or_else(PoisonError::into_inner);
         state.awake = false;
         !state.stopped
+    }
+
+    /// Waits until an instant, or without end if there is none; false when the threads are to end.
+    fn wait_until(&self, due: Option<Instant>) -> bool {
+        let mut state = locked(&self.state);
+        while !state.stopped {
+            let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+            state = match left {
+                Some(Duration::ZERO) => return true,
+                Some(left) => {
+                    let (state, _) = self
+                        .changed
+                        .wait_timeout(state, left)
+                        .unwrap_or_else(PoisonError::into_inner);
+                    state
+                }
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+        false
     }
 }

@@ -18,7 +18,7 @@ impl Table {
     ) -> Result<bool> {
         let (schema, found) = (self.schema(), self.core.column_to_set(column)?);
         let mut outcome = Ok(false);
-        let there = self.change(key, &mut |payload| {
+        let there = self.change_in_place(key, &mut |payload| {
             let same = schema.bytes_of_payload(payload, found) == expected;
             outcome = match same {
                 true => schema.replace(payload, column, bytes).map(|()| true),
@@ -53,7 +53,7 @@ impl Table {
         let (schema, found) = (self.schema(), self.core.column_to_set(column)?);
         let place = schema.range_in_payload(found);
         let mut outcome = Ok(None);
-        let there = self.change(key, &mut |payload| {
+        let there = self.change_in_place(key, &mut |payload| {
             let cell = &mut payload[place.clone()];
             outcome = match sum_of(found, cell, by) {
                 Some(sum) => {

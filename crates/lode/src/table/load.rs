@@ -1,6 +1,6 @@
 //! Loading many records.
 
-use super::Table;
+use super::{Table, expect_not_changing};
 use crate::error::Result;
 use crate::pager::PAGE_BYTES;
 use crate::tree::Tree;
@@ -52,8 +52,12 @@ impl Table {
         let (records, mut at, mut new) = (group.records(), 0, 0);
         while at < records.len() {
             let rest = &records[at..];
+            for (key, _) in rest {
+                expect_not_changing(&self.core, key)?;
+            }
+            let first = rest[0].0;
             let count =
-                self.write(0, |journal| tree.insert_run(journal, &self.core.space, rest))?;
+                self.write(first, 0, |journal| tree.insert_run(journal, &self.core.space, rest))?;
             new += count as u64;
             // None if there is a record with the first key.
             at += count.max(1);

@@ -1,6 +1,7 @@
 //! Tables: typed records under their keys.
 
 mod atomic;
+mod change;
 mod compact;
 mod core;
 mod definition;
@@ -12,7 +13,7 @@ mod scan;
 
 use std::sync::Arc;
 
-use crate::db::Inner;
+use crate::db::Handle;
 use crate::error::Result;
 use crate::heap;
 use crate::index::{Journal, Put};
@@ -20,6 +21,7 @@ use crate::schema::Schema;
 
 pub(crate) use self::compact::Progress;
 pub use self::core::Core;
+pub use change::expect_not_changing;
 pub use definition::{Definition, Location};
 pub use rows::Rows;
 pub use scan::Scan;
@@ -39,7 +41,7 @@ pub enum KeyKind {
 /// all, and is seen by all that begin after it has ended.
 #[derive(Clone)]
 pub struct Table {
-    db: Arc<Inner>,
+    db: Handle,
     core: Arc<Core>,
 }
 
@@ -50,7 +52,7 @@ impl std::fmt::Debug for Table {
 }
 
 impl Table {
-    pub(crate) fn new(db: Arc<Inner>, core: Arc<Core>) -> Self {
+    pub(crate) fn new(db: Handle, core: Arc<Core>) -> Self {
         Self { db, core }
     }
 
@@ -58,7 +60,7 @@ impl Table {
         &self.core
     }
 
-    pub(crate) fn database(&self) -> &Arc<Inner> {
+    pub(crate) fn database(&self) -> &Handle {
         &self.db
     }
 
@@ -72,10 +74,16 @@ impl Table {
         self.core.definition().kind
     }
 
-    /// Does something that changes the table, together with others, and takes up so many more pages than
-    /// most do; returns when it is as durable as the database's operations are.
+    /// Does something that changes the record of a key in order, together with other writers, and
+    /// takes up `more` pages than most operations do. Returns when it is as durable as the level says.
     #[inline]
-    fn write<T>(&self, more: u64, mut work: impl FnMut(&Journal<'_>) -> Result<T>) -> Result<T> {
+    fn write<T>(
+        &self,
+        key: &[u8],
+        more: u64,
+        mut work: impl FnMut(&Journal<'_>) -> Result<T>,
+    ) -> Result<T> {
+        expect_not_changing(&self.core, key)?;
         let turn = (more > 0).then(|| self.db.turn_for_long());
         let (answer, end) = self.db.admitted(more, &mut || {
             let _inside = self.db.gate().enter();
@@ -96,7 +104,7 @@ impl Table {
     pub fn insert(&self, record: &[u8]) -> Result<bool> {
         let (key, payload) = self.core.split(record)?;
         let there = self.core.in_order(key, |key| {
-            self.write(heap::pages_for(payload.len()), |journal| {
+            self.write(key, heap::pages_for(payload.len()), |journal| {
                 self.core.put(journal, (key, payload), Put::INSERT)
             })
         });
@@ -107,7 +115,7 @@ impl Table {
     pub fn upsert(&self, record: &[u8]) -> Result<bool> {
         let (key, payload) = self.core.split(record)?;
         self.core.in_order(key, |key| {
-            self.write(heap::pages_for(payload.len()), |journal| {
+            self.write(key, heap::pages_for(payload.len()), |journal| {
                 self.core.put(journal, (key, payload), Put::UPSERT)
             })
         })
@@ -127,60 +135,25 @@ impl Table {
         schema.expect_size("column", bytes.len(), found.range().len())?;
         self.core.expect_key(key)?;
         let at = schema.range_in_payload(found).start;
-        self.core
-            .in_order(key, |key| self.write(0, |journal| self.core.patch(journal, key, at, bytes)))
+        self.core.in_order(key, |key| {
+            self.write(key, 0, |journal| self.core.patch(journal, key, at, bytes))
+        })
     }
 
     fn update_variable(&self, key: &[u8], column: usize, bytes: &[u8]) -> Result<bool> {
         let mut fits = Ok(());
-        let there = self.change(key, &mut |payload| {
+        let there = self.change_in_place(key, &mut |payload| {
             fits = self.core.schema().replace(payload, column, bytes);
             fits.is_ok()
         })?;
         fits.map(|()| there)
     }
 
-    /// Lets `change` look at the columns after the key and change them: if it answers true,
-    /// they are written. Nobody changes the record between. Answers whether there is such a record.
-    ///
-    /// `change` may be called more than once, and must not use the database.
-    ///
-    /// # Errors
-    /// `Schema` when what `change` has made of them is no payload of such a record; the record stays
-    /// as it was then.
-    pub fn change(&self, key: &[u8], change: &mut dyn FnMut(&mut Vec<u8>) -> bool) -> Result<bool> {
-        self.core.expect_key(key)?;
-        let schema = self.core.schema();
-        let (mut payload, mut admitted) = (Vec::new(), 0);
-        loop {
-            let (mut fits, mut wanted) = (Ok(()), 0);
-            let mut change = |payload: &mut Vec<u8>| {
-                let changed = change(payload);
-                if changed {
-                    (fits, wanted) =
-                        (schema.expect_payload(payload), heap::pages_for(payload.len()));
-                }
-                changed && fits.is_ok() && wanted <= admitted
-            };
-            let there = self.core.in_order(key, |key| {
-                self.write(admitted, |journal| {
-                    self.core.change(journal, key, &mut payload, &mut change)
-                })
-            })?;
-            fits?;
-            if wanted <= admitted {
-                return Ok(there);
-            }
-            // It takes up more pages than there was asked room for.
-            admitted = wanted;
-        }
-    }
-
     /// Deletes a record; false if there is none.
     #[inline]
     pub fn delete(&self, key: &[u8]) -> Result<bool> {
         self.core.expect_key(key)?;
-        self.core.in_order(key, |key| self.write(0, |journal| self.core.remove(journal, key)))
+        self.core.in_order(key, |key| self.write(key, 0, |journal| self.core.remove(journal, key)))
     }
 
     /// Calls `visit` with the columns asked for, packed one after another, of every record in a
@@ -193,6 +166,6 @@ impl Table {
         scan: &Scan<'_>,
         visit: &mut dyn FnMut(&[u8]) -> Result<bool>,
     ) -> Result<()> {
-        crate::db::Snapshot::new(Arc::clone(&self.db)).scan(self, scan, visit)
+        crate::db::Snapshot::new(self.db.clone()).scan(self, scan, visit)
     }
 }

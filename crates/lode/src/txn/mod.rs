@@ -11,11 +11,11 @@ use std::sync::Arc;
 pub use gate::Gate;
 use touched::Touched;
 
-use crate::db::{Durability, Inner};
+use crate::db::{Durability, Handle};
 use crate::error::{Error, Result};
 use crate::hash::AHEAD;
 use crate::heap::{Left, Swapped, pages_for};
-use crate::table::{Core, KeyKind, Table};
+use crate::table::{Core, KeyKind, Table, expect_not_changing};
 use crate::wal::{Entry, Head, Kind, Position};
 
 /// Bytes of keys and records that a transaction may hold.
@@ -28,7 +28,7 @@ pub const MOST_BYTES: usize = 256 << 20;
 /// somebody else meanwhile, its commit answers [`Error::Conflict`] and nothing of it happens: run it
 /// again.
 pub struct Transaction {
-    db: Arc<Inner>,
+    db: Handle,
     tables: Vec<Touched>,
 }
 
@@ -49,7 +49,7 @@ struct Outcome {
 }
 
 impl Transaction {
-    pub(crate) fn new(db: Arc<Inner>) -> Self {
+    pub(crate) fn new(db: Handle) -> Self {
         Self { db, tables: Vec::new() }
     }
 
@@ -84,7 +84,7 @@ impl Transaction {
     }
 
     fn expect_own(&self, table: &Table) -> Result<()> {
-        match Arc::ptr_eq(&self.db, table.database()) {
+        match self.db.is_same(table.database()) {
             true => Ok(()),
             false => Err(table.schema().mismatch("it is of another database than the transaction")),
         }
@@ -188,6 +188,10 @@ impl Transaction {
     /// Makes everything happen; answers where it ends in the log.
     fn apply(&self) -> Result<Position> {
         let order = self.order();
+        for place in &order {
+            let touched = &self.tables[place.table];
+            expect_not_changing(touched.core(), touched.key(place.number))?;
+        }
         let outcomes = self.outcomes(&order);
         let parts = self.parts(&outcomes);
         let kind = match outcomes.len() {

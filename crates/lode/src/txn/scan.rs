@@ -2,7 +2,6 @@
 
 use std::cmp::Ordering;
 use std::ops::Bound;
-use std::sync::Arc;
 
 use super::Transaction;
 use crate::db::Snapshot;
@@ -45,7 +44,7 @@ impl Transaction {
         show: &mut Show<'_>,
     ) -> Result<()> {
         self.expect_own(table)?;
-        let snapshot = Snapshot::new(Arc::clone(&self.db));
+        let snapshot = Snapshot::new(self.db.clone());
         let core = snapshot.core(table)?;
         if limit == 0 {
             return Ok(());

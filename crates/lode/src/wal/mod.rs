@@ -11,6 +11,7 @@
 mod entry;
 mod frame;
 mod group;
+mod mark;
 mod replay;
 mod segment;
 
@@ -19,11 +20,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use entry::{Entry, Head, Kind};
 use group::Group;
+use mark::Mark;
 pub use replay::{Ending, Replayed, remove_others, replay};
 use segment::{Header, Segment};
 
 use crate::error::{Error, Result};
-use crate::io::{Disk, File};
+use crate::io::{Disk, File, Mapped};
 
 /// A place in the log: a segment, and bytes from its beginning on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,6 +73,11 @@ pub struct Log {
     database: u64,
     sizes: Sizes,
     tail: Mutex<Tail>,
+    /// The end of the last whole frame. A sync needs no lock that a writer may hold for long.
+    end: Mark,
+    /// What is known to be synced.
+    synced: Mark,
+    unsynced: Mutex<Unsynced>,
     /// Held by whoever begins a segment.
     turn: Mutex<Turn>,
     /// Those who wait until the log is synced.
@@ -84,16 +91,44 @@ struct Tail {
     segment: Segment,
     at: u64,
     chain: u32,
-    /// Bytes of the segment before that have been [let go](crate::io::Mapped::let_go).
-    held_from: u64,
-    /// What is known to be synced, and what frames say about it.
-    synced: Position,
+    /// What frames say was synced.
     noted: Position,
-    /// Segments before that may not be synced, and whether there are new names.
-    unsynced: Vec<Arc<dyn File>>,
-    names_changed: bool,
     /// The frame that is being made.
     frame: Vec<u8>,
+}
+
+/// What a sync has to do. It is locked for moments only, never during a write or a sync.
+struct Unsynced {
+    /// The segment that frames are appended to.
+    number: u64,
+    file: Arc<dyn File>,
+    mapped: Option<Arc<dyn Mapped>>,
+    /// Bytes of it before that have been [let go](Mapped::let_go).
+    held_from: u64,
+    /// Segments before it that may not be synced, and whether there are new names.
+    before: Vec<Arc<dyn File>>,
+    names_changed: bool,
+}
+
+impl Unsynced {
+    fn new(segment: &Segment) -> Self {
+        Self {
+            number: segment.number,
+            file: Arc::clone(&segment.file),
+            mapped: segment.mapped(),
+            held_from: 0,
+            before: Vec::new(),
+            names_changed: false,
+        }
+    }
+
+    /// Goes on to the next segment; returns from where on the one before has not been let go.
+    fn begin(&mut self, segment: &Segment) -> u64 {
+        let (mut before, held_from) = (std::mem::take(&mut self.before), self.held_from);
+        before.push(Arc::clone(&self.file));
+        *self = Self { before, names_changed: true, ..Self::new(segment) };
+        held_from
+    }
 }
 
 /// The segments before the tail's.
@@ -188,22 +223,16 @@ impl Log {
         synced(segment.file.sync())?;
         synced(disk.sync_directory())?;
         let start = Position { segment: segment.number, at: segment::FRAMES_AT };
-        let tail = Tail {
-            segment,
-            at: start.at,
-            chain,
-            held_from: 0,
-            synced: start,
-            noted: start,
-            unsynced: Vec::new(),
-            names_changed: false,
-            frame: Vec::new(),
-        };
+        let unsynced = Mutex::new(Unsynced::new(&segment));
+        let tail = Tail { segment, at: start.at, chain, noted: start, frame: Vec::new() };
         Ok(Self {
             disk,
             database,
             sizes,
             tail: Mutex::new(tail),
+            end: Mark::new(start),
+            synced: Mark::new(start),
+            unsynced,
             turn: Mutex::new(turn),
             group: Group::new(start),
             alarm,
@@ -221,7 +250,8 @@ impl Log {
         let mut tail = lock(&self.tail);
         let tail = &mut *tail;
         let size = parts.iter().map(|part| part.len()).sum();
-        let noted = (tail.noted < tail.synced).then_some(tail.synced);
+        let synced = self.synced.get();
+        let noted = (tail.noted < synced).then_some(synced);
         frame::begin(&mut tail.frame, tail.chain, (kind, size), noted);
         let end = tail.at + (tail.frame.len() + size.next_multiple_of(8)) as u64;
         if end > tail.segment.size_bytes {
@@ -235,7 +265,9 @@ impl Log {
             tail.noted = noted;
         }
         (tail.at, tail.chain) = (end, chain);
-        Ok(Some((epoch(), tail.place().position)))
+        let end = tail.place().position;
+        self.end.set(end);
+        Ok(Some((epoch(), end)))
     }
 
     /// Makes room for an outcome of so many bytes: begins the next segment if need be.
@@ -255,14 +287,14 @@ impl Log {
             next.ask_for_memory();
         }
         let mut tail = lock(&self.tail);
-        let header = turn.header(&next, self.database, tail.place(), tail.synced);
+        let header = turn.header(&next, self.database, tail.place(), self.synced.get());
         let chain = next.begin(&header)?;
         let end = tail.at;
+        // Before anything can be said to end in it: whoever syncs up to there syncs its file.
+        let held_from = lock(&self.unsynced).begin(&next);
         let full = std::mem::replace(&mut tail.segment, next);
-        tail.unsynced.push(Arc::clone(&full.file));
-        tail.names_changed = true;
-        (tail.at, tail.chain, tail.noted) = (segment::FRAMES_AT, chain, tail.synced);
-        let held_from = std::mem::take(&mut tail.held_from);
+        (tail.at, tail.chain, tail.noted) = (segment::FRAMES_AT, chain, header.synced);
+        self.end.set(tail.place().position);
         drop(tail);
         full.mapped().iter().for_each(|mapped| mapped.let_go(held_from as usize..end as usize));
         turn.old.push((full.number, end, Some(full)));
@@ -270,9 +302,15 @@ impl Log {
         Ok(())
     }
 
-    /// Where the log ends now.
+    /// Where the log ends now. It waits for no writer.
     pub fn end(&self) -> Position {
-        lock(&self.tail).place().position
+        self.end.get()
+    }
+
+    /// Up to where the log is known to be synced.
+    #[cfg(test)]
+    pub fn synced(&self) -> Position {
+        self.synced.get()
     }
 
     /// Does something at a place in the log that has all that was appended on one side.
@@ -288,24 +326,30 @@ impl Log {
     pub fn sync(&self, to: Position) -> Result<()> {
         self.group.sync(to, || {
             let end = self.sync_now()?;
-            lock(&self.tail).synced = end;
+            // Only who leads a sync is here.
+            self.synced.set(end);
             Ok(end)
         })
     }
 
     /// Syncs all that there is, earlier segments first; answers how far that is.
     fn sync_now(&self) -> Result<Position> {
-        let (end, files, names_changed, held) = {
-            let mut tail = lock(&self.tail);
-            let mut files = std::mem::take(&mut tail.unsynced);
-            files.push(Arc::clone(&tail.segment.file));
-            let names_changed = std::mem::take(&mut tail.names_changed);
+        // First: a segment that begins after this may be synced too, and none is left out.
+        let end = self.end.get();
+        let (files, names_changed, held) = {
+            let mut unsynced = lock(&self.unsynced);
+            let mut files = std::mem::take(&mut unsynced.before);
+            files.push(Arc::clone(&unsynced.file));
+            let names_changed = std::mem::take(&mut unsynced.names_changed);
             // Whole pages: what comes next is written where they end.
-            let whole = tail.at - tail.at % PAGE_BYTES;
-            let held = std::mem::replace(&mut tail.held_from, whole)..whole;
-            (tail.place().position, files, names_changed, (tail.segment.mapped(), held))
+            let whole = end.at - end.at % PAGE_BYTES;
+            let held = (unsynced.number == end.segment && unsynced.held_from < whole).then(|| {
+                let held = std::mem::replace(&mut unsynced.held_from, whole)..whole;
+                (unsynced.mapped.clone(), held)
+            });
+            (files, names_changed, held)
         };
-        if let (Some(mapped), held) = held {
+        if let Some((Some(mapped), held)) = held {
             mapped.let_go(held.start as usize..held.end as usize);
         }
         let failed = |error| Error::io("sync the log", &error);
@@ -354,7 +398,7 @@ impl Log {
     /// Bytes that recovery would have to replay.
     pub fn replay_bytes(&self, since: Position) -> u64 {
         let turn = lock(&self.turn);
-        let end = lock(&self.tail).place().position;
+        let end = self.end.get();
         let before: u64 = turn
             .old
             .iter()

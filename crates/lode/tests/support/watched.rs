@@ -1,5 +1,6 @@
 //! A watch over work that might never end.
 
+use std::io::Write as _;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -12,7 +13,12 @@ pub fn watched<T>(work: impl FnOnce() -> T) -> T {
     std::thread::scope(|scope| {
         scope.spawn(move || {
             if end.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {
-                eprintln!("a test hangs: it has not ended after {} minutes", LIMIT.as_secs() / 60);
+                let minutes = LIMIT.as_secs() / 60;
+                // Not `eprintln`: what that says is captured, and lost with the process.
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "a test hangs: it has not ended after {minutes} minutes"
+                );
                 std::process::abort();
             }
         });

@@ -3,6 +3,8 @@
 mod columns;
 #[path = "../support/effort.rs"]
 mod effort;
+#[allow(clippy::unwrap_used)]
+mod face;
 mod growth;
 mod heap;
 mod large;
@@ -17,6 +19,7 @@ mod records_of_any_length;
 #[cfg(feature = "derive")]
 mod records_within;
 mod shrinking;
+mod snapshots;
 mod transactions;
 #[path = "../support/watched.rs"]
 mod watched;

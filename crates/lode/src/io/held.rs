@@ -1,0 +1,183 @@
+//! A disk on which a test holds operations up: whoever comes to one waits there until it is let go on.
+
+use std::io::Result;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+use super::simulated::Simulated;
+use super::{Access, Disk, File, Lock, Mapped};
+
+/// What is done to a file, or to the directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Create,
+    Rename,
+    Remove,
+    Read,
+    Write,
+    Sync,
+    SetSize,
+    Preallocate,
+}
+
+/// What is held up, and how many threads are.
+#[derive(Default)]
+struct State {
+    held: Vec<(&'static str, Kind)>,
+    waiting: Vec<(&'static str, Kind)>,
+}
+
+/// What a test does with the disk.
+#[derive(Default)]
+pub struct Control {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Control {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no test panics with it")
+    }
+
+    /// Holds up operations of a kind on files whose names begin so.
+    pub fn hold(&self, prefix: &'static str, kind: Kind) {
+        self.state().held.push((prefix, kind));
+    }
+
+    /// Lets them go on.
+    pub fn release(&self, prefix: &'static str, kind: Kind) {
+        self.state().held.retain(|held| *held != (prefix, kind));
+        self.changed.notify_all();
+    }
+
+    /// Whether such operations are held up.
+    pub fn is_held(&self, prefix: &'static str, kind: Kind) -> bool {
+        self.state().held.contains(&(prefix, kind))
+    }
+
+    /// Whether a thread is held up there.
+    pub fn is_waiting(&self, prefix: &'static str, kind: Kind) -> bool {
+        self.state().waiting.contains(&(prefix, kind))
+    }
+
+    /// Waits until a thread is held up there.
+    pub fn expect_waiting(&self, prefix: &'static str, kind: Kind) {
+        let nobody = |state: &mut State| !state.waiting.contains(&(prefix, kind));
+        drop(self.changed.wait_while(self.state(), nobody).expect("no test panics with it"));
+    }
+
+    fn pass(&self, name: &str, kind: Kind) {
+        let held_at = |state: &State| {
+            state.held.iter().copied().find(|held| held.1 == kind && name.starts_with(held.0))
+        };
+        let mut state = self.state();
+        while let Some(held) = held_at(&state) {
+            state.waiting.push(held);
+            self.changed.notify_all();
+            state = self.changed.wait(state).expect("no test panics with it");
+            if let Some(place) = state.waiting.iter().position(|waiting| *waiting == held) {
+                state.waiting.remove(place);
+            }
+        }
+    }
+}
+
+/// A simulated disk whose operations are held up as a [`Control`] says.
+#[derive(Clone)]
+pub struct Held {
+    pub disk: Simulated,
+    pub control: Arc<Control>,
+}
+
+struct HeldFile {
+    name: String,
+    file: Box<dyn File>,
+    control: Arc<Control>,
+}
+
+impl Held {
+    pub fn new(mapping: bool) -> Self {
+        let disk = Simulated::new(5);
+        disk.set_mapping(mapping);
+        Self { disk, control: Arc::default() }
+    }
+
+    fn file(&self, name: &str, file: Box<dyn File>) -> Box<dyn File> {
+        Box::new(HeldFile { name: name.into(), file, control: Arc::clone(&self.control) })
+    }
+}
+
+impl Disk for Held {
+    fn lock(&self) -> Result<Lock> {
+        self.disk.lock()
+    }
+
+    fn open(&self, name: &str) -> Result<Box<dyn File>> {
+        Ok(self.file(name, self.disk.open(name)?))
+    }
+
+    fn create(&self, name: &str) -> Result<Box<dyn File>> {
+        self.control.pass(name, Kind::Create);
+        Ok(self.file(name, self.disk.create(name)?))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<()> {
+        self.control.pass(from, Kind::Rename);
+        self.disk.rename(from, to)
+    }
+
+    fn remove(&self, name: &str) -> Result<()> {
+        self.control.pass(name, Kind::Remove);
+        self.disk.remove(name)
+    }
+
+    fn list(&self) -> Result<Vec<String>> {
+        self.disk.list()
+    }
+
+    fn sync_directory(&self) -> Result<()> {
+        self.disk.sync_directory()
+    }
+
+    fn expect_files(&self) -> Result<()> {
+        self.disk.expect_files()
+    }
+}
+
+impl File for HeldFile {
+    fn size_bytes(&self) -> Result<u64> {
+        self.file.size_bytes()
+    }
+
+    fn read_at(&self, at: u64, bytes: &mut [u8]) -> Result<()> {
+        self.control.pass(&self.name, Kind::Read);
+        self.file.read_at(at, bytes)
+    }
+
+    fn write_at(&self, at: u64, bytes: &[u8]) -> Result<()> {
+        self.control.pass(&self.name, Kind::Write);
+        self.file.write_at(at, bytes)
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.control.pass(&self.name, Kind::Sync);
+        self.file.sync()
+    }
+
+    fn set_size(&self, size_bytes: u64) -> Result<()> {
+        self.control.pass(&self.name, Kind::SetSize);
+        self.file.set_size(size_bytes)
+    }
+
+    fn preallocate(&self, size_bytes: u64) -> Result<()> {
+        self.control.pass(&self.name, Kind::Preallocate);
+        self.file.preallocate(size_bytes)
+    }
+
+    fn lock(&self, access: Access) -> Result<Lock> {
+        self.file.lock(access)
+    }
+
+    fn map(&self, size_bytes: usize) -> Result<Option<Arc<dyn Mapped>>> {
+        self.file.map(size_bytes)
+    }
+}

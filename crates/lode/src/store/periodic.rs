@@ -1,0 +1,186 @@
+//! Tests of level `periodic`: the log goes on being synced, whatever else is held up.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::Need;
+use crate::io::held::{Held, Kind};
+use crate::wal::Log;
+use crate::{Database, Durability, KeyKind, Options, Schema, Table, Type, Value};
+
+#[path = "../../tests/support/watched.rs"]
+mod watched;
+
+use watched::watched;
+
+/// A database whose log is synced all the time, on a disk that can be held up.
+struct Run {
+    db: Database,
+    table: Table,
+    disk: Held,
+    next: AtomicU64,
+}
+
+fn options() -> Options {
+    Options::new()
+        .memory_bytes(8 << 20)
+        .durability(Durability::Periodic)
+        .sync_interval(Duration::from_millis(1))
+        .log_bytes(4 << 20)
+        .segment_bytes(1 << 18)
+}
+
+impl Run {
+    fn new(mapping: bool) -> Self {
+        let disk = Held::new(mapping);
+        let db = options().open_on(Arc::new(disk.clone()), 5, true).expect("an empty disk");
+        let schema = Schema::build("t").key("id", Type::U64).column("text", Type::VarText(1 << 17));
+        let schema = schema.finish().expect("a schema");
+        let table = db.create_table(&schema, KeyKind::Tree).expect("room");
+        Self { db, table, disk, next: AtomicU64::new(0) }
+    }
+
+    fn log(&self) -> &Log {
+        &self.db.inner().store().expect("it is on a disk").log
+    }
+
+    /// Writes a record; no more than 1,000 keys, so that the data stays small.
+    fn write(&self, bytes: usize) {
+        let (id, text) = (self.next.fetch_add(1, Ordering::Relaxed) % 1_000, "x".repeat(bytes));
+        let values = [Value::Unsigned(id), Value::Text(&text)];
+        let record = self.table.schema().pack(&values).expect("it fits");
+        self.table.upsert(&record).expect("room");
+    }
+
+    /// Writes a record, unless a checkpoint is needed: that is left to the thread for it, so that there
+    /// is room for more while it is held up.
+    fn write_ahead(&self, bytes: usize) {
+        let inner = self.db.inner();
+        let store = inner.store().expect("it is on a disk");
+        match store.need(inner.pager(), 0) {
+            Need::Nothing => self.write(bytes),
+            Need::Soon | Need::Now => {
+                store.worker.wake();
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+
+    /// Waits until what has been written is synced.
+    fn expect_synced(&self) {
+        let end = self.log().end();
+        while self.log().synced() < end {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Holds an operation up, writes until a thread has come to it, and does something then.
+    fn while_held(&self, (name, kind): (&'static str, Kind), bytes: usize, work: impl FnOnce()) {
+        self.disk.control.hold(name, kind);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !self.disk.control.is_waiting(name, kind)
+                    && self.disk.control.is_held(name, kind)
+                {
+                    self.write_ahead(bytes);
+                }
+            });
+            self.disk.control.expect_waiting(name, kind);
+            work();
+            self.disk.control.release(name, kind);
+        });
+    }
+}
+
+/// The thread that makes checkpoints is held up at what it does to the data file. Each record that
+/// is written meanwhile is synced all the same.
+#[test]
+fn no_record_waits_for_a_checkpoint() {
+    watched(|| {
+        for kind in [Kind::Write, Kind::Sync] {
+            for mapping in [false, true] {
+                let run = Run::new(mapping);
+                run.while_held(("data", kind), 1_000, || {
+                    for _ in 0..100 {
+                        run.write(10);
+                        run.expect_synced();
+                    }
+                });
+                run.db.close().expect("nothing is wrong with the disk");
+            }
+        }
+    });
+}
+
+/// Whoever writes is held up at extending the data file, at beginning a segment of the log, or in the
+/// middle of a long frame. What was written before is synced all the same.
+#[test]
+fn no_record_waits_for_a_writer_that_waits() {
+    watched(|| {
+        let long = 100_000;
+        let places = [
+            ("data", Kind::Preallocate, 1_000),
+            ("log-", Kind::Create, 1_000),
+            ("log-", Kind::Preallocate, 1_000),
+            ("log-", Kind::Rename, 1_000),
+            ("log-", Kind::Remove, 1_000),
+            ("log-", Kind::Write, long),
+        ];
+        for (name, kind, bytes) in places {
+            for mapping in [false, true] {
+                let run = Run::new(mapping);
+                (0..10).for_each(|_| run.write(10));
+                run.while_held((name, kind), bytes, || run.expect_synced());
+                run.db.close().expect("nothing is wrong with the disk");
+            }
+        }
+    });
+}
+
+/// Closing waits for the threads, and the directory can be locked again at once.
+#[test]
+fn nothing_runs_after_the_last_handle_has_gone() {
+    watched(|| {
+        for _ in 0..20 {
+            let disk = Held::new(true);
+            let options = Options::new()
+                .memory_bytes(4 << 20)
+                .durability(Durability::Periodic)
+                .sync_interval(Duration::ZERO);
+            let open = || options.open_on(Arc::new(disk.clone()), 5, true);
+            let db = open().expect("an empty disk");
+            let inner = Arc::downgrade(db.inner().shared());
+            let snapshot = db.snapshot();
+            drop(db);
+            assert!(inner.upgrade().is_some(), "the snapshot keeps it open");
+            drop(snapshot);
+            assert!(inner.upgrade().is_none(), "a thread still has it");
+            open().expect("it was closed");
+        }
+    });
+}
+
+/// The same in the middle of a checkpoint of the thread for that.
+#[test]
+fn the_last_handle_waits_for_a_checkpoint_that_is_being_made() {
+    watched(|| {
+        let Run { db, table, disk, .. } = {
+            let run = Run::new(true);
+            run.disk.control.hold("data", Kind::Write);
+            while !run.disk.control.is_waiting("data", Kind::Write) {
+                run.write_ahead(1_000);
+            }
+            run
+        };
+        let control = Arc::clone(&disk.control);
+        std::thread::scope(|scope| {
+            let dropped = scope.spawn(move || {
+                drop((db, table));
+                options().open_on(Arc::new(disk), 5, true).map(drop)
+            });
+            control.release("data", Kind::Write);
+            assert_eq!(dropped.join().expect("no panic"), Ok(()));
+        });
+    });
+}

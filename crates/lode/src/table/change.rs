@@ -1,0 +1,181 @@
+//! Changes of records by closures of the caller.
+//!
+//! No latch and no gate is held while such a closure runs: it works on a copy, which is written only
+//! if the record is still what was copied. So a closure may do with the database what it likes, and
+//! what it waits for may use the database too. One thing cannot be: a write of the very record that
+//! the closure changes would make each attempt fail, so it is refused.
+
+use std::cell::{Cell, RefCell};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use super::Table;
+use super::core::Core;
+use crate::error::{Error, Result};
+use crate::heap;
+
+/// Attempts before [`Table::change`] gives up: each failed because another thread wrote the record.
+/// With 64 threads that change one record, about one change in 10^28 would fail.
+const MOST_ATTEMPTS: usize = 1 << 12;
+
+thread_local! {
+    /// The number of closures of `change` that run in this thread, one inside the other.
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+    /// The records that they change: the address of each table, and its key as the index has it.
+    static CHANGED: RefCell<Vec<(usize, Vec<u8>)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A record that a closure in this thread changes, for as long as this is kept.
+struct Changing {
+    _same_thread: PhantomData<*const ()>,
+}
+
+impl Changing {
+    fn begin(core: &Arc<Core>, key: &[u8]) -> Self {
+        let id = Arc::as_ptr(core).addr();
+        // In a thread that is ending there may be no list any more; then nothing is refused.
+        let _ = CHANGED.try_with(|changed| changed.borrow_mut().push((id, key.to_vec())));
+        DEPTH.set(DEPTH.get() + 1);
+        Self { _same_thread: PhantomData }
+    }
+}
+
+impl Drop for Changing {
+    fn drop(&mut self) {
+        DEPTH.set(DEPTH.get() - 1);
+        let _ = CHANGED.try_with(|changed| changed.borrow_mut().pop());
+    }
+}
+
+/// Refuses a write of the record that a closure of this thread is changing; the key is in order.
+///
+/// # Errors
+/// `Reentered`.
+#[inline(always)]
+pub fn expect_not_changing(core: &Arc<Core>, key: &[u8]) -> Result<()> {
+    if DEPTH.get() == 0 { Ok(()) } else { expect_other_record(core, key) }
+}
+
+#[cold]
+fn expect_other_record(core: &Arc<Core>, key: &[u8]) -> Result<()> {
+    let id = Arc::as_ptr(core).addr();
+    let is_it = |(other, changed): &(usize, Vec<u8>)| *other == id && changed == key;
+    match CHANGED.try_with(|changed| changed.borrow().iter().any(is_it)) {
+        Ok(true) => Err(Error::Reentered { table: core.schema().name().into() }),
+        Ok(false) | Err(_) => Ok(()),
+    }
+}
+
+impl Table {
+    /// Calls `change` with a copy of the columns after the key. If it returns true, the copy is
+    /// written in their place. No other write of the record comes between. Returns whether there is
+    /// such a record.
+    ///
+    /// If another thread writes the record meanwhile, `change` is called again with what the record
+    /// is then. `change` may use the database, and may wait for threads that use it. Only the record
+    /// itself can be written by nothing else before `change` has returned.
+    ///
+    /// ```
+    /// use lode::{Database, Error, KeyKind, Schema, Type, Value};
+    ///
+    /// let db = Database::in_memory()?;
+    /// let schema = Schema::build("page").key("id", Type::U8).column("views", Type::U8).finish()?;
+    /// let pages = db.create_table(&schema, KeyKind::Hash)?;
+    /// for id in 0..2 {
+    ///     pages.insert(&[id, 10 * id])?;
+    /// }
+    /// pages.change(&[0], &mut |views| {
+    ///     let others = pages.payload(&[1]).ok().flatten();
+    ///     views[0] = others.map_or(0, |others| others[0] + 1);
+    ///     assert!(matches!(pages.delete(&[0]), Err(Error::Reentered { .. })));
+    ///     true
+    /// })?;
+    /// assert_eq!(pages.payload(&[0])?, Some(vec![11]));
+    /// # Ok::<(), lode::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Schema` when what `change` has made is no payload of such a record; the record stays as it
+    /// was. `Conflict` when other threads wrote the record during each of some thousand calls.
+    /// `Reentered` when it is called in a closure that is changing the same record.
+    pub fn change(&self, key: &[u8], change: &mut dyn FnMut(&mut Vec<u8>) -> bool) -> Result<bool> {
+        self.core.expect_key(key)?;
+        let (mut seen, mut wanted) = (Vec::new(), Vec::new());
+        self.core.in_order(key, |ordered| {
+            expect_not_changing(&self.core, ordered)?;
+            self.db.expect_healthy()?;
+            for _ in 0..MOST_ATTEMPTS {
+                if !self.read(key, &mut seen)? {
+                    return Ok(false);
+                }
+                wanted.clone_from(&seen);
+                let changing = Changing::begin(&self.core, ordered);
+                let is_changed = change(&mut wanted);
+                drop(changing);
+                if !is_changed {
+                    return Ok(true);
+                }
+                self.schema().expect_payload(&wanted)?;
+                if self.replace(ordered, &seen, &wanted)? {
+                    return Ok(true);
+                }
+                std::thread::yield_now();
+            }
+            Err(Error::Conflict { table: self.schema().name().into() })
+        })
+    }
+
+    /// Writes a payload if the record has the one that was seen; returns whether it had. The key is
+    /// in order.
+    fn replace(&self, ordered: &[u8], seen: &[u8], wanted: &[u8]) -> Result<bool> {
+        let mut is_same = false;
+        let mut swap = |payload: &mut Vec<u8>| {
+            is_same = payload == seen;
+            if is_same {
+                payload.clear();
+                payload.extend_from_slice(wanted);
+            }
+            is_same
+        };
+        let pages = heap::pages_for(wanted.len());
+        let mut payload = Vec::new();
+        let is_there = self.write(ordered, pages, |journal| {
+            self.core.change(journal, ordered, &mut payload, &mut swap)
+        })?;
+        Ok(is_there && is_same)
+    }
+
+    /// As [`change`](Self::change), by a closure of the engine, which is quick and uses nothing: the
+    /// record's page may be latched while it runs.
+    pub(super) fn change_in_place(
+        &self,
+        key: &[u8],
+        change: &mut dyn FnMut(&mut Vec<u8>) -> bool,
+    ) -> Result<bool> {
+        self.core.expect_key(key)?;
+        let schema = self.core.schema();
+        let (mut payload, mut admitted) = (Vec::new(), 0);
+        loop {
+            let (mut fits, mut wanted) = (Ok(()), 0);
+            let mut change = |payload: &mut Vec<u8>| {
+                let changed = change(payload);
+                if changed {
+                    (fits, wanted) =
+                        (schema.expect_payload(payload), heap::pages_for(payload.len()));
+                }
+                changed && fits.is_ok() && wanted <= admitted
+            };
+            let there = self.core.in_order(key, |key| {
+                self.write(key, admitted, |journal| {
+                    self.core.change(journal, key, &mut payload, &mut change)
+                })
+            })?;
+            fits?;
+            if wanted <= admitted {
+                return Ok(there);
+            }
+            // It takes up more pages than there was asked room for.
+            admitted = wanted;
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! A position in the log that one thread at a time moves forward, and any may read without a lock.
+
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use super::Position;
+
+/// A position that never goes back.
+pub(super) struct Mark {
+    /// Odd while the segment changes.
+    version: AtomicU64,
+    segment: AtomicU64,
+    at: AtomicU64,
+}
+
+impl Mark {
+    pub fn new(position: Position) -> Self {
+        Self {
+            version: AtomicU64::new(0),
+            segment: AtomicU64::new(position.segment),
+            at: AtomicU64::new(position.at),
+        }
+    }
+
+    /// Moves it forward. Only one thread at a time may do so.
+    #[inline]
+    pub fn set(&self, position: Position) {
+        if self.segment.load(Ordering::Relaxed) == position.segment {
+            return self.at.store(position.at, Ordering::Release);
+        }
+        let version = self.version.load(Ordering::Relaxed);
+        self.version.store(version + 1, Ordering::Relaxed);
+        fence(Ordering::Release);
+        self.segment.store(position.segment, Ordering::Relaxed);
+        self.at.store(position.at, Ordering::Relaxed);
+        self.version.store(version + 2, Ordering::Release);
+    }
+
+    /// Where it is; not before what it was set to by anything that the caller knows of.
+    #[inline]
+    pub fn get(&self) -> Position {
+        loop {
+            let version = self.version.load(Ordering::Acquire);
+            let segment = self.segment.load(Ordering::Relaxed);
+            let at = self.at.load(Ordering::Acquire);
+            fence(Ordering::Acquire);
+            if version & 1 == 0 && self.version.load(Ordering::Relaxed) == version {
+                return Position { segment, at };
+            }
+            // Two stores are all that is waited for.
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_sees_a_position_that_was_set_and_no_older_one_than_it_knows_of() {
+        const FRAMES: u64 = 10;
+        let number = |Position { segment, at }: Position| segment * FRAMES + at;
+        let (mark, known) = (Mark::new(Position::default()), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            let moved = scope.spawn(|| {
+                for segment in 0..100_000 {
+                    for at in 0..FRAMES - segment % 7 {
+                        mark.set(Position { segment, at });
+                        known.store(segment * FRAMES + at, Ordering::Release);
+                    }
+                }
+            });
+            while !moved.is_finished() {
+                let known = known.load(Ordering::Acquire);
+                let seen = mark.get();
+                assert!(seen.at < FRAMES - seen.segment % 7, "{seen:?} was never set");
+                assert!(number(seen) >= known, "{seen:?} is older than {known}");
+            }
+        });
+    }
+}

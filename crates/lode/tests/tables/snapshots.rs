@@ -1,0 +1,145 @@
+//! What snapshots cost: memory that is bounded and given back, and nothing for those who write.
+
+use lode::{Database, Error, KeyKind, Options, Schema, Table, Type};
+
+use crate::watched::watched;
+
+const BUDGET: u64 = 32 << 20;
+const PAGE: u64 = 16 << 10;
+const RECORDS: u64 = 8_000;
+
+/// A table of some 10 MiB.
+fn filled(db: &Database) -> Table {
+    let schema = Schema::build("t").key("id", Type::U64).column("rest", Type::Bytes(1_000));
+    let table = db.create_table(&schema.finish().expect("a schema"), KeyKind::Tree).expect("room");
+    write_all(&table, 0);
+    table
+}
+
+/// Writes every record of a table.
+fn write_all(table: &Table, round: u8) {
+    write_some(table, round, RECORDS);
+}
+
+fn write_some(table: &Table, round: u8, count: u64) {
+    for id in 0..count {
+        let record = [&id.to_le_bytes()[..], &[round; 1_000]].concat();
+        table.upsert(&record).expect("writers are not refused for the sake of snapshots");
+    }
+}
+
+/// Does something with a database in memory and with one in a directory.
+fn in_both(test: impl Fn(&Database)) {
+    let options = Options::new().memory_bytes(BUDGET).durability(lode::Durability::None);
+    watched(|| test(&options.in_memory().expect("memory")));
+    let directory = tempfile::tempdir().expect("a directory");
+    let db = options.open(directory.path()).expect("an empty directory");
+    watched(|| test(&db));
+    db.check().expect("nothing is wrong with it");
+}
+
+/// Reads all that there was at the moment of a snapshot.
+fn read(snapshot: &lode::Snapshot, table: &Table, round: u8) -> Result<u64, Error> {
+    let mut count = 0;
+    snapshot.each(table, &mut |record| {
+        assert!(record[8..].iter().all(|byte| *byte == round), "a record of another moment");
+        count += 1;
+        Ok(true)
+    })?;
+    Ok(count)
+}
+
+#[test]
+fn snapshots_hold_no_more_than_a_quarter_of_the_budget_and_the_oldest_expire() {
+    in_both(|db| {
+        let table = filled(db);
+        let mut snapshots = Vec::new();
+        for round in 1..30 {
+            snapshots.push((db.snapshot(), round - 1));
+            write_all(&table, round);
+            let taken = db.statistics().snapshot_bytes;
+            // What has expired goes a little later.
+            assert!(taken <= BUDGET / 4 + 200 * PAGE, "{taken}");
+        }
+        let (newest, round) = snapshots.pop().expect("there are some");
+        let newest = read(&newest, &table, round);
+        assert!(matches!(newest, Ok(RECORDS) | Err(Error::SnapshotTooOld { .. })), "{newest:?}");
+        for (snapshot, round) in &snapshots {
+            let old = read(snapshot, &table, *round);
+            assert!(matches!(old, Err(Error::SnapshotTooOld { .. })), "{old:?}");
+        }
+        // A new one sees what there is.
+        assert_eq!(read(&db.snapshot(), &table, 29), Ok(RECORDS));
+        drop(snapshots);
+        write_all(&table, 30);
+        db.checkpoint().expect("nothing is wrong with the disk");
+        drop(db.snapshot());
+        assert_eq!(db.statistics().snapshot_bytes, 0);
+    });
+}
+
+#[test]
+fn a_snapshot_that_fits_is_right_however_often_the_table_changes_after_it() {
+    in_both(|db| {
+        let table = filled(db);
+        // Another table is larger than the limit; this one is not.
+        let schema = Schema::build("small").key("id", Type::U64).column("n", Type::U8);
+        let small = db.create_table(&schema.finish().expect("a schema"), KeyKind::Hash);
+        let small = small.expect("room");
+        for id in 0..2_000u64 {
+            small.insert(&[&id.to_le_bytes()[..], &[7]].concat()).expect("room");
+        }
+        let snapshot = db.snapshot();
+        for round in 0..20 {
+            for id in 0..2_000u64 {
+                small.update(&id.to_le_bytes(), 1, &[round]).expect("room");
+            }
+            // Short ones come and go meanwhile.
+            drop(db.snapshot());
+        }
+        assert_eq!(read(&snapshot, &small, 7), Ok(2_000));
+        assert_eq!(read(&snapshot, &table, 0), Ok(RECORDS));
+    });
+}
+
+/// Bytes of memory that this process has.
+#[cfg(target_os = "linux")]
+fn resident_bytes() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").expect("Linux has it");
+    statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).expect("a number") * 4096
+}
+
+/// What the process below says.
+#[cfg(target_os = "linux")]
+const ALONE: &str = "LODE_TEST_ALONE";
+
+/// In a process of its own, so that no other test has memory there.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_memory_of_a_snapshot_is_given_back() {
+    if std::env::var_os(ALONE).is_none() {
+        let name = "snapshots::the_memory_of_a_snapshot_is_given_back";
+        let mut process = std::process::Command::new(std::env::current_exe().expect("this test"));
+        let output = process.args(["--exact", name]).env(ALONE, "1").output().expect("it starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        return;
+    }
+    in_both(|db| {
+        let table = filled(db);
+        write_all(&table, 1);
+        let before = resident_bytes();
+        for round in 0..4 {
+            let snapshot = db.snapshot();
+            write_some(&table, round, 3_000);
+            let taken = db.statistics().snapshot_bytes;
+            assert!(taken > 3 << 20, "{taken}");
+            assert!(resident_bytes() > before + taken / 2, "it takes up memory");
+            drop(snapshot);
+            db.checkpoint().expect("nothing is wrong with the disk");
+            assert_eq!(db.statistics().snapshot_bytes, 0);
+        }
+        let after = resident_bytes();
+        // A megabyte stays for the next snapshot, and the heap of the process has some.
+        assert!(after < before + (3 << 20), "{before} before, {after} after");
+    });
+}
