@@ -54,8 +54,8 @@ pub enum Command {
 /// The options of `lode check`.
 #[derive(Args)]
 #[command(after_help = "\
-Every fault is named on standard error; the status is 1 then. Opening a database after a crash \
-brings it back to what was promised, which changes its files.
+Every fault is named on standard error; the status is 1 then. The files stay as they are: after a \
+crash, the log is replayed in memory only.
 
 Example:
   lode check zoo")]
@@ -67,8 +67,8 @@ pub struct CheckArgs {
 /// The options of `lode stat`.
 #[derive(Args)]
 #[command(after_help = "\
-File sizes are those before the database was opened; what is in use, and what of the log would \
-be replayed after a crash, are of the moment after it. Counting reads every record.
+The files stay as they are: after a crash, the log is replayed in memory only, and its bytes are \
+shown. Counting reads every record.
 
 Example:
   lode stat zoo --format json")]

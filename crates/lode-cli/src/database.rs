@@ -60,21 +60,25 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Opens a database that is there.
+    /// Opens a database that is there, to write to it.
     pub fn existing(dir: &Path, options: &Options) -> Outcome<Self> {
-        match look(dir)? {
-            Place::Database => Self::or_new(dir, options),
-            Place::Free | Place::Taken => Err(Failure::Usage(format!(
-                "{}: there is no database; name the directory of one, or make one with lode load \
-                 and --schema",
-                dir.display()
-            ))),
-        }
+        expect_database(dir)?;
+        Self::or_new(dir, options)
+    }
+
+    /// Opens a database that is there, to read it. Its files stay as they are.
+    pub fn to_read(dir: &Path, options: &Options) -> Outcome<Self> {
+        expect_database(dir)?;
+        Self::opened_by(dir, || options.open_read_only(dir))
     }
 
     /// Opens a database, or makes a new one.
     pub fn or_new(dir: &Path, options: &Options) -> Outcome<Self> {
-        match progress::during("opening", || options.open(dir)) {
+        Self::opened_by(dir, || options.open(dir))
+    }
+
+    fn opened_by(dir: &Path, open: impl FnOnce() -> lode::Result<Database>) -> Outcome<Self> {
+        match progress::during("opening", open) {
             Ok(db) => Ok(Self { db, dir: dir.into() }),
             Err(error) => Err(failure(dir, &error)),
         }
@@ -106,6 +110,17 @@ impl Opened {
     pub fn close_after<T>(self, outcome: Outcome<T>) -> Outcome<T> {
         let closed = self.db.close().map_err(|error| failure(&self.dir, &error));
         outcome.and_then(|answer| closed.map(|()| answer))
+    }
+}
+
+fn expect_database(dir: &Path) -> Outcome {
+    match look(dir)? {
+        Place::Database => Ok(()),
+        Place::Free | Place::Taken => Err(Failure::Usage(format!(
+            "{}: there is no database; name the directory of one, or make one with lode load and \
+             --schema",
+            dir.display()
+        ))),
     }
 }
 

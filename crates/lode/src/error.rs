@@ -5,7 +5,8 @@ use std::io;
 /// The result of what can go wrong.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an operation did not happen. Nothing was changed by it.
+/// Why an operation did not happen. Nothing was changed by it, with one exception: what was being made
+/// durable when the database was [`Poisoned`](Error::Poisoned) may be there when it is opened again, or not.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -104,9 +105,15 @@ pub enum Error {
         /// The one that is known.
         known: u32,
     },
-    /// Somebody else has the directory open.
-    #[error("the database is in use by another process, or is open in this one already")]
+    /// Somebody else has the directory open: to write, or to read while this was to write.
+    #[error(
+        "the database is in use by another process, or is open in this one already; it can be open \
+         once for writing, or several times for reading only"
+    )]
     Locked,
+    /// The database was opened for reading only.
+    #[error("the database was opened for reading only; open it for writing")]
+    ReadOnly,
     /// The database was closed.
     #[error("the database was closed; open it again")]
     Closed,

@@ -15,7 +15,7 @@ use crate::schema_text;
 
 /// Looks at everything in a database, and names all faults that it finds.
 pub fn check(args: &CheckArgs, options: &Options) -> Outcome {
-    let opened = Opened::existing(&args.dir, options)?;
+    let opened = Opened::to_read(&args.dir, options)?;
     let (lines, faults) = look_at(&opened);
     let faults: Vec<_> = faults.iter().map(|fault| opened.fault(fault)).collect();
     let outcome = match &faults[..] {

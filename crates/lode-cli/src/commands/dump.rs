@@ -18,7 +18,7 @@ use crate::whole_file;
 /// Writes all records of a table as lines of JSON.
 pub fn dump(args: &DumpArgs, options: &Options) -> Outcome {
     let target = args.output.as_deref().map(|path| target(&args.dir, path)).transpose()?;
-    let opened = Opened::existing(&args.dir, options)?;
+    let opened = Opened::to_read(&args.dir, options)?;
     let dumped = opened.table(&args.table).and_then(|table| match &target {
         None => to_standard_output(&opened, &table),
         Some(target) => to_file(&opened, &table, target),

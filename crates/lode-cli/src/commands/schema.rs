@@ -10,7 +10,7 @@ use crate::schema_text;
 
 /// Prints the schemas of all tables, or of one.
 pub fn schema(args: &SchemaArgs, options: &Options) -> Outcome {
-    let opened = Opened::existing(&args.dir, options)?;
+    let opened = Opened::to_read(&args.dir, options)?;
     let names = match &args.table {
         Some(name) => vec![name.clone()],
         None => opened.db.table_names(),

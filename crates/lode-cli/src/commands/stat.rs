@@ -20,11 +20,11 @@ use crate::schema_text;
 /// What there is to say about a database.
 #[derive(Serialize)]
 struct Report {
-    /// The files, as they were before the database was opened.
+    /// The files of the database.
     files: Vec<File>,
     /// Bytes of the data file that are in use.
     data_used_bytes: u64,
-    /// Bytes of the log that would have to be replayed after a crash.
+    /// Bytes of the log since the last checkpoint.
     log_replay_bytes: u64,
     tables: Vec<Table>,
 }
@@ -63,9 +63,8 @@ struct Column {
 
 /// Shows the sizes of a database and its tables.
 pub fn stat(args: &StatArgs, options: &Options) -> Outcome {
-    // Opening it may give files back, and begins new ones.
     let files = files(&args.dir);
-    let opened = Opened::existing(&args.dir, options)?;
+    let opened = Opened::to_read(&args.dir, options)?;
     let shown = files.and_then(|files| report(&opened, files)).and_then(|report| {
         print(&match args.format {
             Format::Table => table(&report),

@@ -21,7 +21,7 @@ const ENTRY_BYTES: usize = PLACE_BYTES / ENTRIES;
 
 struct Sheet {
     entries: Box<[Ref]>,
-    /// Whether it has changed since it was written, and where it will be written, once that is known.
+    /// Whether it has changed since it was written; and the place that was taken for writing it, or 0.
     changed: bool,
     place: u32,
 }
@@ -123,13 +123,20 @@ impl PageMap {
             let changed = self.sheets[level].iter().filter(|(_, sheet)| sheet.changed);
             let changed: Vec<u32> = changed.map(|(number, _)| *number).collect();
             for number in changed {
-                // A node of level 0 without pages is nowhere. (Entries above are set when nodes are written.)
-                let sheet = self.sheet(file, level, number)?;
-                let is_empty = level == 0 && !sheet.entries.iter().any(|at| at.place != 0);
-                let place = if is_empty { 0 } else { places.take()? };
-                let before = self.sheet_ref(file, level, number)?;
-                places.release(before);
-                self.sheet(file, level, number)?.place = place;
+                // It has one already if the checkpoint before this one failed.
+                if self.sheet(file, level, number)?.place == 0 {
+                    // A node of level 0 without pages is nowhere.
+                    let sheet = self.sheet(file, level, number)?;
+                    let is_empty = level == 0 && !sheet.entries.iter().any(|at| at.place != 0);
+                    let before = self.sheet_ref(file, level, number)?;
+                    let place = if is_empty { 0 } else { places.take()? };
+                    places.release(before);
+                    self.sheet(file, level, number)?.place = place;
+                    if is_empty {
+                        let parent = self.sheet(file, level + 1, number >> BITS)?;
+                        parent.entries[number as usize % ENTRIES] = Ref::default();
+                    }
+                }
                 if level < ROOT {
                     self.sheet(file, level + 1, number >> BITS)?.changed = true;
                 }
@@ -146,7 +153,6 @@ impl PageMap {
             for number in changed {
                 let sheet = self.sheet(file, level, number)?;
                 let (bytes, place) = (sheet.to_bytes(), sheet.place);
-                sheet.changed = false;
                 let at = match place {
                     0 => Ref::default(),
                     _ => {
@@ -155,6 +161,7 @@ impl PageMap {
                         Ref { place, note: 0, checksum }
                     }
                 };
+                (sheet.changed, sheet.place) = (false, 0);
                 match level == ROOT {
                     true => self.root = at,
                     false => {
@@ -198,9 +205,18 @@ impl PageMap {
 
     /// The places of all pages and sheets.
     pub fn all_places(&mut self, file: &dyn File) -> Result<Vec<u32>> {
-        let mut places = Vec::from_iter(self.root.is_some().then_some(self.root.place));
-        self.walk(file, &mut |_, _, at| places.push(at.place))?;
-        Ok(places)
+        let root = self.root.is_some().then_some((LEVELS, 0, self.root.place));
+        let mut found = Vec::from_iter(root);
+        self.walk(file, &mut |level, number, at| found.push((level, number, at.place)))?;
+        // A checkpoint that failed has taken places for sheets, and given up those that they had.
+        let taken = |level: usize, number: u32| {
+            let sheet = level.checked_sub(1).and_then(|level| self.sheets[level].get(&number));
+            sheet.is_some_and(|sheet| sheet.place != 0)
+        };
+        found.retain(|(level, number, _)| !taken(*level, *number));
+        let taken = self.sheets.iter().flat_map(|sheets| sheets.values().map(|sheet| sheet.place));
+        let found = found.into_iter().map(|(.., place)| place);
+        Ok(found.chain(taken.filter(|place| *place != 0)).collect())
     }
 
     /// Calls `visit` with the level of every sheet and the entries of it that are somewhere.
@@ -210,14 +226,22 @@ impl PageMap {
             let mut below = Vec::new();
             for number in numbers {
                 let sheet = self.sheet(file, level, number)?;
-                let entries = sheet.entries.iter().zip(number << BITS..);
-                // What has changed and was never written is not anywhere yet, but may be in memory.
+                let first = number << BITS;
+                let entries = sheet.entries.iter().zip(first..);
                 let somewhere: Vec<_> = entries
                     .filter(|(at, _)| at.is_some())
                     .map(|(at, number)| (*at, number))
                     .collect();
                 somewhere.iter().for_each(|(at, number)| visit(level, *number, *at));
+                if level == 0 {
+                    continue;
+                }
                 below.extend(somewhere.iter().map(|(_, number)| *number));
+                // A sheet that was never written is nowhere yet, but pages that it knows may be.
+                let new = self.sheets[level - 1].range(first..first + ENTRIES as u32);
+                below.extend(new.map(|(number, _)| *number));
+                below.sort_unstable();
+                below.dedup();
             }
             numbers = below;
         }

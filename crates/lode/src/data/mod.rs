@@ -67,9 +67,11 @@ struct State {
 
 impl DataFile {
     /// A new one, without pages.
-    pub fn create(file: Box<dyn File>) -> Self {
+    pub fn create(file: Box<dyn File>) -> Result<Self> {
         let (map, places) = (PageMap::default(), Places::default());
-        Self::new(file, State { map, places, catalogue_pages: 0 })
+        let size = u64::from(places.end()) * PLACE_BYTES as u64;
+        file.preallocate(size).map_err(|error| Error::io("extend file data", &error))?;
+        Ok(Self::new(file, State { map, places, catalogue_pages: 0 }))
     }
 
     fn new(file: Box<dyn File>, state: State) -> Self {
@@ -79,18 +81,26 @@ impl DataFile {
 
     /// One that is there, with the superblock that counts, and the catalogue.
     pub fn open(file: Box<dyn File>) -> Result<(Self, Superblock, Vec<u8>)> {
+        let (data, superblock, catalogue) = Self::open_to_read(file)?;
+        data.make_sure(&superblock)?;
+        Ok((data, superblock, catalogue))
+    }
+
+    /// The same, of a file that is not written to.
+    pub fn open_to_read(file: Box<dyn File>) -> Result<(Self, Superblock, Vec<u8>)> {
         let superblock = Superblock::read(&*file)?;
         let map = PageMap::open(superblock.map);
         let catalogue_pages = superblock.catalogue_pages;
         let state = State { map, places: Places::default(), catalogue_pages };
         let data = Self::new(file, state);
-        let mut bytes = vec![0; (superblock.catalogue_pages as usize) * PLACE_BYTES];
-        for (page, to) in bytes.chunks_exact_mut(PLACE_BYTES).enumerate() {
-            data.load(page as u32, to)?;
+        // Page by page: how many there should be may be more than there are.
+        let (mut bytes, mut page_bytes) = (Vec::new(), vec![0; PLACE_BYTES]);
+        for page in 0..superblock.catalogue_pages {
+            data.load(page, &mut page_bytes)?;
+            bytes.extend_from_slice(&page_bytes);
         }
         let (catalogue, used) = superblock.split_catalogue(&bytes)?;
         data.state().places = Places::restore(used, superblock.places)?;
-        data.make_sure(&superblock)?;
         Ok((data, superblock, catalogue.to_vec()))
     }
 
@@ -99,7 +109,12 @@ impl DataFile {
     /// al.: Can Applications Recover from fsync Failures?, USENIX ATC 2020, section 3.)
     fn make_sure(&self, superblock: &Superblock) -> Result<()> {
         let failed = |error| Error::io("sync file data", &error);
-        let size = self.file.size_bytes().map_err(failed)?;
+        let mut size = self.file.size_bytes().map_err(failed)?;
+        let wanted = u64::from(superblock.places) * PLACE_BYTES as u64;
+        if size > wanted && !self.file.has_space().map_err(failed)? {
+            // Somebody else made it longer. What was reserved and not used would have space.
+            size = wanted;
+        }
         self.file.set_size(size).map_err(failed)?;
         superblock.write(&*self.file)?;
         self.file.sync().map_err(failed)?;
@@ -251,13 +266,20 @@ impl DataFile {
     }
 
     /// Writes the catalogue and the page map, and makes them current. Nobody else may write pages
-    /// meanwhile. If it fails, nobody knows what is current.
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// `Poisoned` when a sync fails: nobody knows what is current then. After any other error it is what
+    /// was current before, or all of this; both are whole, and the next checkpoint spares both.
     pub fn publish(&self, catalogue: &[u8], mut superblock: Superblock) -> Result<Superblock> {
         let mut state = self.state();
         let State { map, places, catalogue_pages } = &mut *state;
         let size = catalogue.len() + places.bitmap_bytes();
         let pages = size.div_ceil(PLACE_BYTES) as u32;
-        for page in 0..pages.max(*catalogue_pages) {
+        let most_pages = pages.max(*catalogue_pages);
+        // If this fails, the next one sees to those that there are more of now.
+        *catalogue_pages = most_pages;
+        for page in 0..most_pages {
             let place = if page < pages { places.take()? } else { 0 };
             let before = map.set(&*self.file, page, Ref { place, ..Ref::default() })?;
             places.release(before);
@@ -280,14 +302,16 @@ impl DataFile {
         superblock.places = places.end();
         *catalogue_pages = pages;
         drop(state);
-        let synced = |result: std::io::Result<()>| {
-            result.map_err(|error| Error::io("sync file data", &error))
-        };
-        synced(self.file.sync())?;
+        self.sync()?;
         superblock.write(&*self.file)?;
-        synced(self.file.sync())?;
+        self.sync()?;
         self.state().places.settle();
         Ok(superblock)
+    }
+
+    fn sync(&self) -> Result<()> {
+        let failed = |error| Error::io("sync file data", &error).to_string();
+        self.file.sync().map_err(|error| Error::Poisoned { why: failed(error) })
     }
 
     /// Pages of tables whose places are beyond those that would be enough for all. What is written
@@ -295,7 +319,7 @@ impl DataFile {
     pub fn pages_beyond_need(&self) -> Result<Vec<u32>> {
         let mut state = self.state();
         let State { map, places, .. } = &mut *state;
-        let enough = u64::from(places.end()) - places.free();
+        let enough = (u64::from(places.end()) - places.free()).max(places::FIRST_END.into());
         places.rewind();
         let mut pages = map.pages(&*self.file)?;
         pages.retain(|(page, place)| *page >= FIRST_TABLE_PAGE && u64::from(*place) >= enough);
@@ -413,7 +437,8 @@ mod tests {
     #[test]
     fn a_sheet_that_cannot_be_read_takes_no_places_along() {
         let disk = Simulated::new(0);
-        let data = DataFile::create(disk.create("data").expect("an empty disk"));
+        let file = disk.create("data").expect("an empty disk");
+        let data = DataFile::create(file).expect("space");
         let bytes = vec![1; 2 * PLACE_BYTES];
         data.reserve(2).expect("space");
         data.write(&PAGES, &bytes).expect("places");

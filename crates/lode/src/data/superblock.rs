@@ -1,5 +1,5 @@
-//! The superblocks, in places 0 and 1: so few bytes that the disk writes them whole, and two copies of
-//! each, so that one bit that turns does not lose it.
+//! The superblocks: so few bytes that the disk writes them whole. There are two copies of each, a
+//! mebibyte apart, so that a damaged place does not lose it.
 
 use super::{FIRST_TABLE_PAGE, PLACE_BYTES, Ref, checksum};
 use crate::codec::{Reader, Writer};
@@ -9,10 +9,11 @@ use crate::io::File;
 const MAGIC: &[u8; 8] = b"LodeData";
 
 /// The format of the files.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
-/// Where the copies begin in the place of a superblock.
-const COPIES_AT: [u64; 2] = [0, 4096];
+/// The places of the copies of the superblock with an even generation; the other one is in those after
+/// them.
+const COPIES_AT: [u64; 2] = [0, 64];
 
 /// Bytes of a superblock; its checksum comes after them.
 const BYTES: usize = 104;
@@ -116,7 +117,7 @@ impl Superblock {
     /// The newer one of those that are whole.
     pub fn read(file: &dyn File) -> Result<Self> {
         let (mut newest, mut wrong) = (None::<Self>, None);
-        for at in (0..2).flat_map(Self::copies_in) {
+        for at in (0..2).flat_map(Self::copies_of) {
             let mut bytes = [0; BYTES + 8];
             let read = file.read_at(at, &mut bytes);
             let found = match read {
@@ -141,14 +142,14 @@ impl Superblock {
     /// Writes it over the older one.
     pub(super) fn write(&self, file: &dyn File) -> Result<()> {
         let bytes = self.to_bytes();
-        Self::copies_in(self.generation % 2)
+        Self::copies_of(self.generation)
             .try_for_each(|at| file.write_at(at, &bytes))
             .map_err(|error| Error::io("write a superblock to file data", &error))
     }
 
-    /// Where the copies in a place are.
-    fn copies_in(place: u64) -> impl Iterator<Item = u64> {
-        COPIES_AT.into_iter().map(move |at| place * PLACE_BYTES as u64 + at)
+    /// Where the copies of the superblock with an even generation are, or those of the other one.
+    fn copies_of(generation: u64) -> impl Iterator<Item = u64> {
+        COPIES_AT.into_iter().map(move |place| (place + generation % 2) * PLACE_BYTES as u64)
     }
 
     /// The catalogue and the bits of used places.

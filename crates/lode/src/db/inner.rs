@@ -53,12 +53,21 @@ impl Inner {
     }
 
     pub(super) fn open(disk: Arc<dyn Disk>, settings: Settings) -> Result<Self> {
-        let Opened { store, pager, catalogue } = crate::store::open(disk, &settings)?;
+        let opened = crate::store::open(disk, &settings)?;
+        Ok(Self::of(opened, settings))
+    }
+
+    pub(super) fn open_to_read(disk: &dyn Disk, settings: Settings) -> Result<Self> {
+        let opened = crate::store::open_to_read(disk, &settings)?;
+        Ok(Self::of(opened, settings))
+    }
+
+    fn of(Opened { store, pager, catalogue }: Opened, settings: Settings) -> Self {
         let (gate, catalogue) = (Gate::new(), RwLock::new(catalogue));
         let (turn_for_long, turn_to_compact) = (Mutex::default(), Mutex::default());
         let (is_closed, more_handles) = (AtomicBool::new(false), AtomicUsize::new(0));
         let store = Some(store);
-        Ok(Self {
+        Self {
             pager,
             gate,
             catalogue,
@@ -68,7 +77,7 @@ impl Inner {
             turn_to_compact,
             is_closed,
             more_handles,
-        })
+        }
     }
 
     /// Fails in a process that was forked from the one that opened the database.
@@ -273,15 +282,17 @@ impl Inner {
     pub(crate) fn flush(&self) -> Result<()> {
         self.expect_open()?;
         match &self.store {
-            Some(store) if store.log().is_some() => store.sync(store.log.end()),
-            Some(_) => self.checkpoint(),
-            None => Ok(()),
+            Some(store) if !store.is_read_only() => match store.log() {
+                Some(log) => store.sync(log.end()),
+                None => self.checkpoint(),
+            },
+            _ => Ok(()),
         }
     }
 
     /// Syncs all of the log. It waits for no write or sync of the data file, and for no writer.
     pub(crate) fn sync_log(&self) -> Result<()> {
-        self.store.as_ref().map_or(Ok(()), |store| store.sync(store.log.end()))
+        self.store.as_ref().map_or(Ok(()), |store| store.sync(store.log_to_write()?.end()))
     }
 
     /// Writes a checkpoint before a writer has to wait for one. It gives up when the database is
@@ -331,7 +342,7 @@ impl Inner {
     /// Begins a checkpoint of this moment; for who has [what is current](Store::current).
     pub(crate) fn begin_checkpoint(&self, store: &Store) -> Result<Checkpoint<'_>> {
         let catalogue = self.catalogue();
-        let (place, moment) = self.barrier(&store.log);
+        let (place, moment) = self.barrier(store.log_to_write()?);
         Checkpoint::begin(&self.pager, &store.data, (place, moment), catalogue.store())
     }
 
@@ -434,8 +445,9 @@ impl Inner {
             let mut checkpoint = self.begin_checkpoint(store)?;
             while checkpoint.step(&store.data)? {}
             store.finish(checkpoint, &mut current, true)?;
-            store.log.drop_spares()
+            store.log_to_write()?.drop_spares()
         });
+        let closed = if store.is_read_only() { Ok(()) } else { closed };
         store.unlock();
         closed
     }

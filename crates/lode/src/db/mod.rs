@@ -62,6 +62,14 @@ impl Database {
         Options::new().open(path)
     }
 
+    /// Opens the database in a directory to read it only, as [`Options::open_read_only`] says.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self> {
+        Options::new().open_read_only(path)
+    }
+
     /// Creates a table, named as its schema is. That is durable at every level but
     /// [`Durability::None`], where it is if there is room for a checkpoint.
     ///

@@ -149,6 +149,22 @@ impl Options {
         self.open_on(Arc::new(disk), random(), true)
     }
 
+    /// The database in a directory, to read it only: writing returns `ReadOnly`. Any number of users may
+    /// have it open in this way at the same time, if nobody has it open for writing.
+    ///
+    /// Nothing is written, so the directory may be on a medium or belong to somebody that does not allow
+    /// it. If the database was not closed, what the log has is replayed in memory.
+    ///
+    /// # Errors
+    /// `Locked` when it is open for writing; `Io` when there is none; `Full` when the memory is too little
+    /// for what has to be replayed: open it with more, or once for writing; `Corrupt`; `Version`.
+    pub fn open_read_only(&self, path: impl AsRef<Path>) -> Result<Database> {
+        let path = path.as_ref();
+        let failed = |error| Error::io(format!("open directory {}", path.display()), &error);
+        let disk = Directory::new(path, Access::Read).map_err(failed)?;
+        Ok(Database::new(Handle::new(Inner::open_to_read(&disk, self.settings(random()))?)))
+    }
+
     /// The database on a disk of any kind; `attended` by a thread that looks after it, or not.
     pub(crate) fn open_on(
         &self,

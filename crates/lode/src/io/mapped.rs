@@ -121,6 +121,26 @@ impl Mapped for Front {
     }
 }
 
+/// Returns true if files of the file system, which is XFS, may share blocks, or if it does not say.
+#[cfg(target_os = "linux")]
+pub fn may_share_blocks_of_xfs(file: &File) -> bool {
+    use std::os::fd::AsRawFd;
+
+    /// `struct xfs_fsop_geom`, of which `FLAGS` is one field.
+    type Geometry = [u32; 64];
+    const FLAGS: usize = 23;
+    const REFLINK: u32 = 1 << 20;
+
+    // `XFS_IOC_FSGEOMETRY`, as of Linux 5.2.
+    nix::ioctl_read!(geometry_of, b'X', 126, Geometry);
+
+    let mut geometry: Geometry = [0; 64];
+    // SAFETY: the descriptor is open as long as `file`, and the call writes as many bytes to `geometry`
+    // as its number says, which is made of the size of the type.
+    let told = unsafe { geometry_of(file.as_raw_fd(), &raw mut geometry) };
+    told.is_err() || geometry[FLAGS] & REFLINK != 0
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {

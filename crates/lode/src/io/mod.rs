@@ -89,6 +89,12 @@ pub trait File: Send + Sync {
     /// `StorageFull` when there is not that much; the file is as it was then.
     fn preallocate(&self, size_bytes: u64) -> Result<()>;
 
+    /// Returns true if the file has space for all of its bytes, none of them in holes.
+    fn has_space(&self) -> Result<bool>;
+
+    /// The first byte from `at` on that is not in a hole, or one before it; `None` if there is none.
+    fn next_data(&self, at: u64) -> Result<Option<u64>>;
+
     /// Maps the first bytes, which must be [preallocated](Self::preallocate); `None` where writing
     /// to a mapping can fail for want of space, or is not what the file's other readers see.
     fn map(&self, size_bytes: usize) -> Result<Option<Arc<dyn Mapped>>>;

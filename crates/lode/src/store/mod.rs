@@ -13,6 +13,8 @@ mod checkpoint;
 mod open;
 #[cfg(test)]
 mod periodic;
+mod read;
+mod recovery;
 mod worker;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
@@ -21,6 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 pub use catalogue::Catalogue;
 pub use checkpoint::Checkpoint;
 pub use open::{Opened, open};
+pub use read::open_to_read;
 pub use worker::Worker;
 
 use crate::data::{DataFile, Superblock};
@@ -39,7 +42,10 @@ const MARGIN: u64 = 64;
 /// The directory of an open database.
 pub struct Store {
     pub data: Arc<DataFile>,
-    pub log: Log,
+    /// Where new outcomes go; `None` if the database is only read.
+    log: Option<Log>,
+    /// Bytes of the log that were replayed, if the database is only read.
+    replayed_bytes: u64,
     pub level: Durability,
     /// What is current; held by whoever makes a checkpoint.
     current: Mutex<Superblock>,
@@ -78,7 +84,20 @@ impl Store {
     /// The log, if operations are to be told there.
     #[inline(always)]
     pub fn log(&self) -> Option<&Log> {
-        (self.level != Durability::None).then_some(&self.log)
+        self.log.as_ref().filter(|_| self.level != Durability::None)
+    }
+
+    /// The log that checkpoints refer to, whatever the level.
+    ///
+    /// # Errors
+    /// `ReadOnly` if the database is only read.
+    pub fn log_to_write(&self) -> Result<&Log> {
+        self.log.as_ref().ok_or(Error::ReadOnly)
+    }
+
+    /// Returns true if nothing is ever written.
+    pub fn is_read_only(&self) -> bool {
+        self.log.is_none()
     }
 
     /// Fails if nothing can be written any more.
@@ -86,6 +105,7 @@ impl Store {
     pub fn expect_healthy(&self) -> Result<()> {
         match self.poisoned.get() {
             None => Ok(()),
+            Some(_) if self.is_read_only() => Err(Error::ReadOnly),
             Some(why) => Err(Error::Poisoned { why: why.clone() }),
         }
     }
@@ -104,14 +124,18 @@ impl Store {
 
     /// Makes everything durable in the log up to a position.
     pub fn sync(&self, to: Position) -> Result<()> {
+        if to == Position::default() {
+            // Nothing was written.
+            return Ok(());
+        }
         self.expect_healthy()?;
-        self.log.sync(to).map_err(|error| self.poison(&error))
+        self.log_to_write()?.sync(to).map_err(|error| self.poison(&error))
     }
 
     /// Checks that the files are still those that will be opened the next time. If not, nothing can be
     /// promised any more.
     pub fn expect_files(&self) -> Result<()> {
-        self.log.expect_files().map_err(|error| self.poison(&error))
+        self.log_to_write()?.expect_files().map_err(|error| self.poison(&error))
     }
 
     /// Whether somebody makes a checkpoint step by step, so that nobody else has to.
@@ -198,15 +222,19 @@ impl Store {
         // Recovery begins where the log is durable.
         self.sync(start)?;
         let next = Superblock { is_clean, is_recovering: false, ..*current };
-        *current = checkpoint.publish(&self.data, next).map_err(|error| self.poison(&error))?;
+        *current = checkpoint.publish(&self.data, next).map_err(|error| match error {
+            Error::Poisoned { .. } => self.poison(&error),
+            other => other,
+        })?;
         self.expect_files()?;
         *locked(&self.since) = start;
-        self.log.trim(start.segment)
+        self.log_to_write()?.trim(start.segment)
     }
 
     /// What would have to be replayed after a crash.
     pub fn log_bytes(&self) -> u64 {
-        self.log.replay_bytes(*locked(&self.since))
+        let of_log = |log: &Log| log.replay_bytes(*locked(&self.since));
+        self.log.as_ref().map_or(self.replayed_bytes, of_log)
     }
 
     /// Lets others open the directory.

@@ -15,6 +15,7 @@ use crate::db::{Durability, Handle};
 use crate::error::{Error, Result};
 use crate::hash::AHEAD;
 use crate::heap::{Left, Swapped, pages_for};
+use crate::store::Store;
 use crate::table::{Core, KeyKind, Table, expect_not_changing};
 use crate::wal::{Entry, Head, Kind, Position};
 
@@ -191,6 +192,10 @@ impl Transaction {
         for place in &order {
             let touched = &self.tables[place.table];
             expect_not_changing(touched.core(), touched.key(place.number))?;
+        }
+        if order.is_empty() && self.db.store().is_some_and(Store::is_read_only) {
+            // Nobody changes what was read.
+            return Ok(Position::default());
         }
         let outcomes = self.outcomes(&order);
         let parts = self.parts(&outcomes);

@@ -69,24 +69,35 @@ pub(super) struct Frame<'b> {
     pub size: usize,
 }
 
+/// Bytes of the beginning of a frame that say how long it is.
+pub(super) const HEAD_BYTES: usize = HEADER_BYTES;
+
+/// The bytes of the frame that begins so, if one can.
+pub(super) fn size_of(head: &[u8]) -> Option<usize> {
+    let word = |at: usize| Some(u32::from_le_bytes(*head.get(at..)?.first_chunk()?));
+    let (body, [kind, noted, 0, 0]) = (word(8)? as usize, word(12)?.to_le_bytes()) else {
+        return None;
+    };
+    Kind::of(kind)?;
+    let from = HEADER_BYTES + usize::from(noted) * NOTE_BYTES;
+    (noted <= 1).then_some((from + body).next_multiple_of(8))
+}
+
 impl<'b> Frame<'b> {
-    /// The frame that begins here, if it is whole, and its outcome is not longer than `most`.
-    pub fn read(bytes: &'b [u8], salt: u32, most: usize) -> Option<Self> {
-        let word = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
-        let (sum, before, body) = (word(0)?, word(4)?, word(8)? as usize);
-        let [kind, noted, 0, 0] = word(12)?.to_le_bytes() else { return None };
-        let kind = Kind::of(kind)?;
-        if body > most || noted > 1 {
-            return None;
-        }
-        let from = HEADER_BYTES + usize::from(noted) * NOTE_BYTES;
-        let size = (from + body).next_multiple_of(8);
+    /// The frame that begins here, if it is whole.
+    pub fn read(bytes: &'b [u8], salt: u32) -> Option<Self> {
+        let size = size_of(bytes)?;
         let whole = bytes.get(..size)?;
+        let word = |at: usize| u32::from_le_bytes(*whole[at..].first_chunk().expect("4 bytes"));
+        let (sum, before) = (word(0), word(4));
         if self::sum(salt, whole) != sum {
             return None;
         }
         let long = |at: usize| u64::from_le_bytes(*whole[at..].first_chunk().expect("8 bytes"));
-        let synced = (noted == 1).then(|| Position { segment: long(16), at: long(24) });
+        let body = word(8) as usize;
+        let from = HEADER_BYTES + usize::from(whole[13]) * NOTE_BYTES;
+        let kind = Kind::of(whole[12])?;
+        let synced = (whole[13] == 1).then(|| Position { segment: long(16), at: long(24) });
         Some(Self { sum, before, kind, synced, body: &whole[from..from + body], size })
     }
 }

@@ -12,6 +12,7 @@ mod entry;
 mod frame;
 mod group;
 mod mark;
+mod reader;
 mod replay;
 mod segment;
 
@@ -257,10 +258,11 @@ impl Log {
         if end > tail.segment.size_bytes {
             return Ok(None);
         }
-        let chain = match size < LEAST_LONG_BYTES {
-            true => tail.write(parts, frame::padding(size))?,
-            false => tail.write_long((parts, size), frame::padding(size))?,
+        let written = match size < LEAST_LONG_BYTES {
+            true => tail.write(parts, frame::padding(size)),
+            false => tail.write_long((parts, size), frame::padding(size)),
         };
+        let chain = written.inspect_err(|_| tail.segment.take_back(tail.at))?;
         if let Some(noted) = noted {
             tail.noted = noted;
         }
@@ -413,6 +415,8 @@ impl Turn {
     /// A segment of its own, which has no header yet.
     fn prepare(&mut self, disk: &dyn Disk, size_bytes: u64) -> Result<Segment> {
         let number = self.next_number;
+        // If it fails, the next one has another number: there may be a file of this one's name.
+        self.next_number += 1;
         let found = self.spares.iter().position(|(_, spare)| spare.size_bytes >= size_bytes);
         let mut segment = match found {
             Some(at) => {
@@ -423,7 +427,6 @@ impl Turn {
             }
             None => Segment::create(disk, number, size_bytes)?,
         };
-        self.next_number += 1;
         segment.number = number;
         Ok(segment)
     }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::frame::Frame;
-use super::segment::{FRAMES_AT, Header, name, number_of};
+use super::reader::{Reader, header};
+use super::segment::{FRAMES_AT, Header, MOST_NUMBER, name, number_of};
 use super::{Entry, Place, Position};
 use crate::error::{Error, Result};
 use crate::io::Disk;
 
-/// The longest outcome that is looked for where the log should have ended.
-const MOST_PROOF_BYTES: usize = 64 * 1024;
+/// A log never has segments whose numbers are this far apart. A file beyond is none of it.
+const MOST_SEGMENTS: u64 = 1 << 32;
 
 /// How the log ended.
 #[derive(Clone, Debug, Default)]
@@ -28,16 +28,10 @@ pub enum Ending {
     /// There may be outcomes.
     Open,
     /// The database was closed at the place where recovery begins: unless somebody has begun a
-    /// segment since, there is nothing to look for.
+    /// segment since, there is nothing to look for. The segment itself may be missing.
     Clean,
     /// Nothing after the place where recovery begins was promised: even the segment may be missing.
     Anywhere,
-}
-
-struct Found {
-    header: Header,
-    chain: u32,
-    bytes: Vec<u8>,
 }
 
 /// Calls `apply` with each outcome from a place on, and the place after it. Then nobody needs
@@ -51,66 +45,73 @@ pub fn replay(
     (start, ending): (Place, Ending),
     apply: &mut dyn FnMut(Entry<'_>, Place) -> Result<()>,
 ) -> Result<Replayed> {
-    let numbers = segments(disk)?;
-    let next_number = numbers.last().map_or(1, |last| last + 1).max(start.position.segment + 1);
-    let mut replayed = Replayed { end: start, next_number, ..Replayed::default() };
     let first = start.position.segment;
-    if !numbers.contains(&first) {
-        if ending == Ending::Anywhere {
-            return Ok(replayed);
-        }
-        let what = format!("log segment {}", name(first));
-        return Err(Error::corrupt(what, "it is missing, and recovery begins there"));
+    let mut numbers = segments(disk)?;
+    numbers.retain(|number| *number < first.saturating_add(MOST_SEGMENTS));
+    let next_number = numbers.last().map_or(1, |last| last + 1).max(first + 1);
+    if next_number >= MOST_NUMBER - MOST_SEGMENTS {
+        let what = format!("log segment {}", name(next_number - 1));
+        return Err(Error::corrupt(what, "no log has so many segments"));
     }
-    if ending == Ending::Clean && numbers.last() == Some(&first) {
-        replayed.segments.push((first, start.position.at));
+    let mut replayed = Replayed { end: start, next_number, ..Replayed::default() };
+    if ending == Ending::Clean && numbers.last().is_none_or(|last| *last <= first) {
+        if numbers.last() == Some(&first) {
+            replayed.segments.push((first, start.position.at));
+        }
         return Ok(replayed);
     }
-    let Some(mut current) = read(disk, database, first)? else {
+    let mut current = match numbers.contains(&first) {
+        true => Reader::open(disk, database, first)?,
+        false => None,
+    };
+    if current.is_none() && ending != Ending::Clean {
         if ending == Ending::Anywhere {
             return Ok(replayed);
         }
-        let what = format!("log segment {}", name(first));
-        return Err(Error::corrupt(what, "its header is not whole, and recovery begins there"));
-    };
+        let why = match numbers.contains(&first) {
+            true => "its header is not whole, and recovery begins there",
+            false => "it is missing, and recovery begins there",
+        };
+        return Err(Error::corrupt(format!("log segment {}", name(first)), why));
+    }
     // Only their headers: together, segments may be larger than the memory.
     let mut later: BTreeMap<u64, Header> = BTreeMap::new();
     for number in numbers.into_iter().filter(|number| *number > first) {
-        if let Some((header, _)) = read_header(disk, database, number)? {
+        if let Some((header, _)) = header(disk, database, number)? {
             later.insert(number, header);
         }
     }
     loop {
         let end = &mut replayed.end;
-        let at = end.position.at as usize;
-        while let Some(rest) = current.bytes.get(end.position.at as usize..) {
-            let Some(frame) = Frame::read(rest, current.header.salt, rest.len()) else { break };
-            if frame.before != end.chain {
-                break;
+        if let Some(current) = &mut current {
+            while let Some(frame) = current.frame(end.position.at)? {
+                if frame.before != end.chain {
+                    break;
+                }
+                end.position.at += frame.size as u64;
+                end.chain = frame.sum;
+                apply(Entry { kind: frame.kind, body: frame.body }, *end)?;
             }
-            end.position.at += frame.size as u64;
-            end.chain = frame.sum;
-            apply(Entry { kind: frame.kind, body: frame.body }, *end)?;
+            replayed.segments.push((current.header.number, end.position.at));
         }
-        debug_assert!(end.position.at as usize >= at, "a log goes on");
-        replayed.segments.push((current.header.number, end.position.at));
         // The newest of several: the others were given up when writing their headers failed.
         let next = later.iter().rev().find(|(_, header)| header.after == *end);
         let Some((number, _)) = next else { break };
         let number = *number;
-        let Some(found) = read(disk, database, number)? else { break };
-        current = found;
+        let Some(found) = Reader::open(disk, database, number)? else { break };
+        let chain = current.insert(found).chain;
         // What was begun before it and is not part of the log never will be.
         later.retain(|other, _| *other > number);
-        *end =
-            Place { position: Position { segment: number, at: FRAMES_AT }, chain: current.chain };
+        *end = Place { position: Position { segment: number, at: FRAMES_AT }, chain };
     }
     let end = replayed.end.position;
-    let mut proof = proven(&current, end.at as usize);
-    drop(current);
+    let mut proof = match current {
+        Some(mut current) => current.proven(end.at)?,
+        None => Position::default(),
+    };
     for number in later.into_keys() {
-        if let Some(found) = read(disk, database, number)? {
-            proof = proof.max(proven(&found, FRAMES_AT as usize));
+        if let Some(mut found) = Reader::open(disk, database, number)? {
+            proof = proof.max(found.proven(FRAMES_AT)?);
         }
     }
     match proof > end {
@@ -137,46 +138,4 @@ pub fn remove_others(disk: &dyn Disk, part_of_log: &[u64]) -> Result<()> {
             .map_err(|error| Error::io("remove a log segment of no use", &error))?;
     }
     Ok(())
-}
-
-/// The header of a segment and its checksum, if it is one of this database.
-fn read_header(disk: &dyn Disk, database: u64, number: u64) -> Result<Option<(Header, u32)>> {
-    let bytes = read_bytes(disk, number, FRAMES_AT)?;
-    let fits = |header: &Header| header.database == database && header.number == number;
-    Ok(Header::read(&bytes)?.filter(|(header, _)| fits(header)))
-}
-
-/// A segment, if it is one of this database.
-fn read(disk: &dyn Disk, database: u64, number: u64) -> Result<Option<Found>> {
-    let Some((header, chain)) = read_header(disk, database, number)? else { return Ok(None) };
-    Ok(Some(Found { header, chain, bytes: read_bytes(disk, number, u64::MAX)? }))
-}
-
-/// The first bytes of a segment, at most so many.
-fn read_bytes(disk: &dyn Disk, number: u64, most: u64) -> Result<Vec<u8>> {
-    let failed = |error| Error::io(format!("read log segment {}", name(number)), &error);
-    let file = disk.open(&name(number)).map_err(failed)?;
-    let mut bytes = vec![0; file.size_bytes().map_err(failed)?.min(most) as usize];
-    file.read_at(0, &mut bytes).map_err(failed)?;
-    Ok(bytes)
-}
-
-/// How far the log was synced, as whole frames from a place on say, wherever they are, and the
-/// segment's header.
-fn proven(found: &Found, from: usize) -> Position {
-    let mut newest = found.header.synced;
-    let mut at = from;
-    while let Some(rest) = found.bytes.get(at..) {
-        if rest.is_empty() {
-            break;
-        }
-        match Frame::read(rest, found.header.salt, MOST_PROOF_BYTES) {
-            Some(frame) => {
-                newest = newest.max(frame.synced.unwrap_or_default());
-                at += frame.size;
-            }
-            None => at += 8,
-        }
-    }
-    newest
 }

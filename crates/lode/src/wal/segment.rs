@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::io::{Disk, File, Mapped};
 
 const MAGIC: &[u8; 8] = b"LodeLog\0";
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Where the copies of the header are, in sectors of their own, and where the frames begin.
 const HEADERS_AT: [u64; 2] = [0, 512];
@@ -23,7 +23,7 @@ pub(super) fn name(number: u64) -> String {
 }
 
 /// No segment will ever have this number.
-const MOST_NUMBER: u64 = 1 << 48;
+pub(super) const MOST_NUMBER: u64 = 1 << 48;
 
 /// The number of a segment by the name of its file.
 pub(super) fn number_of(name: &str) -> Option<u64> {
@@ -139,6 +139,12 @@ impl Segment {
     /// that are overwritten anyway.
     pub fn write_by_call(&self, at: u64, bytes: &[u8]) -> Result<()> {
         self.file.write_at(at, bytes).map_err(|error| self.not_written(&error))
+    }
+
+    /// Takes back what a write at `at` may have left that failed: no frame begins there then. If that fails
+    /// too, the next write there does it.
+    pub fn take_back(&self, at: u64) {
+        let _ = self.write_by_call(at, &[0; 16]);
     }
 
     /// Asks the operating system for memory for what will be written, if there is a way, and does not wait for it.

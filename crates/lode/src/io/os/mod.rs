@@ -213,6 +213,18 @@ impl File for Handle {
         })
     }
 
+    fn has_space(&self) -> Result<bool> {
+        use std::os::unix::fs::MetadataExt;
+        /// Bytes of a block, as `stat` counts them.
+        const BLOCK_BYTES: u64 = 512;
+        let found = self.file.metadata()?;
+        Ok(found.blocks() >= found.len() / BLOCK_BYTES)
+    }
+
+    fn next_data(&self, at: u64) -> Result<Option<u64>> {
+        space::next_data(&self.file, at)
+    }
+
     fn map(&self, size_bytes: usize) -> Result<Option<Arc<dyn Mapped>>> {
         if size_bytes as u64 > self.size_bytes()? {
             return Err(Error::new(ErrorKind::InvalidInput, "the file is not as long as its map"));

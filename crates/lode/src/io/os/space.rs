@@ -34,6 +34,26 @@ pub fn extend(file: &fs::File, from: u64, to: u64) -> Result<()> {
     fill(file, from, to)
 }
 
+/// The first byte from `at` on that is not in a hole; where nobody knows, `at` itself.
+#[cfg(target_os = "linux")]
+pub fn next_data(file: &fs::File, at: u64) -> Result<Option<u64>> {
+    use nix::errno::Errno;
+    use nix::unistd::{Whence, lseek};
+
+    let Ok(from) = i64::try_from(at) else { return Ok(None) };
+    match lseek(file, from, Whence::SeekData) {
+        Ok(found) => Ok(u64::try_from(found).ok()),
+        Err(Errno::ENXIO) => Ok(None),
+        Err(_) => Ok((at < file.metadata()?.len()).then_some(at)),
+    }
+}
+
+/// Where nobody knows holes, all of the file is data.
+#[cfg(not(target_os = "linux"))]
+pub fn next_data(file: &fs::File, at: u64) -> Result<Option<u64>> {
+    Ok((at < file.metadata()?.len()).then_some(at))
+}
+
 /// Writes zeros, which is what takes up space where the file system cannot set space aside.
 fn fill(file: &fs::File, from: u64, to: u64) -> Result<()> {
     const PIECE_BYTES: u64 = 1 << 20;
@@ -47,24 +67,32 @@ fn fill(file: &fs::File, from: u64, to: u64) -> Result<()> {
     Ok(())
 }
 
-/// Whether writing to a mapped part of a file, for which there is space already, always succeeds:
-/// on file systems that write where the data lies, or set aside enough to write it elsewhere. Where
-/// it can fail it ends the process, so file systems that are not known count as such. If it does, answers how memory
-/// for the mapping is to be had ahead of need.
+/// Whether writing to a mapped part of a file never needs space, once there is space for it; then how
+/// memory for the mapping is to be had ahead of need.
+///
+/// Where it needs some and there is none, it ends the process. So only file systems count that write
+/// where the data lies. Blocks that files share are written elsewhere, and XFS may share those of any
+/// file at any time, unless it was made without that. F2FS writes everything elsewhere.
 #[cfg(target_os = "linux")]
 pub fn writes_in_place(file: &fs::File) -> Result<Option<Ahead>> {
     use nix::sys::statfs::{
-        EXT2_SUPER_MAGIC, EXT3_SUPER_MAGIC, EXT4_SUPER_MAGIC, F2FS_SUPER_MAGIC, TMPFS_MAGIC,
-        XFS_SUPER_MAGIC, fstatfs,
+        EXT2_SUPER_MAGIC, EXT3_SUPER_MAGIC, EXT4_SUPER_MAGIC, FsType, TMPFS_MAGIC, fstatfs,
     };
 
+    use super::super::mapped::may_share_blocks_of_xfs;
+
+    /// The library has it for some systems only.
+    const XFS_SUPER_MAGIC: FsType = FsType(0x5846_5342);
+
     let kind = fstatfs(file)?.filesystem_type();
-    // The three versions of ext have the same number now, which is not for us to rely on.
-    let kinds =
-        [EXT2_SUPER_MAGIC, EXT3_SUPER_MAGIC, EXT4_SUPER_MAGIC, F2FS_SUPER_MAGIC, XFS_SUPER_MAGIC];
     Ok(match kind {
         TMPFS_MAGIC => Some(Ahead::Map),
-        kind => kinds.contains(&kind).then_some(Ahead::Read),
+        // The three versions of ext have the same number now, which is not for us to rely on.
+        kind if [EXT2_SUPER_MAGIC, EXT3_SUPER_MAGIC, EXT4_SUPER_MAGIC].contains(&kind) => {
+            Some(Ahead::Read)
+        }
+        XFS_SUPER_MAGIC if !may_share_blocks_of_xfs(file) => Some(Ahead::Read),
+        _ => None,
     })
 }
 

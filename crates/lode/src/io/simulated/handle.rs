@@ -157,6 +157,16 @@ impl File for Handle {
         busy.set_size(size_bytes)
     }
 
+    /// There are no holes.
+    fn has_space(&self) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn next_data(&self, at: u64) -> Result<Option<u64>> {
+        let mut busy = self.begin_plain(Operation::Read)?;
+        Ok((at < busy.content().bytes().len() as u64).then_some(at))
+    }
+
     fn map(&self, size_bytes: usize) -> Result<Option<Arc<dyn Mapped>>> {
         let mut busy = self.begin_plain(Operation::Other)?;
         if size_bytes > busy.content().bytes().len() {

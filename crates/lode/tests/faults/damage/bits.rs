@@ -22,6 +22,9 @@ fn flips() -> u64 {
     effort("LODE_FLIPS", 300, 2_000)
 }
 
+/// Where the copies of superblocks begin.
+pub const SUPERBLOCKS_AT: [usize; 4] = [0, 16_384, 64 * 16_384, 65 * 16_384];
+
 /// Where recovery begins to read the log: a segment's file, and a place in it.
 pub fn recovery_begins(disk: &Simulated) -> (String, usize) {
     let data = disk.file_bytes("data").expect("it is there");
@@ -35,7 +38,7 @@ pub fn recovery_begins(disk: &Simulated) -> (String, usize) {
     (format!("log-{segment:012}"), at as usize)
 }
 
-/// Bits to be turned over: all of the superblocks, of the log's headers and its frames since the last
+/// Bits to be turned over: all of one copy of the superblocks, of the log's headers and its frames since the last
 /// checkpoint, and some of all others.
 fn places(disk: &Simulated, (segment, from): &(String, usize), more: u64) -> Vec<(String, u64)> {
     let mut places = Vec::new();
@@ -48,7 +51,7 @@ fn places(disk: &Simulated, (segment, from): &(String, usize), more: u64) -> Vec
     for (name, bytes) in &files {
         let mut ranges = vec![];
         if name == "data" {
-            ranges.extend([bits(0..112), bits(16_384..16_384 + 112)]);
+            ranges.extend(SUPERBLOCKS_AT[..2].iter().map(|at| bits(*at..at + 112)));
         } else {
             ranges.extend([bits(0..84), bits(512..596)]);
             let from = if name == segment { *from } else { 1024 };
@@ -123,7 +126,7 @@ fn no_bit_of_a_superblock_takes_back_what_recovery_has_done() {
     // The process ends here: nothing was done since, and the old log is gone.
     let disk = known.disk.fork();
     drop(db);
-    let bits: Vec<u64> = bits(0..112).chain(bits(16_384..16_384 + 112)).collect();
+    let bits: Vec<u64> = SUPERBLOCKS_AT[..2].iter().flat_map(|at| bits(*at..at + 112)).collect();
     on_all(&bits, |bit| {
         let fork = disk.fork();
         fork.flip_bit("data", *bit);

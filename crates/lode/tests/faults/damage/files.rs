@@ -75,8 +75,58 @@ fn missing_and_empty_files_are_no_empty_database() {
         known.close();
         known.disk
     };
+    // What was closed has nothing in its log that could be missed.
     let without_log = with_files(&closed, |name| !is_log(name));
-    assert_eq!(judge(&without_log, &[last]), Ok(Outcome::Refused));
+    assert_eq!(judge(&without_log, &[last]), Ok(Outcome::Content(0)));
+}
+
+/// What was written after it was opened again counts, though the segment before it is not needed.
+#[test]
+fn a_closed_log_that_is_missing_hides_nothing_that_came_after_it() {
+    let mut known = Known::small(7);
+    known.close();
+    let old = known.disk.file_names().into_iter().filter(|name| name.starts_with("log-"));
+    let old: Vec<_> = old.collect();
+    known.db = Some(open(&known.disk, 7).expect("it was closed"));
+    known.states = vec![known.content.clone()];
+    known.put(1, 3, 5_000);
+    known.put(1, 4, 5_001);
+    known.kill();
+    let states: Vec<&Content> = known.states.iter().rev().collect();
+    let without = with_files(&known.disk, |name| !old.iter().any(|old| old == name));
+    assert_eq!(judge(&without, &states), Ok(Outcome::Content(0)));
+}
+
+#[test]
+fn the_first_mebibyte_of_the_data_file_does_not_have_all_superblocks() {
+    let mut known = Known::small(12);
+    known.close();
+    for place in [0..2, 64..66] {
+        let fork = known.disk.fork();
+        let mut bytes = fork.file_bytes("data").expect("it is there");
+        bytes[place.start * 16_384..place.end * 16_384].fill(0);
+        fork.put_file("data", bytes);
+        assert_eq!(judge(&fork, &[&known.content]), Ok(Outcome::Content(0)), "{place:?}");
+    }
+}
+
+/// The format's number is in the same place in all versions.
+#[test]
+fn files_of_another_format_are_refused_by_its_number() {
+    let mut known = Known::small(13);
+    known.close();
+    for format in [1u32, 3] {
+        let fork = known.disk.fork();
+        let mut data = fork.file_bytes("data").expect("it is there");
+        for from in super::bits::SUPERBLOCKS_AT {
+            let (front, sum) = data[from..from + 112].split_at_mut(104);
+            front[8..12].copy_from_slice(&format.to_le_bytes());
+            sum.copy_from_slice(&xxhash_rust::xxh3::xxh3_64_with_seed(front, 0).to_le_bytes());
+        }
+        fork.put_file("data", data);
+        let found = open(&fork, 1).map(drop);
+        assert_eq!(found, Err(lode::Error::Version { found: format, known: 2 }));
+    }
 }
 
 #[test]

@@ -3,8 +3,14 @@
 //!
 //! Where a test needs a process of its own, it runs itself again as a child.
 
+mod descriptors;
 mod forks;
+mod images;
+mod lengthened;
 mod moved;
+mod power;
+mod read_only;
+mod shared_blocks;
 mod support;
 mod taken;
 mod twice;

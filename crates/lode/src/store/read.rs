@@ -1,0 +1,64 @@
+//! Opening a directory to read what is there. Nothing is written; what was not in the data file is
+//! replayed in memory only.
+
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use super::catalogue::Catalogue;
+use super::open::{CREATING, DATA, Opened, is_finished, lock_data, no_data, not_locked};
+use super::recovery::{Recovery, ending_of, start_of};
+use super::{Store, Worker};
+use crate::data::DataFile;
+use crate::db::Settings;
+use crate::error::{Error, Result};
+use crate::io::{Access, Disk, Lock};
+use crate::pager::Pager;
+use crate::wal;
+
+fn refused(why: &str) -> Error {
+    Error::Io { what: "open the database for reading".into(), why: why.into() }
+}
+
+/// Opens the database in a directory, which must be there.
+pub fn open_to_read(disk: &dyn Disk, settings: &Settings) -> Result<Opened> {
+    let lock = disk.lock().map_err(|error| not_locked(&error))?;
+    let names = disk.list().map_err(|error| Error::io("list the files of the database", &error))?;
+    let is_there = |name: &str| names.iter().any(|other| other == name);
+    if is_there(CREATING) && !(is_there(DATA) && is_finished(disk)?) {
+        return Err(refused("its creation was not finished; open it for writing once"));
+    }
+    if !is_there(DATA) {
+        return Err(match names.iter().any(|name| name.starts_with("log-")) {
+            true => no_data(&names),
+            false => refused("there is none in the directory"),
+        });
+    }
+    let file = disk.open(DATA).map_err(|error| Error::io("open file data", &error))?;
+    // The directory is given back last.
+    let lock: Lock = Box::new((lock_data(&*file, Access::Read)?, lock));
+    let (data, superblock, catalogue) = DataFile::open_to_read(file)?;
+    let data = Arc::new(data);
+    let pager = Pager::new(settings.memory_bytes, Some(Arc::clone(&data)))?;
+    let catalogue = Catalogue::restore(&catalogue, &pager)?;
+    let mut recovery = Recovery::new((&pager, &data), Access::Read, catalogue, superblock);
+    let (start, ending) = (start_of(&superblock), ending_of(&superblock));
+    let apply = &mut |entry: wal::Entry<'_>, end| recovery.apply(entry, end);
+    let replayed = wal::replay(disk, superblock.database, (start, ending), apply)?;
+    let ends: u64 = replayed.segments.iter().map(|(_, end)| *end).sum();
+    let catalogue = recovery.catalogue;
+    let store = Store {
+        data,
+        log: None,
+        replayed_bytes: ends.saturating_sub(start.position.at),
+        level: settings.durability,
+        current: Mutex::new(superblock),
+        since: Mutex::new(start.position),
+        room: Arc::new(AtomicU64::new(0)),
+        most_log_bytes: settings.most_log_bytes,
+        is_step_by_step: AtomicBool::new(false),
+        poisoned: OnceLock::from(String::from("it was opened for reading only")),
+        lock: Mutex::new(Some(lock)),
+        worker: Worker::default(),
+    };
+    Ok(Opened { store, pager, catalogue })
+}

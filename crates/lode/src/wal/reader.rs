@@ -1,0 +1,136 @@
+//! Reads a segment piece by piece. How long a file is, or says that a frame is, costs no memory: a
+//! frame longer than a piece is read into memory only when its checksum fits.
+
+use super::Position;
+use super::frame::{self, Frame, HEAD_BYTES};
+use super::segment::{FRAMES_AT, Header, name};
+use crate::error::{Error, Result};
+use crate::io::{Disk, File};
+
+/// Bytes that are read at a time.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// The longest frame that is looked for where the log should have ended.
+const MOST_PROOF_BYTES: usize = 64 * 1024;
+
+/// A segment of the log that is being read.
+pub(super) struct Reader {
+    pub header: Header,
+    /// The checksum of the header.
+    pub chain: u32,
+    file: Box<dyn File>,
+    size_bytes: u64,
+    /// Some bytes of the file, and where they begin.
+    piece: Vec<u8>,
+    from: u64,
+    /// The last frame, if it was longer than a piece.
+    long: Vec<u8>,
+}
+
+fn failed(number: u64) -> impl Fn(std::io::Error) -> Error {
+    move |error| Error::io(format!("read log segment {}", name(number)), &error)
+}
+
+/// The header of a segment with its checksum, if it is one of this database.
+pub(super) fn header(disk: &dyn Disk, database: u64, number: u64) -> Result<Option<(Header, u32)>> {
+    let file = disk.open(&name(number)).map_err(failed(number))?;
+    header_of(&*file, database, number)
+}
+
+fn header_of(file: &dyn File, database: u64, number: u64) -> Result<Option<(Header, u32)>> {
+    let size = file.size_bytes().map_err(failed(number))?.min(FRAMES_AT);
+    let mut bytes = vec![0; size as usize];
+    file.read_at(0, &mut bytes).map_err(failed(number))?;
+    let fits = |header: &Header| header.database == database && header.number == number;
+    Ok(Header::read(&bytes)?.filter(|(header, _)| fits(header)))
+}
+
+impl Reader {
+    /// A segment, if it is one of this database.
+    pub fn open(disk: &dyn Disk, database: u64, number: u64) -> Result<Option<Self>> {
+        let file = disk.open(&name(number)).map_err(failed(number))?;
+        let Some((header, chain)) = header_of(&*file, database, number)? else { return Ok(None) };
+        let size_bytes = file.size_bytes().map_err(failed(number))?;
+        let (piece, long) = (Vec::new(), Vec::new());
+        Ok(Some(Self { header, chain, file, size_bytes, piece, from: 0, long }))
+    }
+
+    /// The bytes from `at` on: `wanted` of them, at most a piece, or as many as there are.
+    fn bytes(&mut self, at: u64, wanted: usize) -> Result<&[u8]> {
+        let wanted = self.size_bytes.saturating_sub(at).min(wanted as u64);
+        let end = self.from + self.piece.len() as u64;
+        if wanted > 0 && (at < self.from || at + wanted > end) {
+            let size = (self.size_bytes - at).min(PIECE_BYTES as u64);
+            self.piece.resize(size as usize, 0);
+            self.from = at;
+            let read = self.file.read_at(at, &mut self.piece);
+            read.inspect_err(|_| self.piece.clear()).map_err(failed(self.header.number))?;
+        }
+        let start = at.checked_sub(self.from).filter(|_| wanted > 0).unwrap_or(0) as usize;
+        Ok(if wanted > 0 { &self.piece[start..] } else { &[] })
+    }
+
+    /// The whole frame at a place, if one is there.
+    pub fn frame(&mut self, at: u64) -> Result<Option<Frame<'_>>> {
+        let salt = self.header.salt;
+        let left = self.size_bytes.saturating_sub(at);
+        let size = frame::size_of(self.bytes(at, HEAD_BYTES)?);
+        let Some(size) = size.filter(|size| *size as u64 <= left) else { return Ok(None) };
+        if size <= PIECE_BYTES {
+            return Ok(Frame::read(self.bytes(at, size)?, salt));
+        }
+        if !self.is_whole(at, size)? {
+            return Ok(None);
+        }
+        self.long.resize(size, 0);
+        self.file.read_at(at, &mut self.long).map_err(failed(self.header.number))?;
+        Ok(Frame::read(&self.long, salt))
+    }
+
+    /// Returns true if the checksum of a long frame fits.
+    fn is_whole(&mut self, at: u64, size: usize) -> Result<bool> {
+        let (mut sum, mut done, mut wanted) = (self.header.salt, 0, 0);
+        while done < size {
+            let count = PIECE_BYTES.min(size - done);
+            let piece = &self.bytes(at + done as u64, count)?[..count];
+            match done {
+                0 => {
+                    let (own, rest) = piece.split_first_chunk().expect("a piece is longer");
+                    (wanted, sum) = (u32::from_le_bytes(*own), crc32c::crc32c_append(sum, rest));
+                }
+                _ => sum = crc32c::crc32c_append(sum, piece),
+            }
+            done += count;
+        }
+        Ok(sum == wanted)
+    }
+
+    /// How far the log was synced, as whole frames from a place on say, wherever they are, and the
+    /// segment's header.
+    pub fn proven(&mut self, from: u64) -> Result<Position> {
+        let (salt, mut newest, mut at) = (self.header.salt, self.header.synced, from);
+        let number = self.header.number;
+        while let Some(data) = self.file.next_data(at).map_err(failed(number))? {
+            // Frames begin at multiples of eight bytes, and so do holes.
+            at = at.max(data - data % 8);
+            let is_last = self.size_bytes.saturating_sub(at) <= PIECE_BYTES as u64;
+            let bytes = self.bytes(at, PIECE_BYTES)?;
+            let mut done = 0;
+            while done < bytes.len() && (is_last || done + MOST_PROOF_BYTES <= bytes.len()) {
+                let rest = &bytes[done..];
+                match Frame::read(&rest[..rest.len().min(MOST_PROOF_BYTES)], salt) {
+                    Some(frame) => {
+                        newest = newest.max(frame.synced.unwrap_or_default());
+                        done += frame.size;
+                    }
+                    None => done += 8,
+                }
+            }
+            if done == 0 {
+                break;
+            }
+            at += done as u64;
+        }
+        Ok(newest)
+    }
+}

@@ -1,0 +1,92 @@
+//! Files that somebody made longer, or put there: how long a file is, and what number is in its name,
+//! is not believed.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use lode::Durability;
+
+use super::support::{end, expect, expect_killed, names, options, put, role, run};
+
+const GIB: u64 = 1 << 30;
+
+/// A database whose process was killed after 100 records.
+fn killed(test: &str) -> tempfile::TempDir {
+    if let Some((_, path)) = role() {
+        let db = options(Durability::Process).open(path).expect("a new database");
+        put(&db, 0..100).expect("room");
+        end();
+    }
+    let path = tempfile::tempdir().expect("a directory");
+    expect_killed(&run(test, "write", path.path()));
+    path
+}
+
+fn files(path: &Path, of: &str) -> Vec<PathBuf> {
+    let found: Vec<_> = names(path).into_iter().filter(|name| name.starts_with(of)).collect();
+    assert!(!found.is_empty(), "there is a {of}");
+    found.into_iter().map(|name| path.join(name)).collect()
+}
+
+fn lengthen(file: &Path, size_bytes: u64) {
+    let file = File::options().write(true).open(file).expect("it is there");
+    file.set_len(size_bytes).expect("a hole takes no space");
+}
+
+#[test]
+fn a_log_that_was_made_longer_by_holes_is_read_as_before() {
+    let path =
+        killed("surroundings::lengthened::a_log_that_was_made_longer_by_holes_is_read_as_before");
+    for segment in files(path.path(), "log-") {
+        lengthen(&segment, 1_000 * GIB);
+    }
+    expect(path.path(), 100);
+    expect(path.path(), 100);
+}
+
+#[test]
+fn a_data_file_that_was_made_longer_by_holes_has_no_more_space() {
+    let path = killed(
+        "surroundings::lengthened::a_data_file_that_was_made_longer_by_holes_has_no_more_space",
+    );
+    for data in files(path.path(), "data") {
+        lengthen(&data, 1_000 * GIB);
+        expect(path.path(), 100);
+        let size = fs::metadata(&data).expect("it is there").len();
+        assert!(size < GIB, "{size} bytes");
+    }
+}
+
+#[test]
+fn a_file_with_the_last_number_of_all_segments_stops_no_later_life() {
+    let path = killed(
+        "surroundings::lengthened::a_file_with_the_last_number_of_all_segments_stops_no_later_life",
+    );
+    let strays = [281_474_976_710_655u64, 281_474_976_710_654, 1 << 47, 1 << 33];
+    for (life, stray) in (1..).zip(strays) {
+        fs::write(path.path().join(format!("log-{stray:012}")), b"not a segment").expect("space");
+        let db = options(Durability::Process).open(path.path()).expect("it can be opened");
+        put(&db, life * 100..(life + 1) * 100).expect("room");
+        db.close().expect("nothing is wrong");
+        expect(path.path(), (life + 1) * 100);
+    }
+}
+
+#[test]
+fn a_file_with_the_next_segments_name_stops_no_writer() {
+    let path = tempfile::tempdir().expect("a directory");
+    let db = options(Durability::Process).open(path.path()).expect("a new database");
+    for number in 2..4 {
+        fs::write(path.path().join(format!("log-{number:012}")), b"not a segment").expect("space");
+    }
+    let mut failures = 0;
+    for key in 0..500 {
+        while put(&db, key..key + 1).is_err() {
+            failures += 1;
+            assert!(failures < 4, "each name is tried once");
+        }
+    }
+    assert!(failures > 0, "the names were needed");
+    db.close().expect("nothing is wrong");
+    expect(path.path(), 500);
+}
