@@ -319,7 +319,7 @@ impl DataFile {
     pub fn pages_beyond_need(&self) -> Result<Vec<u32>> {
         let mut state = self.state();
         let State { map, places, .. } = &mut *state;
-        let enough = (u64::from(places.end()) - places.free()).max(places::FIRST_END.into());
+        let enough = places.enough();
         places.rewind();
         let mut pages = map.pages(&*self.file)?;
         pages.retain(|(page, place)| *page >= FIRST_TABLE_PAGE && u64::from(*place) >= enough);
@@ -333,7 +333,7 @@ impl DataFile {
     /// `DiskFull`; then no node is concerned.
     pub fn rewrite_map_beyond_need(&self, pages: u64) -> Result<()> {
         let mut state = self.state();
-        let enough = u64::from(state.places.end()) - state.places.free();
+        let enough = state.places.enough();
         state.places.rewind();
         let nodes = state.map.nodes_beyond(&*self.file, enough)?;
         // Each of them, and those above it.
@@ -457,7 +457,8 @@ mod tests {
     #[test]
     fn nodes_of_the_page_map_leave_the_end_of_the_file_though_their_pages_stay() {
         let disk = Simulated::new(0);
-        let data = DataFile::create(disk.create("data").expect("an empty disk"));
+        let file = disk.create("data").expect("an empty disk");
+        let data = DataFile::create(file).expect("space");
         // Their nodes come after all of them in the file.
         let numbers: Vec<u32> = (0..400).map(|page| FIRST_TABLE_PAGE + page * 1024).collect();
         let bytes = vec![1; numbers.len() * PLACE_BYTES];

@@ -10,7 +10,7 @@ const SUPERBLOCKS: u32 = 4;
 const FIRST: u32 = 2;
 
 /// The fewest places that a file has: those of the superblocks, and those between.
-pub(super) const FIRST_END: u32 = 66;
+const FIRST_END: u32 = 66;
 
 /// Those of the superblocks among the first 128 places.
 const SUPERBLOCK_BITS: [u64; 2] = [0b11; 2];
@@ -54,6 +54,11 @@ impl Places {
 
     pub fn free(&self) -> u64 {
         self.free.into()
+    }
+
+    /// Places that would be enough for all that is used, and for the superblocks where they are.
+    pub fn enough(&self) -> u64 {
+        u64::from(self.end - self.free).max(FIRST_END.into())
     }
 
     pub fn end(&self) -> u32 {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::Need;
+use super::{Need, Store};
 use crate::io::held::{Held, Kind};
 use crate::wal::Log;
 use crate::{Database, Durability, KeyKind, Options, Schema, Table, Type, Value};
@@ -42,7 +42,7 @@ impl Run {
     }
 
     fn log(&self) -> &Log {
-        &self.db.inner().store().expect("it is on a disk").log
+        self.db.inner().store().and_then(Store::log).expect("it is on a disk")
     }
 
     /// Writes a record; no more than 1,000 keys, so that the data stays small.

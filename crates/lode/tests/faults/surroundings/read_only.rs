@@ -81,7 +81,7 @@ fn nothing_can_be_written_by_a_reader() {
         db.create_table(table.schema(), table.key_kind()).map(drop),
         db.drop_table("table"),
         db.checkpoint(),
-        db.compact(),
+        db.compact().map(drop),
     ];
     for refused in refused {
         assert_eq!(refused, Err(Error::ReadOnly));
