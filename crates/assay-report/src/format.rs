@@ -1,4 +1,6 @@
-//! Numbers as people read them: three significant digits and a unit.
+//! Numbers as people read them: three significant digits and a unit; and the words for a cell's work.
+
+use assay_core::plan::Cell;
 
 /// A rate or a count: `4.32 M`, `481 k`, `12.0`.
 pub fn quantity(value: f64) -> String {
@@ -13,6 +15,14 @@ pub fn bytes(value: u64) -> String {
 /// A duration: `1.20 ms`.
 pub fn duration_ns(value: u64) -> String {
     scaled(value as f64, 1000.0, &[" ns", " µs", " ms", " s"])
+}
+
+/// What tells a cell's work from others of its suite, in words.
+pub fn work(cell: &Cell) -> String {
+    match cell.revision {
+        1 => cell.variant.clone(),
+        revision => format!("{} · revision {revision} of the suite", cell.variant),
+    }
 }
 
 /// A number of rows as the command line takes it, where that is exact: `100k`, `10m`.

@@ -4,7 +4,7 @@
 use assay_core::run_file::{NO_TIME, RunFile, Status};
 
 use crate::blocks::{Line, blocks};
-use crate::format::rows;
+use crate::format::{rows, work};
 
 /// One phase of one engine.
 #[derive(Clone, Debug)]
@@ -132,7 +132,7 @@ fn row(line: &Line<'_>, phase: &str, trouble: Option<&Status>) -> Row {
     let interval = rate.and_then(|rate| rate.interval_95);
     Row {
         suite: cell.suite.clone(),
-        work: cell.variant.clone(),
+        work: work(cell),
         storage: cell.storage.to_string(),
         rows: cell.rows,
         threads: cell.threads,
@@ -191,7 +191,7 @@ pub fn markdown(run: &RunFile) -> String {
             0 => String::new(),
             count => format!(" · {} rows", rows(count)),
         };
-        out += &format!("\n### {} · {}{size} · {}\n\n", first.suite, first.storage, first.variant);
+        out += &format!("\n### {} · {}{size} · {}\n\n", first.suite, first.storage, work(first));
         let phases = block.phases();
         let heads: Vec<_> = phases.iter().map(|phase| format!("{}/s", cell(phase))).collect();
         let heads = heads.join(" | ");

@@ -9,7 +9,7 @@ use assay_core::run_file::{NO_TIME, RunFile, Status};
 use comfy_table::{CellAlignment, Table, presets};
 
 use crate::blocks::{Block, Line, Rate, blocks};
-use crate::format::{bytes, duration_ns, quantity, rows};
+use crate::format::{bytes, duration_ns, quantity, rows, work};
 use crate::latencies::percentiles;
 
 /// Renders a whole run; `brief` leaves out what explains it. Never fails but for want of memory.
@@ -44,16 +44,12 @@ fn render_block(out: &mut String, block: &Block<'_>) -> fmt::Result {
     };
     writeln!(
         out,
-        "\n{} · {}{rows} · {} · {trials} trial{} · seed {}{}{}\n",
+        "\n{} · {}{rows} · {} · {trials} trial{} · seed {}{}\n",
         cell.suite,
         cell.storage,
-        cell.variant,
+        work(cell),
         if trials == 1 { "" } else { "s" },
         cell.seed,
-        match cell.revision {
-            1 => String::new(),
-            revision => format!(" · revision {revision} of the suite"),
-        },
         match (cell.storage, cell.page_cache) {
             (Storage::Disk, PageCache::Warm) => " · page cache warm",
             (_, PageCache::Warm) => "",

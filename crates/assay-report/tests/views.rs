@@ -131,6 +131,12 @@ fn a_round_without_time_has_no_rate_anywhere() {
         assert_eq!(phases, ["query"]);
         assert!(comparison.notes.iter().any(|note| note.contains(why)), "{comparison:?}");
     }
+    // Figures of another revision of a suite are told from these.
+    let revised = CellResult { cell: Cell { revision: 2, ..cell("quick", 1) }, ..quick(&[5]) };
+    other.cells = vec![quick(&[5]), revised];
+    assert_eq!(blocks::blocks(&other).len(), 2);
+    let lines = rows::csv(&other).expect("text");
+    assert_eq!(lines.matches("random access · revision 2 of the suite").count(), 2, "{lines}");
     // One round without time leaves no rate, since the slower ones would be what is left.
     run.cells = vec![quick(&[0, 5, 5, 5])];
     assert_eq!(blocks::blocks(&run)[0].lines[0].rate("insert"), None);

@@ -40,6 +40,8 @@ pub(super) struct Packing {
     lode_key_size: usize,
     /// Bytes after the key, which are the same in both, but for a value of variable length.
     fixed_size: usize,
+    /// The same, if nothing of the payload varies in length.
+    one_piece: Option<usize>,
     /// Where a value of variable length says how long it is in Assay's records.
     variable_at: Option<usize>,
     /// The columns after the key, if texts vary in length: each comes by itself then.
@@ -131,6 +133,7 @@ impl Packing {
                 key_size,
                 lode_key_size,
                 fixed_size: in_lode,
+                one_piece: None,
                 variable_at: None,
                 cells: Some(cells),
                 columns,
@@ -161,6 +164,7 @@ impl Packing {
             key_size,
             lode_key_size,
             fixed_size: end - key_size,
+            one_piece: variable_at.is_none().then_some(end - key_size),
             variable_at,
             cells: None,
             columns,
@@ -176,7 +180,7 @@ impl Packing {
     /// How many bytes of Assay's payload are Lode's, if all of it has a fixed size.
     #[inline(always)]
     pub fn one_piece(&self) -> Option<usize> {
-        (self.variable_at.is_none() && self.cells.is_none()).then_some(self.fixed_size)
+        self.one_piece
     }
 
     /// Lode's key; in its place `packed`, unless it is in one piece.

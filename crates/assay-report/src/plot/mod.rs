@@ -217,12 +217,9 @@ fn pictures(blocks: &[Block<'_>]) -> Vec<Picture> {
         false => "large",
     };
     let key = |cell: &Cell| {
-        let mut variant = format!("{} · for {}", cell.variant, cell.durability_wanted);
+        let mut variant = format!("{} · for {}", format::work(cell), cell.durability_wanted);
         if cell.page_cache == PageCache::Cold {
             variant += " · page cache cold";
-        }
-        if cell.revision > 1 {
-            variant += &format!(" · revision {} of the suite", cell.revision);
         }
         (cell.suite.clone(), cell.storage, class(cell), variant)
     };

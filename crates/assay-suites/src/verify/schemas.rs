@@ -69,11 +69,11 @@ impl Shape {
             Self::Texts => {
                 let columns = [
                     ("id", U64),
-                    ("name", Text(40)),
+                    ("name", Text(20)),
                     ("nation", U16),
-                    ("address", Text(90)),
+                    ("address", Text(30)),
                     ("balance", I64),
-                    ("comment", Text(150)),
+                    ("comment", Text(38)),
                 ];
                 Schema::new("texts", &columns, 1).with_varied_texts()
             }

@@ -108,7 +108,7 @@ fn skvdb_prints_four_tables_and_draws_four_pictures_for_each_engine() {
 fn tonbo_write_prints_the_published_table() {
     let bench = Bench::new();
     let line = "run tonbo-write --scale 0.001 -s m,r --format published";
-    let quick = "btreemap,hashbrown,sqlite,lmdb,mdbx,redb,fjall";
+    let quick = "btreemap,hashbrown,lode,sqlite,lmdb,mdbx,redb,fjall";
     let ended = bench.succeeds(&format!("{line} -e {quick} {THERE}"));
     for phase in ["bulk load", "individual writes (8 threads)", "batch writes (4 threads)"] {
         assert!(ended.stdout.contains(&format!("| {phase}")), "{}", ended.stdout);
