@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use lode::{KeyKind, Schema, Type};
 
-use crate::support::{ANIMALS, Bench, close, content, end, expect_refusal, start};
+use crate::support::{ANIMALS, Bench, close, content, end, expect_refusal, expect_success, start};
 
 /// Every command that needs a database, as it is said of this directory.
 fn commands(dir: &str) -> [Vec<&str>; 5] {
@@ -62,7 +62,8 @@ fn a_database_that_is_open_elsewhere_is_refused() {
     let bench = Bench::with_animals();
     let open = bench.open("zoo");
     for args in commands("zoo") {
-        let line = "zoo: the database is in use by another process, or is open in this one already";
+        let line = "zoo: the database is in use by another process, or is open in this one already; \
+                    it can be open once for writing, or several times for reading only";
         bench.refuses(&args, 3, line);
     }
     close(open);
@@ -95,19 +96,29 @@ fn a_database_that_may_not_be_opened_is_refused() {
         let path = bench.path("zoo").join(file);
         fs::set_permissions(path, PermissionsExt::from_mode(0o444)).expect("mode");
     }
-    for (args, line) in [
-        (["check", "hidden"], "hidden: Permission denied (os error 13)"),
-        (["check", "zoo"], "zoo: lock the database: Permission denied (os error 13)"),
-    ] {
+    let run = |args: &[&str]| {
         let mut command = Command::new(&program);
         command.current_dir(&folder).args(args).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         if fs::metadata(&program).expect("the copy").uid() == 0 {
             command.uid(65534).gid(65534);
         }
-        let ended = end(start(&mut command));
-        expect_refusal(&args, &ended, 3, line);
-    }
+        end(start(&mut command))
+    };
+    let hidden = ["check", "hidden"];
+    expect_refusal(&hidden, &run(&hidden), 3, "hidden: Permission denied (os error 13)");
+    let load = ["load", "zoo", "animal"];
+    let line = "zoo: lock the database: Permission denied (os error 13)";
+    expect_refusal(&load, &run(&load), 3, line);
+    // Reading needs no permission to write.
+    let before = content(&bench.path("zoo"));
+    let check = ["check", "zoo"];
+    expect_success(&check, run(&check));
+    expect_success(&["stat", "zoo"], run(&["stat", "zoo"]));
+    assert_eq!(content(&bench.path("zoo")), before);
+    fs::set_permissions(bench.path("zoo/data"), PermissionsExt::from_mode(0o000)).expect("mode");
+    let line = "zoo: open file data: Permission denied (os error 13)";
+    expect_refusal(&check, &run(&check), 3, line);
 }
 
 #[test]

@@ -155,7 +155,8 @@ pub fn end(child: Child) -> Ended {
     }
 }
 
-fn expect_success(args: &[&str], ended: Ended) -> String {
+/// What a command printed that ended well and had nothing to say.
+pub fn expect_success(args: &[&str], ended: Ended) -> String {
     assert_eq!((ended.code, &ended.stderr[..]), (Some(0), ""), "{args:?}: {}", ended.stdout);
     ended.stdout
 }
