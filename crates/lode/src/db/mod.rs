@@ -108,7 +108,7 @@ impl Database {
     /// All tables as they are now, for as long as the snapshot is kept. It blocks no other operation.
     ///
     /// Of each page that changes meanwhile, what it was is kept in memory. Snapshots may take up a
-    /// quarter of the memory budget with that, or 4 MiB if that is more. If they would take more, the oldest ones expire: reading
+    /// quarter of the memory budget with that, or 16 MiB if that is more. If they would take more, the oldest ones expire: reading
     /// what has changed since is an error from then on, [`SnapshotTooOld`](crate::Error::SnapshotTooOld).
     /// So no snapshot is in the way of those who write. Scans are snapshots too.
     pub fn snapshot(&self) -> Snapshot {

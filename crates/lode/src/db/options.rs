@@ -80,7 +80,7 @@ impl Options {
     /// The most memory that pages may take up, which is taken as it is used; half of the machine's by
     /// default, and at least 1 MiB. A database in memory must fit into it; of one in a directory
     /// the pages that were used last are kept. What [snapshots](Database::snapshot) need of pages that
-    /// have changed is part of it, at most a quarter, or 4 MiB if that is more. What a checkpoint that is being written needs of
+    /// have changed is part of it, at most a quarter, or 16 MiB if that is more. What a checkpoint that is being written needs of
     /// such pages comes on top.
     pub fn memory_bytes(mut self, bytes: u64) -> Self {
         self.memory_bytes = bytes;

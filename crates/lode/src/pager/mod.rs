@@ -77,8 +77,9 @@ const NUMBERS_PER_FRAME: usize = 2;
 /// Page numbers of a database in a directory, which has at most 1 TiB of pages.
 const NUMBERS: usize = 1 << 26;
 
-/// Images that snapshots may hold however little memory there is: 4 MiB.
-const LEAST_IMAGES: u64 = 256;
+/// Images that snapshots may hold however little memory there is: 16 MiB, or 16 records of the longest
+/// that there are.
+const LEAST_IMAGES: u64 = 1024;
 
 /// Frames that changed pages leave to others, so that there is always a way to them.
 const SPARE_FRAMES: u64 = 24;
@@ -245,7 +246,7 @@ impl Pager {
 
     /// A frame: a free one, or that of a page that can leave.
     fn take_frame(&self) -> Result<u32> {
-        if self.saved.count() > 0
+        if self.is_over_budget()
             && let Some(frame) = self.make_room_beside_images()
         {
             return Ok(frame);
@@ -266,7 +267,7 @@ impl Pager {
         self.saved.keep(&self.epochs, which, dirty, image);
         self.bound_images();
         // Images have the memory of pages that can come back.
-        if self.is_over_budget(1)
+        if self.is_over_budget()
             && self.data.is_some()
             && let Some(frame) = self.evict(MOST_STEPS)
         {
@@ -292,18 +293,16 @@ impl Pager {
         most.max(LEAST_IMAGES)
     }
 
-    /// Whether pages and images take up more than the budget and less than some frames.
-    fn is_over_budget(&self, spare: u64) -> bool {
-        self.pool.used() + self.saved.count() + spare > u64::from(self.frames.count())
+    /// Whether there are images of snapshots, and they leave no frame of the budget to one more page.
+    fn is_over_budget(&self) -> bool {
+        let held = self.epochs.held();
+        held > 0 && self.pool.used() + held >= u64::from(self.frames.count())
     }
 
     /// Makes room for a page where images have taken up memory: returns the frame of a page that can
     /// come back, or has snapshots expire.
     #[cold]
     fn make_room_beside_images(&self) -> Option<u32> {
-        if !self.is_over_budget(1) {
-            return None;
-        }
         match self.data {
             Some(_) => self.evict(u64::from(self.frames.count()) * 3),
             None => {
