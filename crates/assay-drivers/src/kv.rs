@@ -213,10 +213,11 @@ impl<H: Handle> Connection for KvConnection<'_, H> {
         let mut record = vec![0; self.schema.record_size()];
         let base = self.schema.key_size();
         let parts = payload_parts(self.schema, scan.columns);
-        let columns = self.schema.columns().len();
-        let wanted: Vec<_> = (self.schema.key_columns().len()..columns)
-            .map(|at| scan.columns.contains(&at))
-            .collect();
+        let payload_columns = self.schema.key_columns().len()..self.schema.columns().len();
+        let wanted: Vec<_> = match &self.compact {
+            None => Vec::new(),
+            Some(_) => payload_columns.map(|at| scan.columns.contains(&at)).collect(),
+        };
         let mut count = 0;
         self.handle.scan(
             lower.as_ref().map(Vec::as_slice),
