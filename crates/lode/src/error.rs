@@ -5,8 +5,9 @@ use std::io;
 /// The result of what can go wrong.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an operation did not happen. Nothing was changed by it, with one exception: what was being made
-/// durable when the database was [`Poisoned`](Error::Poisoned) may be there when it is opened again, or not.
+/// Why an operation did not happen. Nothing was changed by it, with one exception: what was being
+/// made durable when the database was [`Poisoned`](Error::Poisoned) may be there when it is opened
+/// again, or not.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -130,13 +130,14 @@ impl Options {
     /// After a crash it is brought back to what was promised, which takes as long as it takes to do
     /// again what the log has. [`Database::close`] leaves nothing to do.
     ///
-    /// The directory is found by its path only here: it may be renamed later. Nobody else may change its
-    /// files while the database is open. If one is removed, renamed or replaced, that is noticed by the
-    /// next commit at level [`Durability::Commit`], flush, checkpoint or closing, which returns
+    /// The directory is found by its path only here: it may be renamed later. Nobody else may
+    /// change its files while the database is open. If one is removed, renamed or replaced, that is
+    /// noticed by the next commit at level [`Durability::Commit`], flush, checkpoint or closing,
+    /// which returns
     /// `Poisoned`; if the log is cut short, writing to it may end the process (`SIGBUS`).
     ///
-    /// A process that is forked must not use the database: there everything returns `Forked`, and dropping
-    /// handles does nothing.
+    /// A process that is forked must not use the database: there everything returns `Forked`, and
+    /// dropping handles does nothing.
     ///
     /// # Errors
     /// `Locked` when it is open already, here or in another process; `Corrupt`; `Version`; `Full`
@@ -149,11 +150,11 @@ impl Options {
         self.open_on(Arc::new(disk), random(), true)
     }
 
-    /// The database in a directory, to read it only: writing returns `ReadOnly`. Any number of users may
-    /// have it open in this way at the same time, if nobody has it open for writing.
+    /// The database in a directory, to read it only: writing returns `ReadOnly`. Any number of
+    /// users may have it open in this way at the same time, if nobody has it open for writing.
     ///
-    /// Nothing is written, so the directory may be on a medium or belong to somebody that does not allow
-    /// it. If the database was not closed, what the log has is replayed in memory.
+    /// Nothing is written, so the directory may be on a medium or belong to somebody that does not
+    /// allow it. If the database was not closed, what the log has is replayed in memory.
     ///
     /// # Errors
     /// `Locked` when it is open for writing; `Io` when there is none; `Full` when the memory is too little

@@ -1,7 +1,7 @@
 //! The process that opened something, told from those that were forked from it.
 //!
-//! A fork copies memory, but not threads, and the copy shares the files. So a copy of a database in a
-//! directory must never be used. A page of memory that the kernel wipes in the child
+//! A fork copies memory, but not threads, and the copy shares the files. So a copy of a database in
+//! a directory must never be used. A page of memory that the kernel wipes in the child
 //! (`MADV_WIPEONFORK`, Linux 4.14) tells parent and child apart for the price of a load.
 
 #![allow(unsafe_code)]

@@ -68,8 +68,8 @@ impl Names {
         Ok(())
     }
 
-    /// Fails if a name does not lead to the file that was opened by it. As long as the directory has
-    /// not changed, that is one call of the system.
+    /// Fails if a name does not lead to the file that was opened by it. As long as the directory
+    /// has not changed, that is one call of the system.
     pub fn expect_in(&self, directory: &fs::File) -> Result<()> {
         let found = directory.metadata()?;
         let stamp = (found.ctime(), found.ctime_nsec());

@@ -67,12 +67,13 @@ fn fill(file: &fs::File, from: u64, to: u64) -> Result<()> {
     Ok(())
 }
 
-/// Whether writing to a mapped part of a file never needs space, once there is space for it; then how
-/// memory for the mapping is to be had ahead of need.
+/// Whether writing to a mapped part of a file never needs space, once there is space for it; then
+/// how memory for the mapping is to be had ahead of need.
 ///
-/// Where it needs some and there is none, it ends the process. So only file systems count that write
-/// where the data lies. Blocks that files share are written elsewhere, and XFS may share those of any
-/// file at any time, unless it was made without that. F2FS writes everything elsewhere.
+/// Where it needs some and there is none, it ends the process. So only file systems count that
+/// write where the data lies. Blocks that files share are written elsewhere, and XFS may share
+/// those of any file at any time, unless it was made without that. F2FS writes everything
+/// elsewhere.
 #[cfg(target_os = "linux")]
 pub fn writes_in_place(file: &fs::File) -> Result<Option<Ahead>> {
     use nix::sys::statfs::{

@@ -1,6 +1,7 @@
 //! File systems in image files, mounted by loop devices.
 //!
-//! They are mounted in a mount namespace of a child process. So they are gone with it, however it ends.
+//! They are mounted in a mount namespace of a child process. So they are gone with it, however it
+//! ends.
 
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;

@@ -1,5 +1,5 @@
-//! Files that somebody made longer, or put there: how long a file is, and what number is in its name,
-//! is not believed.
+//! Files that somebody made longer, or put there: how long a file is, and what number is in its
+//! name, is not believed.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Somebody copies the files of an open database by reference, and the disk is full: what overwrites
-//! blocks that files share needs space then, though it was set aside.
+//! Somebody copies the files of an open database by reference, and the disk is full: what
+//! overwrites blocks that files share needs space then, though it was set aside.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;

@@ -21,7 +21,8 @@ fn is_noticed(result: Result<(), Error>) -> bool {
     matches!(result, Err(Error::Poisoned { why }) if why.contains("removed, renamed or replaced"))
 }
 
-/// Opens a database with several segments, takes a file of some name away, and has `promise` called.
+/// Opens a database with several segments, takes a file of some name away, and has `promise`
+/// called.
 fn taken(name: &str, level: Durability, promise: &dyn Fn(lode::Database) -> Result<(), Error>) {
     for (what, lose) in LOSSES {
         let path = tempfile::tempdir().expect("a directory");
