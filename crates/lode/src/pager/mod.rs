@@ -294,9 +294,10 @@ impl Pager {
     }
 
     /// Whether there are images of snapshots, and they leave no frame of the budget to one more page.
+    /// No more than a quarter of it is theirs, so that a small one is not taken from pages altogether.
     fn is_over_budget(&self) -> bool {
-        let held = self.epochs.held();
-        held > 0 && self.pool.used() + held >= u64::from(self.frames.count())
+        let (held, count) = (self.epochs.held(), u64::from(self.frames.count()));
+        held > 0 && self.pool.used() + held.min(count / 4) >= count
     }
 
     /// Makes room for a page where images have taken up memory: returns the frame of a page that can
