@@ -5,7 +5,7 @@
 //! store and its place in memory, and differ less among each other than trials do.
 
 use crate::random::draw;
-use crate::stats::median;
+use crate::stats::middle;
 
 /// Fewer trials have no interval.
 pub const TRIALS_LEAST: usize = 3;
@@ -31,20 +31,26 @@ impl Estimate {
 
 /// The median of positive values, one for each trial.
 pub fn location(values: &[f64]) -> Option<Estimate> {
-    let value = middle(values)?;
+    let mut room = values.to_vec();
+    let value = middle(&mut room)?;
     let interval_95 = (values.len() >= TRIALS_LEAST).then(|| {
-        interval((0..RESAMPLES).map(|at| middle(&resample(values, at, 0)).unwrap_or(value)))
+        let estimate = |at| resampled(values, at, 0, &mut room).unwrap_or(value);
+        interval((0..RESAMPLES).map(estimate))
     });
     Some(Estimate { value, interval_95 })
 }
 
 /// How many times `base` the median of `new` is, for values of independent trials.
 pub fn ratio(base: &[f64], new: &[f64]) -> Option<Estimate> {
-    let value = middle(new)? / middle(base)?;
+    let mut room = new.to_vec();
+    let numerator = middle(&mut room)?;
+    room.clear();
+    room.extend(base);
+    let value = numerator / middle(&mut room)?;
     let interval_95 = (base.len().min(new.len()) >= TRIALS_LEAST).then(|| {
         interval((0..RESAMPLES).map(|at| {
-            let (base, new) = (resample(base, at, 0), resample(new, at, 1));
-            middle(&new).zip(middle(&base)).map_or(value, |(new, base)| new / base)
+            let base = resampled(base, at, 0, &mut room);
+            resampled(new, at, 1, &mut room).zip(base).map_or(value, |(new, base)| new / base)
         }))
     });
     Some(Estimate { value, interval_95 })
@@ -57,14 +63,13 @@ pub fn paired_ratio(pairs: &[(f64, f64)]) -> Option<Estimate> {
     location(&ratios)
 }
 
-fn middle(values: &[f64]) -> Option<f64> {
-    median(values).map(|median| median.value)
-}
-
-fn resample(values: &[f64], number: u64, which: u64) -> Vec<f64> {
+/// The median of a resample.
+fn resampled(values: &[f64], number: u64, which: u64, room: &mut Vec<f64>) -> Option<f64> {
     let len = values.len() as u64;
     let seed = SEED ^ number << 8 ^ which;
-    (0..len).map(|at| values[draw(seed, at, len) as usize]).collect()
+    room.clear();
+    room.extend((0..len).map(|at| values[draw(seed, at, len) as usize]));
+    middle(room)
 }
 
 fn interval(estimates: impl Iterator<Item = f64>) -> (f64, f64) {

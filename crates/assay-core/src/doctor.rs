@@ -65,6 +65,8 @@ pub struct Facts {
     pub data_bytes: Option<u64>,
     /// The directories for stores.
     pub places: Vec<Place>,
+    /// Other processes of Assay that are measuring.
+    pub other_runs: Vec<i32>,
 }
 
 const SAMPLE: Duration = Duration::from_millis(200);
@@ -88,6 +90,7 @@ impl Facts {
             steal_share: before.zip(Ticks::now()).and_then(|(before, now)| now.steal_since(before)),
             data_bytes,
             places,
+            other_runs: other_runs(),
         }
     }
 }
@@ -124,18 +127,29 @@ fn turbo() -> Option<bool> {
     }
 }
 
-/// Writes and synchronises a file some times, and removes it.
+/// The commands of Assay that measure.
+const MEASURING: [&str; 5] = ["run", "ladder", "suite", "verify", "crash"];
+
+/// The processes of Assay that are measuring, but for this one.
+fn other_runs() -> Vec<i32> {
+    let me = i32::try_from(std::process::id()).unwrap_or_default();
+    let others = procfs::process::all_processes().into_iter().flatten().flatten();
+    let measures = |process: &procfs::process::Process| {
+        let command = process.cmdline().unwrap_or_default();
+        let mut words = command.iter().map(String::as_str);
+        let program = words.next().and_then(|path| path.rsplit('/').next());
+        program == Some("assay") && words.any(|word| MEASURING.contains(&word))
+    };
+    others.filter(|process| process.pid != me && measures(process)).map(|p| p.pid).collect()
+}
+
+/// Writes and synchronises a file some times. The file has no name, so that nothing stays.
 fn sync_latency(dir: &Path) -> io::Result<u64> {
-    let path = dir.join(format!(".assay-doctor-{}", std::process::id()));
-    let times = time_syncs(&path);
-    let removed = fs::remove_file(&path);
-    let times = times?;
-    removed?;
+    let times = time_syncs(tempfile::tempfile_in(dir)?)?;
     Ok(median(&times).map_or(0, |median| median.value as u64))
 }
 
-fn time_syncs(path: &Path) -> io::Result<Vec<f64>> {
-    let mut file = File::create(path)?;
+fn time_syncs(mut file: File) -> io::Result<Vec<f64>> {
     let block = [0x5a; 4096];
     (0..SYNCS)
         .map(|_| {
@@ -154,6 +168,7 @@ pub fn findings(facts: &Facts) -> Vec<Finding> {
         turbo_boost(facts),
         steal(facts),
         load(facts),
+        other_work(facts),
         huge_pages(facts),
         memory(facts),
         clock(facts),
@@ -235,6 +250,22 @@ fn load(facts: &Facts) -> Finding {
         busy if busy < 0.3 => finding("load", Gravity::Good, found, ""),
         busy if busy < 0.8 => finding("load", Gravity::Note, found, advice),
         _ => finding("load", Gravity::Warning, found, advice),
+    }
+}
+
+fn other_work(facts: &Facts) -> Finding {
+    let subject = "other runs";
+    match facts.other_runs.as_slice() {
+        [] => finding(subject, Gravity::Good, "none", ""),
+        processes => {
+            let list: Vec<_> = processes.iter().map(ToString::to_string).collect();
+            finding(
+                subject,
+                Gravity::Warning,
+                format!("another assay is measuring (process {})", list.join(", ")),
+                "wait for it: the figures of both are disturbed",
+            )
+        }
     }
 }
 
@@ -411,6 +442,7 @@ mod tests {
                 }),
                 sync_latency_ns: Some(1_000_000),
             }],
+            other_runs: Vec::new(),
         }
     }
 
@@ -433,7 +465,7 @@ mod tests {
     #[test]
     fn a_good_machine_has_no_trouble() {
         assert_eq!(troubles(&good()), []);
-        assert_eq!(findings(&good()).len(), 10, "everything was looked at");
+        assert_eq!(findings(&good()).len(), 11, "everything was looked at");
     }
 
     #[test]
@@ -448,6 +480,7 @@ mod tests {
         is(trouble(|f| f.steal_share = Some(0.2)), "steal time", Warning);
         is(trouble(|f| f.environment.load_1min = 2.0), "load", Note);
         is(trouble(|f| f.environment.load_1min = 9.0), "load", Warning);
+        is(trouble(|f| f.other_runs = vec![7]), "other runs", Warning);
         let always = |f: &mut Facts| f.environment.transparent_huge_pages = "always".into();
         is(trouble(always), "huge pages", Note);
         is(trouble(|f| f.data_bytes = Some(20 << 30)), "memory", Warning);

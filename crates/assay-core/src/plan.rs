@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::driver::{Durability, KeyKind, Storage};
 
 /// What of the store's files is in the page cache when a phase after the filling begins.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PageCache {
     /// What the phases before left there.
@@ -73,26 +73,85 @@ fn first_revision() -> u32 {
     1
 }
 
+/// What tells one work from another; see [`Cell::same_work`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct WorkKey<'c> {
+    suite: &'c str,
+    revision: u32,
+    storage: Storage,
+    rows: u64,
+    variant: &'c str,
+    page_cache: PageCache,
+}
+
+/// What tells one line of a table from another; see [`Cell::same_but_trial`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LineKey(String);
+
 impl Cell {
     /// Whether two cells belong into one table: the same work on another engine, or by another
     /// number of threads.
     pub fn same_work(&self, other: &Self) -> bool {
-        self.revision == other.revision && self.same_work_but_revision(other)
+        self.work() == other.work()
     }
 
-    /// The same, whichever revisions of the suite they are of.
-    pub fn same_work_but_revision(&self, other: &Self) -> bool {
-        self.suite == other.suite
-            && self.storage == other.storage
-            && self.rows == other.rows
-            && self.variant == other.variant
-            && self.page_cache == other.page_cache
+    /// What cells of the same work have in common, to look them up by.
+    pub fn work(&self) -> WorkKey<'_> {
+        WorkKey { revision: self.revision, ..self.work_but_revision() }
+    }
+
+    /// The same for cells of any revision of the suite.
+    pub fn work_but_revision(&self) -> WorkKey<'_> {
+        WorkKey {
+            suite: &self.suite,
+            revision: 0,
+            storage: self.storage,
+            rows: self.rows,
+            variant: &self.variant,
+            page_cache: self.page_cache,
+        }
     }
 
     /// Whether two cells are trials of the same thing.
     pub fn same_but_trial(&self, other: &Self) -> bool {
-        let mut other = other.clone();
-        other.trial = self.trial;
-        *self == other
+        self.line() == other.line()
+    }
+
+    /// What trials of the same thing have in common, to look them up by: all but the trial.
+    pub fn line(&self) -> LineKey {
+        let Self {
+            suite,
+            revision,
+            engine,
+            storage,
+            durability,
+            durability_wanted,
+            key_kind,
+            key_kind_named,
+            rows,
+            threads,
+            trial: _,
+            seed,
+            variant,
+            options,
+            engine_options,
+            engine_parameters,
+            cpus,
+            page_cache,
+            dir,
+            calibration,
+        } = self;
+        let keys = (key_kind, key_kind_named);
+        let levels = (durability, durability_wanted, keys, page_cache, calibration);
+        let numbers = (revision, rows, threads, seed, cpus);
+        let settings = (options, engine_options, engine_parameters);
+        let dir = dir.as_ref().map(|dir| dir.to_string_lossy());
+        let parts = (suite, engine, storage, variant, levels, numbers, settings, dir);
+        LineKey(serde_json::to_string(&parts).expect("a cell is plain data"))
+    }
+
+    /// What a cell is, to look it up by: equal for equal cells only.
+    pub fn identity(&self) -> (LineKey, u32) {
+        (self.line(), self.trial)
     }
 }

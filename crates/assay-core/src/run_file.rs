@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -198,8 +199,9 @@ pub struct Interval {
 impl Timeline {
     /// Operations a second over the whole round.
     pub fn rate(&self) -> f64 {
-        let operations: u64 = self.intervals.iter().map(|interval| interval.operations).sum();
-        operations as f64 * 1e9 / self.time_ns.max(1) as f64
+        let operations: f64 =
+            self.intervals.iter().map(|interval| interval.operations as f64).sum();
+        operations * 1e9 / self.time_ns.max(1) as f64
     }
 }
 
@@ -268,6 +270,15 @@ pub enum RunFileError {
     },
 }
 
+/// What tells whether a file is a run file; the rest is skipped.
+#[derive(Deserialize)]
+struct Head {
+    #[serde(default)]
+    format: serde_json::Value,
+    #[serde(default)]
+    schema_version: serde_json::Value,
+}
+
 impl RunFile {
     /// A run without cells yet.
     pub fn new(
@@ -302,7 +313,6 @@ impl RunFile {
     /// Writes the file, whole or not at all.
     pub fn save(&self, path: &Path) -> Result<(), RunFileError> {
         let io = |source| RunFileError::Io { path: path.display().to_string(), source };
-        fs::create_dir_all(whole_file::folder_of(path)).map_err(io)?;
         whole_file::write_with(path, &mut |out| {
             serde_json::to_writer_pretty(&mut *out, self)?;
             out.write_all(b"\n")
@@ -313,19 +323,22 @@ impl RunFile {
     /// Reads a run file.
     pub fn load(path: &Path) -> Result<Self, RunFileError> {
         let name = path.display().to_string();
-        let text =
-            fs::read(path).map_err(|source| RunFileError::Io { path: name.clone(), source })?;
+        let io = |source| RunFileError::Io { path: name.clone(), source };
         let foreign = |why: String| RunFileError::Foreign { path: name.clone(), why };
-        let value: serde_json::Value =
-            serde_json::from_slice(&text).map_err(|e| foreign(e.to_string()))?;
-        if value["format"] != FORMAT {
+        let kind = fs::metadata(path).map_err(io)?.file_type();
+        if kind.is_char_device() || kind.is_block_device() {
+            return Err(foreign("it is a device, which may have no end".into()));
+        }
+        let text = fs::read(path).map_err(io)?;
+        let head: Head = serde_json::from_slice(&text).map_err(|e| foreign(e.to_string()))?;
+        if head.format != FORMAT {
             return Err(foreign("its \"format\" is not \"assay-run\"".into()));
         }
-        match value["schema_version"].as_u64() {
+        match head.schema_version.as_u64() {
             Some(version) if version == u64::from(SCHEMA_VERSION) => {}
             Some(found) => return Err(RunFileError::Version { path: name, found }),
             None => return Err(foreign("it has no \"schema_version\"".into())),
         }
-        serde_json::from_value(value).map_err(|e| foreign(e.to_string()))
+        serde_json::from_slice(&text).map_err(|e| foreign(e.to_string()))
     }
 }

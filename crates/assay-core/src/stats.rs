@@ -33,14 +33,32 @@ pub fn median(values: &[f64]) -> Option<Median> {
     })
 }
 
+/// The middle value alone, for which `values` are put in another order; `None` for no values.
+pub fn middle(values: &mut [f64]) -> Option<f64> {
+    let half = values.len() / 2;
+    if values.is_empty() {
+        return None;
+    }
+    let is_even = values.len().is_multiple_of(2);
+    let (below, middle, _) = values.select_nth_unstable_by(half, f64::total_cmp);
+    let lower = below.iter().copied().max_by(f64::total_cmp).filter(|_| is_even);
+    Some(lower.map_or(*middle, |lower| f64::midpoint(lower, *middle)))
+}
+
 /// The largest `rank` (from 0) for which the chance that the true median lies below the order
 /// statistic of that rank is at most 2.5 %.
 fn tail_rank(count: usize) -> Option<usize> {
     let binomial = Binomial::new(0.5, count as u64).expect("0.5 is a probability");
-    (0..count as u64 / 2)
-        .take_while(|&rank| binomial.cdf(rank) <= 0.025)
-        .last()
-        .map(|rank| rank as usize)
+    // The chance grows with the rank.
+    let (mut least, mut most) = (0, count as u64 / 2);
+    while least < most {
+        let middle = u64::midpoint(least, most);
+        match binomial.cdf(middle) <= 0.025 {
+            true => least = middle + 1,
+            false => most = middle,
+        }
+    }
+    least.checked_sub(1).map(|rank| rank as usize)
 }
 
 /// The mean of the `top` largest values (of all, if there are fewer): CrossBench's statistic.
@@ -61,6 +79,25 @@ mod tests {
         let median = median(&values).expect("there are values");
         assert_eq!(median.value, 5.5);
         assert_eq!(median.interval_95, Some((2.0, 9.0)));
+    }
+
+    #[test]
+    fn the_middle_alone_is_the_median() {
+        for count in 0..40_u32 {
+            let mut values: Vec<_> = (0..count).map(|at| f64::from(at * 17 % 23)).collect();
+            let median = median(&values).map(|median| median.value);
+            assert_eq!(middle(&mut values), median, "{count}");
+        }
+    }
+
+    #[test]
+    fn the_rank_of_an_interval_is_the_largest_that_covers() {
+        for count in 1..200_usize {
+            let binomial = Binomial::new(0.5, count as u64).expect("0.5 is a probability");
+            let covers = |rank: &u64| binomial.cdf(*rank) <= 0.025;
+            let wanted = (0..count as u64 / 2).take_while(covers).last();
+            assert_eq!(tail_rank(count), wanted.map(|rank| rank as usize), "{count}");
+        }
     }
 
     #[test]

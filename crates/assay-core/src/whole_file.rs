@@ -4,6 +4,9 @@ use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use tempfile::NamedTempFile;
 
 /// Writes a file: under a temporary name beside it first, so that it is whole or as it was. A
 /// symbolic link stays one, and what is no regular file is not touched.
@@ -17,18 +20,54 @@ pub fn write_with(
     work: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
     let path = target(path)?;
-    let mut temporary = tempfile::Builder::new()
-        .prefix(".assay-file")
-        .permissions(PermissionsExt::from_mode(0o644))
-        .tempfile_in(folder_of(&path))
-        .map_err(|e| without_path(&e))?;
-    let mut out = BufWriter::new(temporary.as_file_mut());
+    let unfinished = Unfinished::begin(&path)?;
+    let mut out = BufWriter::new(unfinished.file.as_file());
     work(&mut out)?;
     out.flush()?;
     drop(out);
-    temporary.as_file().sync_all()?;
-    temporary.persist(&path).map_err(|e| without_path(&e.error))?;
-    Ok(())
+    unfinished.finish(&path)
+}
+
+/// The files that are being written, by their temporary names.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Removes the files that are being written; for a process that ends at once. No other file is
+/// begun or finished after that.
+pub fn remove_unfinished() {
+    let names = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
+    for name in names.iter() {
+        // It may have its place already.
+        let _ = fs::remove_file(name);
+    }
+    // The process ends with the lock held.
+    std::mem::forget(names);
+}
+
+/// A file under a temporary name beside the one that it is to have.
+struct Unfinished {
+    file: NamedTempFile,
+}
+
+impl Unfinished {
+    fn begin(path: &Path) -> io::Result<Self> {
+        let mut names = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = tempfile::Builder::new()
+            .prefix(".assay-file")
+            .permissions(PermissionsExt::from_mode(0o644))
+            .tempfile_in(folder_of(path))
+            .map_err(|e| without_path(&e))?;
+        names.push(file.path().to_path_buf());
+        Ok(Self { file })
+    }
+
+    fn finish(self, path: &Path) -> io::Result<()> {
+        self.file.as_file().sync_all()?;
+        let mut names = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = self.file.path().to_path_buf();
+        self.file.persist(path).map_err(|e| without_path(&e.error))?;
+        names.retain(|other| *other != name);
+        Ok(())
+    }
 }
 
 /// The directory that a file is in.

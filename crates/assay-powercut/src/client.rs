@@ -2,16 +2,25 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
 use crate::disk::{Cut, Directories};
 use crate::loss::Loss;
 use crate::server::{Answer, Command, State};
 
+/// A server answers a command within this time, or is given up.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// A longer line is no answer.
+const ANSWER_MOST_BYTES: u64 = 1 << 20;
+
 /// A server at work. It ends when this is dropped.
 pub struct Server {
     child: Child,
     commands: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
+    answers: Receiver<io::Result<String>>,
+    patience: Duration,
 }
 
 impl Server {
@@ -24,8 +33,8 @@ impl Server {
         let (Some(commands), Some(answers)) = ends else {
             return Err(io::Error::other("its ends of the pipes are missing"));
         };
-        let answers = BufReader::new(answers);
-        let mut server = Self { child, commands: Some(commands), answers };
+        let answers = listen(answers);
+        let mut server = Self { child, commands: Some(commands), answers, patience: PATIENCE };
         server.clear(directories)?;
         Ok(server)
     }
@@ -68,18 +77,28 @@ impl Server {
             Some(commands) => commands.write_all(text.as_bytes()),
             None => Ok(()),
         };
-        let mut line = String::new();
-        if told.is_err() || self.answers.read_line(&mut line)? == 0 {
+        if told.is_err() {
             return Err(io::Error::other(self.last_words()));
         }
+        let line = match self.answers.recv_timeout(self.patience) {
+            Ok(line) => line?,
+            Err(RecvTimeoutError::Disconnected) => return Err(io::Error::other(self.last_words())),
+            Err(RecvTimeoutError::Timeout) => {
+                let seconds = self.patience.as_secs();
+                let why = format!("the filesystem's process did not answer for {seconds} s");
+                return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+            }
+        };
         match serde_json::from_str(&line)? {
             Answer::Failed(why) => Err(io::Error::other(why)),
             answer => Ok(answer),
         }
     }
 
-    /// What a server said that is there no more.
+    /// What a server said that does not answer any more, and is ended.
     fn last_words(&mut self) -> String {
+        // A process that closed its end, and lives, would never close its standard error.
+        let _ = self.child.kill();
         let mut said = String::new();
         if let Some(stderr) = &mut self.child.stderr {
             // What cannot be read is not said.
@@ -101,6 +120,57 @@ impl Drop for Server {
     }
 }
 
+/// Reads answers, a line each, until the other end is closed or a line is too long.
+fn listen(answers: ChildStdout) -> Receiver<io::Result<String>> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    thread::spawn(move || {
+        let mut answers = BufReader::new(answers);
+        loop {
+            let mut line = String::new();
+            let read = (&mut answers).take(ANSWER_MOST_BYTES).read_line(&mut line);
+            let said = match read {
+                Ok(0) => return,
+                Ok(_) => Ok(line),
+                Err(error) => Err(error),
+            };
+            if sender.send(said).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
 fn unexpected(answer: &Answer) -> io::Error {
     io::Error::other(format!("the filesystem's process answered {answer:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// A server of which a shell plays the part.
+    fn played(script: &str) -> Server {
+        let mut shell = Command::new("sh");
+        let shell = shell.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = shell.stderr(Stdio::piped()).spawn().expect("a shell");
+        let commands = child.stdin.take();
+        let answers = listen(child.stdout.take().expect("it is piped"));
+        Server { child, commands, answers, patience: Duration::from_millis(200) }
+    }
+
+    #[test]
+    fn a_server_that_does_not_answer_is_given_up() {
+        for script in ["exec sleep 1000", "kill -STOP $$", "printf '{\"State\"'; exec sleep 1000"] {
+            let error = played(script).state().expect_err("no answer").to_string();
+            assert!(error.contains("did not answer"), "{script}: {error}");
+        }
+        for script in ["exec >&-; exec sleep 1000", "exit 3"] {
+            let error = played(script).state().expect_err("no answer").to_string();
+            assert!(error.contains("process ended"), "{script}: {error}");
+        }
+        assert!(played("exec cat /dev/zero").state().is_err(), "garbage is no answer");
+    }
 }

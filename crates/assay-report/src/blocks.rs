@@ -1,6 +1,9 @@
 //! Cells put together as tables show them: a block for each kind of work, in it a line for each
 //! engine, with the rounds of all its trials.
 
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
+
 use assay_core::bootstrap::location;
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, Phase, RunFile, Status};
@@ -12,6 +15,28 @@ pub struct Block<'r> {
     pub cell: &'r Cell,
     /// The lines, in the order of the run.
     pub lines: Vec<Line<'r>>,
+}
+
+/// Each value once, in the order in which they came.
+#[derive(Debug)]
+pub(crate) struct Distinct<T> {
+    pub(crate) in_order: Vec<T>,
+    known: HashSet<T>,
+}
+
+impl<T> Default for Distinct<T> {
+    fn default() -> Self {
+        Self { in_order: Vec::new(), known: HashSet::new() }
+    }
+}
+
+impl<T: Clone + Eq + Hash> Distinct<T> {
+    /// Adds a value that is not there yet.
+    pub(crate) fn add(&mut self, value: T) {
+        if self.known.insert(value.clone()) {
+            self.in_order.push(value);
+        }
+    }
 }
 
 /// The trials of one engine.
@@ -36,17 +61,18 @@ pub struct Rate {
 /// Groups the results of a run.
 pub fn blocks(run: &RunFile) -> Vec<Block<'_>> {
     let mut blocks: Vec<Block<'_>> = Vec::new();
+    // Where each is; a run may have very many.
+    let (mut works, mut lines) = (HashMap::new(), HashMap::new());
     for result in run.results() {
-        let block = match blocks.iter_mut().find(|b| b.cell.same_work(&result.cell)) {
-            Some(block) => block,
-            None => {
-                blocks.push(Block { cell: &result.cell, lines: Vec::new() });
-                blocks.last_mut().expect("just pushed")
-            }
-        };
-        match block.lines.iter_mut().find(|l| l.trials[0].cell.same_but_trial(&result.cell)) {
+        let at = *works.entry(result.cell.work()).or_insert(blocks.len());
+        if at == blocks.len() {
+            blocks.push(Block { cell: &result.cell, lines: Vec::new() });
+        }
+        let of_block = &mut blocks[at].lines;
+        let line = *lines.entry(result.cell.line()).or_insert(of_block.len());
+        match of_block.get_mut(line) {
             Some(line) => line.trials.push(result),
-            None => block.lines.push(Line { trials: vec![result] }),
+            None => of_block.push(Line { trials: vec![result] }),
         }
     }
     blocks
@@ -55,16 +81,16 @@ pub fn blocks(run: &RunFile) -> Vec<Block<'_>> {
 impl Block<'_> {
     /// The names of all phases that occur, in the order of the cell that has most of them.
     pub fn phases(&self) -> Vec<&str> {
-        let mut names = Vec::new();
+        let mut names = Distinct::default();
         let mut trials: Vec<_> = self.lines.iter().flat_map(|line| &line.trials).collect();
         trials.sort_by_key(|trial| std::cmp::Reverse(trial.measurement.phases.len()));
         for phase in trials.into_iter().flat_map(|trial| &trial.measurement.phases) {
             // What was only timed operation by operation has no rate.
-            if !phase.rounds.is_empty() && !names.contains(&phase.name.as_str()) {
-                names.push(phase.name.as_str());
+            if !phase.rounds.is_empty() {
+                names.add(phase.name.as_str());
             }
         }
-        names
+        names.in_order
     }
 }
 
@@ -114,19 +140,16 @@ impl Line<'_> {
     /// Half the width of the widest interval of a phase, over trials, as a share of its median;
     /// none if no phase has one.
     pub fn half_width(&self) -> Option<f64> {
-        let mut names: Vec<&str> = Vec::new();
-        for phase in self.trials.iter().flat_map(|trial| &trial.measurement.phases) {
-            if !names.contains(&phase.name.as_str()) {
-                names.push(&phase.name);
-            }
-        }
+        let mut names = Distinct::default();
+        let phases = self.trials.iter().flat_map(|trial| &trial.measurement.phases);
+        phases.for_each(|phase| names.add(phase.name.as_str()));
         let of_phase = |name: &str| {
             let phases = self.trials.iter().filter_map(|trial| trial.measurement.phase(name));
             let medians: Vec<_> =
                 phases.filter_map(|phase| Some(median(&phase.rates())?.value)).collect();
             location(&medians)?.half_width()
         };
-        names.into_iter().filter_map(of_phase).max_by(f64::total_cmp)
+        names.in_order.into_iter().filter_map(of_phase).max_by(f64::total_cmp)
     }
 
     /// The median of a figure over the trials; none if no trial has it.
@@ -134,5 +157,47 @@ impl Line<'_> {
         let values: Vec<_> =
             self.trials.iter().filter_map(|trial| of(trial)).map(|v| v as f64).collect();
         median(&values).map(|median| median.value as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::hash::Hasher;
+
+    use super::*;
+
+    /// A value that counts how often it is compared.
+    #[derive(Clone, Debug)]
+    struct Counted<'c>(usize, &'c Cell<usize>);
+
+    impl PartialEq for Counted<'_> {
+        fn eq(&self, other: &Self) -> bool {
+            self.1.set(self.1.get() + 1);
+            self.0 == other.0
+        }
+    }
+
+    impl Eq for Counted<'_> {}
+
+    impl Hash for Counted<'_> {
+        fn hash<H: Hasher>(&self, state: &mut H) {
+            self.0.hash(state);
+        }
+    }
+
+    #[test]
+    fn twice_as_many_values_take_about_twice_the_comparisons() {
+        let comparisons = |count: usize| {
+            let compared = Cell::new(0);
+            let mut distinct = Distinct::default();
+            (0..2 * count).for_each(|value| distinct.add(Counted(value % count, &compared)));
+            assert_eq!(distinct.in_order.len(), count);
+            assert!(distinct.in_order.iter().zip(0..).all(|(value, at)| value.0 == at));
+            compared.get()
+        };
+        // Each value is found once; beside that a hash rarely looks like another one.
+        assert!((10_000..15_000).contains(&comparisons(10_000)));
+        assert!((20_000..30_000).contains(&comparisons(20_000)));
     }
 }

@@ -1,13 +1,16 @@
 //! Two runs, or two engines of one run, phase by phase.
 
+use std::collections::HashMap;
 use std::fmt::{self, Write};
+use std::hash::Hash;
 
 use assay_core::bootstrap::{self, Estimate, TRIALS_LEAST};
-use assay_core::plan::Cell;
+use assay_core::plan::{Cell, WorkKey};
 use assay_core::run_file::{CellResult, NO_TIME, Phase, RunFile, Status};
 use assay_core::stats::median;
 use comfy_table::{CellAlignment, Table, presets};
 
+use crate::blocks::Distinct;
 use crate::format::{quantity, rows};
 
 /// A comparison: what was compared, and what could not be.
@@ -70,56 +73,78 @@ impl Line {
 
 /// Compares a run with a later one.
 pub fn runs(base: &RunFile, new: &RunFile) -> Comparison {
-    let mut comparison = Comparison { differences: machines(base, new), ..Comparison::default() };
+    let mut comparison = Comparing::default();
+    machines(base, new).into_iter().for_each(|difference| comparison.differences.add(difference));
     if base.build != new.build {
         let words = |run: &RunFile| format!("assay {} by {}", run.build.version, run.build.rustc);
         if words(base) != words(new) {
-            comparison.note(format!("built as {} and as {}", words(base), words(new)));
+            comparison.notes.add(format!("built as {} and as {}", words(base), words(new)));
         }
     }
     let (of_base, of_new) = (trials(base), trials(new));
+    let found = first_of_each(&of_new, same_cell);
     for group in &of_base {
-        match of_new.iter().find(|other| same_cell(group[0], other[0])) {
+        match found.get(&same_cell(&group[0].cell)) {
             Some(other) => comparison.add(group, other, false),
-            None => comparison.note(format!("only in the first: {}", named(&group[0].cell))),
+            None => comparison.notes.add(format!("only in the first: {}", named(&group[0].cell))),
         }
     }
+    let known = first_of_each(&of_base, same_cell);
     for group in &of_new {
-        if !of_base.iter().any(|other| same_cell(other[0], group[0])) {
-            comparison.note(format!("only in the second: {}", named(&group[0].cell)));
+        if !known.contains_key(&same_cell(&group[0].cell)) {
+            comparison.notes.add(format!("only in the second: {}", named(&group[0].cell)));
         }
     }
-    comparison
+    comparison.finish()
+}
+
+/// The first group of trials with each key.
+fn first_of_each<'g, 'r, K: Eq + Hash>(
+    groups: &'g [Vec<&'r CellResult>],
+    key: impl Fn(&'r Cell) -> K,
+) -> HashMap<K, &'g [&'r CellResult]> {
+    let mut first = HashMap::new();
+    for group in groups {
+        first.entry(key(&group[0].cell)).or_insert(group.as_slice());
+    }
+    first
 }
 
 /// Compares an engine with another one in the same run.
 pub fn engines(run: &RunFile, base: &str, new: &str) -> Comparison {
-    let mut comparison = Comparison::default();
+    let mut comparison = Comparing::default();
     let groups = trials(run);
+    let others: Vec<_> = groups.iter().filter(|g| g[0].cell.engine == new).cloned().collect();
+    let others = first_of_each(&others, same_work);
     for group in groups.iter().filter(|group| group[0].cell.engine == base) {
         let cell = &group[0].cell;
-        let other = groups.iter().find(|other| {
-            let of = &other[0].cell;
-            of.engine == new && of.same_work(cell) && of.threads == cell.threads
-        });
-        match other {
+        match others.get(&same_work(cell)) {
             Some(other) => comparison.add(group, other, true),
-            None => comparison.note(format!("{new} has no {}", named(cell))),
+            None => comparison.notes.add(format!("{new} has no {}", named(cell))),
         }
     }
-    comparison
+    comparison.finish()
 }
 
-impl Comparison {
-    fn note(&mut self, note: String) {
-        if !self.notes.contains(&note) {
-            self.notes.push(note);
-        }
-    }
+/// What is the same of two engines that are compared.
+fn same_work(cell: &Cell) -> (WorkKey<'_>, u32) {
+    (cell.work(), cell.threads)
+}
 
-    fn differ(&mut self, difference: String) {
-        if !self.differences.contains(&difference) {
-            self.differences.push(difference);
+/// A comparison that is being made.
+#[derive(Default)]
+struct Comparing {
+    lines: Vec<Line>,
+    differences: Distinct<String>,
+    notes: Distinct<String>,
+}
+
+impl Comparing {
+    fn finish(self) -> Comparison {
+        Comparison {
+            lines: self.lines,
+            differences: self.differences.in_order,
+            notes: self.notes.in_order,
         }
     }
 
@@ -128,11 +153,11 @@ impl Comparison {
         let (first, second) = (&base[0].cell, &new[0].cell);
         for side in [base, new] {
             if let Some(trial) = side.iter().find(|trial| trial.status != Status::Measured) {
-                self.note(format!("not all of {} was measured", named(&trial.cell)));
+                self.notes.add(format!("not all of {} was measured", named(&trial.cell)));
             }
         }
         if first.revision != second.revision {
-            self.differ(format!(
+            self.differences.add(format!(
                 "the revisions of the suite {}: {} and {}, which do other operations; measure the \
                  older run anew",
                 first.suite, first.revision, second.revision
@@ -140,12 +165,12 @@ impl Comparison {
         }
         if first.durability != second.durability {
             let words = |cell: &Cell| format!("{} at {}", cell.engine, cell.durability);
-            self.differ(format!("{} and {}", words(first), words(second)));
+            self.differences.add(format!("{} and {}", words(first), words(second)));
         }
         if !in_turns {
             let settings = |side: &[&CellResult]| side[0].measurement.settings.clone();
             if settings(base) != settings(new) {
-                self.differ(format!(
+                self.differences.add(format!(
                     "the settings of {}: {} and {}",
                     first.engine,
                     settings(base).join(" · "),
@@ -155,16 +180,16 @@ impl Comparison {
             let version = |side: &[&CellResult]| side[0].measurement.engine_version.clone();
             if version(base) != version(new) {
                 let (before, after) = (version(base), version(new));
-                self.note(format!("{} {before} and {after}", first.engine));
+                self.notes.add(format!("{} {before} and {after}", first.engine));
             }
         }
         for phase in &base[0].measurement.phases {
             let Some(other) = new[0].measurement.phase(&phase.name) else {
-                self.note(format!("{} is missing from {}", phase.name, named(second)));
+                self.notes.add(format!("{} is missing from {}", phase.name, named(second)));
                 continue;
             };
             if phase.tape_hash != other.tape_hash {
-                self.differ(format!(
+                self.differences.add(format!(
                     "the operations of {} in {}: their tapes have other hashes",
                     phase.name,
                     named(first)
@@ -191,12 +216,15 @@ impl Comparison {
         };
         let (base_rates, new_rates) = (rates(base), rates(new));
         let values = |rates: &[(u32, f64)]| rates.iter().map(|(_, rate)| *rate).collect::<Vec<_>>();
-        let of_trial = |trial: u32| new_rates.iter().find(|(other, _)| *other == trial);
+        let mut of_trial = HashMap::new();
+        for (trial, rate) in &new_rates {
+            of_trial.entry(*trial).or_insert(*rate);
+        }
         let ratio = match in_turns {
             true => {
                 let pairs: Vec<_> = base_rates
                     .iter()
-                    .filter_map(|(trial, rate)| Some((*rate, of_trial(*trial)?.1)))
+                    .filter_map(|(trial, rate)| Some((*rate, *of_trial.get(trial)?)))
                     .collect();
                 bootstrap::paired_ratio(&pairs)
             }
@@ -207,7 +235,7 @@ impl Comparison {
             let phases = side.iter().filter_map(|trial| trial.measurement.phase(phase));
             if phases.into_iter().any(Phase::is_without_time) {
                 let cell = named(&side[0].cell);
-                self.note(format!("{phase} – in {cell}: {NO_TIME}"));
+                self.notes.add(format!("{phase} – in {cell}: {NO_TIME}"));
             }
         }
         let (Some(ratio), Some(base_rate), Some(new_rate)) =
@@ -238,8 +266,10 @@ fn trial_rate(phase: &Phase) -> Option<f64> {
 /// The results of a run by cell, each with all its trials.
 fn trials(run: &RunFile) -> Vec<Vec<&CellResult>> {
     let mut groups: Vec<Vec<&CellResult>> = Vec::new();
+    let mut places = HashMap::new();
     for result in run.results() {
-        match groups.iter_mut().find(|group| group[0].cell.same_but_trial(&result.cell)) {
+        let at = *places.entry(result.cell.line()).or_insert(groups.len());
+        match groups.get_mut(at) {
             Some(group) => group.push(result),
             None => groups.push(vec![result]),
         }
@@ -247,16 +277,12 @@ fn trials(run: &RunFile) -> Vec<Vec<&CellResult>> {
     groups
 }
 
-/// Whether two runs measured the same: the same work of the same engine. Where the stores were is
-/// not looked at, nor the level, which is a difference that is named.
-fn same_cell(base: &CellResult, new: &CellResult) -> bool {
-    let (base, new) = (&base.cell, &new.cell);
-    base.same_work_but_revision(new)
-        && base.engine == new.engine
-        && base.threads == new.threads
-        && base.key_kind == new.key_kind
-        && base.engine_options == new.engine_options
-        && base.engine_parameters == new.engine_parameters
+/// What is the same of two cells if two runs measured the same: the work and the engine. Where the
+/// stores were is not looked at, nor the level and the revision, which are differences that are
+/// named.
+fn same_cell(cell: &Cell) -> impl Eq + Hash + use<'_> {
+    let engine = (&cell.engine, &cell.engine_options, &cell.engine_parameters);
+    (cell.work_but_revision(), engine, cell.threads, cell.key_kind)
 }
 
 fn machines(base: &RunFile, new: &RunFile) -> Vec<String> {
@@ -295,18 +321,18 @@ fn named(cell: &Cell) -> String {
 /// The comparison as a table.
 pub fn render(comparison: &Comparison) -> Result<String, fmt::Error> {
     let mut out = String::new();
-    let mut works: Vec<&str> = Vec::new();
+    let mut works = Distinct::default();
+    let mut lines: HashMap<&str, Vec<&Line>> = HashMap::new();
     for line in &comparison.lines {
-        if !works.contains(&line.work.as_str()) {
-            works.push(&line.work);
-        }
+        works.add(line.work.as_str());
+        lines.entry(line.work.as_str()).or_default().push(line);
     }
-    for work in works {
+    for work in works.in_order {
         writeln!(out, "\n{work}\n")?;
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
         table.set_header(["engine", "phase", "base/s", "new/s", "ratio", "95 % interval", ""]);
-        for line in comparison.lines.iter().filter(|line| line.work == work) {
+        for line in &lines[work] {
             let interval = line.ratio.interval_95;
             let interval = interval.map(|(low, high)| format!("{low:.3} – {high:.3}"));
             table.add_row([

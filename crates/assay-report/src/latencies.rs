@@ -1,5 +1,7 @@
 //! Latencies as curves: by percentile, and over time together with the throughput.
 
+use std::collections::HashMap;
+
 use assay_core::chart::{Axes, Line, LineChart};
 use assay_core::run_file::{CellResult, Interval, Latency, RunFile, Status, Timeline};
 
@@ -38,7 +40,7 @@ pub fn of_first_trials(run: &RunFile) -> impl Iterator<Item = Taken<'_>> {
 /// For each work a curve of percentiles of each kind of operation, and for each phase the
 /// throughput and the 99th percentile over time.
 pub fn charts<'r>(runs: impl IntoIterator<Item = &'r RunFile> + Clone) -> Vec<LineChart> {
-    let mut charts = Vec::new();
+    let mut charts = Charts::default();
     for Taken { work, engine, latency } in runs.clone().into_iter().flat_map(of_first_trials) {
         let points = percentiles(latency).into_iter().filter_map(|(share, ns)| {
             // 90 % is one nine, 99 % are two.
@@ -51,7 +53,7 @@ pub fn charts<'r>(runs: impl IntoIterator<Item = &'r RunFile> + Clone) -> Vec<Li
             y_label: "microseconds",
             axes: Axes::Logarithmic,
         };
-        add(&mut charts, &sort, Line { label: engine, points: points.collect() });
+        charts.add(&sort, Line { label: engine, points: points.collect() });
     }
     for result in runs.into_iter().flat_map(first_trials) {
         for phase in &result.measurement.phases {
@@ -75,11 +77,11 @@ pub fn charts<'r>(runs: impl IntoIterator<Item = &'r RunFile> + Clone) -> Vec<Li
                 axes: Axes::LogarithmicUpward,
             };
             let line = |points| Line { label: engine(result), points };
-            add(&mut charts, &throughput, line(throughput_points(timeline)));
-            add(&mut charts, &rare, line(p99_points(timeline)));
+            charts.add(&throughput, line(throughput_points(timeline)));
+            charts.add(&rare, line(p99_points(timeline)));
         }
     }
-    charts
+    charts.all
 }
 
 /// What a chart is of, apart from its lines.
@@ -91,18 +93,29 @@ struct Sort<'s> {
     axes: Axes,
 }
 
-/// Adds a line to the chart of its sort.
-fn add(charts: &mut Vec<LineChart>, sort: &Sort<'_>, line: Line) {
-    match charts.iter_mut().find(|chart| chart.title == sort.title) {
-        Some(chart) => chart.lines.push(line),
-        None => charts.push(LineChart {
-            name: format!("{}-{}", sort.file, charts.len() + 1),
-            title: sort.title.clone(),
-            x_label: sort.x_label.into(),
-            y_label: sort.y_label.into(),
-            axes: sort.axes,
-            lines: vec![line],
-        }),
+/// Charts, which are found by their titles.
+#[derive(Default)]
+struct Charts {
+    all: Vec<LineChart>,
+    places: HashMap<String, usize>,
+}
+
+impl Charts {
+    /// Adds a line to the chart of its sort.
+    fn add(&mut self, sort: &Sort<'_>, line: Line) {
+        let next = self.all.len();
+        let at = *self.places.entry(sort.title.clone()).or_insert(next);
+        match self.all.get_mut(at) {
+            Some(chart) => chart.lines.push(line),
+            None => self.all.push(LineChart {
+                name: format!("{}-{}", sort.file, next + 1),
+                title: sort.title.clone(),
+                x_label: sort.x_label.into(),
+                y_label: sort.y_label.into(),
+                axes: sort.axes,
+                lines: vec![line],
+            }),
+        }
     }
 }
 
@@ -123,18 +136,21 @@ fn engine(result: &CellResult) -> String {
     }
 }
 
+const MOST_NS: u64 = u64::MAX / 4;
+
 /// Each interval's middle and length in seconds, with what ended in it. The end of the round is a
 /// part of an interval, too short for a rate: a short one belongs to the one before it.
 fn intervals(timeline: &Timeline) -> Vec<(f64, f64, Interval)> {
-    let (width, end) = (timeline.interval_ns, timeline.time_ns);
+    // A round of a thousand years leaves room for all sums below.
+    let (width, end) = (timeline.interval_ns.min(MOST_NS), timeline.time_ns.min(MOST_NS));
     let mut intervals: Vec<(u64, u64, Interval)> = Vec::new();
     for (at, interval) in timeline.intervals.iter().enumerate() {
-        let from = at as u64 * width;
-        let to = end.clamp(from + 1, from + width);
+        let from = (at as u64).saturating_mul(width).min(MOST_NS);
+        let to = end.clamp(from + 1, from + width.max(1));
         match intervals.last_mut() {
             Some((_, before, last)) if to - from < width / 2 => {
                 *before = to;
-                last.operations += interval.operations;
+                last.operations = last.operations.saturating_add(interval.operations);
                 last.p99_ns = last.p99_ns.max(interval.p99_ns);
                 last.max_ns = last.max_ns.max(interval.max_ns);
             }

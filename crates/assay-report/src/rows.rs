@@ -173,17 +173,41 @@ pub fn csv(run: &RunFile) -> Result<String, csv::Error> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(COLUMNS)?;
     for row in of_run(run) {
-        writer.write_record(row.values())?;
+        writer.write_record(row.values().map(no_formula))?;
     }
     let bytes = writer.into_inner().map_err(|e| csv::Error::from(e.into_error()))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// A text that a spreadsheet takes for a text: one that begins like a formula gets an apostrophe.
+fn no_formula(text: String) -> String {
+    match text.starts_with(['=', '+', '-', '@']) {
+        true => format!("'{text}"),
+        false => text,
+    }
+}
+
+/// A text without what Markdown and HTML would take for markup.
+fn plain_markdown(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '<' => plain += "&lt;",
+            '>' => plain += "&gt;",
+            '&' => plain += "&amp;",
+            '\\' | '|' | '`' | '*' | '_' | '[' | ']' | '#' | '~' => plain.extend(['\\', character]),
+            '\n' => plain.push(' '),
+            other => plain.push(other),
+        }
+    }
+    plain
 }
 
 /// A run as Markdown: a table for each kind of work.
 pub fn markdown(run: &RunFile) -> String {
     use crate::format::{bytes, duration_ns, quantity};
     let dash = || "–".to_string();
-    let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ");
+    let cell = plain_markdown;
     let mut out = String::new();
     for block in blocks(run) {
         let first = block.cell;
@@ -191,7 +215,8 @@ pub fn markdown(run: &RunFile) -> String {
             0 => String::new(),
             count => format!(" · {} rows", rows(count)),
         };
-        out += &format!("\n### {} · {}{size} · {}\n\n", first.suite, first.storage, work(first));
+        let (suite, what) = (cell(&first.suite), cell(&work(first)));
+        out += &format!("\n### {suite} · {}{size} · {what}\n\n", first.storage);
         let phases = block.phases();
         let heads: Vec<_> = phases.iter().map(|phase| format!("{}/s", cell(phase))).collect();
         let heads = heads.join(" | ");

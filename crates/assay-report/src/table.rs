@@ -1,27 +1,37 @@
 //! The default view: for each kind of work a table of engines, side by side.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Write};
 
 use assay_core::doctor::{Finding, Gravity};
 use assay_core::driver::Storage;
 use assay_core::plan::{Cell, PageCache};
-use assay_core::run_file::{NO_TIME, RunFile, Status};
+use assay_core::run_file::{CellResult, NO_TIME, RunFile, Status};
 use comfy_table::{CellAlignment, Table, presets};
 
-use crate::blocks::{Block, Line, Rate, blocks};
+use crate::blocks::{Block, Distinct, Line, Rate, blocks};
 use crate::format::{bytes, duration_ns, quantity, rows, work};
 use crate::latencies::percentiles;
 
 /// Renders a whole run; `brief` leaves out what explains it. Never fails but for want of memory.
 pub fn render(run: &RunFile, brief: bool) -> Result<String, fmt::Error> {
     let mut out = String::new();
+    let null: HashMap<_, _> = run
+        .cells
+        .iter()
+        .rev()
+        .filter(|result| result.cell.calibration)
+        .map(|result| (calibrated(&result.cell), result))
+        .collect();
     for block in blocks(run) {
         render_block(&mut out, &block)?;
         warnings(&mut out, run, Some(block.cell.storage))?;
         if !brief {
             settings(&mut out, &block)?;
         }
-        instrument(&mut out, run, &block)?;
+        if let Some(null) = null.get(&calibrated(block.cell)) {
+            instrument(&mut out, null)?;
+        }
     }
     warnings(&mut out, run, None)?;
     if !run.is_complete() {
@@ -162,18 +172,17 @@ fn explain(out: &mut String) -> fmt::Result {
 #[derive(Default)]
 struct Notes {
     texts: Vec<String>,
+    numbers: HashMap<String, usize>,
 }
 
 impl Notes {
     fn mark(&mut self, text: String) -> String {
-        let at = match self.texts.iter().position(|known| *known == text) {
-            Some(at) => at,
-            None => {
-                self.texts.push(text);
-                self.texts.len() - 1
-            }
-        };
-        format!("[{}]", at + 1)
+        let next = self.texts.len() + 1;
+        let number = *self.numbers.entry(text.clone()).or_insert(next);
+        if number == next {
+            self.texts.push(text);
+        }
+        format!("[{number}]")
     }
 }
 
@@ -273,15 +282,14 @@ fn settings(out: &mut String, block: &Block<'_>) -> fmt::Result {
     }
     writeln!(out, "\n settings")?;
     let width = lines.iter().map(|line| line.cell().engine.len()).max().unwrap_or(0);
-    let mut told: Vec<(&str, &[String])> = Vec::new();
+    let mut told: HashSet<(&str, &[String])> = HashSet::new();
     for line in lines {
         let measurement = &line.trials[0].measurement;
         // Cells that differ in their threads have the same settings, or others.
         let these = (line.cell().engine.as_str(), measurement.settings.as_slice());
-        if told.contains(&these) {
+        if !told.insert(these) {
             continue;
         }
-        told.push(these);
         writeln!(
             out,
             "  {:width$}  {}: {}",
@@ -293,18 +301,13 @@ fn settings(out: &mut String, block: &Block<'_>) -> fmt::Result {
     Ok(())
 }
 
-fn is_of(null: &Cell, cell: &Cell) -> bool {
-    (&null.suite, null.rows, null.threads, &null.variant)
-        == (&cell.suite, cell.rows, cell.threads, &cell.variant)
+/// What a cell has in common with the one that calibrates it.
+fn calibrated(cell: &Cell) -> (&str, u64, u32, &str) {
+    (&cell.suite, cell.rows, cell.threads, &cell.variant)
 }
 
 /// What the `null` engine took in this run, in this work.
-fn instrument(out: &mut String, run: &RunFile, block: &Block<'_>) -> fmt::Result {
-    let null =
-        run.cells.iter().find(|result| result.cell.calibration && is_of(&result.cell, block.cell));
-    let Some(null) = null else {
-        return Ok(());
-    };
+fn instrument(out: &mut String, null: &CellResult) -> fmt::Result {
     let costs: Vec<_> = null
         .measurement
         .phases
@@ -339,18 +342,15 @@ fn machine(out: &mut String, run: &RunFile) -> fmt::Result {
         " state: load {:.2} at the start · governor {governor} · clock {} · huge pages {}",
         machine.load_1min, machine.clock_source, machine.transparent_huge_pages
     )?;
-    let mut filesystems = Vec::new();
+    let mut filesystems = Distinct::default();
     for result in run.results() {
         if let Some(fs) = &result.measurement.filesystem {
-            let text =
-                format!("{} on {} ({})", result.cell.storage, fs.kind, fs.mount_point.display());
-            if !filesystems.contains(&text) {
-                filesystems.push(text);
-            }
+            let place = fs.mount_point.display();
+            filesystems.add(format!("{} on {} ({place})", result.cell.storage, fs.kind));
         }
     }
-    if !filesystems.is_empty() {
-        writeln!(out, " stores: {}", filesystems.join(" · "))?;
+    if !filesystems.in_order.is_empty() {
+        writeln!(out, " stores: {}", filesystems.in_order.join(" · "))?;
     }
     writeln!(
         out,

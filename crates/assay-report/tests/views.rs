@@ -307,3 +307,41 @@ fn a_refuted_level_is_marked() {
     let text = table::render(&run, true).expect("text");
     assert!(text.contains("refuted [") && text.contains("quick at periodic: refuted"), "{text}");
 }
+
+/// Runs as large as years of nights make them: many works, engines or trials. No view may take steps for
+/// each pair of cells, or this test takes hours with all 60,000.
+#[test]
+fn large_runs_are_shown() {
+    let long = std::env::var_os("ASSAY_LONG_TESTS").is_some();
+    let count = if long { 60_000 } else { 6_000 };
+    let shapes: [fn(u32, &mut Cell); 4] = [
+        |number, cell| cell.rows = u64::from(number),
+        |number, cell| cell.engine = format!("engine-{number}"),
+        |number, cell| cell.trial = number,
+        |number, cell| {
+            cell.engine = format!("engine-{}", number % 20);
+            cell.variant = format!("variant {}", number / 20 % 30);
+            cell.trial = 1 + number / 600;
+        },
+    ];
+    for shape in shapes {
+        let mut large = run();
+        large.cells = (0..count)
+            .map(|number| {
+                let mut cell = cell("engine", 1);
+                shape(number, &mut cell);
+                result(cell, Status::Measured, vec![phase("insert", 1, &[1_000])])
+            })
+            .collect();
+        assert_eq!(
+            rows::of_run(&large).iter().map(|row| row.trials).sum::<usize>(),
+            count as usize
+        );
+        assert!(!table::render(&large, false).expect("text").is_empty());
+        assert!(!rows::markdown(&large).is_empty() && rows::csv(&large).is_ok());
+        let comparison = compare::runs(&large, &large.clone());
+        assert!(!comparison.lines.is_empty() && comparison.notes.is_empty());
+        let own = compare::engines(&large, "engine-1", "engine-2");
+        assert!(compare::render(&own).is_ok());
+    }
+}

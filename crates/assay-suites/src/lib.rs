@@ -62,12 +62,23 @@ pub(crate) fn no_charts(_: &RunFile) -> Vec<LineChart> {
     Vec::new()
 }
 
-/// What a cell's engine is called beside the others of a run: by its id, and where the run has
-/// several storage modes by that too.
-pub(crate) fn label(cell: &Cell, run: &RunFile) -> String {
-    match has_several_storages(run) {
-        true => format!("{}-{}", cell.engine, cell.storage),
-        false => cell.engine.clone(),
+/// What the engines of a run are called beside each other: by their ids, and where the run has
+/// several storage modes by these too.
+pub(crate) struct Labels {
+    with_storage: bool,
+}
+
+impl Labels {
+    pub(crate) fn of(run: &RunFile) -> Self {
+        Self { with_storage: has_several_storages(run) }
+    }
+
+    /// That of a cell's engine.
+    pub(crate) fn label(&self, cell: &Cell) -> String {
+        match self.with_storage {
+            true => format!("{}-{}", cell.engine, cell.storage),
+            false => cell.engine.clone(),
+        }
     }
 }
 

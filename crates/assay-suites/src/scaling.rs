@@ -1,21 +1,25 @@
 //! Speed-up by threads, for suites whose cells have a number of them.
 
+use std::collections::HashMap;
+
 use assay_core::chart::{Axes, Line, LineChart};
 use assay_core::run_file::{CellResult, RunFile, Status};
 use assay_core::stats::median;
 
-use crate::label;
+use crate::Labels;
 
 /// A chart for each kind of work and phase that was measured with several numbers of threads: how
 /// many times the rate of the fewest threads each number has.
 pub(crate) fn charts(run: &RunFile) -> Vec<LineChart> {
-    let mut works: Vec<Vec<&CellResult>> = Vec::new();
+    let (mut works, mut places) = (Vec::<Vec<&CellResult>>::new(), HashMap::new());
     for result in run.results().filter(|result| result.status == Status::Measured) {
-        match works.iter_mut().find(|work| work[0].cell.same_work(&result.cell)) {
+        let at = *places.entry(result.cell.work()).or_insert(works.len());
+        match works.get_mut(at) {
             Some(work) => work.push(result),
             None => works.push(vec![result]),
         }
     }
+    let labelled = Labels::of(run);
     let mut charts = Vec::new();
     for work in &works {
         let mut phases: Vec<&str> = Vec::new();
@@ -25,7 +29,7 @@ pub(crate) fn charts(run: &RunFile) -> Vec<LineChart> {
             }
         }
         for phase in phases {
-            let lines: Vec<_> = lines(run, work, phase);
+            let lines: Vec<_> = lines(&labelled, work, phase);
             if lines.is_empty() {
                 continue;
             }
@@ -44,17 +48,17 @@ pub(crate) fn charts(run: &RunFile) -> Vec<LineChart> {
 }
 
 /// A line for each engine that did the phase with at least two numbers of threads.
-fn lines(run: &RunFile, work: &[&CellResult], phase: &str) -> Vec<Line> {
+fn lines(labelled: &Labels, work: &[&CellResult], phase: &str) -> Vec<Line> {
     let mut labels: Vec<String> = Vec::new();
     for result in work {
-        let label = label(&result.cell, run);
+        let label = labelled.label(&result.cell);
         if !labels.contains(&label) {
             labels.push(label);
         }
     }
     let of_label = |wanted: &String| {
         let mut rates: Vec<(u32, Vec<f64>)> = Vec::new();
-        for result in work.iter().filter(|result| label(&result.cell, run) == *wanted) {
+        for result in work.iter().filter(|result| labelled.label(&result.cell) == *wanted) {
             let Some(found) = result.measurement.phase(phase) else {
                 continue;
             };

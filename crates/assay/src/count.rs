@@ -22,6 +22,33 @@ pub fn parse(text: &str) -> Result<u64, String> {
 /// No machine counts further in a lifetime of its disk.
 const MOST: u64 = 1_000_000_000_000;
 
+/// Reads a count between two others.
+pub fn between<T: TryFrom<u64>>(
+    least: u64,
+    most: u64,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let count = parse(text)?;
+        let found = (least..=most).contains(&count).then(|| T::try_from(count).ok()).flatten();
+        found.ok_or_else(|| format!("must be between {least} and {most}"))
+    }
+}
+
+/// Reads a seed: any whole number of 64 bits.
+pub fn parse_seed(text: &str) -> Result<u64, String> {
+    match text.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => text.parse().ok(),
+        false => None,
+    }
+    .ok_or_else(|| format!("a seed is a whole number from 0 to {}", u64::MAX))
+}
+
+/// Reads the number of a processor.
+pub fn parse_cpu(text: &str) -> Result<usize, String> {
+    let number = text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok());
+    number.flatten().ok_or_else(|| "a processor is named by its number: 0 is the first".to_string())
+}
+
 /// Reads a count that may not be zero.
 pub fn parse_positive(text: &str) -> Result<u64, String> {
     match parse(text)? {
@@ -29,6 +56,17 @@ pub fn parse_positive(text: &str) -> Result<u64, String> {
         count => Ok(count),
     }
 }
+
+/// Reads a number of seconds that something may take.
+pub fn parse_seconds(text: &str) -> Result<u64, String> {
+    match parse_positive(text)? {
+        seconds if seconds <= MOST_SECONDS => Ok(seconds),
+        _ => Err("too long; it can be at most 1000m seconds".into()),
+    }
+}
+
+/// Some thirty years, which can be added to any time.
+const MOST_SECONDS: u64 = 1_000_000_000;
 
 /// Reads operations a second.
 pub fn parse_rate(text: &str) -> Result<u64, String> {

@@ -12,8 +12,13 @@ pub const NULL: &str = "null";
 
 /// The named engines in the order named, each once; none named: none, and the caller decides.
 pub fn named(ids: &[String]) -> Outcome<Vec<Box<dyn Driver>>> {
+    if ids.iter().any(String::is_empty) {
+        return Err(Failure::Usage(
+            "the name of an engine is empty; name engines with commas between them".into(),
+        ));
+    }
     let mut once: Vec<&String> = Vec::new();
-    for id in ids.iter().filter(|id| !id.is_empty()) {
+    for id in ids {
         if !once.contains(&id) {
             once.push(id);
         }

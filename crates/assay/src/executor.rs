@@ -1,5 +1,6 @@
 //! Carries a plan out: one worker a cell, the run file saved after each, nothing left behind.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -15,11 +16,13 @@ use jiff::Timestamp;
 use crate::Outcome;
 use crate::crash::VERDICTS_FILE;
 use crate::exit::Failure;
+use crate::files;
 use crate::interrupt::Interrupt;
 use crate::places::Places;
 use crate::planning::Planned;
 use crate::progress::Display;
 use crate::worker::parent::{self, End};
+use crate::worker::patience::Patience;
 use crate::worker::{Job, Message};
 
 /// The build that is running.
@@ -66,10 +69,9 @@ pub struct Execution<'e> {
 impl Execution<'_> {
     /// Measures every planned cell that is not in `run` yet.
     pub fn carry_out(mut self, plan: Vec<Planned>, run: &mut RunFile) -> Outcome {
-        let todo: Vec<_> = plan
-            .into_iter()
-            .filter(|planned| !run.cells.iter().any(|done| done.cell == planned.cell))
-            .collect();
+        let done: HashSet<_> = run.cells.iter().map(|done| done.cell.identity()).collect();
+        let todo: Vec<_> =
+            plan.into_iter().filter(|planned| !done.contains(&planned.cell.identity())).collect();
         let verdicts = Verdicts::load(Path::new(VERDICTS_FILE)).unwrap_or_else(|why| {
             self.display.say(&format!("note: {why}; no engine is marked by it"));
             Verdicts::default()
@@ -90,6 +92,7 @@ impl Execution<'_> {
             let result = CellResult { refuted: refuted(&verdicts, &result), ..result };
             self.display.end(&result, &left);
             run.cells.push(result);
+            files::make_default_folder(self.path)?;
             run.save(self.path)
                 .map_err(|e| Failure::Refused(format!("{e}; choose another file with --output")))?;
             (self.each)(&run.cells[run.cells.len() - 1])?;
@@ -104,7 +107,7 @@ impl Execution<'_> {
         let display = &mut *self.display;
         let end = parent::run(
             &Job::Measure(Box::new(cell.clone())),
-            self.timeout,
+            Patience::with_cells(self.timeout),
             self.interrupt,
             &mut |at| display.advance(cell, left, at),
         );

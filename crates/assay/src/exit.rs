@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use crate::interrupt;
+
 /// Why a command did not end well.
 #[derive(Debug)]
 pub enum Failure {
@@ -13,7 +15,7 @@ pub enum Failure {
     Refused(String),
     /// A comparison found what it was told to fail on. Status 4.
     Regression(String),
-    /// The user interrupted it. Status 130.
+    /// A signal ended it. Status 128 and its number.
     Interrupted(String),
     /// Help or the version was printed: nothing more to say.
     Quiet(u8),
@@ -39,7 +41,7 @@ impl Failure {
             Self::Usage(_) => 2,
             Self::Refused(_) => 3,
             Self::Regression(_) => 4,
-            Self::Interrupted(_) => 130,
+            Self::Interrupted(_) => interrupt::status(),
             Self::Quiet(code) => *code,
         })
     }

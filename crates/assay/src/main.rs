@@ -9,6 +9,7 @@ mod engines;
 mod estimate;
 mod executor;
 mod exit;
+mod files;
 mod interrupt;
 mod output;
 mod places;
@@ -30,6 +31,7 @@ use exit::Failure;
 fn main() -> ExitCode {
     let result = cli::parse().and_then(|asked| match asked {
         Asked::Command(command, plugins) => {
+            interrupt::watch()?;
             plugins::load(&plugins)?;
             carry_out(command)
         }

@@ -7,9 +7,13 @@ use std::path::{Path, PathBuf};
 
 use assay_core::driver::Storage;
 use assay_core::environment::filesystem_of;
+use assay_core::random::derive;
+use assay_core::whole_file;
+use nix::unistd::geteuid;
 
 use crate::Outcome;
 use crate::exit::Failure;
+use crate::files;
 
 const NAME: &str = "_benchmarkdb";
 const TMPFS: &str = "/dev/shm";
@@ -25,21 +29,38 @@ pub struct Places {
 struct Base {
     storage: Storage,
     path: PathBuf,
-    _lock: File,
-    created: bool,
+    /// None where the directory is only looked at.
+    lock: Option<File>,
+    /// It goes when it is empty.
+    is_ours: bool,
 }
 
 impl Places {
     /// Makes and locks the directories for these storage modes.
     pub fn prepare(modes: &[Storage], dir: Option<&Path>) -> Outcome<Self> {
         let mut places = Self { bases: Vec::new(), warnings: Vec::new() };
-        for &storage in modes.iter().filter(|&&storage| storage != Storage::Memory) {
-            let path = match (dir, storage) {
-                (Some(dir), _) => dir.to_path_buf(),
-                (None, Storage::Ramdisk) => ramdisk_base(),
-                (None, _) => PathBuf::from(NAME),
-            };
+        for (storage, path) in bases(modes, dir)? {
             places.add(storage, path)?;
+        }
+        Ok(places)
+    }
+
+    /// Finds the directories without making or locking them; where one is not there yet, the one
+    /// that it would be made in.
+    pub fn look(modes: &[Storage], dir: Option<&Path>) -> Outcome<Self> {
+        let mut places = Self { bases: Vec::new(), warnings: Vec::new() };
+        for (storage, path) in bases(modes, dir)? {
+            let found = match path.exists() {
+                true => path.as_path(),
+                false => whole_file::folder_of(&path),
+            };
+            if !found.is_dir() {
+                let shown = found.display();
+                return Err(Failure::Refused(format!(
+                    "{shown}: there is no such directory; choose another one with --dir"
+                )));
+            }
+            places.bases.push(Base { storage, path: found.into(), lock: None, is_ours: false });
         }
         Ok(places)
     }
@@ -51,28 +72,21 @@ impl Places {
                 path.display()
             ))
         };
-        let created = !path.exists();
-        fs::create_dir_all(&path).map_err(refused)?;
+        let created = files::make_directory(&path, "--dir")?;
+        let is_ours = created || is_named_by_us(&path);
         let path = path.canonicalize().map_err(refused)?;
-        tempfile_probe(&path).map_err(refused)?;
-        if let Some(same) = self.bases.iter().find(|base| base.path == path) {
-            let lock = same._lock.try_clone().map_err(refused)?;
-            self.bases.push(Base { storage, path: path.clone(), _lock: lock, created });
-        } else {
-            let lock = File::open(&path).map_err(refused)?;
-            match lock.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => {
-                    return Err(Failure::Refused(format!(
-                        "{}: another assay is at work there; wait for it or choose another \
-                         directory with --dir",
-                        path.display()
-                    )));
-                }
-                Err(TryLockError::Error(e)) => return Err(refused(e)),
-            }
-            self.bases.push(Base { storage, path: path.clone(), _lock: lock, created });
-        }
+        files::can_make_files(&path).map_err(refused)?;
+        let lock = match self.bases.iter().find(|base| base.path == path) {
+            Some(same) => same.lock.as_ref().map(File::try_clone).transpose().map_err(refused)?,
+            None => Some(lock(&path).map_err(|error| match error {
+                TryLockError::WouldBlock => Failure::Refused(format!(
+                    "{}: another assay is at work there; wait for it or choose another directory \
+                     with --dir",
+                    path.display()
+                )),
+                TryLockError::Error(error) => refused(error),
+            })?),
+        };
         let kind = filesystem_of(&path).map(|fs| fs.kind).unwrap_or_default();
         match (storage, kind.as_str()) {
             (Storage::Ramdisk, "tmpfs" | "ramfs") | (Storage::Memory, _) => {}
@@ -86,6 +100,7 @@ impl Places {
             )),
             (Storage::Disk, _) => {}
         }
+        self.bases.push(Base { storage, path, lock, is_ours });
         Ok(())
     }
 
@@ -110,26 +125,59 @@ impl Places {
 
 impl Drop for Places {
     fn drop(&mut self) {
-        for base in self.bases.iter().filter(|base| base.created || base.path.ends_with(NAME)) {
+        for base in self.bases.iter().filter(|base| base.is_ours) {
             // A directory that still holds stores is not empty, and stays.
             let _ = fs::remove_dir(&base.path);
         }
     }
 }
 
-/// `/dev/shm` where that is a tmpfs; else the directory for temporary files, with a warning
-/// from the check of its file system.
+/// The directory for each storage mode that has one, by the name that a run file can have.
+fn bases(modes: &[Storage], dir: Option<&Path>) -> Outcome<Vec<(Storage, PathBuf)>> {
+    let on_files = modes.iter().filter(|&&storage| storage != Storage::Memory);
+    let base = |storage: &Storage| {
+        let path = match (dir, storage) {
+            (Some(dir), _) => dir.to_path_buf(),
+            (None, Storage::Ramdisk) => ramdisk_base(),
+            (None, _) => PathBuf::from(NAME),
+        };
+        let whole = std::path::absolute(&path);
+        let whole = whole.map_err(|e| Failure::Refused(format!("{}: {e}", path.display())))?;
+        match whole.to_str() {
+            Some(_) => Ok((*storage, path)),
+            None => Err(Failure::Usage(format!(
+                "{}: not UTF-8, so a run file could not name it; choose another directory with \
+                 --dir",
+                whole.display()
+            ))),
+        }
+    };
+    on_files.map(base).collect()
+}
+
+/// A directory of this name is Assay's own.
+fn is_named_by_us(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name == NAME || name.starts_with(&format!("{NAME}-"))
+}
+
+fn lock(path: &Path) -> Result<File, TryLockError> {
+    let directory = File::open(path).map_err(TryLockError::Error)?;
+    directory.try_lock()?;
+    Ok(directory)
+}
+
+/// A directory on `/dev/shm` where that is a tmpfs; else in the directory for temporary files,
+/// with a warning from the check of its file system. It belongs to the current directory and the
+/// user, so that runs in other directories go on beside this one, and `-r` finds it again.
 fn ramdisk_base() -> PathBuf {
+    let here = std::env::current_dir().unwrap_or_default();
+    let here = derive(u64::from(geteuid().as_raw()), &here.to_string_lossy());
+    let name = format!("{NAME}-{here:016x}");
     let shm = Path::new(TMPFS);
     let is_tmpfs = filesystem_of(shm).is_some_and(|fs| fs.kind == "tmpfs");
     match is_tmpfs {
-        true => shm.join(NAME),
-        false => std::env::temp_dir().join(NAME),
+        true => shm.join(name),
+        false => std::env::temp_dir().join(name),
     }
-}
-
-/// Can a file be made here?
-fn tempfile_probe(dir: &Path) -> io::Result<()> {
-    let probe = dir.join(format!(".assay-probe-{}", std::process::id()));
-    File::create(&probe).and_then(|_| fs::remove_file(&probe))
 }

@@ -11,7 +11,9 @@ use toml::Value;
 
 use crate::Outcome;
 use crate::cli::{self, RunSuite};
+use crate::count;
 use crate::exit::Failure;
+use crate::files;
 
 /// Options that belong to the plan as a whole.
 const OF_THE_PLAN: [&str; 3] = ["dir", "timeout", "output"];
@@ -46,6 +48,7 @@ struct Text {
 impl PlanFile {
     /// Reads a plan.
     pub fn read(path: &Path) -> Outcome<Self> {
+        files::check_readable(path, "--config")?;
         let name = path.display();
         let text = std::fs::read_to_string(path)
             .map_err(|e| Failure::Refused(format!("{name}: {e}; name a plan with --config")))?;
@@ -55,6 +58,10 @@ impl PlanFile {
             let said = e.message().lines().next().unwrap_or_default();
             Failure::Usage(format!("{name}{line}: {said}"))
         })?;
+        if let Some(seconds) = plan.timeout {
+            count::parse_seconds(&seconds.to_string())
+                .map_err(|why| Failure::Usage(format!("{name}: timeout = {seconds}: {why}")))?;
+        }
         if plan.run.is_empty() {
             return Err(Failure::Usage(format!(
                 "{name}: there is no [[run]] in it; see assay suite --help"

@@ -1,6 +1,6 @@
 //! From a command line to the cells that it asks for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use assay_core::driver::{Driver, Durability, KeyKind, Profile, Storage};
@@ -252,12 +252,10 @@ pub fn plan(
     trials: u32,
     places: &Places,
 ) -> Outcome<Vec<Planned>> {
-    let mut plan: Vec<Planned> = Vec::new();
-    for calibration in works.iter().filter_map(|work| calibration(setting, work, places)) {
-        if !plan.iter().any(|other| other.cell == calibration.cell) {
-            plan.push(calibration);
-        }
-    }
+    let mut known = HashSet::new();
+    let calibrations = works.iter().filter_map(|work| calibration(setting, work, places));
+    let mut plan: Vec<Planned> =
+        calibrations.filter(|planned| known.insert(planned.cell.identity())).collect();
     plan.extend((1..=trials).flat_map(|number| trial(setting, works, modes, number, places)));
     if plan.iter().all(|planned| planned.cell.calibration) {
         return Err(Failure::Usage("no engine here can do that; see assay list".into()));
@@ -273,14 +271,14 @@ pub fn trial(
     number: u32,
     places: &Places,
 ) -> Vec<Planned> {
-    let mut cells = Vec::new();
+    let (mut cells, mut known) = (Vec::new(), HashSet::new());
     for &storage in modes {
         for work in works {
             for driver in &setting.engines {
                 let planned = planned(driver.as_ref(), setting, work, (storage, number), places);
                 // What is asked for twice is measured once.
-                let known = cells.iter().any(|other: &Planned| other.cell == planned.cell);
-                if !known && (setting.named || planned.refusal.is_none()) {
+                let is_new = known.insert(planned.cell.identity());
+                if is_new && (setting.named || planned.refusal.is_none()) {
                     cells.push(planned);
                 }
             }

@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use std::time::Instant;
 
 use assay_core::plan::Cell;
+use assay_core::printable;
 use assay_core::run_file::{CellResult, Status};
 use assay_report::format::{quantity, rows};
 use assay_suites::cell::Progress;
@@ -46,7 +47,8 @@ impl Display {
         self.cell_started = Instant::now();
         if let Some(bar) = &self.bar {
             bar.set_position(0);
-            bar.set_message(format!("[{}/{}] {}", self.done + 1, self.cells, title(cell)));
+            let message = format!("[{}/{}] {}", self.done + 1, self.cells, title(cell));
+            bar.set_message(printable::line(&message).into_owned());
             bar.set_prefix(self.left(cell, left));
         }
     }
@@ -58,16 +60,10 @@ impl Display {
             1 => String::new(),
             rounds => format!(" round {}/{rounds}", at.round),
         };
-        bar.set_message(format!(
-            "[{}/{}] {} · {}{rounds}",
-            self.done + 1,
-            self.cells,
-            title(cell),
-            at.phase
-        ));
-        let of_phase = (at.round as u64 - 1) * at.total + at.done;
-        let whole = at.rounds as u64 * at.total;
-        bar.set_position(of_phase * 1000 / whole.max(1));
+        let message =
+            format!("[{}/{}] {} · {}{rounds}", self.done + 1, self.cells, title(cell), at.phase);
+        bar.set_message(printable::line(&message).into_owned());
+        bar.set_position(thousandths(at));
         bar.set_prefix(self.left(cell, left));
     }
 
@@ -89,7 +85,7 @@ impl Display {
             self.cell_started.elapsed().as_secs_f64()
         );
         match &self.bar {
-            Some(bar) => bar.println(line),
+            Some(bar) => bar.println(printable::line(&line)),
             None => match self.estimate.of_all(left) {
                 Some(time) if !left.is_empty() => {
                     say(&format!("{line} · about {} left", rough(time)))
@@ -102,7 +98,7 @@ impl Display {
     /// Says something beside the bar.
     pub fn say(&self, line: &str) {
         match &self.bar {
-            Some(bar) => bar.println(line),
+            Some(bar) => bar.println(printable::line(line)),
             None => say(line),
         }
     }
@@ -124,6 +120,14 @@ impl Display {
             _ => String::new(),
         }
     }
+}
+
+/// How far a phase is.
+fn thousandths(at: &Progress) -> u64 {
+    let before = u128::from(at.total) * (at.round.saturating_sub(1)) as u128;
+    let whole = u128::from(at.total) * at.rounds as u128;
+    let done = (before + u128::from(at.done)) * 1000 / whole.max(1);
+    u64::try_from(done).unwrap_or(1000).min(1000)
 }
 
 fn title(cell: &Cell) -> String {

@@ -1,5 +1,6 @@
 //! Runs that go on where they were interrupted.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -67,8 +68,8 @@ fn begin(restart: bool, path: &Path, plan: &[Planned]) -> Outcome<RunFile> {
     let (fresh, found) = (new_run(plan.len()), &run.environment);
     let other_machine = (&fresh.environment.cpu_model, fresh.environment.memory_bytes)
         != (&found.cpu_model, found.memory_bytes);
-    let foreign =
-        run.cells.iter().find(|done| !plan.iter().any(|planned| planned.cell == done.cell));
+    let planned: HashSet<_> = plan.iter().map(|planned| planned.cell.identity()).collect();
+    let foreign = run.cells.iter().find(|done| !planned.contains(&done.cell.identity()));
     let why = match foreign {
         _ if other_machine => "it is of another machine".to_string(),
         _ if run.build != fresh.build => "it is of another build of Assay".to_string(),

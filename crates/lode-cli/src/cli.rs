@@ -18,11 +18,12 @@ Examples:
 
 Exit status: 0 done, and nothing is wrong; 1 the database is damaged, or a line cannot be \
 loaded; 2 the command line is wrong, or there is no such database or table; 3 a file, a \
-directory or the machine does not allow it, or the database is open elsewhere; 130 \
-interrupted.")]
+directory or the machine does not allow it, or the database is open elsewhere; 128 and its \
+number a signal ended it: 130 SIGINT, 143 SIGTERM, 129 SIGHUP.")]
 pub struct CommandLine {
     /// The most memory for pages: bytes, or with K, M or G [default: half of the machine's]
-    #[arg(long, global = true, value_name = "BYTES", value_parser = bytes)]
+    #[arg(long, global = true, value_name = "BYTES", value_parser = bytes,
+          allow_negative_numbers = true)]
     memory: Option<u64>,
     /// What to do.
     #[command(subcommand)]
@@ -198,7 +199,7 @@ fn bytes(text: &str) -> Result<u64, String> {
         return Err("write a number of bytes, such as 67108864 or 64M".into());
     }
     let bytes = digits.parse::<u64>().ok().and_then(|count| count.checked_mul(1 << shift));
-    bytes.ok_or_else(|| "so many bytes are more than there are".into())
+    bytes.ok_or_else(|| "too large; it can be at most 18446744073709551615 bytes".into())
 }
 
 /// Reads the command line; what is wrong with it becomes one line.

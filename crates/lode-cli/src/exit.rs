@@ -11,8 +11,13 @@ pub enum Failure {
     Usage(String),
     /// A file, a directory or the machine does not allow it. Status 3.
     Refused(String),
-    /// The user interrupted it. Status 130.
-    Interrupted(String),
+    /// A signal interrupted it. Status 128 and the signal's number.
+    Interrupted {
+        /// What to say.
+        line: String,
+        /// The status.
+        status: u8,
+    },
     /// Help or the version was printed: nothing more to say.
     Quiet,
 }
@@ -24,7 +29,7 @@ impl Failure {
             Self::Wrong(line)
             | Self::Usage(line)
             | Self::Refused(line)
-            | Self::Interrupted(line) => Some(line),
+            | Self::Interrupted { line, .. } => Some(line),
             Self::Quiet => None,
         }
     }
@@ -36,7 +41,7 @@ impl Failure {
             Self::Wrong(line) => Self::Wrong(longer(line)),
             Self::Usage(line) => Self::Usage(longer(line)),
             Self::Refused(line) => Self::Refused(longer(line)),
-            Self::Interrupted(line) => Self::Interrupted(longer(line)),
+            Self::Interrupted { line, status } => Self::Interrupted { line: longer(line), status },
             Self::Quiet => Self::Quiet,
         }
     }
@@ -47,7 +52,7 @@ impl Failure {
             Self::Wrong(_) => 1,
             Self::Usage(_) => 2,
             Self::Refused(_) => 3,
-            Self::Interrupted(_) => 130,
+            Self::Interrupted { status, .. } => *status,
             Self::Quiet => 0,
         })
     }

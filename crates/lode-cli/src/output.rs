@@ -27,10 +27,20 @@ pub fn to_standard_output(work: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>
 pub fn say(line: &str) {
     let mut plain = String::with_capacity(line.len());
     for character in line.chars() {
-        match character.is_control() {
+        match is_hidden(character) {
             true => plain.extend(character.escape_default()),
             false => plain.push(character),
         }
     }
     let _ = writeln!(io::stderr(), "{plain}");
+}
+
+/// Whether a character is not seen, but ends a line, commands the terminal or turns the direction
+/// of writing.
+pub fn is_hidden(character: char) -> bool {
+    let is_format = matches!(
+        character,
+        '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+    );
+    is_format || character == '\u{feff}' || character.is_control()
 }

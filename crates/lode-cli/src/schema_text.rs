@@ -12,6 +12,8 @@
 
 use lode::{Column, Schema, Type};
 
+use crate::output::is_hidden;
+
 /// The types that have no size, by their words.
 const PLAIN: [(&str, Type); 12] = [
     ("u8", Type::U8),
@@ -45,7 +47,17 @@ pub fn print(schema: &Schema) -> String {
 pub fn name(name: &str) -> String {
     match !name.is_empty() && name.chars().all(is_plain) {
         true => name.into(),
-        false => serde_json::Value::from(name).to_string(),
+        false => {
+            let mut text = String::new();
+            for character in serde_json::Value::from(name).to_string().chars() {
+                match is_hidden(character) {
+                    // They are all below U+10000.
+                    true => text += &format!("\\u{:04x}", u32::from(character)),
+                    false => text.push(character),
+                }
+            }
+            text
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use assay_core::driver::{
     Concurrency, DeleteRule, Durability, InsertRule, KeyKind, Storage, Transactions,
 };
+use assay_core::printable;
 use libloading::Library;
 use serde::{Deserialize, Serialize};
 
@@ -166,7 +167,8 @@ fn text(pointer: *const c_char, what: &str) -> Result<String, String> {
     }
     // SAFETY: assay_driver.h wants a text that ends with a zero byte.
     let text = unsafe { CStr::from_ptr(pointer) };
-    text.to_str().map(str::to_string).map_err(|_| format!("its {what} is not UTF-8"))
+    let text = text.to_str().map_err(|_| format!("its {what} is not UTF-8"))?;
+    Ok(printable::line(text).into_owned())
 }
 
 fn bits<T: Copy>(mask: u32, known: &[(u32, T)], what: &str) -> Result<Vec<T>, String> {

@@ -7,6 +7,7 @@ use assay_core::chart::LineChart;
 use assay_core::doctor::{Finding, Gravity};
 use assay_core::run_file::RunFile;
 
+use crate::blocks::Distinct;
 use crate::format::{bytes, duration_ns, quantity, rows as row_count};
 use crate::latencies::{Taken, charts, of_first_trials, percentiles};
 use crate::plot::{PlotError, Svg, line_svgs, svgs};
@@ -284,7 +285,7 @@ fn how(out: &mut String, parts: &[Part]) -> fmt::Result {
             escape(&run.build.opt_level),
             escape(&run.build.target)
         )?;
-        let mut told: Vec<String> = Vec::new();
+        let mut told = Distinct::default();
         for result in run.results().filter(|result| !result.measurement.settings.is_empty()) {
             let measurement = &result.measurement;
             let line = format!(
@@ -293,11 +294,10 @@ fn how(out: &mut String, parts: &[Part]) -> fmt::Result {
                 escape(&measurement.engine_version),
                 escape(&measurement.settings.join(" · "))
             );
-            if !told.contains(&line) {
-                told.push(line);
-            }
+            told.add(line);
         }
-        writeln!(out, "<p>Settings of the engines:</p><ul>{}</ul>", told.concat())?;
+        let list = told.in_order.concat();
+        writeln!(out, "<p>Settings of the engines:</p><ul>{list}</ul>")?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::style::{COLOURS, Drawn, FAINT, INK, style};
-use super::{Bar, Figure, Panel, Picture};
+use super::{Bar, Figure, Panel, Picture, text};
 use crate::format::quantity;
 
 const PANEL: (u32, u32) = (760, 430);
@@ -42,17 +42,17 @@ fn colour(bar: &Bar) -> RGBColor {
 }
 
 fn legend<DB: DrawingBackend>(area: &DrawingArea<DB, Shift>, picture: &Picture) -> Drawn<DB> {
-    area.draw(&Text::new(picture.title.clone(), (20, 14), style(24, INK)))?;
-    let text = style(17, INK);
+    area.draw(&Text::new(text::title(&picture.title), (20, 14), style(24, INK)))?;
+    let letters = style(17, INK);
     let (mut x, mut y) = (20, 50);
     let width = area.dim_in_pixel().0 as i32;
     for bar in &picture.bars {
-        let (text_width, _) = area.estimate_text_size(&bar.label, &text)?;
+        let (text_width, _) = area.estimate_text_size(&bar.label, &letters)?;
         if x + text_width as i32 + 40 > width {
             (x, y) = (20, y + 22);
         }
         area.draw(&Rectangle::new([(x, y), (x + 14, y + 14)], colour(bar).filled()))?;
-        area.draw(&Text::new(bar.label.clone(), (x + 20, y - 1), text.clone()))?;
+        area.draw(&Text::new(bar.label.clone(), (x + 20, y - 1), letters.clone()))?;
         x += text_width as i32 + 44;
     }
     Ok(())

@@ -6,6 +6,7 @@ use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
 use super::style::{COLOURS, Drawn, FAINT, INK, style};
+use super::text;
 use crate::format::quantity;
 
 /// Pixels that a picture takes.
@@ -38,24 +39,25 @@ pub(super) fn draw<DB: DrawingBackend>(
 }
 
 fn legend<DB: DrawingBackend>(area: &DrawingArea<DB, Shift>, chart: &LineChart) -> Drawn<DB> {
-    let text = style(16, INK);
+    let letters = style(16, INK);
     let (mut x, mut y) = (20, 50);
     let width = area.dim_in_pixel().0 as i32;
     // A long title is smaller.
-    let mut title_size = 22;
+    let (title, mut title_size) = (text::title(&chart.title), 22);
     while title_size > 12
-        && area.estimate_text_size(&chart.title, &style(title_size, INK))?.0 as i32 + 40 > width
+        && area.estimate_text_size(&title, &style(title_size, INK))?.0 as i32 + 40 > width
     {
         title_size -= 1;
     }
-    area.draw(&Text::new(chart.title.clone(), (20, 14), style(title_size, INK)))?;
+    area.draw(&Text::new(title, (20, 14), style(title_size, INK)))?;
     for (line, at) in chart.lines.iter().zip(0..) {
-        let (text_width, _) = area.estimate_text_size(&line.label, &text)?;
+        let label = text::short(&line.label);
+        let (text_width, _) = area.estimate_text_size(&label, &letters)?;
         if x + text_width as i32 + 44 > width {
             (x, y) = (20, y + 22);
         }
         area.draw(&Rectangle::new([(x, y + 5), (x + 18, y + 8)], colour(at).filled()))?;
-        area.draw(&Text::new(line.label.clone(), (x + 24, y - 1), text.clone()))?;
+        area.draw(&Text::new(label, (x + 24, y - 1), letters.clone()))?;
         x += text_width as i32 + 48;
     }
     Ok(())

@@ -7,21 +7,22 @@ mod bars;
 mod font;
 mod lines;
 mod style;
+mod text;
 
-use std::fs::File;
-use std::io::{self, BufWriter};
+use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use assay_core::chart::LineChart;
 use assay_core::driver::Storage;
 use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::RunFile;
-use assay_core::whole_file::folder_of;
+use assay_core::whole_file;
 use plotters::backend::{BitMapBackend, DrawingBackend, SVGBackend};
 use plotters::coord::Shift;
 use plotters::drawing::{DrawingArea, IntoDrawingArea};
 
-use crate::blocks::{Block, Line, Rate, blocks};
+use crate::blocks::{Block, Distinct, Line, Rate, blocks};
 use crate::format;
 
 /// The largest data set that counts as small.
@@ -60,10 +61,7 @@ struct Picture {
 }
 
 /// One bar of every group.
-#[derive(PartialEq, Eq)]
 struct Bar {
-    engine: String,
-    threads: u32,
     /// The engine, and its level where that is not the one that the picture is for.
     label: String,
     /// The engine's place among all engines of the runs, which decides its colour, so that it
@@ -204,53 +202,64 @@ fn svg(size: (u32, u32), drawing: &Drawing<'_>, logarithmic: bool) -> Result<Str
     Ok(text)
 }
 
-/// Sorts blocks into pictures: those of a suite, a storage mode and a class of sizes.
-fn pictures(blocks: &[Block<'_>]) -> Vec<Picture> {
-    let mut all_engines = Vec::new();
-    for line in blocks.iter().flat_map(|block| &block.lines) {
-        if !all_engines.contains(&line.cell().engine) {
-            all_engines.push(line.cell().engine.clone());
-        }
-    }
-    let class = |cell: &Cell| match cell.rows <= SMALL_ROWS {
-        true => "small",
-        false => "large",
-    };
-    let key = |cell: &Cell| {
+/// What the blocks of one picture have in common.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key<'b> {
+    suite: &'b str,
+    storage: Storage,
+    class: &'static str,
+    variant: String,
+}
+
+impl<'b> Key<'b> {
+    fn of(cell: &'b Cell) -> Self {
         let mut variant = format!("{} · for {}", format::work(cell), cell.durability_wanted);
         if cell.page_cache == PageCache::Cold {
             variant += " · page cache cold";
         }
-        (cell.suite.clone(), cell.storage, class(cell), variant)
-    };
-    let mut keys = Vec::new();
-    for block in blocks {
-        if !keys.contains(&key(block.cell)) {
-            keys.push(key(block.cell));
-        }
+        let class = match cell.rows <= SMALL_ROWS {
+            true => "small",
+            false => "large",
+        };
+        Self { suite: &cell.suite, storage: cell.storage, class, variant }
     }
-    keys.iter()
-        .filter_map(|wanted| {
-            let (suite, storage, class, variant) = wanted;
-            let mut of_picture: Vec<_> =
-                blocks.iter().filter(|block| key(block.cell) == *wanted).collect();
-            of_picture.sort_by_key(|block| block.cell.rows);
-            let mut name = format!("{}-{class}", published_name(*storage));
-            // Pictures of one storage mode and class that differ in something else are numbered.
-            let namesakes: Vec<_> =
-                keys.iter().filter(|key| (key.1, key.2) == (*storage, *class)).collect();
-            if namesakes.len() > 1 {
-                let number = namesakes.iter().position(|key| *key == wanted).unwrap_or(0) + 1;
-                name += &format!("-{number}");
-            }
-            picture(
-                &of_picture,
-                &all_engines,
-                format!("{suite} · {storage} · {class} data sets · {variant}"),
-                name,
-            )
-        })
-        .collect()
+}
+
+/// Sorts blocks into pictures: those of a suite, a storage mode and a class of sizes.
+fn pictures(blocks: &[Block<'_>]) -> Vec<Picture> {
+    let mut colours = HashMap::new();
+    for line in blocks.iter().flat_map(|block| &block.lines) {
+        let next = colours.len();
+        colours.entry(line.cell().engine.as_str()).or_insert(next);
+    }
+    let mut keys = Distinct::default();
+    let mut of_key: HashMap<Key<'_>, Vec<&Block<'_>>> = HashMap::new();
+    for block in blocks {
+        let key = Key::of(block.cell);
+        keys.add(key.clone());
+        of_key.entry(key).or_default().push(block);
+    }
+    // Pictures of one storage mode and class that differ in something else are numbered.
+    let mut namesakes: HashMap<_, usize> = HashMap::new();
+    for key in &keys.in_order {
+        *namesakes.entry((key.storage, key.class)).or_default() += 1;
+    }
+    let mut numbers: HashMap<_, usize> = HashMap::new();
+    let mut pictures = Vec::new();
+    for key in &keys.in_order {
+        let Key { suite, storage, class, variant } = key;
+        let mut of_picture = of_key.remove(key).unwrap_or_default();
+        of_picture.sort_by_key(|block| block.cell.rows);
+        let number = numbers.entry((*storage, *class)).or_default();
+        *number += 1;
+        let mut name = format!("{}-{class}", published_name(*storage));
+        if namesakes[&(*storage, *class)] > 1 {
+            name += &format!("-{number}");
+        }
+        let title = format!("{suite} · {storage} · {class} data sets · {variant}");
+        pictures.extend(picture(&of_picture, &colours, title, name));
+    }
+    pictures
 }
 
 /// A storage mode as the published pictures name it.
@@ -264,21 +273,18 @@ fn published_name(storage: Storage) -> &'static str {
 
 fn picture(
     blocks: &[&Block<'_>],
-    all_engines: &[String],
+    colours: &HashMap<&str, usize>,
     title: String,
     name: String,
 ) -> Option<Picture> {
-    let (mut bars, mut phases) = (Vec::<Bar>::new(), Vec::<&str>::new());
+    let (mut lines, mut phases) = (Distinct::default(), Distinct::default());
+    let mut bars = Vec::new();
     for block in blocks {
-        for phase in block.phases() {
-            if !phases.contains(&phase) {
-                phases.push(phase);
-            }
-        }
+        block.phases().into_iter().for_each(|phase| phases.add(phase));
         for line in block.lines.iter().filter(|line| line.trouble().is_none()) {
             let cell = line.cell();
-            let is_it = |bar: &Bar| (&bar.engine, bar.threads) == (&cell.engine, cell.threads);
-            if !bars.iter().any(is_it) {
+            lines.add(bar_of(line));
+            if lines.in_order.len() > bars.len() {
                 let threads = match cell.threads {
                     1 => String::new(),
                     threads => format!(", {threads} threads"),
@@ -288,42 +294,44 @@ fn picture(
                     false => format!(" (at {})", cell.durability),
                 };
                 bars.push(Bar {
-                    engine: cell.engine.clone(),
-                    threads: cell.threads,
-                    label: cell.engine.clone() + &threads + &level,
-                    colour: all_engines.iter().position(|e| *e == cell.engine).unwrap_or(0),
+                    label: text::short(&cell.engine) + &threads + &level,
+                    colour: colours.get(cell.engine.as_str()).copied().unwrap_or(0),
                 });
             }
         }
     }
-    let panels: Vec<_> = phases
-        .into_iter()
-        .map(|phase| Panel {
-            phase: phase.to_string(),
-            groups: blocks
-                .iter()
-                .map(|block| Group {
-                    label: format!("{} rows", format::rows(block.cell.rows)),
-                    figures: bars.iter().map(|bar| figure(block, bar, phase)).collect(),
-                })
-                .collect(),
-        })
+    // The line of each bar in each block: of several, the first.
+    let found: Vec<HashMap<_, &Line<'_>>> = blocks
+        .iter()
+        .map(|block| block.lines.iter().rev().map(|line| (bar_of(line), line)).collect())
         .collect();
+    let groups = |phase: &str| {
+        let groups = blocks.iter().zip(&found).map(|(block, found)| Group {
+            label: format!("{} rows", format::rows(block.cell.rows)),
+            figures: lines.in_order.iter().map(|bar| figure(found.get(bar), phase)).collect(),
+        });
+        groups.collect()
+    };
+    let panels = phases.in_order.iter();
+    let panels: Vec<_> =
+        panels.map(|phase| Panel { phase: text::short(phase), groups: groups(phase) }).collect();
     (!bars.is_empty() && !panels.is_empty()).then_some(Picture { title, name, bars, panels })
 }
 
 /// What a bar shows of a phase.
-fn figure(block: &Block<'_>, bar: &Bar, phase: &str) -> Figure {
-    let is_it = |line: &&Line<'_>| {
-        let cell = line.cell();
-        (&cell.engine, cell.threads) == (&bar.engine, bar.threads)
-    };
-    let Some(line) = block.lines.iter().find(is_it) else { return Figure::Absent };
+fn figure(line: Option<&&Line<'_>>, phase: &str) -> Figure {
+    let Some(line) = line else { return Figure::Absent };
     match line.rate(phase) {
         Some(rate) => Figure::Rate(rate),
         None if line.is_without_time(phase) => Figure::NoTime,
         None => Figure::Absent,
     }
+}
+
+/// By what a line is known as one of a bar.
+fn bar_of<'b>(line: &Line<'b>) -> (&'b str, u32) {
+    let cell = &line.trials[0].cell;
+    (&cell.engine, cell.threads)
 }
 
 /// What is drawn.
@@ -349,14 +357,24 @@ impl Drawing<'_> {
     }
 }
 
-/// Writes the pixels of a picture, three bytes (red, green, blue) each and row by row, as PNG.
-fn encode_png(file: &File, (width, height): (u32, u32), pixels: &[u8]) -> Result<(), String> {
-    let mut encoder = png::Encoder::new(BufWriter::new(file), width, height);
+/// The pixels of a picture, three bytes (red, green, blue) each and row by row, as PNG.
+fn encode_png((width, height): (u32, u32), pixels: &[u8]) -> Result<Vec<u8>, String> {
+    let mut content = Vec::new();
+    let mut encoder = png::Encoder::new(&mut content, width, height);
     encoder.set_color(png::ColorType::Rgb);
     encoder.set_depth(png::BitDepth::Eight);
     let mut writer = encoder.write_header().map_err(|e| e.to_string())?;
     writer.write_image_data(pixels).map_err(|e| e.to_string())?;
-    writer.finish().map_err(|e| e.to_string())
+    writer.finish().map_err(|e| e.to_string())?;
+    Ok(content)
+}
+
+fn png(size: (u32, u32), drawing: &Drawing<'_>, logarithmic: bool) -> Result<Vec<u8>, String> {
+    let mut pixels = vec![0; size.0 as usize * size.1 as usize * 3];
+    let area = BitMapBackend::with_buffer(&mut pixels, size).into_drawing_area();
+    drawing.on(&area, logarithmic)?;
+    drop(area);
+    encode_png(size, &pixels)
 }
 
 fn write(
@@ -366,29 +384,12 @@ fn write(
     drawing: &Drawing<'_>,
     logarithmic: bool,
 ) -> Result<(), PlotError> {
-    let io = |source| PlotError::Io { path: path.display().to_string(), source };
-    let folder = folder_of(path);
-    std::fs::create_dir_all(folder).map_err(io)?;
-    let temporary = tempfile::Builder::new()
-        .prefix(".assay-plot")
-        .suffix(&format!(".{kind}"))
-        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
-        .tempfile_in(folder)
-        .map_err(io)?;
-    let drawn = match kind {
-        "svg" => {
-            let area = SVGBackend::new(temporary.path(), size).into_drawing_area();
-            drawing.on(&area, logarithmic)
-        }
+    let name = || path.display().to_string();
+    let content = match kind {
+        "svg" => svg(size, drawing, logarithmic)?.into_bytes(),
         _ => {
-            let mut pixels = vec![0; size.0 as usize * size.1 as usize * 3];
-            let area = BitMapBackend::with_buffer(&mut pixels, size).into_drawing_area();
-            let drawn = drawing.on(&area, logarithmic);
-            drop(area);
-            drawn.and_then(|()| encode_png(temporary.as_file(), size, &pixels))
+            png(size, drawing, logarithmic).map_err(|why| PlotError::Draw { path: name(), why })?
         }
     };
-    drawn.map_err(|why| PlotError::Draw { path: path.display().to_string(), why })?;
-    temporary.persist(path).map_err(|e| io(e.error))?;
-    Ok(())
+    whole_file::write(path, &content).map_err(|source| PlotError::Io { path: name(), source })
 }

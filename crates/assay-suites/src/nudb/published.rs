@@ -1,5 +1,6 @@
 //! What NuDB's bench prints, from a run file: two tables in seconds, or the raw batches.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
 use assay_core::chart::{Axes, Line, LineChart};
@@ -16,9 +17,9 @@ fn of_suite(run: &RunFile) -> impl Iterator<Item = &CellResult> {
 }
 
 fn engines(run: &RunFile) -> Vec<String> {
-    let mut engines = Vec::new();
+    let (mut engines, labels) = (Vec::new(), crate::Labels::of(run));
     for result in of_suite(run) {
-        let label = crate::label(&result.cell, run);
+        let label = labels.label(&result.cell);
         if !engines.contains(&label) {
             engines.push(label);
         }
@@ -62,7 +63,7 @@ fn heads(out: &mut String, title: &str, engines: &[String]) -> fmt::Result {
 /// Operations a second at powers of ten, from 100 items on and from the first batch on; `NA` where
 /// no batch has that number.
 fn summary(out: &mut String, run: &RunFile, operation: &str, batch_size: u64) -> fmt::Result {
-    let engines = engines(run);
+    let (engines, labels) = (engines(run), crate::Labels::of(run));
     writeln!(out, "\n{operation} (per second)")?;
     heads(out, "num_db_keys", &engines)?;
     let most = of_suite(run).map(|result| result.cell.rows).max().unwrap_or(0);
@@ -73,7 +74,7 @@ fn summary(out: &mut String, run: &RunFile, operation: &str, batch_size: u64) ->
         write!(out, "{items:>15}")?;
         for engine in &engines {
             let found: Vec<_> = of_suite(run)
-                .filter(|r| crate::label(&r.cell, run) == *engine)
+                .filter(|r| labels.label(&r.cell) == *engine)
                 .filter(|r| !matches!(r.status, Status::Wrong(_)))
                 .flat_map(|r| r.measurement.phase(operation))
                 .flat_map(|phase| curve(phase, batch_size))
@@ -97,16 +98,18 @@ fn summary(out: &mut String, run: &RunFile, operation: &str, batch_size: u64) ->
 }
 
 fn table(out: &mut String, run: &RunFile, phase: &str, title: &str) -> fmt::Result {
-    let engines = engines(run);
+    let (engines, labels) = (engines(run), crate::Labels::of(run));
     heads(out, title, &engines)?;
-    let mut sizes: Vec<u64> = of_suite(run).map(|result| result.cell.rows).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    for rows in sizes {
+    let mut sizes: BTreeMap<u64, Vec<&CellResult>> = BTreeMap::new();
+    for result in of_suite(run) {
+        sizes.entry(result.cell.rows).or_default().push(result);
+    }
+    for (rows, results) in sizes {
         write!(out, "{rows:>15}")?;
         for engine in &engines {
-            let seconds: Vec<_> = of_suite(run)
-                .filter(|r| r.cell.rows == rows && crate::label(&r.cell, run) == *engine)
+            let seconds: Vec<_> = results
+                .iter()
+                .filter(|r| labels.label(&r.cell) == *engine)
                 .filter(|r| !matches!(r.status, Status::Wrong(_)))
                 .filter_map(|r| r.measurement.phase(phase)?.rounds.first())
                 .map(|round| round.time_ns as f64 / 1e9)
@@ -125,11 +128,12 @@ fn table(out: &mut String, run: &RunFile, phase: &str, title: &str) -> fmt::Resu
 /// second. A batch of inserts comes before the fetches from what it left.
 pub fn raw(run: &RunFile) -> Result<String, fmt::Error> {
     let mut out = String::from("num_db_items,db,op,ops/sec\n");
+    let labels = crate::Labels::of(run);
     for result in of_suite(run) {
         let Some(size) = crate::options::<Options>(&result.cell).and_then(|o| o.batch_size) else {
             continue;
         };
-        let engine = crate::label(&result.cell, run);
+        let engine = labels.label(&result.cell);
         let mut lines: Vec<_> = result
             .measurement
             .phases
@@ -149,16 +153,16 @@ pub fn raw(run: &RunFile) -> Result<String, fmt::Error> {
 fn curve(phase: &Phase, batch_size: u64) -> impl Iterator<Item = (u64, Option<f64>)> {
     let before = u64::from(phase.name == "fetch");
     let batches = phase.rounds.iter().zip(before..);
-    batches.map(move |(round, batch)| (batch * batch_size, round.rate()))
+    batches.map(move |(round, batch)| (batch.saturating_mul(batch_size), round.rate()))
 }
 
 /// Cost against size: a picture for each operation, from the batches or from the sizes.
 pub fn charts(run: &RunFile) -> Vec<LineChart> {
+    let labels = crate::Labels::of(run);
     let chart = |phase: &str, title: &str| {
         let lines = engines(run).into_iter().filter_map(|engine| {
             let mut points: Vec<(f64, f64)> = Vec::new();
-            let is_first =
-                |r: &&CellResult| crate::label(&r.cell, run) == engine && r.cell.trial == 1;
+            let is_first = |r: &&CellResult| labels.label(&r.cell) == engine && r.cell.trial == 1;
             for result in of_suite(run).filter(is_first) {
                 let Some(measured) = result.measurement.phase(phase) else { continue };
                 match crate::options::<Options>(&result.cell).and_then(|o| o.batch_size) {

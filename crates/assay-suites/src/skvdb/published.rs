@@ -64,9 +64,9 @@ pub(super) struct Rates {
 
 /// The engines of a run, in its order.
 pub(super) fn engines(run: &RunFile) -> Vec<String> {
-    let mut engines = Vec::new();
+    let (mut engines, labels) = (Vec::new(), crate::Labels::of(run));
     for result in of_suite(run) {
-        let label = crate::label(&result.cell, run);
+        let label = labels.label(&result.cell);
         if !engines.contains(&label) {
             engines.push(label);
         }
@@ -87,7 +87,8 @@ fn entries(cell: &Cell) -> Option<u32> {
 
 /// An engine's rates in a phase, in operations per second and thread: medians over the trials.
 pub(super) fn table(run: &RunFile, engine: &str, phase: &str) -> Rates {
-    let of_engine = || of_suite(run).filter(|r| crate::label(&r.cell, run) == engine);
+    let labels = crate::Labels::of(run);
+    let of_engine = || of_suite(run).filter(|r| labels.label(&r.cell) == engine);
     let mut columns: Vec<u32> = of_engine().filter_map(|r| entries(&r.cell)).collect();
     columns.sort_unstable_by(|a, b| b.cmp(a));
     columns.dedup();

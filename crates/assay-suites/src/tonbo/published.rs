@@ -93,10 +93,11 @@ fn table(out: &mut String, results: &[&CellResult]) -> fmt::Result {
 /// The lines of `tonbo-micro`, as Criterion.rs prints them.
 pub fn estimates(run: &RunFile, _: &str) -> Result<String, fmt::Error> {
     let mut out = String::new();
+    let with_storage = crate::has_several_storages(run);
     for result in run.results() {
         for phase in &result.measurement.phases {
             let engine = &result.measurement.engine_name;
-            let storage = match crate::has_several_storages(run) {
+            let storage = match with_storage {
                 true => format!("-{}", result.cell.storage),
                 false => String::new(),
             };

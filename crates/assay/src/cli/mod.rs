@@ -9,11 +9,12 @@ mod values;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::count;
 use crate::exit::Failure;
+use crate::output::say;
 use internal::Inside;
 
 pub use internal::Internal;
@@ -26,13 +27,24 @@ pub use values::*;
 #[command(after_help = "\
 Exit status: 0 all measured and right; 1 a cell failed or an answer was wrong; 2 the command \
 line is wrong; 3 a file, a directory or the machine does not allow it; 4 a comparison found a \
-regression; 130 interrupted.")]
+regression; 128 and its number a signal ended it: 130 SIGINT, 143 SIGTERM, 129 SIGHUP.")]
 struct Cli {
-    /// Load an engine from a shared library that follows assay_driver.h
-    #[arg(long, global = true, value_name = "FILE")]
-    plugin: Vec<PathBuf>,
+    #[command(flatten)]
+    plugins: Plugins,
     #[command(subcommand)]
     command: Command,
+}
+
+/// Engines in shared libraries.
+#[derive(Args)]
+pub struct Plugins {
+    /// Load an engine from a shared library that follows assay_driver.h
+    #[arg(long = "plugin", global = true, value_name = "FILE")]
+    pub paths: Vec<PathBuf>,
+    /// Give a plugin up that has not described its engine after this many seconds
+    #[arg(long, global = true, value_name = "SECONDS", value_parser = count::parse_seconds,
+          default_value = "60")]
+    pub plugin_timeout: u64,
 }
 
 #[derive(Subcommand)]
@@ -120,7 +132,7 @@ pub struct GenerateCustomerArgs {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Seed of their contents
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value = "1", value_parser = count::parse_seed)]
     pub seed: u64,
 }
 
@@ -174,10 +186,10 @@ pub struct VerifyArgs {
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
     /// Seed of the random operations
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value = "1", value_parser = count::parse_seed)]
     pub seed: u64,
-    /// Give an engine up after so many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = count::parse_positive)]
+    /// Give the checks of an engine up after this many seconds [default: 600]
+    #[arg(long, value_name = "SECONDS", value_parser = count::parse_seconds)]
     pub timeout: Option<u64>,
     /// Name every check
     #[arg(short, long)]
@@ -206,20 +218,20 @@ pub struct CrashArgs {
     pub crash: Vec<CrashArg>,
     /// Crashes for each engine, level and kind
     #[arg(long, value_name = "COUNT", default_value = "24",
-          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+          value_parser = count::between::<u32>(1, 1_000_000))]
     pub rounds: u32,
     /// Commits in the history of a round
     #[arg(long, value_name = "COUNT", default_value = "300",
-          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+          value_parser = count::between::<u32>(1, 1_000_000))]
     pub commits: u32,
     /// Run this round only, and leave the verdicts as they are
     #[arg(long, value_name = "NUMBER", conflicts_with = "rounds",
-          value_parser = clap::value_parser!(u32).range(..1_000_000))]
+          value_parser = count::between::<u32>(0, 999_999))]
     pub round: Option<u32>,
     /// The moment of the crash, instead of one that is drawn: the commit whose acknowledgement is
     /// waited for, or the file operation that the power cut comes before
     #[arg(long, value_name = "NUMBER", requires = "round",
-          value_parser = clap::value_parser!(u64).range(1..))]
+          value_parser = count::parse_positive)]
     pub at: Option<u64>,
     /// What a power cut takes of what was not synchronised: everything, nothing, prefix, files,
     /// sectors-512 or sectors-4096; verdicts are left as they are [default: rounds take turns]
@@ -236,10 +248,10 @@ pub struct CrashArgs {
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
     /// Seed of the histories and of the moments of the crashes
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value = "1", value_parser = count::parse_seed)]
     pub seed: u64,
     /// How many seconds a writer or a checker may take
-    #[arg(long, value_name = "SECONDS", value_parser = count::parse_positive, default_value = "60")]
+    #[arg(long, value_name = "SECONDS", value_parser = count::parse_seconds, default_value = "60")]
     pub timeout: u64,
     /// The file of verdicts, in which later runs look engines up that they mark [default:
     /// assay-runs/durability.json]
@@ -353,7 +365,7 @@ fn two_engines(text: &str) -> Result<(String, String), String> {
 /// What a command line asks for.
 pub enum Asked {
     /// What a user can ask for, and the plugins that come with it.
-    Command(Command, Vec<PathBuf>),
+    Command(Command, Plugins),
     /// What only this program asks of itself.
     Internal(Internal),
 }
@@ -361,7 +373,7 @@ pub enum Asked {
 /// Reads the options of a suite as if they stood behind `assay run`.
 pub fn parse_suite(words: &[String]) -> Result<RunSuite, String> {
     let line = ["assay", "run"].into_iter().map(String::from).chain(words.iter().cloned());
-    match Cli::try_parse_from(line) {
+    match read(line.map(OsString::from).collect()) {
         Ok(Cli { command: Command::Run(suite), .. }) => Ok(suite),
         Ok(_) => Err("it is no suite".into()),
         Err(error) => Err(one_line(&error)),
@@ -385,26 +397,80 @@ pub fn parse() -> Result<Asked, Failure> {
     let first = std::env::args_os().nth(1).unwrap_or_default();
     let asked = match first.to_str().is_some_and(Internal::has_subcommand) {
         true => Inside::try_parse().map(|inside| Asked::Internal(inside.command)),
-        false => Cli::try_parse_from(std::env::args_os().flat_map(parted))
-            .map(|cli| Asked::Command(cli.command, cli.plugin)),
+        false => read(std::env::args_os().flat_map(parted).collect())
+            .map(|cli| Asked::Command(cli.command, cli.plugins)),
     };
     asked.map_err(|error| {
-        if !error.use_stderr() {
+        if !error.use_stderr() && !lacks_command(&error) {
             // Help or version; a reader that went away is no error.
             let _ = error.print();
             return Failure::Quiet(0);
         }
+        list_commands(&error);
         Failure::Usage(one_line(&error))
     })
 }
 
+/// Reads a command line. A number below zero is the value of the option before it, which says
+/// what is wrong with it.
+fn read(line: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let mut definition = with_negative_numbers(Cli::command());
+    let matches = definition.try_get_matches_from_mut(line)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut definition))
+}
+
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    let names: Vec<_> = command.get_subcommands().map(|sub| sub.get_name().to_string()).collect();
+    let command = command.mut_args(|arg| {
+        let is_option = !arg.is_positional() && arg.get_action().takes_values();
+        if is_option { arg.allow_negative_numbers(true) } else { arg }
+    });
+    let deeper =
+        |command: clap::Command, name: String| command.mut_subcommand(name, with_negative_numbers);
+    names.into_iter().fold(command, deeper)
+}
+
+/// The command that was named and wants another behind it, with the words before that.
+fn unfinished() -> Option<(String, clap::Command)> {
+    let (mut words, mut at) = ("assay".to_string(), Cli::command());
+    for word in std::env::args_os().skip(1) {
+        let Some(next) = word.to_str().and_then(|word| at.find_subcommand(word)) else { continue };
+        let next = next.clone();
+        words += &format!(" {}", next.get_name());
+        at = next;
+    }
+    (words != "assay" && at.has_subcommands()).then_some((words, at))
+}
+
+/// Lists what can stand behind a command that wants another one, such as the suites.
+fn list_commands(error: &clap::Error) {
+    let Some((words, command)) = unfinished().filter(|_| lacks_command(error)) else { return };
+    let width = command.get_subcommands().map(|sub| sub.get_name().len()).max().unwrap_or(0);
+    for sub in command.get_subcommands() {
+        let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
+        say(&format!("  {words} {:width$}  {about}", sub.get_name()));
+    }
+}
+
+fn lacks_command(error: &clap::Error) -> bool {
+    use clap::error::ErrorKind;
+    matches!(
+        error.kind(),
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    )
+}
+
 /// clap says what is wrong in a first paragraph, then hints, then usage.
 fn one_line(error: &clap::Error) -> String {
-    use clap::error::ErrorKind;
-    if let ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand =
-        error.kind()
-    {
-        return "no command given; see assay --help".into();
+    if lacks_command(error) {
+        return match unfinished() {
+            None => "no command given; see assay --help".into(),
+            Some((words, command)) => {
+                let first = command.get_subcommands().next().map(clap::Command::get_name);
+                let first = first.unwrap_or_default();
+                format!("{words} wants one of these behind it, such as {words} {first} --help")
+            }
+        };
     }
     let text = error.render().to_string();
     let said: Vec<_> = text

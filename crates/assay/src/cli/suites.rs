@@ -15,7 +15,7 @@ pub struct Common {
     #[arg(short, long, value_name = "ENGINE", value_delimiter = ',')]
     pub engine: Vec<String>,
     /// Bind the work to these processors; several threads take turns on them
-    #[arg(short, long, value_name = "CPU", value_delimiter = ',')]
+    #[arg(short, long, value_name = "CPU", value_delimiter = ',', value_parser = count::parse_cpu)]
     pub cpu: Vec<usize>,
     /// What writes must survive [default: memory none, ramdisk process, disk periodic]; an
     /// engine without the level runs at the weakest one that promises as much
@@ -43,10 +43,10 @@ pub struct Common {
     #[arg(long, alias = "db_dir", value_name = "DIR")]
     pub dir: Option<PathBuf>,
     /// Seed of keys, records and order
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value = "1", value_parser = count::parse_seed)]
     pub seed: u64,
-    /// Give a cell up after so many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = count::parse_positive)]
+    /// Give a cell up after this many seconds [default: after 600 in which it makes no progress]
+    #[arg(long, value_name = "SECONDS", value_parser = count::parse_seconds)]
     pub timeout: Option<u64>,
     /// Where the run file goes [default: assay-runs/SUITE-TIME.json; a ladder has a fixed name]
     #[arg(short, long, value_name = "FILE")]
@@ -238,7 +238,7 @@ pub struct SkvdbArgs {
     pub threads: Vec<count::Threads>,
     /// Numbers of volumes mounted at one point, separated by commas
     #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "3,2,1",
-          value_parser = clap::value_parser!(u32).range(1..=16))]
+          value_parser = count::between::<u32>(1, 16))]
     pub entries: Vec<u32>,
     /// Operations of each thread in each phase on properties
     #[arg(long, value_name = "COUNT", value_parser = count::parse_positive, default_value = "20k")]
@@ -302,7 +302,7 @@ pub struct TonboMicroArgs {
     pub measurement: f64,
     /// How many samples
     #[arg(long, value_name = "COUNT", default_value = "100",
-          value_parser = clap::value_parser!(u64).range(10..=10_000))]
+          value_parser = count::between::<u64>(10, 10_000))]
     pub samples: u64,
     #[command(flatten)]
     pub measure: Measure,
@@ -332,12 +332,12 @@ pub struct YcsbArgs {
     pub rate: Option<u64>,
     /// Fields of a record
     #[arg(long, value_name = "COUNT", default_value = "10",
-          value_parser = clap::value_parser!(u32).range(1..=32))]
+          value_parser = count::between::<u32>(1, 32))]
     pub field_count: u32,
     /// Bytes of a field
     #[arg(long, value_name = "BYTES", default_value = "100",
-          value_parser = clap::value_parser!(u32).range(
-              i64::from(assay_suites::ycsb::LEAST_FIELD_BYTES)..=1 << 20))]
+          value_parser = count::between::<u32>(
+              u64::from(assay_suites::ycsb::LEAST_FIELD_BYTES), 1 << 20))]
     pub field_length: u32,
     #[command(flatten)]
     pub measure: Measure,

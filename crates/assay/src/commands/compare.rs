@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use assay_core::printable;
 use assay_core::run_file::RunFile;
 use assay_report::compare::{self, Comparison};
 
@@ -16,6 +17,8 @@ pub fn compare(args: &CompareArgs) -> Outcome {
         (Some(new), _) => compare::runs(&load(&args.base)?, &load(new)?),
         (None, Some((base, new))) => {
             let run = load(&args.base)?;
+            // As the run file's names are shown.
+            let (base, new) = (&*printable::line(base), &*printable::line(new));
             for engine in [base, new] {
                 if !run.results().any(|result| result.cell.engine == *engine) {
                     return Err(Failure::Usage(format!(
@@ -52,7 +55,7 @@ pub fn compare(args: &CompareArgs) -> Outcome {
 }
 
 fn load(path: &Path) -> Outcome<RunFile> {
-    RunFile::load(path).map_err(|e| Failure::Refused(e.to_string()))
+    Ok(RunFile::load(path).map_err(|e| Failure::Refused(e.to_string()))?.printable())
 }
 
 fn regressions(comparison: &Comparison, share: f64) -> Outcome {

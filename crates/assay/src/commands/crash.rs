@@ -15,11 +15,11 @@ use jiff::Timestamp;
 
 use crate::Outcome;
 use crate::cli::{CrashArg, CrashArgs, LevelsArg};
-use crate::commands::run::check_writable;
 use crate::crash::power::{Bench, Chosen};
 use crate::crash::{Round, Subject, VERDICTS_FILE, process};
 use crate::engines::{self, Settings};
 use crate::exit::Failure;
+use crate::files;
 use crate::interrupt::Interrupt;
 use crate::output::{print, say};
 use crate::places::Places;
@@ -30,6 +30,10 @@ const LISTED: usize = 3;
 /// Tests engines at their levels.
 pub fn crash(args: &CrashArgs) -> Outcome {
     let named = engines::named(&args.engine)?;
+    if args.at.is_some() && args.round.is_none() {
+        // clap does not look at what an option needs if something excludes that.
+        return Err(Failure::Usage("--at is the moment of one round; name it with --round".into()));
+    }
     let all = named.is_empty();
     let drivers = if all { engines::all() } else { named };
     let settings = Settings::parse(&args.set, false)?;
@@ -38,12 +42,15 @@ pub fn crash(args: &CrashArgs) -> Outcome {
     {
         return Err(Failure::Usage("--loss and --directories are for --crash power".into()));
     }
-    let interrupt = Interrupt::watch()?;
+    let interrupt = Interrupt::noted();
     let places = Places::prepare(&[Storage::Disk], args.dir.as_deref())?;
     let path = args.output.clone().unwrap_or_else(|| PathBuf::from(VERDICTS_FILE));
     let keeps = args.round.is_none() && args.loss.is_none();
     if keeps {
-        check_writable(&path, "--output")?;
+        match args.output {
+            Some(_) => files::check_writable(&path, "--output")?,
+            None => files::check_default(&path)?,
+        }
     }
     let mut verdicts = Verdicts::load(&path).map_err(Failure::Refused)?;
     let mut tests = Vec::new();
@@ -339,6 +346,7 @@ impl Drop for Folder {
 }
 
 fn save(path: &Path, verdicts: &Verdicts) -> Outcome {
+    files::make_default_folder(path)?;
     let refused = |e: &dyn std::fmt::Display| {
         Failure::Refused(format!("{}: {e}; choose another file with --output", path.display()))
     };

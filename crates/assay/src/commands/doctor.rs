@@ -11,7 +11,7 @@ use crate::places::Places;
 /// Looks at the machine and at the directories for stores, and says what it found.
 pub fn doctor(args: &DoctorArgs) -> Outcome {
     let modes = StorageArg::modes(&args.storage);
-    let places = Places::prepare(&modes, args.dir.as_deref())?;
+    let places = Places::look(&modes, args.dir.as_deref())?;
     let findings = doctor::findings(&Facts::capture(&places.bases(), None));
     let mut table = Table::new();
     table.load_style(presets::NOTHING);

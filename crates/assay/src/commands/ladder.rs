@@ -10,8 +10,9 @@ use assay_suites::crossbench::published::{self, Show};
 
 use crate::Outcome;
 use crate::cli::{Format, LadderArgs, StorageArg};
-use crate::commands::run::{check_writable, show_table};
+use crate::commands::run::show_table;
 use crate::exit::Failure;
+use crate::files;
 use crate::interrupt::Interrupt;
 use crate::output::print;
 use crate::places::Places;
@@ -21,16 +22,25 @@ use crate::works::crossbench::{Fill, Options, work_of};
 
 /// Runs the published ladder of CrossBench.
 pub fn crossbench(args: &LadderArgs) -> Outcome {
-    let interrupt = Interrupt::watch()?;
+    let interrupt = Interrupt::noted();
     let setting = Setting::new(&args.common, None)?;
     let modes = StorageArg::modes(&args.storage);
+    if args.max_rows < ROWS[0] {
+        return Err(Failure::Usage(format!(
+            "--max-rows {} leaves no size: the smallest of the ladder has {} rows",
+            args.max_rows, ROWS[0]
+        )));
+    }
+    let path = args.common.output.clone().unwrap_or_else(|| default_path(args));
+    match args.common.output {
+        Some(_) => files::check_writable(&path, "--output")?,
+        None => files::check_default(&path)?,
+    }
     let places = Places::prepare(&modes, args.common.dir.as_deref())?;
     let plan = plan(args, &setting, &places);
     if plan.iter().all(|planned| planned.cell.calibration || planned.refusal.is_some()) {
         return Err(Failure::Usage("no engine here can do that; see assay list".into()));
     }
-    let path = args.common.output.clone().unwrap_or_else(|| default_path(args));
-    check_writable(&path, "--output")?;
     let (run, result) = Resumable {
         path: &path,
         restart: args.restart,
@@ -40,6 +50,7 @@ pub fn crossbench(args: &LadderArgs) -> Outcome {
         interrupt: &interrupt,
     }
     .carry_out(plan)?;
+    let run = run.printable();
     match args.common.format {
         Format::Published => sections(&run)?,
         Format::Table => {
@@ -95,7 +106,7 @@ fn default_path(args: &LadderArgs) -> PathBuf {
         true => "all".to_string(),
         false => args.common.engine.join("-"),
     };
-    PathBuf::from("assay-runs").join(format!("ladder-crossbench-{engines}.json"))
+    PathBuf::from(files::RUNS_FOLDER).join(format!("ladder-crossbench-{engines}.json"))
 }
 
 /// The published output of the scripts.

@@ -8,6 +8,7 @@ use clap_complete::Shell;
 use crate::Outcome;
 use crate::cli;
 use crate::exit::Failure;
+use crate::files;
 use crate::output::print;
 
 /// Prints the completions for a shell.
@@ -26,10 +27,9 @@ pub fn pages(output: Option<&Path>) -> Outcome {
             Err(error) => Err(Failure::Refused(format!("cannot make the page: {error}"))),
         };
     };
-    std::fs::create_dir_all(folder)
-        .and_then(|()| clap_mangen::generate_to(cli::definition(), folder))
-        .map_err(|e| {
-            let path = folder.display();
-            Failure::Refused(format!("{path}: {e}; choose another directory with --output"))
-        })
+    files::make_directory(folder, "--output")?;
+    clap_mangen::generate_to(cli::definition(), folder).map_err(|e| {
+        let path = folder.display();
+        Failure::Refused(format!("{path}: {e}; choose another directory with --output"))
+    })
 }

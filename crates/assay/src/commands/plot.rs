@@ -9,13 +9,17 @@ use assay_report::plot;
 use crate::Outcome;
 use crate::cli::PlotArgs;
 use crate::exit::Failure;
+use crate::files;
 use crate::output::print;
 
 /// Draws the published pictures (lines for the suites that publish lines, bars for the others), and
 /// the curves of latencies.
 pub fn plot(args: &PlotArgs) -> Outcome {
     let refused = |e: &dyn std::fmt::Display| Failure::Refused(e.to_string());
-    let runs = args.run.iter().map(|path| RunFile::load(path).map_err(|e| refused(&e)));
+    let runs = args
+        .run
+        .iter()
+        .map(|path| RunFile::load(path).map(RunFile::printable).map_err(|e| refused(&e)));
     let runs: Vec<RunFile> = runs.collect::<Outcome<_>>()?;
     let latencies = assay_report::latencies::charts(&runs);
     let (mut charts, mut barred) = (Vec::new(), Vec::new());
@@ -31,6 +35,9 @@ pub fn plot(args: &PlotArgs) -> Outcome {
         .output
         .clone()
         .unwrap_or_else(|| first.parent().map(PathBuf::from).unwrap_or_default());
+    if let Some(folder) = &args.output {
+        files::make_directory(folder, "--output")?;
+    }
     let name = name(first);
     let mut pictures = Vec::new();
     if !charts.is_empty() {
@@ -44,6 +51,10 @@ pub fn plot(args: &PlotArgs) -> Outcome {
     print(&list.concat())
 }
 
+fn is_known(suite: &str) -> bool {
+    assay_suites::find(suite).is_some()
+}
+
 /// What the names of a run file's pictures begin with.
 pub fn name(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
@@ -51,8 +62,12 @@ pub fn name(path: &Path) -> String {
 
 /// The line charts of the suites in a run.
 pub fn charts_of(run: &RunFile) -> Vec<LineChart> {
-    let mut suites: Vec<_> = run.results().map(|result| result.cell.suite.as_str()).collect();
-    suites.dedup();
+    let mut suites: Vec<&str> = Vec::new();
+    for result in run.results() {
+        if !suites.contains(&result.cell.suite.as_str()) && is_known(&result.cell.suite) {
+            suites.push(&result.cell.suite);
+        }
+    }
     let suites = suites.into_iter().filter_map(assay_suites::find);
     suites.flat_map(|suite| (suite.charts)(run)).collect()
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::Outcome;
 use crate::exit::Failure;
+use crate::files;
 use crate::output::print;
 
 const SOURCE: &str = include_str!("../../templates/plugin.c");
@@ -31,10 +32,9 @@ pub fn new(name: &str, output: Option<PathBuf>) -> Outcome {
             folder.display()
         ))
     };
-    if let Some(parent) = folder.parent() {
-        std::fs::create_dir_all(parent).map_err(refused)?;
+    if folder.exists() || !files::make_directory(&folder, "--output")? {
+        return Err(refused(std::io::ErrorKind::AlreadyExists.into()));
     }
-    std::fs::create_dir(&folder).map_err(refused)?;
     let fill =
         |text: &str| text.replace("@NAME@", name).replace("@FUNCTION@", &name.replace('-', "_"));
     for (file, content) in [

@@ -7,15 +7,16 @@ use assay_report::html::{self, Part};
 use crate::Outcome;
 use crate::cli::ReportArgs;
 use crate::commands::plot::charts_of;
-use crate::commands::run::check_writable;
 use crate::exit::Failure;
+use crate::files;
 use crate::output::print;
 
 /// Makes one page of run files.
 pub fn report(args: &ReportArgs) -> Outcome {
-    check_writable(&args.output, "--output")?;
+    files::check_writable(&args.output, "--output")?;
     let parts = args.run.iter().map(|path| {
         let run = RunFile::load(path).map_err(|e| Failure::Refused(e.to_string()))?;
+        let run = run.printable();
         let charts = charts_of(&run);
         Ok(Part { run, charts })
     });

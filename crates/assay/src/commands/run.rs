@@ -16,11 +16,12 @@ use jiff::tz::TimeZone;
 
 use crate::Outcome;
 use crate::cli::{
-    Common, CrossbenchArgs, Format, LevelsArg, NudbArgs, RunSuite, StorageArg, VerifyArgs,
+    Common, CrossbenchArgs, Format, LevelsArg, NudbArgs, RunSuite, StorageArg, Trials, VerifyArgs,
 };
 use crate::commands::{plot, verify};
 use crate::executor::{Execution, examine, new_run};
 use crate::exit::Failure;
+use crate::files;
 use crate::interrupt::Interrupt;
 use crate::output::{print, say};
 use crate::places::Places;
@@ -64,6 +65,7 @@ fn crossbench(args: &CrossbenchArgs) -> Outcome {
         _ => Ok(()),
     };
     let (run, path, result) = measure(&Request::crossbench(args)?, &mut each)?;
+    let run = run.printable();
     match format {
         Format::Table => show_result(&run, &path, args.quiet)?,
         Format::Published => say_notes(&run),
@@ -73,9 +75,16 @@ fn crossbench(args: &CrossbenchArgs) -> Outcome {
 
 /// NuDB's bench, which may write a second file.
 fn nudb(args: &NudbArgs) -> Outcome {
+    if args.raw_out.is_some() && args.batch_size.is_none() {
+        // clap does not look at what an option needs if something excludes that.
+        return Err(Failure::Usage(
+            "--raw_out is for batches; add --batch_size, or leave it out".into(),
+        ));
+    }
     if let Some(path) = &args.raw_out {
-        check_writable(path, "--raw_out")?;
-        let same = args.measure.common.output.as_ref().is_some_and(|output| output == path);
+        files::check_writable(path, "--raw_out")?;
+        let output = args.measure.common.output.as_ref();
+        let same = output.is_some_and(|output| files::is_same(output, path));
         if same {
             return Err(Failure::Usage("--raw_out and --output name the same file".into()));
         }
@@ -92,6 +101,7 @@ fn nudb(args: &NudbArgs) -> Outcome {
 /// Measures, and shows at the end what came out, or what the suite's project prints of it.
 fn plainly(request: &Request) -> Outcome<(RunFile, Outcome)> {
     let (run, path, result) = measure(request, &mut |_| Ok(()))?;
+    let run = run.printable();
     match request.common.format {
         Format::Table => show_result(&run, &path, request.quiet)?,
         Format::Published => print_published(&run, &path)?,
@@ -104,21 +114,23 @@ fn measure(
     request: &Request,
     each: &mut dyn FnMut(&CellResult) -> Outcome,
 ) -> Outcome<(RunFile, PathBuf, Outcome)> {
-    let interrupt = Interrupt::watch()?;
+    let interrupt = Interrupt::noted();
     let setting = Setting::new(&request.common, request.key)?;
     let modes = StorageArg::modes(&request.storage);
-    let places = Places::prepare(&modes, request.common.dir.as_deref())?;
     let wanted = &request.trials;
-    if wanted.max_trials.is_some_and(|most| most < wanted.trials) {
-        return Err(Failure::Usage("--max-trials is less than --trials".into()));
+    check_trials(wanted)?;
+    if request.common.output.is_some() {
+        // Before anything is made.
+        run_path(&request.common, request.works[0].suite, Timestamp::now())?;
     }
+    let places = Places::prepare(&modes, request.common.dir.as_deref())?;
     let first = match wanted.until_ci {
         Some(_) => wanted.trials.max(TRIALS_LEAST as u32),
         None => wanted.trials,
     };
     let mut plan = planning::plan(&setting, &request.works, &modes, first, &places)?;
     let mut run = new_run(plan.len());
-    let path = run_path(&request.common, request.works[0].suite, &run)?;
+    let path = run_path(&request.common, request.works[0].suite, run.created)?;
     examine(&mut run, &places, &plan);
     let mut trials = first;
     let result = loop {
@@ -149,6 +161,25 @@ fn measure(
         run.planned_cells += plan.len();
     };
     Ok((run, path, result))
+}
+
+/// Whether so many trials can be.
+fn check_trials(wanted: &Trials) -> Outcome {
+    let refused = |why: String| Err(Failure::Usage(why));
+    match wanted.max_trials {
+        Some(most) if most < wanted.trials => {
+            refused(format!("--max-trials {most} is less than --trials {}", wanted.trials))
+        }
+        Some(most) if (most as usize) < TRIALS_LEAST => refused(format!(
+            "--max-trials {most} is too few: an interval over trials, which --until-ci looks at, \
+             needs {TRIALS_LEAST}"
+        )),
+        None if wanted.until_ci.is_some() && wanted.trials > MOST_TRIALS => refused(format!(
+            "--trials {} is more than --max-trials, which is {MOST_TRIALS} unless you raise it",
+            wanted.trials
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Trials end here unless the user says otherwise, however wide the intervals are.
@@ -215,13 +246,15 @@ pub fn show_table(run: &RunFile, brief: bool) -> Outcome {
 }
 
 fn say_where(path: &Path, run: &RunFile) -> Outcome {
-    let kept: Vec<_> = run
+    let mut kept: Vec<_> = run
         .results()
         .filter(|result| result.cell.storage != Storage::Memory)
         .filter_map(|result| result.cell.dir.as_ref())
         .filter(|dir| dir.exists())
         .map(|dir| dir.display().to_string())
         .collect();
+    kept.sort_unstable();
+    kept.dedup();
     let mut text =
         format!("\n run file: {p} (assay show {p}; assay plot {p})\n", p = path.display());
     if !kept.is_empty() {
@@ -231,12 +264,15 @@ fn say_where(path: &Path, run: &RunFile) -> Outcome {
 }
 
 /// Where the run file goes; its directory must be writable before anything is measured.
-fn run_path(common: &Common, suite: &str, run: &RunFile) -> Outcome<PathBuf> {
+fn run_path(common: &Common, suite: &str, created: Timestamp) -> Outcome<PathBuf> {
     let path = common.output.clone().unwrap_or_else(|| {
-        let time = run.created.to_zoned(TimeZone::UTC).strftime("%Y%m%dT%H%M%SZ").to_string();
-        PathBuf::from("assay-runs").join(format!("{suite}-{time}.json"))
+        let time = created.to_zoned(TimeZone::UTC).strftime("%Y%m%dT%H%M%SZ").to_string();
+        PathBuf::from(files::RUNS_FOLDER).join(format!("{suite}-{time}.json"))
     });
-    check_writable(&path, "--output")?;
+    match common.output {
+        Some(_) => files::check_writable(&path, "--output")?,
+        None => files::check_default(&path)?,
+    }
     // An empty file is one that somebody made for this.
     let holds_something = std::fs::metadata(&path).is_ok_and(|found| found.len() > 0);
     match RunFile::load(&path) {
@@ -246,22 +282,4 @@ fn run_path(common: &Common, suite: &str, run: &RunFile) -> Outcome<PathBuf> {
         ))),
         _ => Ok(path),
     }
-}
-
-/// Whether a file can be written here; `option` is what chose it.
-pub fn check_writable(path: &Path, option: &str) -> Outcome {
-    let refused = |e: &dyn std::fmt::Display| {
-        Failure::Refused(format!("{}: {e}; choose another file with {option}", path.display()))
-    };
-    let target = whole_file::target(path).map_err(|e| refused(&e))?;
-    let folder = whole_file::folder_of(&target);
-    std::fs::create_dir_all(folder).map_err(|e| refused(&e))?;
-    let probe = folder.join(format!(
-        ".assay-probe-{}-{}",
-        std::process::id(),
-        Timestamp::now().as_nanosecond()
-    ));
-    std::fs::File::create(&probe)
-        .and_then(|_| std::fs::remove_file(&probe))
-        .map_err(|e| refused(&e))
 }

@@ -11,7 +11,7 @@ use crate::output::print;
 
 /// Shows a run file again.
 pub fn show(args: &ShowArgs) -> Outcome {
-    let run = RunFile::load(&args.run).map_err(|e| Failure::Refused(e.to_string()))?;
+    let run = RunFile::load(&args.run).map_err(|e| Failure::Refused(e.to_string()))?.printable();
     match args.format {
         ShowFormat::Table => show_table(&run, false),
         ShowFormat::Published => print_published(&run, &args.run),

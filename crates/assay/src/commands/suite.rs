@@ -1,5 +1,6 @@
 //! `assay suite`
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,9 +10,10 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use crate::Outcome;
 use crate::cli::{StorageArg, SuiteArgs};
-use crate::commands::run::{check_writable, show_table};
+use crate::commands::run::show_table;
 use crate::estimate::{Estimate, operations, rough};
 use crate::executor::new_run;
+use crate::files;
 use crate::interrupt::Interrupt;
 use crate::output::print;
 use crate::places::Places;
@@ -27,25 +29,34 @@ const GUESS_PER_OPERATION: Duration = Duration::from_micros(50);
 pub fn suite(args: &SuiteArgs) -> Outcome {
     let file = PlanFile::read(&args.config)?;
     let requests = file.runs.iter().map(Request::of).collect::<Outcome<Vec<_>>>()?;
-    let interrupt = Interrupt::watch()?;
+    let interrupt = Interrupt::noted();
     let mut modes = Vec::new();
     for mode in requests.iter().flat_map(|request| StorageArg::modes(&request.storage)) {
         if !modes.contains(&mode) {
             modes.push(mode);
         }
     }
-    let places = Places::prepare(&modes, file.dir.as_deref())?;
-    let sections = plan(&requests, &places)?;
-    let path = args.output.clone().or(file.output).unwrap_or_else(|| {
+    let named = args.output.clone().or(file.output);
+    let path = named.clone().unwrap_or_else(|| {
         let name = args.config.file_stem().unwrap_or_default();
-        PathBuf::from("assay-runs").join(name).with_extension("json")
+        let mut name = name.to_os_string();
+        name.push(".json");
+        PathBuf::from(files::RUNS_FOLDER).join(name)
     });
+    match named {
+        Some(_) => files::check_writable(&path, "--output")?,
+        None => files::check_default(&path)?,
+    }
+    let places = match args.dry_run {
+        true => Places::look(&modes, file.dir.as_deref())?,
+        false => Places::prepare(&modes, file.dir.as_deref())?,
+    };
+    let sections = plan(&requests, &places)?;
     let estimate = Estimate::of_earlier_runs(whole_file::folder_of(&path), &new_run(0));
     print(&overview(&requests, &sections, &estimate))?;
     if args.dry_run {
         return Ok(());
     }
-    check_writable(&path, "--output")?;
     let plan: Vec<Planned> = sections.into_iter().flatten().collect();
     let (run, result) = Resumable {
         path: &path,
@@ -56,20 +67,20 @@ pub fn suite(args: &SuiteArgs) -> Outcome {
         interrupt: &interrupt,
     }
     .carry_out(plan)?;
-    show(&run, args, &path)?;
+    show(&run.printable(), args, &path)?;
     result
 }
 
 /// The cells of each run; what two runs ask for is measured once.
 fn plan(requests: &[Request], places: &Places) -> Outcome<Vec<Vec<Planned>>> {
     let mut sections: Vec<Vec<Planned>> = Vec::new();
+    let mut known = HashSet::new();
     for request in requests {
         let setting = Setting::new(&request.common, request.key)?;
         let modes = StorageArg::modes(&request.storage);
         let mut cells =
             planning::plan(&setting, &request.works, &modes, request.trials.trials, places)?;
-        let known: Vec<_> = sections.iter().flatten().map(|planned| &planned.cell).collect();
-        cells.retain(|planned| !known.contains(&&planned.cell));
+        cells.retain(|planned| known.insert(planned.cell.identity()));
         sections.push(cells);
     }
     Ok(sections)

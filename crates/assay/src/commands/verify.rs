@@ -17,6 +17,7 @@ use crate::output::{print, say};
 use crate::places::Places;
 use crate::planning;
 use crate::worker::parent::{self, End};
+use crate::worker::patience::{self, Patience};
 use crate::worker::{Job, Message};
 
 /// Verifies engines in every storage mode, key kind and level asked for.
@@ -24,7 +25,7 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
     let named = engines::named(&args.engine)?;
     let drivers = if named.is_empty() { engines::all() } else { named };
     let modes = StorageArg::modes(&args.storage);
-    let interrupt = Interrupt::watch()?;
+    let interrupt = Interrupt::noted();
     let places = Places::prepare(&modes, args.dir.as_deref())?;
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -127,9 +128,10 @@ fn checks(
     args: &VerifyArgs,
     interrupt: &Interrupt,
 ) -> Outcome<Result<Vec<Check>, String>> {
-    let timeout = args.timeout.map(Duration::from_secs);
+    let limit = args.timeout.map_or(patience::VERIFY, Duration::from_secs);
+    let patience = Patience::Whole(limit, "--timeout");
     clear(&job.dir)?;
-    let end = parent::run(&Job::Verify(job.clone()), timeout, interrupt, &mut |_| ());
+    let end = parent::run(&Job::Verify(job.clone()), patience, interrupt, &mut |_| ());
     clear(&job.dir)?;
     match end {
         End::Answered(Message::Verified(checks)) => Ok(Ok(checks)),

@@ -16,6 +16,7 @@ use crate::Outcome;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::worker::parent::{self, End, Worker};
+use crate::worker::patience::Patience;
 use crate::worker::{self, Message};
 
 /// Where the verdicts are kept, and looked up by later runs.
@@ -60,10 +61,14 @@ impl Subject<'_> {
         Job { seed: self.round_seed(round), dir, namespace, ..self.job.clone() }
     }
 
+    fn patience(&self) -> Patience {
+        Patience::Whole(self.patience, "--timeout")
+    }
+
     /// Has what a writer left looked at.
     fn check(&self, job: &Job, acknowledged: u32) -> Outcome<Found> {
         let job = worker::Job::CrashCheck(job.clone(), acknowledged);
-        match parent::run(&job, Some(self.patience), self.interrupt, &mut |_| ()) {
+        match parent::run(&job, self.patience(), self.interrupt, &mut |_| ()) {
             End::Answered(Message::Found(found)) => Ok(found),
             End::Answered(Message::CannotWrite(why)) => Err(Failure::Refused(why)),
             End::Answered(other) => {
@@ -168,7 +173,7 @@ impl Writer {
     /// Kills it and hears the rest of what it said.
     fn end(mut self) -> Heard {
         self.worker.kill();
-        let remains = self.worker.wait();
+        let remains = self.worker.wait(Duration::ZERO);
         let cause = remains.cause();
         remains.messages.into_iter().for_each(|message| self.heard.hear(message));
         self.heard.trouble.get_or_insert(cause);

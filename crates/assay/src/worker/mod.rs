@@ -6,6 +6,8 @@
 
 pub mod child;
 pub mod parent;
+pub mod patience;
+mod pipes;
 
 use std::path::PathBuf;
 

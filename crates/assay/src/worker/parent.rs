@@ -1,26 +1,30 @@
 //! The parent's side: starts a worker, listens to it, and ends it when it takes too long or the
 //! user has had enough.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ExitStatus, Stdio};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread::JoinHandle;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use assay_drivers::plugin;
 use assay_suites::cell::Progress;
 use nix::sys::signal::{Signal, killpg};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 
+use super::patience::{Clock, Patience};
+use super::pipes::Pipes;
 use super::{Job, Message};
-use crate::interrupt::Interrupt;
+use crate::interrupt::{self, Interrupt};
 use crate::program;
 
 /// How often the parent looks for interrupts and for the end of its patience.
 const TICK: Duration = Duration::from_millis(50);
-/// What is kept of a worker's standard error, from its end.
-const STDERR_KEPT: usize = 16 * 1024;
+/// A worker that has closed its pipe still has to give its memory back, for which it has this long.
+const LAST_STEPS: Duration = Duration::from_secs(60);
+/// A worker that is gone has written everything; another process may keep its pipes open.
+const LAST_WORDS: Duration = Duration::from_secs(10);
 
 /// How a worker ended.
 #[derive(Debug)]
@@ -36,8 +40,8 @@ pub enum End {
 /// A worker at work. It is killed when this is dropped.
 pub struct Worker {
     child: Child,
-    messages: mpsc::Receiver<Message>,
-    stderr: Option<JoinHandle<String>>,
+    /// None once it was waited for.
+    pipes: Option<Pipes>,
 }
 
 /// What is left of a worker.
@@ -67,48 +71,72 @@ impl Worker {
             // then ends the worker and whatever the engine started.
             .process_group(0)
             .spawn()?;
+        interrupt::begin_group(group(&child));
         let stdin = child.stdin.take();
-        let messages = listen(&mut child);
-        let stderr = Some(keep_stderr(&mut child));
-        let worker = Self { child, messages, stderr };
+        let pipes = Some(Pipes::of(&mut child));
+        let worker = Self { child, pipes };
         prepare(worker.child.id())?;
         if let Some(mut stdin) = stdin {
-            stdin.write_all(&text)?;
+            // A worker that reads nothing does not hold the parent up; one that is gone already
+            // has left a status.
+            std::thread::spawn(move || drop(stdin.write_all(&text)));
         }
         Ok(worker)
     }
 
     /// The next thing that it says; nothing for a while, or that it is gone.
     pub fn next(&self, within: Duration) -> Result<Message, RecvTimeoutError> {
-        self.messages.recv_timeout(within)
+        let Some(pipes) = &self.pipes else {
+            return Err(RecvTimeoutError::Disconnected);
+        };
+        match pipes.messages.recv_timeout(within) {
+            // Another process may keep the pipe of a worker that is gone.
+            Err(RecvTimeoutError::Timeout) if !self.is_running() => {
+                Err(RecvTimeoutError::Disconnected)
+            }
+            other => other,
+        }
     }
 
     /// Kills it, and whatever it started.
     pub fn kill(&self) {
         // It may be gone already.
-        let _ = killpg(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGKILL);
+        let _ = killpg(group(&self.child), Signal::SIGKILL);
     }
 
-    /// Waits for its end.
-    pub fn wait(mut self) -> Remains {
-        let status = self.child.wait();
-        let stderr = self.stderr.take().map(JoinHandle::join);
-        Remains {
-            // All that was in the pipe comes, and then that it is closed.
-            messages: self.messages.iter().collect(),
-            status,
-            stderr: stderr.and_then(Result::ok).unwrap_or_default(),
+    /// Waits for its end, which comes by force after `within`. Nothing that it started stays.
+    pub fn wait(mut self, within: Duration) -> Remains {
+        let deadline = Instant::now() + within;
+        while self.is_running() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
         }
+        // The worker is not reaped yet, so its number still means this group.
+        self.kill();
+        let status = self.child.wait();
+        interrupt::end_group(group(&self.child));
+        let (messages, stderr) =
+            self.pipes.take().map(|pipes| pipes.drain(LAST_WORDS)).unwrap_or_default();
+        Remains { messages, status, stderr }
+    }
+
+    fn is_running(&self) -> bool {
+        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        matches!(waitid(Id::Pid(group(&self.child)), flags), Ok(WaitStatus::StillAlive))
     }
 }
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        if self.stderr.is_some() {
+        if self.pipes.is_some() {
             self.kill();
             let _ = self.child.wait();
+            interrupt::end_group(group(&self.child));
         }
     }
+}
+
+fn group(child: &Child) -> Pid {
+    Pid::from_raw(child.id().cast_signed())
 }
 
 impl Remains {
@@ -125,10 +153,10 @@ impl Remains {
     }
 }
 
-/// Runs a worker to its end.
+/// Runs a worker to its end, which comes at the latest when the patience is at its end.
 pub fn run(
     job: &Job,
-    timeout: Option<Duration>,
+    patience: Patience,
     interrupt: &Interrupt,
     progress: &mut dyn FnMut(&Progress),
 ) -> End {
@@ -136,11 +164,18 @@ pub fn run(
         Ok(worker) => worker,
         Err(error) => return End::Failed(format!("cannot start a worker process: {error}")),
     };
-    let deadline = timeout.map(|timeout| Instant::now() + timeout);
-    let mut answer = None;
+    let mut clock = Clock::start(patience);
+    let (mut answer, mut at) = (None, None);
     let stopped = loop {
         match worker.next(TICK) {
-            Ok(Message::Progress(at)) => progress(&at),
+            Ok(Message::Progress(now)) => {
+                // A worker that repeats itself makes no progress.
+                if at.as_ref() != Some(&now) {
+                    clock.progress();
+                    progress(&now);
+                    at = Some(now);
+                }
+            }
             Ok(message) => answer = Some(message),
             Err(RecvTimeoutError::Disconnected) => break None,
             Err(RecvTimeoutError::Timeout) => {}
@@ -148,17 +183,16 @@ pub fn run(
         if interrupt.came() {
             break Some(End::Interrupted);
         }
-        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            let seconds = timeout.unwrap_or_default().as_secs();
-            break Some(End::Failed(format!(
-                "it was not done after {seconds} s; allow more with --timeout, or take fewer rows"
-            )));
+        if let Some(why) = clock.ran_out() {
+            break Some(End::Failed(why));
         }
     };
     if stopped.is_some() {
         worker.kill();
     }
-    let remains = worker.wait();
+    let mut remains = worker.wait(clock.left().min(LAST_STEPS));
+    let last = |message: &Message| !matches!(message, Message::Progress(_));
+    let answer = remains.messages.drain(..).rfind(last).or(answer);
     match (stopped, answer) {
         (Some(end), _) => end,
         (None, Some(Message::Panicked(message))) => {
@@ -168,39 +202,6 @@ pub fn run(
         // If it answered, it died while it was cleaning up.
         (None, _) => End::Failed(remains.cause()),
     }
-}
-
-fn listen(child: &mut Child) -> mpsc::Receiver<Message> {
-    let (sender, receiver) = mpsc::channel();
-    if let Some(stdout) = child.stdout.take() {
-        std::thread::spawn(move || {
-            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                let Ok(message) = serde_json::from_str(&line) else {
-                    continue;
-                };
-                if sender.send(message).is_err() {
-                    return;
-                }
-            }
-        });
-    }
-    receiver
-}
-
-fn keep_stderr(child: &mut Child) -> JoinHandle<String> {
-    let stderr = child.stderr.take();
-    std::thread::spawn(move || {
-        let mut kept = Vec::new();
-        let mut buffer = [0; 4096];
-        if let Some(mut stderr) = stderr {
-            while let Ok(count @ 1..) = stderr.read(&mut buffer) {
-                kept.extend_from_slice(&buffer[..count]);
-                let excess = kept.len().saturating_sub(STDERR_KEPT);
-                kept.drain(..excess);
-            }
-        }
-        String::from_utf8_lossy(&kept).into_owned()
-    })
 }
 
 /// What a worker died of, with the end of what it said.

@@ -9,6 +9,7 @@ use crate::Outcome;
 use crate::cli::{TonboMicroArgs, TonboReadArgs, TonboWriteArgs};
 use crate::count::each_thread_count;
 use crate::exit::Failure;
+use crate::files;
 use crate::planning::{Work, plain};
 
 /// Records that `tonbo-read` loads, where the published bench has a hundred times as many.
@@ -42,6 +43,7 @@ pub fn read_work(args: &TonboReadArgs) -> Outcome<Work> {
     let rows = match &args.tbl {
         None => args.records.unwrap_or(READ_RECORDS),
         Some(path) => {
+            files::check_readable(path, "--tbl")?;
             Table::read(path).map_err(|error| Failure::Refused(error.to_string()))?.rows()
         }
     };
@@ -65,6 +67,12 @@ pub fn read_work(args: &TonboReadArgs) -> Outcome<Work> {
                 .map_err(|error| Failure::Refused(format!("{}: {error}", path.display())))?,
         ),
     };
+    if let Some(path) = tbl.as_ref().filter(|path| path.to_str().is_none()) {
+        return Err(Failure::Usage(format!(
+            "--tbl {}: not UTF-8, so a run file could not name it; choose another name",
+            path.display()
+        )));
+    }
     let options = read::Options {
         ranges: args.ranges,
         range_size: args.range_size,

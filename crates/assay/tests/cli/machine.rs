@@ -11,6 +11,7 @@ fn the_doctor_looks_at_everything_and_runs_keep_it() {
         "turbo",
         "steal time",
         "load",
+        "other runs",
         "huge pages",
         "memory",
         "clock",
@@ -24,7 +25,7 @@ fn the_doctor_looks_at_everything_and_runs_keep_it() {
     bench.has_no_stores();
     bench.succeeds("run crossbench -s m -e btreemap -i 1k -q 1k -u 1k -o run.json");
     let findings = bench.run_file("run.json")["findings"].clone();
-    assert_eq!(findings.as_array().map(Vec::len), Some(8), "{findings}");
+    assert_eq!(findings.as_array().map(Vec::len), Some(9), "{findings}");
 }
 
 #[test]

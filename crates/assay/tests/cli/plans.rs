@@ -87,6 +87,8 @@ fn bad_plans_are_refused() {
         ("[[run]]\nrows = 5", &["run 1 (?)", "names no suite"]),
         ("[[run]]\nsuite = \"nosuch\"", &["run 1 (nosuch)", "unrecognized subcommand"]),
         ("[[run]]\nsuite = \"ycsb\"\nrecrods = 5", &["run 1 (ycsb)", "--recrods"]),
+        ("timeout = 0\n[[run]]\nsuite = \"ycsb\"", &["plan.toml", "timeout = 0", "at least 1"]),
+        ("engine = \"\"\n[[run]]\nsuite = \"ycsb\"", &["name of an engine is empty"]),
         ("[[run]]\nsuite = \"ycsb\"\nrecords = 0", &["run 1 (ycsb)", "at least 1"]),
         ("[[run]]\nsuite = \"ycsb\"\ndir = \"/tmp\"", &["dir is for the whole plan"]),
         ("[[run]]\nsuite = \"ycsb\"\nformat = \"published\"", &["format has no meaning"]),

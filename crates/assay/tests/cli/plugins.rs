@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::Bench;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::support::{Bench, children, is_running, processes, wait_for};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 pub const BAD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/plugins/bad.c");
@@ -107,6 +110,9 @@ fn a_plugin_that_goes_wrong_is_one_failed_cell() {
         ("LIES", "expected"),
         ("HANGS", "not done after 3 s"),
         ("NO_STORE", "the plugin answers no store"),
+        ("CLOSES_PIPES", "killed by SIGKILL"),
+        ("NEVER_ENDS_A_LINE", "not done after 3 s"),
+        ("STOPS", "not done after 3 s"),
     ] {
         let name = format!("{fault}.so");
         compile(&bench, Path::new(BAD), &name, &[format!("-D{fault}")]);
@@ -119,4 +125,49 @@ fn a_plugin_that_goes_wrong_is_one_failed_cell() {
         assert!(!reason.contains('\n'), "{fault}: {reason}");
         assert_eq!(cells[2]["status"]["outcome"], "measured", "{fault}: the rest went on");
     }
+}
+
+#[test]
+fn a_plugin_that_does_not_describe_itself_is_given_up() {
+    let bench = Bench::new();
+    for fault in ["HANGS_AT_LOAD", "HANGS_AT_DESCRIBE"] {
+        let name = format!("{fault}.so");
+        compile(&bench, Path::new(BAD), &name, &[format!("-D{fault}")]);
+        for (command, option) in [
+            ("list --plugin-timeout 1", "1 s"),
+            ("run crossbench -e btreemap -s m --plugin-timeout 2", "2 s"),
+            ("verify -e btreemap -s m --plugin-timeout 1", "1 s"),
+        ] {
+            let words = [&name, "not done after", option, "--plugin-timeout"];
+            bench.refuses(&format!("{command} --plugin {name}"), 3, &words);
+        }
+        let listing = bench.start(&format!("list --plugin {name}"));
+        let worker = wait_for("the worker", || children(listing.id()).first().copied());
+        kill(Pid::from_raw(listing.id().cast_signed()), Signal::SIGTERM).expect("it is there");
+        let ended = listing.wait_with_output().expect("it ends");
+        assert_eq!(ended.status.code(), Some(143), "{ended:?}");
+        wait_for("the end of the worker", || (!is_running(worker)).then_some(()));
+    }
+    for command in ["list", "run crossbench", "verify", "crash"] {
+        bench.helps(command, "described its engine after this many seconds [default: 60]");
+    }
+    bench.helps("run ycsb", "[default: after 600 in which it makes no progress]");
+    bench.helps("verify", "this many seconds [default: 600]");
+    bench.helps("crash", "a writer or a checker may take [default: 60]");
+}
+
+/// A process that the engine started keeps the worker's pipes, and ends with the worker.
+#[test]
+fn what_a_plugin_starts_ends_with_its_worker() {
+    let bench = Bench::new();
+    compile(&bench, Path::new(BAD), "FORKS.so", &["-DFORKS".into()]);
+    let run = "run crossbench -s m -i 1k -q 1k -u 1k -d 0 -e bad --plugin FORKS.so -o run.json";
+    bench.succeeds(run);
+    let holder = format!("{}/FORKS.so", bench.path().display());
+    wait_for("the end of what it started", || {
+        let maps = processes()
+            .into_iter()
+            .filter_map(|process| std::fs::read_to_string(format!("/proc/{process}/maps")).ok());
+        (!maps.into_iter().any(|maps| maps.contains(&holder))).then_some(())
+    });
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use crate::plugins::{BAD, compile};
-use crate::support::{Bench, Ended, children, wait_for};
+use crate::support::{Bench, Ended, children, is_running, wait_for};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -28,11 +28,6 @@ fn end(child: std::process::Child) -> Ended {
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
-}
-
-fn is_running(process: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_some_and(|(_, after)| !after.trim_start().starts_with('Z'))
 }
 
 #[test]
@@ -111,7 +106,7 @@ fn two_assays_do_not_share_a_directory() {
         &["another assay is at work there"],
     );
     kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM).expect("it is there");
-    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    assert_eq!(child.wait().expect("it ends").code(), Some(143));
 }
 
 /// The larger of the two sizes takes too long to be done before the interrupt comes.

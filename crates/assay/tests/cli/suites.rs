@@ -244,7 +244,7 @@ fn lists_sizes_and_threads_that_are_none_are_refused() {
     bench.refuses("run nudb --dbs nosuch", 2, &["no engine nosuch", "lmdb"]);
     bench.refuses("run skvdb -t 0", 2, &["threads are 1 to 256"]);
     bench.refuses("run skvdb -t 16-2", 2, &["a range is like 2-16"]);
-    bench.refuses("run skvdb --entries 0", 2, &["--entries", "1..=16"]);
+    bench.refuses("run skvdb --entries 0", 2, &["--entries", "between 1 and 16"]);
     bench.refuses("run skvdb --threads 300", 2, &["threads are 1 to 256"]);
     bench.refuses("run tonbo-write --scale 0", 2, &["above 0"]);
     bench.refuses("run tonbo-write --scale 2000", 2, &["more than there are keys", "--scale"]);

@@ -1,5 +1,6 @@
 //! Runs the program as a user would, in a directory of its own.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -74,6 +75,41 @@ impl Bench {
         }
     }
 
+    /// Runs words that need not be UTF-8, in a directory.
+    pub fn assay_words(&self, words: &[OsString], here: &Path) -> Ended {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+        command.current_dir(here).args(words).stdin(Stdio::null());
+        let output = command.output().expect("the program starts");
+        Ended {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Runs words that must end with one of these statuses and say one line, which is returned.
+    pub fn refuses_words(&self, words: &[OsString], codes: &[i32], what: &str) -> String {
+        let ended = self.assay_words(words, self.path());
+        assert!(ended.code.is_some_and(|code| codes.contains(&code)), "{what}: {ended:?}");
+        let said: Vec<_> = ended.stderr.lines().collect();
+        assert_eq!(said.len(), 1, "{what}: one line: {ended:?}");
+        assert!(
+            said[0].starts_with("assay: ") && !said[0].contains("panicked"),
+            "{what}: {ended:?}"
+        );
+        said[0].to_string()
+    }
+
+    /// The names of what is in the directory.
+    pub fn list(&self) -> Vec<String> {
+        let names = list(self.path())
+            .into_iter()
+            .filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+        let mut names: Vec<_> = names.collect();
+        names.sort();
+        names
+    }
+
     /// Runs a command line that must succeed.
     pub fn succeeds(&self, line: &str) -> Ended {
         let ended = self.assay(line);
@@ -91,6 +127,13 @@ impl Bench {
             assert!(said[0].contains(word), "{line}: {:?} does not say {word:?}", said[0]);
         }
         assert!(!ended.stderr.contains("panicked at"), "{line}: {ended:?}");
+    }
+
+    /// The help of a command says something.
+    pub fn helps(&self, command: &str, words: &str) {
+        let help = self.succeeds(&format!("{command} --help")).stdout;
+        let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(help.contains(words), "{command}: {words}: {help}");
     }
 
     /// Starts a command line and leaves it running.
@@ -126,6 +169,18 @@ pub fn wait_for<T>(what: &str, mut come: impl FnMut() -> Option<T>) -> T {
         assert!(Instant::now() < patience, "{what} did not come about");
         std::thread::yield_now();
     }
+}
+
+/// The process ids of this machine.
+pub fn processes() -> Vec<i32> {
+    let id = |path: PathBuf| path.file_name()?.to_str()?.parse().ok();
+    list(Path::new("/proc")).into_iter().filter_map(id).collect()
+}
+
+/// Whether a process is there, and no zombie.
+pub fn is_running(process: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, after)| !after.trim_start().starts_with('Z'))
 }
 
 /// The process ids of a process's children.

@@ -61,6 +61,36 @@ static int stops(assay_handle *handle, const void *record, assay_error *error)
     return ASSAY_DONE;
 }
 
+static int closes_pipes(assay_handle *handle, const void *record, assay_error *error)
+{
+    for (int file = 3; file < 256; file++)
+        close(file);
+    return hangs(handle, record, error);
+}
+
+/* Fills every pipe with a line that has no end. */
+static int never_ends_a_line(assay_handle *handle, const void *record, assay_error *error)
+{
+    char garbage[4096];
+    (void)handle, (void)record, (void)error;
+    memset(garbage, '{', sizeof garbage);
+    for (;;)
+        for (int file = 2; file < 8; file++)
+            if (write(file, garbage, sizeof garbage) < 0)
+                continue;
+    return ASSAY_DONE;
+}
+
+/* A child that keeps all pipes open. */
+static int forks(assay_handle *handle, const void *record, assay_error *error)
+{
+    static int forked;
+    if (!forked++ && fork() == 0)
+        for (;;)
+            pause();
+    return hashtable_insert(handle, record, error);
+}
+
 static int no_store(const assay_open_options *options, assay_store **store, assay_error *error)
 {
     (void)options, (void)store, (void)error;
@@ -74,13 +104,26 @@ __attribute__((constructor)) static void die(void)
 }
 #endif
 
+#ifdef HANGS_AT_LOAD
+__attribute__((constructor)) static void hang(void)
+{
+    for (;;)
+        pause();
+}
+#endif
+
 const assay_driver *assay_plugin(void)
 {
     static assay_driver bad;
     bad = *good_plugin();
     bad.id = "bad";
     (void)crashes, (void)answers_77, (void)says_why, (void)fills_the_error, (void)lies;
-    (void)hangs, (void)stops, (void)no_store;
+    (void)hangs, (void)stops, (void)no_store, (void)closes_pipes, (void)never_ends_a_line;
+    (void)forks;
+#ifdef HANGS_AT_DESCRIBE
+    for (;;)
+        pause();
+#endif
 #if defined(OTHER_VERSION)
     bad.abi_version = 99;
 #elif defined(OTHER_SIZE)
@@ -107,6 +150,12 @@ const assay_driver *assay_plugin(void)
     bad.query = lies;
 #elif defined(HANGS)
     bad.insert = hangs;
+#elif defined(CLOSES_PIPES)
+    bad.insert = closes_pipes;
+#elif defined(NEVER_ENDS_A_LINE)
+    bad.insert = never_ends_a_line;
+#elif defined(FORKS)
+    bad.insert = forks;
 #elif defined(STOPS)
     bad.insert = stops;
 #elif defined(NO_STORE)

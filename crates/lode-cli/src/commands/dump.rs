@@ -64,7 +64,7 @@ fn to_file(opened: &Opened, table: &Table, target: &Path) -> Outcome {
     });
     read.map_err(|error| opened.failure(&error))?;
     written.map_err(|error| match interrupt.came() {
-        true => Failure::Interrupted("interrupted; the file was not written".into()),
+        true => interrupt.failure("interrupted; the file was not written"),
         false => Failure::Refused(format!("{}: {error}", target.display())),
     })
 }

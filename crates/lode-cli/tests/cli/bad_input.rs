@@ -226,3 +226,67 @@ fn a_command_line_that_says_nothing_possible_is_refused() {
         bench.refuses(args, 2, &line);
     }
 }
+
+/// One line, the documented status, no text of a panic, and nothing made.
+#[test]
+fn hostile_words_are_refused_in_one_line() {
+    let bench = Bench::with_animals();
+    bench.write("file", "mine\n");
+    std::os::unix::fs::symlink("nowhere", bench.path("dangling")).expect("a link");
+    std::os::unix::fs::symlink("loop", bench.path("loop")).expect("a link");
+    let before = (bench.list("."), content(&bench.path("zoo")));
+    let long = "x".repeat(100_000);
+    let hostile = [
+        "",
+        "\u{1b}[2J",
+        "a\nlode: b",
+        "\u{9b}31m\u{202e}",
+        "-1",
+        "no/where",
+        "/dev/null",
+        "file",
+        "file/x",
+        "dangling",
+        "loop",
+        "/proc/x",
+        &long,
+    ];
+    for word in hostile {
+        for args in [
+            &["check", word][..],
+            &["stat", word],
+            &["schema", word],
+            &["dump", word, "animal"],
+            &["load", word, "animal"],
+            &["dump", "zoo", word],
+            &["schema", "zoo", word],
+            &["load", "zoo", word],
+            &["load", "zoo", "animal", word, "--schema", "id:u8 key"],
+            &["load", "zoo", "new", "--schema", word],
+            &["load", "zoo", "new", "--schema", "id:u64 key", "--kind", word],
+            &["stat", "zoo", "--format", word],
+            &["--memory", word, "check", "zoo"],
+            &["dump", "zoo", "nosuch", "-o", word],
+            &[word],
+        ] {
+            let ended = bench.lode(args);
+            let what = format!("{args:.40?}");
+            assert!(matches!(ended.code, Some(1..=3)), "{what}: {:?}", ended.code);
+            assert_eq!(ended.stderr.lines().count(), 1, "{what}: {:.300}", ended.stderr);
+            assert!(ended.stderr.starts_with("lode: "), "{what}: {:.300}", ended.stderr);
+            assert!(!ended.stderr.contains("panicked"), "{what}: {:.300}", ended.stderr);
+            let raw = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+            assert!(!ended.stderr.contains(raw), "{what}: {:?}", ended.stderr);
+        }
+    }
+    for number in ["0", "1", "-1", "1.5", "1e9", "0x10", "18446744073709551616", "99999999999G"] {
+        let args = ["--memory", number, "check", "zoo"];
+        let ended = bench.lode(&args);
+        assert!(matches!(ended.code, Some(0 | 2 | 3)), "{number}: {ended:?}");
+        let lines = usize::from(ended.code != Some(0));
+        assert_eq!(ended.stderr.lines().count(), lines, "{number}: {ended:?}");
+        assert!(!ended.stderr.contains("unexpected argument"), "{number}: {ended:?}");
+    }
+    assert_eq!(before.0, bench.list("."));
+    bench.succeeds(&["check", "zoo"]);
+}

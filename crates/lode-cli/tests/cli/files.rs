@@ -61,16 +61,19 @@ fn an_interrupted_dump_leaves_nothing_behind() {
     bench.with_numbers("zoo", KeyKind::Tree, 100_000);
     bench.write("out.jsonl", "old\n");
     let args = ["dump", "zoo", "number", "-o", "out.jsonl"];
-    let mut dump = start(&mut bench.command(&args));
-    let process = Pid::from_raw(dump.id().try_into().expect("a process id"));
-    while bench.list(".").len() < 3 {
-        assert!(dump.try_wait().expect("it is ours").is_none(), "it ended before anybody looked");
-        std::thread::yield_now();
+    for (signal, status) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143), (Signal::SIGHUP, 129)] {
+        let mut dump = start(&mut bench.command(&args));
+        let process = Pid::from_raw(dump.id().try_into().expect("a process id"));
+        while bench.list(".").len() < 3 {
+            assert!(dump.try_wait().expect("it is ours").is_none(), "it ended too early");
+            std::thread::yield_now();
+        }
+        for signal in [Signal::SIGSTOP, signal, Signal::SIGCONT] {
+            kill(process, signal).expect("it is there");
+        }
+        expect_refusal(&args, &end(dump), status, "interrupted; the file was not written");
+        assert_eq!(bench.list("."), ["out.jsonl", "zoo"]);
+        assert_eq!(bench.read("out.jsonl"), "old\n");
     }
-    for signal in [Signal::SIGSTOP, Signal::SIGINT, Signal::SIGCONT] {
-        kill(process, signal).expect("it is there");
-    }
-    expect_refusal(&args, &end(dump), 130, "interrupted; the file was not written");
-    assert_eq!(bench.list("."), ["out.jsonl", "zoo"]);
-    assert_eq!(bench.read("out.jsonl"), "old\n");
+    assert!(bench.succeeds(&["--help"]).contains("143 SIGTERM"), "the help states them");
 }

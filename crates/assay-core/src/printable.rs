@@ -1,0 +1,103 @@
+//! Texts of others made safe to show: names, messages and paths may hold anything.
+//!
+//! A terminal obeys control characters, and a reader is misled by those that are invisible or
+//! turn the direction of writing; XML forbids most of them. They are shown as escapes, `\u{1b}`.
+
+use std::borrow::Cow;
+
+/// A longer text is cut when it is shown.
+const MOST_CHARACTERS: usize = 4_000;
+
+/// A text as part of a line: without control characters and line breaks, and of bounded length.
+pub fn line(text: &str) -> Cow<'_, str> {
+    let is_short = text.len() <= MOST_CHARACTERS || text.chars().count() <= MOST_CHARACTERS;
+    if is_short && !text.chars().any(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len().min(2 * MOST_CHARACTERS));
+    for character in text.chars().take(MOST_CHARACTERS) {
+        match is_hidden(character) {
+            true => shown.extend(character.escape_default()),
+            false => shown.push(character),
+        }
+    }
+    if !is_short {
+        let more = text.chars().count() - MOST_CHARACTERS;
+        // What differs behind the cut still differs.
+        shown += &format!("… ({more} characters more, digest {:016x})", digest(text));
+    }
+    Cow::Owned(shown)
+}
+
+/// A text of several lines without control characters other than line breaks.
+pub fn lines(text: &str) -> Cow<'_, str> {
+    let is_control = |character: char| is_hidden(character) && character != '\n';
+    if !text.chars().any(is_control) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        match is_control(character) {
+            true => shown.extend(character.escape_default()),
+            false => shown.push(character),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// Whether a character does something else than to be seen.
+fn is_hidden(character: char) -> bool {
+    match character {
+        ' '..='~' => false,
+        // Soft hyphen, Arabic letter mark, zero-width and direction marks, line and paragraph
+        // separators, embeddings, overrides, isolates, invisible operators, byte order mark.
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' => true,
+        '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => true,
+        // Interlinear annotations and characters that stand for none.
+        '\u{fff9}'..='\u{fffb}' | '\u{fdd0}'..='\u{fdef}' => true,
+        // Tags, which are invisible.
+        '\u{e0000}'..='\u{e0fff}' => true,
+        other => other.is_control() || u32::from(other) & 0xfffe == 0xfffe,
+    }
+}
+
+/// FNV-1a, by which two long texts are told apart.
+fn digest(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_texts_stay_as_they_are() {
+        for text in ["", "stl-hashmap", "§ 95 % · µs – „ä“ 数据库 עברית"] {
+            assert!(matches!(line(text), Cow::Borrowed(same) if same == text));
+            assert!(matches!(lines(text), Cow::Borrowed(same) if same == text));
+        }
+    }
+
+    #[test]
+    fn what_commands_a_terminal_is_escaped() {
+        assert_eq!(line("a\x1b[2Jb\r\n\t\0"), "a\\u{1b}[2Jb\\r\\n\\t\\u{0}");
+        assert_eq!(line("\u{9b}31m\u{7f}"), "\\u{9b}31m\\u{7f}");
+        assert_eq!(line("x\u{202e}y\u{2066}\u{200b}"), "x\\u{202e}y\\u{2066}\\u{200b}");
+        assert_eq!(
+            line("\u{ffff}\u{fffe}\u{1ffff}\u{2028}"),
+            "\\u{ffff}\\u{fffe}\\u{1ffff}\\u{2028}"
+        );
+        assert_eq!(lines("a\nb\x1bc\n"), "a\nb\\u{1b}c\n");
+    }
+
+    #[test]
+    fn long_texts_are_cut_and_still_differ() {
+        let [one, other] = ["x", "y"].map(|end| "ä".repeat(100_000) + end);
+        let (one, other) = (line(&one), line(&other));
+        assert!(one.chars().count() < MOST_CHARACTERS + 100);
+        assert!(one.contains("96001 characters more"));
+        assert_ne!(one, other);
+    }
+}

@@ -1,0 +1,125 @@
+//! Files and directories that options name: looked at before any work is done for them.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use assay_core::whole_file;
+
+use crate::Outcome;
+use crate::exit::Failure;
+
+/// Where run files go unless an option says otherwise.
+pub const RUNS_FOLDER: &str = "assay-runs";
+
+/// Whether a file can be written here; `option` is what chose it. Its directory has to be there.
+pub fn check_writable(path: &Path, option: &str) -> Outcome {
+    can_write(path, Missing::IsRefused)
+        .map_err(|why| Failure::Refused(format!("{}: {why}; {}", path.display(), another(option))))
+}
+
+/// The same for the file of a run that has no option: its directory is made when it is written.
+pub fn check_default(path: &Path) -> Outcome {
+    can_write(path, Missing::IsMadeLater).map_err(|why| {
+        Failure::Refused(format!("{}: {why}; {}", path.display(), another("--output")))
+    })
+}
+
+/// What a missing directory means.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    IsRefused,
+    IsMadeLater,
+}
+
+fn another(option: &str) -> String {
+    format!("choose another file with {option}")
+}
+
+fn can_write(path: &Path, missing: Missing) -> Result<(), String> {
+    if path.file_name().is_none() {
+        return Err("this is not the name of a file".into());
+    }
+    let target = whole_file::target(path).map_err(|e| e.to_string())?;
+    let mut folder = whole_file::folder_of(&target);
+    if missing == Missing::IsMadeLater && !folder.exists() && !folder.is_symlink() {
+        folder = whole_file::folder_of(folder);
+    }
+    match fs::metadata(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Err(format!("the directory {} is not there; make it first", folder.display()));
+        }
+        Err(error) => return Err(error.to_string()),
+        Ok(found) if !found.is_dir() => {
+            return Err(format!("{} is a file, not a directory", folder.display()));
+        }
+        Ok(_) => {}
+    }
+    can_make_files(folder).map_err(|e| e.to_string())
+}
+
+/// Whether a file can be read to its end: a device may have none.
+pub fn check_readable(path: &Path, option: &str) -> Outcome {
+    let refused = |why: String| {
+        let shown = path.display();
+        Err(Failure::Refused(format!("{shown}: {why}; name another file with {option}")))
+    };
+    match fs::metadata(path).map(|found| found.file_type()) {
+        Err(error) => refused(error.to_string()),
+        Ok(kind) if kind.is_dir() => refused("is a directory".into()),
+        Ok(kind) if kind.is_char_device() || kind.is_block_device() => {
+            refused("is a device, which may have no end".into())
+        }
+        Ok(_) => Ok(()),
+    }
+}
+
+/// Whether files can be made in a directory. The one that is tried has no name.
+pub fn can_make_files(folder: &Path) -> io::Result<()> {
+    tempfile::tempfile_in(folder).map(drop).map_err(|error| match error.raw_os_error() {
+        Some(code) => io::Error::from_raw_os_error(code),
+        None => error,
+    })
+}
+
+/// Makes a directory, if it is not there yet, in one that is there. Says whether it made it.
+pub fn make_directory(path: &Path, option: &str) -> Outcome<bool> {
+    let refused = |why: String| {
+        let shown = path.display();
+        Failure::Refused(format!("{shown}: {why}; choose another directory with {option}"))
+    };
+    match fs::create_dir(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => match path.is_dir() {
+            true => Ok(false),
+            false => Err(refused("is not a directory".into())),
+        },
+        Err(error)
+            if error.kind() == ErrorKind::NotFound && !whole_file::folder_of(path).exists() =>
+        {
+            let parent = whole_file::folder_of(path).display();
+            Err(refused(format!("the directory {parent} is not there; make it first")))
+        }
+        Err(error) => Err(refused(error.to_string())),
+    }
+}
+
+/// Makes the directory of a file that has its default place.
+pub fn make_default_folder(path: &Path) -> Outcome {
+    let folder = whole_file::folder_of(path);
+    match folder == Path::new(RUNS_FOLDER) {
+        true => make_directory(folder, "--output").map(drop),
+        false => Ok(()),
+    }
+}
+
+/// Whether two names are of one file, which need not be there yet.
+pub fn is_same(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| -> Option<PathBuf> {
+        let target = whole_file::target(path).ok()?;
+        let folder = whole_file::folder_of(&target).canonicalize().ok()?;
+        Some(folder.join(target.file_name()?))
+    };
+    one == other || real(one).is_some_and(|one| Some(one) == real(other))
+}

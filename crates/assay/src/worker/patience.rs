@@ -1,0 +1,90 @@
+//! How long the parent waits for a worker.
+
+use std::time::{Duration, Instant};
+
+/// A cell is given up after this time without progress, unless `--timeout` limits the whole.
+pub const STALL: Duration = Duration::from_secs(600);
+/// The time that a verification may take, unless `--timeout` says otherwise.
+pub const VERIFY: Duration = Duration::from_secs(600);
+
+/// How long a worker may take.
+#[derive(Clone, Copy, Debug)]
+pub enum Patience {
+    /// This long in all; the option that allows more.
+    Whole(Duration, &'static str),
+    /// This long without progress.
+    Progress(Duration),
+}
+
+impl Patience {
+    /// For the cells of a command.
+    pub fn with_cells(timeout: Option<Duration>) -> Self {
+        timeout.map_or(Self::Progress(STALL), |timeout| Self::Whole(timeout, "--timeout"))
+    }
+
+    fn limit(self) -> Duration {
+        match self {
+            Self::Whole(limit, _) | Self::Progress(limit) => limit,
+        }
+    }
+}
+
+/// A worker's time, which runs out.
+#[derive(Debug)]
+pub struct Clock {
+    patience: Patience,
+    since: Instant,
+}
+
+impl Clock {
+    /// Begins now.
+    pub fn start(patience: Patience) -> Self {
+        Self { patience, since: Instant::now() }
+    }
+
+    /// The worker has made progress.
+    pub fn progress(&mut self) {
+        if let Patience::Progress(_) = self.patience {
+            self.since = Instant::now();
+        }
+    }
+
+    /// What is left of the time.
+    pub fn left(&self) -> Duration {
+        self.patience.limit().saturating_sub(self.since.elapsed())
+    }
+
+    /// Why the worker is given up, if it is.
+    pub fn ran_out(&self) -> Option<String> {
+        let limit = self.patience.limit();
+        (self.since.elapsed() >= limit).then(|| {
+            let seconds = limit.as_secs();
+            match self.patience {
+                Patience::Whole(_, option) => {
+                    format!("it was not done after {seconds} s; allow more with {option}")
+                }
+                Patience::Progress(_) => format!(
+                    "it made no progress for {seconds} s; allow it a time with --timeout, or take \
+                     fewer rows"
+                ),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_extends_only_a_time_that_counts_progress() {
+        let past = |patience| Clock { patience, since: Instant::now() - Duration::from_secs(700) };
+        let mut stalled = past(Patience::Progress(STALL));
+        assert!(stalled.ran_out().is_some_and(|why| why.contains("no progress for 600 s")));
+        stalled.progress();
+        assert_eq!(stalled.ran_out(), None);
+        let mut whole = past(Patience::Whole(Duration::from_secs(7), "--timeout"));
+        whole.progress();
+        assert!(whole.ran_out().is_some_and(|why| why.contains("after 7 s")));
+    }
+}
