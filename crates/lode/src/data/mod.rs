@@ -457,7 +457,8 @@ mod tests {
     #[test]
     fn nodes_of_the_page_map_leave_the_end_of_the_file_though_their_pages_stay() {
         let disk = Simulated::new(0);
-        let data = DataFile::create(disk.create("data").expect("an empty disk"));
+        let file = disk.create("data").expect("an empty disk");
+        let data = DataFile::create(file).expect("space");
         // Their nodes come after all of them in the file.
         let numbers: Vec<u32> = (0..400).map(|page| FIRST_TABLE_PAGE + page * 1024).collect();
         let bytes = vec![1; numbers.len() * PLACE_BYTES];

@@ -173,6 +173,14 @@ impl File for HeldFile {
         self.file.preallocate(size_bytes)
     }
 
+    fn has_space(&self) -> Result<bool> {
+        self.file.has_space()
+    }
+
+    fn next_data(&self, at: u64) -> Result<Option<u64>> {
+        self.file.next_data(at)
+    }
+
     fn lock(&self, access: Access) -> Result<Lock> {
         self.file.lock(access)
     }

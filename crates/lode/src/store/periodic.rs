@@ -42,7 +42,8 @@ impl Run {
     }
 
     fn log(&self) -> &Log {
-        &self.db.inner().store().expect("it is on a disk").log
+        let store = self.db.inner().store().expect("it is on a disk");
+        store.log.as_ref().expect("it is open for writing")
     }
 
     /// Writes a record; no more than 1,000 keys, so that the data stays small.
