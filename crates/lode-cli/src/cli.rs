@@ -21,7 +21,8 @@ loaded; 2 the command line is wrong, or there is no such database or table; 3 a 
 directory or the machine does not allow it, or the database is open elsewhere; 128 and its \
 number a signal ended it: 130 SIGINT, 143 SIGTERM, 129 SIGHUP.")]
 pub struct CommandLine {
-    /// The most memory for pages: bytes, or with K, M or G [default: half of the machine's]
+    /// The most memory for pages: bytes, or with K, M or G [default: half of what the process may
+    /// take up]
     #[arg(long, global = true, value_name = "BYTES", value_parser = bytes,
           allow_negative_numbers = true)]
     memory: Option<u64>,
@@ -69,7 +70,7 @@ pub struct CheckArgs {
 #[derive(Args)]
 #[command(after_help = "\
 The files stay as they are: after a crash, the log is replayed in memory only, and its bytes are \
-shown. Counting reads every record.
+shown. Counting reads the indexes of tables.
 
 Example:
   lode stat zoo --format json")]
@@ -97,7 +98,8 @@ One object a line, with the columns in the order of the schema; ordered tables i
 their keys. Integers and timestamps (microseconds since the beginning of 1970) are numbers, and \
 exact; floats are numbers, or \"NaN\", \"inf\", \"-inf\"; bytes are {\"hex\": \"00ff\"}, as is \
 text that is no UTF-8. A file is written under a temporary name beside it, and renamed when it \
-is whole.
+is whole. Of a damaged table, all records that can be read are written; each page that cannot be \
+read is named on standard error, and the status is 1.
 
 Example:
   lode dump zoo animal -o animals.jsonl")]
@@ -125,7 +127,8 @@ The text of a schema is columns with commas between them, those of the key first
   NAME:TYPE?         another column, which can be null
 
 TYPE is u8, u16, u32, u64, i8, i16, i32, i64, f32, f64, bool, timestamp, text(BYTES) for text of \
-at most so many bytes, or bytes(BYTES) for exactly so many. A name with other characters than \
+at most so many bytes, bytes(BYTES) for exactly so many, or vartext(BYTES) and varbytes(BYTES) for \
+text and bytes of any length up to so many, which take up no more than they have. A name with other characters than \
 letters, digits and any of _ - . is written as a JSON string.
 
 Examples:

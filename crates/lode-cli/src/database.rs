@@ -128,9 +128,10 @@ fn failure(dir: &Path, error: &Error) -> Failure {
     let line = format!("{}: {error}", dir.display());
     match error {
         Error::Corrupt { .. } => Failure::Wrong(line),
-        Error::NoTable { .. } | Error::TableExists { .. } | Error::Schema { .. } => {
-            Failure::Usage(line)
-        }
+        Error::NoTable { .. }
+        | Error::TableExists { .. }
+        | Error::Schema { .. }
+        | Error::KeyTooLong { .. } => Failure::Usage(line),
         _ => Failure::Refused(line),
     }
 }

@@ -1,6 +1,9 @@
 //! What can go wrong, and what the caller can do about it.
 
+use std::fmt::{Display, Formatter};
 use std::io;
+use std::ops::Deref;
+use std::sync::Arc;
 
 /// The result of what can go wrong.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -48,8 +51,12 @@ pub enum Error {
         /// The table.
         table: String,
     },
-    /// A transaction holds more than it may. Commit more often.
-    #[error("a transaction can hold {most_bytes} bytes of records; commit more often")]
+    /// A transaction holds more than it may, [`MOST_TRANSACTION_BYTES`](crate::MOST_TRANSACTION_BYTES), or
+    /// writes more than the memory budget. Commit more often.
+    #[error(
+        "a transaction can hold {most_bytes} bytes of records; commit more often, or give the database \
+         more memory"
+    )]
     TxnTooLarge {
         /// The limit.
         most_bytes: usize,
@@ -83,6 +90,19 @@ pub enum Error {
         table: String,
         /// What does not fit.
         why: String,
+    },
+    /// A key has more bytes than its column takes, so no record has it. Lookups say that there is none
+    /// instead.
+    #[error("table {table}: column {column} can have at most {most_bytes} bytes, not {size_bytes}")]
+    KeyTooLong {
+        /// The table.
+        table: String,
+        /// The column of the key.
+        column: String,
+        /// The most bytes of the column.
+        most_bytes: usize,
+        /// Those of the key.
+        size_bytes: usize,
     },
     /// The tables of a hash have no order of keys.
     #[error("table {table} has hashed keys, which have no order; create it with keys in a tree")]
@@ -133,13 +153,49 @@ pub enum Error {
         why: String,
     },
     /// The operating system said no.
-    #[error("{what}: {why}")]
+    #[error("{what}: {source}")]
     Io {
         /// What was tried.
         what: String,
         /// What it said.
-        why: String,
+        source: Cause,
     },
+}
+
+/// An error of the operating system, which clones share. It is an [`io::Error`] to look at: its
+/// [`kind`](io::Error::kind) tells what a program can do.
+#[derive(Clone, Debug)]
+pub struct Cause(Arc<io::Error>);
+
+impl Deref for Cause {
+    type Target = io::Error;
+
+    fn deref(&self) -> &io::Error {
+        &self.0
+    }
+}
+
+impl Display for Cause {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl PartialEq for Cause {
+    fn eq(&self, other: &Self) -> bool {
+        let parts = |cause: &Self| (cause.kind(), cause.raw_os_error(), cause.to_string());
+        parts(self) == parts(other)
+    }
+}
+
+impl Eq for Cause {}
+
+/// Finds no record under a key that none can have.
+pub(crate) fn none_if_too_long<T: Default>(found: Result<T>) -> Result<T> {
+    match found {
+        Err(Error::KeyTooLong { .. }) => Ok(T::default()),
+        other => other,
+    }
 }
 
 impl Error {
@@ -147,7 +203,13 @@ impl Error {
         let what = what.into();
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull { what },
-            _ => Self::Io { what, why: error.to_string() },
+            kind => {
+                let copy = match error.raw_os_error() {
+                    Some(code) => io::Error::from_raw_os_error(code),
+                    None => io::Error::new(kind, error.to_string()),
+                };
+                Self::Io { what, source: Cause(Arc::new(copy)) }
+            }
         }
     }
 
@@ -158,6 +220,34 @@ impl Error {
 
 impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
-        Self::other(error)
+        let kind = match &error {
+            Error::Io { source, .. } => source.kind(),
+            Error::DiskFull { .. } => io::ErrorKind::StorageFull,
+            _ => io::ErrorKind::Other,
+        };
+        Self::new(kind, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+
+    use super::*;
+
+    #[test]
+    fn what_the_system_said_is_kept() {
+        let denied = io::Error::from(io::ErrorKind::PermissionDenied);
+        let error = Error::io("open file data", &denied);
+        let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+        assert_eq!(source.map(io::Error::kind), Some(io::ErrorKind::PermissionDenied));
+        assert_eq!(error.to_string(), format!("open file data: {denied}"));
+        assert_eq!(error, error.clone());
+        assert_ne!(error, Error::io("open file data", &io::ErrorKind::NotFound.into()));
+        assert_eq!(io::Error::from(error).kind(), io::ErrorKind::PermissionDenied);
+
+        let many = Error::io("open file data", &io::Error::from_raw_os_error(24));
+        let Error::Io { source, .. } = &many else { panic!("{many:?}") };
+        assert_eq!(source.raw_os_error(), Some(24));
     }
 }

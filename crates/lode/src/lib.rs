@@ -91,9 +91,10 @@ mod txn;
 mod wal;
 
 pub use db::{
-    Compacted, DEFAULT_SYNC_INTERVAL, Database, Durability, Options, Snapshot, Statistics,
+    Compacted, DEFAULT_SYNC_INTERVAL, Database, Durability, Fault, Faults, Options, Snapshot,
+    Statistics,
 };
-pub use error::{Error, Result};
+pub use error::{Cause, Error, Result};
 #[cfg(feature = "derive")]
 pub use lode_derive::Record;
 #[doc(hidden)]

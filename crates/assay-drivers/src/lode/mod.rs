@@ -3,7 +3,7 @@
 //! - Version: that of the crate, which is in this repository.
 //! - Storage: memory, or a directory, at every level of durability. Keys: hash, tree. Transactions,
 //!   scans, lookups of several keys; readers and writers all at once.
-//! - Settings: its defaults (pages may take up half of the machine's memory, or what parameter
+//! - Settings: its defaults (pages may take up half of what the process may, or what parameter
 //!   `memory_bytes` says; `periodic` syncs every 100 ms).
 //! - Its columns lie as they do in Assay's records; gaps between them there, which align them, are
 //!   columns of their own, as in an application that stores its structs as they lie in memory.
@@ -122,7 +122,7 @@ fn options_of(spec: &OpenSpec) -> Result<Options> {
 /// What was set, as Lode's users would write it.
 fn settings_of(spec: &OpenSpec) -> Vec<String> {
     let memory = spec.parameter(MEMORY_BYTES).map_or_else(
-        || "default memory budget (half of the machine's)".into(),
+        || "default memory budget (half of what the process may take up)".into(),
         |bytes| format!("memory_bytes {bytes}"),
     );
     let level = format!("durability {:?}", level_of(spec.durability));

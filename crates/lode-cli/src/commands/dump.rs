@@ -1,5 +1,6 @@
 //! `lode dump`
 
+use std::collections::HashSet;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -42,18 +43,39 @@ fn target(dir: &Path, path: &Path) -> Outcome<PathBuf> {
 
 fn to_standard_output(opened: &Opened, table: &Table) -> Outcome {
     let mut progress = progress(table).only_if(!io::stdout().is_terminal());
-    let mut read = Ok(());
+    let mut read = Ok(Dumped::default());
     let written = output::to_standard_output(&mut |out| {
         read = write_all(opened, table, &mut progress, &|| false, out)?;
         Ok(())
     });
-    written.and(read.map_err(|error| opened.failure(&error)))
+    written?;
+    whole(opened, table, read)
+}
+
+/// Says which pages could not be read, if there are some.
+fn whole(opened: &Opened, table: &Table, read: Result<Dumped, Error>) -> Outcome {
+    let Dumped { records: count, faults } = read.map_err(|error| opened.failure(&error))?;
+    if faults.is_empty() {
+        return Ok(());
+    }
+    let name = table.schema().name();
+    for fault in faults.iter().take(MOST_FAULTS) {
+        output::say(&format!("lode: {}", opened.fault(&format!("table {name}: {fault}"))));
+    }
+    let parts = match faults.len() {
+        1 => "1 part".into(),
+        count => format!("{count} parts"),
+    };
+    Err(Failure::Wrong(opened.fault(&format!(
+        "table {name}: {parts} could not be read; the {} that could are written",
+        super::records(count)
+    ))))
 }
 
 fn to_file(opened: &Opened, table: &Table, target: &Path) -> Outcome {
     let interrupt = Interrupt::watch()?;
     let mut progress = progress(table);
-    let mut read = Ok(());
+    let mut read = Ok(Dumped::default());
     let written = whole_file::write(target, &mut |out| {
         read = write_all(opened, table, &mut progress, &|| interrupt.came(), out)?;
         match read.is_ok() && !interrupt.came() {
@@ -62,35 +84,58 @@ fn to_file(opened: &Opened, table: &Table, target: &Path) -> Outcome {
             false => Err(io::Error::other("it is not whole")),
         }
     });
-    read.map_err(|error| opened.failure(&error))?;
+    let read = Ok(read.map_err(|error| opened.failure(&error))?);
     written.map_err(|error| match interrupt.came() {
         true => interrupt.failure("interrupted; the file was not written"),
         false => Failure::Refused(format!("{}: {error}", target.display())),
-    })
+    })?;
+    whole(opened, table, read)
 }
 
 fn progress(table: &Table) -> Progress {
     Progress::of_records(format!("dumping {}", table.schema().name()))
 }
 
-/// Writes the records as they are now, until `stop` says so. What writing says comes first, and
-/// then what reading says.
+/// The most faults that are named one by one.
+const MOST_FAULTS: usize = 100;
+
+/// What came of a dump.
+#[derive(Default)]
+struct Dumped {
+    /// Records that were written.
+    records: u64,
+    /// Why others could not be read: each page once.
+    faults: Vec<String>,
+}
+
+/// Writes the records as they are now, as far as they can be read, until `stop` says so. What writing says comes
+/// first, and then what reading says.
 fn write_all(
     opened: &Opened,
     table: &Table,
     progress: &mut Progress,
     stop: &dyn Fn() -> bool,
     out: &mut dyn Write,
-) -> io::Result<Result<(), Error>> {
+) -> io::Result<Result<Dumped, Error>> {
     let writer = Writer::new(table.schema());
-    let (mut line, mut done, mut written) = (Vec::new(), 0, Ok(()));
-    let read = opened.db.snapshot().each(table, &mut |record| {
-        line.clear();
-        writer.append(record, &mut line)?;
-        written = out.write_all(&line);
-        done += 1;
-        progress.at(done);
-        Ok(written.is_ok() && !stop())
-    });
-    written.map(|()| read)
+    let (mut line, mut records, mut written) = (Vec::new(), 0, Ok(()));
+    let (mut faults, mut known) = (Vec::new(), HashSet::new());
+    let read = opened.db.snapshot().each_readable(
+        table,
+        &mut |record| {
+            line.clear();
+            writer.append(record, &mut line)?;
+            written = out.write_all(&line);
+            records += 1;
+            progress.at(records);
+            Ok(written.is_ok() && !stop())
+        },
+        &mut |error| {
+            let why = error.to_string();
+            if known.insert(why.clone()) {
+                faults.push(why);
+            }
+        },
+    );
+    written.map(|()| read.map(|()| Dumped { records, faults }))
 }

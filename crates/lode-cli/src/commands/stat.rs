@@ -8,13 +8,12 @@ use comfy_table::{CellAlignment, presets};
 use lode::{Options, Snapshot};
 use serde::Serialize;
 
-use super::count;
 use crate::Outcome;
 use crate::cli::{Format, StatArgs};
 use crate::database::{Opened, kind_word};
 use crate::exit::Failure;
 use crate::output::print;
-use crate::progress::Progress;
+use crate::progress;
 use crate::schema_text;
 
 /// What there is to say about a database.
@@ -107,8 +106,8 @@ fn report(opened: &Opened, files: Vec<File>) -> Outcome<Report> {
 
 fn describe(opened: &Opened, snapshot: &Snapshot, name: &str) -> Outcome<Table> {
     let table = opened.table(name)?;
-    let mut progress = Progress::of_records(format!("counting {name}"));
-    let records = count(snapshot, &table, &mut progress).map_err(|e| opened.failure(&e))?;
+    let counted = progress::during(&format!("counting {name}"), || snapshot.count(&table));
+    let records = counted.map_err(|error| opened.failure(&error))?;
     let schema = table.schema();
     let columns = schema.columns().iter().enumerate().map(|(at, column)| Column {
         name: column.name.clone(),

@@ -1,6 +1,7 @@
 //! What was dumped and loaded is what was there.
 
 use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 
 use lode::{Database, KeyKind, Schema, Type, Value};
 
@@ -172,6 +173,24 @@ fn a_dump_can_be_piped_into_another_database() {
     assert_eq!(end(dump).code, Some(0));
     let (first, second) = (bench.open("first"), bench.open("second"));
     assert_eq!(records(&first, "number"), records(&second, "number"));
+}
+
+/// Only one of them can have the database open: the first, which reads.
+#[test]
+fn a_dump_that_is_piped_into_the_same_database_is_refused_and_makes_nothing() {
+    let bench = Bench::new();
+    bench.with_numbers("zoo", KeyKind::Tree, 200_000);
+    let mut load = bench.command(&["load", "zoo", "copy", "--schema", "id:u64 key, square:u64"]);
+    let mut load = start(load.stdin(Stdio::piped()));
+    let pipe = load.stdin.take().expect("it is piped");
+    // The one that loads has begun before, and waits.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let dump = start(bench.command(&["dump", "zoo", "number"]).stdout(pipe));
+    let ended = end(load);
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert!(ended.stderr.contains("in use by another process"), "{ended:?}");
+    assert_eq!(end(dump).code, Some(0));
+    assert_eq!(bench.open("zoo").table_names(), ["number"]);
 }
 
 #[test]

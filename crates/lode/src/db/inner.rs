@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
-use super::{Settings, Statistics};
+use super::{Faults, Settings, Statistics};
 use crate::codec::Writer;
 use crate::error::{Error, Result};
 use crate::io::Disk;
@@ -158,28 +158,30 @@ impl Inner {
         }
     }
 
-    /// All tables, if none is damaged.
-    pub(super) fn tables(&self) -> Result<Vec<Arc<Core>>, String> {
-        self.expect_here().map_err(|error| error.to_string())?;
+    /// All tables that are not damaged; those that are, are faults.
+    pub(super) fn tables(&self, faults: &mut Faults) -> Result<Vec<Arc<Core>>> {
+        self.expect_here()?;
         let catalogue = self.catalogue();
-        self.expect_open().map_err(|error| error.to_string())?;
-        match catalogue.damaged.iter().next() {
-            Some((name, (.., why))) => Err(format!("table {name}: {why}")),
-            None => Ok(catalogue.tables.values().map(Arc::clone).collect()),
+        self.expect_open()?;
+        for (name, (.., why)) in &catalogue.damaged {
+            faults.add(Some(name), why.to_string());
         }
+        Ok(catalogue.tables.values().map(Arc::clone).collect())
     }
 
     /// Looks at every page, index and record of tables as they were at a later moment, unless they
     /// were dropped before it, and at the data file as it is.
-    pub(super) fn check(&self, tables: &[Arc<Core>], moment: Moment) -> Result<(), String> {
-        tables.iter().filter(|core| core.was_there(moment).is_ok()).try_for_each(|core| {
-            let wrong = |why| format!("table {}: {why}", core.schema().name());
-            core.check_at(&self.pager, moment).map_err(wrong)
-        })?;
-        let Some(store) = &self.store else { return Ok(()) };
+    pub(super) fn check(&self, tables: &[Arc<Core>], moment: Moment, faults: &mut Faults) {
+        for core in tables.iter().filter(|core| core.was_there(moment).is_ok()) {
+            let name = core.schema().name();
+            core.check_at(&self.pager, moment, &mut |why| faults.add(Some(name), why));
+        }
+        let Some(store) = &self.store else { return };
         // Nobody makes a checkpoint meanwhile.
         let _current = store.current();
-        store.data.check()
+        if let Err(why) = store.data.check() {
+            faults.add(None, why);
+        }
     }
 
     fn catalogue(&self) -> RwLockReadGuard<'_, Catalogue> {

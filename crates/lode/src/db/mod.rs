@@ -1,8 +1,10 @@
 //! Databases: tables by their names, transactions, snapshots.
 
 mod compact;
+mod faults;
 mod handle;
 mod inner;
+mod memory;
 mod options;
 mod snapshot;
 
@@ -14,6 +16,7 @@ use crate::table::{KeyKind, Table};
 use crate::txn::Transaction;
 
 pub use compact::Compacted;
+pub use faults::{Fault, Faults};
 pub use handle::Handle;
 pub use inner::Inner;
 pub use options::{DEFAULT_SYNC_INTERVAL, Durability, Options, Settings};
@@ -48,7 +51,8 @@ impl Database {
         &self.inner
     }
 
-    /// A database that lives as long as its handles, in at most half of the machine's memory.
+    /// A database that lives as long as its handles, in at most half of the memory that the process may
+    /// take up.
     pub fn in_memory() -> Result<Self> {
         Options::new().in_memory()
     }
@@ -162,10 +166,25 @@ impl Database {
     /// Looks at every page, index and record.
     ///
     /// # Errors
-    /// What is wrong, and in which table and page.
+    /// What is wrong first, and in which table and page. [`faults`](Self::faults) names all.
     pub fn check(&self) -> Result<(), String> {
-        let tables = self.inner.tables()?;
-        self.inner.check(&tables, self.snapshot().moment)
+        let mut faults = self.faults(1).map_err(|error| error.to_string())?;
+        match faults.list.pop() {
+            None => Ok(()),
+            Some(fault) => Err(fault.to_string()),
+        }
+    }
+
+    /// Looks at every page, index and record, and returns what is wrong: at most so many faults, and the number of
+    /// all others.
+    ///
+    /// # Errors
+    /// `Closed`; that is no fault of the database.
+    pub fn faults(&self, most: usize) -> Result<Faults> {
+        let mut faults = Faults::new(most);
+        let tables = self.inner.tables(&mut faults)?;
+        self.inner.check(&tables, self.snapshot().moment, &mut faults);
+        Ok(faults)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::{Database, Handle, Inner};
+use super::{Database, Handle, Inner, memory};
 use crate::error::{Error, Result};
 use crate::io::os::Directory;
 use crate::io::{Access, Disk};
@@ -69,7 +69,7 @@ impl Options {
     /// The defaults.
     pub fn new() -> Self {
         Self {
-            memory_bytes: machine_memory_bytes() / 2,
+            memory_bytes: memory::available_bytes() / 2,
             durability: Durability::Commit,
             sync_interval: DEFAULT_SYNC_INTERVAL,
             log_bytes: 256 << 20,
@@ -77,8 +77,9 @@ impl Options {
         }
     }
 
-    /// The most memory that pages may take up, which is taken as it is used; half of the machine's by
-    /// default, and at least 1 MiB. A database in memory must fit into it; of one in a directory
+    /// The most memory that pages may take up, which is taken as it is used, and at least 1 MiB. The
+    /// default is half of what the process may take up: of the machine's memory, or of the least limit of its
+    /// control groups, or what the limits of its addresses and data leave. A database in memory must fit into it; of one in a directory
     /// the pages that were used last are kept. What [snapshots](Database::snapshot) need of pages that
     /// have changed is part of it, at most a quarter, or 16 MiB if that is more. What a checkpoint that is being written needs of
     /// such pages comes on top.
@@ -202,13 +203,4 @@ impl Default for Options {
 /// Something that nobody outside knows.
 fn random() -> u64 {
     RandomState::new().hash_one(std::process::id())
-}
-
-/// Bytes of memory that the machine has; some if it does not say.
-fn machine_memory_bytes() -> u64 {
-    const SOME_BYTES: u64 = 1 << 30;
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
-    let kib = total.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
-    kib.map_or(SOME_BYTES, |kib| kib * 1024)
 }

@@ -1,7 +1,7 @@
 //! Snapshots: all tables as they were at one moment.
 
 use super::Handle;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::index::Visit;
 use crate::pager::Moment;
 use crate::table::{Core, Scan, Table};
@@ -38,7 +38,9 @@ impl Snapshot {
     /// Copies the columns after the key into the caller's buffer; false if there was no such record.
     pub fn get(&self, table: &Table, key: &[u8], payload: &mut [u8]) -> Result<bool> {
         let core = self.core(table)?;
-        table.schema().expect_key(key)?;
+        if !core.can_have(key)? {
+            return Ok(false);
+        }
         core.expect_buffer(payload)?;
         let pager = self.db.pager();
         core.in_order(key, |key| core.get_at(pager, self.moment, key, payload))
@@ -48,7 +50,9 @@ impl Snapshot {
     /// in it; false if there was no such record.
     pub fn read(&self, table: &Table, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
         let core = self.core(table)?;
-        table.schema().expect_key(key)?;
+        if !core.can_have(key)? {
+            return Ok(false);
+        }
         let pager = self.db.pager();
         let there = core.in_order(key, |key| core.get_at(pager, self.moment, key, payload))?;
         if there {
@@ -82,6 +86,25 @@ impl Snapshot {
     /// their hashes.
     pub fn each(&self, table: &Table, visit: &mut dyn FnMut(&[u8]) -> Result<bool>) -> Result<()> {
         self.core(table)?.each_at(self.db.pager(), self.moment, visit)
+    }
+
+    /// The same for all records that can be read. `fault` gets the error of each page or record that cannot: they
+    /// are damaged, and left out.
+    ///
+    /// # Errors
+    /// What `visit` returns; `Io`; `Corrupt` when the pages that lead to all others are damaged.
+    pub fn each_readable(
+        &self,
+        table: &Table,
+        visit: &mut dyn FnMut(&[u8]) -> Result<bool>,
+        fault: &mut dyn FnMut(Error),
+    ) -> Result<()> {
+        self.core(table)?.each_readable_at(self.db.pager(), self.moment, visit, fault)
+    }
+
+    /// How many records there were. Pages of the table's index are read, and no record beyond them.
+    pub fn count(&self, table: &Table) -> Result<u64> {
+        self.core(table)?.count_at(self.db.pager(), self.moment)
     }
 }
 

@@ -20,7 +20,7 @@ use directory::Directory;
 use shortcut::{Entry, Shortcut};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::index::{Index, Journal, Shape, Spot, Step, Visit};
 use crate::pager::{Latched, Moment, PageNumber, Pager, Seen, Space, Words};
 
@@ -255,14 +255,64 @@ impl Hash {
         }
     }
 
-    /// What is wrong with the table at a moment, if anything: a record that its key does not lead
+    /// Calls `visit` with key and payload of all records at a moment that can be read, until it returns false, and
+    /// `fault` with each error of a page that cannot.
+    pub fn each_readable(
+        &self,
+        pager: &Pager,
+        moment: Moment,
+        visit: &mut Visit<'_>,
+        fault: &mut dyn FnMut(Error),
+    ) -> Result<()> {
+        let shape = self.slots.shape();
+        let (mut records, mut next) = (Vec::new(), Some(0));
+        while let Some(place) = next {
+            let (bucket, end) = self.directory.look_at(pager, moment, place)?;
+            let read = pager.at(moment, bucket, |words| {
+                records.clear();
+                self.slots.copy_all(words, &mut records);
+            });
+            match read {
+                Ok(()) => {}
+                Err(error @ Error::Corrupt { .. }) => {
+                    records.clear();
+                    fault(error);
+                }
+                Err(error) => return Err(error),
+            }
+            for record in records.chunks_exact(shape.key_size + shape.payload_size) {
+                let (key, payload) = record.split_at(shape.key_size);
+                if !visit(key, payload)? {
+                    return Ok(());
+                }
+            }
+            next = end;
+        }
+        Ok(())
+    }
+
+    /// How many records there were at a moment, as the buckets count them.
+    pub fn count(&self, pager: &Pager, moment: Moment) -> Result<u64> {
+        let (mut count, mut next) = (0, Some(0));
+        while let Some(place) = next {
+            let (bucket, end) = self.directory.look_at(pager, moment, place)?;
+            count += pager.at(moment, bucket, |words| self.slots.records(words) as u64)?;
+            next = end;
+        }
+        Ok(count)
+    }
+
+    /// Calls `wrong` with what is wrong with each bucket at a moment: a record that its key does not lead
     /// to, or a bucket that does not count right.
-    pub fn check(&self, pager: &Pager, moment: Moment) -> Result<(), String> {
+    pub fn check(&self, pager: &Pager, moment: Moment, wrong: &mut dyn FnMut(String)) {
         let mut next = Some(0);
         while let Some(start) = next {
-            let why = |error: crate::Error| error.to_string();
-            let (bucket, end) = self.directory.look_at(pager, moment, start).map_err(why)?;
-            let wrong = pager.at(moment, bucket, |words| {
+            let (bucket, end) = match self.directory.look_at(pager, moment, start) {
+                Ok(found) => found,
+                // Where the next bucket begins is not known.
+                Err(error) => return wrong(error.to_string()),
+            };
+            let checked = pager.at(moment, bucket, |words| {
                 self.slots.check(words, &|key| {
                     let place = self.place(key);
                     let inside =
@@ -270,10 +320,13 @@ impl Hash {
                     inside.then_some(place.home)
                 })
             });
-            wrong.map_err(why)?.map_err(|why| format!("page {bucket}: {why}"))?;
+            match checked {
+                Ok(Ok(())) => {}
+                Ok(Err(why)) => wrong(format!("page {bucket}: {why}")),
+                Err(error) => wrong(error.to_string()),
+            }
             next = end;
         }
-        Ok(())
     }
 }
 

@@ -59,7 +59,7 @@ impl Run {
             assert!(payload == Self::payload(*id), "{id}");
         }
         let moment = self.pager.moment();
-        assert_eq!(hash.check(&self.pager, moment), Ok(()));
+        hash.check(&self.pager, moment, &mut |why| panic!("{why}"));
         self.expect_at(hash, moment, ids);
         self.pager.release(moment);
     }

@@ -33,15 +33,15 @@ impl Heap {
     ) -> Result<bool, String> {
         let Some(address) = entry.address else { return Ok(false) };
         let Address { page, slot } = address;
+        if !census.records.entry(page).or_default().insert(slot) {
+            return Err(format!("page {page}: two keys lead to record {slot}"));
+        }
         self.read_at(pager, moment, address, whole).map_err(said)?;
         if self.has_keys() {
             let key = &whole[..front_of(whole).unwrap_or(0)];
             if !(0..MOST_ROUNDS).any(|round| self.names.name(key, round).bytes() == name) {
                 return Err(format!("page {page}: the key of record {slot} leads elsewhere"));
             }
-        }
-        if !census.records.entry(page).or_default().insert(slot) {
-            return Err(format!("page {page}: two keys lead to record {slot}"));
         }
         if Cut::of(whole.len()).is_none() {
             return Ok(true);
@@ -55,8 +55,15 @@ impl Heap {
         Ok(true)
     }
 
-    /// What is wrong with its pages at a moment, if anything, when all keys' records are counted.
-    pub fn check(&self, pager: &Pager, moment: Moment, census: &Census) -> Result<(), String> {
+    /// Calls `wrong` with what is wrong with each of its pages at a moment. Whether records have keys is only looked
+    /// at with a census in which all are counted.
+    pub fn check(
+        &self,
+        pager: &Pager,
+        moment: Moment,
+        census: Option<&Census>,
+        wrong: &mut dyn FnMut(String),
+    ) {
         for number in self.space.numbers() {
             // Those that are of no use at this moment cannot be looked at.
             let looked = pager.at(moment, number, |words| {
@@ -65,22 +72,25 @@ impl Heap {
                 let records: BTreeSet<u16> = (0..page.slots() as u16).filter(is_there).collect();
                 (words.get(0) == page::PIECE, records, page.check())
             });
+            if let Ok((false, _, Err(why))) = &looked {
+                wrong(format!("page {number}: {why}"));
+                continue;
+            }
+            let Some(census) = census else { continue };
             let expected = census.records.get(&number);
             let is_piece = census.pieces.contains(&number);
             match looked {
                 Ok((true, ..)) if is_piece => {}
-                Ok((true, ..)) => return Err(format!("page {number}: a piece of no record")),
-                Ok((false, records, wrong)) if !is_piece => {
-                    wrong.map_err(|why| format!("page {number}: {why}"))?;
+                Ok((true, ..)) => wrong(format!("page {number}: a piece of no record")),
+                Ok((false, records, _)) if !is_piece => {
                     if records != *expected.unwrap_or(&BTreeSet::new()) {
-                        return Err(format!("page {number}: it has a record without a key"));
+                        wrong(format!("page {number}: it has a record without a key"));
                     }
                 }
-                Ok(_) => return Err(format!("page {number}: it should be a piece of a record")),
-                Err(error) if is_piece || expected.is_some() => return Err(said(error)),
+                Ok(_) => wrong(format!("page {number}: it should be a piece of a record")),
+                Err(error) if is_piece || expected.is_some() => wrong(said(error)),
                 Err(_) => {}
             }
         }
-        Ok(())
     }
 }

@@ -154,10 +154,13 @@ impl Cells {
             .no_reserve_swap()
             .map_anon()
             .map_err(|error| Error::io("reserve memory", &error))?;
+        // Advice only: without huge pages everything works as well, with more cache misses.
+        #[cfg(target_os = "linux")]
         if large {
-            // Advice only: without huge pages everything works as well, with more cache misses.
             let _ = home.advise(memmap2::Advice::HugePage);
         }
+        #[cfg(not(target_os = "linux"))]
+        let _ = large;
         // A mapping starts at a page boundary, so it is aligned; it is zeroed, and any bits are an
         // `AtomicU64`. Nobody refers to its bytes in another way from here on.
         let start = NonNull::new(home.as_mut_ptr().cast()).expect("a mapping has an address");

@@ -7,7 +7,7 @@ use std::ops::{Bound, RangeBounds};
 use super::Record;
 use super::same::expect_same;
 use crate::db::{Database, Snapshot};
-use crate::error::Result;
+use crate::error::{Result, none_if_too_long};
 use crate::schema::Schema;
 use crate::table::{KeyKind, Scan, Table};
 use crate::tree::{Direction, Range};
@@ -115,6 +115,11 @@ impl<R: Record> Records<R> {
         R::pack_key(key, self.schema())
     }
 
+    /// The packed key of a key; `None` if it is longer than that of any record.
+    pub(super) fn key_of_any(&self, key: R::Key<'_>) -> Result<Option<Vec<u8>>> {
+        none_if_too_long(self.pack_key(key).map(Some))
+    }
+
     /// The struct of a packed record.
     pub fn unpack(&self, record: &[u8]) -> Result<R> {
         R::unpack(self.schema().row(record)?)
@@ -122,7 +127,8 @@ impl<R: Record> Records<R> {
 
     /// The record with a key, if there is one.
     pub fn get(&self, key: R::Key<'_>) -> Result<Option<R>> {
-        self.table.with(&self.pack_key(key)?, R::unpack)?.transpose()
+        let Some(key) = self.key_of_any(key)? else { return Ok(None) };
+        self.table.with(&key, R::unpack)?.transpose()
     }
 
     /// Inserts a record; false if there is one with its key.
@@ -137,7 +143,8 @@ impl<R: Record> Records<R> {
 
     /// Deletes the record with a key; false if there is none.
     pub fn delete(&self, key: R::Key<'_>) -> Result<bool> {
-        self.table.delete(&self.pack_key(key)?)
+        let Some(key) = self.key_of_any(key)? else { return Ok(false) };
+        self.table.delete(&key)
     }
 
     /// Calls `change` with the record of a key, and writes what it has made of it. No other write of
@@ -151,7 +158,7 @@ impl<R: Record> Records<R> {
     /// `Schema` when `change` has changed the key, or the record does not fit its columns any more;
     /// the record stays as it was. And as [`Table::change`].
     pub fn change(&self, key: R::Key<'_>, mut change: impl FnMut(&mut R)) -> Result<bool> {
-        let key = self.pack_key(key)?;
+        let Some(key) = self.key_of_any(key)? else { return Ok(false) };
         let mut outcome = Ok(());
         let there = self.table.change(&key, &mut |payload| {
             let changed = self.changed(&key, payload, &mut change);

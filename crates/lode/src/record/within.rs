@@ -30,7 +30,7 @@ pub struct RecordsWithin<'t, R> {
 impl<R: Record> RecordsWithin<'_, R> {
     /// The record with a key, if there is one.
     pub fn get(&mut self, key: R::Key<'_>) -> Result<Option<R>> {
-        let key = self.records.pack_key(key)?;
+        let Some(key) = self.records.key_of_any(key)? else { return Ok(None) };
         let payload = self.transaction.payload(self.records.table(), &key)?;
         payload.map(|payload| self.records.unpack(&[key, payload].concat())).transpose()
     }
@@ -51,14 +51,16 @@ impl<R: Record> RecordsWithin<'_, R> {
     /// `Schema` when `change` has changed the key, or the record does not fit its columns any more; the
     /// record stays as it was.
     pub fn change(&mut self, key: R::Key<'_>, change: impl FnOnce(&mut R)) -> Result<bool> {
-        let (table, key) = (self.records.table(), self.records.pack_key(key)?);
+        let Some(key) = self.records.key_of_any(key)? else { return Ok(false) };
+        let table = self.records.table();
         let Some(payload) = self.transaction.payload(table, &key)? else { return Ok(false) };
         self.transaction.upsert(table, &self.records.changed(&key, &payload, change)?)
     }
 
     /// Deletes the record with a key; false if there is none.
     pub fn delete(&mut self, key: R::Key<'_>) -> Result<bool> {
-        self.transaction.delete(self.records.table(), &self.records.pack_key(key)?)
+        let Some(key) = self.records.key_of_any(key)? else { return Ok(false) };
+        self.transaction.delete(self.records.table(), &key)
     }
 
     /// As [`Records::scan`], with what the transaction has written so far. A commit does not look at what
@@ -108,7 +110,8 @@ pub struct RecordsAt<'s, R> {
 impl<R: Record> RecordsAt<'_, R> {
     /// The record with a key, if there was one.
     pub fn get(&self, key: R::Key<'_>) -> Result<Option<R>> {
-        let (key, mut payload) = (self.records.pack_key(key)?, Vec::new());
+        let Some(key) = self.records.key_of_any(key)? else { return Ok(None) };
+        let mut payload = Vec::new();
         match self.snapshot.read(self.records.table(), &key, &mut payload)? {
             true => self.records.unpack(&[key, payload].concat()).map(Some),
             false => Ok(None),

@@ -104,6 +104,12 @@ impl Schema {
                 continue;
             }
             let from = to.len();
+            if let Value::Text(_) | Value::Bytes(_) = value
+                && let Type::Text(most) | Type::Bytes(most) = column.kind
+                && value.size() > most as usize
+            {
+                return Err(self.key_too_long(column, value.size()));
+            }
             to.resize(from + column.range().len(), 0);
             self.fill(&mut to[from..], column, *value)?;
         }

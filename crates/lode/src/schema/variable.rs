@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use super::{Column, MOST_RECORD_BYTES, Schema};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Bytes of the place where it says where a column ends.
 const END_BYTES: usize = 4;
@@ -143,10 +143,20 @@ impl Schema {
         let (name, most) = (&column.name, column.kind.most_bytes());
         match size <= most {
             true => Ok(()),
+            false if self.is_of_key(column) => Err(self.key_too_long(column, size)),
             false => {
                 Err(self
                     .mismatch(format!("column {name} can have at most {most} bytes, not {size}")))
             }
+        }
+    }
+
+    pub(super) fn key_too_long(&self, column: &Column, size_bytes: usize) -> Error {
+        Error::KeyTooLong {
+            table: self.name.clone(),
+            column: column.name.clone(),
+            most_bytes: column.kind.most_bytes(),
+            size_bytes,
         }
     }
 

@@ -54,10 +54,13 @@ pub fn open(disk: Arc<dyn Disk>, settings: &Settings) -> Result<Opened> {
 pub(super) fn no_data(names: &[String]) -> Error {
     match names.iter().any(|name| name.starts_with("log-")) {
         true => Error::corrupt("the directory", "file data is missing, and there are log segments"),
-        false => Error::Io {
-            what: "create a database".into(),
-            why: "the directory has other files in it; choose an empty one".into(),
-        },
+        false => {
+            let error = std::io::Error::new(
+                ErrorKind::DirectoryNotEmpty,
+                "the directory has other files in it; choose an empty one",
+            );
+            Error::io("create a database", &error)
+        }
     }
 }
 

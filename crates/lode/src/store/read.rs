@@ -16,7 +16,8 @@ use crate::pager::Pager;
 use crate::wal;
 
 fn refused(why: &str) -> Error {
-    Error::Io { what: "open the database for reading".into(), why: why.into() }
+    let error = std::io::Error::other(why);
+    Error::io("open the database for reading", &error)
 }
 
 /// Opens the database in a directory, which must be there.

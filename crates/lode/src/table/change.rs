@@ -99,7 +99,9 @@ impl Table {
     /// was. `Conflict` when other threads wrote the record during each of some thousand calls.
     /// `Reentered` when it is called in a closure that is changing the same record.
     pub fn change(&self, key: &[u8], change: &mut dyn FnMut(&mut Vec<u8>) -> bool) -> Result<bool> {
-        self.core.expect_key(key)?;
+        if !self.core.can_have(key)? {
+            return Ok(false);
+        }
         let (mut seen, mut wanted) = (Vec::new(), Vec::new());
         self.core.in_order(key, |ordered| {
             expect_not_changing(&self.core, ordered)?;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use super::definition::{Definition, Location, free_all};
 use super::kinds::Kinds;
 use crate::codec::Reader;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, none_if_too_long};
 use crate::heap::{Buffer, Census, Entry, Heap, Left, Name, Swapped};
 use crate::index::{Index, Journal, Put};
 use crate::io::Home;
@@ -150,6 +150,12 @@ impl Core {
     #[inline(always)]
     pub(super) fn expect_key(&self, key: &[u8]) -> Result<()> {
         self.schema().expect_key(key)
+    }
+
+    /// Whether a record can have a packed key: not if a column of it is too long.
+    #[inline(always)]
+    pub(crate) fn can_have(&self, key: &[u8]) -> Result<bool> {
+        none_if_too_long(self.expect_key(key).map(|()| true))
     }
 
     /// Refuses a buffer that is not for the payload of every record.
@@ -421,29 +427,61 @@ impl Core {
         Ok(heap.get_at(&self.index, pager, moment, key, payload)?.is_some())
     }
 
-    /// What is wrong with the table at a moment, if anything.
-    pub(crate) fn check_at(&self, pager: &Pager, moment: Moment) -> Result<(), String> {
-        self.index.check(pager, moment)?;
-        if self.order.is_variable() && !self.order.is_packed() {
-            let mut packed = Vec::new();
-            let is_key =
-                &mut |key: &[u8], _: &[u8]| self.unpack_key(key, &mut packed).map(|()| true);
-            self.index.each(pager, moment, is_key).map_err(|error| error.to_string())?;
+    /// Calls `wrong` with each fault of the table at a moment.
+    pub(crate) fn check_at(&self, pager: &Pager, moment: Moment, report: &mut dyn FnMut(String)) {
+        let mut is_whole = true;
+        let mut wrong = |why: String| {
+            is_whole = false;
+            report(why);
+        };
+        self.index.check(pager, moment, &mut wrong);
+        let (mut census, mut whole, mut packed) = (Census::default(), Vec::new(), Vec::new());
+        let has_keys_to_check = self.order.is_variable() && !self.order.is_packed();
+        if self.heap.is_none() && !has_keys_to_check {
+            return;
         }
-        let Some(heap) = &self.heap else { return Ok(()) };
-        let (mut census, mut whole, mut wrong) = (Census::default(), Vec::new(), Ok(()));
-        let looked = self.index.each(pager, moment, &mut |name, bytes| {
-            let entry = Entry::of(bytes.try_into().expect("an entry"));
-            let found = (name, entry, &mut whole);
-            let key_of = |whole: &[u8]| self.schema().key_length(whole).ok();
-            let counted = heap.count(pager, moment, found, key_of, &mut census);
-            wrong = counted.and_then(|there| match there {
-                true => self.expect_whole(heap, &whole).map_err(|error| error.to_string()),
-                false => Ok(()),
-            });
-            Ok(wrong.is_ok())
-        });
-        looked.map_err(|error| error.to_string()).and(wrong)?;
-        heap.check(pager, moment, &census)
+        let mut faults = Vec::new();
+        let looked = self.index.each_readable(
+            pager,
+            moment,
+            &mut |name, bytes| {
+                if has_keys_to_check && let Err(error) = self.unpack_key(name, &mut packed) {
+                    wrong(error.to_string());
+                }
+                let Some(heap) = &self.heap else { return Ok(true) };
+                let entry = Entry::of(bytes.try_into().expect("an entry"));
+                let key_of = |whole: &[u8]| self.schema().key_length(whole).ok();
+                match heap.count(pager, moment, (name, entry, &mut whole), key_of, &mut census) {
+                    Ok(true) => {
+                        if let Err(error) = self.expect_whole(heap, &whole) {
+                            wrong(error.to_string());
+                        }
+                    }
+                    Ok(false) => {}
+                    Err(why) => wrong(why),
+                }
+                Ok(true)
+            },
+            // The index has been checked before.
+            &mut |error| faults.push(error),
+        );
+        faults.into_iter().chain(looked.err()).for_each(|error| wrong(error.to_string()));
+        let Some(heap) = &self.heap else { return };
+        heap.check(pager, moment, is_whole.then_some(&census), report);
+    }
+
+    /// How many records there were at a moment.
+    pub(crate) fn count_at(&self, pager: &Pager, moment: Moment) -> Result<u64> {
+        if !self.heap.as_ref().is_some_and(Heap::has_keys) {
+            return self.index.count(pager, moment);
+        }
+        // Digests stay for a while when their records are gone.
+        let mut count = 0;
+        self.index.each(pager, moment, &mut |_, entry| {
+            let entry = Entry::of(entry.try_into().expect("an index of a heap has entries"));
+            count += u64::from(entry.address.is_some());
+            Ok(true)
+        })?;
+        Ok(count)
     }
 }

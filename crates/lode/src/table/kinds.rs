@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use super::KeyKind;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::hash::Hash;
 use crate::index::{Index, Journal, Shape, Spot, Step, Visit};
 use crate::pager::{Moment, PageNumber, Pager, Space};
@@ -121,11 +121,33 @@ impl Kinds {
         }
     }
 
-    /// What is wrong with it at a moment, if anything.
-    pub fn check(&self, pager: &Pager, moment: Moment) -> Result<(), String> {
+    /// The same for all that can be read; `fault` gets the error of each page that cannot.
+    pub fn each_readable(
+        &self,
+        pager: &Pager,
+        moment: Moment,
+        visit: &mut Visit<'_>,
+        fault: &mut dyn FnMut(Error),
+    ) -> Result<()> {
         match self {
-            Self::Hash(hash) => hash.check(pager, moment),
-            Self::Tree(tree) => tree.check(pager, moment),
+            Self::Hash(hash) => hash.each_readable(pager, moment, visit, fault),
+            Self::Tree(tree) => tree.each_readable(pager, moment, visit, fault),
+        }
+    }
+
+    /// How many keys there were at a moment.
+    pub fn count(&self, pager: &Pager, moment: Moment) -> Result<u64> {
+        match self {
+            Self::Hash(hash) => hash.count(pager, moment),
+            Self::Tree(tree) => tree.count(pager, moment),
+        }
+    }
+
+    /// Calls `wrong` with what is wrong with each of its pages at a moment.
+    pub fn check(&self, pager: &Pager, moment: Moment, wrong: &mut dyn FnMut(String)) {
+        match self {
+            Self::Hash(hash) => hash.check(pager, moment, wrong),
+            Self::Tree(tree) => tree.check(pager, moment, wrong),
         }
     }
 }

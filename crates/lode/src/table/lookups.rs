@@ -26,7 +26,9 @@ impl Table {
     #[inline(never)]
     fn get_patiently(&self, key: &[u8], payload: &mut [u8]) -> Result<bool> {
         self.core.expect_buffer(payload)?;
-        self.core.expect_key(key)?;
+        if !self.core.can_have(key)? {
+            return Ok(false);
+        }
         let pager = self.db.pager();
         self.core.in_order(key, |key| self.settled(|| self.core.read(pager, key, payload)))
     }
@@ -49,7 +51,9 @@ impl Table {
 
     #[inline(never)]
     fn read_patiently(&self, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
-        self.core.expect_key(key)?;
+        if !self.core.can_have(key)? {
+            return Ok(false);
+        }
         let pager = self.db.pager();
         let there = self
             .core

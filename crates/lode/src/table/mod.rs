@@ -133,7 +133,9 @@ impl Table {
             return self.update_variable(key, column, bytes);
         }
         schema.expect_size("column", bytes.len(), found.range().len())?;
-        self.core.expect_key(key)?;
+        if !self.core.can_have(key)? {
+            return Ok(false);
+        }
         let at = schema.range_in_payload(found).start;
         self.core.in_order(key, |key| {
             self.write(key, 0, |journal| self.core.patch(journal, key, at, bytes))
@@ -152,7 +154,9 @@ impl Table {
     /// Deletes a record; false if there is none.
     #[inline]
     pub fn delete(&self, key: &[u8]) -> Result<bool> {
-        self.core.expect_key(key)?;
+        if !self.core.can_have(key)? {
+            return Ok(false);
+        }
         self.core.in_order(key, |key| self.write(key, 0, |journal| self.core.remove(journal, key)))
     }
 

@@ -220,6 +220,45 @@ impl Core {
         })
     }
 
+    /// The same for all that can be read; `fault` gets the error of each page or record that cannot.
+    pub(crate) fn each_readable_at(
+        &self,
+        pager: &Pager,
+        moment: Moment,
+        visit: &mut dyn FnMut(&[u8]) -> Result<bool>,
+        fault: &mut dyn FnMut(Error),
+    ) -> Result<()> {
+        let fault = std::cell::RefCell::new(fault);
+        let (mut record, mut whole) = (Vec::new(), Vec::new());
+        let mut packed = |name: &[u8], found: &[u8], record: &mut Vec<u8>| {
+            let Some(heap) = &self.heap else {
+                return self.pack(name, found, record).map(|()| true);
+            };
+            if !self.read_found(heap, pager, (moment, found), &mut whole)? {
+                return Ok(false);
+            }
+            match heap.has_keys() {
+                false => self.pack(name, &whole, record)?,
+                true => std::mem::swap(record, &mut whole),
+            }
+            Ok(true)
+        };
+        self.index.each_readable(
+            pager,
+            moment,
+            &mut |name, found| match packed(name, found, &mut record) {
+                Ok(true) => visit(&record),
+                Ok(false) => Ok(true),
+                Err(error @ Error::Corrupt { .. }) => {
+                    (fault.borrow_mut())(error);
+                    Ok(true)
+                }
+                Err(error) => Err(error),
+            },
+            &mut |error| (fault.borrow_mut())(error),
+        )
+    }
+
     /// Reads all that the heap has of a record whose entry the index had at a moment; false if there was
     /// none.
     fn read_found(

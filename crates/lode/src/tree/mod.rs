@@ -329,19 +329,30 @@ impl Tree {
         }
     }
 
-    /// What is wrong with the table at a moment, if anything.
-    pub fn check(&self, pager: &Pager, moment: Moment) -> Result<(), String> {
+    /// Calls `wrong` with what is wrong with each node at a moment. What is below such a node is not looked at.
+    pub fn check(&self, pager: &Pager, moment: Moment, wrong: &mut dyn FnMut(String)) {
         let mut nodes = vec![(self.root, Fences::default(), None)];
         while let Some((page, fences, level)) = nodes.pop() {
-            let image = pager.at(moment, page, Image::of).map_err(|error| error.to_string())?;
+            let image = match pager.at(moment, page, Image::of) {
+                Ok(image) => image,
+                Err(error) => {
+                    wrong(error.to_string());
+                    continue;
+                }
+            };
             let node = self.layout.node(image.words());
-            let wrong = |why: String| format!("page {page}: {why}");
-            node.check().map_err(wrong)?;
-            if level.is_some_and(|level| node.level() != level) {
-                return Err(wrong(format!("a node of level {}", node.level())));
-            }
-            if node.fences() != fences {
-                return Err(wrong("its fences are not those of its parent".into()));
+            let found = match node.check() {
+                Ok(()) if level.is_some_and(|level| node.level() != level) => {
+                    Err(format!("a node of level {}", node.level()))
+                }
+                Ok(()) if node.fences() != fences => {
+                    Err("its fences are not those of its parent".into())
+                }
+                other => other,
+            };
+            if let Err(why) = found {
+                wrong(format!("page {page}: {why}"));
+                continue;
             }
             for at in 0..if node.is_leaf() { 0 } else { node.count() } {
                 let lower = if at == 0 { fences.lower.clone() } else { Some(node.key(at)) };
@@ -350,7 +361,6 @@ impl Tree {
                 nodes.push((node.child(at), Fences { lower, upper }, Some(node.level() - 1)));
             }
         }
-        Ok(())
     }
 }
 

@@ -114,6 +114,61 @@ impl Tree {
     }
 }
 
+impl Tree {
+    /// Calls `visit` with key and payload of all records at a moment that can be read, in the order of keys, until it
+    /// returns false, and `fault` with each error of a node that cannot.
+    pub fn each_readable(
+        &self,
+        pager: &Pager,
+        moment: Moment,
+        visit: &mut Visit<'_>,
+        fault: &mut dyn FnMut(Error),
+    ) -> Result<()> {
+        let wanted = Wanted::all(self.layout.shape.payload_size);
+        let (mut batch, mut nodes) = (Batch::default(), vec![(self.root(), usize::MAX)]);
+        while let Some((page, above)) = nodes.pop() {
+            let read = pager.at(moment, page, |words| {
+                let node = self.layout.node(words);
+                let records = if node.is_leaf() { node.count() } else { 0 };
+                batch.fill(node, 0..records, &wanted);
+                let children = if node.is_leaf() { 0 } else { node.count() };
+                (node.level(), (0..children).map(|at| node.child(at)).collect::<Vec<_>>())
+            });
+            match read {
+                Ok((level, children)) if level < above => {
+                    nodes.extend(children.into_iter().rev().map(|child| (child, level)));
+                    if !batch.each(Direction::Forward, visit)? {
+                        return Ok(());
+                    }
+                }
+                Ok(_) => fault(super::goes_up(page)),
+                Err(error @ Error::Corrupt { .. }) => fault(error),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// How many records there were at a moment, as the leaves count them.
+    pub fn count(&self, pager: &Pager, moment: Moment) -> Result<u64> {
+        let (mut count, mut nodes) = (0, vec![(self.root(), usize::MAX)]);
+        while let Some((page, above)) = nodes.pop() {
+            let (level, records, children) = pager.at(moment, page, |words| {
+                let node = self.layout.node(words);
+                let children = if node.is_leaf() { 0 } else { node.count() };
+                let children: Vec<_> = (0..children).map(|at| node.child(at)).collect();
+                (node.level(), if node.is_leaf() { node.count() } else { 0 }, children)
+            })?;
+            if level >= above {
+                return Err(super::goes_up(page));
+            }
+            count += records as u64;
+            nodes.extend(children.into_iter().map(|child| (child, level)));
+        }
+        Ok(count)
+    }
+}
+
 /// The entries of a leaf that are in a range.
 fn entries_in(node: Node<'_>, range: &Range) -> std::ops::Range<usize> {
     let first = match &range.lower {

@@ -19,8 +19,11 @@ use crate::store::Store;
 use crate::table::{Core, KeyKind, Table, expect_not_changing};
 use crate::wal::{Entry, Head, Kind, Position};
 
-/// Bytes of keys and records that a transaction may hold.
+/// Bytes of keys and records that a transaction may hold. What it writes must fit in the memory budget, too.
 pub const MOST_BYTES: usize = 256 << 20;
+
+/// Bytes that it may write however small the budget is: more than the longest record has.
+const LEAST_BYTES: usize = 2 << 20;
 
 /// A transaction. What it wrote, only it sees until [`commit`](Self::commit); dropped without one, it
 /// has written nothing.
@@ -31,6 +34,8 @@ pub const MOST_BYTES: usize = 256 << 20;
 pub struct Transaction {
     db: Handle,
     tables: Vec<Touched>,
+    /// What it may write.
+    most_written_bytes: usize,
 }
 
 /// A record that a transaction has dealt with: the place of its table, and its number there.
@@ -51,7 +56,10 @@ struct Outcome {
 
 impl Transaction {
     pub(crate) fn new(db: Handle) -> Self {
-        Self { db, tables: Vec::new() }
+        // What does not fit in all pages together would fail at the commit.
+        let budget = usize::try_from(db.pager().budget_bytes()).unwrap_or(usize::MAX);
+        let most_written_bytes = MOST_BYTES.min(budget.max(LEAST_BYTES));
+        Self { db, tables: Vec::new(), most_written_bytes }
     }
 
     /// The place of a table among those that it has dealt with.
@@ -102,6 +110,9 @@ impl Transaction {
 
     /// The payload of a record, the columns after its key; `None` if there is none.
     pub fn payload(&mut self, table: &Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        if !table.core().can_have(key)? {
+            return Ok(None);
+        }
         let place = self.record(table, key)?;
         Ok(self.current(place).map(<[u8]>::to_vec))
     }
@@ -135,6 +146,9 @@ impl Transaction {
         bytes: &[u8],
     ) -> Result<bool> {
         table.core().column_to_set(column)?;
+        if !table.core().can_have(key)? {
+            return Ok(false);
+        }
         let place = self.record(table, key)?;
         let Some(mut payload) = self.current(place).map(<[u8]>::to_vec) else {
             return Ok(false);
@@ -146,6 +160,9 @@ impl Transaction {
 
     /// Deletes a record; false if there is none.
     pub fn delete(&mut self, table: &Table, key: &[u8]) -> Result<bool> {
+        if !table.core().can_have(key)? {
+            return Ok(false);
+        }
         let place = self.record(table, key)?;
         let there = self.current(place).is_some();
         if there {
@@ -156,6 +173,10 @@ impl Transaction {
 
     fn put(&mut self, place: Place, payload: &[u8]) -> Result<()> {
         self.expect_room(payload.len())?;
+        let written: usize = self.tables.iter().map(Touched::written_bytes).sum();
+        if written + payload.len() > self.most_written_bytes {
+            return Err(Error::TxnTooLarge { most_bytes: self.most_written_bytes });
+        }
         self.tables[place.table].put(place.number, payload);
         Ok(())
     }

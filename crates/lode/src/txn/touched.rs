@@ -36,16 +36,23 @@ pub struct Touched {
     /// The numbers, by the hashes of the keys.
     numbers: HashTable<u32>,
     payloads: Vec<u8>,
+    /// Bytes of the payloads that records shall have.
+    written_bytes: usize,
 }
 
 impl Touched {
     pub fn new(core: Arc<Core>) -> Self {
         let (keys, entries, payloads) = (Vec::new(), Vec::new(), Vec::new());
-        Self { core, keys, entries, numbers: HashTable::new(), payloads }
+        Self { core, keys, entries, numbers: HashTable::new(), payloads, written_bytes: 0 }
     }
 
     pub fn core(&self) -> &Arc<Core> {
         &self.core
+    }
+
+    /// Bytes of the payloads that records shall have.
+    pub fn written_bytes(&self) -> usize {
+        self.written_bytes
     }
 
     /// Bytes that it takes up, about.
@@ -117,6 +124,7 @@ impl Touched {
 
     /// A record shall have this payload.
     pub fn put(&mut self, number: usize, payload: &[u8]) {
+        self.written_bytes = self.written_bytes - self.wanted_bytes(number) + payload.len();
         let piece = match self.entries[number].wanted {
             // In the place of what it should have been before.
             Some(Some(before)) if payload.len() <= before.room as usize => {
@@ -129,8 +137,13 @@ impl Touched {
         self.entries[number].wanted = Some(Some(piece));
     }
 
+    fn wanted_bytes(&self, number: usize) -> usize {
+        self.wanted(number).flatten().map_or(0, <[u8]>::len)
+    }
+
     /// A record shall not be there.
     pub fn delete(&mut self, number: usize) {
+        self.written_bytes -= self.wanted_bytes(number);
         self.entries[number].wanted = Some(None);
     }
 

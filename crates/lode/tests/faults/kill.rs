@@ -216,3 +216,78 @@ fn what_a_killed_process_had_acknowledged_is_there() {
     }
     assert!(acknowledged > 0, "something was done");
 }
+
+/// Set for the child of the test of limits only: the directory.
+const LIMITED: &str = "LODE_LIMITED_CHILD";
+
+/// The default memory budget of a process that a shell has started after these commands.
+fn budget_after(commands: &str) -> u64 {
+    let folder = tempfile::tempdir().expect("a directory");
+    let own = std::env::current_exe().expect("it has a path");
+    let output = Command::new("sh")
+        .args(["-c", &format!("{commands} && exec \"$0\" \"$@\"")])
+        .arg(own)
+        .args([
+            "--exact",
+            "kill::the_default_memory_budget_obeys_the_limits_of_the_process",
+            "--nocapture",
+        ])
+        .env(LIMITED, folder.path())
+        .output()
+        .expect("there is a shell");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let budget = text.split("memory_bytes: ").nth(1).and_then(|rest| rest.split(',').next());
+    let budget = budget.and_then(|digits| digits.parse().ok());
+    budget.filter(|_| output.status.success()).unwrap_or_else(|| panic!("{text}{errors}"))
+}
+
+/// A control group for memory, below that of this process.
+struct Group(std::path::PathBuf);
+
+impl Group {
+    /// `None` where this process may make none.
+    fn new(limit_bytes: u64) -> Option<Self> {
+        let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+        let of =
+            |front: &str| own.lines().find_map(|line| line.split_once(front).map(|(_, at)| at));
+        let name = format!("lode-test-{}", std::process::id());
+        let at =
+            |top: &str, own: &str| Path::new(top).join(own.trim_start_matches('/')).join(&name);
+        let first =
+            of(":memory:").map(|own| (at("/sys/fs/cgroup/memory", own), "memory.limit_in_bytes"));
+        let unified = of("0::").map(|own| (at("/sys/fs/cgroup", own), "memory.max"));
+        [first, unified].into_iter().flatten().find_map(|(folder, file)| {
+            std::fs::create_dir(&folder).ok()?;
+            let group = Self(folder);
+            std::fs::write(group.0.join(file), limit_bytes.to_string()).ok()?;
+            Some(group)
+        })
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn the_default_memory_budget_obeys_the_limits_of_the_process() {
+    const MIB: u64 = 1 << 20;
+    if let Some(folder) = std::env::var_os(LIMITED) {
+        println!("{:?}", Options::new());
+        let db = Database::open(Path::new(&folder)).expect("there are enough addresses");
+        let schema = Schema::build("t").key("id", Type::U64).finish().expect("a schema");
+        db.create_table(&schema, KeyKind::Hash).expect("a new table");
+        return;
+    }
+    let budget = budget_after("ulimit -v 2097152");
+    assert!((64 * MIB..1024 * MIB).contains(&budget), "{budget} bytes of 2 GiB of addresses");
+    let Some(group) = Group::new(512 * MIB) else {
+        eprintln!("not tested: this process can make no control group for memory");
+        return;
+    };
+    let budget = budget_after(&format!("echo $$ > {}/cgroup.procs", group.0.display()));
+    assert_eq!(budget, 256 * MIB, "half of the group's limit");
+}

@@ -81,9 +81,13 @@ fn a_commit_without_room_leaves_all_records_in_a_directory() {
         for id in 0..12u32 {
             assert_eq!(transaction.delete(&table, &id.to_le_bytes()), Ok(true));
         }
-        for id in 100..110 {
+        // As much as there are pages, which have more beside it.
+        for id in 100..108 {
             assert_eq!(transaction.insert(&table, &record(&table, id, 1_000_000)), Ok(true));
         }
+        let most_bytes = 512 * PAGE_BYTES as usize;
+        let refused = transaction.insert(&table, &record(&table, 108, 1_000_000));
+        assert_eq!(refused, Err(Error::TxnTooLarge { most_bytes }));
         assert!(matches!(transaction.commit(), Err(Error::Full { .. })));
         (0..12).for_each(|id| assert_eq!(size_of(&table, id), Some(1_000_000)));
         assert_eq!(size_of(&table, 100), None);

@@ -267,14 +267,28 @@ fn keys_of_variable_length_are_in_their_order() {
 }
 
 #[test]
-fn a_key_that_is_too_long_is_refused() {
+fn a_key_that_is_too_long_is_not_there_and_cannot_be_inserted() {
     let db = Database::in_memory().expect("memory");
     let table = db.create_records::<Page>(KeyKind::Tree).expect("a table");
     let long = "x".repeat(101);
-    let why = table.get((&long, 0, b"")).expect_err("it does not fit").to_string();
+    assert_eq!(table.get((&long, 0, b"")), Ok(None));
+    assert_eq!(table.delete((&long, 0, b"")), Ok(false));
+    assert_eq!(table.change((&long, 0, b""), |_| panic!("there is none")), Ok(false));
+    assert_eq!(table.at(&db.snapshot()).get((&long, 0, b"")), Ok(None));
+    let mut transaction = db.begin();
+    assert_eq!(table.within(&mut transaction).get((&long, 0, b"")), Ok(None));
+    assert_eq!(table.within(&mut transaction).delete((&long, 0, b"")), Ok(false));
+    let why = table.pack_key((&long, 0, b"")).expect_err("it does not fit").to_string();
     assert!(why.contains("column site can have at most 100 bytes, not 101"), "{why}");
-    // Packed by hand, and cut off.
-    for key in [&[101, 0, 7][..], &[1, 0, b'x', 0], &[1], &[1, 0, b'x', 0, 0, 0, 0, 9], &[]] {
+    // Packed by hand.
+    let key = [&[101, 0][..], &[b'x'; 101], &[0; 4]].concat();
+    assert_eq!(table.table().payload(&key), Ok(None));
+    assert_eq!(table.table().delete(&key), Ok(false));
+    assert_eq!(transaction.payload(table.table(), &key), Ok(None));
+    let refused = table.table().insert(&key);
+    assert!(matches!(refused, Err(lode::Error::KeyTooLong { .. })), "{refused:?}");
+    // Cut off.
+    for key in [&[1, 0, b'x', 0][..], &[1], &[1, 0, b'x', 0, 0, 0, 0, 9], &[]] {
         let refused = table.table().payload(key);
         assert!(matches!(refused, Err(lode::Error::Schema { .. })), "{refused:?}");
         let refused = table.table().insert(key);

@@ -253,7 +253,8 @@ fn compaction_fills_the_pages_that_deletions_have_left_half_empty() {
     let names = ["hash", "tree", "heap", "digests", "texts"];
     for (name, most_left) in names.into_iter().zip(MOST_LEFT) {
         let folder = tempfile::tempdir().expect("a directory");
-        let options = Options::new().durability(Durability::Process).memory_bytes(8 << 20);
+        // A quarter of it is for what the snapshot needs.
+        let options = Options::new().durability(Durability::Process).memory_bytes(64 << 20);
         let db = options.open(folder.path()).expect("it opens");
         let table = all_kinds(&db).remove(names.iter().position(|own| *own == name).expect("one"));
         for id in 0..RECORDS {
@@ -339,7 +340,7 @@ fn compaction_gives_the_space_of_a_dropped_table_back() {
         println!("{done:?}");
         let (used, file) = (done.after.data_used_bytes, done.after.data_bytes);
         // A checkpoint needs some space of its own.
-        assert!(file < used + (64 << 14), "round {round}: {file} bytes, {used} in use");
+        assert!(file < used + (128 << 14), "round {round}: {file} bytes, {used} in use");
         // Others take the lowest slots, so that the map moves about.
         for id in (round * 1_000..).take(1_000) {
             delete(&tables[0], id);
@@ -348,6 +349,6 @@ fn compaction_gives_the_space_of_a_dropped_table_back() {
     }
     db.drop_table("hash").expect("it is there");
     let after = db.compact().expect("room").after;
-    assert!(after.data_bytes < 64 << 14, "{after:?} of an empty database");
+    assert!(after.data_bytes < 128 << 14, "{after:?} of an empty database");
     db.check().unwrap_or_else(|why| panic!("{why}"));
 }

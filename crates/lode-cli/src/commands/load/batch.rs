@@ -97,7 +97,9 @@ impl<'b> Batch<'b> {
                 Ok(None) => from = to,
                 Ok(Some(line)) => return Err(self.is_there(line)),
                 // What was too much once would be so again.
-                Err(Error::Full { .. }) if to - from > 1 => self.most = (to - from) / 2,
+                Err(Error::Full { .. } | Error::TxnTooLarge { .. }) if to - from > 1 => {
+                    self.most = (to - from) / 2
+                }
                 Err(error) => return Err(self.opened.failure(&error)),
             }
         }

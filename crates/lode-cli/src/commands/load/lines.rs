@@ -51,6 +51,17 @@ impl Lines {
         Self { name, reader, line: Vec::new(), number: 0, bytes: 0, progress, shows_bytes }
     }
 
+    /// Waits until there is something to read, or the end.
+    ///
+    /// A program that writes to this one may read the same database: it has to be first to lock it, so that this
+    /// one fails. Otherwise the other one would, and this one find nothing to load.
+    pub fn wait(&mut self) -> Outcome {
+        match self.reader.fill_buf() {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Failure::Refused(format!("{}: {error}", self.name))),
+        }
+    }
+
     /// What errors call the place that they come from.
     pub fn name(&self) -> String {
         self.name.clone()

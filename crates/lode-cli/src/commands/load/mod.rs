@@ -21,7 +21,8 @@ pub fn load(args: &LoadArgs, options: &Options) -> Outcome {
     let schema = args.schema.as_deref().map(|text| schema_text::parse(&args.table, text));
     let schema = schema.transpose().map_err(|why| Failure::Usage(format!("--schema: {why}")))?;
     // Nothing is created for lines that cannot be read.
-    let lines = Lines::of(args.file.as_deref())?;
+    let mut lines = Lines::of(args.file.as_deref())?;
+    lines.wait()?;
     let opened = open(args, schema.is_some(), options)?;
     let loaded = table(args, schema.as_ref(), &opened)
         .and_then(|table| fill(&opened, &table, lines, if_there(args)));

@@ -30,7 +30,9 @@ fn work(db: &Database, from: u64, done: &mut Vec<u64>) {
     for key in from..from + 120 {
         match put(db, key..key + 1) {
             Ok(()) => done.push(key),
-            Err(Error::Io { why, .. }) => assert!(why.contains("Too many open files"), "{why}"),
+            Err(Error::Io { source, .. }) => {
+                assert!(source.to_string().contains("Too many open files"), "{source}")
+            }
             Err(error) => panic!("record {key}: {error}"),
         }
         if key % 40 == 0 {

@@ -120,6 +120,6 @@ fn what_is_no_database_is_refused_and_not_made_one() {
     }
     assert_eq!(names(path.path()), [""; 0]);
     fs::write(path.path().join("creating"), "").expect("space");
-    let Err(Error::Io { why, .. }) = read(path.path()) else { panic!("it is none") };
-    assert!(why.contains("open it for writing once"), "{why}");
+    let Err(Error::Io { source, .. }) = read(path.path()) else { panic!("it is none") };
+    assert!(source.to_string().contains("open it for writing once"), "{source}");
 }
