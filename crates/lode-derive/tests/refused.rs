@@ -1,7 +1,7 @@
 //! What cannot be a record is refused with one sentence, at the place that has to change.
 //!
 //! Each file in `refused/` is such a struct, and the file beside it is what the compiler says.
-//! After a change, `TRYBUILD=overwrite cargo test -p lode-derive` writes these again: read them.
+//! After a change, `TRYBUILD=overwrite cargo test -p lodedb-derive` writes these again: read them.
 
 #[test]
 fn what_cannot_be_a_record_is_refused() {

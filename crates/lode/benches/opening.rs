@@ -1,4 +1,4 @@
-//! How long it takes to open a database that was closed, and to get one record: `cargo bench -p lode
+//! How long it takes to open a database that was closed, and to get one record: `cargo bench -p lodedb
 //! --bench opening`. Run by the tests, the size is tiny. The files are in the operating system's
 //! memory.
 //!

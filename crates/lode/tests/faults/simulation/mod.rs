@@ -27,7 +27,7 @@ fn what_was_promised_comes_back_after_every_crash() {
                     let run = std::panic::catch_unwind(|| Run::new(seed).run());
                     if let Err(panic) = run {
                         *failed.lock().expect("no panic while it is held") = Some(seed);
-                        let replay = format!("LODE_SEED={seed} cargo test --release -p lode");
+                        let replay = format!("LODE_SEED={seed} cargo test --release -p lodedb");
                         eprintln!("replay with {replay} --test faults");
                         std::panic::resume_unwind(panic);
                     }
