@@ -430,7 +430,7 @@ fn with_negative_numbers(command: clap::Command) -> clap::Command {
     names.into_iter().fold(command, deeper)
 }
 
-/// The command that was named and wants another behind it, with the words before that.
+/// The command that was named and needs another after it, with the words before that.
 fn unfinished() -> Option<(String, clap::Command)> {
     let (mut words, mut at) = ("assay".to_string(), Cli::command());
     for word in std::env::args_os().skip(1) {
@@ -468,7 +468,7 @@ fn one_line(error: &clap::Error) -> String {
             Some((words, command)) => {
                 let first = command.get_subcommands().next().map(clap::Command::get_name);
                 let first = first.unwrap_or_default();
-                format!("{words} wants one of these behind it, such as {words} {first} --help")
+                format!("{words} needs one of these after it, such as {words} {first} --help")
             }
         };
     }
