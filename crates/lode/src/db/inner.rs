@@ -34,49 +34,36 @@ pub struct Inner {
 
 impl Inner {
     pub(super) fn in_memory(settings: Settings) -> Result<Self> {
-        let (gate, catalogue) = (Gate::new(), RwLock::default());
         let pager = Pager::new(settings.memory_bytes, None)?;
-        let (turn_for_long, turn_to_compact) = (Mutex::default(), Mutex::default());
-        let (is_closed, more_handles) = (AtomicBool::new(false), AtomicUsize::new(0));
-        let store = None;
-        Ok(Self {
-            pager,
-            gate,
-            catalogue,
-            store,
-            settings,
-            turn_for_long,
-            turn_to_compact,
-            is_closed,
-            more_handles,
-        })
+        Ok(Self::of(pager, RwLock::default(), None, settings))
     }
 
     pub(super) fn open(disk: Arc<dyn Disk>, settings: Settings) -> Result<Self> {
-        let opened = crate::store::open(disk, &settings)?;
-        Ok(Self::of(opened, settings))
+        let Opened { store, pager, catalogue } = crate::store::open(disk, &settings)?;
+        Ok(Self::of(pager, RwLock::new(catalogue), Some(store), settings))
     }
 
     pub(super) fn open_to_read(disk: &dyn Disk, settings: Settings) -> Result<Self> {
-        let opened = crate::store::open_to_read(disk, &settings)?;
-        Ok(Self::of(opened, settings))
+        let Opened { store, pager, catalogue } = crate::store::open_to_read(disk, &settings)?;
+        Ok(Self::of(pager, RwLock::new(catalogue), Some(store), settings))
     }
 
-    fn of(Opened { store, pager, catalogue }: Opened, settings: Settings) -> Self {
-        let (gate, catalogue) = (Gate::new(), RwLock::new(catalogue));
-        let (turn_for_long, turn_to_compact) = (Mutex::default(), Mutex::default());
-        let (is_closed, more_handles) = (AtomicBool::new(false), AtomicUsize::new(0));
-        let store = Some(store);
+    fn of(
+        pager: Pager,
+        catalogue: RwLock<Catalogue>,
+        store: Option<Store>,
+        settings: Settings,
+    ) -> Self {
         Self {
             pager,
-            gate,
+            gate: Gate::new(),
             catalogue,
             store,
             settings,
-            turn_for_long,
-            turn_to_compact,
-            is_closed,
-            more_handles,
+            turn_for_long: Mutex::default(),
+            turn_to_compact: Mutex::default(),
+            is_closed: AtomicBool::new(false),
+            more_handles: AtomicUsize::new(0),
         }
     }
 
