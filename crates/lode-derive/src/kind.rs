@@ -169,7 +169,7 @@ impl Kind {
 fn or_most(said: &Option<Expr>) -> TokenStream {
     match said {
         Some(most) => quote!(#most),
-        None => quote!(::lode::MOST_RECORD_BYTES as u32),
+        None => quote!(::lode::MOST_VARIABLE_BYTES as u32),
     }
 }
 

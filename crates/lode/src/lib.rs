@@ -101,7 +101,8 @@ pub use lode_derive::Record;
 pub use record::misfit;
 pub use record::{Record, Records, RecordsAt, RecordsWithin};
 pub use schema::{
-    Builder, Column, MOST_FIXED_BYTES, MOST_KEY_BYTES, MOST_RECORD_BYTES, Row, Schema, Type, Value,
+    Builder, Column, MOST_FIXED_BYTES, MOST_KEY_BYTES, MOST_RECORD_BYTES, MOST_VARIABLE_BYTES, Row,
+    Schema, Type, Value,
 };
 pub use table::{KeyKind, Scan, Table};
 pub use txn::{MOST_BYTES as MOST_TRANSACTION_BYTES, Transaction};

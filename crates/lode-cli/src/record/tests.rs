@@ -255,6 +255,6 @@ fn what_does_not_fit_a_column_of_variable_length_is_said() {
     let half = "x".repeat(600_000);
     let line = format!("{{\"a\":1,\"b\":\"{half}\",\"c\":\"{half}\"}}\n");
     let fault = read(&schema.finish().expect("a schema"), &line).expect_err("it is too long");
-    assert!(fault.why.contains("at most 1048576 bytes, not 1200009"), "{}", fault.why);
+    assert!(fault.why.contains("at most 1048576 bytes together, not 1200000"), "{}", fault.why);
     assert_eq!(fault.at, line.len() - 2);
 }

@@ -11,7 +11,7 @@ use crate::io::Disk;
 use crate::pager::{Moment, PAGE_BYTES, Pager};
 use crate::schema::Schema;
 use crate::store::{Catalogue, Checkpoint, Need, Opened, Store};
-use crate::table::{Core, Definition, KeyKind};
+use crate::table::{Core, Definition, KeyKind, Storage};
 use crate::txn::Gate;
 use crate::wal::{Kind, Log, Place, Position};
 
@@ -352,7 +352,11 @@ impl Inner {
             // Nobody outside knows it, so nobody can choose keys that all have the same hash.
             let seed = self.settings.random();
             let id = catalogue.next_id;
-            let definition = Definition::new(id, kind, seed, schema.clone());
+            let storage = match self.store {
+                Some(_) => Storage::Directory,
+                None => Storage::Memory,
+            };
+            let definition = Definition::new(id, kind, seed, schema.clone(), storage);
             let _alone = self.gate.close();
             let core = Core::create(&self.pager, definition)?;
             let mut writer = Writer::default();

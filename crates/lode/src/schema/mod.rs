@@ -23,14 +23,17 @@ pub use types::Type;
 
 use crate::error::{Error, Result};
 
-/// The most bytes of a packed record.
-pub const MOST_RECORD_BYTES: usize = 1 << 20;
+/// The most bytes that the columns of variable length after the key have together.
+pub const MOST_VARIABLE_BYTES: usize = 1 << 20;
 
 /// The most bytes of the fixed part of a packed record: of all but columns of variable length.
 pub const MOST_FIXED_BYTES: usize = 4096;
 
 /// The most bytes of a key.
 pub const MOST_KEY_BYTES: usize = 1024;
+
+/// The most bytes of a packed record: the longest key, the fixed part, and the columns of variable length.
+pub const MOST_RECORD_BYTES: usize = MOST_KEY_BYTES + MOST_FIXED_BYTES + MOST_VARIABLE_BYTES;
 
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -228,8 +231,10 @@ impl Builder {
                 return wrong(format!("column {name} has no bytes"));
             }
             let is_of_key = columns.len() < self.key_columns;
-            if kind.is_variable() && kind.most_bytes() > MOST_RECORD_BYTES {
-                return wrong(format!("column {name} can have at most {MOST_RECORD_BYTES} bytes"));
+            if kind.is_variable() && kind.most_bytes() > MOST_VARIABLE_BYTES {
+                return wrong(format!(
+                    "column {name} can have at most {MOST_VARIABLE_BYTES} bytes"
+                ));
             }
             let null_bit = nullable.then(|| {
                 bits += 1;

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 
-use super::{MOST_RECORD_BYTES, Schema, Type, Value};
+use super::{MOST_RECORD_BYTES, MOST_VARIABLE_BYTES, Schema, Type, Value};
 use crate::codec::{Reader, Writer};
 
 /// A column, and what two records have in it.
@@ -186,7 +186,7 @@ proptest! {
 }
 
 fn two_long_columns() -> Schema {
-    let most = MOST_RECORD_BYTES as u32;
+    let most = MOST_VARIABLE_BYTES as u32;
     let builder = Schema::build("t").key("id", Type::U16).column("a", Type::VarBytes(most));
     builder.nullable("b", Type::VarText(most)).finish().expect("a schema")
 }
@@ -196,21 +196,24 @@ fn why<T: std::fmt::Debug>(outcome: crate::Result<T>) -> String {
 }
 
 #[test]
-fn a_record_has_at_most_a_mebibyte() {
+fn columns_of_variable_length_have_at_most_a_mebibyte_together() {
     let schema = two_long_columns();
-    let (id, room) = (Value::Unsigned(1), MOST_RECORD_BYTES - schema.record_size());
+    let (id, room) = (Value::Unsigned(1), MOST_VARIABLE_BYTES);
     let (half, long) = (vec![7; room / 2], "x".repeat(room - room / 2 + 1));
     let fits = [id, Value::Bytes(&half), Value::Text(&long[1..])];
     let record = schema.pack(&fits).expect("just so");
-    assert_eq!(record.len(), MOST_RECORD_BYTES);
+    assert_eq!(record.len(), schema.record_size() + room);
     assert_eq!(read(&schema, &record), fits);
 
-    let too_long = "a packed record has at most 1048576 bytes, not 1048577";
+    let too_long = "have at most 1048576 bytes together, not 1048577";
     assert!(why(schema.pack(&[id, fits[1], Value::Text(&long)])).contains(too_long));
     let mut changed = record.clone();
     let last = &schema.columns()[2];
     assert!(why(schema.set(&mut changed, last, Value::Text(&long))).contains(too_long));
     assert_eq!(changed, record);
+    let alone = "y".repeat(room);
+    let alone = [id, Value::Bytes(b""), Value::Text(&alone)];
+    assert_eq!(read(&schema, &schema.pack(&alone).expect("a column has as many")), alone);
     let mut payload = record[2..].to_vec();
     assert!(why(schema.replace(&mut payload, 2, long.as_bytes())).contains(too_long));
     assert_eq!(payload, record[2..]);

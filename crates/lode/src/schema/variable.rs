@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use super::{Column, MOST_RECORD_BYTES, Schema};
+use super::{Column, MOST_VARIABLE_BYTES, Schema};
 use crate::error::{Error, Result};
 
 /// Bytes of the place where it says where a column ends.
@@ -127,13 +127,14 @@ impl Schema {
         }
     }
 
-    /// Refuses a payload of so many bytes if it is too long beside the longest key.
+    /// Refuses a payload of `size` bytes whose columns of variable length have too many together.
     fn expect_room(&self, size: usize) -> Result<()> {
-        let size = size + self.most_key_size;
-        match size <= MOST_RECORD_BYTES {
+        let size = size.saturating_sub(self.payload_size());
+        match size <= MOST_VARIABLE_BYTES {
             true => Ok(()),
             false => Err(self.mismatch(format!(
-                "a packed record has at most {MOST_RECORD_BYTES} bytes, not {size}"
+                "the columns of variable length have at most {MOST_VARIABLE_BYTES} bytes together, \
+                 not {size}"
             ))),
         }
     }

@@ -175,10 +175,16 @@ fn the_last_handle_waits_for_a_checkpoint_that_is_being_made() {
         };
         let control = Arc::clone(&disk.control);
         std::thread::scope(|scope| {
+            let of_thread = Arc::clone(&control);
             let dropped = scope.spawn(move || {
                 drop((db, table));
+                assert!(!of_thread.is_waiting("data", Kind::Write), "it is still being written");
                 options().open_on(Arc::new(disk), 5, true).map(drop)
             });
+            // Time for a handle that does not wait to be caught; one that waits takes all of it.
+            for _ in (0..50).take_while(|_| !dropped.is_finished()) {
+                std::thread::sleep(Duration::from_millis(2));
+            }
             control.release("data", Kind::Write);
             assert_eq!(dropped.join().expect("no panic"), Ok(()));
         });

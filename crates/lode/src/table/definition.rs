@@ -45,11 +45,27 @@ pub struct Location {
     pub heap: Vec<PageNumber>,
 }
 
-/// The longest payload that lies in the index, beside its key. A page of hashed keys is changed by keys
-/// that come in no order, so the more records it has the better; and a scan of a tree finds the
-/// records of a leaf beside each other.
-const MOST_IN_HASH_BYTES: usize = 128;
-const MOST_IN_TREE_BYTES: usize = 1024;
+/// Where the pages of a database are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Storage {
+    /// In memory only.
+    Memory,
+    /// In a directory, and those that were used last in memory.
+    Directory,
+}
+
+/// The longest payload that lies in the index, beside its key.
+///
+/// Hashed keys come in no order, and each changes a page of the index, which is written out again. So
+/// in a directory an index is kept small. In memory a record beside its key saves a cache miss.
+/// A scan of a tree finds the records of a leaf beside each other.
+fn most_in_index_bytes(kind: KeyKind, storage: Storage) -> usize {
+    match (kind, storage) {
+        (KeyKind::Hash, Storage::Directory) => 64,
+        (KeyKind::Hash, Storage::Memory) => 128,
+        (KeyKind::Tree, _) => 1024,
+    }
+}
 
 /// The longest key that lies in an index of hashed keys beside an address. A digest and an address, and the
 /// key in the heap, take up as much as one of eight bytes.
@@ -57,11 +73,8 @@ const MOST_KEY_IN_HASH_BYTES: usize = 15;
 
 impl Definition {
     /// Of a new table.
-    pub fn new(id: u32, kind: KeyKind, seed: u64, schema: Schema) -> Self {
-        let most = match kind {
-            KeyKind::Hash => MOST_IN_HASH_BYTES,
-            KeyKind::Tree => MOST_IN_TREE_BYTES,
-        };
+    pub fn new(id: u32, kind: KeyKind, seed: u64, schema: Schema, storage: Storage) -> Self {
+        let most = most_in_index_bytes(kind, storage);
         let has_heap = schema.is_variable() || schema.payload_size() > most;
         let has_long_keys = schema.most_key_size() > MOST_KEY_IN_HASH_BYTES;
         let records = match (has_heap, kind) {

@@ -22,7 +22,7 @@ use crate::schema::Schema;
 pub(crate) use self::compact::Progress;
 pub use self::core::Core;
 pub use change::expect_not_changing;
-pub use definition::{Definition, Location};
+pub use definition::{Definition, Location, Storage};
 pub use rows::Rows;
 pub use scan::Scan;
 

@@ -155,6 +155,26 @@ fn a_check_finds_nothing_wrong_while_long_records_are_written() {
     });
 }
 
+/// A record that comes in no order is not written again with each of those that come after it.
+#[test]
+fn records_in_no_order_beyond_memory_are_written_a_few_times() {
+    const COUNT: u64 = 60_000;
+    let directory = tempfile::tempdir().expect("a directory");
+    let options = Options::new().memory_bytes(8 << 20).durability(Durability::Process);
+    let db = options.open(directory.path()).expect("a new database");
+    let schema = Schema::build("t").key("id", Type::U64).column("data", Type::Bytes(108));
+    let schema = schema.finish().expect("a schema");
+    let table = db.create_table(&schema, KeyKind::Hash).expect("room");
+    for at in 0..COUNT {
+        let id = at.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let record = [&id.to_le_bytes()[..], &[7; 108]].concat();
+        assert_eq!(table.insert(&record), Ok(true));
+    }
+    db.checkpoint().expect("the disk has space");
+    let (held, written) = (COUNT * 116, db.statistics().data_written_bytes);
+    assert!(written < 5 * held, "{written} bytes for {held}");
+}
+
 /// A page that an operation before the moment of a checkpoint frees is not in it, however late that is.
 #[test]
 fn no_page_stays_after_a_crash_that_a_checkpoint_missed() {

@@ -1,6 +1,9 @@
 //! Structs with strings and vectors as records: they are stored as long as they are.
 
-use lode::{Database, KeyKind, MOST_RECORD_BYTES, Record, Schema, Type, Value};
+use lode::{
+    Database, KeyKind, MOST_FIXED_BYTES, MOST_KEY_BYTES, MOST_RECORD_BYTES, MOST_VARIABLE_BYTES,
+    Record, Schema, Type, Value,
+};
 use proptest::prelude::*;
 
 const DIGEST_BYTES: u32 = 20;
@@ -24,7 +27,7 @@ struct Note {
 
 /// The same, by hand.
 fn schema() -> Schema {
-    let most = MOST_RECORD_BYTES as u32;
+    let most = MOST_VARIABLE_BYTES as u32;
     Schema::build("note")
         .key("id", Type::U32)
         .key("language", Type::Text(4))
@@ -114,7 +117,42 @@ fn what_does_not_fit_is_refused() {
     assert!(why(title).contains("column title can have at most 40 bytes, not 41"));
     let digest = Note { digest: Some(vec![0; 21]), ..empty(1) };
     assert!(why(digest).contains("column hash can have at most 20 bytes, not 21"));
-    assert!(why(full(1, MOST_RECORD_BYTES / 2)).contains("at most 1048576 bytes"));
+    assert!(why(full(1, MOST_VARIABLE_BYTES / 2)).contains("at most 1048576 bytes"));
+}
+
+/// The longest key, columns of fixed size and columns of variable length, all in one record.
+#[test]
+fn the_longest_record_is_kept() {
+    let key = vec![0xff; MOST_KEY_BYTES - 2];
+    // The key has its length there, and the column of variable length its end.
+    let fixed = vec![7; MOST_FIXED_BYTES - 2 - 4];
+    let build = Schema::build("t").key("id", Type::VarBytes(key.len() as u32));
+    let build = build.column("fixed", Type::Bytes(fixed.len() as u32));
+    let schema = build.column("data", Type::VarBytes(MOST_VARIABLE_BYTES as u32)).finish();
+    let schema = schema.expect("all of it is as long as it can be");
+    let data = |version: u8| vec![version; MOST_VARIABLE_BYTES];
+    let pack =
+        |data: &[u8]| schema.pack(&[Value::Bytes(&key), Value::Bytes(&fixed), Value::Bytes(data)]);
+    let why = pack(&[&data(1)[..], &[1]].concat()).expect_err("a byte too many").to_string();
+    assert!(why.contains("column data can have at most 1048576 bytes, not 1048577"), "{why}");
+    let record = |version: u8| pack(&data(version)).expect("it fits");
+    assert!(record(1).len() <= MOST_RECORD_BYTES);
+    let packed_key = schema.pack_key(&[Value::Bytes(&key)]).expect("it fits");
+    for kind in [KeyKind::Hash, KeyKind::Tree] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let db = Database::open(directory.path()).expect("a new database");
+        let table = db.create_table(&schema, kind).expect("room");
+        assert_eq!(table.insert(&record(1)), Ok(true));
+        assert_eq!(table.update(&packed_key, 2, &data(2)), Ok(true));
+        let mut transaction = db.begin();
+        assert_eq!(transaction.update(&table, &packed_key, 2, &data(3)), Ok(true));
+        transaction.commit().expect("nobody else writes");
+        drop((db, table));
+        let db = Database::open(directory.path()).expect("it is whole");
+        let table = db.table("t").expect("it is there");
+        assert_eq!(table.payload(&packed_key), Ok(Some(record(3)[packed_key.len()..].to_vec())));
+        db.check().expect("nothing is wrong");
+    }
 }
 
 #[test]
