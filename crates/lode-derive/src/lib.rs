@@ -41,7 +41,8 @@ use structure::Structure;
 /// - `key`: the field is of the primary key. At least one is, and they come first.
 /// - `text = 32`: a `String` has at most so many bytes, and the room for them in every record.
 /// - `most = 1000`: any other `String`, or a `Vec<u8>`, has at most so many bytes; by default, a
-///   mebibyte, which is also the most of all such fields together. One of the key needs it. A constant does as well as a number, here and there.
+///   mebibyte, which is also the most of all such fields together. One of the key needs it. A
+///   constant does as well as a number, here and there.
 /// - `timestamp`: an `i64` is a time.
 /// - `name = "…"`: the column's name; by default the field's.
 ///

@@ -1,6 +1,7 @@
-//! A store four times as large as its memory: how many pages are read for a record that is looked up at random, and
-//! how many bytes were written for each that was inserted. `cargo bench -p lodedb --bench beyond_memory`. Run by
-//! the tests, the size is tiny. What is read may come from the operating system's memory.
+//! A store four times as large as its memory: how many pages are read for a record that is looked
+//! up at random, and how many bytes were written for each that was inserted. `cargo bench -p lodedb
+//! --bench beyond_memory`. Run by the tests, the size is tiny. What is read may come from the
+//! operating system's memory.
 //!
 //! `LODE_ROWS=n` asks for so many records; `LODE_DIRECTORY` says where.
 

@@ -1,6 +1,6 @@
-//! How long it takes to open a database that was closed, and to get one record: `cargo bench -p lodedb
-//! --bench opening`. Run by the tests, the size is tiny. The files are in the operating system's
-//! memory.
+//! How long it takes to open a database that was closed, and to get one record: `cargo bench -p
+//! lodedb --bench opening`. Run by the tests, the size is tiny. The files are in the operating
+//! system's memory.
 //!
 //! `LODE_ROWS=n` asks for so many records; `LODE_DIRECTORY` says where.
 

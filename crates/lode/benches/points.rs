@@ -1,5 +1,6 @@
-//! Single operations on records of routes, beside those of the standard library's maps and of hashbrown's
-//! behind a lock, all taking turns: `cargo bench -p lodedb -- [ROWS…]`. Run by the tests, the sizes are tiny.
+//! Single operations on records of routes, beside those of the standard library's maps and of
+//! hashbrown's behind a lock, all taking turns: `cargo bench -p lodedb -- [ROWS…]`. Run by the
+//! tests, the sizes are tiny.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hint::black_box;

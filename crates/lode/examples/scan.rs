@@ -1,5 +1,5 @@
-//! A range of an ordered table, of which only some columns are copied, from a snapshot that does not
-//! see what is written meanwhile.
+//! A range of an ordered table, of which only some columns are copied, from a snapshot that does
+//! not see what is written meanwhile.
 
 use std::ops::Bound;
 

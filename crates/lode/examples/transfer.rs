@@ -1,5 +1,5 @@
-//! Two threads move money between the same accounts. Each transfer happens as a whole or not at all,
-//! and is tried again when the other thread was first.
+//! Two threads move money between the same accounts. Each transfer happens as a whole or not at
+//! all, and is tried again when the other thread was first.
 
 use lode::{Database, Error, KeyKind, Result, Schema, Table, Type, Value};
 

@@ -51,8 +51,9 @@ pub enum Error {
         /// The table.
         table: String,
     },
-    /// A transaction holds more than it may, [`MOST_TRANSACTION_BYTES`](crate::MOST_TRANSACTION_BYTES), or
-    /// writes more than the memory budget. Commit more often.
+    /// A transaction holds more than it may,
+    /// [`MOST_TRANSACTION_BYTES`](crate::MOST_TRANSACTION_BYTES), or writes more than the memory
+    /// budget. Commit more often.
     #[error(
         "a transaction can hold {most_bytes} bytes of records; commit more often, or give the database \
          more memory"
@@ -61,8 +62,8 @@ pub enum Error {
         /// The limit.
         most_bytes: usize,
     },
-    /// Pages have changed so much since a snapshot was taken that what they were takes up more memory
-    /// than it may. The snapshot is of no use any more. Take a new one.
+    /// Pages have changed so much since a snapshot was taken that what they were takes up more
+    /// memory than it may. The snapshot is of no use any more. Take a new one.
     #[error(
         "the snapshot is too old: what has changed since would take more than {most_bytes} bytes of \
          memory; take a new one, or give the database more memory"
@@ -91,8 +92,8 @@ pub enum Error {
         /// What does not fit.
         why: String,
     },
-    /// A key has more bytes than its column takes, so no record has it. Lookups say that there is none
-    /// instead.
+    /// A key has more bytes than its column takes, so no record has it. Lookups say that there is
+    /// none instead.
     #[error("table {table}: column {column} can have at most {most_bytes} bytes, not {size_bytes}")]
     KeyTooLong {
         /// The table.
@@ -138,8 +139,8 @@ pub enum Error {
     /// The database was closed.
     #[error("the database was closed; open it again")]
     Closed,
-    /// The database is in a directory, and this process was forked from the one that opened it. Only that
-    /// one may use it; close it there before it is opened here.
+    /// The database is in a directory, and this process was forked from the one that opened it.
+    /// Only that one may use it; close it there before it is opened here.
     #[error(
         "this process was forked from the one that opened the database; use it there, or open it \
          again once it is closed there"

@@ -1,5 +1,5 @@
-//! What the two kinds of tables have in common: keys and payloads as bytes, and what operations do at the
-//! place of a key.
+//! What the two kinds of tables have in common: keys and payloads as bytes, and what operations do
+//! at the place of a key.
 //!
 //! An operation latches what it will change, tells the log what comes of it ([`Journal`]), and then
 //! changes it. While it has a latch it waits for nothing: if there is no room, it lets go, makes
@@ -172,9 +172,9 @@ pub enum Step<T> {
 
 /// Finds the places of keys.
 pub trait Index {
-    /// Calls `follow` with the first eight bytes of the payload of a key's record, and answers what that
-    /// does, if the record has not changed when it returns; until then it may be called several times.
-    /// `None` if there is no such record.
+    /// Calls `follow` with the first eight bytes of the payload of a key's record, and answers what
+    /// that does, if the record has not changed when it returns; until then it may be called
+    /// several times. `None` if there is no such record.
     fn lead<T>(
         &self,
         pager: &Pager,
@@ -221,8 +221,8 @@ pub trait Index {
         })
     }
 
-    /// Reads the payload of a record, which has so many bytes, into `bytes`, lets `change` change it,
-    /// and writes it if that answers true. Answers whether there is such a record.
+    /// Reads the payload of a record, which has so many bytes, into `bytes`, lets `change` change
+    /// it, and writes it if that answers true. Answers whether there is such a record.
     fn update(
         &self,
         journal: &Journal<'_>,

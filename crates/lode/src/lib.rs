@@ -1,8 +1,8 @@
 //! Lode: an embedded storage engine for typed records, in hashed and in ordered tables.
 //!
-//! A database is in memory, or in a directory: then it can be larger than memory, and a [`Durability`]
-//! level says what survives a crash. `DESIGN.md` says how it works, and `FORMAT.md` what is in the
-//! files.
+//! A database is in memory, or in a directory: then it can be larger than memory, and a
+//! [`Durability`] level says what survives a crash. `DESIGN.md` says how it works, and `FORMAT.md`
+//! what is in the files.
 //!
 //! ```
 //! use lode::{Database, KeyKind, Schema, Type, Value};

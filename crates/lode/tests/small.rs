@@ -1,5 +1,6 @@
-//! A little of everything, with few operations: for Miri and valgrind, which look at every access to
-//! memory. `MIRIFLAGS=-Zmiri-isolation-error=hide cargo +nightly miri test -p lodedb --test small`
+//! A little of everything, with few operations: for Miri and valgrind, which look at every access
+//! to memory. `MIRIFLAGS=-Zmiri-isolation-error=hide cargo +nightly miri test -p lodedb --test
+//! small`
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

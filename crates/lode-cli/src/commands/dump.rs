@@ -108,8 +108,8 @@ struct Dumped {
     faults: Vec<String>,
 }
 
-/// Writes the records as they are now, as far as they can be read, until `stop` says so. What writing says comes
-/// first, and then what reading says.
+/// Writes the records as they are now, as far as they can be read, until `stop` says so. What
+/// writing says comes first, and then what reading says.
 fn write_all(
     opened: &Opened,
     table: &Table,

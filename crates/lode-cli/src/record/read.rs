@@ -83,7 +83,8 @@ pub fn read(schema: &Schema, line: &str) -> Result<Vec<u8>, Fault> {
     Ok(record)
 }
 
-/// A packed record whose columns of variable length have these bytes; `fixed` is one where they are empty.
+/// A packed record whose columns of variable length have these bytes; `fixed` is one where they are
+/// empty.
 fn with_variable(schema: &Schema, fixed: &[u8], variable: &[Vec<u8>]) -> Vec<u8> {
     let (mut record, columns) = (Vec::new(), schema.columns());
     for (column, bytes) in columns.iter().zip(variable).take(schema.key_columns()) {

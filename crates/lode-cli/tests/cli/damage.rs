@@ -51,7 +51,8 @@ fn a_damaged_page_is_named_and_other_tables_are_read() {
     assert_eq!(bench.succeeds(&["dump", "zoo", "number"]).lines().count(), 10);
 }
 
-/// Tables of all kinds of pages with several damaged ones each: every one is named, and the rest is there.
+/// Tables of all kinds of pages with several damaged ones each: every one is named, and the rest is
+/// there.
 #[test]
 fn every_damaged_page_is_named_and_all_that_can_be_read_is_dumped() {
     const RECORDS: u64 = 4_000;

@@ -1,5 +1,5 @@
-//! A log with some bytes written over and its checksums made right again: recovery answers, whatever
-//! it is.
+//! A log with some bytes written over and its checksums made right again: recovery answers,
+//! whatever it is.
 
 #![no_main]
 

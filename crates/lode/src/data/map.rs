@@ -1,6 +1,6 @@
-//! The page map: where each page is. A tree of three levels of *sheets*, pages of 1,024 entries, that
-//! is changed by writing what changed elsewhere (a radix tree, copy-on-write). A sheet is read when it
-//! is first needed, and kept.
+//! The page map: where each page is. A tree of three levels of *sheets*, pages of 1,024 entries,
+//! that is changed by writing what changed elsewhere (a radix tree, copy-on-write). A sheet is read
+//! when it is first needed, and kept.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,8 @@ const ENTRY_BYTES: usize = PLACE_BYTES / ENTRIES;
 
 struct Sheet {
     entries: Box<[Ref]>,
-    /// Whether it has changed since it was written; and the place that was taken for writing it, or 0.
+    /// Whether it has changed since it was written; and the place that was taken for writing it, or
+    /// 0.
     changed: bool,
     place: u32,
 }
@@ -185,8 +186,8 @@ impl PageMap {
         Ok(pages)
     }
 
-    /// The nodes below the root, by level and number, that lie in the slot `enough` or after it. (The root is
-    /// written with every checkpoint.)
+    /// The nodes below the root, by level and number, that lie in the slot `enough` or after it.
+    /// (The root is written with every checkpoint.)
     pub fn nodes_beyond(&mut self, file: &dyn File, enough: u64) -> Result<Vec<(usize, u32)>> {
         let mut nodes = Vec::new();
         self.walk(file, &mut |level, number, at| {

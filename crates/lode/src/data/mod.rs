@@ -1,6 +1,6 @@
 //! The data file: pages in *places*, which are never overwritten while somebody could need what is
-//! there; the page map, which says where each page is and what its checksum is; and two superblocks,
-//! of which the newer one that is whole says where the page map is.
+//! there; the page map, which says where each page is and what its checksum is; and two
+//! superblocks, of which the newer one that is whole says where the page map is.
 //!
 //! All of it is in `FORMAT.md`.
 
@@ -269,8 +269,9 @@ impl DataFile {
     /// meanwhile.
     ///
     /// # Errors
-    /// `Poisoned` when a sync fails: nobody knows what is current then. After any other error it is what
-    /// was current before, or all of this; both are whole, and the next checkpoint spares both.
+    /// `Poisoned` when a sync fails: nobody knows what is current then. After any other error it is
+    /// what was current before, or all of this; both are whole, and the next checkpoint spares
+    /// both.
     pub fn publish(&self, catalogue: &[u8], mut superblock: Superblock) -> Result<Superblock> {
         let mut state = self.state();
         let State { map, places, catalogue_pages } = &mut *state;
@@ -326,8 +327,9 @@ impl DataFile {
         Ok(pages.into_iter().map(|(page, _)| page).collect())
     }
 
-    /// Has the nodes of the page map that lie beyond the slots that would be enough for all written elsewhere by
-    /// the next checkpoint. Makes sure that there is space for a checkpoint of `pages` changed pages with them.
+    /// Has the nodes of the page map that lie beyond the slots that would be enough for all written
+    /// elsewhere by the next checkpoint. Makes sure that there is space for a checkpoint of `pages`
+    /// changed pages with them.
     ///
     /// # Errors
     /// `DiskFull`; then no node is concerned.
@@ -367,7 +369,8 @@ impl DataFile {
         Ok(())
     }
 
-    /// Looks at the whole page map: whether each place that is used is used once, and no others are.
+    /// Looks at the whole page map: whether each place that is used is used once, and no others
+    /// are.
     pub fn check(&self) -> Result<(), String> {
         let mut state = self.state();
         let State { map, places, .. } = &mut *state;

@@ -11,8 +11,8 @@ const MAGIC: &[u8; 8] = b"LodeData";
 /// The format of the files.
 pub const FORMAT: u32 = 2;
 
-/// The places of the copies of the superblock with an even generation; the other one is in those after
-/// them.
+/// The places of the copies of the superblock with an even generation; the other one is in those
+/// after them.
 const COPIES_AT: [u64; 2] = [0, 64];
 
 /// Bytes of a superblock; its checksum comes after them.

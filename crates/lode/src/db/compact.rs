@@ -20,8 +20,8 @@ pub struct Compacted {
 const MOST_ROUNDS: usize = 16;
 
 impl Inner {
-    /// Fills sparse pages of all tables, moves all pages to the front of the data file, and gives what is free
-    /// after them back.
+    /// Fills sparse pages of all tables, moves all pages to the front of the data file, and gives
+    /// what is free after them back.
     pub(super) fn compact(&self) -> Result<Compacted> {
         self.expect_open()?;
         let _turn = self.turn_to_compact();

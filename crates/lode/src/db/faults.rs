@@ -39,7 +39,8 @@ impl Faults {
         Self { most, ..Self::default() }
     }
 
-    /// Adds a fault, unless it is known. Of many records of one damaged page, each would name the page.
+    /// Adds a fault, unless it is known. Of many records of one damaged page, each would name the
+    /// page.
     pub(super) fn add(&mut self, table: Option<&str>, why: String) {
         let fault = Fault { table: table.map(str::to_string), why };
         if self.known.contains(&fault) {

@@ -7,7 +7,8 @@ use std::sync::atomic::Ordering;
 use super::Inner;
 
 /// A share in an open database. Every public handle has one; the threads of the database have none,
-/// so none of them can be the last, and whoever lets go of the last share waits until they have ended.
+/// so none of them can be the last, and whoever lets go of the last share waits until they have
+/// ended.
 pub struct Handle {
     inner: Arc<Inner>,
 }

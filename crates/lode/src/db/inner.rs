@@ -76,7 +76,8 @@ impl Inner {
         }
     }
 
-    /// Starts the threads that look after the directory; one syncs the log, if there is an interval.
+    /// Starts the threads that look after the directory; one syncs the log, if there is an
+    /// interval.
     pub(super) fn attend(self: &Arc<Self>, interval: Option<Duration>) -> Result<()> {
         self.store.as_ref().map_or(Ok(()), |store| {
             let started = store.worker.start(self, interval);
@@ -179,8 +180,8 @@ impl Inner {
         self.catalogue.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something that changes pages once there is room for it: some, and so many more. It may be
-    /// called several times, and must have changed nothing when it answers `Full`.
+    /// Does something that changes pages once there is room for it: some, and so many more. It may
+    /// be called several times, and must have changed nothing when it answers `Full`.
     #[inline]
     pub(crate) fn admitted<T>(&self, more: u64, work: &mut dyn FnMut() -> Result<T>) -> Result<T> {
         let Some(store) = &self.store else { return work() };
@@ -194,8 +195,8 @@ impl Inner {
         }
     }
 
-    /// Whoever writes a record that takes up many pages waits for his turn, so that all of those who have
-    /// been admitted find room.
+    /// Whoever writes a record that takes up many pages waits for his turn, so that all of those
+    /// who have been admitted find room.
     pub(crate) fn turn_for_long(&self) -> MutexGuard<'_, ()> {
         self.turn_for_long.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -210,8 +211,8 @@ impl Inner {
         self.catalogue().tables.values().map(Arc::clone).collect()
     }
 
-    /// Tries again after a checkpoint. Others may be quicker and change pages before it is the turn of
-    /// this one; if it finds no room though few had been changed, it never will.
+    /// Tries again after a checkpoint. Others may be quicker and change pages before it is the turn
+    /// of this one; if it finds no room though few had been changed, it never will.
     #[cold]
     fn try_again<T>(
         &self,
@@ -407,7 +408,8 @@ impl Inner {
         self.settle(end)
     }
 
-    /// Tells the log an outcome, which is made of several parts; for who is alone. Answers where it ends.
+    /// Tells the log an outcome, which is made of several parts; for who is alone. Answers where it
+    /// ends.
     pub(crate) fn tell(&self, kind: Kind, parts: &[&[u8]]) -> Result<Position> {
         let Some(log) = self.log() else { return Ok(Position::default()) };
         loop {

@@ -1,5 +1,5 @@
-//! The memory that a process may take up: the machine's, or less if a control group or a resource limit says
-//! so.
+//! The memory that a process may take up: the machine's, or less if a control group or a resource
+//! limit says so.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 /// Bytes that are assumed where the system does not say.
 const ASSUMED_BYTES: u64 = 1 << 30;
 
-/// Bytes of addresses that a database in a directory takes up beside its pages, about: its table of pages alone
-/// takes up 1 GiB.
+/// Bytes of addresses that a database in a directory takes up beside its pages, about: its table of
+/// pages alone takes up 1 GiB.
 const TABLES_BYTES: u64 = (1 << 30) + (256 << 20);
 
 /// Bytes of memory that this process may take up.

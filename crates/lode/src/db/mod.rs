@@ -22,7 +22,8 @@ pub use inner::Inner;
 pub use options::{DEFAULT_SYNC_INTERVAL, Durability, Options, Settings};
 pub use snapshot::Snapshot;
 
-/// A database, in memory or in a directory. Handles are cheap to clone, and may be used by any number of threads.
+/// A database, in memory or in a directory. Handles are cheap to clone, and may be used by any
+/// number of threads.
 ///
 /// ```
 /// use lode::{Database, KeyKind, Schema, Type, Value};
@@ -51,8 +52,8 @@ impl Database {
         &self.inner
     }
 
-    /// A database that lives as long as its handles, in at most half of the memory that the process may
-    /// take up.
+    /// A database that lives as long as its handles, in at most half of the memory that the process
+    /// may take up.
     pub fn in_memory() -> Result<Self> {
         Options::new().in_memory()
     }
@@ -109,12 +110,14 @@ impl Database {
         Transaction::new(self.inner.clone())
     }
 
-    /// All tables as they are now, for as long as the snapshot is kept. It blocks no other operation.
+    /// All tables as they are now, for as long as the snapshot is kept. It blocks no other
+    /// operation.
     ///
     /// Of each page that changes meanwhile, what it was is kept in memory. Snapshots may take up a
-    /// quarter of the memory budget with that, or 16 MiB if that is more. If they would take more, the oldest ones expire: reading
-    /// what has changed since is an error from then on, [`SnapshotTooOld`](crate::Error::SnapshotTooOld).
-    /// So no snapshot is in the way of those who write. Scans are snapshots too.
+    /// quarter of the memory budget with that, or 16 MiB if that is more. If they would take more,
+    /// the oldest ones expire: reading what has changed since is an error from then on,
+    /// [`SnapshotTooOld`](crate::Error::SnapshotTooOld). So no snapshot is in the way of those who
+    /// write. Scans are snapshots too.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::new(self.inner.clone())
     }
@@ -137,13 +140,14 @@ impl Database {
         self.inner.checkpoint()
     }
 
-    /// Gives space back. Sparse pages of all tables are filled from others, and those that become empty are
-    /// freed; then pages move to the front of the data file, and what is free after them goes back to the
-    /// file system. It goes in small steps, beside readers and writers. In memory, the freed pages are of
-    /// use for other records.
+    /// Gives space back. Sparse pages of all tables are filled from others, and those that become
+    /// empty are freed; then pages move to the front of the data file, and what is free after them
+    /// goes back to the file system. It goes in small steps, beside readers and writers. In memory,
+    /// the freed pages are of use for other records.
     ///
     /// # Errors
-    /// As [`flush`](Self::flush). `Corrupt` when a table is damaged; others are compacted all the same.
+    /// As [`flush`](Self::flush). `Corrupt` when a table is damaged; others are compacted all the
+    /// same.
     pub fn compact(&self) -> Result<Compacted> {
         self.inner.compact()
     }
@@ -153,7 +157,8 @@ impl Database {
     /// last handle closes it too, but does not say whether that went well.
     ///
     /// # Errors
-    /// As [`flush`](Self::flush). It is closed all the same; what the level promised is still there.
+    /// As [`flush`](Self::flush). It is closed all the same; what the level promised is still
+    /// there.
     pub fn close(self) -> Result<()> {
         self.inner.close()
     }
@@ -175,8 +180,8 @@ impl Database {
         }
     }
 
-    /// Looks at every page, index and record, and returns what is wrong: at most so many faults, and the number of
-    /// all others.
+    /// Looks at every page, index and record, and returns what is wrong: at most so many faults,
+    /// and the number of all others.
     ///
     /// # Errors
     /// `Closed`; that is no fault of the database.

@@ -19,9 +19,9 @@ pub enum Durability {
     None,
     /// What was done survives a killed process. A crash of the machine may lose the end of it.
     Process,
-    /// The same, and the log is synced by a thread of its own, which waits for nothing else. When the
-    /// machine crashes, at most what was done in the [sync interval](Options::sync_interval) and
-    /// during one sync is lost; or during two syncs, if a sync takes longer than the interval.
+    /// The same, and the log is synced by a thread of its own, which waits for nothing else. When
+    /// the machine crashes, at most what was done in the [sync interval](Options::sync_interval)
+    /// and during one sync is lost; or during two syncs, if a sync takes longer than the interval.
     Periodic,
     /// Nothing that was done is lost.
     Commit,
@@ -77,11 +77,12 @@ impl Options {
         }
     }
 
-    /// The most memory that pages may take up, which is taken as it is used, and at least 1 MiB. The
-    /// default is half of what the process may take up: of the machine's memory, or of the least limit of its
-    /// control groups, or what the limits of its addresses and data leave. A database in memory must fit into it; of one in a directory
-    /// the pages that were used last are kept. What [snapshots](Database::snapshot) need of pages that
-    /// have changed is part of it, at most a quarter, or 16 MiB if that is more. What a checkpoint that is being written needs of
+    /// The most memory that pages may take up, which is taken as it is used, and at least 1 MiB.
+    /// The default is half of what the process may take up: of the machine's memory, or of the
+    /// least limit of its control groups, or what the limits of its addresses and data leave. A
+    /// database in memory must fit into it; of one in a directory the pages that were used last are
+    /// kept. What [snapshots](Database::snapshot) need of pages that have changed is part of it, at
+    /// most a quarter, or 16 MiB if that is more. What a checkpoint that is being written needs of
     /// such pages comes on top.
     pub fn memory_bytes(mut self, bytes: u64) -> Self {
         self.memory_bytes = bytes;
@@ -158,8 +159,9 @@ impl Options {
     /// allow it. If the database was not closed, what the log has is replayed in memory.
     ///
     /// # Errors
-    /// `Locked` when it is open for writing; `Io` when there is none; `Full` when the memory is too little
-    /// for what has to be replayed: open it with more, or once for writing; `Corrupt`; `Version`.
+    /// `Locked` when it is open for writing; `Io` when there is none; `Full` when the memory is too
+    /// little for what has to be replayed: open it with more, or once for writing; `Corrupt`;
+    /// `Version`.
     pub fn open_read_only(&self, path: impl AsRef<Path>) -> Result<Database> {
         let path = path.as_ref();
         let failed = |error| Error::io(format!("open directory {}", path.display()), &error);

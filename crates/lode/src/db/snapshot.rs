@@ -16,7 +16,8 @@ pub struct Snapshot {
 impl Snapshot {
     pub(crate) fn new(db: Handle) -> Self {
         if db.expect_here().is_err() {
-            // Nothing can be read at it, and locks may be held by threads that this process has not.
+            // Nothing can be read at it, and locks may be held by threads that this process has
+            // not.
             return Self { db, moment: Moment::default() };
         }
         // A commit is before it or after it.
@@ -35,7 +36,8 @@ impl Snapshot {
         Ok(table.core())
     }
 
-    /// Copies the columns after the key into the caller's buffer; false if there was no such record.
+    /// Copies the columns after the key into the caller's buffer; false if there was no such
+    /// record.
     pub fn get(&self, table: &Table, key: &[u8], payload: &mut [u8]) -> Result<bool> {
         let core = self.core(table)?;
         if !core.can_have(key)? {
@@ -46,8 +48,8 @@ impl Snapshot {
         core.in_order(key, |key| core.get_at(pager, self.moment, key, payload))
     }
 
-    /// Puts the columns after the key into the caller's buffer, as many bytes as they have, whatever was
-    /// in it; false if there was no such record.
+    /// Puts the columns after the key into the caller's buffer, as many bytes as they have,
+    /// whatever was in it; false if there was no such record.
     pub fn read(&self, table: &Table, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
         let core = self.core(table)?;
         if !core.can_have(key)? {
@@ -88,8 +90,8 @@ impl Snapshot {
         self.core(table)?.each_at(self.db.pager(), self.moment, visit)
     }
 
-    /// The same for all records that can be read. `fault` gets the error of each page or record that cannot: they
-    /// are damaged, and left out.
+    /// The same for all records that can be read. `fault` gets the error of each page or record
+    /// that cannot: they are damaged, and left out.
     ///
     /// # Errors
     /// What `visit` returns; `Io`; `Corrupt` when the pages that lead to all others are damaged.

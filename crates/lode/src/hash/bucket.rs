@@ -1,9 +1,10 @@
 //! Buckets: pages of slots of equal size.
 //!
-//! The first word counts the records. A slot is a byte that says that it is taken and the key, filled
-//! up to whole words, and the payload, filled up likewise. A record lies in the first free slot from its home on, around
-//! the end of the page (linear probing); a deletion moves later records back, so that no search
-//! passes a free slot (Knuth: The Art of Computer Programming, volume 3, section 6.4, algorithm R).
+//! The first word counts the records. A slot is a byte that says that it is taken and the key,
+//! filled up to whole words, and the payload, filled up likewise. A record lies in the first free
+//! slot from its home on, around the end of the page (linear probing); a deletion moves later
+//! records back, so that no search passes a free slot (Knuth: The Art of Computer Programming,
+//! volume 3, section 6.4, algorithm R).
 
 use super::Page;
 use crate::index::Shape;
@@ -42,8 +43,8 @@ pub struct Slots {
     count: usize,
     /// The most records of a bucket.
     most: usize,
-    /// Words of which the taken byte and the key have a part, and their bits of the first one and of
-    /// the last one.
+    /// Words of which the taken byte and the key have a part, and their bits of the first one and
+    /// of the last one.
     key_words: usize,
     first_mask: u64,
     last_mask: u64,
@@ -202,9 +203,9 @@ impl Slots {
     /// The slot of a key.
     #[inline(always)]
     pub fn find(&self, words: Page<'_>, home: usize, probe: &[u64]) -> Option<usize> {
-        // Nearly every key is in the first slot or the one after it. Which one, nobody can guess, and a
-        // branch that was guessed wrong would keep the processor from what comes after this lookup until
-        // the slot has come from memory: so both are looked at, without a branch.
+        // Nearly every key is in the first slot or the one after it. Which one, nobody can guess,
+        // and a branch that was guessed wrong would keep the processor from what comes after this
+        // lookup until the slot has come from memory: so both are looked at, without a branch.
         if home + GLANCE <= self.count {
             let at = self.word_of(home);
             let (first, second) = (words.get(at), words.get(at + self.stride));

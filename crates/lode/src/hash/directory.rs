@@ -1,11 +1,11 @@
 //! The directory: which bucket is responsible for a place.
 //!
-//! Two levels, both in pages. The [root] has 2^b entries for the high b bits of a place; each names a
-//! *segment*, how many of the bits it stands for (its prefix; several entries may name the same
+//! Two levels, both in pages. The [root] has 2^b entries for the high b bits of a place; each names
+//! a *segment*, how many of the bits it stands for (its prefix; several entries may name the same
 //! one), and how many further bits it decides by. A segment has an entry for each combination of
 //! those; several may name the same bucket. What outgrows its page is split in two, and nothing is
-//! ever copied whole. Buckets in which little is left are joined again with those that they were split from; the
-//! directory keeps its size.
+//! ever copied whole. Buckets in which little is left are joined again with those that they were
+//! split from; the directory keeps its size.
 
 use super::bucket::{Joins, Slots};
 use super::root::{self, Entry, Root, SEGMENT_BITS};
@@ -68,8 +68,8 @@ impl Directory {
         self.root.page()
     }
 
-    /// Calls `visit`, until it fails, with every bucket, its first place, and how many bits its places have in
-    /// common. Nobody may change the directory meanwhile.
+    /// Calls `visit`, until it fails, with every bucket, its first place, and how many bits its
+    /// places have in common. Nobody may change the directory meanwhile.
     pub fn each(
         &self,
         pager: &Pager,
@@ -230,8 +230,8 @@ impl Directory {
         Ok(())
     }
 
-    /// Joins the bucket of a place with the one that it was split from, if `joins` allows it; returns whether it
-    /// did. Where another thread is at work, it is left for another time.
+    /// Joins the bucket of a place with the one that it was split from, if `joins` allows it;
+    /// returns whether it did. Where another thread is at work, it is left for another time.
     pub fn join(
         &self,
         pager: &Pager,
@@ -293,7 +293,8 @@ impl Directory {
     }
 }
 
-/// Copies the records of a bucket to others: `to` answers for the key of each which one, and its home there.
+/// Copies the records of a bucket to others: `to` answers for the key of each which one, and its
+/// home there.
 fn move_all<'w>(
     old: Page<'_>,
     slots: &Slots,

@@ -2,11 +2,12 @@
 //! Extendible Hashing, TODS 4(3), 1979, sections 2 and 3).
 //!
 //! The [`directory`] finds the bucket, one page, of a *place*, 64 bits made of the hash (the
-//! [`shortcut`] is a copy of it for single records); in the [`bucket`], a record lies in the slot that other bits of the hash name, or after it. Buckets whose
-//! keys are spread evenly would all fill and split at the same time, and the table be half empty
-//! after that; so places are denser at the low end of the range than at its high end, by a factor of
-//! two, and there is always a bucket that is just splitting (the idea of spiral storage: Martin,
-//! Spiral Storage: Incrementally Augmentable Hash Addressed Storage, Warwick 1979).
+//! [`shortcut`] is a copy of it for single records); in the [`bucket`], a record lies in the slot
+//! that other bits of the hash name, or after it. Buckets whose keys are spread evenly would all
+//! fill and split at the same time, and the table be half empty after that; so places are denser at
+//! the low end of the range than at its high end, by a factor of two, and there is always a bucket
+//! that is just splitting (the idea of spiral storage: Martin, Spiral Storage: Incrementally
+//! Augmentable Hash Addressed Storage, Warwick 1979).
 
 mod bucket;
 mod directory;
@@ -92,8 +93,8 @@ impl Hash {
         place_of(xxh3_64_with_seed(key, self.seed), self.slots.count())
     }
 
-    /// The bucket of a place, and the way to it. What is read there counts if nothing on the way has
-    /// changed.
+    /// The bucket of a place, and the way to it. What is read there counts if nothing on the way
+    /// has changed.
     #[inline(always)]
     fn look<'w>(&'w self, pager: &'w Pager, place: Place) -> Result<(Way<'w>, Words<'w>)> {
         let mut changes = None;
@@ -101,8 +102,9 @@ impl Hash {
             let entry = self.shortcut.entry(place.directory);
             match pager.look(entry.bucket()) {
                 Ok((bucket, words)) => return Ok((Way { entry, bucket }, words)),
-                // The bucket may have been joined with another, and its page come back as another bucket of the place:
-                // so an error counts if no entry has changed since before this one was read.
+                // The bucket may have been joined with another, and its page come back as another
+                // bucket of the place: so an error counts if no entry has changed since before this
+                // one was read.
                 Err(error) if entry.still() && changes == Some(self.shortcut.changes()) => {
                     return Err(error);
                 }
@@ -126,9 +128,9 @@ impl Hash {
         }
     }
 
-    /// Where a key belongs, if its bucket is in memory and nobody changes it. With this and what follows, a lookup
-    /// has few instructions, so that the processor comes to the next one while it waits for the memory
-    /// that this one reads.
+    /// Where a key belongs, if its bucket is in memory and nobody changes it. With this and what
+    /// follows, a lookup has few instructions, so that the processor comes to the next one while it
+    /// waits for the memory that this one reads.
     #[inline(always)]
     pub fn glance<'h>(&'h self, pager: &'h Pager, key: &[u8]) -> Option<Glance<'h>> {
         let place = self.place(key);
@@ -143,8 +145,8 @@ impl Hash {
         self.slots.fetch(glance.words, glance.home);
     }
 
-    /// Copies the payload of a key's record there, and answers whether there is one; `None` if the bucket has
-    /// changed, or the key has more than 15 bytes.
+    /// Copies the payload of a key's record there, and answers whether there is one; `None` if the
+    /// bucket has changed, or the key has more than 15 bytes.
     #[inline(always)]
     pub fn read(&self, glance: &Glance<'_>, key: &[u8], payload: &mut [u8]) -> Option<bool> {
         let Glance { way, words, home } = *glance;
@@ -206,8 +208,9 @@ impl Hash {
         Ok(())
     }
 
-    /// Joins the bucket of a place in the directory with the one that it was split from, if the records of both fit in
-    /// one. Returns the place where to go on, which is the same after a join; `None` at the end.
+    /// Joins the bucket of a place in the directory with the one that it was split from, if the
+    /// records of both fit in one. Returns the place where to go on, which is the same after a
+    /// join; `None` at the end.
     pub fn fill(&self, pager: &Pager, space: &Space, place: u64) -> Result<Option<u64>> {
         let parts = (&self.slots, &self.shortcut);
         let home_of = |key: &[u8]| self.place(key).home;
@@ -217,8 +220,9 @@ impl Hash {
         Ok(self.directory.look(pager, place)?.1)
     }
 
-    /// Appends the key of each record of the bucket of a place in the directory, and the first eight bytes of its
-    /// payload, if `wanted` accepts those. Returns the place where the next bucket begins.
+    /// Appends the key of each record of the bucket of a place in the directory, and the first
+    /// eight bytes of its payload, if `wanted` accepts those. Returns the place where the next
+    /// bucket begins.
     pub fn copy_bucket(
         &self,
         pager: &Pager,
@@ -255,8 +259,8 @@ impl Hash {
         }
     }
 
-    /// Calls `visit` with key and payload of all records at a moment that can be read, until it returns false, and
-    /// `fault` with each error of a page that cannot.
+    /// Calls `visit` with key and payload of all records at a moment that can be read, until it
+    /// returns false, and `fault` with each error of a page that cannot.
     pub fn each_readable(
         &self,
         pager: &Pager,
@@ -302,8 +306,8 @@ impl Hash {
         Ok(count)
     }
 
-    /// Calls `wrong` with what is wrong with each bucket at a moment: a record that its key does not lead
-    /// to, or a bucket that does not count right.
+    /// Calls `wrong` with what is wrong with each bucket at a moment: a record that its key does
+    /// not lead to, or a bucket that does not count right.
     pub fn check(&self, pager: &Pager, moment: Moment, wrong: &mut dyn FnMut(String)) {
         let mut next = Some(0);
         while let Some(start) = next {
@@ -478,8 +482,9 @@ struct Way<'w> {
 }
 
 impl Way<'_> {
-    /// Whether it is still the right bucket, and has not changed. In this order: the entry may have named another
-    /// meanwhile, and name it again since that was joined with it; but both changed it.
+    /// Whether it is still the right bucket, and has not changed. In this order: the entry may have
+    /// named another meanwhile, and name it again since that was joined with it; but both changed
+    /// it.
     #[inline(always)]
     fn still(&self) -> bool {
         self.entry.still() && self.bucket.still()

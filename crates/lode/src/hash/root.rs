@@ -1,7 +1,7 @@
 //! The root of the directory: which segment is responsible for a place.
 //!
-//! It has 2^b entries, one for the high b bits of a place. Up to 2^10 lie in its own page; more lie in *parts*,
-//! pages with 2^10 each, which it names.
+//! It has 2^b entries, one for the high b bits of a place. Up to 2^10 lie in its own page; more lie
+//! in *parts*, pages with 2^10 each, which it names.
 
 use std::ops::Range;
 
@@ -9,8 +9,8 @@ use super::Page;
 use crate::error::{Error, Result};
 use crate::pager::{self, Latched, Moment, PageNumber, Pager, Seen, Space, Words};
 
-/// The bits that the entries of a page decide by. In unit tests there are few, so that few buckets need all
-/// levels.
+/// The bits that the entries of a page decide by. In unit tests there are few, so that few buckets
+/// need all levels.
 const PART_BITS: u32 = if cfg!(test) { 2 } else { 10 };
 
 /// The most bits of all entries.
@@ -19,7 +19,8 @@ pub const MOST_BITS: u32 = if cfg!(test) { 4 } else { 14 };
 /// The most bits that a segment decides by: as many entries fit on a page.
 pub const SEGMENT_BITS: u32 = if cfg!(test) { 2 } else { 12 };
 
-/// Where the entries of a page begin, or the names of the parts; before them, in the root, is the number of bits.
+/// Where the entries of a page begin, or the names of the parts; before them, in the root, is the
+/// number of bits.
 const ENTRIES: usize = 1;
 
 /// The entries of a part.
@@ -202,8 +203,8 @@ impl Root {
         if entry.fits(bits) { Ok(entry) } else { Err(self.wrong()) }
     }
 
-    /// Latches the root and the parts that have all entries for the segment of one that was found; `None` if
-    /// something has changed.
+    /// Latches the root and the parts that have all entries for the segment of one that was found;
+    /// `None` if something has changed.
     pub fn latch<'p>(&self, pager: &'p Pager, found: &Found<'p>) -> Result<Option<Held<'p>>> {
         let Some(parts) = self.parts(pager, found, found.numbers())? else { return Ok(None) };
         let Some(root) = pager.latch(found.root) else { return Ok(None) };
@@ -211,7 +212,8 @@ impl Root {
         Ok(parts.collect::<Option<_>>().map(|parts| Held { root, parts }))
     }
 
-    /// The parts that have these entries: their numbers, as they were seen; none if the entries are in the root.
+    /// The parts that have these entries: their numbers, as they were seen; none if the entries are
+    /// in the root.
     fn parts<'p>(
         &self,
         pager: &'p Pager,

@@ -2,9 +2,9 @@
 //! where the way through the directory's pages costs six that wait for each other.
 //!
 //! An entry is the bucket of the places that begin with the bits of its number. Whoever splits a
-//! bucket, or joins it with another, brings the entries up to date before it lets go of the bucket. So when a reader
-//! finds, *after* it has read a bucket, that the entry still names it, and *after that* that the bucket has not changed
-//! meanwhile, then it was the right one.
+//! bucket, or joins it with another, brings the entries up to date before it lets go of the bucket.
+//! So when a reader finds, *after* it has read a bucket, that the entry still names it, and *after
+//! that* that the bucket has not changed meanwhile, then it was the right one.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -13,14 +13,15 @@ use super::directory::MOST_BITS;
 use crate::error::Result;
 use crate::pager::{Cells, PageNumber};
 
-/// The bits of the array that every table has; one of more bits is made when it is needed. (Fewer in unit tests.)
+/// The bits of the array that every table has; one of more bits is made when it is needed. (Fewer
+/// in unit tests.)
 const USUAL_BITS: u32 = if cfg!(test) { 3 } else { 22 };
 
 /// Added to the bits while the array is being doubled.
 const DOUBLING: u64 = 64;
 
-/// The array. It has room for more bits than it begins with, in memory that is taken as it is used, and
-/// doubles in place.
+/// The array. It has room for more bits than it begins with, in memory that is taken as it is used,
+/// and doubles in place.
 pub struct Shortcut {
     bits: AtomicU64,
     cells: Cells,
@@ -72,8 +73,8 @@ impl Shortcut {
         Ok(Self { bits, cells, large: OnceLock::new(), changes, turn: Mutex::default() })
     }
 
-    /// How often entries have begun to change. One that was read between two answers that are the same may have changed
-    /// once since, but not to what it was.
+    /// How often entries have begun to change. One that was read between two answers that are the
+    /// same may have changed once since, but not to what it was.
     pub fn changes(&self) -> u64 {
         fence(Ordering::Acquire);
         self.changes.load(Ordering::Acquire)
@@ -118,8 +119,8 @@ impl Shortcut {
         }
     }
 
-    /// Names a bucket for all places that begin with the same so many bits as `first`; there must be
-    /// [room](Self::make_room) for them.
+    /// Names a bucket for all places that begin with the same so many bits as `first`; there must
+    /// be [room](Self::make_room) for them.
     pub fn set(&self, bucket: PageNumber, first: u64, bits: u32) {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         // Whoever sees what an entry is from here on sees this too.

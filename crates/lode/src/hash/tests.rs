@@ -120,7 +120,8 @@ fn a_table_grows_through_all_levels_to_its_end_and_shrinks_again() {
     }
 }
 
-/// A segment that says that it is a bucket of its own is an error, and no endless wait for its latch.
+/// A segment that says that it is a bucket of its own is an error, and no endless wait for its
+/// latch.
 #[test]
 fn a_page_in_two_places_of_the_directory_is_an_error() {
     let run = Run::new(1);

@@ -21,8 +21,9 @@ fn said(error: Error) -> String {
 }
 
 impl Heap {
-    /// Counts a record that the index has under a name at a moment, if there is one, and reads what the
-    /// heap has of it; whether there is one. `front_of` tells how many bytes the key before a payload has.
+    /// Counts a record that the index has under a name at a moment, if there is one, and reads what
+    /// the heap has of it; whether there is one. `front_of` tells how many bytes the key before a
+    /// payload has.
     pub fn count(
         &self,
         pager: &Pager,
@@ -55,8 +56,8 @@ impl Heap {
         Ok(true)
     }
 
-    /// Calls `wrong` with what is wrong with each of its pages at a moment. Whether records have keys is only looked
-    /// at with a census in which all are counted.
+    /// Calls `wrong` with what is wrong with each of its pages at a moment. Whether records have
+    /// keys is only looked at with a census in which all are counted.
     pub fn check(
         &self,
         pager: &Pager,

@@ -1,4 +1,5 @@
-//! Emptying sparse pages: their records move to the room of other pages, for the compaction of a table.
+//! Emptying sparse pages: their records move to the room of other pages, for the compaction of a
+//! table.
 
 use std::collections::HashSet;
 
@@ -28,8 +29,8 @@ impl Drop for Evacuation<'_> {
 }
 
 impl Heap {
-    /// Finds out the room of the pages of one more extent of a database that was opened; false if that of all is
-    /// known.
+    /// Finds out the room of the pages of one more extent of a database that was opened; false if
+    /// that of all is known.
     pub fn survey(&self, pager: &Pager) -> Result<bool> {
         let more = self.space.survey(pager)?;
         for (number, note) in self.space.take_notes() {
@@ -52,7 +53,8 @@ impl Evacuation<'_> {
         Entry::of(entry).address.is_some_and(|address| self.pages.contains(&address.page))
     }
 
-    /// Moves the record that the index has under a name, if it lies in one of the pages and another has room.
+    /// Moves the record that the index has under a name, if it lies in one of the pages and another
+    /// has room.
     pub fn move_out(&mut self, index: &impl Index, desk: Desk<'_>, name: &[u8]) -> Result<()> {
         let (heap, pager) = (self.heap, desk.0.pager());
         for _ in 0..MOST_TRIES {

@@ -1,14 +1,14 @@
 //! The heap of a table: long records, and those of any length, one after another in the order in
-//! which they come. The index has their *addresses*, under their [names]; so records that come in no order
-//! change few pages.
+//! which they come. The index has their *addresses*, under their [names]; so records that come in
+//! no order change few pages.
 //!
 //! A record moves within its page as it likes; it moves to another, and the index is told so, only
 //! when it has become too long. Room that removed records leave is used by those that come later.
 //! Every page here is a [page of records](page) or a [piece](long) of a record longer than a page.
 //!
-//! An operation looks at all pages first, which may have to come from the disk, then latches the page
-//! of the index and those of the heap, none of which it waits for, and begins again if one of them
-//! has changed meanwhile.
+//! An operation looks at all pages first, which may have to come from the disk, then latches the
+//! page of the index and those of the heap, none of which it waits for, and begins again if one of
+//! them has changed meanwhile.
 
 mod buffer;
 mod check;
@@ -56,8 +56,8 @@ impl Address {
     }
 }
 
-/// How often a record is looked up again that has changed meanwhile. If it has so many pieces that some
-/// leave memory while others come, it always has; then it is read as it is at one moment.
+/// How often a record is looked up again that has changed meanwhile. If it has so many pieces that
+/// some leave memory while others come, it always has; then it is read as it is at one moment.
 const PATIENCE: usize = 4;
 
 /// The long records of a table.
@@ -201,8 +201,8 @@ impl Heap {
         Ok(found?.is_some())
     }
 
-    /// Copies the payload of a record, if there is one, and answers where it is; what was read is right as
-    /// long as the page there is as it was seen.
+    /// Copies the payload of a record, if there is one, and answers where it is; what was read is
+    /// right as long as the page there is as it was seen.
     fn settled<'k, 'p>(
         &self,
         index: &impl Index,
@@ -278,8 +278,8 @@ impl Heap {
         self.names.name(key, 0)
     }
 
-    /// Has the processor fetch what a lookup of the record will look at; what the index has of it should
-    /// have come already.
+    /// Has the processor fetch what a lookup of the record will look at; what the index has of it
+    /// should have come already.
     pub fn fetch(&self, index: &impl Index, pager: &Pager, key: &[u8]) {
         // What goes wrong, the lookup itself says.
         let _ = index.lead(pager, self.name(key).bytes(), |bytes| {
@@ -290,7 +290,8 @@ impl Heap {
         });
     }
 
-    /// Reads a record where it was found, without so many bytes of its key; false if it has changed since.
+    /// Reads a record where it was found, without so many bytes of its key; false if it has changed
+    /// since.
     fn read(
         &self,
         pager: &Pager,
@@ -347,8 +348,8 @@ impl Heap {
         Ok(home.seen.still())
     }
 
-    /// Copies all that the heap had of a record at an address at a moment: its payload, or its key and
-    /// its payload.
+    /// Copies all that the heap had of a record at an address at a moment: its payload, or its key
+    /// and its payload.
     pub fn read_at(
         &self,
         pager: &Pager,
@@ -382,7 +383,8 @@ impl Heap {
 }
 
 impl Heap {
-    /// The head of a long record where it was found, and what it says; `None` if it has changed since.
+    /// The head of a long record where it was found, and what it says; `None` if it has changed
+    /// since.
     fn head_of(&self, home: &Home<'_>, slot: Slot) -> Result<Option<(Vec<u8>, Cut)>> {
         let mut head = vec![0; slot.size];
         home.page.read(slot, 0, &mut head);

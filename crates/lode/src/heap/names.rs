@@ -1,5 +1,5 @@
-//! How the index of a heap names records: by their keys, or, if those are long, by *digests* of them; then
-//! the heap has the keys, each before its payload.
+//! How the index of a heap names records: by their keys, or, if those are long, by *digests* of
+//! them; then the heap has the keys, each before its payload.
 //!
 //! Two keys may have the same digest. The second one takes another: that of the next *round*, for
 //! which the hash begins with another seed. It *passes* the first one, which notes that, so that a
@@ -16,7 +16,8 @@ use crate::pager::PageNumber;
 /// Bytes of a digest: in a bucket a word, with the byte before it.
 pub const DIGEST_BYTES: usize = 7;
 
-/// The bits that tell digests apart. In unit tests there are few, so that many keys have the same one.
+/// The bits that tell digests apart. In unit tests there are few, so that many keys have the same
+/// one.
 const DIGEST_BITS: u32 = if cfg!(test) { 11 } else { 8 * DIGEST_BYTES as u32 };
 
 /// Rounds after which something must be wrong.

@@ -1,5 +1,5 @@
-//! A page of the heap: records of any length, each under the number of a slot that it keeps while it
-//! is there, wherever it moves to within its page.
+//! A page of the heap: records of any length, each under the number of a slot that it keeps while
+//! it is there, wherever it moves to within its page.
 //!
 //! | words | content |
 //! |---|---|

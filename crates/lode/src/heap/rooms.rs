@@ -1,5 +1,5 @@
-//! Which pages of a heap have room for more records. All of it is in memory only: of a database that
-//! was opened, it is found out piece by piece, from what the page map says about each page.
+//! Which pages of a heap have room for more records. All of it is in memory only: of a database
+//! that was opened, it is found out piece by piece, from what the page map says about each page.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -59,7 +59,8 @@ impl Rooms {
     pub fn fill(&self, page: PageNumber) {
         let before = self.lane().swap(page, Ordering::Relaxed);
         if before != 0 && before != page {
-            // Another thread of the same lane was quicker. Whoever takes it sees how much room it has.
+            // Another thread of the same lane was quicker. Whoever takes it sees how much room it
+            // has.
             self.note(before, LEAST_ROOM);
         }
     }
@@ -83,7 +84,8 @@ impl Rooms {
         Some(found.1)
     }
 
-    /// Closes the emptiest pages, as many as the others with room can take the records of. Returns them.
+    /// Closes the emptiest pages, as many as the others with room can take the records of. Returns
+    /// them.
     pub fn close_emptiest(&self) -> HashSet<PageNumber> {
         let mut open = self.open();
         let mut left: usize = open.by_room.iter().map(|(room, _)| usable(*room)).sum();

@@ -20,8 +20,8 @@ pub(super) enum Attempt {
 /// Where the outcomes of changes in a table are told, and the pages of its index.
 pub type Desk<'d> = (&'d Journal<'d>, &'d Space);
 
-/// What was there before a step of a commit, which has kept all pages: it is put back if another step
-/// fails, and given up when the commit is told.
+/// What was there before a step of a commit, which has kept all pages: it is put back if another
+/// step fails, and given up when the commit is told.
 pub struct Left {
     page: PageNumber,
     /// The head of a long record.
@@ -122,7 +122,8 @@ impl Heap {
         }
     }
 
-    /// A step of a commit, by who is alone: makes a record what it shall be, if it is as it was seen.
+    /// A step of a commit, by who is alone: makes a record what it shall be, if it is as it was
+    /// seen.
     pub fn swap(
         &self,
         index: &impl Index,
@@ -156,7 +157,8 @@ impl Heap {
         }
     }
 
-    /// What a step of a commit leaves of a record where it was found; `None` if it has changed since.
+    /// What a step of a commit leaves of a record where it was found; `None` if it has changed
+    /// since.
     fn left_of(&self, home: &Home<'_>) -> Result<Option<Box<Left>>> {
         let slot = home.page.slot(home.address.slot.into());
         let mut head = None;
@@ -168,8 +170,8 @@ impl Heap {
         Ok(home.seen.still().then(|| Box::new(left)))
     }
 
-    /// Undoes a step of a commit, when those after it are undone: puts the record back where it was.
-    /// That needs no page more than there are.
+    /// Undoes a step of a commit, when those after it are undone: puts the record back where it
+    /// was. That needs no page more than there are.
     pub fn put_back(
         &self,
         index: &impl Index,
@@ -206,8 +208,8 @@ impl Heap {
         }
     }
 
-    /// Changes a record if it is still where it was found, or still not there. If `left` is there, what
-    /// was there before is kept for it.
+    /// Changes a record if it is still where it was found, or still not there. If `left` is there,
+    /// what was there before is kept for it.
     pub(super) fn attempt(
         &self,
         index: &impl Index,
@@ -340,8 +342,8 @@ impl Heap {
         Address { page: number, slot }
     }
 
-    /// Takes a record that was there, if one was, out of its page, or puts another in its place; gives
-    /// pages back that are not used any more, or has them kept.
+    /// Takes a record that was there, if one was, out of its page, or puts another in its place;
+    /// gives pages back that are not used any more, or has them kept.
     fn leave(
         &self,
         journal: &Journal<'_>,
@@ -361,7 +363,8 @@ impl Heap {
         let Held { page, pages, .. } = old;
         match left {
             None => {
-                // While the page of the head is latched, so that a checkpoint that begins now waits.
+                // While the page of the head is latched, so that a checkpoint that begins now
+                // waits.
                 let pager = journal.pager();
                 pages.into_iter().for_each(|piece| pager.free(piece, &self.space, epoch));
             }

@@ -23,8 +23,8 @@ pub struct Front {
 pub enum Ahead {
     /// For a file that has its pages in memory only: they are filled with zeros and mapped.
     Map,
-    /// For a file on a disk: what would be read comes into the cache; mapping it too, before it is written to, would
-    /// have each page mapped twice.
+    /// For a file on a disk: what would be read comes into the cache; mapping it too, before it is
+    /// written to, would have each page mapped twice.
     Read,
 }
 
@@ -51,12 +51,12 @@ impl Mapped for Front {
             bytes.len(),
             self.map.len()
         );
-        // SAFETY: the bytes from `at` on lie in the mapping, as the assertion says (which also rules
-        // out that the sum overflows), and the mapping is writable and lives as long as `self`.
-        // Nobody has a reference into the mapping: it is private to this struct, which never makes
-        // one, so `bytes` cannot overlap it, and no reference is invalidated. No thread reads the
-        // mapping through memory, only through the file, and the trait's callers see to it that no
-        // two write to the same bytes at once, so there is no data race.
+        // SAFETY: the bytes from `at` on lie in the mapping, as the assertion says (which also
+        // rules out that the sum overflows), and the mapping is writable and lives as long as
+        // `self`. Nobody has a reference into the mapping: it is private to this struct, which
+        // never makes one, so `bytes` cannot overlap it, and no reference is invalidated. No thread
+        // reads the mapping through memory, only through the file, and the trait's callers see to
+        // it that no two write to the same bytes at once, so there is no data race.
         unsafe {
             std::ptr::copy_nonoverlapping(
                 bytes.as_ptr(),
@@ -67,8 +67,8 @@ impl Mapped for Front {
         Ok(())
     }
 
-    /// A thread asks for it, if it has another processor for that. What was set aside for a file and never written
-    /// has to be filled with zeros, which takes longer than to write to it.
+    /// A thread asks for it, if it has another processor for that. What was set aside for a file
+    /// and never written has to be filled with zeros, which takes longer than to write to it.
     #[cfg(target_os = "linux")]
     fn prepare(&self) {
         let has_processor =
@@ -95,9 +95,9 @@ impl Mapped for Front {
         let _ = std::thread::Builder::new().name("lode log".into()).spawn(work);
     }
 
-    /// Before a page of a file on a disk is written out, every processor that runs the process is interrupted so that it
-    /// forgets that it may write there: for each page by itself. All together, it takes one interruption for each two
-    /// mebibytes.
+    /// Before a page of a file on a disk is written out, every processor that runs the process is
+    /// interrupted so that it forgets that it may write there: for each page by itself. All
+    /// together, it takes one interruption for each two mebibytes.
     #[cfg(target_os = "linux")]
     fn let_go(&self, bytes: Range<usize>) {
         let is_mapped = bytes.start <= bytes.end && bytes.end <= self.map.len();
@@ -105,10 +105,11 @@ impl Mapped for Front {
         if self.ahead == Ahead::Map || bytes.is_empty() {
             return;
         }
-        // SAFETY: the bytes lie in the mapping, as the assertion says, and so do the pages that they lie in, which this
-        // struct keeps mapped. The mapping is shared with the file: what was written there is in the file's pages, which
-        // stay what they are, and comes back with the next access. Nobody has a reference into the mapping, and threads
-        // that write to these pages meanwhile write to the same ones.
+        // SAFETY: the bytes lie in the mapping, as the assertion says, and so do the pages that
+        // they lie in, which this struct keeps mapped. The mapping is shared with the file: what
+        // was written there is in the file's pages, which stay what they are, and comes back with
+        // the next access. Nobody has a reference into the mapping, and threads that write to these
+        // pages meanwhile write to the same ones.
         let advised = unsafe {
             self.map.unchecked_advise_range(
                 memmap2::UncheckedAdvice::DontNeed,
@@ -135,8 +136,8 @@ pub fn may_share_blocks_of_xfs(file: &File) -> bool {
     nix::ioctl_read!(geometry_of, b'X', 126, Geometry);
 
     let mut geometry: Geometry = [0; 64];
-    // SAFETY: the descriptor is open as long as `file`, and the call writes as many bytes to `geometry`
-    // as its number says, which is made of the size of the type.
+    // SAFETY: the descriptor is open as long as `file`, and the call writes as many bytes to
+    // `geometry` as its number says, which is made of the size of the type.
     let told = unsafe { geometry_of(file.as_raw_fd(), &raw mut geometry) };
     told.is_err() || geometry[FLAGS] & REFLINK != 0
 }

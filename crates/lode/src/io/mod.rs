@@ -1,7 +1,7 @@
 //! The file layer: nothing above touches a file in any other way.
 //!
-//! A [`Disk`] is one directory with files in it. There are two: the operating system's ([`os`]), and
-//! one in memory that loses what a crash may lose ([`simulated`]).
+//! A [`Disk`] is one directory with files in it. There are two: the operating system's ([`os`]),
+//! and one in memory that loses what a crash may lose ([`simulated`]).
 
 #[cfg(test)]
 pub mod held;
@@ -92,14 +92,16 @@ pub trait File: Send + Sync {
     /// Returns true if the file has space for all of its bytes, none of them in holes.
     fn has_space(&self) -> Result<bool>;
 
-    /// The first byte from `at` on that is not in a hole, or one before it; `None` if there is none.
+    /// The first byte from `at` on that is not in a hole, or one before it; `None` if there is
+    /// none.
     fn next_data(&self, at: u64) -> Result<Option<u64>>;
 
     /// Maps the first bytes, which must be [preallocated](Self::preallocate); `None` where writing
     /// to a mapping can fail for want of space, or is not what the file's other readers see.
     fn map(&self, size_bytes: usize) -> Result<Option<Arc<dyn Mapped>>>;
 
-    /// Keeps out whoever locks the same file, by whatever name and in whatever directory it is found.
+    /// Keeps out whoever locks the same file, by whatever name and in whatever directory it is
+    /// found.
     ///
     /// # Errors
     /// `WouldBlock` when somebody else has it locked.
@@ -117,13 +119,13 @@ pub trait Mapped: Send + Sync {
     /// If they do not lie in the mapped part.
     fn write(&self, at: usize, bytes: &[u8]) -> Result<()>;
 
-    /// Has the operating system get memory for all of the mapped part that is new, beside what the caller does from
-    /// here on; whoever comes to where it has been yet need not wait for that. Where there is no way to ask, it does
-    /// nothing.
+    /// Has the operating system get memory for all of the mapped part that is new, beside what the
+    /// caller does from here on; whoever comes to where it has been yet need not wait for that.
+    /// Where there is no way to ask, it does nothing.
     fn prepare(&self) {}
 
-    /// Some bytes have been written and will not be again for some time. Where a mapping makes a sync of the file take
-    /// longer, these are taken out of it until somebody writes there.
+    /// Some bytes have been written and will not be again for some time. Where a mapping makes a
+    /// sync of the file take longer, these are taken out of it until somebody writes there.
     ///
     /// # Panics
     /// If they do not lie in the mapped part.

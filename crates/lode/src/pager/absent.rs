@@ -86,9 +86,9 @@ impl Pager {
     }
 
     /// Takes the frame from a page that has not changed since it was written out, and that nobody
-    /// has looked at for a while; it looks at so many frames. Three times as many as there are will do:
-    /// once round to mark pages, once more to find them still marked, and some more for those that
-    /// others look at.
+    /// has looked at for a while; it looks at so many frames. Three times as many as there are will
+    /// do: once round to mark pages, once more to find them still marked, and some more for those
+    /// that others look at.
     pub(super) fn evict(&self, most_steps: u64) -> Option<u32> {
         for _ in 0..most_steps {
             let (frame, page) = self.pool.advance()?;

@@ -1,6 +1,7 @@
-//! Memory that frames will need is asked of the operating system before they need it, by a thread: to
-//! give a huge page, it fills it with zeros, and in a virtual machine it may have to get it from its
-//! host first; a writer who touches it would wait for that, for half of the time in which a table grows.
+//! Memory that frames will need is asked of the operating system before they need it, by a thread:
+//! to give a huge page, it fills it with zeros, and in a virtual machine it may have to get it from
+//! its host first; a writer who touches it would wait for that, for half of the time in which a
+//! table grows.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -85,8 +86,8 @@ impl Ahead {
         self.shared.changed.notify_one();
     }
 
-    /// Whether there is a thread; it starts the first time. With one processor, it would take the time of
-    /// those whom it shall spare it.
+    /// Whether there is a thread; it starts the first time. With one processor, it would take the
+    /// time of those whom it shall spare it.
     fn is_attended(&self) -> bool {
         let mut thread = lock(&self.thread);
         if thread.is_none() && std::thread::available_parallelism().is_ok_and(|n| n.get() > 1) {

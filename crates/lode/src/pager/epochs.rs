@@ -19,7 +19,8 @@ impl Moment {
     }
 }
 
-/// Which image: of a page, from the epoch in which it was changed to the one before it changed again.
+/// Which image: of a page, from the epoch in which it was changed to the one before it changed
+/// again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Which {
     pub page: PageNumber,
@@ -60,8 +61,8 @@ struct Live {
 #[derive(Default)]
 struct Readers {
     count: usize,
-    /// The images for which this is the newest moment that they serve. Each image is in one such list:
-    /// so a snapshot that goes has to do with its own images only.
+    /// The images for which this is the newest moment that they serve. Each image is in one such
+    /// list: so a snapshot that goes has to do with its own images only.
     images: Vec<Which>,
 }
 
@@ -217,8 +218,8 @@ impl Epochs {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Lets the snapshots of the oldest moment have no images any more; false if there are none. The
-    /// images go [later](Self::drop_some).
+    /// Lets the snapshots of the oldest moment have no images any more; false if there are none.
+    /// The images go [later](Self::drop_some).
     pub(super) fn expire_oldest(&self) -> bool {
         let mut live = self.lock();
         let Some((moment, readers)) = live.snapshots.pop_first() else { return false };

@@ -13,8 +13,9 @@ use super::words::{PAGE_WORDS, Words};
 use crate::error::Error;
 use crate::error::Result;
 
-/// Words from the beginning of a frame to that of the next: a line of the processor's cache more than a page has. The
-/// first lines of pages, which everybody looks at, would share few sets of the cache otherwise, and push each other out of it.
+/// Words from the beginning of a frame to that of the next: a line of the processor's cache more
+/// than a page has. The first lines of pages, which everybody looks at, would share few sets of the
+/// cache otherwise, and push each other out of it.
 const STRIDE: usize = PAGE_WORDS + 8;
 
 /// Frames for pages, in pages of memory as large as the system has.
@@ -50,8 +51,9 @@ impl Frames {
     #[inline(always)]
     pub fn words(&self, frame: u32) -> Words<'_> {
         let frame = if frame <= self.count { frame as usize } else { 0 };
-        // SAFETY: the frame is 0 or one of `count`, each of which has `STRIDE` cells in `cells`, one after another from its
-        // start, and a page has fewer; so the array lies inside of it, and lives as long.
+        // SAFETY: the frame is 0 or one of `count`, each of which has `STRIDE` cells in `cells`,
+        // one after another from its start, and a page has fewer; so the array lies inside of it,
+        // and lives as long.
         let words = unsafe { &*self.cells.start.as_ptr().add(frame * STRIDE).cast() };
         Words(words)
     }
@@ -76,8 +78,8 @@ impl ImageFrames {
     /// A frame's words. A number that is too large is taken for 0.
     pub fn words(&self, frame: u32) -> Words<'_> {
         let frame = if frame < self.count { frame as usize } else { 0 };
-        // SAFETY: the frame is one of `count`, each of which has `PAGE_WORDS` cells in `cells`, one after another from its
-        // start; so the array lies inside of it, and lives as long.
+        // SAFETY: the frame is one of `count`, each of which has `PAGE_WORDS` cells in `cells`, one
+        // after another from its start; so the array lies inside of it, and lives as long.
         let words = unsafe { &*self.cells.start.as_ptr().add(frame * PAGE_WORDS).cast() };
         Words(words)
     }
@@ -114,8 +116,8 @@ type Home = Vec<u64>;
 pub struct Memory(Arc<Home>);
 
 impl Memory {
-    /// Has the operating system give memory for some frames, as if they were written to, but leaves them as
-    /// they are; false if it does not.
+    /// Has the operating system give memory for some frames, as if they were written to, but leaves
+    /// them as they are; false if it does not.
     #[cfg(all(target_os = "linux", not(miri)))]
     pub fn populate(&self, frames: Range<u32>) -> bool {
         let at = |frame: u32| frame as usize * STRIDE * size_of::<AtomicU64>();
@@ -139,8 +141,8 @@ pub struct Cells {
     home: Arc<Home>,
 }
 
-// SAFETY: cells are atomic words that several threads may read and write at once; where they are and
-// how many never changes, and the memory is given back only with the struct itself.
+// SAFETY: cells are atomic words that several threads may read and write at once; where they are
+// and how many never changes, and the memory is given back only with the struct itself.
 unsafe impl Send for Cells {}
 // SAFETY: as above.
 unsafe impl Sync for Cells {}
@@ -175,8 +177,8 @@ impl Cells {
         Ok(Self { start, count, home: Arc::new(home) })
     }
 
-    /// Gives the whole pages of memory in a range of bytes back to the operating system, where it takes
-    /// them; the cells in them are zero then.
+    /// Gives the whole pages of memory in a range of bytes back to the operating system, where it
+    /// takes them; the cells in them are zero then.
     #[cfg(all(target_os = "linux", not(miri)))]
     fn give_back(&self, bytes: Range<usize>) {
         /// Larger ones there are too; then the call fails, and nothing is given back.
@@ -186,8 +188,9 @@ impl Cells {
         let Some(size) = (to * SYSTEM_PAGE_BYTES).checked_sub(from).filter(|size| *size > 0) else {
             return;
         };
-        // SAFETY: the bytes lie in the mapping, which is private and of no file: to give them back is to store zeros in
-        // them, which are valid cells. Cells are atomic, so nobody has a reference that says that they stay as they are.
+        // SAFETY: the bytes lie in the mapping, which is private and of no file: to give them back
+        // is to store zeros in them, which are valid cells. Cells are atomic, so nobody has a
+        // reference that says that they stay as they are.
         let advised = unsafe {
             self.home.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, from, size)
         };
@@ -208,8 +211,8 @@ impl Cells {
     #[inline(always)]
     pub fn cell(&self, number: usize) -> &AtomicU64 {
         let number = if number < self.count { number } else { 0 };
-        // SAFETY: there are `count` cells from `start` on, this one among them; they live as long as
-        // `self`.
+        // SAFETY: there are `count` cells from `start` on, this one among them; they live as long
+        // as `self`.
         unsafe { &*self.start.as_ptr().add(number) }
     }
 
@@ -218,8 +221,8 @@ impl Cells {
     #[inline(always)]
     pub fn pair(&self, number: usize) -> &[AtomicU64; 2] {
         let number = if number < self.count / 2 { number } else { 0 };
-        // SAFETY: there are `count` cells from `start` on, so those at `2 * number` and after it are
-        // among them; they live as long as `self`.
+        // SAFETY: there are `count` cells from `start` on, so those at `2 * number` and after it
+        // are among them; they live as long as `self`.
         unsafe { &*self.start.as_ptr().add(number * 2).cast() }
     }
 }

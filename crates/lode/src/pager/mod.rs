@@ -43,8 +43,8 @@ use crate::io::Home;
 /// The number of a page. It never changes while the page is in use.
 pub type PageNumber = u32;
 
-/// Whether these are different pages, as all are that are latched together: nobody waits for a latch, and a page in
-/// two places, as a forged one may be, would never be to be had.
+/// Whether these are different pages, as all are that are latched together: nobody waits for a
+/// latch, and a page in two places, as a forged one may be, would never be to be had.
 pub fn differ(pages: &mut [PageNumber]) -> bool {
     pages.sort_unstable();
     pages.windows(2).all(|pair| pair[0] < pair[1])
@@ -77,8 +77,8 @@ const NUMBERS_PER_FRAME: usize = 2;
 /// Page numbers of a database in a directory, which has at most 1 TiB of pages.
 const NUMBERS: usize = 1 << 26;
 
-/// Images that snapshots may hold however little memory there is: 16 MiB, or 16 records of the longest
-/// that there are.
+/// Images that snapshots may hold however little memory there is: 16 MiB, or 16 records of the
+/// longest that there are.
 const LEAST_IMAGES: u64 = 1024;
 
 /// Frames that changed pages leave to others, so that there is always a way to them.
@@ -236,7 +236,8 @@ impl Pager {
         self.pool.own(frame, page);
         // Still latched, but with its frame.
         cell.store(word | LATCH, Ordering::SeqCst);
-        // Who still reads the page that had the frame before, and sees zeros, sees that it has gone.
+        // Who still reads the page that had the frame before, and sees zeros, sees that it has
+        // gone.
         fence(Ordering::Release);
         let words = self.frames.words(frame);
         words.clear(0, PAGE_WORDS);
@@ -282,8 +283,8 @@ impl Pager {
         while self.epochs.held() > self.most_images() && self.epochs.expire_oldest() {}
     }
 
-    /// The most images that snapshots may hold: a quarter of the budget, and no memory that the pages
-    /// of a database in memory take up; but always some.
+    /// The most images that snapshots may hold: a quarter of the budget, and no memory that the
+    /// pages of a database in memory take up; but always some.
     fn most_images(&self) -> u64 {
         let count = u64::from(self.frames.count());
         let most = match self.data {
@@ -293,15 +294,16 @@ impl Pager {
         most.max(LEAST_IMAGES)
     }
 
-    /// Whether there are images of snapshots, and they leave no frame of the budget to one more page.
-    /// No more than a quarter of it is theirs, so that a small one is not taken from pages altogether.
+    /// Whether there are images of snapshots, and they leave no frame of the budget to one more
+    /// page. No more than a quarter of it is theirs, so that a small one is not taken from pages
+    /// altogether.
     fn is_over_budget(&self) -> bool {
         let (held, count) = (self.epochs.held(), u64::from(self.frames.count()));
         held > 0 && self.pool.used() + held.min(count / 4) >= count
     }
 
-    /// Makes room for a page where images have taken up memory: returns the frame of a page that can
-    /// come back, or has snapshots expire.
+    /// Makes room for a page where images have taken up memory: returns the frame of a page that
+    /// can come back, or has snapshots expire.
     #[cold]
     fn make_room_beside_images(&self) -> Option<u32> {
         match self.data {
@@ -361,8 +363,8 @@ impl Pager {
         u64::from(self.frames.count()) - SPARE_FRAMES
     }
 
-    /// Whether one more operation can change pages, and so many more than most do, while nobody writes
-    /// any out.
+    /// Whether one more operation can change pages, and so many more than most do, while nobody
+    /// writes any out.
     pub fn has_room_for_change(&self, more: u64) -> bool {
         /// Pages that an operation changes at most, about.
         const MOST_CHANGED: u64 = 8;

@@ -72,7 +72,8 @@ impl Saved {
         Some(Arc::clone(&kept.image))
     }
 
-    /// Nobody reads at a moment any more, or one less. It takes as long as it has images of its own.
+    /// Nobody reads at a moment any more, or one less. It takes as long as it has images of its
+    /// own.
     pub(super) fn release(&self, epochs: &Epochs, moment: Moment) {
         for images in epochs.release(moment).chunks(BATCH) {
             #[cfg(test)]

@@ -24,7 +24,8 @@ struct Numbers {
     free: Vec<PageNumber>,
     /// Extents of which has still to be found out which numbers are in use.
     unknown: BTreeSet<PageNumber>,
-    /// What was found out beside: the highest bytes of the first words of pages, where they are not 0.
+    /// What was found out beside: the highest bytes of the first words of pages, where they are not
+    /// 0.
     notes: Vec<(PageNumber, u8)>,
 }
 

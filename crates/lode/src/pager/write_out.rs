@@ -32,8 +32,8 @@ impl Pager {
         self.saved.drop_all(&self.epochs);
     }
 
-    /// The pages that may have changed before the moment of the checkpoint since they were written out,
-    /// in order. When it returns, all operations before the moment have done what they do.
+    /// The pages that may have changed before the moment of the checkpoint since they were written
+    /// out, in order. When it returns, all operations before the moment have done what they do.
     pub fn changed_pages(&self) -> Vec<PageNumber> {
         let mut pages = Vec::new();
         for (_, page) in self.pool.owners() {
@@ -133,8 +133,8 @@ impl Pager {
         space.numbers().into_iter().for_each(|page| self.free(page, space, epoch));
     }
 
-    /// Frees a page that nobody is led to any more, and that nobody changes, readable or not; one that
-    /// is not in use stays so.
+    /// Frees a page that nobody is led to any more, and that nobody changes, readable or not; one
+    /// that is not in use stays so.
     pub fn free(&self, page: PageNumber, space: &Space, epoch: u64) {
         loop {
             let [cell, stamp] = self.entry(page);
@@ -151,8 +151,8 @@ impl Pager {
             else {
                 return;
             };
-            // What a snapshot needs is kept, without a frame. If it cannot be read here, it cannot be
-            // read there either.
+            // What a snapshot needs is kept, without a frame. If it cannot be read here, it cannot
+            // be read there either.
             let before = stamp.load(Ordering::Acquire);
             let image = self.epochs.snapshot_needs(before).then(|| {
                 let mut bytes = vec![0; PAGE_BYTES];

@@ -147,12 +147,12 @@ impl<R: Record> Records<R> {
         self.table.delete(&key)
     }
 
-    /// Calls `change` with the record of a key, and writes what it has made of it. No other write of
-    /// the record comes between. Returns whether there is such a record.
+    /// Calls `change` with the record of a key, and writes what it has made of it. No other write
+    /// of the record comes between. Returns whether there is such a record.
     ///
     /// If another thread writes the record meanwhile, `change` is called again with what the record
-    /// is then. `change` may use the database; but only `change` itself can write this record before
-    /// it has returned.
+    /// is then. `change` may use the database; but only `change` itself can write this record
+    /// before it has returned.
     ///
     /// # Errors
     /// `Schema` when `change` has changed the key, or the record does not fit its columns any more;

@@ -66,8 +66,8 @@ pub trait Record: Sized {
     /// Packs the record; the schema is [that](Self::schema) of the struct.
     ///
     /// # Errors
-    /// `Schema` when a text or bytes are too long for their column, a text with a fixed place ends with
-    /// a zero byte, or the record gets too long.
+    /// `Schema` when a text or bytes are too long for their column, a text with a fixed place ends
+    /// with a zero byte, or the record gets too long.
     fn pack(&self, schema: &Schema) -> Result<Vec<u8>>;
 
     /// Packs a key; the schema is [that](Self::schema) of the struct.

@@ -20,8 +20,8 @@ impl<R: Record> Records<R> {
     }
 }
 
-/// Records as a transaction sees them: those of the table, with what it has written in their place. Made by
-/// [`Records::within`].
+/// Records as a transaction sees them: those of the table, with what it has written in their place.
+/// Made by [`Records::within`].
 pub struct RecordsWithin<'t, R> {
     records: &'t Records<R>,
     transaction: &'t mut Transaction,
@@ -48,8 +48,8 @@ impl<R: Record> RecordsWithin<'_, R> {
     /// Lets `change` change the record with a key. Answers whether there is such a record.
     ///
     /// # Errors
-    /// `Schema` when `change` has changed the key, or the record does not fit its columns any more; the
-    /// record stays as it was.
+    /// `Schema` when `change` has changed the key, or the record does not fit its columns any more;
+    /// the record stays as it was.
     pub fn change(&mut self, key: R::Key<'_>, change: impl FnOnce(&mut R)) -> Result<bool> {
         let Some(key) = self.records.key_of_any(key)? else { return Ok(false) };
         let table = self.records.table();
@@ -63,8 +63,8 @@ impl<R: Record> RecordsWithin<'_, R> {
         self.transaction.delete(self.records.table(), &key)
     }
 
-    /// As [`Records::scan`], with what the transaction has written so far. A commit does not look at what
-    /// scans came by: [get](Self::get) what must not change until then.
+    /// As [`Records::scan`], with what the transaction has written so far. A commit does not look
+    /// at what scans came by: [get](Self::get) what must not change until then.
     pub fn scan<'k>(
         &self,
         keys: impl RangeBounds<R::Key<'k>>,

@@ -1,8 +1,9 @@
 //! Keys as bytes that sort as the keys do: numbers big-endian, signed ones with their sign turned,
 //! floats with all bits turned if negative, text and bytes as they are.
 //!
-//! After those of variable length come a 0 and a 1, so that what is shorter comes first; a 0 in them is a 0 and
-//! a 255. So no key is the beginning of another, and where one ends can be told from itself.
+//! After those of variable length come a 0 and a 1, so that what is shorter comes first; a 0 in
+//! them is a 0 and a 255. So no key is the beginning of another, and where one ends can be told
+//! from itself.
 
 use super::{Column, Schema, Type, packed_key};
 
@@ -166,8 +167,8 @@ impl KeyOrder {
         Some(rest)
     }
 
-    /// Takes apart what begins with a key as a table's index has it: in order, or packed if this is for
-    /// packed ones. `None` if there is no whole one.
+    /// Takes apart what begins with a key as a table's index has it: in order, or packed if this is
+    /// for packed ones. `None` if there is no whole one.
     pub fn split<'b>(&self, schema: &Schema, bytes: &'b [u8]) -> Option<(&'b [u8], &'b [u8])> {
         let length = match (self.is_variable, self.is_packed) {
             (false, _) => self.size,

@@ -5,8 +5,9 @@
 //! That is its *fixed part*, and all of it unless columns are of [variable](variable) length, whose
 //! bytes come after it.
 //!
-//! The first columns are the primary key, and [packed by themselves](packed_key): so a packed record is a
-//! packed key and the *payload* after it. [`key`] turns keys into bytes that sort as they do.
+//! The first columns are the primary key, and [packed by themselves](packed_key): so a packed
+//! record is a packed key and the *payload* after it. [`key`] turns keys into bytes that sort as
+//! they do.
 
 pub mod key;
 mod pack;
@@ -32,7 +33,8 @@ pub const MOST_FIXED_BYTES: usize = 4096;
 /// The most bytes of a key.
 pub const MOST_KEY_BYTES: usize = 1024;
 
-/// The most bytes of a packed record: the longest key, the fixed part, and the columns of variable length.
+/// The most bytes of a packed record: the longest key, the fixed part, and the columns of variable
+/// length.
 pub const MOST_RECORD_BYTES: usize = MOST_KEY_BYTES + MOST_FIXED_BYTES + MOST_VARIABLE_BYTES;
 
 /// A column.
@@ -44,8 +46,8 @@ pub struct Column {
     pub kind: Type,
     /// Whether it can be without a value.
     pub nullable: bool,
-    /// Where it begins in a packed record; after columns of the key of variable length, in a record in which
-    /// those are empty.
+    /// Where it begins in a packed record; after columns of the key of variable length, in a record
+    /// in which those are empty.
     pub offset: usize,
     /// Bytes of its cell.
     size: usize,
@@ -56,8 +58,8 @@ pub struct Column {
 }
 
 impl Column {
-    /// Where it lies in a packed record, as far as that is always the same; of a column of variable length, where
-    /// its end is told, or in a key its length. [`Schema::bytes_of`] finds its bytes.
+    /// Where it lies in a packed record, as far as that is always the same; of a column of variable
+    /// length, where its end is told, or in a key its length. [`Schema::bytes_of`] finds its bytes.
     pub fn range(&self) -> std::ops::Range<usize> {
         self.offset..self.offset + self.size
     }
@@ -86,8 +88,8 @@ pub struct Schema {
     key_size: usize,
     most_key_size: usize,
     record_size: usize,
-    /// Bytes of all keys, of all payloads, and of all records, if that is always the same: otherwise more
-    /// than any has.
+    /// Bytes of all keys, of all payloads, and of all records, if that is always the same:
+    /// otherwise more than any has.
     whole_key_size: usize,
     whole_payload_size: usize,
     whole_size: usize,
@@ -129,8 +131,8 @@ impl Schema {
         self.key_size
     }
 
-    /// Bytes of the fixed part of a packed record: all of it if no column is of variable length. Columns of
-    /// the key that are have two bytes there.
+    /// Bytes of the fixed part of a packed record: all of it if no column is of variable length.
+    /// Columns of the key that are have two bytes there.
     pub fn record_size(&self) -> usize {
         self.record_size
     }
@@ -145,7 +147,8 @@ impl Schema {
         self.columns.iter().position(|column| column.name == name)
     }
 
-    /// Where in a payload the bit is that says that a column is null: its byte, and which bit of it.
+    /// Where in a payload the bit is that says that a column is null: its byte, and which bit of
+    /// it.
     pub(crate) fn null_bit(&self, column: &Column) -> Option<(usize, u8)> {
         let bits = self.null_bits().start;
         column.null_bit.map(|bit| (bits + bit / 8, 1 << (bit % 8)))
@@ -157,8 +160,8 @@ impl Schema {
         begin - self.key_size..self.payload_size()
     }
 
-    /// Where a column that is not of the key lies in a payload; if it is of variable length, where its end is
-    /// told.
+    /// Where a column that is not of the key lies in a payload; if it is of variable length, where
+    /// its end is told.
     pub(crate) fn range_in_payload(&self, column: &Column) -> std::ops::Range<usize> {
         column.offset - self.key_size..column.range().end - self.key_size
     }
@@ -208,8 +211,8 @@ impl Builder {
     /// The schema.
     ///
     /// # Errors
-    /// `Schema` when there is no key; when a name occurs twice; when keys, columns or the fixed parts of records
-    /// can be too long.
+    /// `Schema` when there is no key; when a name occurs twice; when keys, columns or the fixed
+    /// parts of records can be too long.
     pub fn finish(self) -> Result<Schema> {
         let wrong = |why: String| Err(Error::Schema { table: self.name.clone(), why });
         if let Some(why) = self.wrong {

@@ -7,8 +7,8 @@ impl Schema {
     /// Packs a record from the values of all columns.
     ///
     /// # Errors
-    /// `Schema` when there are more or fewer values than columns, one does not fit its column, or the
-    /// record gets too long.
+    /// `Schema` when there are more or fewer values than columns, one does not fit its column, or
+    /// the record gets too long.
     pub fn pack(&self, values: &[Value<'_>]) -> Result<Vec<u8>> {
         let columns = self.columns();
         self.expect_count(columns, values)?;

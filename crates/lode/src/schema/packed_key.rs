@@ -1,5 +1,5 @@
-//! Packed keys: the columns of the key one after another. One of variable length has two bytes that say how
-//! many it has, and then these: so a key says itself where it ends.
+//! Packed keys: the columns of the key one after another. One of variable length has two bytes that
+//! say how many it has, and then these: so a key says itself where it ends.
 
 use std::ops::Range;
 

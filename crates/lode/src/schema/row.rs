@@ -55,8 +55,8 @@ impl Schema {
     /// A packed record, to look at its values.
     ///
     /// # Errors
-    /// `Schema` when it has more or fewer bytes than a record, or its columns of variable length do not
-    /// have the bytes that they should.
+    /// `Schema` when it has more or fewer bytes than a record, or its columns of variable length do
+    /// not have the bytes that they should.
     pub fn row<'r>(&'r self, record: &'r [u8]) -> Result<Row<'r>> {
         self.expect_record(record)?;
         Ok(Row { schema: self, record, front: self.front_of(record) })

@@ -39,8 +39,8 @@ pub enum Type {
 }
 
 impl Type {
-    /// Bytes of a value in the fixed part of a packed record; of one of variable length that is not of the key,
-    /// those that say where it ends.
+    /// Bytes of a value in the fixed part of a packed record; of one of variable length that is not
+    /// of the key, those that say where it ends.
     pub fn size_bytes(self) -> usize {
         match self {
             Self::U8 | Self::I8 | Self::Bool => 1,

@@ -1,10 +1,10 @@
-//! Columns of variable length after the key: where their bytes are, whether all is there, and how they
-//! change.
+//! Columns of variable length after the key: where their bytes are, whether all is there, and how
+//! they change.
 //!
 //! Their bytes come after the fixed part, one after another in the order of the columns. In the
 //! fixed part such a column has where its bytes end, in 32 bits, counted from the end of the fixed
-//! part; they begin where those of the one before end. In a record the payload begins after the key, of
-//! `front` bytes; in a payload, front is 0.
+//! part; they begin where those of the one before end. In a record the payload begins after the
+//! key, of `front` bytes; in a payload, front is 0.
 
 use std::ops::Range;
 
@@ -221,8 +221,8 @@ impl Schema {
     /// null stays as it is.
     ///
     /// # Errors
-    /// `Schema` when there is no such column, it is of the key, the bytes do not fit it, the payload
-    /// is none, or the record gets too long.
+    /// `Schema` when there is no such column, it is of the key, the bytes do not fit it, the
+    /// payload is none, or the record gets too long.
     pub(crate) fn replace(&self, payload: &mut Vec<u8>, column: usize, bytes: &[u8]) -> Result<()> {
         let found = self.columns.get(column);
         let found = found.ok_or_else(|| self.mismatch(format!("no column {column}")))?;

@@ -1,6 +1,6 @@
 //! Checkpoints: all pages as they were at one moment, written to places that nobody needs, and then
-//! made current at once. A step machine: whoever drives it may do other things between steps, and so
-//! may everybody else.
+//! made current at once. A step machine: whoever drives it may do other things between steps, and
+//! so may everybody else.
 
 use crate::data::{DataFile, PLACE_BYTES, Superblock};
 use crate::error::Result;

@@ -132,8 +132,8 @@ impl Store {
         self.log_to_write()?.sync(to).map_err(|error| self.poison(&error))
     }
 
-    /// Checks that the files are still those that will be opened the next time. If not, nothing can be
-    /// promised any more.
+    /// Checks that the files are still those that will be opened the next time. If not, nothing can
+    /// be promised any more.
     pub fn expect_files(&self) -> Result<()> {
         self.log_to_write()?.expect_files().map_err(|error| self.poison(&error))
     }
@@ -143,8 +143,8 @@ impl Store {
         self.is_step_by_step.store(is_so, Ordering::Relaxed);
     }
 
-    /// How long the log may become: little data is soon written out, and much data takes so long that
-    /// it should be worth it.
+    /// How long the log may become: little data is soon written out, and much data takes so long
+    /// that it should be worth it.
     fn most_log_bytes(&self) -> u64 {
         let data = self.data.used_bytes();
         let least = LEAST_LOG_BYTES.min(self.most_log_bytes);

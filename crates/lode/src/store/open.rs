@@ -206,8 +206,8 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     let has_replayed = end != start.position || recovery.superblock.is_recovering;
     if has_replayed && recovery.skipped.is_none() {
         // What was replayed may be in the operating system's memory only, and so may a segment
-        // without outcomes that leads to the next one. Nobody can know; but what a checkpoint writes
-        // now is durable.
+        // without outcomes that leads to the next one. Nobody can know; but what a checkpoint
+        // writes now is durable.
         let (place, _) = new.barrier(|| ());
         recovery.done = place;
         let was_recovering = recovery.superblock.is_recovering;

@@ -53,8 +53,8 @@ impl Run {
         self.table.upsert(&record).expect("room");
     }
 
-    /// Writes a record, unless a checkpoint is needed: that is left to the thread for it, so that there
-    /// is room for more while it is held up.
+    /// Writes a record, unless a checkpoint is needed: that is left to the thread for it, so that
+    /// there is room for more while it is held up.
     fn write_ahead(&self, bytes: usize) {
         let inner = self.db.inner();
         let store = inner.store().expect("it is on a disk");
@@ -113,8 +113,8 @@ fn no_record_waits_for_a_checkpoint() {
     });
 }
 
-/// Whoever writes is held up at extending the data file, at beginning a segment of the log, or in the
-/// middle of a long frame. What was written before is synced all the same.
+/// Whoever writes is held up at extending the data file, at beginning a segment of the log, or in
+/// the middle of a long frame. What was written before is synced all the same.
 #[test]
 fn no_record_waits_for_a_writer_that_waits() {
     watched(|| {

@@ -51,8 +51,8 @@ impl Worker {
         let (signal, shared) = (Arc::clone(&self.signal), Arc::clone(db));
         self.spawn("lode sync", move || {
             let mut start = Instant::now();
-            // From the start of one to the start of the next: so what is written during a sync waits
-            // no longer than the rest.
+            // From the start of one to the start of the next: so what is written during a sync
+            // waits no longer than the rest.
             while signal.wait_until(start.checked_add(interval)) {
                 start = Instant::now();
                 let _ = shared.sync_log();
@@ -77,8 +77,8 @@ impl Worker {
         locked(&self.signal.state).stopped
     }
 
-    /// Ends the threads, and waits until they have ended. None of them calls this: they have no share
-    /// in the database that they could be the last to let go of.
+    /// Ends the threads, and waits until they have ended. None of them calls this: they have no
+    /// share in the database that they could be the last to let go of.
     pub fn stop(&self) {
         locked(&self.signal.state).stopped = true;
         self.signal.changed.notify_all();

@@ -5,8 +5,8 @@ use crate::error::Result;
 use crate::schema::{Column, Type, Value};
 
 impl Table {
-    /// Sets a column as [`update`](Self::update) does, if it has the bytes `expected` now; false if it has
-    /// others, or there is no such record.
+    /// Sets a column as [`update`](Self::update) does, if it has the bytes `expected` now; false if
+    /// it has others, or there is no such record.
     ///
     /// # Errors
     /// As [`update`](Self::update).
@@ -30,7 +30,8 @@ impl Table {
         outcome.map(|changed| changed && there)
     }
 
-    /// Adds to a column of whole numbers; answers what it is then, or `None` if there is no such record.
+    /// Adds to a column of whole numbers; answers what it is then, or `None` if there is no such
+    /// record.
     ///
     /// ```
     /// use lode::{Database, KeyKind, Schema, Type, Value};
@@ -47,8 +48,8 @@ impl Table {
     /// ```
     ///
     /// # Errors
-    /// `Schema` when the column is not one of whole numbers, or has no room for the sum: it stays as it
-    /// is then. And as [`update`](Self::update).
+    /// `Schema` when the column is not one of whole numbers, or has no room for the sum: it stays
+    /// as it is then. And as [`update`](Self::update).
     pub fn increment(&self, key: &[u8], column: usize, by: i64) -> Result<Option<Value<'static>>> {
         let (schema, found) = (self.schema(), self.core.column_to_set(column)?);
         let place = schema.range_in_payload(found);
@@ -74,7 +75,8 @@ impl Table {
     }
 }
 
-/// What a column has, and so much more; `None` if it has no room for that, or is not of whole numbers.
+/// What a column has, and so much more; `None` if it has no room for that, or is not of whole
+/// numbers.
 fn sum_of(column: &Column, cell: &[u8], by: i64) -> Option<i128> {
     let mut bytes = [0; 8];
     let bits = cell.len() as u32 * 8;

@@ -1,9 +1,9 @@
 //! Changes of records by closures of the caller.
 //!
-//! No latch and no gate is held while such a closure runs: it works on a copy, which is written only
-//! if the record is still what was copied. So a closure may do with the database what it likes, and
-//! what it waits for may use the database too. One thing cannot be: a write of the very record that
-//! the closure changes would make each attempt fail, so it is refused.
+//! No latch and no gate is held while such a closure runs: it works on a copy, which is written
+//! only if the record is still what was copied. So a closure may do with the database what it
+//! likes, and what it waits for may use the database too. One thing cannot be: a write of the very
+//! record that the closure changes would make each attempt fail, so it is refused.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -72,8 +72,8 @@ impl Table {
     /// such a record.
     ///
     /// If another thread writes the record meanwhile, `change` is called again with what the record
-    /// is then. `change` may use the database, and may wait for threads that use it. Only the record
-    /// itself can be written by nothing else before `change` has returned.
+    /// is then. `change` may use the database, and may wait for threads that use it. Only the
+    /// record itself can be written by nothing else before `change` has returned.
     ///
     /// ```
     /// use lode::{Database, Error, KeyKind, Schema, Type, Value};
@@ -147,8 +147,8 @@ impl Table {
         Ok(is_there && is_same)
     }
 
-    /// As [`change`](Self::change), by a closure of the engine, which is quick and uses nothing: the
-    /// record's page may be latched while it runs.
+    /// As [`change`](Self::change), by a closure of the engine, which is quick and uses nothing:
+    /// the record's page may be latched while it runs.
     pub(super) fn change_in_place(
         &self,
         key: &[u8],

@@ -1,5 +1,5 @@
-//! Compaction of a table: sparse pages are filled from others, and those that become empty are freed. It goes in
-//! steps, each a change of few pages, beside readers and writers.
+//! Compaction of a table: sparse pages are filled from others, and those that become empty are
+//! freed. It goes in steps, each a change of few pages, beside readers and writers.
 
 use super::core::Core;
 use super::kinds::Cursor;
@@ -30,7 +30,8 @@ impl Core {
         Compaction::Index(self.index.first())
     }
 
-    /// Does a step, and returns what is left. It has changed nothing when it fails, and can be done again.
+    /// Does a step, and returns what is left. It has changed nothing when it fails, and can be done
+    /// again.
     pub(crate) fn compact<'c>(
         &'c self,
         pager: &Pager,

@@ -220,7 +220,8 @@ impl Core {
         self.schema().expect_payload(payload).map_err(|error| self.corrupt(error.to_string()))
     }
 
-    /// Refuses what the heap has of a record, its payload or with its key, if it is none of this table.
+    /// Refuses what the heap has of a record, its payload or with its key, if it is none of this
+    /// table.
     pub(super) fn expect_whole(&self, heap: &Heap, whole: &[u8]) -> Result<()> {
         match heap.has_keys() {
             false => self.expect_stored(whole),
@@ -234,8 +235,8 @@ impl Core {
         Error::corrupt(format!("table {}", self.schema().name()), why.into())
     }
 
-    /// Has the processor fetch what lookups of these packed keys, not more than are worth it, will look
-    /// at, all at the same time, if the index can tell.
+    /// Has the processor fetch what lookups of these packed keys, not more than are worth it, will
+    /// look at, all at the same time, if the index can tell.
     pub(crate) fn fetch<'k>(&self, pager: &Pager, keys: impl Iterator<Item = &'k [u8]> + Clone) {
         let Kinds::Hash(hash) = &self.index else { return };
         let fetch =
@@ -300,8 +301,8 @@ impl Core {
         }
     }
 
-    /// A step of a commit, by who is alone: makes a record under a key in order what it shall be, if it is as
-    /// it was seen, and tells nobody.
+    /// A step of a commit, by who is alone: makes a record under a key in order what it shall be,
+    /// if it is as it was seen, and tells nobody.
     pub(crate) fn swap(
         &self,
         pager: &Pager,
@@ -318,7 +319,8 @@ impl Core {
         })
     }
 
-    /// Undoes a step of a commit, after those that came later. It needs no page more than there are.
+    /// Undoes a step of a commit, after those that came later. It needs no page more than there
+    /// are.
     pub(crate) fn put_back(
         &self,
         pager: &Pager,

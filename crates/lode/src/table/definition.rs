@@ -56,8 +56,8 @@ pub enum Storage {
 
 /// The longest payload that lies in the index, beside its key.
 ///
-/// Hashed keys come in no order, and each changes a page of the index, which is written out again. So
-/// in a directory an index is kept small. In memory a record beside its key saves a cache miss.
+/// Hashed keys come in no order, and each changes a page of the index, which is written out again.
+/// So in a directory an index is kept small. In memory a record beside its key saves a cache miss.
 /// A scan of a tree finds the records of a leaf beside each other.
 fn most_in_index_bytes(kind: KeyKind, storage: Storage) -> usize {
     match (kind, storage) {
@@ -67,8 +67,8 @@ fn most_in_index_bytes(kind: KeyKind, storage: Storage) -> usize {
     }
 }
 
-/// The longest key that lies in an index of hashed keys beside an address. A digest and an address, and the
-/// key in the heap, take up as much as one of eight bytes.
+/// The longest key that lies in an index of hashed keys beside an address. A digest and an address,
+/// and the key in the heap, take up as much as one of eight bytes.
 const MOST_KEY_IN_HASH_BYTES: usize = 15;
 
 impl Definition {
@@ -176,7 +176,8 @@ impl Location {
         self.extents.iter().chain(&self.heap).copied()
     }
 
-    /// Gives all pages back, without looking at what is in them; nobody may be at work in the table.
+    /// Gives all pages back, without looking at what is in them; nobody may be at work in the
+    /// table.
     pub fn free(self, pager: &Pager) {
         for extents in [self.extents, self.heap] {
             free_all(pager, &Space::restore(extents), pager.epoch());

@@ -67,8 +67,8 @@ impl Kinds {
         }
     }
 
-    /// Calls `visit` with every key and what was under it at a moment, until it answers false: in the
-    /// order of keys, or of their hashes.
+    /// Calls `visit` with every key and what was under it at a moment, until it answers false: in
+    /// the order of keys, or of their hashes.
     pub fn each(&self, pager: &Pager, moment: Moment, visit: &mut Visit<'_>) -> Result<()> {
         match self {
             Self::Hash(hash) => hash.scan(pager, moment, visit),
@@ -80,7 +80,8 @@ impl Kinds {
         }
     }
 
-    /// Does one step of filling sparse pages from their neighbours. Returns where to go on; `None` at the end.
+    /// Does one step of filling sparse pages from their neighbours. Returns where to go on; `None`
+    /// at the end.
     pub fn fill(&self, pager: &Pager, space: &Space, at: Cursor) -> Result<Option<Cursor>> {
         Ok(match (self, at) {
             (Self::Hash(hash), Cursor::Place(place)) => {
@@ -93,8 +94,8 @@ impl Kinds {
         })
     }
 
-    /// Appends the entries of one page that `wanted` accepts, and their keys. Returns where to go on; `None` at the
-    /// end.
+    /// Appends the entries of one page that `wanted` accepts, and their keys. Returns where to go
+    /// on; `None` at the end.
     pub fn copy_entries(
         &self,
         pager: &Pager,

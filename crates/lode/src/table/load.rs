@@ -6,12 +6,12 @@ use crate::pager::PAGE_BYTES;
 use crate::tree::Tree;
 
 impl Table {
-    /// Inserts packed records, as [`insert`](Self::insert) does with each; answers how many of them had
-    /// keys that were new. It is much faster where they come in the order of their keys and lie in a
-    /// tree: those that come into the same page do so in one step.
+    /// Inserts packed records, as [`insert`](Self::insert) does with each; answers how many of them
+    /// had keys that were new. It is much faster where they come in the order of their keys and lie
+    /// in a tree: those that come into the same page do so in one step.
     ///
-    /// What is inserted in one step is there as a whole after a crash, or not at all; all of them together
-    /// need not be. For that there are [transactions](crate::Database::begin).
+    /// What is inserted in one step is there as a whole after a crash, or not at all; all of them
+    /// together need not be. For that there are [transactions](crate::Database::begin).
     ///
     /// ```
     /// use lode::{Database, KeyKind, Schema, Type, Value};
@@ -47,7 +47,8 @@ impl Table {
         Ok(new + self.insert_group(tree, &mut group)?)
     }
 
-    /// Inserts the records of a group, and leaves none there; answers how many of the keys were new.
+    /// Inserts the records of a group, and leaves none there; answers how many of the keys were
+    /// new.
     fn insert_group(&self, tree: &Tree, group: &mut Group) -> Result<u64> {
         let (records, mut at, mut new) = (group.records(), 0, 0);
         while at < records.len() {

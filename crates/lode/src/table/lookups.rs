@@ -1,6 +1,6 @@
-//! Lookups. Most have nothing in their way: the record lies in a bucket that is in memory, nobody changes
-//! it, and no commit is under way. Those *glance* at it; everything else is left to those who wait, try
-//! again, and say what is wrong.
+//! Lookups. Most have nothing in their way: the record lies in a bucket that is in memory, nobody
+//! changes it, and no commit is under way. Those *glance* at it; everything else is left to those
+//! who wait, try again, and say what is wrong.
 
 use super::Table;
 use super::kinds::Kinds;
@@ -9,12 +9,12 @@ use crate::hash::{AHEAD, Glance, Hash};
 use crate::schema::Row;
 
 impl Table {
-    /// Copies the columns after the key into the caller's buffer; false if there is no such record, and
-    /// then anything may be in the buffer.
+    /// Copies the columns after the key into the caller's buffer; false if there is no such record,
+    /// and then anything may be in the buffer.
     ///
     /// # Errors
-    /// `Schema` when key or buffer do not have the bytes that they should, or there is no telling how
-    /// many, since there are columns of variable length: [`read`](Self::read) them.
+    /// `Schema` when key or buffer do not have the bytes that they should, or there is no telling
+    /// how many, since there are columns of variable length: [`read`](Self::read) them.
     #[inline]
     pub fn get(&self, key: &[u8], payload: &mut [u8]) -> Result<bool> {
         match self.glance(key, payload) {
@@ -33,8 +33,8 @@ impl Table {
         self.core.in_order(key, |key| self.settled(|| self.core.read(pager, key, payload)))
     }
 
-    /// Puts the columns after the key into the caller's buffer, as many bytes as they have, whatever was
-    /// in it; false if there is no such record.
+    /// Puts the columns after the key into the caller's buffer, as many bytes as they have,
+    /// whatever was in it; false if there is no such record.
     #[inline]
     pub fn read(&self, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
         if let Some(hash) = self.buckets() {
@@ -90,8 +90,8 @@ impl Table {
         Ok(Some(look(self.core.schema().row(&[key, &payload].concat())?)))
     }
 
-    /// Looks several keys up, packed one after another, and calls `found` with the place of each and
-    /// its payload, if there is one. In a table of hashed keys their cache misses overlap. Each
+    /// Looks several keys up, packed one after another, and calls `found` with the place of each
+    /// and its payload, if there is one. In a table of hashed keys their cache misses overlap. Each
     /// lookup is by itself: commits may happen between them.
     pub fn get_many(&self, keys: &[u8], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<()> {
         self.schema().expect_keys(keys)?;
@@ -155,8 +155,8 @@ impl Table {
         }
     }
 
-    /// Copies the columns after the key into the caller's buffer. Whether there is such a record, if it
-    /// can be told at once. (By itself, it needs fewer registers than its caller has left.)
+    /// Copies the columns after the key into the caller's buffer. Whether there is such a record,
+    /// if it can be told at once. (By itself, it needs fewer registers than its caller has left.)
     #[inline(never)]
     fn glance(&self, key: &[u8], payload: &mut [u8]) -> Option<bool> {
         let hash = self.buckets()?;

@@ -75,7 +75,8 @@ impl Table {
     }
 
     /// Does something that changes the record of a key in order, together with other writers, and
-    /// takes up `more` pages than most operations do. Returns when it is as durable as the level says.
+    /// takes up `more` pages than most operations do. Returns when it is as durable as the level
+    /// says.
     #[inline]
     fn write<T>(
         &self,
@@ -121,8 +122,8 @@ impl Table {
         })
     }
 
-    /// Sets a column to the bytes that it has in a packed record, or to others as long as they are if it
-    /// is of variable length; false if there is no such record.
+    /// Sets a column to the bytes that it has in a packed record, or to others as long as they are
+    /// if it is of variable length; false if there is no such record.
     ///
     /// # Errors
     /// `Schema` when the column is of the key, can be null, or the bytes do not fit it.
@@ -164,7 +165,8 @@ impl Table {
     /// range of packed keys, until it answers false. The scan sees the table as it is at its start.
     ///
     /// # Errors
-    /// `NoOrder` for hashed keys, whose records are read by [`Snapshot::each`](crate::Snapshot::each).
+    /// `NoOrder` for hashed keys, whose records are read by
+    /// [`Snapshot::each`](crate::Snapshot::each).
     pub fn scan(
         &self,
         scan: &Scan<'_>,

@@ -20,9 +20,9 @@ pub struct Scan<'s> {
     pub upper: Bound<&'s [u8]>,
     /// From the highest key down.
     pub backward: bool,
-    /// The columns wanted, in the order wanted. A row has their bytes one after another; before those of
-    /// one of variable length come four bytes that say how many, little-endian, and after one that
-    /// can be null comes a byte more, which is 1 if it is.
+    /// The columns wanted, in the order wanted. A row has their bytes one after another; before
+    /// those of one of variable length come four bytes that say how many, little-endian, and after
+    /// one that can be null comes a byte more, which is 1 if it is.
     pub columns: &'s [usize],
     /// The most records.
     pub limit: u64,
@@ -50,7 +50,8 @@ impl Core {
         }
         let (tree, range) = (self.tree()?, self.range(scan)?);
         let (key_size, columns) = (self.schema().key_size(), self.schema().columns());
-        // A column of the key cannot be turned back without what is before it; so the key comes whole.
+        // A column of the key cannot be turned back without what is before it; so the key comes
+        // whole.
         let needs_key = scan.columns.iter().any(|at| *at < self.schema().key_columns());
         let mut payloads: Vec<std::ops::Range<usize>> = Vec::new();
         // Where each column wanted lies in what is copied.
@@ -220,7 +221,8 @@ impl Core {
         })
     }
 
-    /// The same for all that can be read; `fault` gets the error of each page or record that cannot.
+    /// The same for all that can be read; `fault` gets the error of each page or record that
+    /// cannot.
     pub(crate) fn each_readable_at(
         &self,
         pager: &Pager,
@@ -259,8 +261,8 @@ impl Core {
         )
     }
 
-    /// Reads all that the heap has of a record whose entry the index had at a moment; false if there was
-    /// none.
+    /// Reads all that the heap has of a record whose entry the index had at a moment; false if
+    /// there was none.
     fn read_found(
         &self,
         heap: &Heap,

@@ -55,8 +55,8 @@ impl Batch {
         }
     }
 
-    /// Calls `visit` with key and payload of each record, as far as they are wanted, until it answers false;
-    /// whether it never has.
+    /// Calls `visit` with key and payload of each record, as far as they are wanted, until it
+    /// answers false; whether it never has.
     pub fn each(&self, direction: Direction, visit: &mut Visit<'_>) -> Result<bool> {
         let mut show = |at: usize| {
             let (from, key_size) = self.records[at];

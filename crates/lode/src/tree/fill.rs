@@ -44,8 +44,9 @@ fn share(words: usize, (part, of): (usize, usize)) -> usize {
 }
 
 impl Tree {
-    /// Fills one node, if it is sparse, with entries of the next node of the same parent, and frees that one
-    /// if none are left there. Returns where to go on; `None` at the end of the highest level below the root.
+    /// Fills one node, if it is sparse, with entries of the next node of the same parent, and frees
+    /// that one if none are left there. Returns where to go on; `None` at the end of the highest
+    /// level below the root.
     pub fn fill(&self, pager: &Pager, space: &Space, cursor: Cursor) -> Result<Option<Cursor>> {
         let Cursor { level, key } = cursor;
         let own = key.clone().unwrap_or_else(|| self.lowest_key());
@@ -70,8 +71,8 @@ impl Tree {
         Ok(Some(Cursor { level: level + 1, key: None }))
     }
 
-    /// Appends the key of each record of a leaf, and the first eight bytes of its payload, if `wanted`
-    /// accepts those. Returns where the next leaf begins.
+    /// Appends the key of each record of a leaf, and the first eight bytes of its payload, if
+    /// `wanted` accepts those. Returns where the next leaf begins.
     pub fn copy_leaf(
         &self,
         pager: &Pager,

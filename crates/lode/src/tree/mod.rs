@@ -126,8 +126,8 @@ impl Tree {
         }
     }
 
-    /// Inserts the first of some records whose keys ascend, each a key and a payload: as many as come next
-    /// to each other in one leaf. Answers how many; none if the first key is there.
+    /// Inserts the first of some records whose keys ascend, each a key and a payload: as many as
+    /// come next to each other in one leaf. Answers how many; none if the first key is there.
     pub fn insert_run(
         &self,
         journal: &Journal<'_>,
@@ -329,7 +329,8 @@ impl Tree {
         }
     }
 
-    /// Calls `wrong` with what is wrong with each node at a moment. What is below such a node is not looked at.
+    /// Calls `wrong` with what is wrong with each node at a moment. What is below such a node is
+    /// not looked at.
     pub fn check(&self, pager: &Pager, moment: Moment, wrong: &mut dyn FnMut(String)) {
         let mut nodes = vec![(self.root, Fences::default(), None)];
         while let Some((page, fences, level)) = nodes.pop() {

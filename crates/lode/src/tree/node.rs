@@ -10,7 +10,8 @@
 //! | …  | records: in a leaf the key and, from the next word on, the payload; above it the child in a word and the key |
 //! | last | the upper and the lower fence, if there are any |
 //!
-//! If keys are variable, records in a leaf begin with a word too; that word has also how many bytes the key has.
+//! If keys are variable, records in a leaf begin with a word too; that word has also how many bytes
+//! the key has.
 //!
 //! All keys of a node are at least its lower fence and less than its upper one, so what those have
 //! in common all keys have (prefix truncation and key heads: Graefe, Modern B-Tree Techniques,
@@ -198,9 +199,10 @@ impl<'p> Node<'p> {
         self.words.get(self.record_at(at)) as PageNumber
     }
 
-    /// Where a fence is: they are at the end of the page, the lower one last, and both have the room of the longest
-    /// key, also where they are shorter or not there. So what was in a node has room there again, whatever fences
-    /// it got meanwhile, which a commit relies on that has to be undone.
+    /// Where a fence is: they are at the end of the page, the lower one last, and both have the
+    /// room of the longest key, also where they are shorter or not there. So what was in a node has
+    /// room there again, whatever fences it got meanwhile, which a commit relies on that has to be
+    /// undone.
     fn fence_at(self, which: u64) -> usize {
         let words = self.layout.key_words();
         PAGE_WORDS - words * if which == LOWER { 1 } else { 2 }
@@ -348,7 +350,8 @@ impl<'p> Node<'p> {
         self.records_at().saturating_sub(ENTRIES + self.count())
     }
 
-    /// Whether one more entry with a key of so many bytes fits, if need be after [`compact`](Self::compact).
+    /// Whether one more entry with a key of so many bytes fits, if need be after
+    /// [`compact`](Self::compact).
     pub fn has_room(self, key_size: usize) -> bool {
         self.room() > self.layout.record_words(self.level(), key_size)
     }

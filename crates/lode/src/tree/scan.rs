@@ -59,8 +59,8 @@ enum Next {
 }
 
 impl Tree {
-    /// Calls `visit` with what is wanted of each record in a range as it was at a moment, its key and bytes of
-    /// its payload, until it answers false. Only that is copied out of the pages.
+    /// Calls `visit` with what is wanted of each record in a range as it was at a moment, its key
+    /// and bytes of its payload, until it answers false. Only that is copied out of the pages.
     pub fn scan(
         &self,
         pager: &Pager,
@@ -115,8 +115,8 @@ impl Tree {
 }
 
 impl Tree {
-    /// Calls `visit` with key and payload of all records at a moment that can be read, in the order of keys, until it
-    /// returns false, and `fault` with each error of a node that cannot.
+    /// Calls `visit` with key and payload of all records at a moment that can be read, in the order
+    /// of keys, until it returns false, and `fault` with each error of a node that cannot.
     pub fn each_readable(
         &self,
         pager: &Pager,

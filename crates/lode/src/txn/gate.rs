@@ -2,8 +2,9 @@
 //! commit, which nobody sees half done.
 //!
 //! Whoever enters counts itself in a slot of its own thread, so that writers do not share a line of
-//! the processor's cache, and need one locked instruction to go in and none to go out. Readers do not go through; they
-//! look at the number of commits before and after, and read again if there was one between.
+//! the processor's cache, and need one locked instruction to go in and none to go out. Readers do
+//! not go through; they look at the number of commits before and after, and read again if there was
+//! one between.
 
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
@@ -28,8 +29,8 @@ pub struct Gate {
     turn: Mutex<()>,
 }
 
-/// The number of the slots that a thread has for itself in all gates, if there was one left. When the thread ends,
-/// another can have it.
+/// The number of the slots that a thread has for itself in all gates, if there was one left. When
+/// the thread ends, another can have it.
 struct Own(Option<usize>);
 
 /// A bit for each number that a thread has.
@@ -87,7 +88,8 @@ impl Gate {
         let own = OWN.try_with(|own| own.0).ok().flatten();
         let slot = own.map_or(&self.shared, |number| &self.slots[number]);
         loop {
-            // In order with the look at whether it is closed: whoever closes it either sees the count, or is seen.
+            // In order with the look at whether it is closed: whoever closes it either sees the
+            // count, or is seen.
             match own {
                 Some(_) => {
                     slot.0.swap(slot.0.load(Ordering::Relaxed) + 1, Ordering::SeqCst);
@@ -175,8 +177,8 @@ mod tests {
 
     use super::*;
 
-    /// More threads than there are slots: some share one. Whoever is alone sees nobody else, and what is added
-    /// inside is not lost to those who are alone.
+    /// More threads than there are slots: some share one. Whoever is alone sees nobody else, and
+    /// what is added inside is not lost to those who are alone.
     #[test]
     fn nobody_is_inside_with_who_is_alone() {
         let (gate, inside, alone) = (Gate::new(), AtomicU64::new(0), AtomicU64::new(0));

@@ -19,18 +19,19 @@ use crate::store::Store;
 use crate::table::{Core, KeyKind, Table, expect_not_changing};
 use crate::wal::{Entry, Head, Kind, Position};
 
-/// Bytes of keys and records that a transaction may hold. What it writes must fit in the memory budget, too.
+/// Bytes of keys and records that a transaction may hold. What it writes must fit in the memory
+/// budget, too.
 pub const MOST_BYTES: usize = 256 << 20;
 
 /// Bytes that it may write however small the budget is: more than the longest record has.
 const LEAST_BYTES: usize = 2 << 20;
 
-/// A transaction. What it wrote, only it sees until [`commit`](Self::commit); dropped without one, it
-/// has written nothing.
+/// A transaction. What it wrote, only it sees until [`commit`](Self::commit); dropped without one,
+/// it has written nothing.
 ///
 /// Transactions do not wait for each other. If a record that one has read or written was changed by
-/// somebody else meanwhile, its commit answers [`Error::Conflict`] and nothing of it happens: run it
-/// again.
+/// somebody else meanwhile, its commit answers [`Error::Conflict`] and nothing of it happens: run
+/// it again.
 pub struct Transaction {
     db: Handle,
     tables: Vec<Touched>,
@@ -191,8 +192,8 @@ impl Transaction {
         self.db.acknowledge(end)
     }
 
-    /// The same, durable at this level at least. (In a database of [`Durability::None`], which has no
-    /// log, that takes a checkpoint.)
+    /// The same, durable at this level at least. (In a database of [`Durability::None`], which has
+    /// no log, that takes a checkpoint.)
     ///
     /// # Errors
     /// As [`commit`](Self::commit).
@@ -323,7 +324,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Gives up pages that were kept in case that it had to be undone, as far as there is room for it.
+    /// Gives up pages that were kept in case that it had to be undone, as far as there is room for
+    /// it.
     fn give_up(&self, order: &[Place], done: &[Option<Box<Left>>]) {
         for (place, left) in order.iter().zip(done) {
             let touched = &self.tables[place.table];

@@ -9,15 +9,15 @@ use crate::error::Result;
 use crate::table::{Core, Rows, Scan, Table};
 use crate::tree::{Direction, Range};
 
-/// What is shown of a scan: a key in order, and its payload, or none where the transaction has deleted it. It
-/// answers whether to go on.
+/// What is shown of a scan: a key in order, and its payload, or none where the transaction has
+/// deleted it. It answers whether to go on.
 type Show<'s> = dyn FnMut(&[u8], Option<&[u8]>) -> Result<bool> + 's;
 
 impl Transaction {
     /// As [`Table::scan`], with what this transaction has written so far.
     ///
-    /// A commit does not look at what scans came by: [get](Self::payload) what must not change until
-    /// then.
+    /// A commit does not look at what scans came by: [get](Self::payload) what must not change
+    /// until then.
     ///
     /// # Errors
     /// As [`Table::scan`].

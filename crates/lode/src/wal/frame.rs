@@ -23,8 +23,8 @@ pub(super) fn most_bytes(bytes: usize) -> u64 {
     (HEADER_BYTES + NOTE_BYTES + bytes.next_multiple_of(8)) as u64
 }
 
-/// Makes the beginning of a frame whose outcome has so many bytes in `frame`, instead of what is there: all that
-/// comes before the outcome, without the checksum.
+/// Makes the beginning of a frame whose outcome has so many bytes in `frame`, instead of what is
+/// there: all that comes before the outcome, without the checksum.
 pub(super) fn begin(
     frame: &mut Vec<u8>,
     before: u32,

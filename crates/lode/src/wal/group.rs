@@ -1,9 +1,9 @@
-//! Group commit: all who wait at the same time for the log to be synced share a sync (DeWitt et al.,
-//! Implementation Techniques for Main Memory Database Systems, SIGMOD 1984, section 5.2).
+//! Group commit: all who wait at the same time for the log to be synced share a sync (DeWitt et
+//! al., Implementation Techniques for Main Memory Database Systems, SIGMOD 1984, section 5.2).
 //!
-//! One of them leads: he syncs for all. Then each is told by name, so that nobody has to queue for a lock first and
-//! nobody wakes up too early; and one of those who came too late is told to lead the next sync. (Until he does, nobody
-//! overtakes him.)
+//! One of them leads: he syncs for all. Then each is told by name, so that nobody has to queue for
+//! a lock first and nobody wakes up too early; and one of those who came too late is told to lead
+//! the next sync. (Until he does, nobody overtakes him.)
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use super::{Position, lock};
 use crate::error::{Error, Result};
 
-/// The part of a sync's time that the next one is put off so that more can share it: those who have just been told that
-/// they are done are about to come back.
+/// The part of a sync's time that the next one is put off so that more can share it: those who have
+/// just been told that they are done are about to come back.
 const PATIENCE: u32 = 4;
 
 /// The longest that it is put off, however long the last one took.
@@ -98,8 +98,8 @@ impl Group {
         Self { state: Mutex::new(state), complete: Condvar::new() }
     }
 
-    /// Returns when the log is synced up to a position. `work` syncs all of it, and answers how far that is; what ends at
-    /// `to` was appended before the call.
+    /// Returns when the log is synced up to a position. `work` syncs all of it, and answers how far
+    /// that is; what ends at `to` was appended before the call.
     ///
     /// # Errors
     /// `Poisoned` when a sync fails, then and ever after.
@@ -230,8 +230,8 @@ mod tests {
         group.sync(position(8), || panic!("it is synced already")).unwrap();
     }
 
-    /// The first sync ends in this way, while another one waits; answers what its leader says, if he does not panic, the
-    /// one who waits, and one who comes later.
+    /// The first sync ends in this way, while another one waits; answers what its leader says, if
+    /// he does not panic, the one who waits, and one who comes later.
     fn all_say(end: impl FnOnce() -> Result<Position> + Send) -> [Option<Result<()>>; 3] {
         let group = &Group::new(position(0));
         let (begin, may_begin) = mpsc::channel();

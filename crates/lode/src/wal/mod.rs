@@ -2,11 +2,11 @@
 //!
 //! An operation that has latched what it will change [appends](Log::append) its outcome: that is
 //! when it happens, and in which epoch. Nothing waits for the disk there; whoever has to know that
-//! an outcome is durable [syncs](Log::sync) the log up to it, and all who wait at the same time share
-//! the [sync](group).
+//! an outcome is durable [syncs](Log::sync) the log up to it, and all who wait at the same time
+//! share the [sync](group).
 //!
-//! The log is valid only as a prefix: each frame has its checksum and that of the frame before. What
-//! a frame says was synced is the proof that what lies before it cannot just be missing.
+//! The log is valid only as a prefix: each frame has its checksum and that of the frame before.
+//! What a frame says was synced is the proof that what lies before it cannot just be missing.
 
 mod entry;
 mod frame;
@@ -56,7 +56,8 @@ pub struct Sizes {
 const LEAST_LONG_BYTES: usize = 1 << 13;
 const PIECE_BYTES: usize = 1 << 18;
 
-/// A segment that begins with an outcome of so many bytes is probably for more such, which need no memory ahead.
+/// A segment that begins with an outcome of so many bytes is probably for more such, which need no
+/// memory ahead.
 const LEAST_BULK_BYTES: usize = 1 << 16;
 
 /// Bytes of the operating system's pages, or a part of one.
@@ -149,7 +150,8 @@ impl Tail {
         }
     }
 
-    /// Writes the frame that has begun, with these parts of its outcome and zeros after them; answers its checksum.
+    /// Writes the frame that has begun, with these parts of its outcome and zeros after them;
+    /// answers its checksum.
     #[inline]
     fn write(&mut self, parts: &[&[u8]], padding: &[u8]) -> Result<u32> {
         parts.iter().chain([&padding]).for_each(|part| self.frame.extend_from_slice(part));
@@ -159,7 +161,8 @@ impl Tail {
         Ok(sum)
     }
 
-    /// The same piece by piece, so that there is no other copy of a long outcome. Its beginning comes last.
+    /// The same piece by piece, so that there is no other copy of a long outcome. Its beginning
+    /// comes last.
     fn write_long(&mut self, (parts, size): (&[&[u8]], usize), padding: &[u8]) -> Result<u32> {
         let mut sum = frame::sum(self.segment.salt, &self.frame);
         let mut at = self.at + self.frame.len() as u64;
@@ -241,7 +244,8 @@ impl Log {
     }
 
     /// Appends an outcome, which is made of several parts. Answers its epoch, which `epoch` says at
-    /// the very moment, and where its frame ends; `None` if there is [no room](Self::make_room) for it.
+    /// the very moment, and where its frame ends; `None` if there is [no room](Self::make_room) for
+    /// it.
     pub fn append(
         &self,
         kind: Kind,

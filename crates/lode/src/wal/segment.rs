@@ -135,19 +135,20 @@ impl Segment {
         Error::io(format!("write to {}", name(self.number)), error)
     }
 
-    /// The same by a call of the system, which takes longer for few bytes; but it does not fill pages with zeros
-    /// that are overwritten anyway.
+    /// The same by a call of the system, which takes longer for few bytes; but it does not fill
+    /// pages with zeros that are overwritten anyway.
     pub fn write_by_call(&self, at: u64, bytes: &[u8]) -> Result<()> {
         self.file.write_at(at, bytes).map_err(|error| self.not_written(&error))
     }
 
-    /// Takes back what a write at `at` may have left that failed: no frame begins there then. If that fails
-    /// too, the next write there does it.
+    /// Takes back what a write at `at` may have left that failed: no frame begins there then. If
+    /// that fails too, the next write there does it.
     pub fn take_back(&self, at: u64) {
         let _ = self.write_by_call(at, &[0; 16]);
     }
 
-    /// Asks the operating system for memory for what will be written, if there is a way, and does not wait for it.
+    /// Asks the operating system for memory for what will be written, if there is a way, and does
+    /// not wait for it.
     pub fn ask_for_memory(&self) {
         self.mapped.iter().for_each(|mapped| mapped.prepare());
     }

@@ -175,7 +175,8 @@ fn records_in_no_order_beyond_memory_are_written_a_few_times() {
     assert!(written < 5 * held, "{written} bytes for {held}");
 }
 
-/// A page that an operation before the moment of a checkpoint frees is not in it, however late that is.
+/// A page that an operation before the moment of a checkpoint frees is not in it, however late that
+/// is.
 #[test]
 fn no_page_stays_after_a_crash_that_a_checkpoint_missed() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -1,4 +1,5 @@
-//! Commits and records that the log takes piece by piece: they come back whole after a crash, or not at all.
+//! Commits and records that the log takes piece by piece: they come back whole after a crash, or
+//! not at all.
 
 use lode::simulation::{self, Fault, Simulated};
 use lode::{Database, Durability, KeyKind, Options, Schema, Table, Type, Value};

@@ -1,4 +1,5 @@
-//! Tables from which most is deleted: their pages come back, and what is left stays where it is found.
+//! Tables from which most is deleted: their pages come back, and what is left stays where it is
+//! found.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -182,7 +183,8 @@ fn what_stays_is_found_while_others_come_and_go() {
     }
 }
 
-/// Tables of all kinds of pages: buckets and leaves with records, and heaps whose index has keys or digests.
+/// Tables of all kinds of pages: buckets and leaves with records, and heaps whose index has keys or
+/// digests.
 fn all_kinds(db: &Database) -> Vec<Table> {
     let short = || vec![Type::Bytes(20)];
     let long = || vec![Type::Bytes(300)];

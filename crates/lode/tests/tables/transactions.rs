@@ -124,8 +124,8 @@ fn all_of(db: &Database, table: &Table) -> Vec<Vec<u8>> {
     records
 }
 
-/// A commit deletes a record with a long key, and has its leaf split, which gives the leaf a long fence. Then
-/// there is no memory any more, and all has to come back into the pages that there are.
+/// A commit deletes a record with a long key, and has its leaf split, which gives the leaf a long
+/// fence. Then there is no memory any more, and all has to come back into the pages that there are.
 #[test]
 fn a_commit_that_fails_puts_long_keys_back_where_no_page_is_left() {
     let long = |n: u8| [&[b'b', n][..], &[b'b'; 998]].concat();

@@ -114,8 +114,8 @@ impl<'b> Batch<'b> {
         ))
     }
 
-    /// Writes records, of which the first begins at a byte, in one transaction, up to the first whose
-    /// key is there if that is an error: answers its line then.
+    /// Writes records, of which the first begins at a byte, in one transaction, up to the first
+    /// whose key is there if that is an error: answers its line then.
     fn commit(
         &mut self,
         records: &[u8],

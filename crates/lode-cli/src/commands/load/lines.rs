@@ -53,8 +53,8 @@ impl Lines {
 
     /// Waits until there is something to read, or the end.
     ///
-    /// A program that writes to this one may read the same database: it has to be first to lock it, so that this
-    /// one fails. Otherwise the other one would, and this one find nothing to load.
+    /// A program that writes to this one may read the same database: it has to be first to lock it,
+    /// so that this one fails. Otherwise the other one would, and this one find nothing to load.
     pub fn wait(&mut self) -> Outcome {
         match self.reader.fill_buf() {
             Ok(_) => Ok(()),

@@ -2,8 +2,8 @@
 //! keep: the same for the same seed.
 //!
 //! What is written to a file is in the file at once, but durable only after a `sync` of it; what is
-//! created, renamed or removed, after a `sync_directory`. A crash decides separately for each sector
-//! of 512 bytes, each length and each name which of the versions since then it keeps, or the
+//! created, renamed or removed, after a `sync_directory`. A crash decides separately for each
+//! sector of 512 bytes, each length and each name which of the versions since then it keeps, or the
 //! durable one. That is more than most file systems lose. A sector is never torn.
 
 mod faults;
@@ -98,8 +98,8 @@ impl Simulated {
     }
 
     /// Loses what is not durable, or some of it, as the seed decides: in one of four cases nothing
-    /// is lost, in one everything is. What is left is durable, faults are gone, the lock is free, and
-    /// all handles are dead.
+    /// is lost, in one everything is. What is left is durable, faults are gone, the lock is free,
+    /// and all handles are dead.
     pub fn crash(&self, seed: u64) {
         self.state().crash(&mut Fate::new(seed));
     }
@@ -162,8 +162,8 @@ impl Simulated {
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// The state, for this thread alone. No operation is left in the middle by a panic, so the state
-    /// is as good after one.
+    /// The state, for this thread alone. No operation is left in the middle by a panic, so the
+    /// state is as good after one.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -38,8 +38,8 @@ pub fn recovery_begins(disk: &Simulated) -> (String, usize) {
     (format!("log-{segment:012}"), at as usize)
 }
 
-/// Bits to be turned over: all of one copy of the superblocks, of the log's headers and its frames since the last
-/// checkpoint, and some of all others.
+/// Bits to be turned over: all of one copy of the superblocks, of the log's headers and its frames
+/// since the last checkpoint, and some of all others.
 fn places(disk: &Simulated, (segment, from): &(String, usize), more: u64) -> Vec<(String, u64)> {
     let mut places = Vec::new();
     let mut random = Random(1);
@@ -82,7 +82,8 @@ fn no_bit_that_turns_over_makes_another_content() {
     on_all(&places, |(name, bit)| {
         let fork = disk.fork();
         fork.flip_bit(name, *bit);
-        // Each operation was synced by itself, and the next one says so. Nothing says so of the last.
+        // Each operation was synced by itself, and the next one says so. Nothing says so of the
+        // last.
         let allowed: &[&Content] = if name == "data" { &[last] } else { &[last, before] };
         let outcome = judge(&fork, allowed).map_err(|why| format!("bit {bit} of {name}: {why}"))?;
         if outcome == Outcome::Content(1) {

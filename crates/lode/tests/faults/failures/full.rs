@@ -74,8 +74,8 @@ fn a_full_disk_loses_nothing() {
     }
 }
 
-/// Compaction gives back what others had reserved; whoever changes something after it asks for space
-/// again, so that a checkpoint always has enough.
+/// Compaction gives back what others had reserved; whoever changes something after it asks for
+/// space again, so that a checkpoint always has enough.
 #[test]
 fn compaction_on_a_disk_that_fills_up_leaves_space_for_a_checkpoint() {
     for more in 0..40 {

@@ -1,5 +1,5 @@
-//! Each operation of the disk fails once. By default one case in five is tried; `LODE_STRIDE=1`, and
-//! `LODE_THOROUGH`, try all.
+//! Each operation of the disk fails once. By default one case in five is tried; `LODE_STRIDE=1`,
+//! and `LODE_THOROUGH`, try all.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

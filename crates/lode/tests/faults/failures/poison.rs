@@ -69,9 +69,9 @@ fn after_a_failed_sync(at: u64) -> Option<(Known, u64)> {
     Some((known, now - start))
 }
 
-/// What a failed sync has lost is still in the operating system's memory, where the next one to open
-/// the database finds it. (Rule 14 of `DESIGN.md`: he writes the superblock again before he uses a
-/// place that the one on the disk needs.)
+/// What a failed sync has lost is still in the operating system's memory, where the next one to
+/// open the database finds it. (Rule 14 of `DESIGN.md`: he writes the superblock again before he
+/// uses a place that the one on the disk needs.)
 #[test]
 fn a_failed_sync_and_a_crash_in_the_next_life_lose_nothing() {
     let next = |at: &u64| after_a_failed_sync(*at).map(|(_, end)| end);

@@ -1,5 +1,5 @@
-//! Crashes on a simulated disk: whatever happens, the database comes back with all that was promised
-//! and nothing half done.
+//! Crashes on a simulated disk: whatever happens, the database comes back with all that was
+//! promised and nothing half done.
 //!
 //! A seed decides everything: what is done, when the power goes, what of the unsynced writes is on
 //! the disk then. `LODE_SEED=n` replays one, `LODE_SEEDS=n` asks for `n` of them.

@@ -39,8 +39,8 @@ pub const REST: usize = 2;
 /// The most bytes of a rest.
 pub const MOST_REST_BYTES: u32 = 60_000;
 
-/// How much may have changed before operations beside a checkpoint stop: the least memory has room for
-/// 40 changed pages.
+/// How much may have changed before operations beside a checkpoint stop: the least memory has room
+/// for 40 changed pages.
 pub const MOST_CHANGED_BYTES: u64 = 28 * 16_384;
 
 /// The value of a record, and the number that its other bytes are made of.

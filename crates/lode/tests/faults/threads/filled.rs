@@ -242,8 +242,8 @@ fn pages_that_threads_looked_for_in_vain_are_used_by_others() {
     });
 }
 
-/// 2 threads give long records other fillings by `change` and by `update`, 2 others each set the marks
-/// of their own ones: every mark that was set is still there when the next one is.
+/// 2 threads give long records other fillings by `change` and by `update`, 2 others each set the
+/// marks of their own ones: every mark that was set is still there when the next one is.
 fn no_lost_mark(db: &Database, rounds: u64, kind: KeyKind) {
     let table = filled(db, kind);
     for id in 0..FILLED {

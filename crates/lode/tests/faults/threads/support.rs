@@ -1,5 +1,5 @@
-//! Where the tests run: in memory, and in directories, where another thread pushes pages out and makes
-//! checkpoints meanwhile.
+//! Where the tests run: in memory, and in directories, where another thread pushes pages out and
+//! makes checkpoints meanwhile.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -9,8 +9,8 @@ use super::support::{BALLAST, Stop, ballast, ballast_record, rounds};
 use super::wide::{wide, wide_record};
 use crate::watched::watched;
 
-/// While one thread compacts the data file, others write to the database and make checkpoints, which
-/// have reserved the places that they need.
+/// While one thread compacts the data file, others write to the database and make checkpoints,
+/// which have reserved the places that they need.
 #[test]
 fn compaction_leaves_checkpoints_the_places_that_they_need() {
     let options = Options::new().memory_bytes(1 << 20).durability(Durability::None);

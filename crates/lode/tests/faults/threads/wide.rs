@@ -1,4 +1,5 @@
-//! Records of fixed size: none is torn, no update is lost, and all are found while pages split and join.
+//! Records of fixed size: none is torn, no update is lost, and all are found while pages split and
+//! join.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

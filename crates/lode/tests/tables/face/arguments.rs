@@ -1,5 +1,5 @@
-//! Wrong arguments to everything that the public face does: an error that says what is wrong, or what
-//! the arguments mean after all, and never a panic or a hang.
+//! Wrong arguments to everything that the public face does: an error that says what is wrong, or
+//! what the arguments mean after all, and never a panic or a hang.
 
 use std::fmt::Debug;
 use std::ops::Bound;
@@ -301,8 +301,8 @@ fn expect_over(world: &World, name: &str, is_closed: bool, doing: &super::watch:
     let table = world.table(name);
     for (operation, _, run) in all() {
         doing.set(format!("{operation} of {name} after its end"));
-        // Those of the database as a whole go on after one of its tables is dropped. What there is of
-        // a closed one can be looked at, and closing it again is no mistake.
+        // Those of the database as a whole go on after one of its tables is dropped. What there is
+        // of a closed one can be looked at, and closing it again is no mistake.
         const WHOLE: [&str; 9] = [
             "create_table",
             "drop another table",
@@ -366,7 +366,8 @@ fn options_of_any_size_make_a_database_or_an_error() {
                 }
             }
         }
-        // More than any machine has addresses for is refused, or cut down to what pages can be counted.
+        // More than any machine has addresses for is refused, or cut down to what pages can be
+        // counted.
         for memory_bytes in [1 << 45, u64::MAX] {
             match Options::new().memory_bytes(memory_bytes).in_memory() {
                 Ok(_) | Err(Error::Io { .. }) => {}

@@ -1,5 +1,5 @@
-//! Every operation within every closure that the engine calls: it does what it does elsewhere, or is
-//! refused by an error, and nothing hangs.
+//! Every operation within every closure that the engine calls: it does what it does elsewhere, or
+//! is refused by an error, and nothing hangs.
 
 use std::rc::Rc;
 

@@ -1,4 +1,5 @@
-//! A record type whose own code does what a test wants: where the engine calls it, anything may happen.
+//! A record type whose own code does what a test wants: where the engine calls it, anything may
+//! happen.
 
 use std::cell::RefCell;
 

@@ -1,5 +1,5 @@
-//! The keys of tables in the model: two numbers, or two columns of variable length that are in the same
-//! order.
+//! The keys of tables in the model: two numbers, or two columns of variable length that are in the
+//! same order.
 
 use lode::{Builder, Schema, Type, Value};
 

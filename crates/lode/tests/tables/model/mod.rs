@@ -1,5 +1,5 @@
-//! Random operations on tables, compared with `BTreeMap`s: in memory, and on a simulated disk with so
-//! little memory that pages come and go all the time.
+//! Random operations on tables, compared with `BTreeMap`s: in memory, and on a simulated disk with
+//! so little memory that pages come and go all the time.
 //!
 //! On the disk there is a second table, larger than the memory: reading it pushes out whatever else
 //! there is.

@@ -1,4 +1,5 @@
-//! Ordered tables whose keys are any bytes: some the beginnings of others, some as long as keys can be.
+//! Ordered tables whose keys are any bytes: some the beginnings of others, some as long as keys can
+//! be.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, RangeBounds};
