@@ -8,7 +8,7 @@
 use std::cell::Cell;
 
 use crate::error::Result;
-use crate::pager::{Moment, Pager, Space};
+use crate::pager::{Pager, ReadEpoch, Space};
 use crate::wal::{Entry, Kind, Log, Position};
 
 /// The sizes of what an index has.
@@ -85,14 +85,14 @@ impl<'j> Journal<'j> {
 
     /// Tells an outcome; answers the epoch of the operation, or `None` if the log has no room.
     #[inline(always)]
-    fn tell(&self, kind: Kind, parts: &[&[u8]]) -> Result<Option<u64>> {
+    fn append(&self, kind: Kind, parts: &[&[u8]]) -> Result<Option<u64>> {
         match self.log {
             None => Ok(Some(self.pager.epoch())),
-            Some(log) => self.append(log, kind, parts),
+            Some(log) => self.append_to(log, kind, parts),
         }
     }
 
-    fn append(&self, log: &Log, kind: Kind, parts: &[&[u8]]) -> Result<Option<u64>> {
+    fn append_to(&self, log: &Log, kind: Kind, parts: &[&[u8]]) -> Result<Option<u64>> {
         let Some((epoch, end)) = log.append(kind, parts, || self.pager.epoch())? else {
             self.wanted.set(parts.iter().map(|part| part.len()).sum());
             return Ok(None);
@@ -109,7 +109,7 @@ impl<'j> Journal<'j> {
 
     /// A record is there.
     pub fn put(&self, key: &[u8], payload: &[u8]) -> Result<Option<u64>> {
-        self.tell(Kind::Put, &[&self.table, key, payload])
+        self.append(Kind::Put, &[&self.table, key, payload])
     }
 
     /// Several records are there at once.
@@ -125,23 +125,23 @@ impl<'j> Journal<'j> {
                 [&self.table, key, payload].iter().for_each(|part| body.extend_from_slice(part));
             }
         }
-        self.tell(Kind::Commit, &[&body])
+        self.append(Kind::Commit, &[&body])
     }
 
     /// Bytes of a record's payload are others.
     pub fn patch(&self, key: &[u8], at: usize, bytes: &[u8]) -> Result<Option<u64>> {
         let at = (at as u32).to_le_bytes();
-        self.tell(Kind::Patch, &[&self.table, &at, key, bytes])
+        self.append(Kind::Patch, &[&self.table, &at, key, bytes])
     }
 
     /// A record is not there.
     pub fn delete(&self, key: &[u8]) -> Result<Option<u64>> {
-        self.tell(Kind::Delete, &[&self.table, key])
+        self.append(Kind::Delete, &[&self.table, key])
     }
 }
 
 /// The place of a key in a page that is latched.
-pub trait Spot {
+pub trait EntryMut {
     /// Whether there is a record.
     fn is_there(&self) -> bool;
 
@@ -161,7 +161,7 @@ pub trait Spot {
     fn remove(&mut self, epoch: u64);
 }
 
-/// What came of work at a spot.
+/// What came of work at a entry.
 pub enum Step<T> {
     Done(T),
     /// There is no room for one more record.
@@ -175,7 +175,7 @@ pub trait Index {
     /// Calls `follow` with the first eight bytes of the payload of a key's record, and answers what
     /// that does, if the record has not changed when it returns; until then it may be called
     /// several times. `None` if there is no such record.
-    fn lead<T>(
+    fn locate<T>(
         &self,
         pager: &Pager,
         key: &[u8],
@@ -183,17 +183,22 @@ pub trait Index {
     ) -> Result<Option<T>>;
 
     /// Copies the payload that a record had at a moment; false if there was none.
-    fn get_at(&self, pager: &Pager, moment: Moment, key: &[u8], payload: &mut [u8])
-    -> Result<bool>;
+    fn get_at(
+        &self,
+        pager: &Pager,
+        moment: ReadEpoch,
+        key: &[u8],
+        payload: &mut [u8],
+    ) -> Result<bool>;
 
-    /// Latches the page of a key and calls `work` with the spot until that answers that it is done;
+    /// Latches the page of a key and calls `work` with the entry until that answers that it is done;
     /// between, it makes the room that was missing.
     fn at<T>(
         &self,
         journal: &Journal<'_>,
         space: &Space,
         key: &[u8],
-        work: impl FnMut(&mut dyn Spot) -> Result<Step<T>>,
+        work: impl FnMut(&mut dyn EntryMut) -> Result<Step<T>>,
     ) -> Result<T>;
 
     /// Writes a record, as `put` allows. Answers whether it was there.
@@ -204,18 +209,18 @@ pub trait Index {
         (key, payload): (&[u8], &[u8]),
         put: Put,
     ) -> Result<bool> {
-        self.at(journal, space, key, |spot| {
-            let there = spot.is_there();
+        self.at(journal, space, key, |entry_mut| {
+            let there = entry_mut.is_there();
             if !(if there { put.over } else { put.new }) {
                 return Ok(Step::Done(there));
             }
-            if !there && !spot.has_room() {
+            if !there && !entry_mut.has_room() {
                 return Ok(Step::Full);
             }
             let Some(epoch) = journal.put(key, payload)? else { return Ok(Step::Wait) };
             match there {
-                true => spot.write(epoch, 0, payload),
-                false => spot.insert(epoch, key, payload),
+                true => entry_mut.write(epoch, 0, payload),
+                false => entry_mut.insert(epoch, key, payload),
             }
             Ok(Step::Done(there))
         })
@@ -231,15 +236,15 @@ pub trait Index {
         bytes: &mut Vec<u8>,
         change: &mut dyn FnMut(&mut Vec<u8>) -> bool,
     ) -> Result<bool> {
-        self.at(journal, space, key, |spot| {
-            if !spot.is_there() {
+        self.at(journal, space, key, |entry_mut| {
+            if !entry_mut.is_there() {
                 return Ok(Step::Done(false));
             }
             bytes.resize(size, 0);
-            spot.read(bytes);
+            entry_mut.read(bytes);
             if change(bytes) {
                 let Some(epoch) = journal.put(key, bytes)? else { return Ok(Step::Wait) };
-                spot.write(epoch, 0, bytes);
+                entry_mut.write(epoch, 0, bytes);
             }
             Ok(Step::Done(true))
         })
@@ -254,11 +259,11 @@ pub trait Index {
         at: usize,
         bytes: &[u8],
     ) -> Result<bool> {
-        self.at(journal, space, key, |spot| {
-            let there = spot.is_there();
+        self.at(journal, space, key, |entry_mut| {
+            let there = entry_mut.is_there();
             if there {
                 let Some(epoch) = journal.patch(key, at, bytes)? else { return Ok(Step::Wait) };
-                spot.write(epoch, at, bytes);
+                entry_mut.write(epoch, at, bytes);
             }
             Ok(Step::Done(there))
         })
@@ -273,28 +278,28 @@ pub trait Index {
         (seen, wanted): (Option<&[u8]>, Option<&[u8]>),
     ) -> Result<bool> {
         let mut found = vec![0; seen.map_or(0, <[u8]>::len)];
-        self.at(journal, space, key, |spot| {
-            let there = spot.is_there();
+        self.at(journal, space, key, |entry_mut| {
+            let there = entry_mut.is_there();
             if there != seen.is_some() {
                 return Ok(Step::Done(false));
             }
             if let Some(seen) = seen {
-                spot.read(&mut found);
+                entry_mut.read(&mut found);
                 if found != seen {
                     return Ok(Step::Done(false));
                 }
             }
             let told = match wanted {
-                Some(_) if !there && !spot.has_room() => return Ok(Step::Full),
+                Some(_) if !there && !entry_mut.has_room() => return Ok(Step::Full),
                 Some(payload) => journal.put(key, payload)?,
                 None if there => journal.delete(key)?,
                 None => return Ok(Step::Done(true)),
             };
             let Some(epoch) = told else { return Ok(Step::Wait) };
             match wanted {
-                Some(payload) if there => spot.write(epoch, 0, payload),
-                Some(payload) => spot.insert(epoch, key, payload),
-                None => spot.remove(epoch),
+                Some(payload) if there => entry_mut.write(epoch, 0, payload),
+                Some(payload) => entry_mut.insert(epoch, key, payload),
+                None => entry_mut.remove(epoch),
             }
             Ok(Step::Done(true))
         })
@@ -302,11 +307,11 @@ pub trait Index {
 
     /// Deletes a record; false if there is none.
     fn delete(&self, journal: &Journal<'_>, space: &Space, key: &[u8]) -> Result<bool> {
-        self.at(journal, space, key, |spot| {
-            let there = spot.is_there();
+        self.at(journal, space, key, |entry_mut| {
+            let there = entry_mut.is_there();
             if there {
                 let Some(epoch) = journal.delete(key)? else { return Ok(Step::Wait) };
-                spot.remove(epoch);
+                entry_mut.remove(epoch);
             }
             Ok(Step::Done(there))
         })

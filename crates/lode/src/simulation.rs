@@ -26,10 +26,10 @@ impl<'d> Checkpoint<'d> {
     /// Begins one of what a database is now. Nobody else may ask for one before its end, and single
     /// operations do not; few of them have room for what they change.
     pub fn begin(db: &'d Database) -> Result<Self> {
-        let store = db.inner().store().expect("the database is on a disk");
+        let store = db.engine().store().expect("the database is on a disk");
         store.expect_healthy()?;
         let current = store.current();
-        let checkpoint = db.inner().begin_checkpoint(store)?;
+        let checkpoint = db.engine().begin_checkpoint(store)?;
         store.step_by_step(true);
         Ok(Self { store, current, checkpoint: Some(checkpoint) })
     }
@@ -56,6 +56,6 @@ impl Drop for Checkpoint<'_> {
 /// Does what the thread of the database would do now and then: it syncs the log, and makes a
 /// checkpoint if one is needed.
 pub fn look_after(db: &Database) -> Result<()> {
-    db.inner().sync_log()?;
-    db.inner().checkpoint_ahead()
+    db.engine().sync_log()?;
+    db.engine().checkpoint_ahead()
 }

@@ -1,34 +1,34 @@
-//! The data file: pages in *places*, which are never overwritten while somebody could need what is
+//! The data file: pages in *slots*, which are never overwritten while somebody could need what is
 //! there; the page map, which says where each page is and what its checksum is; and two
 //! superblocks, of which the newer one that is whole says where the page map is.
 //!
 //! All of it is in `FORMAT.md`.
 
 mod map;
-mod places;
+mod slots;
 mod superblock;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use map::PageMap;
-use places::Places;
+use slots::Slots;
 pub use superblock::Superblock;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::error::{Error, Result};
 use crate::io::File;
 
-/// Bytes of a page and of its place.
-pub const PLACE_BYTES: usize = 16 * 1024;
+/// Bytes of a page and of its slot.
+pub const SLOT_BYTES: usize = 16 * 1024;
 
 /// The pages with the lowest numbers hold the catalogue; those of tables come after them.
 pub const FIRST_TABLE_PAGE: u32 = 1 << 16;
 
-/// Where a page is. Place 0 stands for nowhere: a superblock is there.
+/// Where a page is. Slot 0 stands for nowhere: a superblock is there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ref {
-    pub place: u32,
+    pub slot: u32,
     /// What the highest byte of its first word was.
     pub note: u8,
     pub checksum: u64,
@@ -36,16 +36,16 @@ pub struct Ref {
 
 impl Ref {
     fn is_some(self) -> bool {
-        self.place != 0
+        self.slot != 0
     }
 
     /// Where what is in these bytes is.
-    fn of(place: u32, bytes: &[u8], owner: u64) -> Self {
-        Self { place, note: bytes[7], checksum: checksum(bytes, owner) }
+    fn of(slot: u32, bytes: &[u8], owner: u64) -> Self {
+        Self { slot, note: bytes[7], checksum: checksum(bytes, owner) }
     }
 }
 
-/// The checksum of what is at a place. What belongs elsewhere has another.
+/// The checksum of what is at a slot. What belongs elsewhere has another.
 fn checksum(bytes: &[u8], owner: u64) -> u64 {
     xxh3_64_with_seed(bytes, owner)
 }
@@ -60,7 +60,7 @@ pub struct DataFile {
 
 struct State {
     map: PageMap,
-    places: Places,
+    slots: Slots,
     /// Pages of the catalogue that is current.
     catalogue_pages: u32,
 }
@@ -68,10 +68,10 @@ struct State {
 impl DataFile {
     /// A new one, without pages.
     pub fn create(file: Box<dyn File>) -> Result<Self> {
-        let (map, places) = (PageMap::default(), Places::default());
-        let size = u64::from(places.end()) * PLACE_BYTES as u64;
+        let (map, slots) = (PageMap::default(), Slots::default());
+        let size = u64::from(slots.end()) * SLOT_BYTES as u64;
         file.preallocate(size).map_err(|error| Error::io("extend file data", &error))?;
-        Ok(Self::new(file, State { map, places, catalogue_pages: 0 }))
+        Ok(Self::new(file, State { map, slots, catalogue_pages: 0 }))
     }
 
     fn new(file: Box<dyn File>, state: State) -> Self {
@@ -91,16 +91,16 @@ impl DataFile {
         let superblock = Superblock::read(&*file)?;
         let map = PageMap::open(superblock.map);
         let catalogue_pages = superblock.catalogue_pages;
-        let state = State { map, places: Places::default(), catalogue_pages };
+        let state = State { map, slots: Slots::default(), catalogue_pages };
         let data = Self::new(file, state);
         // Page by page: how many there should be may be more than there are.
-        let (mut bytes, mut page_bytes) = (Vec::new(), vec![0; PLACE_BYTES]);
+        let (mut bytes, mut page_bytes) = (Vec::new(), vec![0; SLOT_BYTES]);
         for page in 0..superblock.catalogue_pages {
             data.load(page, &mut page_bytes)?;
             bytes.extend_from_slice(&page_bytes);
         }
         let (catalogue, used) = superblock.split_catalogue(&bytes)?;
-        data.state().places = Places::restore(used, superblock.places)?;
+        data.state().slots = Slots::restore(used, superblock.slots)?;
         Ok((data, superblock, catalogue.to_vec()))
     }
 
@@ -110,7 +110,7 @@ impl DataFile {
     fn make_sure(&self, superblock: &Superblock) -> Result<()> {
         let failed = |error| Error::io("sync file data", &error);
         let mut size = self.file.size_bytes().map_err(failed)?;
-        let wanted = u64::from(superblock.places) * PLACE_BYTES as u64;
+        let wanted = u64::from(superblock.slots) * SLOT_BYTES as u64;
         if size > wanted && !self.file.has_space().map_err(failed)? {
             // Somebody else made it longer. What was reserved and not used would have space.
             size = wanted;
@@ -120,13 +120,11 @@ impl DataFile {
         self.file.sync().map_err(failed)?;
         // Space that was reserved and not used.
         let mut state = self.state();
-        let end = u32::try_from(size / PLACE_BYTES as u64).unwrap_or(u32::MAX);
-        match end.cmp(&state.places.end()) {
-            std::cmp::Ordering::Greater => state.places.extend(end),
+        let end = u32::try_from(size / SLOT_BYTES as u64).unwrap_or(u32::MAX);
+        match end.cmp(&state.slots.end()) {
+            std::cmp::Ordering::Greater => state.slots.extend(end),
             // It was cut off behind what is in use.
-            std::cmp::Ordering::Less if end >= state.places.last_used() => {
-                state.places.truncate(end)
-            }
+            std::cmp::Ordering::Less if end >= state.slots.last_used() => state.slots.truncate(end),
             _ => {}
         }
         Ok(())
@@ -136,13 +134,13 @@ impl DataFile {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a page has a place.
+    /// Whether a page has a slot.
     pub fn has(&self, page: u32) -> Result<bool> {
         Ok(self.note(page)?.is_some())
     }
 
     /// The highest byte of a page's first word, which says something about the page to those who do
-    /// not read it; `None` if it has no place.
+    /// not read it; `None` if it has no slot.
     pub fn note(&self, page: u32) -> Result<Option<u8>> {
         let at = self.state().map.get(&*self.file, page)?;
         Ok(at.is_some().then_some(at.note))
@@ -158,28 +156,28 @@ impl DataFile {
             return Err(Error::corrupt(format!("page {page}"), "it is nowhere in file data"));
         }
         self.pages_read.fetch_add(1, Ordering::Relaxed);
-        read_place(&*self.file, at, page.into(), bytes, || format!("page {page}"))
+        read_slot(&*self.file, at, page.into(), bytes, || format!("page {page}"))
     }
 
     /// Bytes of pages that were read from it since it was opened.
     pub fn read_bytes(&self) -> u64 {
-        self.pages_read.load(Ordering::Relaxed) * PLACE_BYTES as u64
+        self.pages_read.load(Ordering::Relaxed) * SLOT_BYTES as u64
     }
 
     /// Bytes of pages that were written to it since it was opened.
     pub fn written_bytes(&self) -> u64 {
-        self.pages_written.load(Ordering::Relaxed) * PLACE_BYTES as u64
+        self.pages_written.load(Ordering::Relaxed) * SLOT_BYTES as u64
     }
 
     /// Bytes of the file.
     pub fn size_bytes(&self) -> u64 {
-        u64::from(self.state().places.end()) * PLACE_BYTES as u64
+        u64::from(self.state().slots.end()) * SLOT_BYTES as u64
     }
 
-    /// Bytes of places in use.
+    /// Bytes of slots in use.
     pub fn used_bytes(&self) -> u64 {
-        let places = &self.state().places;
-        (u64::from(places.end()) - places.free()) * PLACE_BYTES as u64
+        let slots = &self.state().slots;
+        (u64::from(slots.end()) - slots.free()) * SLOT_BYTES as u64
     }
 
     /// Makes sure that so many pages can be changed and a checkpoint be written.
@@ -194,24 +192,24 @@ impl DataFile {
 
     /// Makes sure that `wanted` slots are free.
     fn grow(&self, state: &mut State, wanted: u64) -> Result<()> {
-        let free = state.places.free();
+        let free = state.slots.free();
         if free >= wanted {
             return Ok(());
         }
         // In steps that grow with the file, so that it is seldom asked for more; or as little as
         // will do, if there is no more.
         let least = wanted - free;
-        let ample = least.max(u64::from(state.places.end()) / 8).min(least + 4096);
+        let ample = least.max(u64::from(state.slots.end()) / 8).min(least + 4096);
         let mut grown = Err(Error::TableFull);
         for count in [ample, least] {
-            let end = u64::from(state.places.end()) + count;
+            let end = u64::from(state.slots.end()) + count;
             let end = u32::try_from(end).map_err(|_| Error::TableFull)?;
-            let size = u64::from(end) * PLACE_BYTES as u64;
+            let size = u64::from(end) * SLOT_BYTES as u64;
             grown = self
                 .file
                 .preallocate(size)
                 .map_err(|error| Error::io("extend file data", &error))
-                .map(|()| state.places.extend(end));
+                .map(|()| state.slots.extend(end));
             if grown.is_ok() {
                 break;
             }
@@ -219,16 +217,16 @@ impl DataFile {
         grown
     }
 
-    /// Writes pages to free places, which are theirs from then on. The numbers and the bytes of all
+    /// Writes pages to free slots, which are theirs from then on. The numbers and the bytes of all
     /// of them come one after another.
     pub fn write(&self, pages: &[u32], bytes: &[u8]) -> Result<()> {
         let mut state = self.state();
-        let mut places = Vec::new();
+        let mut slots = Vec::new();
         for _ in pages {
-            match state.places.take() {
-                Ok(place) => places.push(place),
+            match state.slots.take() {
+                Ok(slot) => slots.push(slot),
                 Err(error) => {
-                    places.iter().for_each(|place| state.places.give_back(*place));
+                    slots.iter().for_each(|slot| state.slots.give_back(*slot));
                     return Err(error);
                 }
             }
@@ -237,23 +235,23 @@ impl DataFile {
         drop(state);
         self.pages_written.fetch_add(pages.len() as u64, Ordering::Relaxed);
         let mut from = 0;
-        for run in places.chunk_by(|a, b| a + 1 == *b) {
-            let to = from + run.len() * PLACE_BYTES;
-            let at = u64::from(run[0]) * PLACE_BYTES as u64;
+        for run in slots.chunk_by(|a, b| a + 1 == *b) {
+            let to = from + run.len() * SLOT_BYTES;
+            let at = u64::from(run[0]) * SLOT_BYTES as u64;
             if let Err(error) = self.file.write_at(at, &bytes[from..to]) {
                 let mut state = self.state();
-                places.iter().for_each(|place| state.places.give_back(*place));
+                slots.iter().for_each(|slot| state.slots.give_back(*slot));
                 return Err(Error::io("write pages to file data", &error));
             }
             from = to;
         }
         let mut state = self.state();
-        let contents = pages.iter().zip(bytes.chunks(PLACE_BYTES));
-        for (done, ((page, bytes), place)) in contents.zip(&places).enumerate() {
-            let at = Ref::of(*place, bytes, (*page).into());
+        let contents = pages.iter().zip(bytes.chunks(SLOT_BYTES));
+        for (done, ((page, bytes), slot)) in contents.zip(&slots).enumerate() {
+            let at = Ref::of(*slot, bytes, (*page).into());
             if let Err(error) = state.set(&*self.file, *page, at) {
-                // A sheet of the page map could not be read.
-                places[done..].iter().for_each(|place| state.places.give_back(*place));
+                // A node of the page map could not be read.
+                slots[done..].iter().for_each(|slot| state.slots.give_back(*slot));
                 return Err(error);
             }
         }
@@ -274,39 +272,39 @@ impl DataFile {
     /// both.
     pub fn publish(&self, catalogue: &[u8], mut superblock: Superblock) -> Result<Superblock> {
         let mut state = self.state();
-        let State { map, places, catalogue_pages } = &mut *state;
-        let size = catalogue.len() + places.bitmap_bytes();
-        let pages = size.div_ceil(PLACE_BYTES) as u32;
+        let State { map, slots, catalogue_pages } = &mut *state;
+        let size = catalogue.len() + slots.bitmap_bytes();
+        let pages = size.div_ceil(SLOT_BYTES) as u32;
         let most_pages = pages.max(*catalogue_pages);
         // If this fails, the next one sees to those that there are more of now.
         *catalogue_pages = most_pages;
         for page in 0..most_pages {
-            let place = if page < pages { places.take()? } else { 0 };
-            let before = map.set(&*self.file, page, Ref { place, ..Ref::default() })?;
-            places.release(before);
+            let slot = if page < pages { slots.take()? } else { 0 };
+            let before = map.set(&*self.file, page, Ref { slot, ..Ref::default() })?;
+            slots.release(before);
         }
-        map.take_places(&*self.file, places)?;
-        // From here on places stay as they are.
+        map.take_slots(&*self.file, slots)?;
+        // From here on slots stay as they are.
         let mut bytes = catalogue.to_vec();
-        places.write_bitmap(&mut bytes);
-        bytes.resize(pages as usize * PLACE_BYTES, 0);
-        for (page, bytes) in (0..).zip(bytes.chunks(PLACE_BYTES)) {
-            let Ref { place, .. } = map.get(&*self.file, page)?;
-            map.set(&*self.file, page, Ref::of(place, bytes, page.into()))?;
-            write_place(&*self.file, place, bytes)?;
+        slots.write_bitmap(&mut bytes);
+        bytes.resize(pages as usize * SLOT_BYTES, 0);
+        for (page, bytes) in (0..).zip(bytes.chunks(SLOT_BYTES)) {
+            let Ref { slot, .. } = map.get(&*self.file, page)?;
+            map.set(&*self.file, page, Ref::of(slot, bytes, page.into()))?;
+            write_slot(&*self.file, slot, bytes)?;
         }
         let root = map.write(&*self.file)?;
         superblock.generation += 1;
         superblock.map = root;
         superblock.catalogue_pages = pages;
         superblock.catalogue_bytes = catalogue.len() as u64;
-        superblock.places = places.end();
+        superblock.slots = slots.end();
         *catalogue_pages = pages;
         drop(state);
         self.sync()?;
         superblock.write(&*self.file)?;
         self.sync()?;
-        self.state().places.settle();
+        self.state().slots.settle();
         Ok(superblock)
     }
 
@@ -315,15 +313,15 @@ impl DataFile {
         self.file.sync().map_err(|error| Error::Poisoned { why: failed(error) })
     }
 
-    /// Pages of tables whose places are beyond those that would be enough for all. What is written
-    /// from now on goes to the lowest places that are free.
+    /// Pages of tables whose slots are beyond those that would be enough for all. What is written
+    /// from now on goes to the lowest slots that are free.
     pub fn pages_beyond_need(&self) -> Result<Vec<u32>> {
         let mut state = self.state();
-        let State { map, places, .. } = &mut *state;
-        let enough = places.enough();
-        places.rewind();
+        let State { map, slots, .. } = &mut *state;
+        let enough = slots.enough();
+        slots.rewind();
         let mut pages = map.pages(&*self.file)?;
-        pages.retain(|(page, place)| *page >= FIRST_TABLE_PAGE && u64::from(*place) >= enough);
+        pages.retain(|(page, slot)| *page >= FIRST_TABLE_PAGE && u64::from(*slot) >= enough);
         Ok(pages.into_iter().map(|(page, _)| page).collect())
     }
 
@@ -335,8 +333,8 @@ impl DataFile {
     /// `DiskFull`; then no node is concerned.
     pub fn rewrite_map_beyond_need(&self, pages: u64) -> Result<()> {
         let mut state = self.state();
-        let enough = state.places.enough();
-        state.places.rewind();
+        let enough = state.slots.enough();
+        state.slots.rewind();
         let nodes = state.map.nodes_beyond(&*self.file, enough)?;
         // Each of them, and those above it.
         let wanted = pages + state.overhead(pages) + 2 * nodes.len() as u64 + 1;
@@ -348,67 +346,67 @@ impl DataFile {
 
     /// Lets what is written from now on go to the lowest slots that are free.
     pub fn rewind(&self) {
-        self.state().places.rewind();
+        self.state().slots.rewind();
     }
 
-    /// Gives the places after the last one in use back, other than what a checkpoint of so many
+    /// Gives the slots after the last one in use back, other than what a checkpoint of so many
     /// changed pages needs.
     pub fn shrink(&self, pages: u64) -> Result<()> {
         let mut state = self.state();
-        let (last, end) = (state.places.last_used(), state.places.end());
+        let (last, end) = (state.slots.last_used(), state.slots.end());
         let pages = pages + u64::from(state.catalogue_pages);
         let needed = pages + state.overhead(pages);
-        let before_last = state.places.free() - u64::from(end - last);
+        let before_last = state.slots.free() - u64::from(end - last);
         let kept = needed.saturating_sub(before_last).min(u64::from(end - last)) as u32;
         if last + kept < end {
             self.file
-                .set_size(u64::from(last + kept) * PLACE_BYTES as u64)
+                .set_size(u64::from(last + kept) * SLOT_BYTES as u64)
                 .map_err(|error| Error::io("shorten file data", &error))?;
-            state.places.truncate(last + kept);
+            state.slots.truncate(last + kept);
         }
         Ok(())
     }
 
-    /// Looks at the whole page map: whether each place that is used is used once, and no others
+    /// Looks at the whole page map: whether each slot that is used is used once, and no others
     /// are.
     pub fn check(&self) -> Result<(), String> {
         let mut state = self.state();
-        let State { map, places, .. } = &mut *state;
-        let mut used = map.all_places(&*self.file).map_err(|error| error.to_string())?;
+        let State { map, slots, .. } = &mut *state;
+        let mut used = map.all_slots(&*self.file).map_err(|error| error.to_string())?;
         used.sort_unstable();
         if let Some(pair) = used.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(format!("place {} of file data is used twice", pair[0]));
+            return Err(format!("slot {} of file data is used twice", pair[0]));
         }
-        places.check(&used)
+        slots.check(&used)
     }
 }
 
 impl State {
     fn set(&mut self, file: &dyn File, page: u32, at: Ref) -> Result<()> {
         let before = self.map.set(file, page, at)?;
-        self.places.release(before);
+        self.slots.release(before);
         Ok(())
     }
 
-    /// Places that a checkpoint needs beside those of so many pages.
+    /// Slots that a checkpoint needs beside those of so many pages.
     fn overhead(&self, pages: u64) -> u64 {
         /// What the catalogue may grow by.
         const MORE: u64 = 8;
         let catalogue = u64::from(self.catalogue_pages) * 9 / 8 + MORE;
-        // Bits of places that the file gets for these pages.
-        let bits = 2 * pages / (8 * PLACE_BYTES as u64);
+        // Bits of slots that the file gets for these pages.
+        let bits = 2 * pages / (8 * SLOT_BYTES as u64);
         self.map.most_changed(pages) + catalogue + bits
     }
 }
 
-fn read_place(
+fn read_slot(
     file: &dyn File,
     at: Ref,
     owner: u64,
     bytes: &mut [u8],
     what: impl Fn() -> String,
 ) -> Result<()> {
-    file.read_at(u64::from(at.place) * PLACE_BYTES as u64, bytes).map_err(|error| {
+    file.read_at(u64::from(at.slot) * SLOT_BYTES as u64, bytes).map_err(|error| {
         match error.kind() {
             std::io::ErrorKind::UnexpectedEof => Error::corrupt(what(), "file data ends before it"),
             _ => Error::io(format!("read {} from file data", what()), &error),
@@ -418,13 +416,13 @@ fn read_place(
         true => Ok(()),
         false => Err(Error::corrupt(
             what(),
-            format!("its checksum does not fit what is at place {} of file data", at.place),
+            format!("its checksum does not fit what is at slot {} of file data", at.slot),
         )),
     }
 }
 
-fn write_place(file: &dyn File, place: u32, bytes: &[u8]) -> Result<()> {
-    file.write_at(u64::from(place) * PLACE_BYTES as u64, bytes)
+fn write_slot(file: &dyn File, slot: u32, bytes: &[u8]) -> Result<()> {
+    file.write_at(u64::from(slot) * SLOT_BYTES as u64, bytes)
         .map_err(|error| Error::io("write to file data", &error))
 }
 
@@ -434,7 +432,7 @@ mod tests {
     use crate::io::Disk;
     use crate::io::simulated::{Fault, FaultKind, Simulated};
 
-    /// Pages in two sheets of the page map.
+    /// Pages in two nodes of the page map.
     const PAGES: [u32; 2] = [FIRST_TABLE_PAGE, FIRST_TABLE_PAGE + 1024];
 
     #[test]
@@ -442,15 +440,15 @@ mod tests {
         let disk = Simulated::new(0);
         let file = disk.create("data").expect("an empty disk");
         let data = DataFile::create(file).expect("space");
-        let bytes = vec![1; 2 * PLACE_BYTES];
+        let bytes = vec![1; 2 * SLOT_BYTES];
         data.reserve(2).expect("space");
-        data.write(&PAGES, &bytes).expect("places");
-        data.publish(&[], Superblock::default()).expect("places");
+        data.write(&PAGES, &bytes).expect("slots");
+        data.publish(&[], Superblock::default()).expect("slots");
         let (data, ..) = DataFile::open(disk.open("data").expect("it is there")).expect("whole");
         assert_eq!(data.has(PAGES[0]), Ok(true));
         data.reserve(2).expect("space");
         disk.fail(Fault::Error { at: disk.operations(), kind: FaultKind::ReadFails });
-        // The first sheet has been read before, the second one has not.
+        // The first node has been read before, the second one has not.
         assert!(data.write(&PAGES, &bytes).is_err());
         assert_eq!(data.check(), Ok(()));
         data.write(&PAGES, &bytes).expect("it can be read again");
@@ -464,7 +462,7 @@ mod tests {
         let data = DataFile::create(file).expect("space");
         // Their nodes come after all of them in the file.
         let numbers: Vec<u32> = (0..400).map(|page| FIRST_TABLE_PAGE + page * 1024).collect();
-        let bytes = vec![1; numbers.len() * PLACE_BYTES];
+        let bytes = vec![1; numbers.len() * SLOT_BYTES];
         data.reserve(400).expect("space");
         data.write(&numbers, &bytes).expect("space");
         data.reserve(0).expect("space");
@@ -479,7 +477,7 @@ mod tests {
         data.reserve(0).expect("space");
         data.publish(&[], superblock).expect("space");
         data.shrink(0).expect("nothing is wrong");
-        let size = data.size_bytes() / PLACE_BYTES as u64;
+        let size = data.size_bytes() / SLOT_BYTES as u64;
         assert!(size < 100, "{size} slots are left for 20 pages and their nodes");
         assert_eq!(data.check(), Ok(()));
         assert!(numbers[..20].iter().all(|page| data.has(*page) == Ok(true)));

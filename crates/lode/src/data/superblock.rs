@@ -1,7 +1,7 @@
 //! The superblocks: so few bytes that the disk writes them whole. There are two copies of each, a
-//! mebibyte apart, so that a damaged place does not lose it.
+//! mebibyte apart, so that a damaged slot does not lose it.
 
-use super::{FIRST_TABLE_PAGE, PLACE_BYTES, Ref, checksum};
+use super::{FIRST_TABLE_PAGE, Ref, SLOT_BYTES, checksum};
 use crate::codec::{Reader, Writer};
 use crate::error::{Error, Result};
 use crate::io::File;
@@ -11,7 +11,7 @@ const MAGIC: &[u8; 8] = b"LodeData";
 /// The format of the files.
 pub const FORMAT: u32 = 2;
 
-/// The places of the copies of the superblock with an even generation; the other one is in those
+/// The slots of the copies of the superblock with an even generation; the other one is in those
 /// after them.
 const COPIES_AT: [u64; 2] = [0, 64];
 
@@ -28,12 +28,12 @@ pub struct Superblock {
     /// The root of the page map.
     pub map: Ref,
     /// Pages of the catalogue, from number 0 on, and how many of their bytes are the catalogue; the
-    /// bits of the places that are used come after it.
+    /// bits of the slots that are used come after it.
     pub catalogue_pages: u32,
     pub catalogue_bytes: u64,
-    /// Places of the file.
-    pub places: u32,
-    /// Where recovery begins to read the log: a segment, a place in it, the checksum of the frame
+    /// Slots of the file.
+    pub slots: u32,
+    /// Where recovery begins to read the log: a segment, a slot in it, the checksum of the frame
     /// before.
     pub log_segment: u64,
     pub log_at: u64,
@@ -51,10 +51,10 @@ const RECOVERING: u32 = 2;
 impl Superblock {
     fn to_bytes(self) -> Vec<u8> {
         let mut writer = Writer::default();
-        writer.bytes(MAGIC).u32(FORMAT).u32(PLACE_BYTES as u32);
+        writer.bytes(MAGIC).u32(FORMAT).u32(SLOT_BYTES as u32);
         writer.u64(self.generation).u64(self.database);
-        writer.u64(self.map.place.into()).u64(self.map.checksum);
-        writer.u64(self.catalogue_bytes).u32(self.catalogue_pages).u32(self.places);
+        writer.u64(self.map.slot.into()).u64(self.map.checksum);
+        writer.u64(self.catalogue_bytes).u32(self.catalogue_pages).u32(self.slots);
         writer.u64(self.log_segment).u64(self.log_at);
         let flag = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
         let flags = flag(self.is_clean, CLEAN) | flag(self.is_recovering, RECOVERING);
@@ -80,16 +80,16 @@ impl Superblock {
         if format != FORMAT {
             return Err(Error::Version { found: format, known: FORMAT });
         }
-        if place_bytes as usize != PLACE_BYTES {
+        if place_bytes as usize != SLOT_BYTES {
             return Err(corrupt("its pages have another size"));
         }
         let mut superblock = Self {
             generation: reader.u64()?,
             database: reader.u64()?,
-            map: Ref { place: reader.u64()? as u32, note: 0, checksum: reader.u64()? },
+            map: Ref { slot: reader.u64()? as u32, note: 0, checksum: reader.u64()? },
             catalogue_bytes: reader.u64()?,
             catalogue_pages: reader.u32()?,
-            places: reader.u32()?,
+            slots: reader.u32()?,
             log_segment: reader.u64()?,
             log_at: reader.u64()?,
             log_chain: reader.u32()?,
@@ -111,7 +111,7 @@ impl Superblock {
         const MOST: u64 = 1 << 48;
         let numbers = [self.generation, self.log_segment, self.log_at, self.catalogue_bytes];
         numbers.iter().all(|number| *number < MOST)
-            && self.catalogue_pages <= self.places.min(FIRST_TABLE_PAGE)
+            && self.catalogue_pages <= self.slots.min(FIRST_TABLE_PAGE)
     }
 
     /// The newer one of those that are whole.
@@ -149,15 +149,15 @@ impl Superblock {
 
     /// Where the copies of the superblock with an even generation are, or those of the other one.
     fn copies_of(generation: u64) -> impl Iterator<Item = u64> {
-        COPIES_AT.into_iter().map(move |place| (place + generation % 2) * PLACE_BYTES as u64)
+        COPIES_AT.into_iter().map(move |slot| (slot + generation % 2) * SLOT_BYTES as u64)
     }
 
-    /// The catalogue and the bits of used places.
+    /// The catalogue and the bits of used slots.
     pub(super) fn split_catalogue(self, bytes: &[u8]) -> Result<(&[u8], &[u8])> {
         let corrupt = || Error::corrupt("the catalogue", "it is shorter than it should be");
         let size = usize::try_from(self.catalogue_bytes).map_err(|_| corrupt())?;
         let (catalogue, rest) = bytes.split_at_checked(size).ok_or_else(corrupt)?;
-        let used = rest.get(..(self.places as usize).div_ceil(64) * 8).ok_or_else(corrupt)?;
+        let used = rest.get(..(self.slots as usize).div_ceil(64) * 8).ok_or_else(corrupt)?;
         Ok((catalogue, used))
     }
 }

@@ -1,10 +1,10 @@
 //! Compaction: records and pages move together, and space is given back.
 
-use super::{Inner, Statistics};
+use super::{Engine, Statistics};
 use crate::error::{Error, Result};
 use crate::pager::PAGE_BYTES;
 use crate::store::Store;
-use crate::table::{Core, Progress};
+use crate::table::{Progress, TableCore};
 
 /// What [`Database::compact`](super::Database::compact) came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Compacted {
 /// Rounds of moving pages to the front of the data file; each but the last shortens it.
 const MOST_ROUNDS: usize = 16;
 
-impl Inner {
+impl Engine {
     /// Fills sparse pages of all tables, moves all pages to the front of the data file, and gives
     /// what is free after them back.
     pub(super) fn compact(&self) -> Result<Compacted> {
@@ -46,13 +46,13 @@ impl Inner {
         first
     }
 
-    fn compact_table(&self, core: &Core) -> Result<()> {
+    fn compact_table(&self, core: &TableCore) -> Result<()> {
         let mut left = core.begin_compaction();
         loop {
             let progress = self.admitted(0, &mut || {
                 let _inside = self.gate().enter();
                 self.expect_healthy()?;
-                match core.is_there() {
+                match core.ensure_open() {
                     // It was dropped meanwhile.
                     Err(Error::NoTable { .. }) => return Ok(Progress::Done),
                     other => other?,

@@ -4,53 +4,53 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::Inner;
+use super::Engine;
 
 /// A share in an open database. Every public handle has one; the threads of the database have none,
 /// so none of them can be the last, and whoever lets go of the last share waits until they have
 /// ended.
 pub struct Handle {
-    inner: Arc<Inner>,
+    engine: Arc<Engine>,
 }
 
 impl Handle {
     /// The first share.
-    pub fn new(inner: Inner) -> Self {
-        Self { inner: Arc::new(inner) }
+    pub fn new(engine: Engine) -> Self {
+        Self { engine: Arc::new(engine) }
     }
 
     /// The database, for its own threads.
-    pub fn shared(&self) -> &Arc<Inner> {
-        &self.inner
+    pub fn shared(&self) -> &Arc<Engine> {
+        &self.engine
     }
 
     /// Whether both are of the same database.
     pub fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.inner, &other.inner)
+        Arc::ptr_eq(&self.engine, &other.engine)
     }
 }
 
 impl Clone for Handle {
     fn clone(&self) -> Self {
-        self.inner.more_handles.fetch_add(1, Ordering::Relaxed);
-        Self { inner: Arc::clone(&self.inner) }
+        self.engine.more_handles.fetch_add(1, Ordering::Relaxed);
+        Self { engine: Arc::clone(&self.engine) }
     }
 }
 
 impl Deref for Handle {
-    type Target = Inner;
+    type Target = Engine;
 
     #[inline(always)]
-    fn deref(&self) -> &Inner {
-        &self.inner
+    fn deref(&self) -> &Engine {
+        &self.engine
     }
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        if self.inner.more_handles.fetch_sub(1, Ordering::AcqRel) == 0 {
+        if self.engine.more_handles.fetch_sub(1, Ordering::AcqRel) == 0 {
             // Whoever wants to know whether it went well calls `Database::close`.
-            let _ = self.inner.close();
+            let _ = self.engine.close();
         }
     }
 }

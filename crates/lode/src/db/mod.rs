@@ -1,9 +1,9 @@
 //! Databases: tables by their names, transactions, snapshots.
 
 mod compact;
+mod engine;
 mod faults;
 mod handle;
-mod inner;
 mod memory;
 mod options;
 mod snapshot;
@@ -16,9 +16,9 @@ use crate::table::{KeyKind, Table};
 use crate::txn::Transaction;
 
 pub use compact::Compacted;
+pub use engine::Engine;
 pub use faults::{Fault, Faults};
 pub use handle::Handle;
-pub use inner::Inner;
 pub use options::{DEFAULT_SYNC_INTERVAL, Durability, Options, Settings};
 pub use snapshot::Snapshot;
 
@@ -40,16 +40,16 @@ pub use snapshot::Snapshot;
 /// ```
 #[derive(Clone)]
 pub struct Database {
-    inner: Handle,
+    engine: Handle,
 }
 
 impl Database {
-    fn new(inner: Handle) -> Self {
-        Self { inner }
+    fn new(engine: Handle) -> Self {
+        Self { engine }
     }
 
-    pub(crate) fn inner(&self) -> &Handle {
-        &self.inner
+    pub(crate) fn engine(&self) -> &Handle {
+        &self.engine
     }
 
     /// A database that lives as long as its handles, in at most half of the memory that the process
@@ -81,8 +81,8 @@ impl Database {
     /// # Errors
     /// `TableExists`; `Schema` when its records are too long for tables of this kind; `Full`.
     pub fn create_table(&self, schema: &Schema, kind: KeyKind) -> Result<Table> {
-        let core = self.inner.create_table(schema, kind)?;
-        Ok(Table::new(self.inner.clone(), core))
+        let core = self.engine.create_table(schema, kind)?;
+        Ok(Table::new(self.engine.clone(), core))
     }
 
     /// The table of a name.
@@ -90,24 +90,24 @@ impl Database {
     /// # Errors
     /// `NoTable`; `Corrupt` when it cannot be read, though others can.
     pub fn table(&self, name: &str) -> Result<Table> {
-        let core = self.inner.table(name)?;
-        Ok(Table::new(self.inner.clone(), core))
+        let core = self.engine.table(name)?;
+        Ok(Table::new(self.engine.clone(), core))
     }
 
     /// The names of all tables, in their order.
     pub fn table_names(&self) -> Vec<String> {
-        self.inner.table_names()
+        self.engine.table_names()
     }
 
     /// Drops a table with all its records. Handles of it find no table any more; snapshots that
     /// were taken before still see it.
     pub fn drop_table(&self, name: &str) -> Result<()> {
-        self.inner.drop_table(name)
+        self.engine.drop_table(name)
     }
 
     /// Begins a transaction.
     pub fn begin(&self) -> Transaction {
-        Transaction::new(self.inner.clone())
+        Transaction::new(self.engine.clone())
     }
 
     /// All tables as they are now, for as long as the snapshot is kept. It blocks no other
@@ -119,7 +119,7 @@ impl Database {
     /// [`SnapshotTooOld`](crate::Error::SnapshotTooOld). So no snapshot is in the way of those who
     /// write. Scans are snapshots too.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot::new(self.inner.clone())
+        Snapshot::new(self.engine.clone())
     }
 
     /// Makes everything durable that was done before, whatever the level. (At
@@ -128,7 +128,7 @@ impl Database {
     /// # Errors
     /// `Poisoned` when the disk fails, now and ever after; `DiskFull`, `Io`.
     pub fn flush(&self) -> Result<()> {
-        self.inner.flush()
+        self.engine.flush()
     }
 
     /// Writes all that has changed to the data file, so that nothing that was done before has to be
@@ -137,7 +137,7 @@ impl Database {
     /// # Errors
     /// As [`flush`](Self::flush).
     pub fn checkpoint(&self) -> Result<()> {
-        self.inner.checkpoint()
+        self.engine.checkpoint()
     }
 
     /// Gives space back. Sparse pages of all tables are filled from others, and those that become
@@ -149,7 +149,7 @@ impl Database {
     /// As [`flush`](Self::flush). `Corrupt` when a table is damaged; others are compacted all the
     /// same.
     pub fn compact(&self) -> Result<Compacted> {
-        self.inner.compact()
+        self.engine.compact()
     }
 
     /// Closes the database: all that was done is in the data file then, whatever the level, and the
@@ -160,12 +160,12 @@ impl Database {
     /// As [`flush`](Self::flush). It is closed all the same; what the level promised is still
     /// there.
     pub fn close(self) -> Result<()> {
-        self.inner.close()
+        self.engine.close()
     }
 
     /// What the database takes up.
     pub fn statistics(&self) -> Statistics {
-        self.inner.statistics()
+        self.engine.statistics()
     }
 
     /// Looks at every page, index and record.
@@ -187,8 +187,8 @@ impl Database {
     /// `Closed`; that is no fault of the database.
     pub fn faults(&self, most: usize) -> Result<Faults> {
         let mut faults = Faults::new(most);
-        let tables = self.inner.tables(&mut faults)?;
-        self.inner.check(&tables, self.snapshot().moment, &mut faults);
+        let tables = self.engine.tables(&mut faults)?;
+        self.engine.check(&tables, self.snapshot().moment, &mut faults);
         Ok(faults)
     }
 }

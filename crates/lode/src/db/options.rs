@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::{Database, Handle, Inner, memory};
+use super::{Database, Engine, Handle, memory};
 use crate::error::{Error, Result};
 use crate::io::os::Directory;
 use crate::io::{Access, Disk};
@@ -124,7 +124,7 @@ impl Options {
     /// # Errors
     /// `Io` when the operating system has not that much room for addresses.
     pub fn in_memory(&self) -> Result<Database> {
-        Ok(Database::new(Handle::new(Inner::in_memory(self.settings(random()))?)))
+        Ok(Database::new(Handle::new(Engine::in_memory(self.settings(random()))?)))
     }
 
     /// The database in a directory; a new one if the directory is not there or empty.
@@ -166,7 +166,7 @@ impl Options {
         let path = path.as_ref();
         let failed = |error| Error::io(format!("open directory {}", path.display()), &error);
         let disk = Directory::new(path, Access::Read).map_err(failed)?;
-        Ok(Database::new(Handle::new(Inner::open_to_read(&disk, self.settings(random()))?)))
+        Ok(Database::new(Handle::new(Engine::open_to_read(&disk, self.settings(random()))?)))
     }
 
     /// The database on a disk of any kind; `attended` by a thread that looks after it, or not.
@@ -176,12 +176,12 @@ impl Options {
         random: u64,
         attended: bool,
     ) -> Result<Database> {
-        let inner = Handle::new(Inner::open(disk, self.settings(random))?);
+        let engine = Handle::new(Engine::open(disk, self.settings(random))?);
         if attended {
             let periodic = self.durability == Durability::Periodic;
-            Inner::attend(inner.shared(), periodic.then_some(self.sync_interval))?;
+            Engine::attend(engine.shared(), periodic.then_some(self.sync_interval))?;
         }
-        Ok(Database::new(inner))
+        Ok(Database::new(engine))
     }
 
     fn settings(&self, random: u64) -> Settings {

@@ -3,14 +3,14 @@
 use super::Handle;
 use crate::error::{Error, Result};
 use crate::index::Visit;
-use crate::pager::Moment;
-use crate::table::{Core, Scan, Table};
+use crate::pager::ReadEpoch;
+use crate::table::{Scan, Table, TableCore};
 use crate::tree::{Direction, Range};
 
 /// All tables of a database as they were at one moment.
 pub struct Snapshot {
     db: Handle,
-    pub(super) moment: Moment,
+    pub(super) moment: ReadEpoch,
 }
 
 impl Snapshot {
@@ -18,7 +18,7 @@ impl Snapshot {
         if db.expect_here().is_err() {
             // Nothing can be read at it, and locks may be held by threads that this process has
             // not.
-            return Self { db, moment: Moment::default() };
+            return Self { db, moment: ReadEpoch::default() };
         }
         // A commit is before it or after it.
         let inside = db.gate().enter();
@@ -28,7 +28,7 @@ impl Snapshot {
     }
 
     /// What is read of a table that was there.
-    pub(crate) fn core<'t>(&self, table: &'t Table) -> Result<&'t Core> {
+    pub(crate) fn core<'t>(&self, table: &'t Table) -> Result<&'t TableCore> {
         if !self.db.is_same(table.database()) {
             return Err(table.schema().mismatch("it is of another database than the snapshot"));
         }
@@ -77,7 +77,7 @@ impl Snapshot {
     /// answers false.
     pub(crate) fn each_in(
         &self,
-        core: &Core,
+        core: &TableCore,
         range: (&Range, Direction),
         visit: &mut Visit<'_>,
     ) -> Result<()> {

@@ -12,7 +12,7 @@ use super::root::{self, Entry, Root, SEGMENT_BITS};
 use super::shortcut::Shortcut;
 use super::{Page, Place};
 use crate::error::{Error, Result};
-use crate::pager::{self, Image, Moment, PAGE_WORDS, PageNumber, Pager, Space, Words};
+use crate::pager::{self, Image, PAGE_WORDS, PageNumber, Pager, ReadEpoch, Space, Words};
 
 /// The most bits that all decides by.
 pub const MOST_BITS: u32 = root::MOST_BITS + SEGMENT_BITS;
@@ -77,8 +77,8 @@ impl Directory {
     ) -> Result<()> {
         let mut next = Some(0);
         while let Some(place) = next {
-            let entry = self.root.look(pager, place)?.entry;
-            let (_, segment) = pager.look(entry.segment)?;
+            let entry = self.root.read_optimistic(pager, place)?.entry;
+            let (_, segment) = pager.read_optimistic(entry.segment)?;
             // All buckets of the segment, without looking the way up again for each.
             let (base, bits) = (entry.base(place), entry.bits);
             let mut index = 0;
@@ -94,13 +94,13 @@ impl Directory {
     }
 
     /// The bucket that a place had at a moment, and the place where the next one begins.
-    pub fn look_at(
+    pub fn read_at_epoch(
         &self,
         pager: &Pager,
-        moment: Moment,
+        moment: ReadEpoch,
         place: u64,
     ) -> Result<(PageNumber, Option<u64>)> {
-        let entry = self.root.look_at(pager, moment, place)?;
+        let entry = self.root.read_at_epoch(pager, moment, place)?;
         let index = entry.index(place);
         let (bucket, first, count) = pager.at(moment, entry.segment, |words| {
             let (first, count) = run_of(words, index, entry.bits);
@@ -114,18 +114,18 @@ impl Directory {
     }
 
     /// The bucket of a place, and the place where the next one begins.
-    pub fn look(&self, pager: &Pager, place: u64) -> Result<(PageNumber, Option<u64>)> {
+    pub fn read_optimistic(&self, pager: &Pager, place: u64) -> Result<(PageNumber, Option<u64>)> {
         loop {
-            let found = self.root.look(pager, place)?;
+            let found = self.root.read_optimistic(pager, place)?;
             let entry = found.entry;
-            let segment = pager.look(entry.segment);
-            if !found.still() {
+            let segment = pager.read_optimistic(entry.segment);
+            if !found.validate() {
                 continue;
             }
             let (seen, words) = segment?;
             let (first, count) = run_of(words, entry.index(place), entry.bits);
             let bucket = bucket_of(words, first);
-            if seen.still() && found.still() {
+            if seen.validate() && found.validate() {
                 let (base, after) = (entry.base(place), first + count);
                 let is_last = after == 1 << entry.bits;
                 let next =
@@ -145,22 +145,22 @@ impl Directory {
         (slots, shortcut): (&Slots, &Shortcut),
         place_of: &dyn Fn(&[u8]) -> Place,
     ) -> Result<()> {
-        let found = self.root.look(pager, place)?;
+        let found = self.root.read_optimistic(pager, place)?;
         let entry = found.entry;
-        let segment = pager.look(entry.segment);
-        if !found.still() {
+        let segment = pager.read_optimistic(entry.segment);
+        if !found.validate() {
             return Ok(());
         }
         let (segment_seen, segment_words) = segment?;
         let index = entry.index(place);
-        let bucket = pager.look(bucket_of(segment_words, index));
-        if !segment_seen.still() {
+        let bucket = pager.read_optimistic(bucket_of(segment_words, index));
+        if !segment_seen.validate() {
             return Ok(());
         }
         let (bucket_seen, bucket_words) = bucket?;
         let has_room = slots.has_room(bucket_words);
         let (first, count) = run_of(segment_words, index, entry.bits);
-        let still = bucket_seen.still() && segment_seen.still() && found.still();
+        let still = bucket_seen.validate() && segment_seen.validate() && found.validate();
         if has_room || !still {
             return Ok(());
         }
@@ -240,10 +240,10 @@ impl Directory {
         (slots, shortcut): (&Slots, &Shortcut),
         home_of: &dyn Fn(&[u8]) -> usize,
     ) -> Result<bool> {
-        let found = self.root.look(pager, place)?;
+        let found = self.root.read_optimistic(pager, place)?;
         let entry = found.entry;
-        let segment = pager.look(entry.segment);
-        if !found.still() {
+        let segment = pager.read_optimistic(entry.segment);
+        if !found.validate() {
             return Ok(false);
         }
         let (segment_seen, segment_words) = segment?;
@@ -257,9 +257,9 @@ impl Directory {
         if !(as_deep(low_at) && as_deep(high_at)) {
             return Ok(false);
         }
-        let low = pager.look(bucket_of(segment_words, low_at));
-        let high = pager.look(bucket_of(segment_words, high_at));
-        if !segment_seen.still() {
+        let low = pager.read_optimistic(bucket_of(segment_words, low_at));
+        let high = pager.read_optimistic(bucket_of(segment_words, high_at));
+        if !segment_seen.validate() {
             return Ok(false);
         }
         let ((low_seen, low_words), (high_seen, high_words)) = (low?, high?);
@@ -268,7 +268,7 @@ impl Directory {
         }
         let latched = (pager.latch(segment_seen), pager.latch(low_seen), pager.latch(high_seen));
         let (Some(mut segment), Some(mut low), Some(high)) = latched else { return Ok(false) };
-        if !found.still() {
+        if !found.validate() {
             return Ok(false);
         }
         let (epoch, old) = (pager.epoch(), Image::of(low.words()));

@@ -22,8 +22,8 @@ use shortcut::{Entry, Shortcut};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::error::{Error, Result};
-use crate::index::{Index, Journal, Shape, Spot, Step, Visit};
-use crate::pager::{Latched, Moment, PageNumber, Pager, Seen, Space, Words};
+use crate::index::{EntryMut, Index, Journal, Shape, Step, Visit};
+use crate::pager::{Latched, PageNumber, Pager, ReadEpoch, Seen, Space, Words};
 
 pub use bucket::MOST_RECORD_BYTES;
 
@@ -96,16 +96,20 @@ impl Hash {
     /// The bucket of a place, and the way to it. What is read there counts if nothing on the way
     /// has changed.
     #[inline(always)]
-    fn look<'w>(&'w self, pager: &'w Pager, place: Place) -> Result<(Way<'w>, Words<'w>)> {
+    fn read_optimistic<'w>(
+        &'w self,
+        pager: &'w Pager,
+        place: Place,
+    ) -> Result<(Way<'w>, Words<'w>)> {
         let mut changes = None;
         loop {
             let entry = self.shortcut.entry(place.directory);
-            match pager.look(entry.bucket()) {
+            match pager.read_optimistic(entry.bucket()) {
                 Ok((bucket, words)) => return Ok((Way { entry, bucket }, words)),
                 // The bucket may have been joined with another, and its page come back as another
                 // bucket of the place: so an error counts if no entry has changed since before this
                 // one was read.
-                Err(error) if entry.still() && changes == Some(self.shortcut.changes()) => {
+                Err(error) if entry.validate() && changes == Some(self.shortcut.changes()) => {
                     return Err(error);
                 }
                 Err(_) => changes = Some(self.shortcut.changes()),
@@ -117,12 +121,12 @@ impl Hash {
     pub fn get(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> Result<bool> {
         let (place, probe) = (self.place(key), self.slots.probe(key));
         loop {
-            let (way, words) = self.look(pager, place)?;
+            let (way, words) = self.read_optimistic(pager, place)?;
             let found = self.slots.find(words, place.home, probe.words());
             if let Some(slot) = found {
                 self.slots.read_payload(words, slot, payload);
             }
-            if way.still() {
+            if way.validate() {
                 return Ok(found.is_some());
             }
         }
@@ -132,24 +136,24 @@ impl Hash {
     /// follows, a lookup has few instructions, so that the processor comes to the next one while it
     /// waits for the memory that this one reads.
     #[inline(always)]
-    pub fn glance<'h>(&'h self, pager: &'h Pager, key: &[u8]) -> Option<Glance<'h>> {
+    pub fn try_read<'h>(&'h self, pager: &'h Pager, key: &[u8]) -> Option<Attempt<'h>> {
         let place = self.place(key);
-        let entry = self.shortcut.glance(place.directory)?;
-        let (bucket, words) = pager.glance(entry.bucket())?;
-        Some(Glance { way: Way { entry, bucket }, words, home: place.home })
+        let entry = self.shortcut.try_read(place.directory)?;
+        let (bucket, words) = pager.try_read(entry.bucket())?;
+        Some(Attempt { way: Way { entry, bucket }, words, home: place.home })
     }
 
     /// Has the processor fetch what is read there.
     #[inline(always)]
-    pub fn fetch(&self, glance: &Glance<'_>) {
-        self.slots.fetch(glance.words, glance.home);
+    pub fn fetch(&self, attempt: &Attempt<'_>) {
+        self.slots.fetch(attempt.words, attempt.home);
     }
 
     /// Copies the payload of a key's record there, and answers whether there is one; `None` if the
     /// bucket has changed, or the key has more than 15 bytes.
     #[inline(always)]
-    pub fn read(&self, glance: &Glance<'_>, key: &[u8], payload: &mut [u8]) -> Option<bool> {
-        let Glance { way, words, home } = *glance;
+    pub fn read(&self, attempt: &Attempt<'_>, key: &[u8], payload: &mut [u8]) -> Option<bool> {
+        let Attempt { way, words, home } = *attempt;
         let found = match Slots::short_probe(key)? {
             (first, None) => self.slots.find(words, home, &[first]),
             (first, Some(second)) => self.slots.find(words, home, &[first, second]),
@@ -157,18 +161,18 @@ impl Hash {
         if let Some(slot) = found {
             self.slots.read_payload(words, slot, payload);
         }
-        way.still().then_some(found.is_some())
+        way.validate().then_some(found.is_some())
     }
 
     /// Calls `visit` with key and payload of all records at a moment, in the order of their places,
     /// until it answers false.
-    pub fn scan(&self, pager: &Pager, moment: Moment, visit: &mut Visit<'_>) -> Result<()> {
+    pub fn scan(&self, pager: &Pager, moment: ReadEpoch, visit: &mut Visit<'_>) -> Result<()> {
         let shape = self.slots.shape();
         let size = shape.key_size + shape.payload_size;
         let mut records = Vec::new();
         let mut next = Some(0);
         while let Some(place) = next {
-            let (bucket, end) = self.directory.look_at(pager, moment, place)?;
+            let (bucket, end) = self.directory.read_at_epoch(pager, moment, place)?;
             pager.at(moment, bucket, |words| {
                 records.clear();
                 self.slots.copy_all(words, &mut records);
@@ -190,8 +194,8 @@ impl Hash {
         const MOST_JOINS: usize = 2;
         let (place, parts) = (self.place(key), (&self.slots, &self.shortcut));
         for _ in 0..MOST_JOINS {
-            let (way, words) = self.look(pager, place)?;
-            let is_sparse = self.slots.is_sparse(words) && way.still();
+            let (way, words) = self.read_optimistic(pager, place)?;
+            let is_sparse = self.slots.is_sparse(words) && way.validate();
             let home_of = |key: &[u8]| self.place(key).home;
             if !(is_sparse
                 && self.directory.join(
@@ -217,7 +221,7 @@ impl Hash {
         if self.directory.join(pager, space, (place, Joins::Fitting), parts, &home_of)? {
             return Ok(Some(place));
         }
-        Ok(self.directory.look(pager, place)?.1)
+        Ok(self.directory.read_optimistic(pager, place)?.1)
     }
 
     /// Appends the key of each record of the bucket of a place in the directory, and the first
@@ -236,8 +240,8 @@ impl Hash {
             let changes = self.shortcut.changes();
             let looked = self
                 .directory
-                .look(pager, place)
-                .and_then(|(bucket, next)| Ok((pager.look(bucket)?, next)));
+                .read_optimistic(pager, place)
+                .and_then(|(bucket, next)| Ok((pager.read_optimistic(bucket)?, next)));
             let ((seen, words), next) = match looked {
                 Ok(looked) => looked,
                 // The bucket may have been joined with another meanwhile.
@@ -246,7 +250,7 @@ impl Hash {
             };
             records.clear();
             self.slots.copy_all(words, &mut records);
-            if !seen.still() || self.shortcut.changes() != changes {
+            if !seen.validate() || self.shortcut.changes() != changes {
                 continue;
             }
             for record in records.chunks_exact(shape.key_size + shape.payload_size) {
@@ -264,14 +268,14 @@ impl Hash {
     pub fn each_readable(
         &self,
         pager: &Pager,
-        moment: Moment,
+        moment: ReadEpoch,
         visit: &mut Visit<'_>,
         fault: &mut dyn FnMut(Error),
     ) -> Result<()> {
         let shape = self.slots.shape();
         let (mut records, mut next) = (Vec::new(), Some(0));
         while let Some(place) = next {
-            let (bucket, end) = self.directory.look_at(pager, moment, place)?;
+            let (bucket, end) = self.directory.read_at_epoch(pager, moment, place)?;
             let read = pager.at(moment, bucket, |words| {
                 records.clear();
                 self.slots.copy_all(words, &mut records);
@@ -296,10 +300,10 @@ impl Hash {
     }
 
     /// How many records there were at a moment, as the buckets count them.
-    pub fn count(&self, pager: &Pager, moment: Moment) -> Result<u64> {
+    pub fn count(&self, pager: &Pager, moment: ReadEpoch) -> Result<u64> {
         let (mut count, mut next) = (0, Some(0));
         while let Some(place) = next {
-            let (bucket, end) = self.directory.look_at(pager, moment, place)?;
+            let (bucket, end) = self.directory.read_at_epoch(pager, moment, place)?;
             count += pager.at(moment, bucket, |words| self.slots.records(words) as u64)?;
             next = end;
         }
@@ -308,10 +312,10 @@ impl Hash {
 
     /// Calls `wrong` with what is wrong with each bucket at a moment: a record that its key does
     /// not lead to, or a bucket that does not count right.
-    pub fn check(&self, pager: &Pager, moment: Moment, wrong: &mut dyn FnMut(String)) {
+    pub fn check(&self, pager: &Pager, moment: ReadEpoch, wrong: &mut dyn FnMut(String)) {
         let mut next = Some(0);
         while let Some(start) = next {
-            let (bucket, end) = match self.directory.look_at(pager, moment, start) {
+            let (bucket, end) = match self.directory.read_at_epoch(pager, moment, start) {
                 Ok(found) => found,
                 // Where the next bucket begins is not known.
                 Err(error) => return wrong(error.to_string()),
@@ -338,13 +342,13 @@ impl Index for Hash {
     fn get_at(
         &self,
         pager: &Pager,
-        moment: Moment,
+        moment: ReadEpoch,
         key: &[u8],
         payload: &mut [u8],
     ) -> Result<bool> {
         let place = self.place(key);
         let probe = self.slots.probe(key);
-        let (bucket, _) = self.directory.look_at(pager, moment, place.directory)?;
+        let (bucket, _) = self.directory.read_at_epoch(pager, moment, place.directory)?;
         pager.at(moment, bucket, |words| {
             let found = self.slots.find(words, place.home, probe.words());
             if let Some(slot) = found {
@@ -355,7 +359,7 @@ impl Index for Hash {
     }
 
     #[inline]
-    fn lead<T>(
+    fn locate<T>(
         &self,
         pager: &Pager,
         key: &[u8],
@@ -363,13 +367,13 @@ impl Index for Hash {
     ) -> Result<Option<T>> {
         let (place, probe) = (self.place(key), self.slots.probe(key));
         loop {
-            let (way, words) = self.look(pager, place)?;
+            let (way, words) = self.read_optimistic(pager, place)?;
             let followed = self.slots.find(words, place.home, probe.words()).map(|slot| {
                 let mut bytes = [0; 8];
                 self.slots.read_payload(words, slot, &mut bytes);
                 follow(bytes)
             });
-            if way.still() {
+            if way.validate() {
                 return Ok(followed);
             }
         }
@@ -380,23 +384,23 @@ impl Index for Hash {
         journal: &Journal<'_>,
         space: &Space,
         key: &[u8],
-        mut work: impl FnMut(&mut dyn Spot) -> Result<Step<T>>,
+        mut work: impl FnMut(&mut dyn EntryMut) -> Result<Step<T>>,
     ) -> Result<T> {
         let (pager, place, probe) = (journal.pager(), self.place(key), self.slots.probe(key));
         loop {
-            let (way, _) = self.look(pager, place)?;
+            let (way, _) = self.read_optimistic(pager, place)?;
             let Some(bucket) = pager.latch(way.bucket) else {
                 continue;
             };
-            if !way.entry.still() {
+            if !way.entry.validate() {
                 continue;
             }
             let found = self.slots.find_or_free(bucket.words(), place.home, probe.words());
             let (probe, sparse) = (probe.words(), false);
-            let mut spot = SlotSpot { hash: self, bucket, probe, found, sparse };
-            let step = work(&mut spot);
-            let sparse = spot.sparse;
-            drop(spot);
+            let mut entry_mut = SlotMut { hash: self, bucket, probe, found, sparse };
+            let step = work(&mut entry_mut);
+            let sparse = entry_mut.sparse;
+            drop(entry_mut);
             match step? {
                 Step::Done(answer) => {
                     if sparse && !journal.is_commit() {
@@ -419,7 +423,7 @@ impl Index for Hash {
 }
 
 /// The slot of a key in its bucket, or the one where it would be.
-struct SlotSpot<'h> {
+struct SlotMut<'h> {
     hash: &'h Hash,
     bucket: Latched<'h>,
     probe: &'h [u64],
@@ -428,13 +432,13 @@ struct SlotSpot<'h> {
     sparse: bool,
 }
 
-impl SlotSpot<'_> {
+impl SlotMut<'_> {
     fn slot(&self) -> usize {
         self.found.unwrap_or_else(|free| free)
     }
 }
 
-impl Spot for SlotSpot<'_> {
+impl EntryMut for SlotMut<'_> {
     fn is_there(&self) -> bool {
         self.found.is_ok()
     }
@@ -468,7 +472,7 @@ impl Spot for SlotSpot<'_> {
 
 /// The bucket that a key belongs to, at rest, and the slot there that is its first choice.
 #[derive(Clone, Copy)]
-pub struct Glance<'h> {
+pub struct Attempt<'h> {
     way: Way<'h>,
     words: Words<'h>,
     home: usize,
@@ -486,8 +490,8 @@ impl Way<'_> {
     /// named another meanwhile, and name it again since that was joined with it; but both changed
     /// it.
     #[inline(always)]
-    fn still(&self) -> bool {
-        self.entry.still() && self.bucket.still()
+    fn validate(&self) -> bool {
+        self.entry.validate() && self.bucket.validate()
     }
 }
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::Page;
 use crate::error::{Error, Result};
-use crate::pager::{self, Latched, Moment, PageNumber, Pager, Seen, Space, Words};
+use crate::pager::{self, Latched, PageNumber, Pager, ReadEpoch, Seen, Space, Words};
 
 /// The bits that the entries of a page decide by. In unit tests there are few, so that few buckets
 /// need all levels.
@@ -107,8 +107,8 @@ pub struct Found<'p> {
 
 impl Found<'_> {
     /// Whether it still is the entry.
-    pub fn still(&self) -> bool {
-        self.root.still() && self.part.is_none_or(|part| part.still())
+    pub fn validate(&self) -> bool {
+        self.root.validate() && self.part.is_none_or(|part| part.validate())
     }
 
     /// The numbers of all entries for the same segment.
@@ -158,17 +158,17 @@ impl Root {
     }
 
     /// The entry of a place.
-    pub fn look<'p>(&self, pager: &'p Pager, place: u64) -> Result<Found<'p>> {
+    pub fn read_optimistic<'p>(&self, pager: &'p Pager, place: u64) -> Result<Found<'p>> {
         loop {
-            let (root, words) = pager.look(self.page)?;
+            let (root, words) = pager.read_optimistic(self.page)?;
             let bits = bits_of(words);
             let number = high_bits(place, bits);
             let (entry, part) = match place_of(words, number, bits) {
                 Place::Here(entry) => (entry, None),
                 Place::There(part, at) => {
-                    let part = pager.look(part);
+                    let part = pager.read_optimistic(part);
                     // It was looked at while the root led there.
-                    if !root.still() {
+                    if !root.validate() {
                         continue;
                     }
                     let (part, words) = part?;
@@ -178,7 +178,7 @@ impl Root {
             let found = Found { entry, bits, number, words, root, part };
             match entry.fits(bits) {
                 true => return Ok(found),
-                false if found.still() => return Err(self.wrong()),
+                false if found.validate() => return Err(self.wrong()),
                 false => {}
             }
         }
@@ -191,7 +191,7 @@ impl Root {
     }
 
     /// The entry that a place had at a moment.
-    pub fn look_at(&self, pager: &Pager, moment: Moment, place: u64) -> Result<Entry> {
+    pub fn read_at_epoch(&self, pager: &Pager, moment: ReadEpoch, place: u64) -> Result<Entry> {
         let (bits, found) = pager.at(moment, self.page, |words| {
             let bits = bits_of(words);
             (bits, place_of(words, high_bits(place, bits), bits))
@@ -223,8 +223,8 @@ impl Root {
         let mut parts = Vec::new();
         if found.bits > PART_BITS {
             for at in numbers.start / PART..numbers.end.div_ceil(PART) {
-                let part = pager.look(found.words.get(ENTRIES + at) as PageNumber);
-                if !found.root.still() {
+                let part = pager.read_optimistic(found.words.get(ENTRIES + at) as PageNumber);
+                if !found.root.validate() {
                     return Ok(None);
                 }
                 parts.push((at, part?.0));
@@ -234,7 +234,7 @@ impl Root {
         pages.extend([self.page, found.entry.segment]);
         match pager::differ(&mut pages) {
             true => Ok(Some(parts)),
-            false if found.still() => Err(self.wrong()),
+            false if found.validate() => Err(self.wrong()),
             false => Ok(None),
         }
     }

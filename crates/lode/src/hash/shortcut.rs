@@ -51,7 +51,7 @@ impl Entry<'_> {
 
     /// Whether it is still the bucket.
     #[inline(always)]
-    pub fn still(&self) -> bool {
+    pub fn validate(&self) -> bool {
         self.cell.load(Ordering::Relaxed) == self.bucket
             && self.shortcut.bits.load(Ordering::Relaxed) == self.bits
     }
@@ -100,7 +100,7 @@ impl Shortcut {
 
     /// The entry of a place, unless the array is being doubled.
     #[inline(always)]
-    pub fn glance(&self, place: u64) -> Option<Entry<'_>> {
+    pub fn try_read(&self, place: u64) -> Option<Entry<'_>> {
         let bits = self.bits.load(Ordering::Acquire);
         (bits < DOUBLING).then(|| {
             let cell = self.cells(bits).cell(index(place, bits));
@@ -112,7 +112,7 @@ impl Shortcut {
     #[inline(always)]
     pub fn entry(&self, place: u64) -> Entry<'_> {
         loop {
-            match self.glance(place) {
+            match self.try_read(place) {
                 Some(entry) => return entry,
                 None => std::thread::yield_now(),
             }

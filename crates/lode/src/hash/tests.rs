@@ -64,7 +64,7 @@ impl Run {
         self.pager.release(moment);
     }
 
-    fn expect_at(&self, hash: &Hash, moment: Moment, ids: &[u64]) {
+    fn expect_at(&self, hash: &Hash, moment: ReadEpoch, ids: &[u64]) {
         let mut found = Vec::new();
         let each = hash.scan(&self.pager, moment, &mut |key, payload| {
             let id = u64::from_le_bytes(*key.first_chunk().expect("eight bytes"));
@@ -130,8 +130,8 @@ fn a_page_in_two_places_of_the_directory_is_an_error() {
         assert_eq!(run.insert(&hash, id), Ok(false));
     }
     let root = root::Root::open(hash.root());
-    let segment = root.look(&run.pager, 0).expect("it is whole").entry.segment;
-    let (_, words) = run.pager.look(segment).expect("it is there");
+    let segment = root.read_optimistic(&run.pager, 0).expect("it is whole").entry.segment;
+    let (_, words) = run.pager.read_optimistic(segment).expect("it is there");
     words.set(0, segment.into());
     let forged = Hash::open(&run.pager, hash.root(), SHAPE, run.seed).expect("it looks right");
     let wrong = run.insert(&forged, 5).expect_err("there is no bucket");

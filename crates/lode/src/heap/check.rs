@@ -7,7 +7,7 @@ use super::names::{Entry, MOST_ROUNDS};
 use super::page::{self, Page};
 use super::{Address, Heap};
 use crate::error::Error;
-use crate::pager::{Moment, PageNumber, Pager};
+use crate::pager::{PageNumber, Pager, ReadEpoch};
 
 /// The records that an index leads to.
 #[derive(Default)]
@@ -27,7 +27,7 @@ impl Heap {
     pub fn count(
         &self,
         pager: &Pager,
-        moment: Moment,
+        moment: ReadEpoch,
         (name, entry, whole): (&[u8], Entry, &mut Vec<u8>),
         front_of: impl Fn(&[u8]) -> Option<usize>,
         census: &mut Census,
@@ -61,7 +61,7 @@ impl Heap {
     pub fn check(
         &self,
         pager: &Pager,
-        moment: Moment,
+        moment: ReadEpoch,
         census: Option<&Census>,
         wrong: &mut dyn FnMut(String),
     ) {

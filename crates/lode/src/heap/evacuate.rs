@@ -24,7 +24,7 @@ pub struct Evacuation<'h> {
 
 impl Drop for Evacuation<'_> {
     fn drop(&mut self) {
-        self.heap.rooms.open_closed();
+        self.heap.free_space.open_closed();
     }
 }
 
@@ -34,14 +34,14 @@ impl Heap {
     pub fn survey(&self, pager: &Pager) -> Result<bool> {
         let more = self.space.survey(pager)?;
         for (number, note) in self.space.take_notes() {
-            self.rooms.note(number, page::noted_room(note));
+            self.free_space.note(number, page::noted_room(note));
         }
         Ok(more)
     }
 
     /// Chooses the pages to be emptied, among those whose room is known; `None` if there are none.
     pub fn evacuation(&self) -> Option<Evacuation<'_>> {
-        let pages = self.rooms.close_emptiest();
+        let pages = self.free_space.close_emptiest();
         let evacuation = Evacuation { heap: self, pages, target: None };
         (!evacuation.pages.is_empty()).then_some(evacuation)
     }
@@ -58,27 +58,27 @@ impl Evacuation<'_> {
     pub fn move_out(&mut self, index: &impl Index, desk: Desk<'_>, name: &[u8]) -> Result<()> {
         let (heap, pager) = (self.heap, desk.0.pager());
         for _ in 0..MOST_TRIES {
-            let led = index.lead(pager, name, |bytes| {
+            let led = index.locate(pager, name, |bytes| {
                 let address = Entry::of(bytes).address;
                 let address = address.filter(|address| self.pages.contains(&address.page));
-                address.map(|address| (address, pager.look(address.page)))
+                address.map(|address| (address, pager.read_optimistic(address.page)))
             })?;
             let Some((address, looked)) = led.flatten() else { return Ok(()) };
             let (seen, words) = looked?;
             let from = Page::new(words);
             let Some(slot) = from.slot(address.slot.into()) else {
-                if seen.still() {
+                if seen.validate() {
                     return Err(address.wrong());
                 }
                 continue;
             };
             let mut stored = vec![0; slot.size];
             from.read(slot, 0, &mut stored);
-            if !seen.still() {
+            if !seen.validate() {
                 continue;
             }
             let room = page::room_for(stored.len());
-            let target = self.target.take().or_else(|| heap.rooms.take(room));
+            let target = self.target.take().or_else(|| heap.free_space.take(room));
             let Some(target) = target else { return Ok(()) };
             let change = Change::Move { stored: &stored, is_long: slot.is_long, page: target };
             let home = Some(Home { address, seen, page: from });
@@ -104,13 +104,13 @@ impl Evacuation<'_> {
 impl Heap {
     /// Notes the room of a page that was to take a record and did not.
     fn look_again(&self, pager: &Pager, number: PageNumber) -> Result<()> {
-        let (seen, words) = match pager.look(number) {
+        let (seen, words) = match pager.read_optimistic(number) {
             Ok(looked) => looked,
             Err(Error::Corrupt { .. }) => return Ok(()),
             Err(error) => return Err(error),
         };
         let room = Page::new(words).room();
-        if seen.still() {
+        if seen.validate() {
             self.forget_not(number, room);
         }
         Ok(())

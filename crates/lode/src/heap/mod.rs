@@ -13,11 +13,11 @@
 mod buffer;
 mod check;
 mod evacuate;
+mod free_space;
 mod long;
 mod names;
 mod page;
 mod plan;
-mod rooms;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -26,17 +26,17 @@ mod write;
 pub use buffer::Buffer;
 pub use check::Census;
 pub use evacuate::Evacuation;
+use free_space::FreeSpaceMap;
 use long::Cut;
 pub use long::pages_for;
 use names::MOST_ROUNDS;
 pub use names::{DIGEST_BYTES, Entry, Name, Names};
 use page::{Page, Slot};
-use rooms::Rooms;
-pub use write::{Left, Swapped};
+pub use write::{Swapped, UndoRecord};
 
 use crate::error::{Error, Result};
 use crate::index::Index;
-use crate::pager::{self, Moment, PageNumber, Pager, Seen, Space};
+use crate::pager::{self, PageNumber, Pager, ReadEpoch, Seen, Space};
 
 /// Where a record is: its page, and the number of its slot there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ const PATIENCE: usize = 4;
 pub struct Heap {
     space: Space,
     names: Names,
-    rooms: Rooms,
+    free_space: FreeSpaceMap,
 }
 
 /// A record where it was found.
@@ -86,7 +86,7 @@ struct Found<'k, 'p> {
 impl Heap {
     /// One that has these pages, if any.
     pub fn new(space: Space, names: Names) -> Self {
-        Self { space, names, rooms: Rooms::default() }
+        Self { space, names, free_space: FreeSpaceMap::default() }
     }
 
     /// Whether it has the keys too, each before its payload.
@@ -110,9 +110,9 @@ impl Heap {
         let mut round = 0;
         while round < MOST_ROUNDS {
             let name = self.names.name(key, round);
-            let led = index.lead(pager, name.bytes(), |bytes| {
+            let led = index.locate(pager, name.bytes(), |bytes| {
                 let entry = Entry::of(bytes);
-                let look = |address: Address| (address, pager.look(address.page));
+                let look = |address: Address| (address, pager.read_optimistic(address.page));
                 (entry.is_passed, entry.address.map(look))
             })?;
             let Some((is_passed, led)) = led else {
@@ -157,27 +157,27 @@ impl Heap {
             }
         };
         let Some(slot) = home.page.slot(home.address.slot.into()) else {
-            return if home.seen.still() { Err(home.address.wrong()) } else { Ok(None) };
+            return if home.seen.validate() { Err(home.address.wrong()) } else { Ok(None) };
         };
         if !slot.is_long && slot.size < key.len() {
             // Where keys have all lengths, it has another one.
-            return Ok(home.seen.still().then_some(false));
+            return Ok(home.seen.validate().then_some(false));
         }
         if !slot.is_long {
             home.page.read(slot, 0, own);
-            return Ok(home.seen.still().then(|| own == key));
+            return Ok(home.seen.validate().then(|| own == key));
         }
         let Some((head, cut)) = self.head_of(home, slot)? else { return Ok(None) };
         let Some(first) = long::pages_of(&head, cut).next() else {
             return Err(long::wrong_head(home.address.page));
         };
-        let piece = pager.look(first);
-        if !home.seen.still() {
+        let piece = pager.read_optimistic(first);
+        if !home.seen.validate() {
             return Ok(None);
         }
         let (seen, words) = piece?;
         long::read_piece(words, 0, own);
-        Ok((seen.still() && home.seen.still()).then(|| own == key))
+        Ok((seen.validate() && home.seen.validate()).then(|| own == key))
     }
 
     /// Copies the record's payload; false if there is none.
@@ -243,7 +243,7 @@ impl Heap {
         &self,
         index: &impl Index,
         pager: &Pager,
-        moment: Moment,
+        moment: ReadEpoch,
         key: &[u8],
         payload: &mut (impl Buffer + ?Sized),
     ) -> Result<Option<Address>> {
@@ -282,9 +282,9 @@ impl Heap {
     /// should have come already.
     pub fn fetch(&self, index: &impl Index, pager: &Pager, key: &[u8]) {
         // What goes wrong, the lookup itself says.
-        let _ = index.lead(pager, self.name(key).bytes(), |bytes| {
+        let _ = index.locate(pager, self.name(key).bytes(), |bytes| {
             let Some(address) = Entry::of(bytes).address else { return };
-            if let Some((_, words)) = pager.glance(address.page) {
+            if let Some((_, words)) = pager.try_read(address.page) {
                 Page::new(words).fetch(address.slot.into());
             }
         });
@@ -301,14 +301,14 @@ impl Heap {
     ) -> Result<bool> {
         let Home { address, seen, page } = home;
         let Some(slot) = page.slot(address.slot.into()) else {
-            return if seen.still() { Err(address.wrong()) } else { Ok(false) };
+            return if seen.validate() { Err(address.wrong()) } else { Ok(false) };
         };
         if slot.is_long {
             return self.read_long(pager, home, (slot, front), payload);
         }
         let bytes = slot.size.checked_sub(front).and_then(|size| payload.of_size(size));
         let fits = bytes.map(|bytes| page.read(slot, front, bytes)).is_some();
-        match seen.still() {
+        match seen.validate() {
             true if !fits => Err(address.wrong()),
             still => Ok(still),
         }
@@ -328,9 +328,9 @@ impl Heap {
         let Some(bytes) = payload.of_size(size) else { return Err(home.address.wrong()) };
         bytes[size - cut.rest..].copy_from_slice(long::rest_of(&head, cut));
         for (at, number) in long::pages_of(&head, cut).enumerate() {
-            let piece = pager.look(number);
+            let piece = pager.read_optimistic(number);
             // The piece was looked at while the head led there.
-            if !home.seen.still() {
+            if !home.seen.validate() {
                 return Ok(false);
             }
             let (seen, words) = piece?;
@@ -338,14 +338,14 @@ impl Heap {
             let skipped = front.saturating_sub(piece.start);
             let to = &mut bytes[piece.start + skipped - front..piece.end - front];
             let is_piece = long::read_piece(words, skipped, to);
-            match seen.still() {
+            match seen.validate() {
                 true if is_piece => {}
                 true => return Err(long::wrong_head(home.address.page)),
                 false => return Ok(false),
             }
         }
         // Whoever changes a piece changes its head too.
-        Ok(home.seen.still())
+        Ok(home.seen.validate())
     }
 
     /// Copies all that the heap had of a record at an address at a moment: its payload, or its key
@@ -353,7 +353,7 @@ impl Heap {
     pub fn read_at(
         &self,
         pager: &Pager,
-        moment: Moment,
+        moment: ReadEpoch,
         address: Address,
         whole: &mut (impl Buffer + ?Sized),
     ) -> Result<()> {
@@ -388,7 +388,7 @@ impl Heap {
     fn head_of(&self, home: &Home<'_>, slot: Slot) -> Result<Option<(Vec<u8>, Cut)>> {
         let mut head = vec![0; slot.size];
         home.page.read(slot, 0, &mut head);
-        if !home.seen.still() {
+        if !home.seen.validate() {
             return Ok(None);
         }
         let own = home.address.page;
@@ -401,7 +401,12 @@ impl Heap {
     }
 
     /// The head of a long record that was at an address at a moment, and what it says.
-    fn head_at(&self, pager: &Pager, moment: Moment, address: Address) -> Result<(Vec<u8>, Cut)> {
+    fn head_at(
+        &self,
+        pager: &Pager,
+        moment: ReadEpoch,
+        address: Address,
+    ) -> Result<(Vec<u8>, Cut)> {
         let head = pager.at(moment, address.page, |words| {
             let page = Page::new(words);
             let slot = page.slot(address.slot.into())?;

@@ -169,7 +169,7 @@ impl Heap {
         // What does not lead into the heap must not be changed, whatever looks like a record there.
         let slot = home.page.slot(home.address.slot.into());
         let Some(slot) = slot.filter(|_| self.space.has(home.address.page)) else {
-            return if home.seen.still() { Err(home.address.wrong()) } else { Ok(None) };
+            return if home.seen.validate() { Err(home.address.wrong()) } else { Ok(None) };
         };
         let (mut cut, mut pages, mut pieces) = (None, Vec::new(), Vec::new());
         if slot.is_long && !matches!(change, Change::Move { .. }) {
@@ -178,8 +178,8 @@ impl Heap {
             cut = Some(its_cut);
             for (at, page) in pages.iter().enumerate() {
                 if change.overwrites(&its_cut.piece(at)) {
-                    let looked = pager.look(*page);
-                    if !home.seen.still() {
+                    let looked = pager.read_optimistic(*page);
+                    if !home.seen.validate() {
                         return Ok(None);
                     }
                     pieces.push((at, looked?.0));
@@ -189,7 +189,7 @@ impl Heap {
         if let Change::Write { at, bytes, front } = change
             && at + front + bytes.len() > cut.map_or(slot.size, |cut| cut.size)
         {
-            return if home.seen.still() { Err(home.address.wrong()) } else { Ok(None) };
+            return if home.seen.validate() { Err(home.address.wrong()) } else { Ok(None) };
         }
         let stays = match change {
             Change::Move { .. } => false,
@@ -211,12 +211,12 @@ impl Heap {
         change: Change<'_>,
     ) -> Result<Option<(Seen<'p>, usize)>> {
         if let Change::Move { stored, page, .. } = change {
-            let (seen, words) = pager.look(page)?;
+            let (seen, words) = pager.read_optimistic(page)?;
             let page = Page::new(words);
             return Ok(page.fits(stored.len()).then(|| (seen, page.room())));
         }
         if let Change::PutBack { stored, page, .. } = change {
-            let (seen, words) = pager.look(page)?;
+            let (seen, words) = pager.read_optimistic(page)?;
             let page = Page::new(words);
             if page.fits(stored.len()) {
                 return Ok(Some((seen, page.room())));

@@ -13,17 +13,17 @@ impl Heap {
     pub(super) fn target<'p>(&self, pager: &'p Pager, size: usize) -> Result<(Seen<'p>, usize)> {
         let beside = size <= MOST_BESIDE;
         loop {
-            let current = if beside { self.rooms.current() } else { None };
-            let open = || self.rooms.take(page::room_for(size));
+            let current = if beside { self.free_space.current() } else { None };
+            let open = || self.free_space.take(page::room_for(size));
             let Some(number) = current.or_else(open) else {
                 self.find_room(pager, beside)?;
                 continue;
             };
-            let (seen, words) = match pager.look(number) {
+            let (seen, words) = match pager.read_optimistic(number) {
                 Ok(looked) => looked,
                 // It was given back, or cannot be read: no room there.
                 Err(Error::Corrupt { .. }) => {
-                    self.rooms.leave(number);
+                    self.free_space.leave(number);
                     continue;
                 }
                 Err(error) => {
@@ -33,16 +33,16 @@ impl Heap {
             };
             let page = Page::new(words);
             let (fits, room) = (page.fits(size), page.room());
-            match seen.still() {
+            match seen.validate() {
                 true if fits => {
                     if beside {
-                        self.rooms.fill(number);
+                        self.free_space.fill(number);
                     }
                     return Ok((seen, room));
                 }
                 true => {
-                    self.rooms.leave(number);
-                    self.rooms.note(number, room);
+                    self.free_space.leave(number);
+                    self.free_space.note(number, room);
                 }
                 false => self.forget_not(number, room),
             }
@@ -51,8 +51,8 @@ impl Heap {
 
     /// A page was not filled that may have been taken from those with room.
     pub(super) fn forget_not(&self, number: PageNumber, room: usize) {
-        if !self.rooms.is_being_filled(number) {
-            self.rooms.note(number, room);
+        if !self.free_space.is_being_filled(number) {
+            self.free_space.note(number, room);
         }
     }
 
@@ -68,8 +68,8 @@ impl Heap {
         let (number, room) = (new.page(), page.room());
         drop(new);
         match beside {
-            true => self.rooms.fill(number),
-            false => self.rooms.note(number, room),
+            true => self.free_space.fill(number),
+            false => self.free_space.note(number, room),
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use super::page::Page;
 use super::plan::{Change, Held};
 use super::{Address, Found, Heap, Home};
 use crate::error::Result;
-use crate::index::{Index, Journal, Put, Spot, Step};
+use crate::index::{EntryMut, Index, Journal, Put, Step};
 use crate::pager::{Latched, PageNumber, Pager, Space};
 
 /// What came of an attempt to change a record.
@@ -22,7 +22,7 @@ pub type Desk<'d> = (&'d Journal<'d>, &'d Space);
 
 /// What was there before a step of a commit, which has kept all pages: it is put back if another
 /// step fails, and given up when the commit is told.
-pub struct Left {
+pub struct UndoRecord {
     page: PageNumber,
     /// The head of a long record.
     head: Option<Vec<u8>>,
@@ -33,7 +33,7 @@ pub struct Left {
 /// What came of a step of a commit.
 pub enum Swapped {
     /// The record is what it shall be.
-    Done(Option<Box<Left>>),
+    Done(Option<Box<UndoRecord>>),
     /// It is not as it was seen any more.
     Conflict,
 }
@@ -159,15 +159,15 @@ impl Heap {
 
     /// What a step of a commit leaves of a record where it was found; `None` if it has changed
     /// since.
-    fn left_of(&self, home: &Home<'_>) -> Result<Option<Box<Left>>> {
+    fn left_of(&self, home: &Home<'_>) -> Result<Option<Box<UndoRecord>>> {
         let slot = home.page.slot(home.address.slot.into());
         let mut head = None;
         if let Some(slot) = slot.filter(|slot| slot.is_long) {
             let Some((bytes, _)) = self.head_of(home, slot)? else { return Ok(None) };
             head = Some(bytes);
         }
-        let left = Left { page: home.address.page, head, pieces: Vec::new() };
-        Ok(home.seen.still().then(|| Box::new(left)))
+        let left = UndoRecord { page: home.address.page, head, pieces: Vec::new() };
+        Ok(home.seen.validate().then(|| Box::new(left)))
     }
 
     /// Undoes a step of a commit, when those after it are undone: puts the record back where it
@@ -177,7 +177,7 @@ impl Heap {
         index: &impl Index,
         desk: Desk<'_>,
         (key, seen): (&[u8], &[u8]),
-        left: &Left,
+        left: &UndoRecord,
     ) -> Result<()> {
         let whole = self.names.whole(key, seen);
         let (stored, is_long) = match &left.head {
@@ -194,16 +194,16 @@ impl Heap {
     }
 
     /// Gives up what a step of a commit has left, after it was told.
-    pub fn give_up(&self, pager: &Pager, left: &Left) {
+    pub fn roll_back(&self, pager: &Pager, left: &UndoRecord) {
         let epoch = pager.epoch();
         left.pieces.iter().for_each(|piece| pager.free(*piece, &self.space, epoch));
         // A page that cannot be looked at stays; it is found empty some other time.
-        let Ok((seen, words)) = pager.look(left.page) else { return };
+        let Ok((seen, words)) = pager.read_optimistic(left.page) else { return };
         if Page::new(words).is_empty()
-            && !self.rooms.is_being_filled(left.page)
+            && !self.free_space.is_being_filled(left.page)
             && let Some(page) = pager.latch(seen)
         {
-            self.rooms.note(left.page, 0);
+            self.free_space.note(left.page, 0);
             page.free(&self.space, epoch);
         }
     }
@@ -216,7 +216,7 @@ impl Heap {
         (journal, space): Desk<'_>,
         (key, found): (&[u8], Found<'_, '_>),
         change: Change<'_>,
-        mut left: Option<&mut Left>,
+        mut left: Option<&mut UndoRecord>,
     ) -> Result<Attempt> {
         let (pager, Found { name, home, other }) = (journal.pager(), found);
         if let Some(other) = other {
@@ -224,11 +224,11 @@ impl Heap {
             return Ok(Attempt::Again);
         }
         let Some(plan) = self.plan(pager, home, change)? else { return Ok(Attempt::Again) };
-        let attempt = index.at(journal, space, name.bytes(), |spot| {
-            if entry_in(spot).map(|entry| entry.address) != plan.found().map(Some) {
+        let attempt = index.at(journal, space, name.bytes(), |entry_mut| {
+            if entry_in(entry_mut).map(|entry| entry.address) != plan.found().map(Some) {
                 return Ok(Step::Done(Attempt::Again));
             }
-            if !spot.is_there() && !spot.has_room() {
+            if !entry_mut.is_there() && !entry_mut.has_room() {
                 return Ok(Step::Full);
             }
             let Some(latches) = plan.latch(pager) else { return Ok(Step::Done(Attempt::Again)) };
@@ -245,7 +245,7 @@ impl Heap {
             match change.tell(journal, key) {
                 Ok(Some(epoch)) => {
                     let what = (change, written, left.as_deref_mut());
-                    self.carry_out((journal, epoch), (name.bytes(), spot), latches, what);
+                    self.carry_out((journal, epoch), (name.bytes(), entry_mut), latches, what);
                     Ok(Step::Done(Attempt::Done))
                 }
                 other => {
@@ -270,12 +270,12 @@ impl Heap {
         name: &[u8],
         address: Address,
     ) -> Result<()> {
-        index.at(journal, space, name, |spot| {
+        index.at(journal, space, name, |entry_mut| {
             let entry = Entry { address: Some(address), is_passed: false };
-            if entry_in(spot) == Some(entry) {
+            if entry_in(entry_mut) == Some(entry) {
                 // Nobody need be told: whoever does this again passes it again.
                 let epoch = journal.pager().epoch();
-                spot.write(epoch, 0, &Entry { is_passed: true, ..entry }.bytes());
+                entry_mut.write(epoch, 0, &Entry { is_passed: true, ..entry }.bytes());
             }
             Ok(Step::Done(()))
         })
@@ -285,11 +285,11 @@ impl Heap {
     fn carry_out(
         &self,
         (journal, epoch): (&Journal<'_>, u64),
-        (name, spot): (&[u8], &mut dyn Spot),
+        (name, entry_mut): (&[u8], &mut dyn EntryMut),
         (old, target): (Option<Held<'_>>, Option<Latched<'_>>),
-        (change, written, left): (Change<'_>, Option<Written<'_>>, Option<&mut Left>),
+        (change, written, left): (Change<'_>, Option<Written<'_>>, Option<&mut UndoRecord>),
     ) {
-        let is_passed = entry_in(spot).is_some_and(|entry| entry.is_passed);
+        let is_passed = entry_in(entry_mut).is_some_and(|entry| entry.is_passed);
         let (stored, is_long) = match (change, &written) {
             (Change::Put { .. }, Some(written)) => (&written.head[..], true),
             (Change::Put { whole, .. }, None) => (whole, false),
@@ -301,8 +301,8 @@ impl Heap {
             }
             (Change::Remove, _) => {
                 match is_passed {
-                    true => spot.write(epoch, 0, &Entry { address: None, is_passed }.bytes()),
-                    false => spot.remove(epoch),
+                    true => entry_mut.write(epoch, 0, &Entry { address: None, is_passed }.bytes()),
+                    false => entry_mut.remove(epoch),
                 }
                 return self.leave(journal, old, None, left, epoch);
             }
@@ -314,9 +314,9 @@ impl Heap {
             Some(target) => {
                 let address = Some(self.move_to(target, (stored, is_long), epoch));
                 let entry = Entry { address, is_passed }.bytes();
-                match spot.is_there() {
-                    true => spot.write(epoch, 0, &entry),
-                    false => spot.insert(epoch, name, &entry),
+                match entry_mut.is_there() {
+                    true => entry_mut.write(epoch, 0, &entry),
+                    false => entry_mut.insert(epoch, name, &entry),
                 }
                 self.leave(journal, old, None, left, epoch);
             }
@@ -349,7 +349,7 @@ impl Heap {
         journal: &Journal<'_>,
         old: Option<Held<'_>>,
         new: Option<(&[u8], bool)>,
-        left: Option<&mut Left>,
+        left: Option<&mut UndoRecord>,
         epoch: u64,
     ) {
         let Some(mut old) = old else { return };
@@ -370,8 +370,8 @@ impl Heap {
             }
             Some(left) => left.pieces = pages,
         }
-        if is_empty && !journal.is_commit() && !self.rooms.is_being_filled(number) {
-            self.rooms.note(number, 0);
+        if is_empty && !journal.is_commit() && !self.free_space.is_being_filled(number) {
+            self.free_space.note(number, 0);
             page.free(&self.space, epoch);
             return;
         }
@@ -383,10 +383,10 @@ impl Heap {
 }
 
 /// What the index has at the place of a name, if anything.
-fn entry_in(spot: &dyn Spot) -> Option<Entry> {
+fn entry_in(entry_mut: &dyn EntryMut) -> Option<Entry> {
     let mut bytes = [0; Entry::BYTES];
-    spot.is_there().then(|| {
-        spot.read(&mut bytes);
+    entry_mut.is_there().then(|| {
+        entry_mut.read(&mut bytes);
         Entry::of(bytes)
     })
 }

@@ -10,9 +10,9 @@ use super::PageNumber;
 /// The end of an epoch, at which a snapshot reads, or a checkpoint.
 /// By default the one before all others, which nobody has to release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment(u64);
+pub struct ReadEpoch(u64);
 
-impl Moment {
+impl ReadEpoch {
     /// Whether a page that was last changed in this epoch is as it was at this moment.
     pub fn sees(self, stamp: u64) -> bool {
         stamp <= self.0
@@ -30,7 +30,7 @@ pub(super) struct Which {
 
 impl Which {
     /// Whether it is what the page was at a moment.
-    pub fn serves(&self, moment: Moment) -> bool {
+    pub fn serves(&self, moment: ReadEpoch) -> bool {
         moment.sees(self.from) && !moment.sees(self.before)
     }
 }
@@ -50,7 +50,7 @@ pub(super) struct Epochs {
 #[derive(Default)]
 struct Live {
     snapshots: BTreeMap<u64, Readers>,
-    checkpoint: Option<(Moment, Vec<Which>)>,
+    checkpoint: Option<(ReadEpoch, Vec<Which>)>,
     /// Moments of which no images are kept any more, with the number of snapshots of each.
     expired: BTreeMap<u64, usize>,
     /// Images that expired moments held.
@@ -106,24 +106,24 @@ impl Epochs {
     }
 
     /// Ends the epoch, for a snapshot.
-    pub(super) fn end(&self) -> Moment {
+    pub(super) fn end(&self) -> ReadEpoch {
         let mut live = self.lock();
         let epoch = self.current.load(Ordering::Relaxed);
         live.snapshots.entry(epoch).or_default().count += 1;
         // Whoever has the next epoch knows that somebody needs this one.
         self.newest.store(epoch + 1, Ordering::Relaxed);
         self.begin(epoch + 1);
-        Moment(epoch)
+        ReadEpoch(epoch)
     }
 
     /// Ends the epoch, for the only checkpoint.
-    pub(super) fn end_for_checkpoint(&self) -> Moment {
+    pub(super) fn end_for_checkpoint(&self) -> ReadEpoch {
         let mut live = self.lock();
         let epoch = self.current.load(Ordering::Relaxed);
-        live.checkpoint = Some((Moment(epoch), Vec::new()));
+        live.checkpoint = Some((ReadEpoch(epoch), Vec::new()));
         self.checkpoint.store(epoch + 1, Ordering::Relaxed);
         self.begin(epoch + 1);
-        Moment(epoch)
+        ReadEpoch(epoch)
     }
 
     fn begin(&self, epoch: u64) {
@@ -160,7 +160,7 @@ impl Epochs {
 
     /// One snapshot less is of a moment. Returns the images that it alone held; they are to be
     /// [passed on](Self::pass_on).
-    pub(super) fn release(&self, moment: Moment) -> Vec<Which> {
+    pub(super) fn release(&self, moment: ReadEpoch) -> Vec<Which> {
         let mut live = self.lock();
         if let Some(count) = live.expired.get_mut(&moment.0) {
             *count -= 1;
@@ -242,7 +242,7 @@ impl Epochs {
     }
 
     /// Whether images of a moment are not kept any more.
-    pub(super) fn is_expired(&self, moment: Moment) -> bool {
+    pub(super) fn is_expired(&self, moment: ReadEpoch) -> bool {
         self.lock().expired.contains_key(&moment.0)
     }
 

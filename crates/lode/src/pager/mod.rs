@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ahead::Ahead;
-pub use epochs::Moment;
+pub use epochs::ReadEpoch;
 use epochs::{Epochs, Which};
 use images::{Images, PageImage};
 pub use memory::Cells;
@@ -106,7 +106,7 @@ impl Seen<'_> {
     /// Whether nobody has changed the page since it was seen, so that what was read between is what
     /// was there.
     #[inline(always)]
-    pub fn still(&self) -> bool {
+    pub fn validate(&self) -> bool {
         fence(Ordering::Acquire);
         self.cell.load(Ordering::Relaxed) == self.word
     }
@@ -180,8 +180,8 @@ impl Pager {
     /// is out of date: they have to look first whether it is. `Full` when all pages in memory have
     /// changed; `Io`.
     #[inline(always)]
-    pub fn look(&self, page: PageNumber) -> Result<(Seen<'_>, Words<'_>)> {
-        if let Some(looked) = self.glance(page) {
+    pub fn read_optimistic(&self, page: PageNumber) -> Result<(Seen<'_>, Words<'_>)> {
+        if let Some(looked) = self.try_read(page) {
             return Ok(looked);
         }
         let word = self.bring(page)?;
@@ -191,7 +191,7 @@ impl Pager {
 
     /// The same, if the page is in memory, is to stay there, and nobody has it latched.
     #[inline(always)]
-    pub fn glance(&self, page: PageNumber) -> Option<(Seen<'_>, Words<'_>)> {
+    pub fn try_read(&self, page: PageNumber) -> Option<(Seen<'_>, Words<'_>)> {
         let [cell, _] = self.entry(page);
         let word = cell.load(Ordering::Acquire);
         let at_rest = word & (LATCH | COOL | PRESENT) == PRESENT;
@@ -375,25 +375,25 @@ impl Pager {
 
     /// Ends the current epoch and keeps what pages are now for whoever reads at this moment, until
     /// it is [released](Self::release). No operation of several steps may be under way.
-    pub fn moment(&self) -> Moment {
+    pub fn moment(&self) -> ReadEpoch {
         self.epochs.end()
     }
 
     /// Nobody reads at this moment any more.
-    pub fn release(&self, moment: Moment) {
+    pub fn release(&self, moment: ReadEpoch) {
         self.saved.release(&self.epochs, moment);
         self.saved.drop_all(&self.epochs);
     }
 
     /// Whether a page that somebody has looked at since has changed after a moment.
-    pub fn has_changed_since(&self, moment: Moment, page: PageNumber) -> bool {
+    pub fn has_changed_since(&self, moment: ReadEpoch, page: PageNumber) -> bool {
         let [_, stamp] = self.entry(page);
         !moment.sees(stamp.load(Ordering::Acquire))
     }
 
     /// Why there is no image of a page that has changed since a moment.
     #[cold]
-    fn no_image(&self, moment: Moment, page: PageNumber) -> Error {
+    fn no_image(&self, moment: ReadEpoch, page: PageNumber) -> Error {
         match self.epochs.is_expired(moment) {
             true => Error::SnapshotTooOld { most_bytes: self.most_images() * PAGE_BYTES as u64 },
             false => Error::corrupt(format!("page {page}"), "a page names it that should not"),
@@ -404,7 +404,7 @@ impl Pager {
     /// being changed; what its last call answers is right.
     pub fn at<T>(
         &self,
-        moment: Moment,
+        moment: ReadEpoch,
         page: PageNumber,
         mut read: impl FnMut(Words<'_>) -> T,
     ) -> Result<T> {
@@ -417,13 +417,13 @@ impl Pager {
                 let image = image.ok_or_else(|| self.no_image(moment, page))?;
                 return Ok(read(image.words()));
             }
-            let looked = self.look(page);
+            let looked = self.read_optimistic(page);
             if cell.load(Ordering::Acquire) != stamp {
                 continue;
             }
             let (seen, words) = looked?;
             let answer = read(words);
-            if seen.still() {
+            if seen.validate() {
                 return Ok(answer);
             }
         }

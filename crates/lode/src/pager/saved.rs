@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::PageNumber;
-use super::epochs::{Epochs, Moment, Which};
+use super::epochs::{Epochs, ReadEpoch, Which};
 use super::images::PageImage;
 
 /// Threads that save different pages seldom meet.
@@ -57,12 +57,12 @@ impl Saved {
     }
 
     /// What a page was at a moment, if it has changed since.
-    pub(super) fn find(&self, page: PageNumber, moment: Moment) -> Option<Arc<PageImage>> {
+    pub(super) fn find(&self, page: PageNumber, moment: ReadEpoch) -> Option<Arc<PageImage>> {
         self.find_if(page, |kept| kept.which.serves(moment))
     }
 
     /// The same, if it had changed since it was last written out.
-    pub(super) fn find_dirty(&self, page: PageNumber, moment: Moment) -> Option<Arc<PageImage>> {
+    pub(super) fn find_dirty(&self, page: PageNumber, moment: ReadEpoch) -> Option<Arc<PageImage>> {
         self.find_if(page, |kept| kept.dirty && kept.which.serves(moment))
     }
 
@@ -74,7 +74,7 @@ impl Saved {
 
     /// Nobody reads at a moment any more, or one less. It takes as long as it has images of its
     /// own.
-    pub(super) fn release(&self, epochs: &Epochs, moment: Moment) {
+    pub(super) fn release(&self, epochs: &Epochs, moment: ReadEpoch) {
         for images in epochs.release(moment).chunks(BATCH) {
             #[cfg(test)]
             self.looked_at.fetch_add(images.len() as u64, Ordering::Relaxed);

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::absent::wait_for_latch;
 use super::{
-    DIRTY, FREE, Image, LATCH, Moment, PAGE_BYTES, PRESENT, PageImage, PageNumber, Pager, Space,
+    DIRTY, FREE, Image, LATCH, PAGE_BYTES, PRESENT, PageImage, PageNumber, Pager, ReadEpoch, Space,
     VERSION, Which, lock,
 };
 use crate::data::DataFile;
@@ -22,7 +22,7 @@ pub enum Copied {
 
 impl Pager {
     /// Ends the current epoch for the checkpoint.
-    pub fn checkpoint_moment(&self) -> Moment {
+    pub fn checkpoint_moment(&self) -> ReadEpoch {
         self.epochs.end_for_checkpoint()
     }
 
@@ -54,7 +54,7 @@ impl Pager {
     }
 
     /// The pages that were freed before a moment, which are forgotten.
-    pub fn take_freed(&self, moment: Moment) -> Vec<PageNumber> {
+    pub fn take_freed(&self, moment: ReadEpoch) -> Vec<PageNumber> {
         let mut freed = lock(&self.freed);
         let (taken, kept) = freed.drain(..).partition(|(_, epoch)| moment.sees(*epoch));
         *freed = kept;
@@ -68,7 +68,7 @@ impl Pager {
     }
 
     /// Copies a page as it was at the moment of the checkpoint.
-    pub fn copy_at(&self, moment: Moment, page: PageNumber, bytes: &mut [u8]) -> Copied {
+    pub fn copy_at(&self, moment: ReadEpoch, page: PageNumber, bytes: &mut [u8]) -> Copied {
         let [cell, stamps] = self.entry(page);
         loop {
             let word = cell.load(Ordering::Acquire);
@@ -112,7 +112,7 @@ impl Pager {
         const MOST_TRIES: usize = 8;
         let mut tries = 0;
         loop {
-            let seen = match self.look(page) {
+            let seen = match self.read_optimistic(page) {
                 Ok((seen, _)) => seen,
                 Err(_) if self.entry(page)[0].load(Ordering::Acquire) & FREE != 0 => return Ok(()),
                 Err(Error::Corrupt { .. }) if tries < MOST_TRIES => {
@@ -140,7 +140,7 @@ impl Pager {
             let [cell, stamp] = self.entry(page);
             let word = cell.load(Ordering::Acquire);
             if word & PRESENT != 0 {
-                match self.look(page).ok().and_then(|(seen, _)| self.latch(seen)) {
+                match self.read_optimistic(page).ok().and_then(|(seen, _)| self.latch(seen)) {
                     Some(latched) => return latched.free(space, epoch),
                     None => continue,
                 }

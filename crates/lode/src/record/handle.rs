@@ -294,7 +294,7 @@ impl<R: Record> Records<R> {
     /// The table as it is now.
     fn snapshot(&self) -> Result<Snapshot> {
         let snapshot = Snapshot::new(self.table.database().clone());
-        self.table.core().is_there()?;
+        self.table.core().ensure_open()?;
         Ok(snapshot)
     }
 

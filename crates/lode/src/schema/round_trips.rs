@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 
-use super::{MOST_RECORD_BYTES, MOST_VARIABLE_BYTES, Schema, Type, Value};
+use super::{MOST_VARIABLE_BYTES, Schema, Type, Value};
 use crate::codec::{Reader, Writer};
 
 /// A column, and what two records have in it.

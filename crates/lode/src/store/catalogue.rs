@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::codec::{Reader, Writer};
 use crate::error::{Error, Result};
 use crate::pager::{PageNumber, Pager};
-use crate::table::{Core, Definition, Location};
+use crate::table::{Definition, Location, TableCore};
 
 /// A table that cannot be read, and why.
 pub type Damaged = (Definition, Location, Error);
@@ -14,7 +14,7 @@ pub type Damaged = (Definition, Location, Error);
 /// The tables of a database, by their names.
 #[derive(Default)]
 pub struct Catalogue {
-    pub tables: BTreeMap<String, Arc<Core>>,
+    pub tables: BTreeMap<String, Arc<TableCore>>,
     /// Those that cannot be read: they stay as they are until they are dropped.
     pub damaged: BTreeMap<String, Damaged>,
     pub next_id: u32,
@@ -56,7 +56,7 @@ impl Catalogue {
         let mut catalogue = Self { next_id, ..Self::default() };
         for (definition, location) in found {
             let name = definition.schema.name().to_string();
-            match Core::open(pager, definition.clone(), location.clone()) {
+            match TableCore::open(pager, definition.clone(), location.clone()) {
                 Ok(core) => drop(catalogue.tables.insert(name, Arc::new(core))),
                 Err(error @ Error::Corrupt { .. }) => {
                     catalogue.damaged.insert(name, (definition, location, error));

@@ -2,9 +2,9 @@
 //! made current at once. A step machine: whoever drives it may do other things between steps, and
 //! so may everybody else.
 
-use crate::data::{DataFile, PLACE_BYTES, Superblock};
+use crate::data::{DataFile, SLOT_BYTES, Superblock};
 use crate::error::Result;
-use crate::pager::{Copied, Moment, PageNumber, Pager};
+use crate::pager::{Copied, PageNumber, Pager, ReadEpoch};
 use crate::wal::Place;
 
 /// Pages that are written in a step.
@@ -13,7 +13,7 @@ const STEP: usize = 64;
 /// A checkpoint that is being written.
 pub struct Checkpoint<'c> {
     pager: &'c Pager,
-    moment: Moment,
+    moment: ReadEpoch,
     /// Where the log goes on after it.
     place: Place,
     catalogue: Vec<u8>,
@@ -27,7 +27,7 @@ impl<'c> Checkpoint<'c> {
     pub fn begin(
         pager: &'c Pager,
         data: &DataFile,
-        (place, moment): (Place, Moment),
+        (place, moment): (Place, ReadEpoch),
         catalogue: Vec<u8>,
     ) -> Result<Self> {
         // From here on it is let go of when this is dropped.
@@ -44,7 +44,7 @@ impl<'c> Checkpoint<'c> {
                 return Err(error);
             }
         }
-        let catalogue = checkpoint.catalogue.len().div_ceil(PLACE_BYTES);
+        let catalogue = checkpoint.catalogue.len().div_ceil(SLOT_BYTES);
         data.reserve((checkpoint.pages.len() + catalogue) as u64)?;
         Ok(checkpoint)
     }
@@ -62,7 +62,7 @@ impl<'c> Checkpoint<'c> {
             && let Some(page) = self.pages.pop()
         {
             let from = self.bytes.len();
-            self.bytes.resize(from + PLACE_BYTES, 0);
+            self.bytes.resize(from + SLOT_BYTES, 0);
             match self.pager.copy_at(self.moment, page, &mut self.bytes[from..]) {
                 Copied::Nothing => {
                     self.bytes.truncate(from);

@@ -42,7 +42,7 @@ impl Run {
     }
 
     fn log(&self) -> &Log {
-        self.db.inner().store().and_then(Store::log).expect("it is on a disk")
+        self.db.engine().store().and_then(Store::log).expect("it is on a disk")
     }
 
     /// Writes a record; no more than 1,000 keys, so that the data stays small.
@@ -56,9 +56,9 @@ impl Run {
     /// Writes a record, unless a checkpoint is needed: that is left to the thread for it, so that
     /// there is room for more while it is held up.
     fn write_ahead(&self, bytes: usize) {
-        let inner = self.db.inner();
-        let store = inner.store().expect("it is on a disk");
-        match store.need(inner.pager(), 0) {
+        let engine = self.db.engine();
+        let store = engine.store().expect("it is on a disk");
+        match store.need(engine.pager(), 0) {
             Need::Nothing => self.write(bytes),
             Need::Soon | Need::Now => {
                 store.worker.wake();
@@ -150,12 +150,12 @@ fn nothing_runs_after_the_last_handle_has_gone() {
                 .sync_interval(Duration::ZERO);
             let open = || options.open_on(Arc::new(disk.clone()), 5, true);
             let db = open().expect("an empty disk");
-            let inner = Arc::downgrade(db.inner().shared());
+            let engine = Arc::downgrade(db.engine().shared());
             let snapshot = db.snapshot();
             drop(db);
-            assert!(inner.upgrade().is_some(), "the snapshot keeps it open");
+            assert!(engine.upgrade().is_some(), "the snapshot keeps it open");
             drop(snapshot);
-            assert!(inner.upgrade().is_none(), "a thread still has it");
+            assert!(engine.upgrade().is_none(), "a thread still has it");
             open().expect("it was closed");
         }
     });

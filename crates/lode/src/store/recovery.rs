@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::heap;
 use crate::io::Access;
 use crate::pager::Pager;
-use crate::table::{Core, Definition};
+use crate::table::{Definition, TableCore};
 use crate::wal::{Ending, Entry, Kind, Place, Position};
 
 /// Where recovery begins.
@@ -37,7 +37,7 @@ pub struct Recovery<'r> {
     data: &'r DataFile,
     access: Access,
     pub catalogue: Catalogue,
-    by_id: HashMap<u32, Arc<Core>>,
+    by_id: HashMap<u32, Arc<TableCore>>,
     pub superblock: Superblock,
     /// Up to where the log was replayed.
     pub done: Place,
@@ -84,7 +84,7 @@ impl<'r> Recovery<'r> {
                 let next_id = id.checked_add(1);
                 let next_id = next_id
                     .ok_or_else(|| Error::corrupt("the log", "a table has the last number"))?;
-                let core = Arc::new(Core::create(self.pager, definition)?);
+                let core = Arc::new(TableCore::create(self.pager, definition)?);
                 self.by_id.insert(id, Arc::clone(&core));
                 self.catalogue.next_id = self.catalogue.next_id.max(next_id);
                 self.catalogue.tables.insert(name, core);
@@ -120,7 +120,7 @@ impl<'r> Recovery<'r> {
         self.catalogue.damaged.iter().find(|(_, (definition, ..))| definition.id == id)
     }
 
-    fn table(&self, id: u32) -> Result<Arc<Core>> {
+    fn table(&self, id: u32) -> Result<Arc<TableCore>> {
         let found = self.by_id.get(&id).map(Arc::clone);
         found.ok_or_else(|| Error::corrupt("the log", format!("it names a table {id} of none")))
     }

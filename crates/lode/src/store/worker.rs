@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::locked;
-use crate::db::Inner;
+use crate::db::Engine;
 
 /// How often the one for checkpoints looks by itself.
 const IDLE: Duration = Duration::from_secs(1);
@@ -37,7 +37,7 @@ struct State {
 
 impl Worker {
     /// Starts the threads; the one that syncs the log only if there is an interval.
-    pub fn start(&self, db: &Arc<Inner>, interval: Option<Duration>) -> std::io::Result<()> {
+    pub fn start(&self, db: &Arc<Engine>, interval: Option<Duration>) -> std::io::Result<()> {
         let (signal, shared) = (Arc::clone(&self.signal), Arc::clone(db));
         // What goes wrong here goes wrong again for those who need it, and they say so.
         self.spawn("lode", move || {

@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::Table;
-use super::core::Core;
+use super::core::TableCore;
 use crate::error::{Error, Result};
 use crate::heap;
 
@@ -31,7 +31,7 @@ struct Changing {
 }
 
 impl Changing {
-    fn begin(core: &Arc<Core>, key: &[u8]) -> Self {
+    fn begin(core: &Arc<TableCore>, key: &[u8]) -> Self {
         let id = Arc::as_ptr(core).addr();
         // In a thread that is ending there may be no list any more; then nothing is refused.
         let _ = CHANGED.try_with(|changed| changed.borrow_mut().push((id, key.to_vec())));
@@ -52,12 +52,12 @@ impl Drop for Changing {
 /// # Errors
 /// `Reentered`.
 #[inline(always)]
-pub fn expect_not_changing(core: &Arc<Core>, key: &[u8]) -> Result<()> {
+pub fn expect_not_changing(core: &Arc<TableCore>, key: &[u8]) -> Result<()> {
     if DEPTH.get() == 0 { Ok(()) } else { expect_other_record(core, key) }
 }
 
 #[cold]
-fn expect_other_record(core: &Arc<Core>, key: &[u8]) -> Result<()> {
+fn expect_other_record(core: &Arc<TableCore>, key: &[u8]) -> Result<()> {
     let id = Arc::as_ptr(core).addr();
     let is_it = |(other, changed): &(usize, Vec<u8>)| *other == id && changed == key;
     match CHANGED.try_with(|changed| changed.borrow().iter().any(is_it)) {

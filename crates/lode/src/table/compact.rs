@@ -1,7 +1,7 @@
 //! Compaction of a table: sparse pages are filled from others, and those that become empty are
 //! freed. It goes in steps, each a change of few pages, beside readers and writers.
 
-use super::core::Core;
+use super::core::TableCore;
 use super::kinds::Cursor;
 use crate::error::Result;
 use crate::heap::Evacuation;
@@ -24,7 +24,7 @@ pub(crate) enum Compaction<'c> {
     },
 }
 
-impl Core {
+impl TableCore {
     /// The first step.
     pub(crate) fn begin_compaction(&self) -> Compaction<'_> {
         Compaction::Index(self.index.first())

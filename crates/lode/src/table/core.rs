@@ -6,10 +6,10 @@ use super::definition::{Definition, Location, free_all};
 use super::kinds::Kinds;
 use crate::codec::Reader;
 use crate::error::{Error, Result, none_if_too_long};
-use crate::heap::{Buffer, Census, Entry, Heap, Left, Name, Swapped};
+use crate::heap::{Buffer, Census, Entry, Heap, Name, Swapped, UndoRecord};
 use crate::index::{Index, Journal, Put};
 use crate::io::Home;
-use crate::pager::{Moment, Pager, Space};
+use crate::pager::{Pager, ReadEpoch, Space};
 use crate::schema::key::KeyOrder;
 use crate::schema::{Column, Schema};
 use crate::tree::Tree;
@@ -21,7 +21,7 @@ const DROPPED: u8 = 1;
 const CLOSED: u8 = 2;
 
 /// What all handles of a table share.
-pub struct Core {
+pub struct TableCore {
     definition: Definition,
     pub(super) order: KeyOrder,
     pub(super) index: Kinds,
@@ -37,7 +37,7 @@ pub struct Core {
 /// Bytes of a key that need no allocation.
 const SHORT_KEY: usize = 40;
 
-impl Core {
+impl TableCore {
     pub(crate) fn create(pager: &Pager, definition: Definition) -> Result<Self> {
         definition.expect_fit()?;
         let (space, shape) = (Space::default(), definition.shape());
@@ -89,7 +89,7 @@ impl Core {
         Location { root: self.index.root(), extents: self.space.extents(), heap }
     }
 
-    /// Whether it can be used no more, for [`is_there`](Self::is_there) to say why.
+    /// Whether it can be used no more, for [`is_there`](Self::ensure_open) to say why.
     #[inline(always)]
     pub(crate) fn is_gone(&self) -> bool {
         self.state.load(Ordering::Acquire) != THERE || !self.home.is_here()
@@ -97,7 +97,7 @@ impl Core {
 
     /// Fails if the table was dropped, the database closed, or the process forked since.
     #[inline(always)]
-    pub(crate) fn is_there(&self) -> Result<()> {
+    pub(crate) fn ensure_open(&self) -> Result<()> {
         if self.is_gone() { self.say_why() } else { Ok(()) }
     }
 
@@ -111,7 +111,7 @@ impl Core {
     }
 
     /// Fails if the table was not there any more at a moment, or the database was closed.
-    pub(crate) fn was_there(&self, moment: Moment) -> Result<()> {
+    pub(crate) fn was_there(&self, moment: ReadEpoch) -> Result<()> {
         match self.state.load(Ordering::Acquire) {
             _ if !self.home.is_here() => self.say_why(),
             THERE => Ok(()),
@@ -240,7 +240,7 @@ impl Core {
     pub(crate) fn fetch<'k>(&self, pager: &Pager, keys: impl Iterator<Item = &'k [u8]> + Clone) {
         let Kinds::Hash(hash) = &self.index else { return };
         let fetch =
-            |name: &[u8]| hash.glance(pager, name).iter().for_each(|glance| hash.fetch(glance));
+            |name: &[u8]| hash.try_read(pager, name).iter().for_each(|attempt| hash.fetch(attempt));
         let Some(heap) = &self.heap else { return keys.for_each(fetch) };
         keys.clone().for_each(|key| fetch(heap.name(key).bytes()));
         keys.for_each(|key| heap.fetch(&self.index, pager, key));
@@ -325,7 +325,7 @@ impl Core {
         &self,
         pager: &Pager,
         (key, seen): (&[u8], Option<&[u8]>),
-        left: Option<&Left>,
+        left: Option<&UndoRecord>,
     ) -> Result<()> {
         let journal = Journal::of_commit(pager, self.id());
         match (&self.heap, seen, left) {
@@ -338,9 +338,9 @@ impl Core {
     }
 
     /// Gives up pages that a step of a commit has kept, after it was told.
-    pub(crate) fn give_up(&self, pager: &Pager, left: &Left) {
+    pub(crate) fn roll_back(&self, pager: &Pager, left: &UndoRecord) {
         if let Some(heap) = &self.heap {
-            heap.give_up(pager, left);
+            heap.roll_back(pager, left);
         }
     }
 
@@ -416,7 +416,7 @@ impl Core {
     pub(crate) fn get_at(
         &self,
         pager: &Pager,
-        moment: Moment,
+        moment: ReadEpoch,
         key: &[u8],
         payload: &mut (impl Buffer + ?Sized),
     ) -> Result<bool> {
@@ -430,7 +430,12 @@ impl Core {
     }
 
     /// Calls `wrong` with each fault of the table at a moment.
-    pub(crate) fn check_at(&self, pager: &Pager, moment: Moment, report: &mut dyn FnMut(String)) {
+    pub(crate) fn check_at(
+        &self,
+        pager: &Pager,
+        moment: ReadEpoch,
+        report: &mut dyn FnMut(String),
+    ) {
         let mut is_whole = true;
         let mut wrong = |why: String| {
             is_whole = false;
@@ -473,7 +478,7 @@ impl Core {
     }
 
     /// How many records there were at a moment.
-    pub(crate) fn count_at(&self, pager: &Pager, moment: Moment) -> Result<u64> {
+    pub(crate) fn count_at(&self, pager: &Pager, moment: ReadEpoch) -> Result<u64> {
         if !self.heap.as_ref().is_some_and(Heap::has_keys) {
             return self.index.count(pager, moment);
         }

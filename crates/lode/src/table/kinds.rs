@@ -5,8 +5,8 @@ use std::ops::Bound;
 use super::KeyKind;
 use crate::error::{Error, Result};
 use crate::hash::Hash;
-use crate::index::{Index, Journal, Shape, Spot, Step, Visit};
-use crate::pager::{Moment, PageNumber, Pager, Space};
+use crate::index::{EntryMut, Index, Journal, Shape, Step, Visit};
+use crate::pager::{PageNumber, Pager, ReadEpoch, Space};
 use crate::tree::{self, Direction, Range, Tree, Wanted};
 
 /// A place in an index at which a walk over its pages goes on.
@@ -69,7 +69,7 @@ impl Kinds {
 
     /// Calls `visit` with every key and what was under it at a moment, until it answers false: in
     /// the order of keys, or of their hashes.
-    pub fn each(&self, pager: &Pager, moment: Moment, visit: &mut Visit<'_>) -> Result<()> {
+    pub fn each(&self, pager: &Pager, moment: ReadEpoch, visit: &mut Visit<'_>) -> Result<()> {
         match self {
             Self::Hash(hash) => hash.scan(pager, moment, visit),
             Self::Tree(tree) => {
@@ -126,7 +126,7 @@ impl Kinds {
     pub fn each_readable(
         &self,
         pager: &Pager,
-        moment: Moment,
+        moment: ReadEpoch,
         visit: &mut Visit<'_>,
         fault: &mut dyn FnMut(Error),
     ) -> Result<()> {
@@ -137,7 +137,7 @@ impl Kinds {
     }
 
     /// How many keys there were at a moment.
-    pub fn count(&self, pager: &Pager, moment: Moment) -> Result<u64> {
+    pub fn count(&self, pager: &Pager, moment: ReadEpoch) -> Result<u64> {
         match self {
             Self::Hash(hash) => hash.count(pager, moment),
             Self::Tree(tree) => tree.count(pager, moment),
@@ -145,7 +145,7 @@ impl Kinds {
     }
 
     /// Calls `wrong` with what is wrong with each of its pages at a moment.
-    pub fn check(&self, pager: &Pager, moment: Moment, wrong: &mut dyn FnMut(String)) {
+    pub fn check(&self, pager: &Pager, moment: ReadEpoch, wrong: &mut dyn FnMut(String)) {
         match self {
             Self::Hash(hash) => hash.check(pager, moment, wrong),
             Self::Tree(tree) => tree.check(pager, moment, wrong),
@@ -157,7 +157,7 @@ impl Index for Kinds {
     fn get_at(
         &self,
         pager: &Pager,
-        moment: Moment,
+        moment: ReadEpoch,
         key: &[u8],
         payload: &mut [u8],
     ) -> Result<bool> {
@@ -168,15 +168,15 @@ impl Index for Kinds {
     }
 
     #[inline(always)]
-    fn lead<T>(
+    fn locate<T>(
         &self,
         pager: &Pager,
         key: &[u8],
         follow: impl FnMut([u8; 8]) -> T,
     ) -> Result<Option<T>> {
         match self {
-            Self::Hash(hash) => hash.lead(pager, key, follow),
-            Self::Tree(tree) => tree.lead(pager, key, follow),
+            Self::Hash(hash) => hash.locate(pager, key, follow),
+            Self::Tree(tree) => tree.locate(pager, key, follow),
         }
     }
 
@@ -186,7 +186,7 @@ impl Index for Kinds {
         journal: &Journal<'_>,
         space: &Space,
         key: &[u8],
-        work: impl FnMut(&mut dyn Spot) -> Result<Step<T>>,
+        work: impl FnMut(&mut dyn EntryMut) -> Result<Step<T>>,
     ) -> Result<T> {
         match self {
             Self::Hash(hash) => hash.at(journal, space, key, work),

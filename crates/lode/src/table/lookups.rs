@@ -1,11 +1,11 @@
 //! Lookups. Most have nothing in their way: the record lies in a bucket that is in memory, nobody
-//! changes it, and no commit is under way. Those *glance* at it; everything else is left to those
+//! changes it, and no commit is under way. Those *attempt* at it; everything else is left to those
 //! who wait, try again, and say what is wrong.
 
 use super::Table;
 use super::kinds::Kinds;
 use crate::error::Result;
-use crate::hash::{AHEAD, Glance, Hash};
+use crate::hash::{AHEAD, Attempt, Hash};
 use crate::schema::Row;
 
 impl Table {
@@ -17,20 +17,20 @@ impl Table {
     /// how many, since there are columns of variable length: [`read`](Self::read) them.
     #[inline]
     pub fn get(&self, key: &[u8], payload: &mut [u8]) -> Result<bool> {
-        match self.glance(key, payload) {
+        match self.try_read(key, payload) {
             Some(there) => Ok(there),
-            None => self.get_patiently(key, payload),
+            None => self.get_slow(key, payload),
         }
     }
 
     #[inline(never)]
-    fn get_patiently(&self, key: &[u8], payload: &mut [u8]) -> Result<bool> {
+    fn get_slow(&self, key: &[u8], payload: &mut [u8]) -> Result<bool> {
         self.core.expect_buffer(payload)?;
         if !self.core.can_have(key)? {
             return Ok(false);
         }
         let pager = self.db.pager();
-        self.core.in_order(key, |key| self.settled(|| self.core.read(pager, key, payload)))
+        self.core.in_order(key, |key| self.read_consistent(|| self.core.read(pager, key, payload)))
     }
 
     /// Puts the columns after the key into the caller's buffer, as many bytes as they have,
@@ -42,7 +42,7 @@ impl Table {
             if payload.len() != size {
                 payload.resize(size, 0);
             }
-            if let Some(there) = self.glance(key, payload) {
+            if let Some(there) = self.try_read(key, payload) {
                 return Ok(there);
             }
         }
@@ -55,9 +55,9 @@ impl Table {
             return Ok(false);
         }
         let pager = self.db.pager();
-        let there = self
-            .core
-            .in_order(key, |key| self.settled(|| self.core.read(pager, key, &mut *payload)))?;
+        let there = self.core.in_order(key, |key| {
+            self.read_consistent(|| self.core.read(pager, key, &mut *payload))
+        })?;
         if there && self.core.schema().is_variable() {
             self.core.expect_stored(payload)?;
         }
@@ -66,12 +66,12 @@ impl Table {
 
     /// Looks something up while no commit is under way.
     #[inline(always)]
-    fn settled(&self, mut look: impl FnMut() -> Result<bool>) -> Result<bool> {
+    fn read_consistent(&self, mut look: impl FnMut() -> Result<bool>) -> Result<bool> {
         // In a forked process, a commit that was under way would be so for ever.
-        self.core.is_there()?;
+        self.core.ensure_open()?;
         match self.db.gate().read(|| (look(), self.core.is_gone())) {
             (found, false) => found,
-            (_, true) => self.core.is_there().map(|()| false),
+            (_, true) => self.core.ensure_open().map(|()| false),
         }
     }
 
@@ -127,16 +127,16 @@ impl Table {
             return Ok(());
         };
         payload.resize(hash.shape().payload_size, 0);
-        let commits = self.db.gate().glance();
-        let mut glances = [None; AHEAD];
-        for (key, glance) in keys.iter().zip(&mut glances) {
-            *glance = hash.glance(self.db.pager(), key);
-            glance.iter().for_each(|glance| hash.fetch(glance));
+        let commits = self.db.gate().try_read();
+        let mut attempts = [None; AHEAD];
+        for (key, attempt) in keys.iter().zip(&mut attempts) {
+            *attempt = hash.try_read(self.db.pager(), key);
+            attempt.iter().for_each(|attempt| hash.fetch(attempt));
         }
-        for (at, (key, glance)) in keys.iter().zip(glances).enumerate() {
-            let there = glance
-                .zip(commits)
-                .and_then(|(glance, commits)| self.finish(hash, (commits, &glance), key, payload));
+        for (at, (key, attempt)) in keys.iter().zip(attempts).enumerate() {
+            let there = attempt.zip(commits).and_then(|(attempt, commits)| {
+                self.finish(hash, (commits, &attempt), key, payload)
+            });
             let there = match there {
                 Some(there) => there,
                 None => self.read_patiently(key, payload)?,
@@ -158,15 +158,15 @@ impl Table {
     /// Copies the columns after the key into the caller's buffer. Whether there is such a record,
     /// if it can be told at once. (By itself, it needs fewer registers than its caller has left.)
     #[inline(never)]
-    fn glance(&self, key: &[u8], payload: &mut [u8]) -> Option<bool> {
+    fn try_read(&self, key: &[u8], payload: &mut [u8]) -> Option<bool> {
         let hash = self.buckets()?;
         let shape = hash.shape();
         if key.len() != shape.key_size || payload.len() != shape.payload_size {
             return None;
         }
-        let commits = self.db.gate().glance()?;
-        let glance = hash.glance(self.db.pager(), key)?;
-        self.finish(hash, (commits, &glance), key, payload)
+        let commits = self.db.gate().try_read()?;
+        let attempt = hash.try_read(self.db.pager(), key)?;
+        self.finish(hash, (commits, &attempt), key, payload)
     }
 
     /// Finishes a lookup that began when there had been so many commits.
@@ -174,11 +174,11 @@ impl Table {
     fn finish(
         &self,
         hash: &Hash,
-        (commits, glance): (u64, &Glance<'_>),
+        (commits, attempt): (u64, &Attempt<'_>),
         key: &[u8],
         payload: &mut [u8],
     ) -> Option<bool> {
-        let there = hash.read(glance, key, payload)?;
-        (self.db.gate().still(commits) && !self.core.is_gone()).then_some(there)
+        let there = hash.read(attempt, key, payload)?;
+        (self.db.gate().validate(commits) && !self.core.is_gone()).then_some(there)
     }
 }

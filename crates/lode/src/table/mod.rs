@@ -20,7 +20,7 @@ use crate::index::{Journal, Put};
 use crate::schema::Schema;
 
 pub(crate) use self::compact::Progress;
-pub use self::core::Core;
+pub use self::core::TableCore;
 pub use change::expect_not_changing;
 pub use definition::{Definition, Location, Storage};
 pub use rows::Rows;
@@ -42,7 +42,7 @@ pub enum KeyKind {
 #[derive(Clone)]
 pub struct Table {
     db: Handle,
-    core: Arc<Core>,
+    core: Arc<TableCore>,
 }
 
 impl std::fmt::Debug for Table {
@@ -52,11 +52,11 @@ impl std::fmt::Debug for Table {
 }
 
 impl Table {
-    pub(crate) fn new(db: Handle, core: Arc<Core>) -> Self {
+    pub(crate) fn new(db: Handle, core: Arc<TableCore>) -> Self {
         Self { db, core }
     }
 
-    pub(crate) fn core(&self) -> &Arc<Core> {
+    pub(crate) fn core(&self) -> &Arc<TableCore> {
         &self.core
     }
 
@@ -90,7 +90,7 @@ impl Table {
             let _inside = self.db.gate().enter();
             // A commit may have failed half-way while this waited.
             self.db.expect_healthy()?;
-            self.core.is_there()?;
+            self.core.ensure_open()?;
             let journal = Journal::new(self.db.pager(), self.db.log(), self.core.id());
             let answer = work(&journal)?;
             Ok((answer, journal.end()))

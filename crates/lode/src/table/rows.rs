@@ -1,13 +1,13 @@
 //! Rows: the columns that a scan asks for, out of whole records.
 
-use super::core::Core;
+use super::core::TableCore;
 use super::scan::Scan;
 use crate::error::Result;
 use crate::schema::Schema;
 
 /// Hands the columns that a scan asks for out.
 pub struct Rows<'r> {
-    core: &'r Core,
+    core: &'r TableCore,
     columns: &'r [usize],
     left: u64,
     record: Vec<u8>,
@@ -18,7 +18,7 @@ pub struct Rows<'r> {
 impl<'r> Rows<'r> {
     /// Refuses columns that there are not.
     pub fn new(
-        core: &'r Core,
+        core: &'r TableCore,
         scan: &'r Scan<'_>,
         visit: &'r mut dyn FnMut(&[u8]) -> Result<bool>,
     ) -> Result<Self> {

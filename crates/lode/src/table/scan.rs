@@ -2,13 +2,13 @@
 
 use std::ops::Bound;
 
-use super::core::Core;
+use super::core::TableCore;
 use super::kinds::Kinds;
 use super::rows::Rows;
 use crate::error::{Error, Result};
 use crate::heap::{Entry, Heap};
 use crate::index::Visit;
-use crate::pager::{Moment, Pager};
+use crate::pager::{Pager, ReadEpoch};
 use crate::tree::{Direction, Range, Tree, Wanted};
 
 /// What a scan asks for.
@@ -37,11 +37,11 @@ impl Scan<'_> {
     }
 }
 
-impl Core {
+impl TableCore {
     pub(crate) fn scan_at(
         &self,
         pager: &Pager,
-        moment: Moment,
+        moment: ReadEpoch,
         scan: &Scan<'_>,
         visit: &mut dyn FnMut(&[u8]) -> Result<bool>,
     ) -> Result<()> {
@@ -119,7 +119,7 @@ impl Core {
     fn scan_records_at(
         &self,
         pager: &Pager,
-        moment: Moment,
+        moment: ReadEpoch,
         scan: &Scan<'_>,
         visit: &mut dyn FnMut(&[u8]) -> Result<bool>,
     ) -> Result<()> {
@@ -151,7 +151,7 @@ impl Core {
     pub(crate) fn each_in(
         &self,
         pager: &Pager,
-        moment: Moment,
+        moment: ReadEpoch,
         (range, direction): (&Range, Direction),
         visit: &mut Visit<'_>,
     ) -> Result<()> {
@@ -200,7 +200,7 @@ impl Core {
     pub(crate) fn each_at(
         &self,
         pager: &Pager,
-        moment: Moment,
+        moment: ReadEpoch,
         visit: &mut dyn FnMut(&[u8]) -> Result<bool>,
     ) -> Result<()> {
         let (mut record, mut whole) = (Vec::new(), Vec::new());
@@ -226,7 +226,7 @@ impl Core {
     pub(crate) fn each_readable_at(
         &self,
         pager: &Pager,
-        moment: Moment,
+        moment: ReadEpoch,
         visit: &mut dyn FnMut(&[u8]) -> Result<bool>,
         fault: &mut dyn FnMut(Error),
     ) -> Result<()> {
@@ -267,7 +267,7 @@ impl Core {
         &self,
         heap: &Heap,
         pager: &Pager,
-        (moment, entry): (Moment, &[u8]),
+        (moment, entry): (ReadEpoch, &[u8]),
         whole: &mut Vec<u8>,
     ) -> Result<bool> {
         let entry = Entry::of(entry.try_into().expect("an index of a heap has entries"));

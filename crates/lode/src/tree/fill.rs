@@ -51,12 +51,12 @@ impl Tree {
         let Cursor { level, key } = cursor;
         let own = key.clone().unwrap_or_else(|| self.lowest_key());
         for _ in 0..MOST_TRIES {
-            let (_, words) = pager.look(self.root)?;
+            let (_, words) = pager.read_optimistic(self.root)?;
             if self.layout.node(words).level() <= level {
                 self.lower_root(pager, space)?;
                 return Ok(None);
             }
-            let found = self.look(pager, &own, level)?;
+            let found = self.read_optimistic(pager, &own, level)?;
             match self.fill_found(pager, space, &found)? {
                 Filled::Again => std::thread::yield_now(),
                 Filled::More => return Ok(Some(Cursor { level, key })),
@@ -83,7 +83,7 @@ impl Tree {
         let own = cursor.key.unwrap_or_else(|| self.lowest_key());
         let before = entries.len();
         loop {
-            let Found { seen, node, .. } = self.look(pager, &own, 0)?;
+            let Found { seen, node, .. } = self.read_optimistic(pager, &own, 0)?;
             for at in 0..node.count() {
                 let mut payload = [0; 8];
                 node.read_payload(at, 0, &mut payload);
@@ -92,7 +92,7 @@ impl Tree {
                 }
             }
             let upper = node.fences().upper;
-            if seen.still() {
+            if seen.validate() {
                 let next = upper.filter(|upper| *upper > own);
                 return Ok(next.map(|key| Cursor { level: 0, key: Some(key) }));
             }
@@ -112,21 +112,21 @@ impl Tree {
         let (upper, used) = (found.node.fences().upper, found.node.used_words());
         let is_sparse = used < share(found.node.capacity(), SPARSE);
         let (true, Some((parent_seen, at))) = (is_sparse, found.parent) else {
-            return Ok(if found.seen.still() { Filled::Done(upper) } else { Filled::Again });
+            return Ok(if found.seen.validate() { Filled::Done(upper) } else { Filled::Again });
         };
-        let (seen, words) = pager.look(parent_seen.page())?;
+        let (seen, words) = pager.read_optimistic(parent_seen.page())?;
         let parent = self.layout.node(words);
         let next = (at + 1 < parent.count()).then(|| parent.child(at + 1));
         // A new separator may be longer than the old one.
         let has_room = parent.has_room_for_any();
-        if !seen.is(&parent_seen) || !seen.still() {
+        if !seen.is(&parent_seen) || !seen.validate() {
             return Ok(Filled::Again);
         }
         let Some(next) = next else {
-            return Ok(if found.seen.still() { Filled::Done(upper) } else { Filled::Again });
+            return Ok(if found.seen.validate() { Filled::Done(upper) } else { Filled::Again });
         };
-        let right = pager.look(next);
-        if !parent_seen.still() {
+        let right = pager.read_optimistic(next);
+        if !parent_seen.validate() {
             return Ok(Filled::Again);
         }
         let right_seen = right?.0;

@@ -16,8 +16,8 @@ use node::{Fences, Layout, Node};
 pub use scan::{Direction, Range};
 
 use crate::error::{Error, Result};
-use crate::index::{Index, Journal, Shape, Spot, Step};
-use crate::pager::{Image, Latched, Moment, PageNumber, Pager, Seen, Space};
+use crate::index::{EntryMut, Index, Journal, Shape, Step};
+use crate::pager::{Image, Latched, PageNumber, Pager, ReadEpoch, Seen, Space};
 
 /// The most bytes of a record: a leaf has room for at least three.
 pub const MOST_RECORD_BYTES: usize = 4096;
@@ -61,21 +61,21 @@ impl Tree {
 
     /// The node of a level that is responsible for a key, as it was seen.
     #[inline]
-    fn look<'p>(&self, pager: &'p Pager, key: &[u8], level: usize) -> Result<Found<'p>> {
+    fn read_optimistic<'p>(&self, pager: &'p Pager, key: &[u8], level: usize) -> Result<Found<'p>> {
         'again: loop {
-            let (mut seen, words) = pager.look(self.root)?;
+            let (mut seen, words) = pager.read_optimistic(self.root)?;
             let (mut node, mut parent) = (self.layout.node(words), None);
             while node.level() > level {
                 let at = node.responsible(key);
-                let child = pager.look(node.child(at));
+                let child = pager.read_optimistic(node.child(at));
                 // The child was looked at while its parent led there.
-                if !seen.still() {
+                if !seen.validate() {
                     continue 'again;
                 }
                 let (child_seen, child) = child?;
                 let child = self.layout.node(child);
                 if child.level() >= node.level() {
-                    if child_seen.still() && seen.still() {
+                    if child_seen.validate() && seen.validate() {
                         return Err(goes_up(child_seen.page()));
                     }
                     continue 'again;
@@ -91,12 +91,12 @@ impl Tree {
     #[inline]
     pub fn get(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> Result<bool> {
         loop {
-            let Found { seen, node, .. } = self.look(pager, key, 0)?;
+            let Found { seen, node, .. } = self.read_optimistic(pager, key, 0)?;
             let found = node.search(key);
             if let Ok(at) = found {
                 node.read_payload(at, 0, payload);
             }
-            if seen.still() {
+            if seen.validate() {
                 return Ok(found.is_ok());
             }
         }
@@ -106,7 +106,7 @@ impl Tree {
     fn leaf_at(
         &self,
         pager: &Pager,
-        moment: Moment,
+        moment: ReadEpoch,
         choose: &dyn Fn(Node<'_>) -> usize,
     ) -> Result<PageNumber> {
         let (mut page, mut above) = (self.root, usize::MAX);
@@ -138,7 +138,7 @@ impl Tree {
         let records = || run.iter().copied();
         let Some((first, _)) = run.first().copied() else { return Ok(0) };
         loop {
-            let found = self.look(pager, first, 0)?;
+            let found = self.read_optimistic(pager, first, 0)?;
             let Some(mut leaf) = pager.latch(found.seen) else { continue };
             let node = self.layout.node(leaf.words());
             let Err(at) = node.search(first) else { return Ok(0) };
@@ -165,16 +165,16 @@ impl Tree {
 
     /// Splits the leaf of a key, and the nodes above it first that are full too.
     fn make_room(&self, pager: &Pager, space: &Space, key: &[u8]) -> Result<()> {
-        let top = pager.look(self.root)?.1;
+        let top = pager.read_optimistic(self.root)?.1;
         let top = self.layout.node(top).level();
         for level in (0..=top).rev() {
-            let found = self.look(pager, key, level)?;
+            let found = self.read_optimistic(pager, key, level)?;
             let has_room = match level {
                 0 => found.node.has_room(key.len()),
                 _ => found.node.has_room_for_any(),
             };
             let full = !has_room;
-            if full && found.seen.still() && !self.split(pager, space, &found, key)? {
+            if full && found.seen.validate() && !self.split(pager, space, &found, key)? {
                 // Somebody else was there; the caller looks again.
                 return Ok(());
             }
@@ -258,10 +258,10 @@ impl Tree {
     /// Joins the nodes on the way to a key that have become sparse with a neighbour, if both fit
     /// into one. Where somebody else is at work, it is left for the next deletion.
     pub fn merge(&self, pager: &Pager, space: &Space, key: &[u8]) -> Result<()> {
-        let top = pager.look(self.root)?.1;
+        let top = pager.read_optimistic(self.root)?.1;
         let top = self.layout.node(top).level();
         for level in 0..top {
-            let found = self.look(pager, key, level)?;
+            let found = self.read_optimistic(pager, key, level)?;
             if !(is_sparse(found.node) && self.join(pager, space, &found)?) {
                 break;
             }
@@ -275,7 +275,7 @@ impl Tree {
         // With the one before it, or for the first one with that after it.
         let left_at = if at == 0 { 0 } else { at - 1 };
         let (left_page, right_page) = {
-            let (seen, words) = pager.look(parent_seen.page())?;
+            let (seen, words) = pager.read_optimistic(parent_seen.page())?;
             let parent = self.layout.node(words);
             let pages = (left_at + 1 < parent.count())
                 .then(|| (parent.child(left_at), parent.child(left_at + 1)));
@@ -284,8 +284,8 @@ impl Tree {
                 _ => return Ok(false),
             }
         };
-        let (left, right) = (pager.look(left_page), pager.look(right_page));
-        if !parent_seen.still() {
+        let (left, right) = (pager.read_optimistic(left_page), pager.read_optimistic(right_page));
+        if !parent_seen.validate() {
             return Ok(false);
         }
         let ((left_seen, _), (right_seen, _)) = (left?, right?);
@@ -311,12 +311,12 @@ impl Tree {
     /// Takes the only child of the root up.
     fn lower_root(&self, pager: &Pager, space: &Space) -> Result<()> {
         loop {
-            let (seen, words) = pager.look(self.root)?;
+            let (seen, words) = pager.read_optimistic(self.root)?;
             let node = self.layout.node(words);
             let only = (!node.is_leaf() && node.count() == 1).then(|| node.child(0));
             let Some(only) = only else { return Ok(()) };
-            let child = pager.look(only);
-            if !seen.still() {
+            let child = pager.read_optimistic(only);
+            if !seen.validate() {
                 return Ok(());
             }
             let (child_seen, _) = child?;
@@ -331,7 +331,7 @@ impl Tree {
 
     /// Calls `wrong` with what is wrong with each node at a moment. What is below such a node is
     /// not looked at.
-    pub fn check(&self, pager: &Pager, moment: Moment, wrong: &mut dyn FnMut(String)) {
+    pub fn check(&self, pager: &Pager, moment: ReadEpoch, wrong: &mut dyn FnMut(String)) {
         let mut nodes = vec![(self.root, Fences::default(), None)];
         while let Some((page, fences, level)) = nodes.pop() {
             let image = match pager.at(moment, page, Image::of) {
@@ -375,7 +375,7 @@ impl Index for Tree {
     fn get_at(
         &self,
         pager: &Pager,
-        moment: Moment,
+        moment: ReadEpoch,
         key: &[u8],
         payload: &mut [u8],
     ) -> Result<bool> {
@@ -390,20 +390,20 @@ impl Index for Tree {
         })
     }
 
-    fn lead<T>(
+    fn locate<T>(
         &self,
         pager: &Pager,
         key: &[u8],
         mut follow: impl FnMut([u8; 8]) -> T,
     ) -> Result<Option<T>> {
         loop {
-            let Found { seen, node, .. } = self.look(pager, key, 0)?;
+            let Found { seen, node, .. } = self.read_optimistic(pager, key, 0)?;
             let followed = node.search(key).ok().map(|at| {
                 let mut bytes = [0; 8];
                 node.read_payload(at, 0, &mut bytes);
                 follow(bytes)
             });
-            if seen.still() {
+            if seen.validate() {
                 return Ok(followed);
             }
         }
@@ -414,19 +414,19 @@ impl Index for Tree {
         journal: &Journal<'_>,
         space: &Space,
         key: &[u8],
-        mut work: impl FnMut(&mut dyn Spot) -> Result<Step<T>>,
+        mut work: impl FnMut(&mut dyn EntryMut) -> Result<Step<T>>,
     ) -> Result<T> {
         let pager = journal.pager();
         loop {
-            let found = self.look(pager, key, 0)?;
+            let found = self.read_optimistic(pager, key, 0)?;
             let Some(leaf) = pager.latch(found.seen) else {
                 continue;
             };
             let at = self.layout.node(leaf.words()).search(key);
-            let mut spot = EntrySpot { layout: self.layout, key, leaf, at, sparse: false };
-            let step = work(&mut spot);
-            let sparse = spot.sparse;
-            drop(spot);
+            let mut entry_mut = TreeEntryMut { layout: self.layout, key, leaf, at, sparse: false };
+            let step = work(&mut entry_mut);
+            let sparse = entry_mut.sparse;
+            drop(entry_mut);
             match step? {
                 Step::Done(answer) => {
                     if sparse && !journal.is_commit() {
@@ -443,7 +443,7 @@ impl Index for Tree {
 }
 
 /// The entry of a key in its leaf, or the place where it would be.
-struct EntrySpot<'t> {
+struct TreeEntryMut<'t> {
     layout: Layout,
     key: &'t [u8],
     leaf: Latched<'t>,
@@ -452,13 +452,13 @@ struct EntrySpot<'t> {
     sparse: bool,
 }
 
-impl EntrySpot<'_> {
+impl TreeEntryMut<'_> {
     fn entry(&self) -> usize {
         self.at.unwrap_or_else(|at| at)
     }
 }
 
-impl Spot for EntrySpot<'_> {
+impl EntryMut for TreeEntryMut<'_> {
     fn is_there(&self) -> bool {
         self.at.is_ok()
     }

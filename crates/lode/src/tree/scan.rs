@@ -6,7 +6,7 @@ use super::batch::{Batch, Wanted};
 use super::{Node, Tree};
 use crate::error::{Error, Result};
 use crate::index::Visit;
-use crate::pager::{Moment, Pager};
+use crate::pager::{Pager, ReadEpoch};
 
 /// Which way a scan goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl Tree {
     pub fn scan(
         &self,
         pager: &Pager,
-        moment: Moment,
+        moment: ReadEpoch,
         (range, direction): (&Range, Direction),
         wanted: &Wanted,
         visit: &mut Visit<'_>,
@@ -120,7 +120,7 @@ impl Tree {
     pub fn each_readable(
         &self,
         pager: &Pager,
-        moment: Moment,
+        moment: ReadEpoch,
         visit: &mut Visit<'_>,
         fault: &mut dyn FnMut(Error),
     ) -> Result<()> {
@@ -150,7 +150,7 @@ impl Tree {
     }
 
     /// How many records there were at a moment, as the leaves count them.
-    pub fn count(&self, pager: &Pager, moment: Moment) -> Result<u64> {
+    pub fn count(&self, pager: &Pager, moment: ReadEpoch) -> Result<u64> {
         let (mut count, mut nodes) = (0, vec![(self.root(), usize::MAX)]);
         while let Some((page, above)) = nodes.pop() {
             let (level, records, children) = pager.at(moment, page, |words| {

@@ -124,14 +124,14 @@ impl Gate {
 
     /// The number of commits, if none is under way.
     #[inline(always)]
-    pub fn glance(&self) -> Option<u64> {
+    pub fn try_read(&self) -> Option<u64> {
         let commits = self.commits.load(Ordering::Acquire);
         (commits & 1 == 0).then_some(commits)
     }
 
     /// Whether there was no commit since there were so many.
     #[inline(always)]
-    pub fn still(&self, commits: u64) -> bool {
+    pub fn validate(&self, commits: u64) -> bool {
         fence(Ordering::Acquire);
         self.commits.load(Ordering::Relaxed) == commits
     }
@@ -140,12 +140,12 @@ impl Gate {
     #[inline(always)]
     pub fn read<T>(&self, mut read: impl FnMut() -> T) -> T {
         loop {
-            let Some(before) = self.glance() else {
+            let Some(before) = self.try_read() else {
                 std::thread::yield_now();
                 continue;
             };
             let answer = read();
-            if self.still(before) {
+            if self.validate(before) {
                 return answer;
             }
         }
@@ -206,6 +206,6 @@ mod tests {
         let closed = (0..2 * SLOTS).flat_map(|thread| (0..100).map(move |round| thread + round));
         let closed = closed.filter(|sum| sum % 16 == 0).count() as u64;
         assert_eq!(alone.load(Ordering::Relaxed), closed);
-        assert_eq!(gate.glance(), Some(2 * closed));
+        assert_eq!(gate.try_read(), Some(2 * closed));
     }
 }

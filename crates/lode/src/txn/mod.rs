@@ -14,9 +14,9 @@ use touched::Touched;
 use crate::db::{Durability, Handle};
 use crate::error::{Error, Result};
 use crate::hash::AHEAD;
-use crate::heap::{Left, Swapped, pages_for};
+use crate::heap::{Swapped, UndoRecord, pages_for};
 use crate::store::Store;
-use crate::table::{Core, KeyKind, Table, expect_not_changing};
+use crate::table::{KeyKind, Table, TableCore, expect_not_changing};
 use crate::wal::{Entry, Head, Kind, Position};
 
 /// Bytes of keys and records that a transaction may hold. What it writes must fit in the memory
@@ -64,7 +64,7 @@ impl Transaction {
     }
 
     /// The place of a table among those that it has dealt with.
-    fn table(&mut self, core: &Arc<Core>) -> usize {
+    fn table(&mut self, core: &Arc<TableCore>) -> usize {
         let is_it = |touched: &Touched| touched.core().id() == core.id();
         self.tables.iter().position(is_it).unwrap_or_else(|| {
             self.tables.push(Touched::new(Arc::clone(core)));
@@ -232,10 +232,10 @@ impl Transaction {
             let mut done = Vec::new();
             let told = self.write_all(&order, &mut done).and_then(|()| match parts.is_empty() {
                 true => Ok(Position::default()),
-                false => self.db.tell(kind, &parts),
+                false => self.db.append(kind, &parts),
             });
             match told {
-                Ok(_) => self.give_up(&order, &done),
+                Ok(_) => self.roll_back(&order, &done),
                 Err(_) => self.undo(&order, &done)?,
             }
             told
@@ -265,7 +265,7 @@ impl Transaction {
     fn validate(&self) -> Result<()> {
         for touched in &self.tables {
             let core = touched.core();
-            core.is_there()?;
+            core.ensure_open()?;
             for number in (0..touched.count()).filter(|number| touched.wanted(*number).is_none()) {
                 let found = core.payload_of(self.db.pager(), touched.key(number))?;
                 if found.as_deref() != touched.seen(number) {
@@ -277,7 +277,7 @@ impl Transaction {
     }
 
     /// Writes everything that is still as it was seen; `done` is what each step has left.
-    fn write_all(&self, order: &[Place], done: &mut Vec<Option<Box<Left>>>) -> Result<()> {
+    fn write_all(&self, order: &[Place], done: &mut Vec<Option<Box<UndoRecord>>>) -> Result<()> {
         let pager = self.db.pager();
         for place in order {
             let touched = &self.tables[place.table];
@@ -311,7 +311,7 @@ impl Transaction {
     }
 
     /// Puts back what was there before, the last first. All pages are still there, so it has room.
-    fn undo(&self, order: &[Place], done: &[Option<Box<Left>>]) -> Result<()> {
+    fn undo(&self, order: &[Place], done: &[Option<Box<UndoRecord>>]) -> Result<()> {
         for (place, left) in order.iter().zip(done).rev() {
             let touched = &self.tables[place.table];
             let record = (touched.key(place.number), touched.seen(place.number));
@@ -326,12 +326,12 @@ impl Transaction {
 
     /// Gives up pages that were kept in case that it had to be undone, as far as there is room for
     /// it.
-    fn give_up(&self, order: &[Place], done: &[Option<Box<Left>>]) {
+    fn roll_back(&self, order: &[Place], done: &[Option<Box<UndoRecord>>]) {
         for (place, left) in order.iter().zip(done) {
             let touched = &self.tables[place.table];
             let (core, pager) = (touched.core(), self.db.pager());
             if let Some(left) = left {
-                core.give_up(pager, left);
+                core.roll_back(pager, left);
             }
             let is_gone = touched.wanted(place.number) == Some(None);
             if is_gone && self.make_sure_of_room(0).is_ok() {
@@ -375,6 +375,6 @@ impl Transaction {
 }
 
 /// Somebody else has changed a record.
-fn conflict(core: &Core) -> Error {
+fn conflict(core: &TableCore) -> Error {
     Error::Conflict { table: core.schema().name().into() }
 }

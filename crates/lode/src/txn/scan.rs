@@ -6,7 +6,7 @@ use std::ops::Bound;
 use super::Transaction;
 use crate::db::Snapshot;
 use crate::error::Result;
-use crate::table::{Core, Rows, Scan, Table};
+use crate::table::{Rows, Scan, Table, TableCore};
 use crate::tree::{Direction, Range};
 
 /// What is shown of a scan: a key in order, and its payload, or none where the transaction has
@@ -78,7 +78,7 @@ impl Transaction {
     /// What the transaction wrote in a range, in the order of a scan.
     fn written_in(
         &self,
-        core: &Core,
+        core: &TableCore,
         range: &Range,
         direction: Direction,
     ) -> Vec<(&[u8], Option<&[u8]>)> {

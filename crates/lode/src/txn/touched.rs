@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::table::Core;
+use crate::table::TableCore;
 
 /// Bytes that were copied.
 #[derive(Clone, Copy)]
@@ -30,7 +30,7 @@ struct Entry {
 /// The records of a table that a transaction has dealt with, numbered as they came. Keys are as the
 /// table's index has them.
 pub struct Touched {
-    core: Arc<Core>,
+    core: Arc<TableCore>,
     keys: Vec<u8>,
     entries: Vec<Entry>,
     /// The numbers, by the hashes of the keys.
@@ -41,12 +41,12 @@ pub struct Touched {
 }
 
 impl Touched {
-    pub fn new(core: Arc<Core>) -> Self {
+    pub fn new(core: Arc<TableCore>) -> Self {
         let (keys, entries, payloads) = (Vec::new(), Vec::new(), Vec::new());
         Self { core, keys, entries, numbers: HashTable::new(), payloads, written_bytes: 0 }
     }
 
-    pub fn core(&self) -> &Arc<Core> {
+    pub fn core(&self) -> &Arc<TableCore> {
         &self.core
     }
 

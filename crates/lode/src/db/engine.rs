@@ -8,10 +8,10 @@ use super::{Faults, Settings, Statistics};
 use crate::codec::Writer;
 use crate::error::{Error, Result};
 use crate::io::Disk;
-use crate::pager::{Moment, PAGE_BYTES, Pager};
+use crate::pager::{PAGE_BYTES, Pager, ReadEpoch};
 use crate::schema::Schema;
 use crate::store::{Catalogue, Checkpoint, Need, Opened, Store};
-use crate::table::{Core, Definition, KeyKind, Storage};
+use crate::table::{Definition, KeyKind, Storage, TableCore};
 use crate::txn::Gate;
 use crate::wal::{Kind, Log, Place, Position};
 
@@ -19,7 +19,7 @@ use crate::wal::{Kind, Log, Place, Position};
 const MOST_TRIES: usize = 1000;
 
 /// What all handles of a database share.
-pub struct Inner {
+pub struct Engine {
     pager: Pager,
     gate: Gate,
     catalogue: RwLock<Catalogue>,
@@ -32,7 +32,7 @@ pub struct Inner {
     pub(super) more_handles: AtomicUsize,
 }
 
-impl Inner {
+impl Engine {
     pub(super) fn in_memory(settings: Settings) -> Result<Self> {
         let pager = Pager::new(settings.memory_bytes, None)?;
         Ok(Self::of(pager, RwLock::default(), None, settings))
@@ -103,7 +103,7 @@ impl Inner {
         self.store.as_ref().and_then(Store::log)
     }
 
-    pub(super) fn table(&self, name: &str) -> Result<Arc<Core>> {
+    pub(super) fn table(&self, name: &str) -> Result<Arc<TableCore>> {
         self.expect_here()?;
         let catalogue = self.catalogue();
         self.expect_open()?;
@@ -147,7 +147,7 @@ impl Inner {
     }
 
     /// All tables that are not damaged; those that are, are faults.
-    pub(super) fn tables(&self, faults: &mut Faults) -> Result<Vec<Arc<Core>>> {
+    pub(super) fn tables(&self, faults: &mut Faults) -> Result<Vec<Arc<TableCore>>> {
         self.expect_here()?;
         let catalogue = self.catalogue();
         self.expect_open()?;
@@ -159,7 +159,7 @@ impl Inner {
 
     /// Looks at every page, index and record of tables as they were at a later moment, unless they
     /// were dropped before it, and at the data file as it is.
-    pub(super) fn check(&self, tables: &[Arc<Core>], moment: Moment, faults: &mut Faults) {
+    pub(super) fn check(&self, tables: &[Arc<TableCore>], moment: ReadEpoch, faults: &mut Faults) {
         for core in tables.iter().filter(|core| core.was_there(moment).is_ok()) {
             let name = core.schema().name();
             core.check_at(&self.pager, moment, &mut |why| faults.add(Some(name), why));
@@ -207,7 +207,7 @@ impl Inner {
     }
 
     /// All tables that are not damaged.
-    pub(super) fn whole_tables(&self) -> Vec<Arc<Core>> {
+    pub(super) fn whole_tables(&self) -> Vec<Arc<TableCore>> {
         self.catalogue().tables.values().map(Arc::clone).collect()
     }
 
@@ -336,13 +336,13 @@ impl Inner {
         Checkpoint::begin(&self.pager, &store.data, (place, moment), catalogue.store())
     }
 
-    fn barrier(&self, log: &Log) -> (Place, Moment) {
+    fn barrier(&self, log: &Log) -> (Place, ReadEpoch) {
         // A commit is before it or after it.
         let _inside = self.gate.enter();
         log.barrier(|| self.pager.checkpoint_moment())
     }
 
-    pub(super) fn create_table(&self, schema: &Schema, kind: KeyKind) -> Result<Arc<Core>> {
+    pub(super) fn create_table(&self, schema: &Schema, kind: KeyKind) -> Result<Arc<TableCore>> {
         let (core, end) = self.admitted(0, &mut || {
             let mut catalogue = self.catalogue_mut();
             self.expect_open()?;
@@ -359,10 +359,10 @@ impl Inner {
             };
             let definition = Definition::new(id, kind, seed, schema.clone(), storage);
             let _alone = self.gate.close();
-            let core = Core::create(&self.pager, definition)?;
+            let core = TableCore::create(&self.pager, definition)?;
             let mut writer = Writer::default();
             core.definition().store(&mut writer);
-            let told = self.tell(Kind::Create, &[&writer.0]);
+            let told = self.append(Kind::Create, &[&writer.0]);
             let end = told.inspect_err(|_| core.drop_pages(&self.pager))?;
             let core = Arc::new(core);
             catalogue.next_id += 1;
@@ -392,7 +392,7 @@ impl Inner {
             self.expect_open()?;
             if let Some((definition, location, _)) = catalogue.damaged.get(name).cloned() {
                 let _alone = self.gate.close();
-                let end = self.tell(Kind::Drop, &[&definition.id.to_le_bytes()])?;
+                let end = self.append(Kind::Drop, &[&definition.id.to_le_bytes()])?;
                 catalogue.damaged.remove(name);
                 location.free(&self.pager);
                 return Ok(end);
@@ -400,7 +400,7 @@ impl Inner {
             let core = catalogue.tables.get(name).map(Arc::clone);
             let core = core.ok_or_else(|| Error::NoTable { table: name.into() })?;
             let _alone = self.gate.close();
-            let end = self.tell(Kind::Drop, &[&core.id().to_le_bytes()])?;
+            let end = self.append(Kind::Drop, &[&core.id().to_le_bytes()])?;
             catalogue.tables.remove(name);
             core.drop_pages(&self.pager);
             Ok(end)
@@ -410,7 +410,7 @@ impl Inner {
 
     /// Tells the log an outcome, which is made of several parts; for who is alone. Answers where it
     /// ends.
-    pub(crate) fn tell(&self, kind: Kind, parts: &[&[u8]]) -> Result<Position> {
+    pub(crate) fn append(&self, kind: Kind, parts: &[&[u8]]) -> Result<Position> {
         let Some(log) = self.log() else { return Ok(Position::default()) };
         loop {
             if let Some((_, end)) = log.append(kind, parts, || self.pager.epoch())? {

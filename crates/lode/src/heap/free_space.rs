@@ -19,7 +19,7 @@ fn usable(room: usize) -> usize {
 }
 
 #[derive(Default)]
-pub struct Rooms {
+pub struct FreeSpaceMap {
     /// The pages that threads are filling; 0 for none.
     lanes: [AtomicU32; LANES],
     open: Mutex<Open>,
@@ -29,7 +29,7 @@ pub struct Rooms {
 struct Open {
     /// Pages with the words of room that they have, and so ordered.
     by_room: BTreeSet<(usize, PageNumber)>,
-    rooms: BTreeMap<PageNumber, usize>,
+    free: BTreeMap<PageNumber, usize>,
     /// Pages that are being emptied, which take no records.
     closed: HashSet<PageNumber>,
 }
@@ -41,7 +41,7 @@ thread_local! {
     };
 }
 
-impl Rooms {
+impl FreeSpaceMap {
     fn lane(&self) -> &AtomicU32 {
         &self.lanes[LANE.with(|lane| *lane)]
     }
@@ -80,7 +80,7 @@ impl Rooms {
         let mut open = self.open();
         let found = *open.by_room.range((room, 0)..).next()?;
         open.by_room.remove(&found);
-        open.rooms.remove(&found.1);
+        open.free.remove(&found.1);
         Some(found.1)
     }
 
@@ -100,7 +100,7 @@ impl Rooms {
             .collect();
         for (room, page) in chosen {
             open.by_room.remove(&(room, page));
-            open.rooms.remove(&page);
+            open.free.remove(&page);
             open.closed.insert(page);
         }
         open.closed.clone()
@@ -114,7 +114,7 @@ impl Rooms {
     /// Notes how many words of room a page has. If they are few, or it is gone, it is of no use.
     pub fn note(&self, page: PageNumber, room: usize) {
         let mut open = self.open();
-        if let Some(before) = open.rooms.remove(&page) {
+        if let Some(before) = open.free.remove(&page) {
             open.by_room.remove(&(before, page));
         }
         if room == 0 {
@@ -123,7 +123,7 @@ impl Rooms {
         }
         if room >= LEAST_ROOM && !open.closed.contains(&page) {
             open.by_room.insert((room, page));
-            open.rooms.insert(page, room);
+            open.free.insert(page, room);
         }
     }
 }
@@ -134,31 +134,31 @@ mod tests {
 
     #[test]
     fn as_many_pages_are_closed_as_the_others_have_room_for_and_take_nothing() {
-        let rooms = Rooms::default();
-        (1..=100).for_each(|page| rooms.note(page, PAGE_WORDS / 2));
-        let closed = rooms.close_emptiest();
+        let free = FreeSpaceMap::default();
+        (1..=100).for_each(|page| free.note(page, PAGE_WORDS / 2));
+        let closed = free.close_emptiest();
         assert!((45..=50).contains(&closed.len()), "{}", closed.len());
-        closed.iter().for_each(|page| rooms.note(*page, PAGE_WORDS / 2 + 9));
-        let taken: Vec<_> = std::iter::from_fn(|| rooms.take(PAGE_WORDS / 2)).collect();
+        closed.iter().for_each(|page| free.note(*page, PAGE_WORDS / 2 + 9));
+        let taken: Vec<_> = std::iter::from_fn(|| free.take(PAGE_WORDS / 2)).collect();
         assert_eq!(taken.len() + closed.len(), 100);
         assert!(taken.iter().all(|page| !closed.contains(page)));
-        rooms.open_closed();
-        closed.iter().for_each(|page| rooms.note(*page, PAGE_WORDS / 2));
-        assert!(rooms.take(PAGE_WORDS / 2).is_some_and(|page| closed.contains(&page)));
+        free.open_closed();
+        closed.iter().for_each(|page| free.note(*page, PAGE_WORDS / 2));
+        assert!(free.take(PAGE_WORDS / 2).is_some_and(|page| closed.contains(&page)));
     }
 
     #[test]
     fn the_fullest_page_with_room_comes_first_and_none_twice() {
-        let rooms = Rooms::default();
+        let free = FreeSpaceMap::default();
         let room = |quarters: usize| LEAST_ROOM * quarters;
         for (page, quarters) in [(9, 1), (8, 3), (7, 0), (6, 2), (5, 2), (4, 4)] {
-            rooms.note(page, room(quarters));
+            free.note(page, room(quarters));
         }
-        rooms.note(9, room(2) + 1);
-        rooms.note(8, room(1));
-        rooms.note(5, 0);
-        let taken: Vec<_> = std::iter::from_fn(|| rooms.take(room(2))).collect();
+        free.note(9, room(2) + 1);
+        free.note(8, room(1));
+        free.note(5, 0);
+        let taken: Vec<_> = std::iter::from_fn(|| free.take(room(2))).collect();
         assert_eq!(taken, [6, 9, 4]);
-        assert_eq!((rooms.take(0), rooms.take(0)), (Some(8), None));
+        assert_eq!((free.take(0), free.take(0)), (Some(8), None));
     }
 }

@@ -1,24 +1,24 @@
-//! Which places of the data file are used.
+//! Which slots of the data file are used.
 
-use super::{PLACE_BYTES, Ref};
+use super::{Ref, SLOT_BYTES};
 use crate::error::{Error, Result};
 
-/// Places of the superblocks: the first two, and two that are a mebibyte further back.
+/// Slots of the superblocks: the first two, and two that are a mebibyte further back.
 const SUPERBLOCKS: u32 = 4;
 
-/// The first place after a superblock.
+/// The first slot after a superblock.
 const FIRST: u32 = 2;
 
-/// The fewest places that a file has: those of the superblocks, and those between.
+/// The fewest slots that a file has: those of the superblocks, and those between.
 const FIRST_END: u32 = 66;
 
-/// Those of the superblocks among the first 128 places.
+/// Those of the superblocks among the first 128 slots.
 const SUPERBLOCK_BITS: [u64; 2] = [0b11; 2];
 
-/// A bit for each place.
-pub(super) struct Places {
+/// A bit for each slot.
+pub(super) struct Slots {
     used: Vec<u64>,
-    /// Places of the file.
+    /// Slots of the file.
     end: u32,
     /// Those that are not used.
     free: u32,
@@ -28,14 +28,14 @@ pub(super) struct Places {
     released: Vec<u32>,
 }
 
-impl Default for Places {
+impl Default for Slots {
     fn default() -> Self {
         let (used, free) = (SUPERBLOCK_BITS.to_vec(), FIRST_END - SUPERBLOCKS);
         Self { used, end: FIRST_END, free, cursor: FIRST, released: Vec::new() }
     }
 }
 
-impl Places {
+impl Slots {
     /// From the bits as they were written.
     pub fn restore(bitmap: &[u8], end: u32) -> Result<Self> {
         let (words, rest) = bitmap.as_chunks::<8>();
@@ -48,7 +48,7 @@ impl Places {
         };
         match fits && end >= FIRST_END && has_superblocks(&used) {
             true => Ok(Self { used, end, free: end - count, cursor: FIRST, released: Vec::new() }),
-            false => Err(Error::corrupt("the list of used places", "it does not fit the file")),
+            false => Err(Error::corrupt("the list of used slots", "it does not fit the file")),
         }
     }
 
@@ -56,7 +56,7 @@ impl Places {
         self.free.into()
     }
 
-    /// Places that would be enough for all that is used, and for the superblocks where they are.
+    /// Slots that would be enough for all that is used, and for the superblocks where they are.
     pub fn enough(&self) -> u64 {
         u64::from(self.end - self.free).max(FIRST_END.into())
     }
@@ -71,7 +71,7 @@ impl Places {
         self.used.resize((end as usize).div_ceil(64), 0);
     }
 
-    /// A free place, the next one after the last that was taken.
+    /// A free slot, the next one after the last that was taken.
     pub fn take(&mut self) -> Result<u32> {
         let full = || Error::DiskFull { what: "find room in file data".into() };
         if self.free == 0 {
@@ -84,20 +84,20 @@ impl Places {
             let at = (first + step) % words;
             // In the first word only what is not before the cursor.
             let taken = self.used[at] | if step == 0 { low } else { 0 };
-            let place = (at * 64) as u32 + taken.trailing_ones();
-            if taken != u64::MAX && place < self.end {
-                self.used[at] |= 1 << (place % 64);
+            let slot = (at * 64) as u32 + taken.trailing_ones();
+            if taken != u64::MAX && slot < self.end {
+                self.used[at] |= 1 << (slot % 64);
                 self.free -= 1;
-                self.cursor = if place + 1 < self.end { place + 1 } else { FIRST };
-                return Ok(place);
+                self.cursor = if slot + 1 < self.end { slot + 1 } else { FIRST };
+                return Ok(slot);
             }
         }
         Err(full())
     }
 
-    /// A place that was taken and of which nothing on the disk knows.
-    pub fn give_back(&mut self, place: u32) {
-        let (word, bit) = (&mut self.used[place as usize / 64], 1 << (place % 64));
+    /// A slot that was taken and of which nothing on the disk knows.
+    pub fn give_back(&mut self, slot: u32) {
+        let (word, bit) = (&mut self.used[slot as usize / 64], 1 << (slot % 64));
         if *word & bit != 0 {
             *word &= !bit;
             self.free += 1;
@@ -106,31 +106,31 @@ impl Places {
 
     /// The next checkpoint does not need this any more.
     pub fn release(&mut self, before: Ref) {
-        // A forged page map may name any place.
-        if before.is_some() && before.place < self.end {
-            self.released.push(before.place);
+        // A forged page map may name any slot.
+        if before.is_some() && before.slot < self.end {
+            self.released.push(before.slot);
         }
     }
 
     /// The checkpoint that does not need them is current.
     pub fn settle(&mut self) {
-        for place in std::mem::take(&mut self.released) {
-            self.give_back(place);
+        for slot in std::mem::take(&mut self.released) {
+            self.give_back(slot);
         }
     }
 
-    /// Takes up lower places first from now on.
+    /// Takes up lower slots first from now on.
     pub fn rewind(&mut self) {
         self.cursor = FIRST;
     }
 
-    /// The first place after all that are used.
+    /// The first slot after all that are used.
     pub fn last_used(&self) -> u32 {
         let last = self.used.iter().rposition(|word| *word != 0).unwrap_or(0);
         (last * 64) as u32 + 64 - self.used[last].leading_zeros()
     }
 
-    /// Leaves out what comes after a place; nothing there may be in use.
+    /// Leaves out what comes after a slot; nothing there may be in use.
     pub fn truncate(&mut self, end: u32) {
         self.free -= self.end - end;
         self.end = end;
@@ -145,22 +145,22 @@ impl Places {
     /// Appends the bits as they are once the checkpoint is current.
     pub fn write_bitmap(&self, bytes: &mut Vec<u8>) {
         let mut used = self.used.clone();
-        self.released.iter().for_each(|place| used[*place as usize / 64] &= !(1 << (place % 64)));
+        self.released.iter().for_each(|slot| used[*slot as usize / 64] &= !(1 << (slot % 64)));
         bytes.extend(used.iter().flat_map(|word| word.to_le_bytes()));
     }
 
-    /// Whether exactly these places are used, which are in order, and those of the superblocks.
+    /// Whether exactly these slots are used, which are in order, and those of the superblocks.
     pub fn check(&self, wanted: &[u32]) -> Result<(), String> {
-        if let Some(place) = wanted.iter().find(|place| {
-            **place >= self.end || self.used[**place as usize / 64] >> (**place % 64) & 1 == 0
+        if let Some(slot) = wanted.iter().find(|slot| {
+            **slot >= self.end || self.used[**slot as usize / 64] >> (**slot % 64) & 1 == 0
         }) {
-            return Err(format!("place {place} of file data is used, but listed as free"));
+            return Err(format!("slot {slot} of file data is used, but listed as free"));
         }
         let used = (self.end - self.free) as usize;
         match used == wanted.len() + SUPERBLOCKS as usize + self.released.len() {
             true => Ok(()),
             false => Err(format!(
-                "{used} places of {PLACE_BYTES} bytes are listed as used, and {} are",
+                "{used} slots of {SLOT_BYTES} bytes are listed as used, and {} are",
                 wanted.len() + SUPERBLOCKS as usize
             )),
         }
@@ -173,29 +173,28 @@ mod tests {
 
     #[test]
     fn a_place_is_taken_once_and_comes_back_after_the_checkpoint_only() {
-        let mut places = Places::default();
-        places.extend(200);
-        let is_free = |place: &u32| ![64, 65].contains(place);
+        let mut slots = Slots::default();
+        slots.extend(200);
+        let is_free = |slot: &u32| ![64, 65].contains(slot);
         let free: Vec<u32> = (2..200).filter(is_free).collect();
-        let mut taken: Vec<u32> =
-            free.iter().map(|_| places.take().expect("one is free")).collect();
+        let mut taken: Vec<u32> = free.iter().map(|_| slots.take().expect("one is free")).collect();
         taken.sort_unstable();
         assert_eq!(taken, free);
-        assert!(places.take().is_err());
-        places.release(Ref { place: 70, ..Ref::default() });
-        assert!(places.take().is_err());
+        assert!(slots.take().is_err());
+        slots.release(Ref { slot: 70, ..Ref::default() });
+        assert!(slots.take().is_err());
         let mut bitmap = Vec::new();
-        places.write_bitmap(&mut bitmap);
-        let mut restored = Places::restore(&bitmap, 200).expect("it fits");
+        slots.write_bitmap(&mut bitmap);
+        let mut restored = Slots::restore(&bitmap, 200).expect("it fits");
         assert_eq!(restored.take().ok(), Some(70));
-        places.settle();
-        assert_eq!(places.take().ok(), Some(70));
-        assert!(places.take().is_err());
-        places.give_back(199);
-        assert_eq!(places.last_used(), 199);
-        places.truncate(199);
-        assert!(places.take().is_err());
-        assert!(Places::restore(&bitmap, 300).is_err());
-        assert!(Places::restore(&[0; 8], 10).is_err());
+        slots.settle();
+        assert_eq!(slots.take().ok(), Some(70));
+        assert!(slots.take().is_err());
+        slots.give_back(199);
+        assert_eq!(slots.last_used(), 199);
+        slots.truncate(199);
+        assert!(slots.take().is_err());
+        assert!(Slots::restore(&bitmap, 300).is_err());
+        assert!(Slots::restore(&[0; 8], 10).is_err());
     }
 }
