@@ -8,7 +8,7 @@
 
 use super::Page;
 use crate::index::Shape;
-use crate::pager::{PAGE_WORDS, Words};
+use crate::pager::{PAGE_WORDS, PageMut};
 
 /// Words before the slots.
 const HEADER: usize = 1;
@@ -232,7 +232,7 @@ impl Slots {
         words.read(self.payload_at(slot), payload);
     }
 
-    pub fn write_payload(&self, words: Words<'_>, slot: usize, at: usize, bytes: &[u8]) {
+    pub fn write_payload(&self, mut words: PageMut<'_>, slot: usize, at: usize, bytes: &[u8]) {
         words.write(self.payload_at(slot) + at, bytes);
     }
 
@@ -262,20 +262,21 @@ impl Slots {
 
     /// Puts a record into a free slot.
     #[inline]
-    pub fn fill(&self, words: Words<'_>, slot: usize, probe: &[u64], payload: &[u8]) {
+    pub fn fill(&self, words: &mut PageMut<'_>, slot: usize, probe: &[u64], payload: &[u8]) {
         let at = self.word_of(slot);
         probe.iter().enumerate().for_each(|(word, bits)| words.set(at + word, *bits));
         words.write(self.payload_at(slot), payload);
-        words.set(0, words.get(0).wrapping_add(1));
+        let records = words.get(0);
+        words.set(0, records.wrapping_add(1));
     }
 
     /// Takes a record out of its slot, and moves those back that it kept from their home.
-    pub fn empty(&self, words: Words<'_>, slot: usize, home: &dyn Fn(&[u8]) -> usize) {
+    pub fn empty(&self, words: &mut PageMut<'_>, slot: usize, home: &dyn Fn(&[u8]) -> usize) {
         let (mut free, mut next) = (slot, slot);
         let mut key = vec![0; self.shape.key_size];
         loop {
             next = (next + 1) % self.count;
-            if next == slot || self.first_word(words, next) as u8 != TAKEN {
+            if next == slot || self.first_word(words.page_ref(), next) as u8 != TAKEN {
                 break;
             }
             words.read(self.word_of(next) * 8 + 1, &mut key);
@@ -287,7 +288,8 @@ impl Slots {
             }
         }
         words.clear(self.word_of(free), self.word_of(free) + self.stride);
-        words.set(0, words.get(0).wrapping_sub(1));
+        let records = words.get(0);
+        words.set(0, records.wrapping_sub(1));
     }
 
     /// The slots that are taken.

@@ -12,7 +12,7 @@ use super::root::{self, Entry, Root, SEGMENT_BITS};
 use super::shortcut::Shortcut;
 use super::{Page, Place};
 use crate::error::{Error, Result};
-use crate::pager::{self, Image, PAGE_WORDS, PageNumber, Pager, ReadEpoch, Space, Words};
+use crate::pager::{self, Image, PAGE_WORDS, PageMut, PageNumber, Pager, ReadEpoch, Space};
 
 /// The most bits that all decides by.
 pub const MOST_BITS: u32 = root::MOST_BITS + SEGMENT_BITS;
@@ -26,7 +26,7 @@ fn bucket_of(words: Page<'_>, index: usize) -> PageNumber {
     (words.get(index / 2) >> (index % 2 * 32)) as u32
 }
 
-fn set_bucket(words: Words<'_>, index: usize, bucket: PageNumber) {
+fn set_bucket(words: &mut PageMut<'_>, index: usize, bucket: PageNumber) {
     let shift = index % 2 * 32;
     let other = words.get(index / 2) & !(0xffff_ffff << shift);
     words.set(index / 2, other | u64::from(bucket) << shift);
@@ -52,8 +52,8 @@ impl Directory {
     /// With one empty bucket, which it answers too.
     pub fn create(pager: &Pager, space: &Space) -> Result<(Self, PageNumber)> {
         let bucket = pager.allocate(space)?;
-        let segment = pager.allocate(space)?;
-        set_bucket(segment.words(), 0, bucket.page());
+        let mut segment = pager.allocate(space)?;
+        set_bucket(&mut segment.first_content(), 0, bucket.page());
         let root = Root::create(pager, space, segment.page())?;
         Ok((Self { root }, bucket.page()))
     }
@@ -181,20 +181,19 @@ impl Directory {
             let bit = 64 - depth;
             let epoch = pager.epoch();
             let old = Image::of(bucket.words());
-            let (low, high) = (bucket.change(epoch), new.change(epoch));
-            low.clear(0, PAGE_WORDS);
-            let moved = move_all(old.words(), slots, |key| {
+            let mut halves = [bucket.change(epoch), new.change(epoch)];
+            halves[0].clear(0, PAGE_WORDS);
+            let moved = move_all(old.words(), slots, &mut halves, |key| {
                 let place = place_of(key);
-                let half = if place.directory >> bit & 1 == 1 { high } else { low };
-                (half, place.home)
+                ((place.directory >> bit & 1) as usize, place.home)
             });
             if let Err(why) = moved {
-                low.copy_from(old.words());
+                halves[0].copy_from(old.words());
                 new.free(space, epoch);
                 return Err(Error::corrupt(format!("page {}", bucket.page()), why));
             }
-            let (words, page) = (segment.change(epoch), new.page());
-            (first + half..first + count).for_each(|at| set_bucket(words, at, page));
+            let (mut words, page) = (segment.change(epoch), new.page());
+            (first + half..first + count).for_each(|at| set_bucket(&mut words, at, page));
             // While the bucket is latched, as those who take the shortcut rely on.
             shortcut.set(page, (place >> bit | 1) << bit, depth);
             return Ok(());
@@ -204,11 +203,11 @@ impl Directory {
             let Some(mut root) = self.root.latch(pager, &found)? else { return Ok(()) };
             let Some(mut segment) = pager.latch(segment_seen) else { return Ok(()) };
             let epoch = pager.epoch();
-            let words = segment.change(epoch);
+            let mut words = segment.change(epoch);
             for at in (0..1 << entry.bits).rev() {
-                let bucket = bucket_of(words, at);
-                set_bucket(words, 2 * at + 1, bucket);
-                set_bucket(words, 2 * at, bucket);
+                let bucket = bucket_of(words.page_ref(), at);
+                set_bucket(&mut words, 2 * at + 1, bucket);
+                set_bucket(&mut words, 2 * at, bucket);
             }
             root.set(epoch, numbers, Entry { bits: entry.bits + 1, ..entry });
         } else if numbers.len() > 1 {
@@ -216,9 +215,9 @@ impl Directory {
             let Some(mut segment) = pager.latch(segment_seen) else { return Ok(()) };
             let mut new = pager.allocate(space)?;
             let epoch = pager.epoch();
-            let (low, high) = (segment.change(epoch), new.change(epoch));
-            let half = 1 << (SEGMENT_BITS - 1);
-            (0..half).for_each(|at| set_bucket(high, at, bucket_of(low, half + at)));
+            let (low, mut high) = (segment.change(epoch), new.change(epoch));
+            let (low, half) = (low.page_ref(), 1 << (SEGMENT_BITS - 1));
+            (0..half).for_each(|at| set_bucket(&mut high, at, bucket_of(low, half + at)));
             let halved = Entry { bits: entry.bits - 1, prefix: entry.prefix + 1, ..entry };
             let other = Entry { segment: new.page(), ..halved };
             let middle = numbers.start + numbers.len() / 2;
@@ -272,17 +271,17 @@ impl Directory {
             return Ok(false);
         }
         let (epoch, old) = (pager.epoch(), Image::of(low.words()));
-        let words = low.change(epoch);
-        words.clear(0, PAGE_WORDS);
-        let to = |key: &[u8]| (words, home_of(key));
-        let moved =
-            move_all(old.words(), slots, to).and_then(|()| move_all(high.words(), slots, to));
+        let mut joined = [low.change(epoch)];
+        joined[0].clear(0, PAGE_WORDS);
+        let to = |key: &[u8]| (0, home_of(key));
+        let moved = move_all(old.words(), slots, &mut joined, to)
+            .and_then(|()| move_all(high.words(), slots, &mut joined, to));
         if let Err(why) = moved {
-            words.copy_from(old.words());
+            joined[0].copy_from(old.words());
             return Err(Error::corrupt(format!("page {}", low.page()), why));
         }
-        let (words, page) = (segment.change(epoch), low.page());
-        (high_at..high_at + count).for_each(|at| set_bucket(words, at, page));
+        let (mut words, page) = (segment.change(epoch), low.page());
+        (high_at..high_at + count).for_each(|at| set_bucket(&mut words, at, page));
         // While both buckets are latched, as those who take the shortcut rely on.
         let depth = entry.depth() - count.trailing_zeros() - 1;
         shortcut.set(page, entry.place_of(entry.base(place), low_at), depth);
@@ -293,21 +292,22 @@ impl Directory {
     }
 }
 
-/// Copies the records of a bucket to others: `to` answers for the key of each which one, and its
-/// home there.
-fn move_all<'w>(
+/// Copies the records of a bucket to others: `to` returns for the key of each the index of its bucket
+/// in `targets`, and its home there.
+fn move_all(
     old: Page<'_>,
     slots: &Slots,
-    to: impl Fn(&[u8]) -> (Words<'w>, usize),
+    targets: &mut [PageMut<'_>],
+    to: impl Fn(&[u8]) -> (usize, usize),
 ) -> Result<(), &'static str> {
     let shape = slots.shape();
     let mut record = vec![0; shape.key_size + shape.payload_size];
     for slot in slots.taken(old) {
         slots.read_record(old, slot, &mut record);
         let (key, payload) = record.split_at(shape.key_size);
-        let (words, home) = to(key);
-        let probe = slots.probe(key);
-        match slots.find_or_free(words, home, probe.words()) {
+        let (target, home) = to(key);
+        let (words, probe) = (&mut targets[target], slots.probe(key));
+        match slots.find_or_free(words.page_ref(), home, probe.words()) {
             Err(free) => slots.fill(words, free, probe.words(), payload),
             Ok(_) => return Err("it has two records with the same key"),
         }

@@ -23,7 +23,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::error::{Error, Result};
 use crate::index::{EntryMut, Index, Journal, Shape, Step, Visit};
-use crate::pager::{Latched, PageNumber, Pager, ReadEpoch, Seen, Space, Words};
+use crate::pager::{Latched, PageNumber, PageRef, Pager, ReadEpoch, Seen, Space};
 
 pub use bucket::MOST_RECORD_BYTES;
 
@@ -100,7 +100,7 @@ impl Hash {
         &'w self,
         pager: &'w Pager,
         place: Place,
-    ) -> Result<(Way<'w>, Words<'w>)> {
+    ) -> Result<(Way<'w>, PageRef<'w>)> {
         let mut changes = None;
         loop {
             let entry = self.shortcut.entry(place.directory);
@@ -452,21 +452,23 @@ impl EntryMut for SlotMut<'_> {
     }
 
     fn write(&mut self, epoch: u64, at: usize, bytes: &[u8]) {
-        let words = self.bucket.change(epoch);
-        self.hash.slots.write_payload(words, self.slot(), at, bytes);
+        let slot = self.slot();
+        self.hash.slots.write_payload(self.bucket.change(epoch), slot, at, bytes);
     }
 
     fn insert(&mut self, epoch: u64, _: &[u8], payload: &[u8]) {
-        let words = self.bucket.change(epoch);
-        self.hash.slots.fill(words, self.slot(), self.probe, payload);
+        let slot = self.slot();
+        self.hash.slots.fill(&mut self.bucket.change(epoch), slot, self.probe, payload);
     }
 
     fn remove(&mut self, epoch: u64) {
-        let words = self.bucket.change(epoch);
-        self.hash.slots.empty(words, self.slot(), &|key| self.hash.place(key).home);
+        let (hash, slot) = (self.hash, self.slot());
+        let mut words = self.bucket.change(epoch);
+        hash.slots.empty(&mut words, slot, &|key| hash.place(key).home);
+        let words = words.page_ref();
         // Asked after every few: the other one may have too many records.
-        let is_time = self.hash.slots.records(words).is_multiple_of(4);
-        self.sparse = is_time && self.hash.slots.is_sparse(words);
+        let is_time = hash.slots.records(words).is_multiple_of(4);
+        self.sparse = is_time && hash.slots.is_sparse(words);
     }
 }
 
@@ -474,7 +476,7 @@ impl EntryMut for SlotMut<'_> {
 #[derive(Clone, Copy)]
 pub struct Attempt<'h> {
     way: Way<'h>,
-    words: Words<'h>,
+    words: PageRef<'h>,
     home: usize,
 }
 
@@ -496,4 +498,4 @@ impl Way<'_> {
 }
 
 /// The content of a page, for those who only read it.
-type Page<'p> = Words<'p>;
+type Page<'p> = PageRef<'p>;

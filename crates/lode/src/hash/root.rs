@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::Page;
 use crate::error::{Error, Result};
-use crate::pager::{self, Latched, PageNumber, Pager, ReadEpoch, Seen, Space, Words};
+use crate::pager::{self, Latched, PageMut, PageNumber, PageRef, Pager, ReadEpoch, Seen, Space};
 
 /// The bits that the entries of a page decide by. In unit tests there are few, so that few buckets
 /// need all levels.
@@ -100,7 +100,7 @@ pub struct Found<'p> {
     pub bits: u32,
     /// Which of them it is.
     number: usize,
-    words: Words<'p>,
+    words: PageRef<'p>,
     root: Seen<'p>,
     part: Option<Seen<'p>>,
 }
@@ -143,8 +143,8 @@ fn bits_of(words: Page<'_>) -> u32 {
 impl Root {
     /// One that names a segment for all places.
     pub fn create(pager: &Pager, space: &Space, segment: PageNumber) -> Result<Self> {
-        let root = pager.allocate(space)?;
-        root.words().set(ENTRIES, Entry { segment, bits: 0, prefix: 0 }.word());
+        let mut root = pager.allocate(space)?;
+        root.first_content().set(ENTRIES, Entry { segment, bits: 0, prefix: 0 }.word());
         Ok(Self { page: root.page() })
     }
 
@@ -250,8 +250,8 @@ impl Root {
         let Some(parts) = self.parts(pager, found, 0..1 << found.bits)? else { return Ok(()) };
         if found.bits < PART_BITS {
             let Some(mut root) = pager.latch(found.root) else { return Ok(()) };
-            let words = root.change(pager.epoch());
-            double_in_place(words, 1 << found.bits);
+            let mut words = root.change(pager.epoch());
+            double_in_place(&mut words, 1 << found.bits);
             words.set(0, u64::from(found.bits + 1));
             return Ok(());
         }
@@ -275,11 +275,11 @@ impl Root {
             return Ok(());
         };
         let epoch = pager.epoch();
-        let words = root.change(epoch);
+        let mut words = root.change(epoch);
         if parts.is_empty() {
             // The first parts: all entries leave the root.
             for (part, new) in new.iter_mut().enumerate() {
-                double_into(words, part * PART / 2, new.change(epoch));
+                double_into(words.page_ref(), part * PART / 2, &mut new.change(epoch));
             }
             for (part, new) in new.iter().enumerate() {
                 words.set(ENTRIES + part, new.page().into());
@@ -287,11 +287,12 @@ impl Root {
         }
         // Each part keeps its first half, and a new one gets the other.
         for (at, (low, high)) in parts.iter_mut().zip(&mut new).enumerate().rev() {
-            let low_words = low.change(epoch);
-            double_into(low_words, PART / 2, high.change(epoch));
-            double_in_place(low_words, PART / 2);
+            let low_page = low.page();
+            let mut low_words = low.change(epoch);
+            double_into(low_words.page_ref(), PART / 2, &mut high.change(epoch));
+            double_in_place(&mut low_words, PART / 2);
             words.set(ENTRIES + 2 * at + 1, high.page().into());
-            words.set(ENTRIES + 2 * at, low.page().into());
+            words.set(ENTRIES + 2 * at, low_page.into());
         }
         words.set(0, u64::from(found.bits + 1));
         Ok(())
@@ -299,7 +300,7 @@ impl Root {
 }
 
 /// Has each of the first entries of a page twice.
-fn double_in_place(words: Words<'_>, count: usize) {
+fn double_in_place(words: &mut PageMut<'_>, count: usize) {
     for at in (0..count).rev() {
         let entry = words.get(ENTRIES + at);
         words.set(ENTRIES + 2 * at + 1, entry);
@@ -308,7 +309,7 @@ fn double_in_place(words: Words<'_>, count: usize) {
 }
 
 /// Fills a part with the entries of a page from one of them on, each twice.
-fn double_into(from: Words<'_>, first: usize, part: Words<'_>) {
+fn double_into(from: PageRef<'_>, first: usize, part: &mut PageMut<'_>) {
     for at in 0..PART {
         part.set(ENTRIES + at, from.get(ENTRIES + first + at / 2));
     }
@@ -328,14 +329,14 @@ impl Held<'_> {
     /// Sets entries that lie there.
     pub fn set(&mut self, epoch: u64, numbers: Range<usize>, entry: Entry) {
         if self.parts.is_empty() {
-            let words = self.root.change(epoch);
+            let mut words = self.root.change(epoch);
             return numbers.for_each(|number| words.set(ENTRIES + number, entry.word()));
         }
         for (part, page) in &mut self.parts {
             let own = *part * PART..(*part + 1) * PART;
             let numbers = numbers.start.max(own.start)..numbers.end.min(own.end);
             if !numbers.is_empty() {
-                let words = page.change(epoch);
+                let mut words = page.change(epoch);
                 numbers.for_each(|number| words.set(ENTRIES + number - own.start, entry.word()));
             }
         }

@@ -131,8 +131,10 @@ fn a_page_in_two_places_of_the_directory_is_an_error() {
     }
     let root = root::Root::open(hash.root());
     let segment = root.read_optimistic(&run.pager, 0).expect("it is whole").entry.segment;
-    let (_, words) = run.pager.read_optimistic(segment).expect("it is there");
-    words.set(0, segment.into());
+    let (seen, _) = run.pager.read_optimistic(segment).expect("it is there");
+    let mut page = run.pager.latch(seen).expect("no other thread has it");
+    page.change(run.pager.epoch()).set(0, segment.into());
+    drop(page);
     let forged = Hash::open(&run.pager, hash.root(), SHAPE, run.seed).expect("it looks right");
     let wrong = run.insert(&forged, 5).expect_err("there is no bucket");
     assert!(matches!(wrong, Error::Corrupt { .. }), "{wrong}");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::long::{self, Cut};
 use super::names::{Entry, MOST_ROUNDS};
-use super::page::{self, Page};
+use super::page::{self, HeapPage};
 use super::{Address, Heap};
 use crate::error::Error;
 use crate::pager::{PageNumber, Pager, ReadEpoch};
@@ -68,7 +68,7 @@ impl Heap {
         for number in self.space.numbers() {
             // Those that are of no use at this moment cannot be looked at.
             let looked = pager.at(moment, number, |words| {
-                let page = Page::new(words);
+                let page = HeapPage::new(words);
                 let is_there = |slot: &u16| page.slot((*slot).into()).is_some();
                 let records: BTreeSet<u16> = (0..page.slots() as u16).filter(is_there).collect();
                 (words.get(0) == page::PIECE, records, page.check())

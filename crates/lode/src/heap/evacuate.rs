@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::page::{self, Page};
+use super::page::{self, HeapPage};
 use super::plan::Change;
 use super::write::{Attempt, Desk};
 use super::{Entry, Found, Heap, Home, Name};
@@ -65,7 +65,7 @@ impl Evacuation<'_> {
             })?;
             let Some((address, looked)) = led.flatten() else { return Ok(()) };
             let (seen, words) = looked?;
-            let from = Page::new(words);
+            let from = HeapPage::new(words);
             let Some(slot) = from.slot(address.slot.into()) else {
                 if seen.validate() {
                     return Err(address.wrong());
@@ -109,7 +109,7 @@ impl Heap {
             Err(Error::Corrupt { .. }) => return Ok(()),
             Err(error) => return Err(error),
         };
-        let room = Page::new(words).room();
+        let room = HeapPage::new(words).room();
         if seen.validate() {
             self.forget_not(number, room);
         }

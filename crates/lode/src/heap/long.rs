@@ -3,7 +3,7 @@
 
 use super::page;
 use crate::error::{Error, Result};
-use crate::pager::{Latched, PAGE_BYTES, PageNumber, Pager, Space, Words};
+use crate::pager::{Latched, PAGE_BYTES, PageNumber, PageRef, Pager, Space};
 
 /// Where the bytes of a piece begin in its page.
 pub const PIECE_FROM: usize = 8;
@@ -71,7 +71,7 @@ pub fn rest_of(head: &[u8], cut: Cut) -> &[u8] {
 }
 
 /// Reads a piece, from one of its bytes on; false if it is none.
-pub fn read_piece(words: Words<'_>, from: usize, bytes: &mut [u8]) -> bool {
+pub fn read_piece(words: PageRef<'_>, from: usize, bytes: &mut [u8]) -> bool {
     words.read(PIECE_FROM + from, bytes);
     words.get(0) == page::PIECE
 }
@@ -96,9 +96,10 @@ impl<'p> Written<'p> {
                     return Err(error);
                 }
             }
-            let own = &written.pages[at];
-            own.words().set(0, page::PIECE);
-            own.words().write(PIECE_FROM, &record[cut.piece(at)]);
+            let own = &mut written.pages[at];
+            let mut words = own.first_content();
+            words.set(0, page::PIECE);
+            words.write(PIECE_FROM, &record[cut.piece(at)]);
             let number = own.page().to_le_bytes();
             written.head.extend(number);
         }

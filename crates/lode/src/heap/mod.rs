@@ -31,7 +31,7 @@ use long::Cut;
 pub use long::pages_for;
 use names::MOST_ROUNDS;
 pub use names::{DIGEST_BYTES, Entry, Name, Names};
-use page::{Page, Slot};
+use page::{HeapPage, Slot};
 pub use write::{Swapped, UndoRecord};
 
 use crate::error::{Error, Result};
@@ -71,7 +71,7 @@ pub struct Heap {
 struct Home<'p> {
     address: Address,
     seen: Seen<'p>,
-    page: Page<'p>,
+    page: HeapPage<'p>,
 }
 
 /// Where a key leads.
@@ -124,7 +124,7 @@ impl Heap {
                 continue;
             };
             let (seen, words) = looked?;
-            let home = Home { address, seen, page: Page::new(words) };
+            let home = Home { address, seen, page: HeapPage::new(words) };
             match self.has_key(pager, &home, key)? {
                 Some(true) => return Ok(Found { name, home: Some(home), other: None }),
                 Some(false) if is_passed => round += 1,
@@ -285,7 +285,7 @@ impl Heap {
         let _ = index.locate(pager, self.name(key).bytes(), |bytes| {
             let Some(address) = Entry::of(bytes).address else { return };
             if let Some((_, words)) = pager.try_read(address.page) {
-                Page::new(words).fetch(address.slot.into());
+                HeapPage::new(words).fetch(address.slot.into());
             }
         });
     }
@@ -358,7 +358,7 @@ impl Heap {
         whole: &mut (impl Buffer + ?Sized),
     ) -> Result<()> {
         let found = pager.at(moment, address.page, |words| {
-            let page = Page::new(words);
+            let page = HeapPage::new(words);
             let slot = page.slot(address.slot.into())?;
             if !slot.is_long {
                 page.read(slot, 0, whole.of_size(slot.size)?);
@@ -408,7 +408,7 @@ impl Heap {
         address: Address,
     ) -> Result<(Vec<u8>, Cut)> {
         let head = pager.at(moment, address.page, |words| {
-            let page = Page::new(words);
+            let page = HeapPage::new(words);
             let slot = page.slot(address.slot.into())?;
             let mut head = vec![0; slot.size];
             page.read(slot, 0, &mut head);

@@ -8,7 +8,9 @@
 //! | … | free |
 //! | … | records, each from a word on |
 
-use crate::pager::{Image, PAGE_WORDS, Words};
+use std::ops::Deref;
+
+use crate::pager::{Image, PAGE_WORDS, PageMut, PageRef};
 
 /// Where the slots begin.
 const SLOTS: usize = 1;
@@ -28,10 +30,24 @@ const BYTES_SHIFT: u32 = 16;
 const TAKEN: u64 = 1 << 32;
 const LONG: u64 = 1 << 33;
 
-/// A page to look at.
+/// A page to read.
 #[derive(Clone, Copy)]
-pub struct Page<'p> {
-    words: Words<'p>,
+pub struct HeapPage<'p> {
+    words: PageRef<'p>,
+}
+
+/// A page to change.
+pub struct HeapPageMut<'p> {
+    page: HeapPage<'p>,
+    words: PageMut<'p>,
+}
+
+impl<'p> Deref for HeapPageMut<'p> {
+    type Target = HeapPage<'p>;
+
+    fn deref(&self) -> &HeapPage<'p> {
+        &self.page
+    }
 }
 
 /// A record in a page.
@@ -102,8 +118,8 @@ pub fn room_for(size: usize) -> usize {
     size.div_ceil(8) + 1
 }
 
-impl<'p> Page<'p> {
-    pub fn new(words: Words<'p>) -> Self {
+impl<'p> HeapPage<'p> {
+    pub fn new(words: PageRef<'p>) -> Self {
         Self { words }
     }
 
@@ -116,14 +132,6 @@ impl<'p> Page<'p> {
             garbage: field(2),
             free_slots: field(3),
         }
-    }
-
-    fn set_header(self, header: Header) {
-        let Header { slots, records_at, garbage, free_slots } = header;
-        let fields = [slots, records_at, garbage, free_slots].into_iter().zip(0..);
-        let word =
-            fields.fold(0, |word, (field, at)| word | (field as u64 & FIELD_MASK) << (at * FIELD));
-        self.words.set(0, word | u64::from(note_of(header.room())) << 56);
     }
 
     /// Words that records and slots can still have.
@@ -173,98 +181,6 @@ impl<'p> Page<'p> {
         self.header().room() + slot.words() >= size.div_ceil(8)
     }
 
-    /// Makes an empty page of it. What follows changes pages: only for the holder of the latch.
-    pub fn clear(self) {
-        self.set_header(Header { slots: 0, records_at: PAGE_WORDS, garbage: 0, free_slots: 0 });
-    }
-
-    /// Puts a record that fits; answers its number.
-    pub fn insert(self, bytes: &[u8], is_long: bool) -> usize {
-        let mut header = self.header();
-        let free = |number: &usize| self.words.get(SLOTS + number) & TAKEN == 0;
-        let reused = (header.free_slots > 0).then(|| (0..header.slots).find(free)).flatten();
-        let number = match reused {
-            Some(number) => {
-                header.free_slots = header.free_slots.saturating_sub(1);
-                number
-            }
-            None => {
-                // The new slot may be where a record is.
-                if header.records_at <= SLOTS + header.slots {
-                    header = self.compact(header);
-                }
-                header.slots += 1;
-                header.slots - 1
-            }
-        };
-        // Not there yet, if records have to be moved.
-        self.words.set(SLOTS + number, 0);
-        self.put(header, number, bytes, is_long);
-        number
-    }
-
-    /// Puts other bytes, which fit, in the place of a record.
-    pub fn replace(self, number: usize, old: Slot, bytes: &[u8], is_long: bool) {
-        let words = bytes.len().div_ceil(8);
-        if words == old.words() {
-            self.words.write(old.at * 8, bytes);
-            let slot = Slot { at: old.at, size: bytes.len(), is_long };
-            self.words.set(SLOTS + number, slot.word());
-            return;
-        }
-        let mut header = self.header();
-        header.garbage += old.words();
-        self.words.set(SLOTS + number, 0);
-        self.put(header, number, bytes, is_long);
-    }
-
-    /// Puts a record under a number that has none.
-    fn put(self, header: Header, number: usize, bytes: &[u8], is_long: bool) {
-        let (mut header, words) = (header, bytes.len().div_ceil(8));
-        if header.records_at < SLOTS + header.slots + words {
-            header = self.compact(header);
-        }
-        // In a forged page there may be less room than it says.
-        header.records_at = header.records_at.saturating_sub(words);
-        self.words.write(header.records_at * 8, bytes);
-        let slot = Slot { at: header.records_at, size: bytes.len(), is_long };
-        self.words.set(SLOTS + number, slot.word());
-        self.set_header(header);
-    }
-
-    /// Overwrites bytes of a record, from one of them on.
-    pub fn write(self, slot: Slot, at: usize, bytes: &[u8]) {
-        self.words.write(slot.at * 8 + at, bytes);
-    }
-
-    /// Takes a record out.
-    pub fn remove(self, number: usize, old: Slot) {
-        let mut header = self.header();
-        header.garbage += old.words();
-        header.free_slots += 1;
-        self.words.set(SLOTS + number, 0);
-        while header.slots > 0 && self.words.get(SLOTS + header.slots - 1) & TAKEN == 0 {
-            header.slots -= 1;
-            header.free_slots = header.free_slots.saturating_sub(1);
-        }
-        self.set_header(header);
-    }
-
-    /// Moves the records together, so that what removed ones left can be used.
-    fn compact(self, header: Header) -> Header {
-        let old = Image::of(self.words);
-        let mut to = PAGE_WORDS;
-        for number in SLOTS..SLOTS + header.slots {
-            let Some(slot) = Slot::read(old.words().get(number)) else { continue };
-            to = to.saturating_sub(slot.words());
-            for word in 0..slot.words() {
-                self.words.set(to + word, old.words().get(slot.at + word));
-            }
-            self.words.set(number, Slot { at: to, ..slot }.word());
-        }
-        Header { records_at: to, garbage: 0, ..header }
-    }
-
     /// What is wrong with the page, if anything.
     pub fn check(self) -> Result<(), String> {
         let header = self.header();
@@ -291,6 +207,112 @@ impl<'p> Page<'p> {
             true => Ok(()),
             false => Err("what it notes on its room is wrong".into()),
         }
+    }
+}
+
+impl<'p> HeapPageMut<'p> {
+    pub fn new(words: PageMut<'p>) -> Self {
+        Self { page: HeapPage::new(words.page_ref()), words }
+    }
+
+    fn set_header(&mut self, header: Header) {
+        let Header { slots, records_at, garbage, free_slots } = header;
+        let fields = [slots, records_at, garbage, free_slots].into_iter().zip(0..);
+        let word =
+            fields.fold(0, |word, (field, at)| word | (field as u64 & FIELD_MASK) << (at * FIELD));
+        self.words.set(0, word | u64::from(note_of(header.room())) << 56);
+    }
+
+    /// Makes an empty page of it.
+    pub fn clear(&mut self) {
+        self.set_header(Header { slots: 0, records_at: PAGE_WORDS, garbage: 0, free_slots: 0 });
+    }
+
+    /// Puts a record that fits; answers its number.
+    pub fn insert(&mut self, bytes: &[u8], is_long: bool) -> usize {
+        let mut header = self.header();
+        let free = |number: &usize| self.words.get(SLOTS + number) & TAKEN == 0;
+        let reused = (header.free_slots > 0).then(|| (0..header.slots).find(free)).flatten();
+        let number = match reused {
+            Some(number) => {
+                header.free_slots = header.free_slots.saturating_sub(1);
+                number
+            }
+            None => {
+                // The new slot may be where a record is.
+                if header.records_at <= SLOTS + header.slots {
+                    header = self.compact(header);
+                }
+                header.slots += 1;
+                header.slots - 1
+            }
+        };
+        // Not there yet, if records have to be moved.
+        self.words.set(SLOTS + number, 0);
+        self.put(header, number, bytes, is_long);
+        number
+    }
+
+    /// Puts other bytes, which fit, in the place of a record.
+    pub fn replace(&mut self, number: usize, old: Slot, bytes: &[u8], is_long: bool) {
+        let words = bytes.len().div_ceil(8);
+        if words == old.words() {
+            self.words.write(old.at * 8, bytes);
+            let slot = Slot { at: old.at, size: bytes.len(), is_long };
+            self.words.set(SLOTS + number, slot.word());
+            return;
+        }
+        let mut header = self.header();
+        header.garbage += old.words();
+        self.words.set(SLOTS + number, 0);
+        self.put(header, number, bytes, is_long);
+    }
+
+    /// Puts a record under a number that has none.
+    fn put(&mut self, header: Header, number: usize, bytes: &[u8], is_long: bool) {
+        let (mut header, words) = (header, bytes.len().div_ceil(8));
+        if header.records_at < SLOTS + header.slots + words {
+            header = self.compact(header);
+        }
+        // In a forged page there may be less room than it says.
+        header.records_at = header.records_at.saturating_sub(words);
+        self.words.write(header.records_at * 8, bytes);
+        let slot = Slot { at: header.records_at, size: bytes.len(), is_long };
+        self.words.set(SLOTS + number, slot.word());
+        self.set_header(header);
+    }
+
+    /// Overwrites bytes of a record, from one of them on.
+    pub fn write(&mut self, slot: Slot, at: usize, bytes: &[u8]) {
+        self.words.write(slot.at * 8 + at, bytes);
+    }
+
+    /// Takes a record out.
+    pub fn remove(&mut self, number: usize, old: Slot) {
+        let mut header = self.header();
+        header.garbage += old.words();
+        header.free_slots += 1;
+        self.words.set(SLOTS + number, 0);
+        while header.slots > 0 && self.words.get(SLOTS + header.slots - 1) & TAKEN == 0 {
+            header.slots -= 1;
+            header.free_slots = header.free_slots.saturating_sub(1);
+        }
+        self.set_header(header);
+    }
+
+    /// Moves the records together, so that what removed ones left can be used.
+    fn compact(&mut self, header: Header) -> Header {
+        let old = Image::of(self.page.words);
+        let mut to = PAGE_WORDS;
+        for number in SLOTS..SLOTS + header.slots {
+            let Some(slot) = Slot::read(old.words().get(number)) else { continue };
+            to = to.saturating_sub(slot.words());
+            for word in 0..slot.words() {
+                self.words.set(to + word, old.words().get(slot.at + word));
+            }
+            self.words.set(number, Slot { at: to, ..slot }.word());
+        }
+        Header { records_at: to, garbage: 0, ..header }
     }
 }
 
@@ -321,8 +343,8 @@ mod tests {
     proptest! {
         #[test]
         fn records_stay_what_they_are_and_where_their_numbers_say(ops in ops()) {
-            let image = Image::empty();
-            let page = Page::new(image.words());
+            let mut image = Image::empty();
+            let mut page = HeapPageMut::new(image.words_mut());
             page.clear();
             let mut model: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
             for (turn, op) in ops.into_iter().enumerate() {
@@ -369,8 +391,8 @@ mod tests {
 
     #[test]
     fn a_page_with_the_room_for_a_record_takes_it() {
-        let image = Image::empty();
-        let page = Page::new(image.words());
+        let mut image = Image::empty();
+        let mut page = HeapPageMut::new(image.words_mut());
         for (size, note) in (0..=MOST_BYTES)
             .step_by(8)
             .flat_map(|size| [0, 1, 17, 128, 254].map(|note| (size, note)))

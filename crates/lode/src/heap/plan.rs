@@ -1,7 +1,7 @@
 //! What a change of a record in the heap will change, looked at before anything is latched.
 
 use super::long::{self, Cut, PIECE_FROM};
-use super::page::{Page, Slot};
+use super::page::{HeapPage, HeapPageMut, Slot};
 use super::{Address, Heap, Home};
 use crate::error::Result;
 use crate::index::Journal;
@@ -127,18 +127,18 @@ impl<'p> Plan<'p> {
 impl Held<'_> {
     /// Puts other bytes, which fit, in the place of the record.
     pub fn replace(&mut self, (bytes, is_long): (&[u8], bool), epoch: u64) {
-        Page::new(self.page.change(epoch)).replace(self.number, self.slot, bytes, is_long);
+        HeapPageMut::new(self.page.change(epoch)).replace(self.number, self.slot, bytes, is_long);
     }
 
     /// Takes the record out of its page.
     pub fn remove(&mut self, epoch: u64) {
-        Page::new(self.page.change(epoch)).remove(self.number, self.slot);
+        HeapPageMut::new(self.page.change(epoch)).remove(self.number, self.slot);
     }
 
     /// Overwrites bytes of the record from one of them on.
     pub fn overwrite(mut self, at: usize, bytes: &[u8], epoch: u64) {
         // Also if only pieces change: readers go by the page of the head.
-        let page = Page::new(self.page.change(epoch));
+        let mut page = HeapPageMut::new(self.page.change(epoch));
         let Some(cut) = self.cut else { return page.write(self.slot, at, bytes) };
         let end = at + bytes.len();
         for (number, piece) in &mut self.pieces {
@@ -212,12 +212,12 @@ impl Heap {
     ) -> Result<Option<(Seen<'p>, usize)>> {
         if let Change::Move { stored, page, .. } = change {
             let (seen, words) = pager.read_optimistic(page)?;
-            let page = Page::new(words);
+            let page = HeapPage::new(words);
             return Ok(page.fits(stored.len()).then(|| (seen, page.room())));
         }
         if let Change::PutBack { stored, page, .. } = change {
             let (seen, words) = pager.read_optimistic(page)?;
-            let page = Page::new(words);
+            let page = HeapPage::new(words);
             if page.fits(stored.len()) {
                 return Ok(Some((seen, page.room())));
             }

@@ -1,7 +1,7 @@
 //! Where records go that come into the heap.
 
 use super::Heap;
-use super::page::{self, Page};
+use super::page::{self, HeapPage, HeapPageMut};
 use crate::error::{Error, Result};
 use crate::pager::{PAGE_BYTES, PageNumber, Pager, Seen};
 
@@ -31,7 +31,7 @@ impl Heap {
                     return Err(error);
                 }
             };
-            let page = Page::new(words);
+            let page = HeapPage::new(words);
             let (fits, room) = (page.fits(size), page.room());
             match seen.validate() {
                 true if fits => {
@@ -62,10 +62,11 @@ impl Heap {
         if self.survey(pager)? {
             return Ok(());
         }
-        let new = pager.allocate(&self.space)?;
-        let page = Page::new(new.words());
+        let mut new = pager.allocate(&self.space)?;
+        let number = new.page();
+        let mut page = HeapPageMut::new(new.first_content());
         page.clear();
-        let (number, room) = (new.page(), page.room());
+        let room = page.room();
         drop(new);
         match beside {
             true => self.free_space.fill(number),

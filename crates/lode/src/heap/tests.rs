@@ -200,9 +200,12 @@ fn an_entry_that_leads_to_a_page_of_the_index_is_an_error_and_no_endless_search(
     let address = Some(Address { page: space.extents()[0], slot: 0 });
     let forged = Entry { address, is_passed: false }.bytes();
     assert_eq!(index.write(&journal, &space, &key, 0, &forged), Ok(true));
-    let (_, words) = pager.read_optimistic(space.extents()[0]).expect("it is there");
+    let (seen, _) = pager.read_optimistic(space.extents()[0]).expect("it is there");
+    let mut page = pager.latch(seen).expect("no other thread has it");
+    let mut words = page.change(pager.epoch());
     words.set(0, 1);
     words.set(1, 1 << 32);
+    drop(page);
     let wrong = heap.delete(&index, desk, &key).expect_err("there is no record");
     assert!(matches!(wrong, crate::Error::Corrupt { .. }), "{wrong}");
 }

@@ -2,7 +2,7 @@
 
 use super::long::{Cut, Written};
 use super::names::Entry;
-use super::page::Page;
+use super::page::{HeapPage, HeapPageMut};
 use super::plan::{Change, Held};
 use super::{Address, Found, Heap, Home};
 use crate::error::Result;
@@ -199,7 +199,7 @@ impl Heap {
         left.pieces.iter().for_each(|piece| pager.free(*piece, &self.space, epoch));
         // A page that cannot be looked at stays; it is found empty some other time.
         let Ok((seen, words)) = pager.read_optimistic(left.page) else { return };
-        if Page::new(words).is_empty()
+        if HeapPage::new(words).is_empty()
             && !self.free_space.is_being_filled(left.page)
             && let Some(page) = pager.latch(seen)
         {
@@ -334,7 +334,7 @@ impl Heap {
         epoch: u64,
     ) -> Address {
         let number = target.page();
-        let page = Page::new(target.change(epoch));
+        let mut page = HeapPageMut::new(target.change(epoch));
         let slot = page.insert(bytes, is_long) as u16;
         let room = page.room();
         drop(target);
@@ -353,12 +353,12 @@ impl Heap {
         epoch: u64,
     ) {
         let Some(mut old) = old else { return };
-        let (number, before) = (old.page.page(), Page::new(old.page.words()).room());
+        let (number, before) = (old.page.page(), HeapPage::new(old.page.words()).room());
         match new {
             Some(stored) => old.replace(stored, epoch),
             None => old.remove(epoch),
         }
-        let now = Page::new(old.page.words());
+        let now = HeapPage::new(old.page.words());
         let (after, is_empty) = (now.room(), now.is_empty());
         let Held { page, pages, .. } = old;
         match left {

@@ -6,6 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::page::PageMut;
 use super::{
     COOL, DIRTY, FRAME_SHIFT, FREE, LATCH, PAGE_BYTES, PRESENT, PageNumber, Pager, VERSION,
     frame_of,
@@ -65,7 +66,7 @@ impl Pager {
             return Err(error);
         }
         std::sync::atomic::fence(Ordering::Release);
-        self.frames.words(frame).copy_in(&bytes);
+        PageMut::new(self.frames.words(frame)).copy_in(&bytes);
         self.pool.own(frame, page);
         let word = (word & !(VERSION - 1)).wrapping_add(VERSION);
         cell.store(word | u64::from(frame) << FRAME_SHIFT | PRESENT, Ordering::Release);

@@ -144,12 +144,14 @@ impl Drop for Ahead {
 #[cfg(all(test, target_os = "linux", not(miri)))]
 mod tests {
     use super::super::memory::Frames;
+    use super::super::page::PageMut;
     use super::*;
 
     #[test]
     fn frames_get_memory_ahead_and_keep_what_is_in_them() {
         let frames = Frames::new(3 * FIRST).expect("addresses");
-        (1..=frames.count()).for_each(|frame| frames.words(frame).set(0, frame.into()));
+        (1..=frames.count())
+            .for_each(|frame| PageMut::new(frames.words(frame)).set(0, frame.into()));
         let ahead = Ahead::new(frames.memory(), frames.count());
         if !ahead.memory.populate(0..1) {
             // An old kernel.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use super::lock;
 use super::memory::ImageFrames;
-use super::words::{Image, Words};
+use super::page::{Image, PageMut, PageRef};
 
 /// Images that keep their memory after they have gone, for the next ones: 1 MiB.
 const MOST_WARM: usize = 64;
@@ -72,16 +72,16 @@ pub(super) enum PageImage {
 
 impl PageImage {
     /// A copy of a page.
-    pub(super) fn of(images: &Arc<Images>, words: Words<'_>) -> Self {
+    pub(super) fn of(images: &Arc<Images>, words: PageRef<'_>) -> Self {
         let Some((frames, frame)) = images.frames().zip(images.take()) else {
             return Self::Alone(Image::of(words));
         };
-        frames.words(frame).copy_from(words);
+        PageMut::new(frames.words(frame)).copy_from(words);
         Self::Frame(Arc::clone(images), frame)
     }
 
     /// Its content.
-    pub(super) fn words(&self) -> Words<'_> {
+    pub(super) fn words(&self) -> PageRef<'_> {
         match self {
             Self::Frame(images, frame) => {
                 images.frames().expect("they were there when it was made").words(*frame)
@@ -110,8 +110,8 @@ mod tests {
         for round in 0..3 {
             let copies: Vec<_> = (0..u64::from(COUNT) + 10)
                 .map(|number| {
-                    let page = Image::empty();
-                    page.words().set(7, number + round);
+                    let mut page = Image::empty();
+                    page.words_mut().set(7, number + round);
                     PageImage::of(&images, page.words())
                 })
                 .collect();

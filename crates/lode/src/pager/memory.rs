@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::words::{PAGE_WORDS, Words};
+use super::page::{PAGE_WORDS, PageRef};
 #[cfg(not(miri))]
 use crate::error::Error;
 use crate::error::Result;
@@ -49,13 +49,13 @@ impl Frames {
 
     /// A frame's words. A number that is too large is taken for 0.
     #[inline(always)]
-    pub fn words(&self, frame: u32) -> Words<'_> {
+    pub fn words(&self, frame: u32) -> PageRef<'_> {
         let frame = if frame <= self.count { frame as usize } else { 0 };
         // SAFETY: the frame is 0 or one of `count`, each of which has `STRIDE` cells in `cells`,
         // one after another from its start, and a page has fewer; so the array lies inside of it,
         // and lives as long.
         let words = unsafe { &*self.cells.start.as_ptr().add(frame * STRIDE).cast() };
-        Words(words)
+        PageRef(words)
     }
 }
 
@@ -76,12 +76,12 @@ impl ImageFrames {
     }
 
     /// A frame's words. A number that is too large is taken for 0.
-    pub fn words(&self, frame: u32) -> Words<'_> {
+    pub fn words(&self, frame: u32) -> PageRef<'_> {
         let frame = if frame < self.count { frame as usize } else { 0 };
         // SAFETY: the frame is one of `count`, each of which has `PAGE_WORDS` cells in `cells`, one
         // after another from its start; so the array lies inside of it, and lives as long.
         let words = unsafe { &*self.cells.start.as_ptr().add(frame * PAGE_WORDS).cast() };
-        Words(words)
+        PageRef(words)
     }
 
     /// Gives the memory of a frame back; it is all zeros then.

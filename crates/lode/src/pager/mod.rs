@@ -15,10 +15,10 @@ mod ahead;
 mod epochs;
 mod images;
 mod memory;
+mod page;
 mod pool;
 mod saved;
 mod space;
-mod words;
 mod write_out;
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -30,10 +30,10 @@ use epochs::{Epochs, Which};
 use images::{Images, PageImage};
 pub use memory::Cells;
 use memory::Frames;
+pub use page::{Image, PAGE_BYTES, PAGE_WORDS, PageMut, PageRef};
 use pool::Pool;
 use saved::Saved;
 pub use space::Space;
-pub use words::{Image, PAGE_BYTES, PAGE_WORDS, Words};
 pub use write_out::Copied;
 
 use crate::data::{DataFile, FIRST_TABLE_PAGE};
@@ -180,7 +180,7 @@ impl Pager {
     /// is out of date: they have to look first whether it is. `Full` when all pages in memory have
     /// changed; `Io`.
     #[inline(always)]
-    pub fn read_optimistic(&self, page: PageNumber) -> Result<(Seen<'_>, Words<'_>)> {
+    pub fn read_optimistic(&self, page: PageNumber) -> Result<(Seen<'_>, PageRef<'_>)> {
         if let Some(looked) = self.try_read(page) {
             return Ok(looked);
         }
@@ -191,7 +191,7 @@ impl Pager {
 
     /// The same, if the page is in memory, is to stay there, and nobody has it latched.
     #[inline(always)]
-    pub fn try_read(&self, page: PageNumber) -> Option<(Seen<'_>, Words<'_>)> {
+    pub fn try_read(&self, page: PageNumber) -> Option<(Seen<'_>, PageRef<'_>)> {
         let [cell, _] = self.entry(page);
         let word = cell.load(Ordering::Acquire);
         let at_rest = word & (LATCH | COOL | PRESENT) == PRESENT;
@@ -240,7 +240,7 @@ impl Pager {
         // gone.
         fence(Ordering::Release);
         let words = self.frames.words(frame);
-        words.clear(0, PAGE_WORDS);
+        PageMut::new(words).clear(0, PAGE_WORDS);
         stamp.store(self.epoch(), Ordering::Release);
         Ok(Latched { pager: self, page, word, words, changed: true, is_new: true })
     }
@@ -406,7 +406,7 @@ impl Pager {
         &self,
         moment: ReadEpoch,
         page: PageNumber,
-        mut read: impl FnMut(Words<'_>) -> T,
+        mut read: impl FnMut(PageRef<'_>) -> T,
     ) -> Result<T> {
         let [_, cell] = self.entry(page);
         loop {
@@ -435,7 +435,7 @@ pub struct Latched<'p> {
     pager: &'p Pager,
     page: PageNumber,
     word: u64,
-    words: Words<'p>,
+    words: PageRef<'p>,
     changed: bool,
     /// Nobody has been led to it yet, so nobody needs what it was.
     is_new: bool,
@@ -448,13 +448,13 @@ impl<'p> Latched<'p> {
     }
 
     /// Its content, to read.
-    pub fn words(&self) -> Words<'p> {
+    pub fn words(&self) -> PageRef<'p> {
         self.words
     }
 
     /// Its content, to change by an operation of this epoch.
     #[inline]
-    pub fn change(&mut self, epoch: u64) -> Words<'p> {
+    pub fn change(&mut self, epoch: u64) -> PageMut<'_> {
         let [_, stamp] = self.pager.entry(self.page);
         let before = stamp.load(Ordering::Relaxed);
         if before < epoch {
@@ -467,7 +467,13 @@ impl<'p> Latched<'p> {
             stamp.store(epoch, Ordering::Release);
         }
         self.changed = true;
-        self.words
+        PageMut::new(self.words)
+    }
+
+    /// Its content, to be written for the first time: of a page that was just allocated.
+    pub fn first_content(&mut self) -> PageMut<'_> {
+        debug_assert!(self.is_new, "page {} is not new", self.page);
+        PageMut::new(self.words)
     }
 
     /// Gives the page back to its table, and its frame to all.

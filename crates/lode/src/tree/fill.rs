@@ -1,6 +1,6 @@
 //! Filling sparse nodes from their neighbours, for the compaction of a table.
 
-use super::node::{Fences, Node};
+use super::node::{Fences, Node, NodeMut};
 use super::{Found, Tree};
 use crate::error::Result;
 use crate::pager::{Image, Pager, Space};
@@ -146,19 +146,19 @@ impl Tree {
         let (low, high) = (old.fences(), other.fences());
         let separator = (!takes_all).then(|| other.key(count));
         let middle = separator.clone().or_else(|| high.upper.clone());
-        let node = self.layout.node(left.change(epoch));
+        let node = self.layout.node_mut(left.change(epoch));
         self.rebuild(
             node,
             Fences { lower: low.lower, upper: middle },
             &[(old, 0..old.count()), (other, 0..count)],
         );
-        let node = self.layout.node(parent.change(epoch));
+        let mut node = self.layout.node_mut(parent.change(epoch));
         node.remove(at + 1);
         match separator {
             Some(separator) => {
                 node.insert_child(at + 1, &separator, next);
                 let fences = Fences { lower: Some(separator.clone()), upper: high.upper };
-                let node = self.layout.node(right.change(epoch));
+                let node = self.layout.node_mut(right.change(epoch));
                 self.rebuild(node, fences, &[(other, count..other.count())]);
                 Ok(Filled::Done(Some(separator)))
             }
@@ -173,7 +173,7 @@ impl Tree {
     /// Makes a node of entries of others of the same level.
     fn rebuild(
         &self,
-        node: Node<'_>,
+        mut node: NodeMut<'_>,
         fences: Fences,
         entries: &[(Node<'_>, std::ops::Range<usize>)],
     ) {

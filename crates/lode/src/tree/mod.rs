@@ -39,8 +39,8 @@ impl Tree {
     /// A new table.
     pub fn create(pager: &Pager, space: &Space, shape: Shape) -> Result<Self> {
         let layout = Layout { shape };
-        let root = pager.allocate(space)?;
-        layout.node(root.words()).clear(0, &Fences::default());
+        let mut root = pager.allocate(space)?;
+        layout.node_mut(root.first_content()).clear(0, &Fences::default());
         Ok(Self { root: root.page(), layout })
     }
 
@@ -155,7 +155,7 @@ impl Tree {
                 journal.make_room()?;
                 continue;
             };
-            let node = self.layout.node(leaf.change(epoch));
+            let mut node = self.layout.node_mut(leaf.change(epoch));
             for (at, (key, payload)) in (at..).zip(records().take(count)) {
                 node.insert(at, key, payload);
             }
@@ -208,14 +208,14 @@ impl Tree {
         let fences = old.fences();
         let low = Fences { lower: fences.lower, upper: Some(separator.clone()) };
         let high = Fences { lower: Some(separator.clone()), upper: fences.upper };
-        let (low_node, high_node) =
-            (self.layout.node(left.change(epoch)), self.layout.node(right.change(epoch)));
+        let (mut low_node, mut high_node) =
+            (self.layout.node_mut(left.change(epoch)), self.layout.node_mut(right.change(epoch)));
         low_node.clear(old.level(), &low);
         low_node.append(old, 0..cut);
         high_node.clear(old.level(), &high);
         high_node.append(old, cut..count);
         let page = right.page();
-        self.layout.node(parent.change(epoch)).insert_child(at + 1, &separator, page);
+        self.layout.node_mut(parent.change(epoch)).insert_child(at + 1, &separator, page);
         Ok(true)
     }
 
@@ -242,13 +242,13 @@ impl Tree {
         };
         let low = Fences { lower: None, upper: Some(separator.clone()) };
         let high = Fences { lower: Some(separator.clone()), upper: None };
-        let node = self.layout.node(left.change(epoch));
+        let mut node = self.layout.node_mut(left.change(epoch));
         node.clear(level, &low);
         node.append(old, 0..cut);
-        let node = self.layout.node(right.change(epoch));
+        let mut node = self.layout.node_mut(right.change(epoch));
         node.clear(level, &high);
         node.append(old, cut..count);
-        let node = self.layout.node(root.change(epoch));
+        let mut node = self.layout.node_mut(root.change(epoch));
         node.clear(level + 1, &Fences::default());
         node.insert_child(0, &first, left.page());
         node.insert_child(1, &separator, right.page());
@@ -298,11 +298,11 @@ impl Tree {
         }
         let epoch = pager.epoch();
         let fences = Fences { lower: old.fences().lower, upper: other.fences().upper };
-        let node = self.layout.node(left.change(epoch));
+        let mut node = self.layout.node_mut(left.change(epoch));
         node.clear(old.level(), &fences);
         node.append(old, 0..old.count());
         node.append(other, 0..other.count());
-        self.layout.node(parent.change(epoch)).remove(left_at + 1);
+        self.layout.node_mut(parent.change(epoch)).remove(left_at + 1);
         drop(parent);
         right.free(space, epoch);
         Ok(true)
@@ -473,19 +473,19 @@ impl EntryMut for TreeEntryMut<'_> {
 
     fn write(&mut self, epoch: u64, at: usize, bytes: &[u8]) {
         let entry = self.entry();
-        self.layout.node(self.leaf.change(epoch)).write_payload(entry, at, bytes);
+        self.layout.node_mut(self.leaf.change(epoch)).write_payload(entry, at, bytes);
     }
 
     fn insert(&mut self, epoch: u64, key: &[u8], payload: &[u8]) {
         let entry = self.entry();
-        self.layout.node(self.leaf.change(epoch)).insert(entry, key, payload);
+        self.layout.node_mut(self.leaf.change(epoch)).insert(entry, key, payload);
     }
 
     fn remove(&mut self, epoch: u64) {
         let entry = self.entry();
-        let node = self.layout.node(self.leaf.change(epoch));
+        let mut node = self.layout.node_mut(self.leaf.change(epoch));
         node.remove(entry);
-        self.sparse = is_sparse(node);
+        self.sparse = is_sparse(*node);
     }
 }
 

@@ -14,11 +14,26 @@ pub const PAGE_BYTES: usize = 16 * 1024;
 /// Words of a page.
 pub const PAGE_WORDS: usize = PAGE_BYTES / 8;
 
-/// The words of one page.
+/// The words of one page, to read.
 #[derive(Clone, Copy)]
-pub struct Words<'p>(pub(super) &'p [AtomicU64; PAGE_WORDS]);
+pub struct PageRef<'p>(pub(super) &'p [AtomicU64; PAGE_WORDS]);
 
-impl Words<'_> {
+/// The words of one page, to read and to change.
+///
+/// Only the pager makes one: of a page whose latch the caller holds, and of a page or an image that
+/// no other thread has yet.
+pub struct PageMut<'p>(PageRef<'p>);
+
+impl<'p> std::ops::Deref for PageMut<'p> {
+    type Target = PageRef<'p>;
+
+    #[inline(always)]
+    fn deref(&self) -> &PageRef<'p> {
+        &self.0
+    }
+}
+
+impl PageRef<'_> {
     /// The word at a place.
     ///
     /// A place that is not in the page, which a reader can come by when what it reads is being
@@ -32,12 +47,6 @@ impl Words<'_> {
     #[inline(always)]
     pub fn fetch(&self, at: usize) {
         fetch(&self.0[at % PAGE_WORDS]);
-    }
-
-    /// Sets the word at a place.
-    #[inline(always)]
-    pub fn set(&self, at: usize, word: u64) {
-        self.0[at % PAGE_WORDS].store(word, Ordering::Relaxed);
     }
 
     /// Copies bytes out, from a place counted in bytes.
@@ -122,15 +131,43 @@ impl Words<'_> {
         }
     }
 
-    /// Copies bytes in, to a place counted in bytes. Only for the holder of the latch.
+    /// Copies all bytes out: as many as a page has.
+    pub fn copy_out(&self, bytes: &mut [u8]) {
+        let words = self.0.iter().map(|word| word.load(Ordering::Relaxed));
+        for (chunk, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+            *chunk = word.to_le_bytes();
+        }
+    }
+}
+
+impl<'p> PageMut<'p> {
+    /// For the pager, which knows that no other thread changes the page meanwhile.
+    #[inline(always)]
+    pub(super) fn new(page: PageRef<'p>) -> Self {
+        Self(page)
+    }
+
+    /// The words, to read.
+    #[inline(always)]
+    pub fn page_ref(&self) -> PageRef<'p> {
+        self.0
+    }
+
+    /// Sets the word at a place.
+    #[inline(always)]
+    pub fn set(&mut self, at: usize, word: u64) {
+        self.0.0[at % PAGE_WORDS].store(word, Ordering::Relaxed);
+    }
+
+    /// Copies bytes in, to a place counted in bytes.
     #[inline]
-    pub fn write(&self, to: usize, bytes: &[u8]) {
+    pub fn write(&mut self, to: usize, bytes: &[u8]) {
         let (mut at, mut skip) = (to / 8, to % 8);
         let mut bytes = bytes;
         // Whole words without a branch for each.
         let whole = bytes.as_chunks::<8>().0;
         if skip == 0
-            && let Some(cells) = self.0.get(at..at + whole.len())
+            && let Some(cells) = self.0.0.get(at..at + whole.len())
         {
             for (cell, chunk) in cells.iter().zip(whole) {
                 cell.store(u64::from_le_bytes(*chunk), Ordering::Relaxed);
@@ -154,8 +191,8 @@ impl Words<'_> {
         }
     }
 
-    /// Moves words within the page, which may overlap. Only for the holder of the latch.
-    pub fn shift(&self, from: usize, count: usize, to: usize) {
+    /// Moves words within the page, which may overlap.
+    pub fn shift(&mut self, from: usize, count: usize, to: usize) {
         if to <= from {
             (0..count).for_each(|at| self.set(to + at, self.get(from + at)));
         } else {
@@ -163,28 +200,20 @@ impl Words<'_> {
         }
     }
 
-    /// Copies another page's content in. Only for the holder of the latch.
-    pub fn copy_from(&self, other: Words<'_>) {
+    /// Copies another page's content in.
+    pub fn copy_from(&mut self, other: PageRef<'_>) {
         (0..PAGE_WORDS).for_each(|at| self.set(at, other.get(at)));
     }
 
-    /// Copies all bytes out: as many as a page has.
-    pub fn copy_out(&self, bytes: &mut [u8]) {
-        let words = self.0.iter().map(|word| word.load(Ordering::Relaxed));
-        for (chunk, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
-            *chunk = word.to_le_bytes();
-        }
-    }
-
-    /// Copies all bytes in. Only for the holder of the latch.
-    pub fn copy_in(&self, bytes: &[u8]) {
-        for (cell, chunk) in self.0.iter().zip(bytes.as_chunks::<8>().0) {
+    /// Copies all bytes in.
+    pub fn copy_in(&mut self, bytes: &[u8]) {
+        for (cell, chunk) in self.0.0.iter().zip(bytes.as_chunks::<8>().0) {
             cell.store(u64::from_le_bytes(*chunk), Ordering::Relaxed);
         }
     }
 
-    /// Fills words with zeros. Only for the holder of the latch.
-    pub fn clear(&self, from: usize, to: usize) {
+    /// Fills words with zeros.
+    pub fn clear(&mut self, from: usize, to: usize) {
         (from..to).for_each(|at| self.set(at, 0));
     }
 }
@@ -210,7 +239,7 @@ pub struct Image(Box<[AtomicU64; PAGE_WORDS]>);
 
 impl Image {
     /// A copy of a page.
-    pub fn of(words: Words<'_>) -> Self {
+    pub fn of(words: PageRef<'_>) -> Self {
         Self::made(words.0.iter().map(|word| word.load(Ordering::Relaxed)))
     }
 
@@ -231,8 +260,14 @@ impl Image {
     }
 
     /// The words.
-    pub fn words(&self) -> Words<'_> {
-        Words(&self.0)
+    pub fn words(&self) -> PageRef<'_> {
+        PageRef(&self.0)
+    }
+
+    /// The words, to change.
+    #[cfg(test)]
+    pub fn words_mut(&mut self) -> PageMut<'_> {
+        PageMut(PageRef(&self.0))
     }
 }
 
@@ -249,8 +284,8 @@ mod tests {
                 (Just(from), proptest::collection::vec(any::<u8>(), 0..=most))
             }),
         ) {
-            let image = Image::empty();
-            let words = image.words();
+            let mut image = Image::empty();
+            let mut words = image.words_mut();
             (0..PAGE_WORDS).for_each(|at| words.set(at, u64::MAX));
             words.write(from, &bytes);
             let mut got = vec![0; bytes.len()];
@@ -268,8 +303,8 @@ mod tests {
             from in prop_oneof![PAGE_WORDS - 20..PAGE_WORDS + 20, usize::MAX / 8 - 40..usize::MAX / 8 - 20],
             bytes in proptest::collection::vec(any::<u8>(), 56..=150),
         ) {
-            let image = Image::empty();
-            image.words().write(from * 8, &bytes);
+            let mut image = Image::empty();
+            image.words_mut().write(from * 8, &bytes);
             let mut got = vec![0; bytes.len()];
             image.words().read(from * 8, &mut got);
             prop_assert_eq!(&got, &bytes);
@@ -281,8 +316,8 @@ mod tests {
 
         #[test]
         fn words_move_as_slices_do(from in 0usize..100, to in 0usize..100, count in 0usize..100) {
-            let image = Image::empty();
-            let words = image.words();
+            let mut image = Image::empty();
+            let mut words = image.words_mut();
             let mut model: Vec<u64> = (0..PAGE_WORDS as u64).collect();
             (0..PAGE_WORDS).for_each(|at| words.set(at, at as u64));
             model.copy_within(from..from + count, to);
