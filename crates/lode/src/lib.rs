@@ -71,38 +71,39 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 #[cfg(not(all(target_pointer_width = "64", target_endian = "little")))]
 compile_error!("Lode runs on 64-bit little-endian machines");
 
+mod api;
 mod codec;
 mod data;
-mod db;
+mod engine;
 mod error;
 mod hash;
 mod heap;
 mod index;
 mod io;
 mod pager;
-mod record;
 mod schema;
 #[doc(hidden)]
 pub mod simulation;
 mod store;
+#[cfg(test)]
+mod storeys;
 mod table;
 mod tree;
-mod txn;
 mod wal;
 
-pub use db::{
-    Compacted, DEFAULT_SYNC_INTERVAL, Database, Durability, Fault, Faults, Options, Snapshot,
-    Statistics,
+#[doc(hidden)]
+pub use api::misfit;
+pub use api::{
+    DEFAULT_SYNC_INTERVAL, Database, MOST_BYTES as MOST_TRANSACTION_BYTES, Options, Record,
+    Records, RecordsAt, RecordsWithin, Snapshot, Table, Transaction,
 };
+pub use engine::{Compacted, Fault, Faults, Statistics};
 pub use error::{Cause, Error, Result};
 #[cfg(feature = "derive")]
 pub use lode_derive::Record;
-#[doc(hidden)]
-pub use record::misfit;
-pub use record::{Record, Records, RecordsAt, RecordsWithin};
 pub use schema::{
     Builder, Column, MOST_FIXED_BYTES, MOST_KEY_BYTES, MOST_RECORD_BYTES, MOST_VARIABLE_BYTES, Row,
     Schema, Type, Value,
 };
-pub use table::{KeyKind, Scan, Table};
-pub use txn::{MOST_BYTES as MOST_TRANSACTION_BYTES, Transaction};
+pub use store::Durability;
+pub use table::{KeyKind, Scan};

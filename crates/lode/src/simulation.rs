@@ -5,8 +5,8 @@ use std::sync::{Arc, MutexGuard};
 
 pub use crate::io::simulated::{Fault, FaultKind, Simulated};
 
+use crate::api::{Database, Options};
 use crate::data::Superblock;
-use crate::db::{Database, Options};
 use crate::error::Result;
 use crate::store::{self, Store};
 

@@ -11,11 +11,9 @@
 mod catalogue;
 mod checkpoint;
 mod open;
-#[cfg(test)]
-mod periodic;
 mod read;
 mod recovery;
-mod worker;
+mod settings;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -24,10 +22,9 @@ pub use catalogue::Catalogue;
 pub use checkpoint::Checkpoint;
 pub use open::{Opened, open};
 pub use read::open_to_read;
-pub use worker::Worker;
+pub use settings::{Durability, Settings};
 
 use crate::data::{DataFile, Superblock};
-use crate::db::Durability;
 use crate::error::{Error, Result};
 use crate::io::Lock;
 use crate::pager::Pager;
@@ -57,7 +54,6 @@ pub struct Store {
     is_step_by_step: AtomicBool,
     poisoned: OnceLock<String>,
     lock: Mutex<Option<Lock>>,
-    pub worker: Worker,
 }
 
 /// What has to be done before more can be changed.

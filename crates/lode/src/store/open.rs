@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use super::catalogue::Catalogue;
 use super::recovery::{Recovery, ending_of, start_of};
-use super::{Checkpoint, Store, Worker};
+use super::{Checkpoint, Settings, Store};
 use crate::data::{DataFile, Superblock};
-use crate::db::Settings;
 use crate::error::{Error, Result};
 use crate::io::{Access, Disk, File, Lock};
 use crate::pager::Pager;
@@ -179,7 +178,6 @@ fn store(
         is_step_by_step: AtomicBool::new(false),
         poisoned: OnceLock::new(),
         lock: Mutex::new(Some(lock)),
-        worker: Worker::default(),
     }
 }
 

@@ -7,9 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use super::catalogue::Catalogue;
 use super::open::{CREATING, DATA, Opened, is_finished, lock_data, no_data, not_locked};
 use super::recovery::{Recovery, ending_of, start_of};
-use super::{Store, Worker};
+use super::{Settings, Store};
 use crate::data::DataFile;
-use crate::db::Settings;
 use crate::error::{Error, Result};
 use crate::io::{Access, Disk, Lock};
 use crate::pager::Pager;
@@ -59,7 +58,6 @@ pub fn open_to_read(disk: &dyn Disk, settings: &Settings) -> Result<Opened> {
         is_step_by_step: AtomicBool::new(false),
         poisoned: OnceLock::from(String::from("it was opened for reading only")),
         lock: Mutex::new(Some(lock)),
-        worker: Worker::default(),
     };
     Ok(Opened { store, pager, catalogue })
 }

@@ -23,10 +23,10 @@ const CLOSED: u8 = 2;
 /// What all handles of a table share.
 pub struct TableCore {
     definition: Definition,
-    pub(super) order: KeyOrder,
-    pub(super) index: Kinds,
-    pub(super) space: Space,
-    pub(super) heap: Option<Heap>,
+    pub(crate) order: KeyOrder,
+    pub(crate) index: Kinds,
+    pub(crate) space: Space,
+    pub(crate) heap: Option<Heap>,
     state: AtomicU8,
     /// The process that may use it.
     home: Home,
@@ -148,7 +148,7 @@ impl TableCore {
     }
 
     #[inline(always)]
-    pub(super) fn expect_key(&self, key: &[u8]) -> Result<()> {
+    pub(crate) fn expect_key(&self, key: &[u8]) -> Result<()> {
         self.schema().expect_key(key)
     }
 
@@ -192,7 +192,7 @@ impl TableCore {
 
     /// Copies a record's payload, of a key in order; false if there is none.
     #[inline(always)]
-    pub(super) fn read(
+    pub(crate) fn read(
         &self,
         pager: &Pager,
         key: &[u8],
@@ -208,7 +208,7 @@ impl TableCore {
     }
 
     /// The tree, if the records themselves lie in one.
-    pub(super) fn tree_of_records(&self) -> Option<&Tree> {
+    pub(crate) fn tree_of_records(&self) -> Option<&Tree> {
         match (&self.index, &self.heap) {
             (Kinds::Tree(tree), None) => Some(tree),
             _ => None,
@@ -222,7 +222,7 @@ impl TableCore {
 
     /// Refuses what the heap has of a record, its payload or with its key, if it is none of this
     /// table.
-    pub(super) fn expect_whole(&self, heap: &Heap, whole: &[u8]) -> Result<()> {
+    pub(crate) fn expect_whole(&self, heap: &Heap, whole: &[u8]) -> Result<()> {
         match heap.has_keys() {
             false => self.expect_stored(whole),
             true => {
@@ -231,7 +231,7 @@ impl TableCore {
         }
     }
 
-    pub(super) fn corrupt(&self, why: impl Into<String>) -> Error {
+    pub(crate) fn corrupt(&self, why: impl Into<String>) -> Error {
         Error::corrupt(format!("table {}", self.schema().name()), why.into())
     }
 
@@ -252,7 +252,7 @@ impl TableCore {
         Ok(self.read(pager, key, &mut payload)?.then_some(payload))
     }
 
-    pub(super) fn put(
+    pub(crate) fn put(
         &self,
         journal: &Journal<'_>,
         record: (&[u8], &[u8]),
@@ -265,7 +265,7 @@ impl TableCore {
     }
 
     /// Overwrites bytes of a record's payload, all of columns of fixed size.
-    pub(super) fn patch(
+    pub(crate) fn patch(
         &self,
         journal: &Journal<'_>,
         key: &[u8],
@@ -278,7 +278,7 @@ impl TableCore {
         }
     }
 
-    pub(super) fn change(
+    pub(crate) fn change(
         &self,
         journal: &Journal<'_>,
         key: &[u8],
@@ -294,7 +294,7 @@ impl TableCore {
         }
     }
 
-    pub(super) fn remove(&self, journal: &Journal<'_>, key: &[u8]) -> Result<bool> {
+    pub(crate) fn remove(&self, journal: &Journal<'_>, key: &[u8]) -> Result<bool> {
         match &self.heap {
             None => self.index.delete(journal, &self.space, key),
             Some(heap) => heap.delete(&self.index, (journal, &self.space), key),

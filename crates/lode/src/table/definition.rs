@@ -87,7 +87,7 @@ impl Definition {
     }
 
     /// What the index has.
-    pub(super) fn shape(&self) -> Shape {
+    pub(crate) fn shape(&self) -> Shape {
         let order = self.order();
         let (key_size, is_variable) = match self.records {
             Records::Index | Records::Heap => (order.size(), order.is_variable()),
@@ -98,7 +98,7 @@ impl Definition {
     }
 
     /// How the index names the records of a heap, if there is one.
-    pub(super) fn names(&self) -> Option<Names> {
+    pub(crate) fn names(&self) -> Option<Names> {
         match self.records {
             Records::Index => None,
             Records::Heap => Some(Names::Keys),
@@ -147,7 +147,7 @@ impl Definition {
     }
 
     /// Refuses records that are too long for a table of its kind.
-    pub(super) fn expect_fit(&self) -> Result<()> {
+    pub(crate) fn expect_fit(&self) -> Result<()> {
         let most = match self.kind {
             KeyKind::Hash => hash::MOST_RECORD_BYTES,
             KeyKind::Tree => tree::MOST_RECORD_BYTES,
@@ -162,7 +162,7 @@ impl Definition {
         }
     }
 
-    pub(super) fn order(&self) -> KeyOrder {
+    pub(crate) fn order(&self) -> KeyOrder {
         match self.kind {
             KeyKind::Hash => KeyOrder::packed(&self.schema),
             KeyKind::Tree => KeyOrder::new(&self.schema),
@@ -186,7 +186,7 @@ impl Location {
 }
 
 /// Gives all pages of a space back.
-pub(super) fn free_all(pager: &Pager, space: &Space, epoch: u64) {
+pub(crate) fn free_all(pager: &Pager, space: &Space, epoch: u64) {
     pager.free_all(space, epoch);
     pager.give_extents(space.clear());
 }

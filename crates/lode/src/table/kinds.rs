@@ -18,7 +18,7 @@ pub(crate) enum Cursor {
 }
 
 /// The index of a table.
-pub(super) enum Kinds {
+pub(crate) enum Kinds {
     Hash(Box<Hash>),
     Tree(Tree),
 }

@@ -1,9 +1,9 @@
 //! Rows: the columns that a scan asks for, out of whole records.
 
-use super::core::TableCore;
 use super::scan::Scan;
 use crate::error::Result;
 use crate::schema::Schema;
+use crate::table::TableCore;
 
 /// Hands the columns that a scan asks for out.
 pub struct Rows<'r> {

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use super::core::TableCore;
+use super::TableCore;
 use super::kinds::Kinds;
 use super::rows::Rows;
 use crate::error::{Error, Result};

@@ -1,26 +1,12 @@
 //! Databases: tables by their names, transactions, snapshots.
 
-mod compact;
-mod engine;
-mod faults;
-mod handle;
-mod memory;
-mod options;
-mod snapshot;
-
 use std::path::Path;
 
+use super::{Options, Snapshot, Table, Transaction};
+use crate::engine::{Compacted, Faults, Handle, Statistics};
 use crate::error::Result;
 use crate::schema::Schema;
-use crate::table::{KeyKind, Table};
-use crate::txn::Transaction;
-
-pub use compact::Compacted;
-pub use engine::Engine;
-pub use faults::{Fault, Faults};
-pub use handle::Handle;
-pub use options::{DEFAULT_SYNC_INTERVAL, Durability, Options, Settings};
-pub use snapshot::Snapshot;
+use crate::table::KeyKind;
 
 /// A database, in memory or in a directory. Handles are cheap to clone, and may be used by any
 /// number of threads.
@@ -44,7 +30,7 @@ pub struct Database {
 }
 
 impl Database {
-    fn new(engine: Handle) -> Self {
+    pub(super) fn new(engine: Handle) -> Self {
         Self { engine }
     }
 
@@ -191,26 +177,4 @@ impl Database {
         self.engine.check(&tables, self.snapshot().moment, &mut faults);
         Ok(faults)
     }
-}
-
-/// What a database takes up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Statistics {
-    /// Pages in memory.
-    pub page_bytes: u64,
-    /// Those that have changed since they were written to the data file.
-    pub changed_bytes: u64,
-    /// What pages were, for snapshots and the checkpoint.
-    pub snapshot_bytes: u64,
-    /// The data file, and how much of it is in use.
-    pub data_bytes: u64,
-    /// See [`data_bytes`](Self::data_bytes).
-    pub data_used_bytes: u64,
-    /// Pages that were read from the data file since it was opened.
-    pub data_read_bytes: u64,
-    /// Pages that were written to it since then.
-    pub data_written_bytes: u64,
-    /// What of the log would have to be replayed after a crash.
-    pub log_bytes: u64,
 }

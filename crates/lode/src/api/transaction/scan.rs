@@ -4,9 +4,10 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 
 use super::Transaction;
-use crate::db::Snapshot;
+use crate::api::Snapshot;
+use crate::api::Table;
 use crate::error::Result;
-use crate::table::{Rows, Scan, Table, TableCore};
+use crate::table::{Rows, Scan, TableCore};
 use crate::tree::{Direction, Range};
 
 /// What is shown of a scan: a key in order, and its payload, or none where the transaction has

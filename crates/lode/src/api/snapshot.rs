@@ -1,10 +1,11 @@
 //! Snapshots: all tables as they were at one moment.
 
-use super::Handle;
+use crate::api::Table;
+use crate::engine::Handle;
 use crate::error::{Error, Result};
 use crate::index::Visit;
 use crate::pager::ReadEpoch;
-use crate::table::{Scan, Table, TableCore};
+use crate::table::{Scan, TableCore};
 use crate::tree::{Direction, Range};
 
 /// All tables of a database as they were at one moment.

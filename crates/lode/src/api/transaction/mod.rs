@@ -2,21 +2,20 @@
 //! still be so then (optimistic concurrency control with backward validation: Härder, Observations
 //! on Optimistic Concurrency Control Schemes, Information Systems 9(2), 1984).
 
-mod gate;
 mod scan;
 mod touched;
 
 use std::sync::Arc;
 
-pub use gate::Gate;
 use touched::Touched;
 
-use crate::db::{Durability, Handle};
+use crate::api::table::{Table, expect_not_changing};
+use crate::engine::Handle;
 use crate::error::{Error, Result};
 use crate::hash::AHEAD;
 use crate::heap::{Swapped, UndoRecord, pages_for};
-use crate::store::Store;
-use crate::table::{KeyKind, Table, TableCore, expect_not_changing};
+use crate::store::{Durability, Store};
+use crate::table::{KeyKind, TableCore};
 use crate::wal::{Entry, Head, Kind, Position};
 
 /// Bytes of keys and records that a transaction may hold. What it writes must fit in the memory

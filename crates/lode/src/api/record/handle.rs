@@ -6,10 +6,10 @@ use std::ops::{Bound, RangeBounds};
 
 use super::Record;
 use super::same::expect_same;
-use crate::db::{Database, Snapshot};
+use crate::api::{Database, Snapshot, Table};
 use crate::error::{Result, none_if_too_long};
 use crate::schema::Schema;
-use crate::table::{KeyKind, Scan, Table};
+use crate::table::{KeyKind, Scan};
 use crate::tree::{Direction, Range};
 
 impl Database {

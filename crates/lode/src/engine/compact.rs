@@ -6,7 +6,7 @@ use crate::pager::PAGE_BYTES;
 use crate::store::Store;
 use crate::table::{Progress, TableCore};
 
-/// What [`Database::compact`](super::Database::compact) came to.
+/// What [`Database::compact`](crate::Database::compact) came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Compacted {
@@ -22,7 +22,7 @@ const MOST_ROUNDS: usize = 16;
 impl Engine {
     /// Fills sparse pages of all tables, moves all pages to the front of the data file, and gives
     /// what is free after them back.
-    pub(super) fn compact(&self) -> Result<Compacted> {
+    pub(crate) fn compact(&self) -> Result<Compacted> {
         self.expect_open()?;
         let _turn = self.turn_to_compact();
         let before = self.statistics();

@@ -22,7 +22,7 @@ impl Display for Fault {
     }
 }
 
-/// What [`Database::faults`](super::Database::faults) finds.
+/// What [`Database::faults`](crate::Database::faults) finds.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Faults {
@@ -35,13 +35,13 @@ pub struct Faults {
 }
 
 impl Faults {
-    pub(super) fn new(most: usize) -> Self {
+    pub(crate) fn new(most: usize) -> Self {
         Self { most, ..Self::default() }
     }
 
     /// Adds a fault, unless it is known. Of many records of one damaged page, each would name the
     /// page.
-    pub(super) fn add(&mut self, table: Option<&str>, why: String) {
+    pub(crate) fn add(&mut self, table: Option<&str>, why: String) {
         let fault = Fault { table: table.map(str::to_string), why };
         if self.known.contains(&fault) {
             return;

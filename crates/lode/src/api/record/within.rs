@@ -4,9 +4,9 @@ use std::ops::RangeBounds;
 
 use super::Record;
 use super::handle::{Records, direction_of};
-use crate::db::Snapshot;
+use crate::api::Snapshot;
+use crate::api::Transaction;
 use crate::error::Result;
-use crate::txn::Transaction;
 
 impl<R: Record> Records<R> {
     /// The records as a transaction sees them; what is written is of the transaction.

@@ -3,10 +3,10 @@
 //! who wait, try again, and say what is wrong.
 
 use super::Table;
-use super::kinds::Kinds;
 use crate::error::Result;
 use crate::hash::{AHEAD, Attempt, Hash};
 use crate::schema::Row;
+use crate::table::Kinds;
 
 impl Table {
     /// Copies the columns after the key into the caller's buffer; false if there is no such record,

@@ -1,19 +1,35 @@
-//! What all handles of a database share.
+//! The engine: what all handles of a database share, and the threads that look after it.
+
+mod compact;
+mod faults;
+mod gate;
+mod handle;
+mod memory;
+#[cfg(test)]
+mod periodic;
+mod statistics;
+mod worker;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
-use super::{Faults, Settings, Statistics};
 use crate::codec::Writer;
 use crate::error::{Error, Result};
 use crate::io::Disk;
 use crate::pager::{PAGE_BYTES, Pager, ReadEpoch};
 use crate::schema::Schema;
-use crate::store::{Catalogue, Checkpoint, Need, Opened, Store};
+use crate::store::{Catalogue, Checkpoint, Durability, Need, Opened, Settings, Store};
 use crate::table::{Definition, KeyKind, Storage, TableCore};
-use crate::txn::Gate;
 use crate::wal::{Kind, Log, Place, Position};
+
+pub use compact::Compacted;
+pub use faults::{Fault, Faults};
+pub use gate::Gate;
+pub use handle::Handle;
+pub use memory::available_bytes as available_memory_bytes;
+pub use statistics::Statistics;
+use worker::Worker;
 
 /// How often an operation that found no room is tried again.
 const MOST_TRIES: usize = 1000;
@@ -24,26 +40,27 @@ pub struct Engine {
     gate: Gate,
     catalogue: RwLock<Catalogue>,
     store: Option<Store>,
+    worker: Worker,
     settings: Settings,
     turn_for_long: Mutex<()>,
     turn_to_compact: Mutex<()>,
     is_closed: AtomicBool,
     /// Shares in the open database beside the first one.
-    pub(super) more_handles: AtomicUsize,
+    pub(crate) more_handles: AtomicUsize,
 }
 
 impl Engine {
-    pub(super) fn in_memory(settings: Settings) -> Result<Self> {
+    pub(crate) fn in_memory(settings: Settings) -> Result<Self> {
         let pager = Pager::new(settings.memory_bytes, None)?;
         Ok(Self::of(pager, RwLock::default(), None, settings))
     }
 
-    pub(super) fn open(disk: Arc<dyn Disk>, settings: Settings) -> Result<Self> {
+    pub(crate) fn open(disk: Arc<dyn Disk>, settings: Settings) -> Result<Self> {
         let Opened { store, pager, catalogue } = crate::store::open(disk, &settings)?;
         Ok(Self::of(pager, RwLock::new(catalogue), Some(store), settings))
     }
 
-    pub(super) fn open_to_read(disk: &dyn Disk, settings: Settings) -> Result<Self> {
+    pub(crate) fn open_to_read(disk: &dyn Disk, settings: Settings) -> Result<Self> {
         let Opened { store, pager, catalogue } = crate::store::open_to_read(disk, &settings)?;
         Ok(Self::of(pager, RwLock::new(catalogue), Some(store), settings))
     }
@@ -59,6 +76,7 @@ impl Engine {
             gate: Gate::new(),
             catalogue,
             store,
+            worker: Worker::default(),
             settings,
             turn_for_long: Mutex::default(),
             turn_to_compact: Mutex::default(),
@@ -78,9 +96,9 @@ impl Engine {
 
     /// Starts the threads that look after the directory; one syncs the log, if there is an
     /// interval.
-    pub(super) fn attend(self: &Arc<Self>, interval: Option<Duration>) -> Result<()> {
-        self.store.as_ref().map_or(Ok(()), |store| {
-            let started = store.worker.start(self, interval);
+    pub(crate) fn attend(self: &Arc<Self>, interval: Option<Duration>) -> Result<()> {
+        self.store.as_ref().map_or(Ok(()), |_| {
+            let started = self.worker.start(self, interval);
             started.map_err(|error| Error::io("start the threads of the database", &error))
         })
     }
@@ -103,7 +121,7 @@ impl Engine {
         self.store.as_ref().and_then(Store::log)
     }
 
-    pub(super) fn table(&self, name: &str) -> Result<Arc<TableCore>> {
+    pub(crate) fn table(&self, name: &str) -> Result<Arc<TableCore>> {
         self.expect_here()?;
         let catalogue = self.catalogue();
         self.expect_open()?;
@@ -114,7 +132,7 @@ impl Engine {
         core.ok_or_else(|| Error::NoTable { table: name.into() })
     }
 
-    pub(super) fn table_names(&self) -> Vec<String> {
+    pub(crate) fn table_names(&self) -> Vec<String> {
         if self.expect_here().is_err() {
             return Vec::new();
         }
@@ -125,7 +143,7 @@ impl Engine {
         names
     }
 
-    pub(super) fn statistics(&self) -> Statistics {
+    pub(crate) fn statistics(&self) -> Statistics {
         if self.expect_here().is_err() {
             return Statistics::default();
         }
@@ -147,7 +165,7 @@ impl Engine {
     }
 
     /// All tables that are not damaged; those that are, are faults.
-    pub(super) fn tables(&self, faults: &mut Faults) -> Result<Vec<Arc<TableCore>>> {
+    pub(crate) fn tables(&self, faults: &mut Faults) -> Result<Vec<Arc<TableCore>>> {
         self.expect_here()?;
         let catalogue = self.catalogue();
         self.expect_open()?;
@@ -159,7 +177,7 @@ impl Engine {
 
     /// Looks at every page, index and record of tables as they were at a later moment, unless they
     /// were dropped before it, and at the data file as it is.
-    pub(super) fn check(&self, tables: &[Arc<TableCore>], moment: ReadEpoch, faults: &mut Faults) {
+    pub(crate) fn check(&self, tables: &[Arc<TableCore>], moment: ReadEpoch, faults: &mut Faults) {
         for core in tables.iter().filter(|core| core.was_there(moment).is_ok()) {
             let name = core.schema().name();
             core.check_at(&self.pager, moment, &mut |why| faults.add(Some(name), why));
@@ -202,12 +220,12 @@ impl Engine {
     }
 
     /// One compaction follows another.
-    pub(super) fn turn_to_compact(&self) -> MutexGuard<'_, ()> {
+    pub(crate) fn turn_to_compact(&self) -> MutexGuard<'_, ()> {
         self.turn_to_compact.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// All tables that are not damaged.
-    pub(super) fn whole_tables(&self) -> Vec<Arc<TableCore>> {
+    pub(crate) fn whole_tables(&self) -> Vec<Arc<TableCore>> {
         self.catalogue().tables.values().map(Arc::clone).collect()
     }
 
@@ -234,11 +252,11 @@ impl Engine {
 
     /// Makes room for some changed pages and so many more, if need be by a checkpoint.
     #[cold]
-    pub(super) fn make_room(&self, store: &Store, more: u64) -> Result<()> {
+    pub(crate) fn make_room(&self, store: &Store, more: u64) -> Result<()> {
         store.expect_healthy()?;
         match store.need(&self.pager, more) {
             Need::Nothing => {}
-            Need::Soon => store.worker.wake(),
+            Need::Soon => self.worker.wake(),
             Need::Now => self.checkpoint_if(|| store.need(&self.pager, more) == Need::Now)?,
         }
         store.make_room(&self.pager, more)
@@ -254,13 +272,13 @@ impl Engine {
     #[inline(always)]
     pub(crate) fn acknowledge(&self, end: Position) -> Result<()> {
         match &self.store {
-            Some(store) if store.level == super::Durability::Commit => store.sync(end),
+            Some(store) if store.level == Durability::Commit => store.sync(end),
             _ => Ok(()),
         }
     }
 
     /// Fails if the database was closed.
-    pub(super) fn expect_open(&self) -> Result<()> {
+    pub(crate) fn expect_open(&self) -> Result<()> {
         self.expect_here()?;
         match self.is_closed.load(Ordering::Acquire) {
             false => Ok(()),
@@ -293,7 +311,7 @@ impl Engine {
         // Who syncs nothing would not notice.
         store.expect_files()?;
         let needed = || store.need(&self.pager, 0) != Need::Nothing;
-        if needed() { self.checkpoint_while(needed, || !store.worker.is_stopped()) } else { Ok(()) }
+        if needed() { self.checkpoint_while(needed, || !self.worker.is_stopped()) } else { Ok(()) }
     }
 
     /// Writes a checkpoint, so that recovery has nothing to do that is before it.
@@ -342,7 +360,7 @@ impl Engine {
         log.barrier(|| self.pager.checkpoint_moment())
     }
 
-    pub(super) fn create_table(&self, schema: &Schema, kind: KeyKind) -> Result<Arc<TableCore>> {
+    pub(crate) fn create_table(&self, schema: &Schema, kind: KeyKind) -> Result<Arc<TableCore>> {
         let (core, end) = self.admitted(0, &mut || {
             let mut catalogue = self.catalogue_mut();
             self.expect_open()?;
@@ -386,7 +404,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn drop_table(&self, name: &str) -> Result<()> {
+    pub(crate) fn drop_table(&self, name: &str) -> Result<()> {
         let end = self.admitted(0, &mut || {
             let mut catalogue = self.catalogue_mut();
             self.expect_open()?;
@@ -421,11 +439,9 @@ impl Engine {
     }
 
     /// Ends it all: what was done is in the data file then, and nothing can be done any more.
-    pub(super) fn close(&self) -> Result<()> {
+    pub(crate) fn close(&self) -> Result<()> {
         self.expect_here()?;
-        if let Some(store) = &self.store {
-            store.worker.stop();
-        }
+        self.worker.stop();
         let catalogue = self.catalogue_mut();
         if self.is_closed.swap(true, Ordering::AcqRel) {
             return Ok(());

@@ -3,29 +3,16 @@
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use super::{Database, Engine, Handle, memory};
+use super::Database;
+use crate::engine::{Engine, Handle, available_memory_bytes};
 use crate::error::{Error, Result};
 use crate::io::os::Directory;
 use crate::io::{Access, Disk};
+use crate::store::{Durability, Settings};
 use crate::wal::Sizes;
-
-/// What survives what. Stronger levels are greater.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Durability {
-    /// There is no log: a crash of the process or of the machine goes back to the last checkpoint.
-    None,
-    /// What was done survives a killed process. A crash of the machine may lose the end of it.
-    Process,
-    /// The same, and the log is synced by a thread of its own, which waits for nothing else. When
-    /// the machine crashes, at most what was done in the [sync interval](Options::sync_interval)
-    /// and during one sync is lost; or during two syncs, if a sync takes longer than the interval.
-    Periodic,
-    /// Nothing that was done is lost.
-    Commit,
-}
 
 /// How to open a database.
 #[derive(Clone, Debug)]
@@ -35,28 +22,6 @@ pub struct Options {
     sync_interval: Duration,
     log_bytes: u64,
     segment_bytes: u64,
-}
-
-/// What [`Options`] come to.
-pub struct Settings {
-    pub memory_bytes: u64,
-    pub durability: Durability,
-    pub log_sizes: Sizes,
-    pub most_log_bytes: u64,
-    random: AtomicU64,
-}
-
-impl Settings {
-    /// A number that nobody else knows, unless he knows what they begin with.
-    pub fn random(&self) -> u64 {
-        // Weyl's sequence with the finalizer of SplitMix64 (Steele, Lea, Flood: Fast Splittable
-        // Pseudorandom Number Generators, OOPSLA 2014, figure 17).
-        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-        let mut z = self.random.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
 }
 
 /// How often the log is synced at [`Durability::Periodic`], unless [`Options`] say otherwise.
@@ -69,7 +34,7 @@ impl Options {
     /// The defaults.
     pub fn new() -> Self {
         Self {
-            memory_bytes: memory::available_bytes() / 2,
+            memory_bytes: available_memory_bytes() / 2,
             durability: Durability::Commit,
             sync_interval: DEFAULT_SYNC_INTERVAL,
             log_bytes: 256 << 20,

@@ -6,8 +6,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::locked;
-use crate::db::Engine;
+use super::Engine;
+use crate::store::locked;
 
 /// How often the one for checkpoints looks by itself.
 const IDLE: Duration = Duration::from_secs(1);

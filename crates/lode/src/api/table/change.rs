@@ -10,9 +10,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::Table;
-use super::core::TableCore;
 use crate::error::{Error, Result};
 use crate::heap;
+use crate::table::TableCore;
 
 /// Attempts before [`Table::change`] gives up: each failed because another thread wrote the record.
 /// With 64 threads that change one record, about one change in 10^28 would fail.

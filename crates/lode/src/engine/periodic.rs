@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::{Need, Store};
 use crate::io::held::{Held, Kind};
+use crate::store::{Need, Store};
 use crate::wal::Log;
 use crate::{Database, Durability, KeyKind, Options, Schema, Table, Type, Value};
 
@@ -61,7 +61,7 @@ impl Run {
         match store.need(engine.pager(), 0) {
             Need::Nothing => self.write(bytes),
             Need::Soon | Need::Now => {
-                store.worker.wake();
+                engine.worker.wake();
                 std::thread::sleep(Duration::from_millis(1));
             }
         }

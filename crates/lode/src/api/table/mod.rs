@@ -1,0 +1,158 @@
+//! Tables: typed records under their keys.
+
+mod atomic;
+mod change;
+mod load;
+mod lookups;
+
+use std::sync::Arc;
+
+use crate::engine::Handle;
+use crate::error::Result;
+use crate::heap;
+use crate::index::{Journal, Put};
+use crate::schema::Schema;
+use crate::table::{KeyKind, Scan, TableCore};
+
+pub use change::expect_not_changing;
+
+/// A table. Handles are cheap to clone, and may be used by any number of threads.
+///
+/// Records and keys are *packed* as [`Schema`] says. Every operation happens as a whole or not at
+/// all, and is seen by all that begin after it has ended.
+#[derive(Clone)]
+pub struct Table {
+    db: Handle,
+    core: Arc<TableCore>,
+}
+
+impl std::fmt::Debug for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Table").field("name", &self.core.schema().name()).finish_non_exhaustive()
+    }
+}
+
+impl Table {
+    pub(crate) fn new(db: Handle, core: Arc<TableCore>) -> Self {
+        Self { db, core }
+    }
+
+    pub(crate) fn core(&self) -> &Arc<TableCore> {
+        &self.core
+    }
+
+    pub(crate) fn database(&self) -> &Handle {
+        &self.db
+    }
+
+    /// What its records look like.
+    pub fn schema(&self) -> &Schema {
+        self.core.schema()
+    }
+
+    /// How it finds them.
+    pub fn key_kind(&self) -> KeyKind {
+        self.core.definition().kind
+    }
+
+    /// Does something that changes the record of a key in order, together with other writers, and
+    /// takes up `more` pages than most operations do. Returns when it is as durable as the level
+    /// says.
+    #[inline]
+    fn write<T>(
+        &self,
+        key: &[u8],
+        more: u64,
+        mut work: impl FnMut(&Journal<'_>) -> Result<T>,
+    ) -> Result<T> {
+        expect_not_changing(&self.core, key)?;
+        let turn = (more > 0).then(|| self.db.turn_for_long());
+        let (answer, end) = self.db.admitted(more, &mut || {
+            let _inside = self.db.gate().enter();
+            // A commit may have failed half-way while this waited.
+            self.db.expect_healthy()?;
+            self.core.ensure_open()?;
+            let journal = Journal::new(self.db.pager(), self.db.log(), self.core.id());
+            let answer = work(&journal)?;
+            Ok((answer, journal.end()))
+        })?;
+        drop(turn);
+        self.db.acknowledge(end)?;
+        Ok(answer)
+    }
+
+    /// Inserts a packed record; false if there is one with its key.
+    #[inline]
+    pub fn insert(&self, record: &[u8]) -> Result<bool> {
+        let (key, payload) = self.core.split(record)?;
+        let there = self.core.in_order(key, |key| {
+            self.write(key, heap::pages_for(payload.len()), |journal| {
+                self.core.put(journal, (key, payload), Put::INSERT)
+            })
+        });
+        there.map(|there| !there)
+    }
+
+    /// Writes a packed record, whether there is one with its key or not; answers whether there was.
+    pub fn upsert(&self, record: &[u8]) -> Result<bool> {
+        let (key, payload) = self.core.split(record)?;
+        self.core.in_order(key, |key| {
+            self.write(key, heap::pages_for(payload.len()), |journal| {
+                self.core.put(journal, (key, payload), Put::UPSERT)
+            })
+        })
+    }
+
+    /// Sets a column to the bytes that it has in a packed record, or to others as long as they are
+    /// if it is of variable length; false if there is no such record.
+    ///
+    /// # Errors
+    /// `Schema` when the column is of the key, can be null, or the bytes do not fit it.
+    #[inline]
+    pub fn update(&self, key: &[u8], column: usize, bytes: &[u8]) -> Result<bool> {
+        let (schema, found) = (self.core.schema(), self.core.column_to_set(column)?);
+        if found.kind.is_variable() {
+            return self.update_variable(key, column, bytes);
+        }
+        schema.expect_size("column", bytes.len(), found.range().len())?;
+        if !self.core.can_have(key)? {
+            return Ok(false);
+        }
+        let at = schema.range_in_payload(found).start;
+        self.core.in_order(key, |key| {
+            self.write(key, 0, |journal| self.core.patch(journal, key, at, bytes))
+        })
+    }
+
+    fn update_variable(&self, key: &[u8], column: usize, bytes: &[u8]) -> Result<bool> {
+        let mut fits = Ok(());
+        let there = self.change_in_place(key, &mut |payload| {
+            fits = self.core.schema().replace(payload, column, bytes);
+            fits.is_ok()
+        })?;
+        fits.map(|()| there)
+    }
+
+    /// Deletes a record; false if there is none.
+    #[inline]
+    pub fn delete(&self, key: &[u8]) -> Result<bool> {
+        if !self.core.can_have(key)? {
+            return Ok(false);
+        }
+        self.core.in_order(key, |key| self.write(key, 0, |journal| self.core.remove(journal, key)))
+    }
+
+    /// Calls `visit` with the columns asked for, packed one after another, of every record in a
+    /// range of packed keys, until it answers false. The scan sees the table as it is at its start.
+    ///
+    /// # Errors
+    /// `NoOrder` for hashed keys, whose records are read by
+    /// [`Snapshot::each`](crate::Snapshot::each).
+    pub fn scan(
+        &self,
+        scan: &Scan<'_>,
+        visit: &mut dyn FnMut(&[u8]) -> Result<bool>,
+    ) -> Result<()> {
+        super::Snapshot::new(self.db.clone()).scan(self, scan, visit)
+    }
+}

@@ -1,0 +1,23 @@
+//! What a database takes up.
+
+/// What a database takes up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Pages in memory.
+    pub page_bytes: u64,
+    /// Those that have changed since they were written to the data file.
+    pub changed_bytes: u64,
+    /// What pages were, for snapshots and the checkpoint.
+    pub snapshot_bytes: u64,
+    /// The data file, and how much of it is in use.
+    pub data_bytes: u64,
+    /// See [`data_bytes`](Self::data_bytes).
+    pub data_used_bytes: u64,
+    /// Pages that were read from the data file since it was opened.
+    pub data_read_bytes: u64,
+    /// Pages that were written to it since then.
+    pub data_written_bytes: u64,
+    /// What of the log would have to be replayed after a crash.
+    pub log_bytes: u64,
+}

@@ -1,0 +1,42 @@
+//! How a database was asked to be opened.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::wal::Sizes;
+
+/// What survives what. Stronger levels are greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Durability {
+    /// There is no log: a crash of the process or of the machine goes back to the last checkpoint.
+    None,
+    /// What was done survives a killed process. A crash of the machine may lose the end of it.
+    Process,
+    /// The same, and the log is synced by a thread of its own, which waits for nothing else. When
+    /// the machine crashes, at most what was done in the [sync interval](crate::Options::sync_interval)
+    /// and during one sync is lost; or during two syncs, if a sync takes longer than the interval.
+    Periodic,
+    /// Nothing that was done is lost.
+    Commit,
+}
+
+/// What the options of a database come to.
+pub struct Settings {
+    pub memory_bytes: u64,
+    pub durability: Durability,
+    pub log_sizes: Sizes,
+    pub most_log_bytes: u64,
+    pub random: AtomicU64,
+}
+
+impl Settings {
+    /// A number that nobody else knows, unless he knows what they begin with.
+    pub fn random(&self) -> u64 {
+        // Weyl's sequence with the finalizer of SplitMix64 (Steele, Lea, Flood: Fast Splittable
+        // Pseudorandom Number Generators, OOPSLA 2014, figure 17).
+        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+        let mut z = self.random.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+}

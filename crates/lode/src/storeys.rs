@@ -1,0 +1,82 @@
+//! The test that modules import what is below them only.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The modules of the crate, the lowest first. A module imports those that come before it.
+const STOREYS: [&str; 15] = [
+    "error", "codec", "io", "schema", "data", "wal", "pager", "index", "hash", "tree", "heap",
+    "table", "store", "engine", "api",
+];
+
+/// What comes from the root of the crate and belongs to its lowest module.
+const OF_ERROR: [&str; 2] = ["Error", "Result"];
+
+/// Files that only tests have: they may use the crate as its users do.
+const OF_TESTS: [&str; 5] =
+    ["lib.rs", "simulation.rs", "storeys.rs", "engine/periodic.rs", "heap/tests.rs"];
+
+fn rank(module: &str) -> Option<usize> {
+    STOREYS.iter().position(|storey| *storey == module)
+}
+
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("the sources are there") {
+        let path = entry.expect("a file").path();
+        match path.is_dir() {
+            true => files(&path, found),
+            false => found.push(path),
+        }
+    }
+}
+
+/// What a line of code names in the crate: the first part of each path.
+fn named(line: &str) -> impl Iterator<Item = &str> {
+    let code = line.split("//").next().unwrap_or_default();
+    code.match_indices("crate::").map(|(at, start)| {
+        let rest = &code[at + start.len()..];
+        let end = rest.find(|letter: char| !letter.is_alphanumeric() && letter != '_');
+        &rest[..end.unwrap_or(rest.len())]
+    })
+}
+
+/// What is wrong with a line of a module's file, if anything.
+fn fault(module: usize, line: &str) -> Option<String> {
+    let wrong = named(line).find(|name| match rank(name) {
+        Some(other) => other > module,
+        None => !OF_ERROR.contains(name),
+    });
+    wrong.map(|name| format!("{} imports `{name}`", STOREYS[module]))
+}
+
+#[test]
+fn modules_import_what_is_below_them() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found = Vec::new();
+    files(&root, &mut found);
+    let mut faults = Vec::new();
+    for path in &found {
+        let name = path.strip_prefix(&root).expect("it is in there").display().to_string();
+        if OF_TESTS.contains(&name.as_str()) {
+            continue;
+        }
+        let module = name.split(['/', '.']).next().expect("a name");
+        let module = rank(module).unwrap_or_else(|| panic!("{name} is in no storey"));
+        let text = fs::read_to_string(path).expect("it can be read");
+        for (line, number) in text.lines().zip(1..) {
+            faults.extend(fault(module, line).map(|why| format!("src/{name}:{number}: {why}")));
+        }
+    }
+    assert!(found.len() > STOREYS.len(), "{} files", found.len());
+    assert_eq!(faults, Vec::<String>::new());
+}
+
+#[test]
+fn an_import_from_above_is_found() {
+    let table = rank("table").expect("a storey");
+    assert_eq!(fault(table, "use crate::error::{Error, Result};"), None);
+    assert_eq!(fault(table, "use crate::table::KeyKind; // crate::api"), None);
+    let why = Some("table imports `engine`".to_string());
+    assert_eq!(fault(table, "    fn of(engine: &crate::engine::Engine) {}"), why);
+    assert_eq!(fault(table, "use crate::Database;"), Some("table imports `Database`".into()));
+}
