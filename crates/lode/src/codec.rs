@@ -4,54 +4,54 @@ use crate::error::{Error, Result};
 
 /// Collects what is written.
 #[derive(Default)]
-pub struct Writer(pub Vec<u8>);
+pub(crate) struct Writer(pub Vec<u8>);
 
 impl Writer {
-    pub fn u8(&mut self, number: u8) -> &mut Self {
+    pub(crate) fn u8(&mut self, number: u8) -> &mut Self {
         self.bytes(&[number])
     }
 
-    pub fn u32(&mut self, number: u32) -> &mut Self {
+    pub(crate) fn u32(&mut self, number: u32) -> &mut Self {
         self.bytes(&number.to_le_bytes())
     }
 
-    pub fn u64(&mut self, number: u64) -> &mut Self {
+    pub(crate) fn u64(&mut self, number: u64) -> &mut Self {
         self.bytes(&number.to_le_bytes())
     }
 
-    pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         self.0.extend_from_slice(bytes);
         self
     }
 
     /// Their number in 32 bits, and the bytes.
-    pub fn counted(&mut self, bytes: &[u8]) -> &mut Self {
+    pub(crate) fn counted(&mut self, bytes: &[u8]) -> &mut Self {
         self.u32(bytes.len() as u32).bytes(bytes)
     }
 }
 
 /// Takes apart what was written.
-pub struct Reader<'b> {
+pub(crate) struct Reader<'b> {
     rest: &'b [u8],
     /// What it is, for errors.
     what: &'static str,
 }
 
 impl<'b> Reader<'b> {
-    pub fn new(bytes: &'b [u8], what: &'static str) -> Self {
+    pub(crate) fn new(bytes: &'b [u8], what: &'static str) -> Self {
         Self { rest: bytes, what }
     }
 
     /// All bytes that are left.
-    pub fn rest(&mut self) -> &'b [u8] {
+    pub(crate) fn rest(&mut self) -> &'b [u8] {
         std::mem::take(&mut self.rest)
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    pub fn bytes(&mut self, count: usize) -> Result<&'b [u8]> {
+    pub(crate) fn bytes(&mut self, count: usize) -> Result<&'b [u8]> {
         let parts = self.rest.split_at_checked(count);
         let (bytes, rest) =
             parts.ok_or_else(|| Error::corrupt(self.what, "it ends in the middle"))?;
@@ -59,13 +59,13 @@ impl<'b> Reader<'b> {
         Ok(bytes)
     }
 
-    pub fn counted(&mut self) -> Result<&'b [u8]> {
+    pub(crate) fn counted(&mut self) -> Result<&'b [u8]> {
         let count = self.u32()?;
         self.bytes(count as usize)
     }
 
     /// Counted bytes that are text.
-    pub fn text(&mut self) -> Result<&'b str> {
+    pub(crate) fn text(&mut self) -> Result<&'b str> {
         let what = self.what;
         str::from_utf8(self.counted()?).map_err(|_| Error::corrupt(what, "a name is not text"))
     }
@@ -74,15 +74,15 @@ impl<'b> Reader<'b> {
         Ok(*self.bytes(COUNT)?.first_chunk().expect("as many bytes as asked for"))
     }
 
-    pub fn u8(&mut self) -> Result<u8> {
+    pub(crate) fn u8(&mut self) -> Result<u8> {
         Ok(self.array::<1>()?[0])
     }
 
-    pub fn u32(&mut self) -> Result<u32> {
+    pub(crate) fn u32(&mut self) -> Result<u32> {
         self.array().map(u32::from_le_bytes)
     }
 
-    pub fn u64(&mut self) -> Result<u64> {
+    pub(crate) fn u64(&mut self) -> Result<u64> {
         self.array().map(u64::from_le_bytes)
     }
 }

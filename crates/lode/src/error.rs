@@ -18,8 +18,8 @@ pub enum Error {
     /// more. In a directory: the operation needs more pages at once than there are; commit more
     /// often, or open it with more.
     #[error(
-        "the memory budget of {budget_bytes} bytes is used up; delete records, commit more often, or \
-         give the database more memory"
+        "the memory budget of {budget_bytes} bytes is used up; delete records, commit more often, \
+         or give the database more memory"
     )]
     Full {
         /// The budget.
@@ -44,8 +44,8 @@ pub enum Error {
     },
     /// A closure of `change` was to write, by another operation, the record that it is changing.
     #[error(
-        "a closure of `change` cannot write the record of table {table} that it is changing; change \
-         what it is given, or write after it has returned"
+        "a closure of `change` cannot write the record of table {table} that it is changing; \
+         change what it is given, or write after it has returned"
     )]
     Reentered {
         /// The table.
@@ -55,8 +55,8 @@ pub enum Error {
     /// [`MOST_TRANSACTION_BYTES`](crate::MOST_TRANSACTION_BYTES), or writes more than the memory
     /// budget. Commit more often.
     #[error(
-        "a transaction can hold {most_bytes} bytes of records; commit more often, or give the database \
-         more memory"
+        "a transaction can hold {most_bytes} bytes of records; commit more often, or give the \
+         database more memory"
     )]
     TxnTooLarge {
         /// The limit.
@@ -65,8 +65,8 @@ pub enum Error {
     /// Pages have changed so much since a snapshot was taken that what they were takes up more
     /// memory than it may. The snapshot is of no use any more. Take a new one.
     #[error(
-        "the snapshot is too old: what has changed since would take more than {most_bytes} bytes of \
-         memory; take a new one, or give the database more memory"
+        "the snapshot is too old: what has changed since would take more than {most_bytes} bytes \
+         of memory; take a new one, or give the database more memory"
     )]
     SnapshotTooOld {
         /// The most that all snapshots may take together.

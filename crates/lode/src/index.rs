@@ -13,7 +13,7 @@ use crate::wal::{Entry, Kind, Log, Position};
 
 /// The sizes of what an index has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub(crate) struct Shape {
     /// Bytes of a key, in the order of keys; the most, if keys are variable.
     pub key_size: usize,
     /// Whether keys may have fewer bytes: in trees. No key is the beginning of another then.
@@ -23,11 +23,11 @@ pub struct Shape {
 }
 
 /// What a scan calls with key and payload of each record; it answers whether to go on.
-pub type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> Result<bool> + 'v;
+pub(crate) type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> Result<bool> + 'v;
 
 /// Which records may be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Put {
+pub(crate) struct Put {
     /// Those that are not there.
     pub new: bool,
     /// Those that are there.
@@ -36,13 +36,13 @@ pub struct Put {
 
 impl Put {
     /// Only new ones.
-    pub const INSERT: Self = Self { new: true, over: false };
+    pub(crate) const INSERT: Self = Self { new: true, over: false };
     /// Any.
-    pub const UPSERT: Self = Self { new: true, over: true };
+    pub(crate) const UPSERT: Self = Self { new: true, over: true };
 }
 
 /// Where the outcomes of operations on a table are told.
-pub struct Journal<'j> {
+pub(crate) struct Journal<'j> {
     pager: &'j Pager,
     log: Option<&'j Log>,
     /// The table, as the log has it.
@@ -58,28 +58,28 @@ pub struct Journal<'j> {
 impl<'j> Journal<'j> {
     /// In a log, or nowhere.
     #[inline]
-    pub fn new(pager: &'j Pager, log: Option<&'j Log>, table: u32) -> Self {
+    pub(crate) fn new(pager: &'j Pager, log: Option<&'j Log>, table: u32) -> Self {
         let (end, wanted) = (Cell::default(), Cell::new(0));
         Self { pager, log, table: table.to_le_bytes(), is_commit: false, end, wanted }
     }
 
     /// Nowhere, for a step of a commit, which may be undone if another one fails.
-    pub fn of_commit(pager: &'j Pager, table: u32) -> Self {
+    pub(crate) fn of_commit(pager: &'j Pager, table: u32) -> Self {
         Self { is_commit: true, ..Self::new(pager, None, table) }
     }
 
     /// Whether pages have to stay even if they become empty.
-    pub fn is_commit(&self) -> bool {
+    pub(crate) fn is_commit(&self) -> bool {
         self.is_commit
     }
 
     #[inline(always)]
-    pub fn pager(&self) -> &'j Pager {
+    pub(crate) fn pager(&self) -> &'j Pager {
         self.pager
     }
 
     /// Where the last outcome ends in the log; the beginning of all if there was none.
-    pub fn end(&self) -> Position {
+    pub(crate) fn end(&self) -> Position {
         self.end.get()
     }
 
@@ -103,17 +103,17 @@ impl<'j> Journal<'j> {
 
     /// Makes the room that was missing; not for those who hold a latch.
     #[cold]
-    pub fn make_room(&self) -> Result<()> {
+    pub(crate) fn make_room(&self) -> Result<()> {
         self.log.map_or(Ok(()), |log| log.make_room(self.wanted.get()))
     }
 
     /// A record is there.
-    pub fn put(&self, key: &[u8], payload: &[u8]) -> Result<Option<u64>> {
+    pub(crate) fn put(&self, key: &[u8], payload: &[u8]) -> Result<Option<u64>> {
         self.append(Kind::Put, &[&self.table, key, payload])
     }
 
     /// Several records are there at once.
-    pub fn put_all<'r>(
+    pub(crate) fn put_all<'r>(
         &self,
         records: impl Iterator<Item = (&'r [u8], &'r [u8])>,
     ) -> Result<Option<u64>> {
@@ -129,19 +129,19 @@ impl<'j> Journal<'j> {
     }
 
     /// Bytes of a record's payload are others.
-    pub fn patch(&self, key: &[u8], at: usize, bytes: &[u8]) -> Result<Option<u64>> {
+    pub(crate) fn patch(&self, key: &[u8], at: usize, bytes: &[u8]) -> Result<Option<u64>> {
         let at = (at as u32).to_le_bytes();
         self.append(Kind::Patch, &[&self.table, &at, key, bytes])
     }
 
     /// A record is not there.
-    pub fn delete(&self, key: &[u8]) -> Result<Option<u64>> {
+    pub(crate) fn delete(&self, key: &[u8]) -> Result<Option<u64>> {
         self.append(Kind::Delete, &[&self.table, key])
     }
 }
 
 /// The place of a key in a page that is latched.
-pub trait EntryMut {
+pub(crate) trait EntryMut {
     /// Whether there is a record.
     fn is_there(&self) -> bool;
 
@@ -162,7 +162,7 @@ pub trait EntryMut {
 }
 
 /// What came of work at a entry.
-pub enum Step<T> {
+pub(crate) enum Step<T> {
     Done(T),
     /// There is no room for one more record.
     Full,
@@ -171,7 +171,7 @@ pub enum Step<T> {
 }
 
 /// Finds the places of keys.
-pub trait Index {
+pub(crate) trait Index {
     /// Calls `follow` with the first eight bytes of the payload of a key's record, and answers what
     /// that does, if the record has not changed when it returns; until then it may be called
     /// several times. `None` if there is no such record.
@@ -191,8 +191,8 @@ pub trait Index {
         payload: &mut [u8],
     ) -> Result<bool>;
 
-    /// Latches the page of a key and calls `work` with the entry until that answers that it is done;
-    /// between, it makes the room that was missing.
+    /// Latches the page of a key and calls `work` with the entry until that answers that it is
+    /// done; between, it makes the room that was missing.
     fn at<T>(
         &self,
         journal: &Journal<'_>,

@@ -21,7 +21,8 @@
 //! }
 //! transaction.commit()?;
 //!
-//! let cents = accounts.with(&1u64.to_le_bytes(), |row| row.get("cents") == Some(Value::Signed(110)))?;
+//! let is_110 = |row: lode::Row<'_>| row.get("cents") == Some(Value::Signed(110));
+//! let cents = accounts.with(&1u64.to_le_bytes(), is_110)?;
 //! assert_eq!(cents, Some(true));
 //! # Ok::<(), lode::Error>(())
 //! ```
@@ -60,6 +61,8 @@
 //! # }
 //! # Ok::<(), lode::Error>(())
 //! ```
+
+#![warn(unreachable_pub)]
 
 #[cfg(all(doctest, feature = "derive"))]
 #[doc = include_str!("../README.md")]

@@ -129,7 +129,8 @@ proptest! {
         prop_assert_eq!(back.as_deref(), Ok(&record[..]), "{}", text);
         // Also with the columns in another order.
         let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-        let turned = ["e", "d", "k", "c", "b", "a"].map(|name| format!("\"{name}\":{}", value[name]));
+        let names = ["e", "d", "k", "c", "b", "a"];
+        let turned = names.map(|name| format!("\"{name}\":{}", value[name]));
         let back = read(&schema, &format!("{{{}}}", turned.join(",")));
         prop_assert_eq!(back.as_deref(), Ok(&record[..]), "{}", text);
     }

@@ -62,8 +62,8 @@ fn a_database_that_is_open_elsewhere_is_refused() {
     let bench = Bench::with_animals();
     let open = bench.open("zoo");
     for args in commands("zoo") {
-        let line = "zoo: the database is in use by another process, or is open in this one already; \
-                    it can be open once for writing, or several times for reading only";
+        let line = "zoo: the database is in use by another process, or is open in this one \
+                    already; it can be open once for writing, or several times for reading only";
         bench.refuses(&args, 3, line);
     }
     close(open);

@@ -62,7 +62,7 @@ pub(super) struct PageMap {
 
 impl PageMap {
     /// The one with a root.
-    pub fn open(root: Ref) -> Self {
+    pub(super) fn open(root: Ref) -> Self {
         Self { root, ..Self::default() }
     }
 
@@ -91,7 +91,7 @@ impl PageMap {
     }
 
     /// Where a page is.
-    pub fn get(&mut self, file: &dyn File, page: u32) -> Result<Ref> {
+    pub(super) fn get(&mut self, file: &dyn File, page: u32) -> Result<Ref> {
         if page >> (BITS * LEVELS as u32) != 0 {
             return Ok(Ref::default());
         }
@@ -99,7 +99,7 @@ impl PageMap {
     }
 
     /// Says where a page is from now on; answers where it was.
-    pub fn set(&mut self, file: &dyn File, page: u32, at: Ref) -> Result<Ref> {
+    pub(super) fn set(&mut self, file: &dyn File, page: u32, at: Ref) -> Result<Ref> {
         if page >> (BITS * LEVELS as u32) != 0 {
             return Err(Error::TableFull);
         }
@@ -109,7 +109,7 @@ impl PageMap {
     }
 
     /// The most nodes that change when so many more pages do.
-    pub fn most_changed(&self, pages: u64) -> u64 {
+    pub(super) fn most_changed(&self, pages: u64) -> u64 {
         let highest = self.nodes[0].keys().next_back().map_or(0, |number| u64::from(*number));
         let leaves = pages.min(highest + 2 + pages / ENTRIES as u64);
         let changed = self.nodes[0].values().filter(|node| node.changed).count() as u64;
@@ -119,7 +119,7 @@ impl PageMap {
     }
 
     /// Takes new slots for all nodes that will be written, and gives their old ones up.
-    pub fn take_slots(&mut self, file: &dyn File, slots: &mut Slots) -> Result<()> {
+    pub(super) fn take_slots(&mut self, file: &dyn File, slots: &mut Slots) -> Result<()> {
         for level in 0..LEVELS {
             let changed = self.nodes[level].iter().filter(|(_, node)| node.changed);
             let changed: Vec<u32> = changed.map(|(number, _)| *number).collect();
@@ -147,7 +147,7 @@ impl PageMap {
     }
 
     /// Writes the nodes that have changed to the slots that they took; answers where the root is.
-    pub fn write(&mut self, file: &dyn File) -> Result<Ref> {
+    pub(super) fn write(&mut self, file: &dyn File) -> Result<Ref> {
         for level in 0..LEVELS {
             let changed = self.nodes[level].iter().filter(|(_, node)| node.changed);
             let changed: Vec<u32> = changed.map(|(number, _)| *number).collect();
@@ -176,7 +176,7 @@ impl PageMap {
     }
 
     /// Pages with their slots, in the order of their numbers.
-    pub fn pages(&mut self, file: &dyn File) -> Result<Vec<(u32, u32)>> {
+    pub(super) fn pages(&mut self, file: &dyn File) -> Result<Vec<(u32, u32)>> {
         let mut pages = Vec::new();
         self.walk(file, &mut |level, number, at| {
             if level == 0 {
@@ -188,7 +188,11 @@ impl PageMap {
 
     /// The nodes below the root, by level and number, that lie in the slot `enough` or after it.
     /// (The root is written with every checkpoint.)
-    pub fn nodes_beyond(&mut self, file: &dyn File, enough: u64) -> Result<Vec<(usize, u32)>> {
+    pub(super) fn nodes_beyond(
+        &mut self,
+        file: &dyn File,
+        enough: u64,
+    ) -> Result<Vec<(usize, u32)>> {
         let mut nodes = Vec::new();
         self.walk(file, &mut |level, number, at| {
             if level > 0 && u64::from(at.slot) >= enough {
@@ -199,13 +203,13 @@ impl PageMap {
     }
 
     /// Has a node written by the next checkpoint, even if it does not change.
-    pub fn rewrite(&mut self, file: &dyn File, level: usize, number: u32) -> Result<()> {
+    pub(super) fn rewrite(&mut self, file: &dyn File, level: usize, number: u32) -> Result<()> {
         self.node(file, level, number)?.changed = true;
         Ok(())
     }
 
     /// The slots of all pages and nodes.
-    pub fn all_slots(&mut self, file: &dyn File) -> Result<Vec<u32>> {
+    pub(super) fn all_slots(&mut self, file: &dyn File) -> Result<Vec<u32>> {
         let root = self.root.is_some().then_some((LEVELS, 0, self.root.slot));
         let mut found = Vec::from_iter(root);
         self.walk(file, &mut |level, number, at| found.push((level, number, at.slot)))?;

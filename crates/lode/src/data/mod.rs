@@ -13,21 +13,21 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use map::PageMap;
 use slots::Slots;
-pub use superblock::Superblock;
+pub(crate) use superblock::Superblock;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::error::{Error, Result};
 use crate::io::File;
 
 /// Bytes of a page and of its slot.
-pub const SLOT_BYTES: usize = 16 * 1024;
+pub(crate) const SLOT_BYTES: usize = 16 * 1024;
 
 /// The pages with the lowest numbers hold the catalogue; those of tables come after them.
-pub const FIRST_TABLE_PAGE: u32 = 1 << 16;
+pub(crate) const FIRST_TABLE_PAGE: u32 = 1 << 16;
 
 /// Where a page is. Slot 0 stands for nowhere: a superblock is there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ref {
+pub(crate) struct Ref {
     pub slot: u32,
     /// What the highest byte of its first word was.
     pub note: u8,
@@ -51,7 +51,7 @@ fn checksum(bytes: &[u8], owner: u64) -> u64 {
 }
 
 /// A data file that is open.
-pub struct DataFile {
+pub(crate) struct DataFile {
     file: Box<dyn File>,
     state: Mutex<State>,
     pages_read: AtomicU64,
@@ -67,7 +67,7 @@ struct State {
 
 impl DataFile {
     /// A new one, without pages.
-    pub fn create(file: Box<dyn File>) -> Result<Self> {
+    pub(crate) fn create(file: Box<dyn File>) -> Result<Self> {
         let (map, slots) = (PageMap::default(), Slots::default());
         let size = u64::from(slots.end()) * SLOT_BYTES as u64;
         file.preallocate(size).map_err(|error| Error::io("extend file data", &error))?;
@@ -80,14 +80,14 @@ impl DataFile {
     }
 
     /// One that is there, with the superblock that counts, and the catalogue.
-    pub fn open(file: Box<dyn File>) -> Result<(Self, Superblock, Vec<u8>)> {
+    pub(crate) fn open(file: Box<dyn File>) -> Result<(Self, Superblock, Vec<u8>)> {
         let (data, superblock, catalogue) = Self::open_to_read(file)?;
         data.make_sure(&superblock)?;
         Ok((data, superblock, catalogue))
     }
 
     /// The same, of a file that is not written to.
-    pub fn open_to_read(file: Box<dyn File>) -> Result<(Self, Superblock, Vec<u8>)> {
+    pub(crate) fn open_to_read(file: Box<dyn File>) -> Result<(Self, Superblock, Vec<u8>)> {
         let superblock = Superblock::read(&*file)?;
         let map = PageMap::open(superblock.map);
         let catalogue_pages = superblock.catalogue_pages;
@@ -135,13 +135,13 @@ impl DataFile {
     }
 
     /// Whether a page has a slot.
-    pub fn has(&self, page: u32) -> Result<bool> {
+    pub(crate) fn has(&self, page: u32) -> Result<bool> {
         Ok(self.note(page)?.is_some())
     }
 
     /// The highest byte of a page's first word, which says something about the page to those who do
     /// not read it; `None` if it has no slot.
-    pub fn note(&self, page: u32) -> Result<Option<u8>> {
+    pub(crate) fn note(&self, page: u32) -> Result<Option<u8>> {
         let at = self.state().map.get(&*self.file, page)?;
         Ok(at.is_some().then_some(at.note))
     }
@@ -150,7 +150,7 @@ impl DataFile {
     ///
     /// # Errors
     /// `Corrupt` when it is not what was written last, or there is no such page.
-    pub fn load(&self, page: u32, bytes: &mut [u8]) -> Result<()> {
+    pub(crate) fn load(&self, page: u32, bytes: &mut [u8]) -> Result<()> {
         let at = self.state().map.get(&*self.file, page)?;
         if !at.is_some() {
             return Err(Error::corrupt(format!("page {page}"), "it is nowhere in file data"));
@@ -160,22 +160,22 @@ impl DataFile {
     }
 
     /// Bytes of pages that were read from it since it was opened.
-    pub fn read_bytes(&self) -> u64 {
+    pub(crate) fn read_bytes(&self) -> u64 {
         self.pages_read.load(Ordering::Relaxed) * SLOT_BYTES as u64
     }
 
     /// Bytes of pages that were written to it since it was opened.
-    pub fn written_bytes(&self) -> u64 {
+    pub(crate) fn written_bytes(&self) -> u64 {
         self.pages_written.load(Ordering::Relaxed) * SLOT_BYTES as u64
     }
 
     /// Bytes of the file.
-    pub fn size_bytes(&self) -> u64 {
+    pub(crate) fn size_bytes(&self) -> u64 {
         u64::from(self.state().slots.end()) * SLOT_BYTES as u64
     }
 
     /// Bytes of slots in use.
-    pub fn used_bytes(&self) -> u64 {
+    pub(crate) fn used_bytes(&self) -> u64 {
         let slots = &self.state().slots;
         (u64::from(slots.end()) - slots.free()) * SLOT_BYTES as u64
     }
@@ -184,7 +184,7 @@ impl DataFile {
     ///
     /// # Errors
     /// `DiskFull`.
-    pub fn reserve(&self, pages: u64) -> Result<()> {
+    pub(crate) fn reserve(&self, pages: u64) -> Result<()> {
         let mut state = self.state();
         let wanted = pages + state.overhead(pages);
         self.grow(&mut state, wanted)
@@ -219,7 +219,7 @@ impl DataFile {
 
     /// Writes pages to free slots, which are theirs from then on. The numbers and the bytes of all
     /// of them come one after another.
-    pub fn write(&self, pages: &[u32], bytes: &[u8]) -> Result<()> {
+    pub(crate) fn write(&self, pages: &[u32], bytes: &[u8]) -> Result<()> {
         let mut state = self.state();
         let mut slots = Vec::new();
         for _ in pages {
@@ -259,7 +259,7 @@ impl DataFile {
     }
 
     /// A page is no more.
-    pub fn remove(&self, page: u32) -> Result<()> {
+    pub(crate) fn remove(&self, page: u32) -> Result<()> {
         self.state().set(&*self.file, page, Ref::default())
     }
 
@@ -270,7 +270,11 @@ impl DataFile {
     /// `Poisoned` when a sync fails: nobody knows what is current then. After any other error it is
     /// what was current before, or all of this; both are whole, and the next checkpoint spares
     /// both.
-    pub fn publish(&self, catalogue: &[u8], mut superblock: Superblock) -> Result<Superblock> {
+    pub(crate) fn publish(
+        &self,
+        catalogue: &[u8],
+        mut superblock: Superblock,
+    ) -> Result<Superblock> {
         let mut state = self.state();
         let State { map, slots, catalogue_pages } = &mut *state;
         let size = catalogue.len() + slots.bitmap_bytes();
@@ -315,7 +319,7 @@ impl DataFile {
 
     /// Pages of tables whose slots are beyond those that would be enough for all. What is written
     /// from now on goes to the lowest slots that are free.
-    pub fn pages_beyond_need(&self) -> Result<Vec<u32>> {
+    pub(crate) fn pages_beyond_need(&self) -> Result<Vec<u32>> {
         let mut state = self.state();
         let State { map, slots, .. } = &mut *state;
         let enough = slots.enough();
@@ -331,7 +335,7 @@ impl DataFile {
     ///
     /// # Errors
     /// `DiskFull`; then no node is concerned.
-    pub fn rewrite_map_beyond_need(&self, pages: u64) -> Result<()> {
+    pub(crate) fn rewrite_map_beyond_need(&self, pages: u64) -> Result<()> {
         let mut state = self.state();
         let enough = state.slots.enough();
         state.slots.rewind();
@@ -345,13 +349,13 @@ impl DataFile {
     }
 
     /// Lets what is written from now on go to the lowest slots that are free.
-    pub fn rewind(&self) {
+    pub(crate) fn rewind(&self) {
         self.state().slots.rewind();
     }
 
     /// Gives the slots after the last one in use back, other than what a checkpoint of so many
     /// changed pages needs.
-    pub fn shrink(&self, pages: u64) -> Result<()> {
+    pub(crate) fn shrink(&self, pages: u64) -> Result<()> {
         let mut state = self.state();
         let (last, end) = (state.slots.last_used(), state.slots.end());
         let pages = pages + u64::from(state.catalogue_pages);
@@ -369,7 +373,7 @@ impl DataFile {
 
     /// Looks at the whole page map: whether each slot that is used is used once, and no others
     /// are.
-    pub fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         let mut state = self.state();
         let State { map, slots, .. } = &mut *state;
         let mut used = map.all_slots(&*self.file).map_err(|error| error.to_string())?;

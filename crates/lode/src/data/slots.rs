@@ -37,7 +37,7 @@ impl Default for Slots {
 
 impl Slots {
     /// From the bits as they were written.
-    pub fn restore(bitmap: &[u8], end: u32) -> Result<Self> {
+    pub(super) fn restore(bitmap: &[u8], end: u32) -> Result<Self> {
         let (words, rest) = bitmap.as_chunks::<8>();
         let used: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
         let count: u32 = used.iter().map(|word| word.count_ones()).sum();
@@ -52,27 +52,27 @@ impl Slots {
         }
     }
 
-    pub fn free(&self) -> u64 {
+    pub(super) fn free(&self) -> u64 {
         self.free.into()
     }
 
     /// Slots that would be enough for all that is used, and for the superblocks where they are.
-    pub fn enough(&self) -> u64 {
+    pub(super) fn enough(&self) -> u64 {
         u64::from(self.end - self.free).max(FIRST_END.into())
     }
 
-    pub fn end(&self) -> u32 {
+    pub(super) fn end(&self) -> u32 {
         self.end
     }
 
-    pub fn extend(&mut self, end: u32) {
+    pub(super) fn extend(&mut self, end: u32) {
         self.free += end - self.end;
         self.end = end;
         self.used.resize((end as usize).div_ceil(64), 0);
     }
 
     /// A free slot, the next one after the last that was taken.
-    pub fn take(&mut self) -> Result<u32> {
+    pub(super) fn take(&mut self) -> Result<u32> {
         let full = || Error::DiskFull { what: "find room in file data".into() };
         if self.free == 0 {
             return Err(full());
@@ -96,7 +96,7 @@ impl Slots {
     }
 
     /// A slot that was taken and of which nothing on the disk knows.
-    pub fn give_back(&mut self, slot: u32) {
+    pub(super) fn give_back(&mut self, slot: u32) {
         let (word, bit) = (&mut self.used[slot as usize / 64], 1 << (slot % 64));
         if *word & bit != 0 {
             *word &= !bit;
@@ -105,7 +105,7 @@ impl Slots {
     }
 
     /// The next checkpoint does not need this any more.
-    pub fn release(&mut self, before: Ref) {
+    pub(super) fn release(&mut self, before: Ref) {
         // A forged page map may name any slot.
         if before.is_some() && before.slot < self.end {
             self.released.push(before.slot);
@@ -113,44 +113,44 @@ impl Slots {
     }
 
     /// The checkpoint that does not need them is current.
-    pub fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         for slot in std::mem::take(&mut self.released) {
             self.give_back(slot);
         }
     }
 
     /// Takes up lower slots first from now on.
-    pub fn rewind(&mut self) {
+    pub(super) fn rewind(&mut self) {
         self.cursor = FIRST;
     }
 
     /// The first slot after all that are used.
-    pub fn last_used(&self) -> u32 {
+    pub(super) fn last_used(&self) -> u32 {
         let last = self.used.iter().rposition(|word| *word != 0).unwrap_or(0);
         (last * 64) as u32 + 64 - self.used[last].leading_zeros()
     }
 
     /// Leaves out what comes after a slot; nothing there may be in use.
-    pub fn truncate(&mut self, end: u32) {
+    pub(super) fn truncate(&mut self, end: u32) {
         self.free -= self.end - end;
         self.end = end;
         self.used.truncate((end as usize).div_ceil(64));
         self.cursor = FIRST;
     }
 
-    pub fn bitmap_bytes(&self) -> usize {
+    pub(super) fn bitmap_bytes(&self) -> usize {
         (self.end as usize).div_ceil(64) * 8
     }
 
     /// Appends the bits as they are once the checkpoint is current.
-    pub fn write_bitmap(&self, bytes: &mut Vec<u8>) {
+    pub(super) fn write_bitmap(&self, bytes: &mut Vec<u8>) {
         let mut used = self.used.clone();
         self.released.iter().for_each(|slot| used[*slot as usize / 64] &= !(1 << (slot % 64)));
         bytes.extend(used.iter().flat_map(|word| word.to_le_bytes()));
     }
 
     /// Whether exactly these slots are used, which are in order, and those of the superblocks.
-    pub fn check(&self, wanted: &[u32]) -> Result<(), String> {
+    pub(super) fn check(&self, wanted: &[u32]) -> Result<(), String> {
         if let Some(slot) = wanted.iter().find(|slot| {
             **slot >= self.end || self.used[**slot as usize / 64] >> (**slot % 64) & 1 == 0
         }) {

@@ -9,7 +9,7 @@ use crate::io::File;
 const MAGIC: &[u8; 8] = b"LodeData";
 
 /// The format of the files.
-pub const FORMAT: u32 = 2;
+pub(super) const FORMAT: u32 = 2;
 
 /// The slots of the copies of the superblock with an even generation; the other one is in those
 /// after them.
@@ -20,7 +20,7 @@ const BYTES: usize = 104;
 
 /// What is current.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Superblock {
+pub(crate) struct Superblock {
     /// Counts checkpoints; of two superblocks the one with the higher number counts.
     pub generation: u64,
     /// The database, so that files of different ones are not mixed up.
@@ -115,7 +115,7 @@ impl Superblock {
     }
 
     /// The newer one of those that are whole.
-    pub fn read(file: &dyn File) -> Result<Self> {
+    pub(crate) fn read(file: &dyn File) -> Result<Self> {
         let (mut newest, mut wrong) = (None::<Self>, None);
         for at in (0..2).flat_map(Self::copies_of) {
             let mut bytes = [0; BYTES + 8];

@@ -19,7 +19,7 @@ const SLOTS: usize = 64;
 struct Slot(AtomicU32);
 
 /// The gate of a database.
-pub struct Gate {
+pub(crate) struct Gate {
     slots: [Slot; SLOTS],
     shared: Slot,
     closed: AtomicBool,
@@ -58,20 +58,20 @@ thread_local! {
 }
 
 /// Somebody inside, who leaves in the thread that it came in.
-pub struct Inside<'g> {
+pub(crate) struct Inside<'g> {
     slot: &'g Slot,
     is_own: bool,
     _same_thread: PhantomData<*const ()>,
 }
 
 /// Somebody alone inside.
-pub struct Alone<'g> {
+pub(crate) struct Alone<'g> {
     gate: &'g Gate,
     _turn: MutexGuard<'g, ()>,
 }
 
 impl Gate {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             slots: [const { Slot(AtomicU32::new(0)) }; SLOTS],
             shared: Slot::default(),
@@ -83,7 +83,7 @@ impl Gate {
 
     /// Goes in together with others.
     #[inline]
-    pub fn enter(&self) -> Inside<'_> {
+    pub(crate) fn enter(&self) -> Inside<'_> {
         // A thread that is about to end may have no slot any more.
         let own = OWN.try_with(|own| own.0).ok().flatten();
         let slot = own.map_or(&self.shared, |number| &self.slots[number]);
@@ -109,7 +109,7 @@ impl Gate {
     }
 
     /// Goes in alone, when everybody is out.
-    pub fn close(&self) -> Alone<'_> {
+    pub(crate) fn close(&self) -> Alone<'_> {
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.closed.store(true, Ordering::SeqCst);
         for slot in self.slots.iter().chain([&self.shared]) {
@@ -124,21 +124,21 @@ impl Gate {
 
     /// The number of commits, if none is under way.
     #[inline(always)]
-    pub fn try_read(&self) -> Option<u64> {
+    pub(crate) fn try_read(&self) -> Option<u64> {
         let commits = self.commits.load(Ordering::Acquire);
         (commits & 1 == 0).then_some(commits)
     }
 
     /// Whether there was no commit since there were so many.
     #[inline(always)]
-    pub fn validate(&self, commits: u64) -> bool {
+    pub(crate) fn validate(&self, commits: u64) -> bool {
         fence(Ordering::Acquire);
         self.commits.load(Ordering::Relaxed) == commits
     }
 
     /// Reads while no commit is under way; again if one was.
     #[inline(always)]
-    pub fn read<T>(&self, mut read: impl FnMut() -> T) -> T {
+    pub(crate) fn read<T>(&self, mut read: impl FnMut() -> T) -> T {
         loop {
             let Some(before) = self.try_read() else {
                 std::thread::yield_now();

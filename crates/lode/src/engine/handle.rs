@@ -9,23 +9,23 @@ use super::Engine;
 /// A share in an open database. Every public handle has one; the threads of the database have none,
 /// so none of them can be the last, and whoever lets go of the last share waits until they have
 /// ended.
-pub struct Handle {
+pub(crate) struct Handle {
     engine: Arc<Engine>,
 }
 
 impl Handle {
     /// The first share.
-    pub fn new(engine: Engine) -> Self {
+    pub(crate) fn new(engine: Engine) -> Self {
         Self { engine: Arc::new(engine) }
     }
 
     /// The database, for its own threads.
-    pub fn shared(&self) -> &Arc<Engine> {
+    pub(crate) fn shared(&self) -> &Arc<Engine> {
         &self.engine
     }
 
     /// Whether both are of the same database.
-    pub fn is_same(&self, other: &Self) -> bool {
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.engine, &other.engine)
     }
 }

@@ -12,7 +12,7 @@ const ASSUMED_BYTES: u64 = 1 << 30;
 const TABLES_BYTES: u64 = (1 << 30) + (256 << 20);
 
 /// Bytes of memory that this process may take up.
-pub fn available_bytes() -> u64 {
+pub(crate) fn available_bytes() -> u64 {
     available_in(Path::new("/"))
 }
 

@@ -25,9 +25,9 @@ use crate::wal::{Kind, Log, Place, Position};
 
 pub use compact::Compacted;
 pub use faults::{Fault, Faults};
-pub use gate::Gate;
-pub use handle::Handle;
-pub use memory::available_bytes as available_memory_bytes;
+pub(crate) use gate::Gate;
+pub(crate) use handle::Handle;
+pub(crate) use memory::available_bytes as available_memory_bytes;
 pub use statistics::Statistics;
 use worker::Worker;
 
@@ -35,7 +35,7 @@ use worker::Worker;
 const MOST_TRIES: usize = 1000;
 
 /// What all handles of a database share.
-pub struct Engine {
+pub(crate) struct Engine {
     pager: Pager,
     gate: Gate,
     catalogue: RwLock<Catalogue>,

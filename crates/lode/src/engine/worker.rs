@@ -17,7 +17,7 @@ const LEAST_INTERVAL: Duration = Duration::from_millis(1);
 
 /// The threads, once they are [started](Worker::start).
 #[derive(Default)]
-pub struct Worker {
+pub(super) struct Worker {
     signal: Arc<Signal>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -37,7 +37,11 @@ struct State {
 
 impl Worker {
     /// Starts the threads; the one that syncs the log only if there is an interval.
-    pub fn start(&self, db: &Arc<Engine>, interval: Option<Duration>) -> std::io::Result<()> {
+    pub(super) fn start(
+        &self,
+        db: &Arc<Engine>,
+        interval: Option<Duration>,
+    ) -> std::io::Result<()> {
         let (signal, shared) = (Arc::clone(&self.signal), Arc::clone(db));
         // What goes wrong here goes wrong again for those who need it, and they say so.
         self.spawn("lode", move || {
@@ -67,19 +71,19 @@ impl Worker {
     }
 
     /// Has the one for checkpoints look now.
-    pub fn wake(&self) {
+    pub(super) fn wake(&self) {
         locked(&self.signal.state).awake = true;
         self.signal.changed.notify_all();
     }
 
     /// Whether the threads are to end.
-    pub fn is_stopped(&self) -> bool {
+    pub(super) fn is_stopped(&self) -> bool {
         locked(&self.signal.state).stopped
     }
 
     /// Ends the threads, and waits until they have ended. None of them calls this: they have no
     /// share in the database that they could be the last to let go of.
-    pub fn stop(&self) {
+    pub(super) fn stop(&self) {
         locked(&self.signal.state).stopped = true;
         self.signal.changed.notify_all();
         let threads = std::mem::take(&mut *locked(&self.threads));

@@ -17,7 +17,7 @@ const HEADER: usize = 1;
 const TAKEN: u8 = 1;
 
 /// The most bytes of a record. With fewer slots, buckets would split unevenly.
-pub const MOST_RECORD_BYTES: usize = 1200;
+pub(crate) const MOST_RECORD_BYTES: usize = 1200;
 
 /// Slots that a search looks at together.
 const GLANCE: usize = 2;
@@ -27,7 +27,7 @@ const SHORT: usize = 4;
 
 /// Which buckets are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Joins {
+pub(super) enum Joins {
     /// Those with so few records that the next inserts do not split them again.
     Sparse,
     /// Those whose records fit in one bucket, with a little room for more.
@@ -36,7 +36,7 @@ pub enum Joins {
 
 /// How the slots of a table lie.
 #[derive(Clone, Debug)]
-pub struct Slots {
+pub(super) struct Slots {
     shape: Shape,
     /// Words of a slot.
     stride: usize,
@@ -51,7 +51,7 @@ pub struct Slots {
 }
 
 /// A key as it lies in a slot.
-pub struct Probe {
+pub(super) struct Probe {
     short: [u64; SHORT],
     long: Vec<u64>,
     count: usize,
@@ -59,7 +59,7 @@ pub struct Probe {
 
 impl Probe {
     #[inline(always)]
-    pub fn words(&self) -> &[u64] {
+    pub(super) fn words(&self) -> &[u64] {
         match self.count <= SHORT {
             true => &self.short[..self.count],
             false => &self.long,
@@ -80,7 +80,7 @@ fn few(bytes: &[u8]) -> u64 {
 }
 
 impl Slots {
-    pub fn new(shape: Shape) -> Self {
+    pub(super) fn new(shape: Shape) -> Self {
         let front = 1 + shape.key_size;
         let stride = front.div_ceil(8) + shape.payload_size.div_ceil(8);
         let count = (PAGE_WORDS - HEADER) / stride;
@@ -98,19 +98,19 @@ impl Slots {
     }
 
     #[inline(always)]
-    pub fn shape(&self) -> Shape {
+    pub(super) fn shape(&self) -> Shape {
         self.shape
     }
 
     /// Slots of a bucket.
     #[inline(always)]
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.count
     }
 
     /// A key that lies in one word or two together with the taken byte.
     #[inline(always)]
-    pub fn short_probe(key: &[u8]) -> Option<(u64, Option<u64>)> {
+    pub(super) fn short_probe(key: &[u8]) -> Option<(u64, Option<u64>)> {
         if key.len() < 8 {
             return Some((u64::from(TAKEN) | few(key) << 8, None));
         }
@@ -121,7 +121,7 @@ impl Slots {
     }
 
     #[inline]
-    pub fn probe(&self, key: &[u8]) -> Probe {
+    pub(super) fn probe(&self, key: &[u8]) -> Probe {
         let mut probe = Probe { short: [0; SHORT], long: Vec::new(), count: self.key_words };
         let words = match probe.count <= SHORT {
             true => &mut probe.short[..self.key_words],
@@ -152,7 +152,7 @@ impl Slots {
 
     /// Has the processor fetch the slots that a search from this one on looks at.
     #[inline(always)]
-    pub fn fetch(&self, words: Page<'_>, slot: usize) {
+    pub(super) fn fetch(&self, words: Page<'_>, slot: usize) {
         let at = self.word_of(slot);
         words.fetch(at);
         words.fetch(at + GLANCE * self.stride - 1);
@@ -166,7 +166,7 @@ impl Slots {
 
     /// The slot of a key, or the free one where the search for it ends.
     #[inline(always)]
-    pub fn find_or_free(
+    pub(super) fn find_or_free(
         &self,
         words: Page<'_>,
         home: usize,
@@ -202,7 +202,7 @@ impl Slots {
 
     /// The slot of a key.
     #[inline(always)]
-    pub fn find(&self, words: Page<'_>, home: usize, probe: &[u64]) -> Option<usize> {
+    pub(super) fn find(&self, words: Page<'_>, home: usize, probe: &[u64]) -> Option<usize> {
         // Nearly every key is in the first slot or the one after it. Which one, nobody can guess,
         // and a branch that was guessed wrong would keep the processor from what comes after this
         // lookup until the slot has come from memory: so both are looked at, without a branch.
@@ -228,31 +228,37 @@ impl Slots {
     }
 
     #[inline(always)]
-    pub fn read_payload(&self, words: Page<'_>, slot: usize, payload: &mut [u8]) {
+    pub(super) fn read_payload(&self, words: Page<'_>, slot: usize, payload: &mut [u8]) {
         words.read(self.payload_at(slot), payload);
     }
 
-    pub fn write_payload(&self, mut words: PageMut<'_>, slot: usize, at: usize, bytes: &[u8]) {
+    pub(super) fn write_payload(
+        &self,
+        mut words: PageMut<'_>,
+        slot: usize,
+        at: usize,
+        bytes: &[u8],
+    ) {
         words.write(self.payload_at(slot) + at, bytes);
     }
 
     /// Records of a bucket.
-    pub fn records(&self, words: Page<'_>) -> usize {
+    pub(super) fn records(&self, words: Page<'_>) -> usize {
         words.get(0) as usize
     }
 
     /// Whether one more record may come.
-    pub fn has_room(&self, words: Page<'_>) -> bool {
+    pub(super) fn has_room(&self, words: Page<'_>) -> bool {
         self.records(words) < self.most
     }
 
     /// Whether so little is left in a bucket that it should be joined with another.
-    pub fn is_sparse(&self, words: Page<'_>) -> bool {
+    pub(super) fn is_sparse(&self, words: Page<'_>) -> bool {
         self.records(words) <= self.most / 6
     }
 
     /// Whether what is in two buckets fits in one.
-    pub fn fit_together(&self, (one, other): (Page<'_>, Page<'_>), joins: Joins) -> bool {
+    pub(super) fn fit_together(&self, (one, other): (Page<'_>, Page<'_>), joins: Joins) -> bool {
         let most = match joins {
             Joins::Sparse => self.most / 2,
             Joins::Fitting => self.most - self.most / 16,
@@ -262,7 +268,7 @@ impl Slots {
 
     /// Puts a record into a free slot.
     #[inline]
-    pub fn fill(&self, words: &mut PageMut<'_>, slot: usize, probe: &[u64], payload: &[u8]) {
+    pub(super) fn fill(&self, words: &mut PageMut<'_>, slot: usize, probe: &[u64], payload: &[u8]) {
         let at = self.word_of(slot);
         probe.iter().enumerate().for_each(|(word, bits)| words.set(at + word, *bits));
         words.write(self.payload_at(slot), payload);
@@ -271,7 +277,12 @@ impl Slots {
     }
 
     /// Takes a record out of its slot, and moves those back that it kept from their home.
-    pub fn empty(&self, words: &mut PageMut<'_>, slot: usize, home: &dyn Fn(&[u8]) -> usize) {
+    pub(super) fn empty(
+        &self,
+        words: &mut PageMut<'_>,
+        slot: usize,
+        home: &dyn Fn(&[u8]) -> usize,
+    ) {
         let (mut free, mut next) = (slot, slot);
         let mut key = vec![0; self.shape.key_size];
         loop {
@@ -293,12 +304,12 @@ impl Slots {
     }
 
     /// The slots that are taken.
-    pub fn taken<'w>(&'w self, words: Page<'w>) -> impl Iterator<Item = usize> + 'w {
+    pub(super) fn taken<'w>(&'w self, words: Page<'w>) -> impl Iterator<Item = usize> + 'w {
         (0..self.count).filter(move |slot| self.first_word(words, *slot) as u8 == TAKEN)
     }
 
     /// Appends key and payload of every record.
-    pub fn copy_all(&self, words: Page<'_>, records: &mut Vec<u8>) {
+    pub(super) fn copy_all(&self, words: Page<'_>, records: &mut Vec<u8>) {
         let size = self.shape.key_size + self.shape.payload_size;
         for slot in self.taken(words) {
             let from = records.len();
@@ -308,7 +319,7 @@ impl Slots {
     }
 
     /// Key and payload of a record.
-    pub fn read_record(&self, words: Page<'_>, slot: usize, record: &mut [u8]) {
+    pub(super) fn read_record(&self, words: Page<'_>, slot: usize, record: &mut [u8]) {
         let (key, payload) = record.split_at_mut(self.shape.key_size);
         words.read(self.word_of(slot) * 8 + 1, key);
         self.read_payload(words, slot, payload);
@@ -316,7 +327,7 @@ impl Slots {
 
     /// Whether each record can be found from its home, which `home` answers for keys that belong
     /// here, and all are counted.
-    pub fn check(
+    pub(super) fn check(
         &self,
         words: Page<'_>,
         home: &dyn Fn(&[u8]) -> Option<usize>,

@@ -15,10 +15,10 @@ use crate::error::{Error, Result};
 use crate::pager::{self, Image, PAGE_WORDS, PageMut, PageNumber, Pager, ReadEpoch, Space};
 
 /// The most bits that all decides by.
-pub const MOST_BITS: u32 = root::MOST_BITS + SEGMENT_BITS;
+pub(super) const MOST_BITS: u32 = root::MOST_BITS + SEGMENT_BITS;
 
 /// The directory of a table.
-pub struct Directory {
+pub(super) struct Directory {
     root: Root,
 }
 
@@ -50,7 +50,7 @@ fn run_of(words: Page<'_>, index: usize, bits: u32) -> (usize, usize) {
 
 impl Directory {
     /// With one empty bucket, which it answers too.
-    pub fn create(pager: &Pager, space: &Space) -> Result<(Self, PageNumber)> {
+    pub(super) fn create(pager: &Pager, space: &Space) -> Result<(Self, PageNumber)> {
         let bucket = pager.allocate(space)?;
         let mut segment = pager.allocate(space)?;
         set_bucket(&mut segment.first_content(), 0, bucket.page());
@@ -59,18 +59,18 @@ impl Directory {
     }
 
     /// One that is there.
-    pub fn open(root: PageNumber) -> Self {
+    pub(super) fn open(root: PageNumber) -> Self {
         Self { root: Root::open(root) }
     }
 
     /// The page that it begins at.
-    pub fn root(&self) -> PageNumber {
+    pub(super) fn root(&self) -> PageNumber {
         self.root.page()
     }
 
     /// Calls `visit`, until it fails, with every bucket, its first place, and how many bits its
     /// places have in common. Nobody may change the directory meanwhile.
-    pub fn each(
+    pub(super) fn each(
         &self,
         pager: &Pager,
         visit: &mut dyn FnMut(PageNumber, u64, u32) -> Result<()>,
@@ -94,7 +94,7 @@ impl Directory {
     }
 
     /// The bucket that a place had at a moment, and the place where the next one begins.
-    pub fn read_at_epoch(
+    pub(super) fn read_at_epoch(
         &self,
         pager: &Pager,
         moment: ReadEpoch,
@@ -114,7 +114,11 @@ impl Directory {
     }
 
     /// The bucket of a place, and the place where the next one begins.
-    pub fn read_optimistic(&self, pager: &Pager, place: u64) -> Result<(PageNumber, Option<u64>)> {
+    pub(super) fn read_optimistic(
+        &self,
+        pager: &Pager,
+        place: u64,
+    ) -> Result<(PageNumber, Option<u64>)> {
         loop {
             let found = self.root.read_optimistic(pager, place)?;
             let entry = found.entry;
@@ -137,7 +141,7 @@ impl Directory {
 
     /// Makes room for a place whose bucket is full. Others may have done so meanwhile, and more may
     /// have to be done: the caller looks again.
-    pub fn split(
+    pub(super) fn split(
         &self,
         pager: &Pager,
         space: &Space,
@@ -231,7 +235,7 @@ impl Directory {
 
     /// Joins the bucket of a place with the one that it was split from, if `joins` allows it;
     /// returns whether it did. Where another thread is at work, it is left for another time.
-    pub fn join(
+    pub(super) fn join(
         &self,
         pager: &Pager,
         space: &Space,
@@ -292,8 +296,8 @@ impl Directory {
     }
 }
 
-/// Copies the records of a bucket to others: `to` returns for the key of each the index of its bucket
-/// in `targets`, and its home there.
+/// Copies the records of a bucket to others: `to` returns for the key of each the index of its
+/// bucket in `targets`, and its home there.
 fn move_all(
     old: Page<'_>,
     slots: &Slots,

@@ -25,13 +25,13 @@ use crate::error::{Error, Result};
 use crate::index::{EntryMut, Index, Journal, Shape, Step, Visit};
 use crate::pager::{Latched, PageNumber, PageRef, Pager, ReadEpoch, Seen, Space};
 
-pub use bucket::MOST_RECORD_BYTES;
+pub(crate) use bucket::MOST_RECORD_BYTES;
 
 /// How many lookups should be under way at once.
-pub const AHEAD: usize = 16;
+pub(crate) const AHEAD: usize = 16;
 
 /// A table of hashed keys.
-pub struct Hash {
+pub(crate) struct Hash {
     directory: Directory,
     shortcut: Shortcut,
     slots: Slots,
@@ -59,14 +59,14 @@ fn place_of(hash: u64, slots: usize) -> Place {
 
 impl Hash {
     /// A new table.
-    pub fn create(pager: &Pager, space: &Space, shape: Shape, seed: u64) -> Result<Self> {
+    pub(crate) fn create(pager: &Pager, space: &Space, shape: Shape, seed: u64) -> Result<Self> {
         let (directory, bucket) = Directory::create(pager, space)?;
         let shortcut = Shortcut::new(bucket)?;
         Ok(Self { directory, shortcut, slots: Slots::new(shape), seed })
     }
 
     /// One that is there, by the page that its directory begins at.
-    pub fn open(pager: &Pager, root: PageNumber, shape: Shape, seed: u64) -> Result<Self> {
+    pub(crate) fn open(pager: &Pager, root: PageNumber, shape: Shape, seed: u64) -> Result<Self> {
         let directory = Directory::open(root);
         let shortcut = Shortcut::new(0)?;
         directory.each(pager, &mut |bucket, first, bits| {
@@ -78,13 +78,13 @@ impl Hash {
     }
 
     /// The page that its directory begins at, which stays the same.
-    pub fn root(&self) -> PageNumber {
+    pub(crate) fn root(&self) -> PageNumber {
         self.directory.root()
     }
 
     /// The sizes of its records.
     #[inline(always)]
-    pub fn shape(&self) -> Shape {
+    pub(crate) fn shape(&self) -> Shape {
         self.slots.shape()
     }
 
@@ -118,7 +118,7 @@ impl Hash {
     }
 
     /// Copies the record's payload; false if there is none.
-    pub fn get(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> Result<bool> {
+    pub(crate) fn get(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> Result<bool> {
         let (place, probe) = (self.place(key), self.slots.probe(key));
         loop {
             let (way, words) = self.read_optimistic(pager, place)?;
@@ -136,7 +136,7 @@ impl Hash {
     /// follows, a lookup has few instructions, so that the processor comes to the next one while it
     /// waits for the memory that this one reads.
     #[inline(always)]
-    pub fn try_read<'h>(&'h self, pager: &'h Pager, key: &[u8]) -> Option<Attempt<'h>> {
+    pub(crate) fn try_read<'h>(&'h self, pager: &'h Pager, key: &[u8]) -> Option<Attempt<'h>> {
         let place = self.place(key);
         let entry = self.shortcut.try_read(place.directory)?;
         let (bucket, words) = pager.try_read(entry.bucket())?;
@@ -145,14 +145,19 @@ impl Hash {
 
     /// Has the processor fetch what is read there.
     #[inline(always)]
-    pub fn fetch(&self, attempt: &Attempt<'_>) {
+    pub(crate) fn fetch(&self, attempt: &Attempt<'_>) {
         self.slots.fetch(attempt.words, attempt.home);
     }
 
     /// Copies the payload of a key's record there, and answers whether there is one; `None` if the
     /// bucket has changed, or the key has more than 15 bytes.
     #[inline(always)]
-    pub fn read(&self, attempt: &Attempt<'_>, key: &[u8], payload: &mut [u8]) -> Option<bool> {
+    pub(crate) fn read(
+        &self,
+        attempt: &Attempt<'_>,
+        key: &[u8],
+        payload: &mut [u8],
+    ) -> Option<bool> {
         let Attempt { way, words, home } = *attempt;
         let found = match Slots::short_probe(key)? {
             (first, None) => self.slots.find(words, home, &[first]),
@@ -166,7 +171,12 @@ impl Hash {
 
     /// Calls `visit` with key and payload of all records at a moment, in the order of their places,
     /// until it answers false.
-    pub fn scan(&self, pager: &Pager, moment: ReadEpoch, visit: &mut Visit<'_>) -> Result<()> {
+    pub(crate) fn scan(
+        &self,
+        pager: &Pager,
+        moment: ReadEpoch,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
         let shape = self.slots.shape();
         let size = shape.key_size + shape.payload_size;
         let mut records = Vec::new();
@@ -189,7 +199,7 @@ impl Hash {
     }
 
     /// Joins the bucket of a key with another, if little is left in both.
-    pub fn merge(&self, pager: &Pager, space: &Space, key: &[u8]) -> Result<()> {
+    pub(crate) fn merge(&self, pager: &Pager, space: &Space, key: &[u8]) -> Result<()> {
         /// Each changes pages.
         const MOST_JOINS: usize = 2;
         let (place, parts) = (self.place(key), (&self.slots, &self.shortcut));
@@ -215,7 +225,7 @@ impl Hash {
     /// Joins the bucket of a place in the directory with the one that it was split from, if the
     /// records of both fit in one. Returns the place where to go on, which is the same after a
     /// join; `None` at the end.
-    pub fn fill(&self, pager: &Pager, space: &Space, place: u64) -> Result<Option<u64>> {
+    pub(crate) fn fill(&self, pager: &Pager, space: &Space, place: u64) -> Result<Option<u64>> {
         let parts = (&self.slots, &self.shortcut);
         let home_of = |key: &[u8]| self.place(key).home;
         if self.directory.join(pager, space, (place, Joins::Fitting), parts, &home_of)? {
@@ -227,7 +237,7 @@ impl Hash {
     /// Appends the key of each record of the bucket of a place in the directory, and the first
     /// eight bytes of its payload, if `wanted` accepts those. Returns the place where the next
     /// bucket begins.
-    pub fn copy_bucket(
+    pub(crate) fn copy_bucket(
         &self,
         pager: &Pager,
         place: u64,
@@ -265,7 +275,7 @@ impl Hash {
 
     /// Calls `visit` with key and payload of all records at a moment that can be read, until it
     /// returns false, and `fault` with each error of a page that cannot.
-    pub fn each_readable(
+    pub(crate) fn each_readable(
         &self,
         pager: &Pager,
         moment: ReadEpoch,
@@ -300,7 +310,7 @@ impl Hash {
     }
 
     /// How many records there were at a moment, as the buckets count them.
-    pub fn count(&self, pager: &Pager, moment: ReadEpoch) -> Result<u64> {
+    pub(crate) fn count(&self, pager: &Pager, moment: ReadEpoch) -> Result<u64> {
         let (mut count, mut next) = (0, Some(0));
         while let Some(place) = next {
             let (bucket, end) = self.directory.read_at_epoch(pager, moment, place)?;
@@ -312,7 +322,7 @@ impl Hash {
 
     /// Calls `wrong` with what is wrong with each bucket at a moment: a record that its key does
     /// not lead to, or a bucket that does not count right.
-    pub fn check(&self, pager: &Pager, moment: ReadEpoch, wrong: &mut dyn FnMut(String)) {
+    pub(crate) fn check(&self, pager: &Pager, moment: ReadEpoch, wrong: &mut dyn FnMut(String)) {
         let mut next = Some(0);
         while let Some(start) = next {
             let (bucket, end) = match self.directory.read_at_epoch(pager, moment, start) {
@@ -474,7 +484,7 @@ impl EntryMut for SlotMut<'_> {
 
 /// The bucket that a key belongs to, at rest, and the slot there that is its first choice.
 #[derive(Clone, Copy)]
-pub struct Attempt<'h> {
+pub(crate) struct Attempt<'h> {
     way: Way<'h>,
     words: PageRef<'h>,
     home: usize,

@@ -14,10 +14,10 @@ use crate::pager::{self, Latched, PageMut, PageNumber, PageRef, Pager, ReadEpoch
 const PART_BITS: u32 = if cfg!(test) { 2 } else { 10 };
 
 /// The most bits of all entries.
-pub const MOST_BITS: u32 = if cfg!(test) { 4 } else { 14 };
+pub(super) const MOST_BITS: u32 = if cfg!(test) { 4 } else { 14 };
 
 /// The most bits that a segment decides by: as many entries fit on a page.
-pub const SEGMENT_BITS: u32 = if cfg!(test) { 2 } else { 12 };
+pub(super) const SEGMENT_BITS: u32 = if cfg!(test) { 2 } else { 12 };
 
 /// Where the entries of a page begin, or the names of the parts; before them, in the root, is the
 /// number of bits.
@@ -28,7 +28,7 @@ const PART: usize = 1 << PART_BITS;
 
 /// An entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub(super) struct Entry {
     pub segment: PageNumber,
     /// Bits that the segment decides by.
     pub bits: u32,
@@ -56,28 +56,28 @@ impl Entry {
 
     /// Which of the segment's entries is responsible.
     #[inline(always)]
-    pub fn index(self, place: u64) -> usize {
+    pub(super) fn index(self, place: u64) -> usize {
         high_bits(place << (self.prefix & 63), self.bits & 63)
     }
 
     /// Bits that decide for an entry of the segment.
-    pub fn depth(self) -> u32 {
+    pub(super) fn depth(self) -> u32 {
         self.prefix + self.bits
     }
 
     /// What the places of the segment have in common.
-    pub fn base(self, place: u64) -> u64 {
+    pub(super) fn base(self, place: u64) -> u64 {
         high_bits(place, self.prefix & 63) as u64
     }
 
     /// The first place of an entry of the segment.
-    pub fn place_of(self, base: u64, index: usize) -> u64 {
+    pub(super) fn place_of(self, base: u64, index: usize) -> u64 {
         let place = (u128::from(base) << self.bits) + index as u128;
         (place << (64 - self.depth())) as u64
     }
 
     /// The first place after the segment, if there is one.
-    pub fn end(self, base: u64) -> Option<u64> {
+    pub(super) fn end(self, base: u64) -> Option<u64> {
         u64::try_from((u128::from(base) + 1) << (64 - self.prefix)).ok()
     }
 }
@@ -89,12 +89,12 @@ fn high_bits(place: u64, bits: u32) -> usize {
 }
 
 /// The root of a directory.
-pub struct Root {
+pub(super) struct Root {
     page: PageNumber,
 }
 
 /// An entry where it was found.
-pub struct Found<'p> {
+pub(super) struct Found<'p> {
     pub entry: Entry,
     /// The bits of all entries.
     pub bits: u32,
@@ -107,12 +107,12 @@ pub struct Found<'p> {
 
 impl Found<'_> {
     /// Whether it still is the entry.
-    pub fn validate(&self) -> bool {
+    pub(super) fn validate(&self) -> bool {
         self.root.validate() && self.part.is_none_or(|part| part.validate())
     }
 
     /// The numbers of all entries for the same segment.
-    pub fn numbers(&self) -> Range<usize> {
+    pub(super) fn numbers(&self) -> Range<usize> {
         let count = 1 << self.bits.saturating_sub(self.entry.prefix);
         let first = self.number & !(count - 1);
         first..first + count
@@ -142,23 +142,23 @@ fn bits_of(words: Page<'_>) -> u32 {
 
 impl Root {
     /// One that names a segment for all places.
-    pub fn create(pager: &Pager, space: &Space, segment: PageNumber) -> Result<Self> {
+    pub(super) fn create(pager: &Pager, space: &Space, segment: PageNumber) -> Result<Self> {
         let mut root = pager.allocate(space)?;
         root.first_content().set(ENTRIES, Entry { segment, bits: 0, prefix: 0 }.word());
         Ok(Self { page: root.page() })
     }
 
     /// One that is there.
-    pub fn open(page: PageNumber) -> Self {
+    pub(super) fn open(page: PageNumber) -> Self {
         Self { page }
     }
 
-    pub fn page(&self) -> PageNumber {
+    pub(super) fn page(&self) -> PageNumber {
         self.page
     }
 
     /// The entry of a place.
-    pub fn read_optimistic<'p>(&self, pager: &'p Pager, place: u64) -> Result<Found<'p>> {
+    pub(super) fn read_optimistic<'p>(&self, pager: &'p Pager, place: u64) -> Result<Found<'p>> {
         loop {
             let (root, words) = pager.read_optimistic(self.page)?;
             let bits = bits_of(words);
@@ -191,7 +191,12 @@ impl Root {
     }
 
     /// The entry that a place had at a moment.
-    pub fn read_at_epoch(&self, pager: &Pager, moment: ReadEpoch, place: u64) -> Result<Entry> {
+    pub(super) fn read_at_epoch(
+        &self,
+        pager: &Pager,
+        moment: ReadEpoch,
+        place: u64,
+    ) -> Result<Entry> {
         let (bits, found) = pager.at(moment, self.page, |words| {
             let bits = bits_of(words);
             (bits, place_of(words, high_bits(place, bits), bits))
@@ -205,7 +210,11 @@ impl Root {
 
     /// Latches the root and the parts that have all entries for the segment of one that was found;
     /// `None` if something has changed.
-    pub fn latch<'p>(&self, pager: &'p Pager, found: &Found<'p>) -> Result<Option<Held<'p>>> {
+    pub(super) fn latch<'p>(
+        &self,
+        pager: &'p Pager,
+        found: &Found<'p>,
+    ) -> Result<Option<Held<'p>>> {
         let Some(parts) = self.parts(pager, found, found.numbers())? else { return Ok(None) };
         let Some(root) = pager.latch(found.root) else { return Ok(None) };
         let parts = parts.into_iter().map(|(at, part)| Some((at, pager.latch(part)?)));
@@ -243,7 +252,7 @@ impl Root {
     ///
     /// # Errors
     /// `TableFull` when there are no more bits.
-    pub fn double(&self, pager: &Pager, space: &Space, found: &Found<'_>) -> Result<()> {
+    pub(super) fn double(&self, pager: &Pager, space: &Space, found: &Found<'_>) -> Result<()> {
         if found.bits >= MOST_BITS {
             return Err(Error::TableFull);
         }
@@ -320,14 +329,14 @@ fn free(pages: Vec<Latched<'_>>, space: &Space, pager: &Pager) {
 }
 
 /// The root, latched, with the parts that some of its entries lie in.
-pub struct Held<'p> {
+pub(super) struct Held<'p> {
     root: Latched<'p>,
     parts: Vec<(usize, Latched<'p>)>,
 }
 
 impl Held<'_> {
     /// Sets entries that lie there.
-    pub fn set(&mut self, epoch: u64, numbers: Range<usize>, entry: Entry) {
+    pub(super) fn set(&mut self, epoch: u64, numbers: Range<usize>, entry: Entry) {
         if self.parts.is_empty() {
             let mut words = self.root.change(epoch);
             return numbers.for_each(|number| words.set(ENTRIES + number, entry.word()));

@@ -22,7 +22,7 @@ const DOUBLING: u64 = 64;
 
 /// The array. It has room for more bits than it begins with, in memory that is taken as it is used,
 /// and doubles in place.
-pub struct Shortcut {
+pub(super) struct Shortcut {
     bits: AtomicU64,
     cells: Cells,
     /// The array of a table with more buckets.
@@ -35,7 +35,7 @@ pub struct Shortcut {
 
 /// An entry as it was seen.
 #[derive(Clone, Copy)]
-pub struct Entry<'s> {
+pub(super) struct Entry<'s> {
     shortcut: &'s Shortcut,
     bits: u64,
     cell: &'s AtomicU64,
@@ -45,13 +45,13 @@ pub struct Entry<'s> {
 impl Entry<'_> {
     /// The bucket.
     #[inline(always)]
-    pub fn bucket(&self) -> PageNumber {
+    pub(super) fn bucket(&self) -> PageNumber {
         self.bucket as PageNumber
     }
 
     /// Whether it is still the bucket.
     #[inline(always)]
-    pub fn validate(&self) -> bool {
+    pub(super) fn validate(&self) -> bool {
         self.cell.load(Ordering::Relaxed) == self.bucket
             && self.shortcut.bits.load(Ordering::Relaxed) == self.bits
     }
@@ -66,7 +66,7 @@ fn index(place: u64, bits: u64) -> usize {
 
 impl Shortcut {
     /// With one bucket for all places.
-    pub fn new(bucket: PageNumber) -> Result<Self> {
+    pub(super) fn new(bucket: PageNumber) -> Result<Self> {
         let cells = Cells::new(1 << USUAL_BITS, false)?;
         cells.cell(0).store(bucket.into(), Ordering::Relaxed);
         let (bits, changes) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -75,7 +75,7 @@ impl Shortcut {
 
     /// How often entries have begun to change. One that was read between two answers that are the
     /// same may have changed once since, but not to what it was.
-    pub fn changes(&self) -> u64 {
+    pub(super) fn changes(&self) -> u64 {
         fence(Ordering::Acquire);
         self.changes.load(Ordering::Acquire)
     }
@@ -90,7 +90,7 @@ impl Shortcut {
     }
 
     /// Makes sure that there is an array for so many bits.
-    pub fn make_room(&self, bits: u32) -> Result<()> {
+    pub(super) fn make_room(&self, bits: u32) -> Result<()> {
         if bits > USUAL_BITS && self.large.get().is_none() {
             // If somebody else was quicker, his will do.
             let _ = self.large.set(Cells::new(1 << MOST_BITS, false)?);
@@ -100,7 +100,7 @@ impl Shortcut {
 
     /// The entry of a place, unless the array is being doubled.
     #[inline(always)]
-    pub fn try_read(&self, place: u64) -> Option<Entry<'_>> {
+    pub(super) fn try_read(&self, place: u64) -> Option<Entry<'_>> {
         let bits = self.bits.load(Ordering::Acquire);
         (bits < DOUBLING).then(|| {
             let cell = self.cells(bits).cell(index(place, bits));
@@ -110,7 +110,7 @@ impl Shortcut {
 
     /// The entry of a place, once the array is not being doubled.
     #[inline(always)]
-    pub fn entry(&self, place: u64) -> Entry<'_> {
+    pub(super) fn entry(&self, place: u64) -> Entry<'_> {
         loop {
             match self.try_read(place) {
                 Some(entry) => return entry,
@@ -121,7 +121,7 @@ impl Shortcut {
 
     /// Names a bucket for all places that begin with the same so many bits as `first`; there must
     /// be [room](Self::make_room) for them.
-    pub fn set(&self, bucket: PageNumber, first: u64, bits: u32) {
+    pub(super) fn set(&self, bucket: PageNumber, first: u64, bits: u32) {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         // Whoever sees what an entry is from here on sees this too.
         self.changes.fetch_add(1, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! Where a payload is copied to.
 
 /// Bytes of the caller.
-pub trait Buffer {
+pub(crate) trait Buffer {
     /// So many of them; `None` if there cannot be as many.
     fn of_size(&mut self, size: usize) -> Option<&mut [u8]>;
 }

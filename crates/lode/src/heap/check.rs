@@ -11,7 +11,7 @@ use crate::pager::{PageNumber, Pager, ReadEpoch};
 
 /// The records that an index leads to.
 #[derive(Default)]
-pub struct Census {
+pub(crate) struct Census {
     records: BTreeMap<PageNumber, BTreeSet<u16>>,
     pieces: BTreeSet<PageNumber>,
 }
@@ -24,7 +24,7 @@ impl Heap {
     /// Counts a record that the index has under a name at a moment, if there is one, and reads what
     /// the heap has of it; whether there is one. `front_of` tells how many bytes the key before a
     /// payload has.
-    pub fn count(
+    pub(crate) fn count(
         &self,
         pager: &Pager,
         moment: ReadEpoch,
@@ -58,7 +58,7 @@ impl Heap {
 
     /// Calls `wrong` with what is wrong with each of its pages at a moment. Whether records have
     /// keys is only looked at with a census in which all are counted.
-    pub fn check(
+    pub(crate) fn check(
         &self,
         pager: &Pager,
         moment: ReadEpoch,

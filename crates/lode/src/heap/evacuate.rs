@@ -15,7 +15,7 @@ use crate::pager::{PageNumber, Pager};
 const MOST_TRIES: usize = 16;
 
 /// Pages of a heap that take no records while theirs move elsewhere; dropped, they take some again.
-pub struct Evacuation<'h> {
+pub(crate) struct Evacuation<'h> {
     heap: &'h Heap,
     pages: HashSet<PageNumber>,
     /// The page that took the last record.
@@ -31,7 +31,7 @@ impl Drop for Evacuation<'_> {
 impl Heap {
     /// Finds out the room of the pages of one more extent of a database that was opened; false if
     /// that of all is known.
-    pub fn survey(&self, pager: &Pager) -> Result<bool> {
+    pub(crate) fn survey(&self, pager: &Pager) -> Result<bool> {
         let more = self.space.survey(pager)?;
         for (number, note) in self.space.take_notes() {
             self.free_space.note(number, page::noted_room(note));
@@ -40,7 +40,7 @@ impl Heap {
     }
 
     /// Chooses the pages to be emptied, among those whose room is known; `None` if there are none.
-    pub fn evacuation(&self) -> Option<Evacuation<'_>> {
+    pub(crate) fn evacuation(&self) -> Option<Evacuation<'_>> {
         let pages = self.free_space.close_emptiest();
         let evacuation = Evacuation { heap: self, pages, target: None };
         (!evacuation.pages.is_empty()).then_some(evacuation)
@@ -49,13 +49,18 @@ impl Heap {
 
 impl Evacuation<'_> {
     /// Whether an entry of the index leads to one of the pages.
-    pub fn concerns(&self, entry: [u8; Entry::BYTES]) -> bool {
+    pub(crate) fn concerns(&self, entry: [u8; Entry::BYTES]) -> bool {
         Entry::of(entry).address.is_some_and(|address| self.pages.contains(&address.page))
     }
 
     /// Moves the record that the index has under a name, if it lies in one of the pages and another
     /// has room.
-    pub fn move_out(&mut self, index: &impl Index, desk: Desk<'_>, name: &[u8]) -> Result<()> {
+    pub(crate) fn move_out(
+        &mut self,
+        index: &impl Index,
+        desk: Desk<'_>,
+        name: &[u8],
+    ) -> Result<()> {
         let (heap, pager) = (self.heap, desk.0.pager());
         for _ in 0..MOST_TRIES {
             let led = index.locate(pager, name, |bytes| {

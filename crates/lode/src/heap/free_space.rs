@@ -19,7 +19,7 @@ fn usable(room: usize) -> usize {
 }
 
 #[derive(Default)]
-pub struct FreeSpaceMap {
+pub(super) struct FreeSpaceMap {
     /// The pages that threads are filling; 0 for none.
     lanes: [AtomicU32; LANES],
     open: Mutex<Open>,
@@ -51,12 +51,12 @@ impl FreeSpaceMap {
     }
 
     /// The page that this thread is filling.
-    pub fn current(&self) -> Option<PageNumber> {
+    pub(super) fn current(&self) -> Option<PageNumber> {
         Some(self.lane().load(Ordering::Relaxed)).filter(|page| *page != 0)
     }
 
     /// This thread fills another page from here on.
-    pub fn fill(&self, page: PageNumber) {
+    pub(super) fn fill(&self, page: PageNumber) {
         let before = self.lane().swap(page, Ordering::Relaxed);
         if before != 0 && before != page {
             // Another thread of the same lane was quicker. Whoever takes it sees how much room it
@@ -66,17 +66,17 @@ impl FreeSpaceMap {
     }
 
     /// Nobody of this thread's lane fills a page any more, if it was this one.
-    pub fn leave(&self, page: PageNumber) {
+    pub(super) fn leave(&self, page: PageNumber) {
         let _ = self.lane().compare_exchange(page, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// Whether a thread is filling a page.
-    pub fn is_being_filled(&self, page: PageNumber) -> bool {
+    pub(super) fn is_being_filled(&self, page: PageNumber) -> bool {
         self.lanes.iter().any(|lane| lane.load(Ordering::Relaxed) == page)
     }
 
     /// Takes the fullest of the pages with at least so many words of room.
-    pub fn take(&self, room: usize) -> Option<PageNumber> {
+    pub(super) fn take(&self, room: usize) -> Option<PageNumber> {
         let mut open = self.open();
         let found = *open.by_room.range((room, 0)..).next()?;
         open.by_room.remove(&found);
@@ -86,7 +86,7 @@ impl FreeSpaceMap {
 
     /// Closes the emptiest pages, as many as the others with room can take the records of. Returns
     /// them.
-    pub fn close_emptiest(&self) -> HashSet<PageNumber> {
+    pub(super) fn close_emptiest(&self) -> HashSet<PageNumber> {
         let mut open = self.open();
         let mut left: usize = open.by_room.iter().map(|(room, _)| usable(*room)).sum();
         let mut moved = 0;
@@ -107,12 +107,12 @@ impl FreeSpaceMap {
     }
 
     /// Lets closed pages take records again.
-    pub fn open_closed(&self) {
+    pub(super) fn open_closed(&self) {
         self.open().closed.clear();
     }
 
     /// Notes how many words of room a page has. If they are few, or it is gone, it is of no use.
-    pub fn note(&self, page: PageNumber, room: usize) {
+    pub(super) fn note(&self, page: PageNumber, room: usize) {
         let mut open = self.open();
         if let Some(before) = open.free.remove(&page) {
             open.by_room.remove(&(before, page));

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::pager::{Latched, PAGE_BYTES, PageNumber, PageRef, Pager, Space};
 
 /// Where the bytes of a piece begin in its page.
-pub const PIECE_FROM: usize = 8;
+pub(super) const PIECE_FROM: usize = 8;
 
 /// Bytes of a piece: all of a page after that.
 const PIECE_BYTES: usize = PAGE_BYTES - PIECE_FROM;
@@ -15,7 +15,7 @@ const NUMBER: usize = size_of::<PageNumber>();
 
 /// How a long record is cut up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub(super) struct Cut {
     /// Its bytes.
     pub size: usize,
     /// Pages of their own.
@@ -26,7 +26,7 @@ pub struct Cut {
 
 impl Cut {
     /// Of a record of so many bytes; `None` if it fits in a page with others.
-    pub fn of(size: usize) -> Option<Self> {
+    pub(super) fn of(size: usize) -> Option<Self> {
         if size <= page::MOST_BYTES {
             return None;
         }
@@ -38,53 +38,53 @@ impl Cut {
     }
 
     /// The cut that a head tells of.
-    pub fn of_head(head: &[u8]) -> Option<Self> {
+    pub(super) fn of_head(head: &[u8]) -> Option<Self> {
         let size = u32::from_le_bytes(*head.first_chunk()?) as usize;
         Self::of(size).filter(|cut| cut.head_size() == head.len())
     }
 
     /// Bytes of the head.
-    pub fn head_size(self) -> usize {
+    pub(super) fn head_size(self) -> usize {
         NUMBER * (1 + self.pieces) + self.rest
     }
 
     /// Which bytes of the record a piece has.
-    pub fn piece(self, at: usize) -> std::ops::Range<usize> {
+    pub(super) fn piece(self, at: usize) -> std::ops::Range<usize> {
         at * PIECE_BYTES..((at + 1) * PIECE_BYTES).min(self.size - self.rest)
     }
 }
 
 /// How many pages of its own a payload of so many bytes takes up.
-pub fn pages_for(size: usize) -> u64 {
+pub(crate) fn pages_for(size: usize) -> u64 {
     Cut::of(size).map_or(0, |cut| cut.pieces as u64)
 }
 
 /// The pages that a head names.
-pub fn pages_of(head: &[u8], cut: Cut) -> impl Iterator<Item = PageNumber> {
+pub(super) fn pages_of(head: &[u8], cut: Cut) -> impl Iterator<Item = PageNumber> {
     let numbers = head[NUMBER..NUMBER * (1 + cut.pieces)].as_chunks::<NUMBER>().0;
     numbers.iter().map(|number| PageNumber::from_le_bytes(*number))
 }
 
 /// What a head has of the record itself.
-pub fn rest_of(head: &[u8], cut: Cut) -> &[u8] {
+pub(super) fn rest_of(head: &[u8], cut: Cut) -> &[u8] {
     &head[NUMBER * (1 + cut.pieces)..]
 }
 
 /// Reads a piece, from one of its bytes on; false if it is none.
-pub fn read_piece(words: PageRef<'_>, from: usize, bytes: &mut [u8]) -> bool {
+pub(super) fn read_piece(words: PageRef<'_>, from: usize, bytes: &mut [u8]) -> bool {
     words.read(PIECE_FROM + from, bytes);
     words.get(0) == page::PIECE
 }
 
 /// Pages that hold the pieces of a record, still latched, and its head.
-pub struct Written<'p> {
+pub(super) struct Written<'p> {
     pub pages: Vec<Latched<'p>>,
     pub head: Vec<u8>,
 }
 
 impl<'p> Written<'p> {
     /// Writes the pieces of a record.
-    pub fn new(pager: &'p Pager, space: &Space, cut: Cut, record: &[u8]) -> Result<Self> {
+    pub(super) fn new(pager: &'p Pager, space: &Space, cut: Cut, record: &[u8]) -> Result<Self> {
         let mut head = Vec::with_capacity(cut.head_size());
         head.extend((cut.size as u32).to_le_bytes());
         let mut written = Self { pages: Vec::with_capacity(cut.pieces), head };
@@ -108,13 +108,13 @@ impl<'p> Written<'p> {
     }
 
     /// Gives the pages back.
-    pub fn free(self, pager: &Pager, space: &Space) {
+    pub(super) fn free(self, pager: &Pager, space: &Space) {
         self.pages.into_iter().for_each(|page| page.free(space, pager.epoch()));
     }
 }
 
 /// A head that says what no head can.
-pub fn wrong_head(page: PageNumber) -> Error {
+pub(super) fn wrong_head(page: PageNumber) -> Error {
     Error::corrupt(format!("page {page}"), "the head of a long record makes no sense")
 }
 

@@ -23,16 +23,16 @@ mod target;
 mod tests;
 mod write;
 
-pub use buffer::Buffer;
-pub use check::Census;
-pub use evacuate::Evacuation;
+pub(crate) use buffer::Buffer;
+pub(crate) use check::Census;
+pub(crate) use evacuate::Evacuation;
 use free_space::FreeSpaceMap;
 use long::Cut;
-pub use long::pages_for;
+pub(crate) use long::pages_for;
 use names::MOST_ROUNDS;
-pub use names::{DIGEST_BYTES, Entry, Name, Names};
+pub(crate) use names::{DIGEST_BYTES, Entry, Name, Names};
 use page::{HeapPage, Slot};
-pub use write::{Swapped, UndoRecord};
+pub(crate) use write::{Swapped, UndoRecord};
 
 use crate::error::{Error, Result};
 use crate::index::Index;
@@ -40,7 +40,7 @@ use crate::pager::{self, PageNumber, Pager, ReadEpoch, Seen, Space};
 
 /// Where a record is: its page, and the number of its slot there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Address {
+pub(crate) struct Address {
     page: PageNumber,
     slot: u16,
 }
@@ -61,7 +61,7 @@ impl Address {
 const PATIENCE: usize = 4;
 
 /// The long records of a table.
-pub struct Heap {
+pub(crate) struct Heap {
     space: Space,
     names: Names,
     free_space: FreeSpaceMap,
@@ -85,17 +85,17 @@ struct Found<'k, 'p> {
 
 impl Heap {
     /// One that has these pages, if any.
-    pub fn new(space: Space, names: Names) -> Self {
+    pub(crate) fn new(space: Space, names: Names) -> Self {
         Self { space, names, free_space: FreeSpaceMap::default() }
     }
 
     /// Whether it has the keys too, each before its payload.
-    pub fn has_keys(&self) -> bool {
+    pub(crate) fn has_keys(&self) -> bool {
         matches!(self.names, Names::Digests { .. })
     }
 
     /// Its pages.
-    pub fn space(&self) -> &Space {
+    pub(crate) fn space(&self) -> &Space {
         &self.space
     }
 
@@ -182,7 +182,7 @@ impl Heap {
 
     /// Copies the record's payload; false if there is none.
     #[inline]
-    pub fn get(
+    pub(crate) fn get(
         &self,
         index: &impl Index,
         pager: &Pager,
@@ -239,7 +239,7 @@ impl Heap {
     }
 
     /// Copies the payload that a record had at a moment; answers where it was, if there was one.
-    pub fn get_at(
+    pub(crate) fn get_at(
         &self,
         index: &impl Index,
         pager: &Pager,
@@ -274,13 +274,13 @@ impl Heap {
     }
 
     /// What the index has a key under, or would have, if no other key has the same digest.
-    pub fn name<'k>(&self, key: &'k [u8]) -> Name<'k> {
+    pub(crate) fn name<'k>(&self, key: &'k [u8]) -> Name<'k> {
         self.names.name(key, 0)
     }
 
     /// Has the processor fetch what a lookup of the record will look at; what the index has of it
     /// should have come already.
-    pub fn fetch(&self, index: &impl Index, pager: &Pager, key: &[u8]) {
+    pub(crate) fn fetch(&self, index: &impl Index, pager: &Pager, key: &[u8]) {
         // What goes wrong, the lookup itself says.
         let _ = index.locate(pager, self.name(key).bytes(), |bytes| {
             let Some(address) = Entry::of(bytes).address else { return };
@@ -350,7 +350,7 @@ impl Heap {
 
     /// Copies all that the heap had of a record at an address at a moment: its payload, or its key
     /// and its payload.
-    pub fn read_at(
+    pub(crate) fn read_at(
         &self,
         pager: &Pager,
         moment: ReadEpoch,

@@ -14,17 +14,17 @@ use super::Address;
 use crate::pager::PageNumber;
 
 /// Bytes of a digest: in a bucket a word, with the byte before it.
-pub const DIGEST_BYTES: usize = 7;
+pub(crate) const DIGEST_BYTES: usize = 7;
 
 /// The bits that tell digests apart. In unit tests there are few, so that many keys have the same
 /// one.
 const DIGEST_BITS: u32 = if cfg!(test) { 11 } else { 8 * DIGEST_BYTES as u32 };
 
 /// Rounds after which something must be wrong.
-pub const MOST_ROUNDS: u64 = 1_000;
+pub(super) const MOST_ROUNDS: u64 = 1_000;
 
 /// How records are named.
-pub enum Names {
+pub(crate) enum Names {
     Keys,
     /// By a hash that begins with a seed. No key is the beginning of another.
     Digests {
@@ -34,14 +34,14 @@ pub enum Names {
 
 /// What the index has a record under.
 #[derive(Clone, Copy)]
-pub enum Name<'k> {
+pub(crate) enum Name<'k> {
     Key(&'k [u8]),
     Digest([u8; DIGEST_BYTES]),
 }
 
 impl Name<'_> {
     #[inline(always)]
-    pub fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         match self {
             Self::Key(key) => key,
             Self::Digest(digest) => digest,
@@ -52,7 +52,7 @@ impl Name<'_> {
 impl Names {
     /// Bytes of a key that lie before its payload.
     #[inline(always)]
-    pub fn front(&self, key: &[u8]) -> usize {
+    pub(crate) fn front(&self, key: &[u8]) -> usize {
         match self {
             Self::Keys => 0,
             Self::Digests { .. } => key.len(),
@@ -61,7 +61,7 @@ impl Names {
 
     /// The name of a key in a round.
     #[inline(always)]
-    pub fn name<'k>(&self, key: &'k [u8], round: u64) -> Name<'k> {
+    pub(crate) fn name<'k>(&self, key: &'k [u8], round: u64) -> Name<'k> {
         match self {
             Self::Keys => Name::Key(key),
             Self::Digests { seed } => {
@@ -73,7 +73,7 @@ impl Names {
     }
 
     /// What the heap has of a record.
-    pub fn whole<'p>(&self, key: &[u8], payload: &'p [u8]) -> Cow<'p, [u8]> {
+    pub(crate) fn whole<'p>(&self, key: &[u8], payload: &'p [u8]) -> Cow<'p, [u8]> {
         match self {
             Self::Keys => payload.into(),
             Self::Digests { .. } => [key, payload].concat().into(),
@@ -83,7 +83,7 @@ impl Names {
 
 /// What the index has under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// Where the record is; none if it was deleted after others had passed it.
     pub address: Option<Address>,
     /// Whether there may be a key in a later round that has this name too.
@@ -94,16 +94,16 @@ const PASSED: u64 = 1 << 63;
 
 impl Entry {
     /// Bytes of an entry.
-    pub const BYTES: usize = 8;
+    pub(crate) const BYTES: usize = 8;
 
     #[inline(always)]
-    pub fn of(bytes: [u8; Self::BYTES]) -> Self {
+    pub(crate) fn of(bytes: [u8; Self::BYTES]) -> Self {
         let word = u64::from_le_bytes(bytes);
         let address = Address { page: word as PageNumber, slot: (word >> 32) as u16 };
         Self { address: (address.page != 0).then_some(address), is_passed: word & PASSED != 0 }
     }
 
-    pub fn bytes(self) -> [u8; Self::BYTES] {
+    pub(crate) fn bytes(self) -> [u8; Self::BYTES] {
         let address = self
             .address
             .map_or(0, |Address { page, slot }| u64::from(page) | u64::from(slot) << 32);

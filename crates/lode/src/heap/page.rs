@@ -3,10 +3,12 @@
 //!
 //! | words | content |
 //! |---|---|
-//! | 0 | how many slots there are, where the records begin, words that removed records left, how many slots are free, and in the highest byte the [note](note_of) on its room |
-//! | 1… | slots: where the record is, in words, its bytes, whether it is there, whether it is long |
+//! | 0 | the number of slots, where the records begin, garbage, free slots, the note on its room |
+//! | 1… | slots: where the record is, in words, its bytes, whether it is there and whether long |
 //! | … | free |
 //! | … | records, each from a word on |
+//!
+//! Garbage is the words that removed records left. The [note](note_of) is the highest byte.
 
 use std::ops::Deref;
 
@@ -16,11 +18,11 @@ use crate::pager::{Image, PAGE_WORDS, PageMut, PageRef};
 const SLOTS: usize = 1;
 
 /// The most bytes of a record in a page.
-pub const MOST_BYTES: usize = (PAGE_WORDS - SLOTS - 1) * 8;
+pub(super) const MOST_BYTES: usize = (PAGE_WORDS - SLOTS - 1) * 8;
 
 /// The first word of a page that is a piece of a record: as if it were full of slots, so that
 /// whoever comes by its number thinking that it has room finds none.
-pub const PIECE: u64 = FIELD_MASK;
+pub(super) const PIECE: u64 = FIELD_MASK;
 
 /// Bits of a number in the first word, and in a slot.
 const FIELD: u32 = 12;
@@ -32,12 +34,12 @@ const LONG: u64 = 1 << 33;
 
 /// A page to read.
 #[derive(Clone, Copy)]
-pub struct HeapPage<'p> {
+pub(super) struct HeapPage<'p> {
     words: PageRef<'p>,
 }
 
 /// A page to change.
-pub struct HeapPageMut<'p> {
+pub(super) struct HeapPageMut<'p> {
     page: HeapPage<'p>,
     words: PageMut<'p>,
 }
@@ -52,7 +54,7 @@ impl<'p> Deref for HeapPageMut<'p> {
 
 /// A record in a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slot {
+pub(super) struct Slot {
     /// The word at which it begins.
     at: usize,
     /// Its bytes.
@@ -105,7 +107,7 @@ fn note_of(room: usize) -> u8 {
 }
 
 /// The words of room that a page has by its note: at least so many, if it is not nearly empty.
-pub fn noted_room(note: u8) -> usize {
+pub(super) fn noted_room(note: u8) -> usize {
     match note {
         // More cannot be counted; most of these pages are empty.
         u8::MAX => PAGE_WORDS - SLOTS,
@@ -114,12 +116,12 @@ pub fn noted_room(note: u8) -> usize {
 }
 
 /// The words of room that a record of so many bytes takes up at most.
-pub fn room_for(size: usize) -> usize {
+pub(super) fn room_for(size: usize) -> usize {
     size.div_ceil(8) + 1
 }
 
 impl<'p> HeapPage<'p> {
-    pub fn new(words: PageRef<'p>) -> Self {
+    pub(super) fn new(words: PageRef<'p>) -> Self {
         Self { words }
     }
 
@@ -135,23 +137,23 @@ impl<'p> HeapPage<'p> {
     }
 
     /// Words that records and slots can still have.
-    pub fn room(self) -> usize {
+    pub(super) fn room(self) -> usize {
         self.header().room()
     }
 
     /// Whether there are no records.
-    pub fn is_empty(self) -> bool {
+    pub(super) fn is_empty(self) -> bool {
         self.room() == PAGE_WORDS - SLOTS
     }
 
     /// How many slots there are.
-    pub fn slots(self) -> usize {
+    pub(super) fn slots(self) -> usize {
         self.header().slots
     }
 
     /// The record under a number.
     #[inline]
-    pub fn slot(self, number: usize) -> Option<Slot> {
+    pub(super) fn slot(self, number: usize) -> Option<Slot> {
         match number < self.header().slots {
             true => Slot::read(self.words.get(SLOTS + number)),
             false => None,
@@ -159,30 +161,30 @@ impl<'p> HeapPage<'p> {
     }
 
     /// Has the processor fetch a slot.
-    pub fn fetch(self, number: usize) {
+    pub(super) fn fetch(self, number: usize) {
         self.words.fetch(SLOTS + number);
     }
 
     /// Copies bytes of a record out, from one of them on.
     #[inline]
-    pub fn read(self, slot: Slot, from: usize, bytes: &mut [u8]) {
+    pub(super) fn read(self, slot: Slot, from: usize, bytes: &mut [u8]) {
         self.words.read(slot.at * 8 + from, bytes);
     }
 
     /// Whether one more record of so many bytes fits.
-    pub fn fits(self, size: usize) -> bool {
+    pub(super) fn fits(self, size: usize) -> bool {
         let header = self.header();
         let slot = usize::from(header.free_slots == 0);
         header.room() >= size.div_ceil(8) + slot
     }
 
     /// Whether so many bytes fit in the place of a record.
-    pub fn fits_over(self, slot: Slot, size: usize) -> bool {
+    pub(super) fn fits_over(self, slot: Slot, size: usize) -> bool {
         self.header().room() + slot.words() >= size.div_ceil(8)
     }
 
     /// What is wrong with the page, if anything.
-    pub fn check(self) -> Result<(), String> {
+    pub(super) fn check(self) -> Result<(), String> {
         let header = self.header();
         let slots = (0..header.slots).map(|number| Slot::read(self.words.get(SLOTS + number)));
         let mut taken: Vec<Slot> = slots.flatten().collect();
@@ -211,7 +213,7 @@ impl<'p> HeapPage<'p> {
 }
 
 impl<'p> HeapPageMut<'p> {
-    pub fn new(words: PageMut<'p>) -> Self {
+    pub(super) fn new(words: PageMut<'p>) -> Self {
         Self { page: HeapPage::new(words.page_ref()), words }
     }
 
@@ -224,12 +226,12 @@ impl<'p> HeapPageMut<'p> {
     }
 
     /// Makes an empty page of it.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.set_header(Header { slots: 0, records_at: PAGE_WORDS, garbage: 0, free_slots: 0 });
     }
 
     /// Puts a record that fits; answers its number.
-    pub fn insert(&mut self, bytes: &[u8], is_long: bool) -> usize {
+    pub(super) fn insert(&mut self, bytes: &[u8], is_long: bool) -> usize {
         let mut header = self.header();
         let free = |number: &usize| self.words.get(SLOTS + number) & TAKEN == 0;
         let reused = (header.free_slots > 0).then(|| (0..header.slots).find(free)).flatten();
@@ -254,7 +256,7 @@ impl<'p> HeapPageMut<'p> {
     }
 
     /// Puts other bytes, which fit, in the place of a record.
-    pub fn replace(&mut self, number: usize, old: Slot, bytes: &[u8], is_long: bool) {
+    pub(super) fn replace(&mut self, number: usize, old: Slot, bytes: &[u8], is_long: bool) {
         let words = bytes.len().div_ceil(8);
         if words == old.words() {
             self.words.write(old.at * 8, bytes);
@@ -283,12 +285,12 @@ impl<'p> HeapPageMut<'p> {
     }
 
     /// Overwrites bytes of a record, from one of them on.
-    pub fn write(&mut self, slot: Slot, at: usize, bytes: &[u8]) {
+    pub(super) fn write(&mut self, slot: Slot, at: usize, bytes: &[u8]) {
         self.words.write(slot.at * 8 + at, bytes);
     }
 
     /// Takes a record out.
-    pub fn remove(&mut self, number: usize, old: Slot) {
+    pub(super) fn remove(&mut self, number: usize, old: Slot) {
         let mut header = self.header();
         header.garbage += old.words();
         header.free_slots += 1;
@@ -357,7 +359,8 @@ mod tests {
                             prop_assert!(model.insert(number, bytes(size)).is_none());
                         } else {
                             let used: usize = model.values().map(|b| b.len().div_ceil(8) + 1).sum();
-                            prop_assert!(used + size.div_ceil(8) + 1 > PAGE_WORDS - SLOTS - page.slots());
+                            let room = PAGE_WORDS - SLOTS - page.slots();
+                            prop_assert!(used + size.div_ceil(8) + 1 > room);
                         }
                     }
                     Op::Replace(which, size) => {

@@ -24,7 +24,7 @@ pub(super) enum Change<'c> {
 
 impl Change<'_> {
     /// Tells the log of it; answers its epoch, or `None` if there is no room.
-    pub fn tell(self, journal: &Journal<'_>, key: &[u8]) -> Result<Option<u64>> {
+    pub(super) fn tell(self, journal: &Journal<'_>, key: &[u8]) -> Result<Option<u64>> {
         match self {
             Self::Put { payload, .. } => journal.put(key, payload),
             // Nobody is told of that, as nobody was of the commit.
@@ -101,17 +101,20 @@ impl<'p> Old<'p> {
 
 impl<'p> Plan<'p> {
     /// Where the record is, if it is there.
-    pub fn found(&self) -> Option<Address> {
+    pub(super) fn found(&self) -> Option<Address> {
         self.old.as_ref().map(|old| old.address)
     }
 
     /// The page that the record comes to, if it is another one, and the room there.
-    pub fn target(&self) -> Option<(PageNumber, usize)> {
+    pub(super) fn target(&self) -> Option<(PageNumber, usize)> {
         self.target.map(|(seen, room)| (seen.page(), room))
     }
 
     /// Latches everything; `None` if something has changed since it was looked at.
-    pub fn latch(&self, pager: &'p Pager) -> Option<(Option<Held<'p>>, Option<Latched<'p>>)> {
+    pub(super) fn latch(
+        &self,
+        pager: &'p Pager,
+    ) -> Option<(Option<Held<'p>>, Option<Latched<'p>>)> {
         let old = match &self.old {
             Some(old) => Some(old.latch(pager)?),
             None => None,
@@ -126,17 +129,17 @@ impl<'p> Plan<'p> {
 
 impl Held<'_> {
     /// Puts other bytes, which fit, in the place of the record.
-    pub fn replace(&mut self, (bytes, is_long): (&[u8], bool), epoch: u64) {
+    pub(super) fn replace(&mut self, (bytes, is_long): (&[u8], bool), epoch: u64) {
         HeapPageMut::new(self.page.change(epoch)).replace(self.number, self.slot, bytes, is_long);
     }
 
     /// Takes the record out of its page.
-    pub fn remove(&mut self, epoch: u64) {
+    pub(super) fn remove(&mut self, epoch: u64) {
         HeapPageMut::new(self.page.change(epoch)).remove(self.number, self.slot);
     }
 
     /// Overwrites bytes of the record from one of them on.
-    pub fn overwrite(mut self, at: usize, bytes: &[u8], epoch: u64) {
+    pub(super) fn overwrite(mut self, at: usize, bytes: &[u8], epoch: u64) {
         // Also if only pieces change: readers go by the page of the head.
         let mut page = HeapPageMut::new(self.page.change(epoch));
         let Some(cut) = self.cut else { return page.write(self.slot, at, bytes) };

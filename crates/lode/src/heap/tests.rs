@@ -103,7 +103,8 @@ proptest! {
                 }
                 Op::Update(id) => {
                     let bytes = number.to_le_bytes();
-                    let there = model.get_mut(&id).map(|payload| payload[..4].copy_from_slice(&bytes));
+                    let mut payload = model.get_mut(&id);
+                    let there = payload.as_mut().map(|all| all[..4].copy_from_slice(&bytes));
                     prop_assert_eq!(table.update(&key(id), 1, &bytes), Ok(there.is_some()));
                 }
                 Op::Delete(id) => {

@@ -18,11 +18,11 @@ pub(super) enum Attempt {
 }
 
 /// Where the outcomes of changes in a table are told, and the pages of its index.
-pub type Desk<'d> = (&'d Journal<'d>, &'d Space);
+pub(super) type Desk<'d> = (&'d Journal<'d>, &'d Space);
 
 /// What was there before a step of a commit, which has kept all pages: it is put back if another
 /// step fails, and given up when the commit is told.
-pub struct UndoRecord {
+pub(crate) struct UndoRecord {
     page: PageNumber,
     /// The head of a long record.
     head: Option<Vec<u8>>,
@@ -31,7 +31,7 @@ pub struct UndoRecord {
 }
 
 /// What came of a step of a commit.
-pub enum Swapped {
+pub(crate) enum Swapped {
     /// The record is what it shall be.
     Done(Option<Box<UndoRecord>>),
     /// It is not as it was seen any more.
@@ -40,7 +40,7 @@ pub enum Swapped {
 
 impl Heap {
     /// Writes a record, as `put` allows. Answers whether it was there.
-    pub fn put(
+    pub(crate) fn put(
         &self,
         index: &impl Index,
         desk: Desk<'_>,
@@ -63,7 +63,7 @@ impl Heap {
 
     /// Reads the payload of a record into `bytes`, lets `change` change it, and writes it if that
     /// answers true. Answers whether there is such a record.
-    pub fn update(
+    pub(crate) fn update(
         &self,
         index: &impl Index,
         desk: Desk<'_>,
@@ -88,7 +88,7 @@ impl Heap {
     }
 
     /// Overwrites bytes of a record's payload; false if there is no such record.
-    pub fn write(
+    pub(crate) fn write(
         &self,
         index: &impl Index,
         desk: Desk<'_>,
@@ -100,7 +100,7 @@ impl Heap {
     }
 
     /// Deletes a record; false if there is none.
-    pub fn delete(&self, index: &impl Index, desk: Desk<'_>, key: &[u8]) -> Result<bool> {
+    pub(crate) fn delete(&self, index: &impl Index, desk: Desk<'_>, key: &[u8]) -> Result<bool> {
         self.change_what_is_there(index, desk, key, Change::Remove)
     }
 
@@ -124,7 +124,7 @@ impl Heap {
 
     /// A step of a commit, by who is alone: makes a record what it shall be, if it is as it was
     /// seen.
-    pub fn swap(
+    pub(crate) fn swap(
         &self,
         index: &impl Index,
         desk: Desk<'_>,
@@ -172,7 +172,7 @@ impl Heap {
 
     /// Undoes a step of a commit, when those after it are undone: puts the record back where it
     /// was. That needs no page more than there are.
-    pub fn put_back(
+    pub(crate) fn put_back(
         &self,
         index: &impl Index,
         desk: Desk<'_>,
@@ -194,7 +194,7 @@ impl Heap {
     }
 
     /// Gives up what a step of a commit has left, after it was told.
-    pub fn roll_back(&self, pager: &Pager, left: &UndoRecord) {
+    pub(crate) fn roll_back(&self, pager: &Pager, left: &UndoRecord) {
         let epoch = pager.epoch();
         left.pieces.iter().for_each(|piece| pager.free(*piece, &self.space, epoch));
         // A page that cannot be looked at stays; it is found empty some other time.

@@ -9,7 +9,7 @@ use super::{Access, Disk, File, Lock, Mapped};
 
 /// What is done to a file, or to the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     Create,
     Rename,
     Remove,
@@ -29,7 +29,7 @@ struct State {
 
 /// What a test does with the disk.
 #[derive(Default)]
-pub struct Control {
+pub(crate) struct Control {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -40,28 +40,28 @@ impl Control {
     }
 
     /// Holds up operations of a kind on files whose names begin so.
-    pub fn hold(&self, prefix: &'static str, kind: Kind) {
+    pub(crate) fn hold(&self, prefix: &'static str, kind: Kind) {
         self.state().held.push((prefix, kind));
     }
 
     /// Lets them go on.
-    pub fn release(&self, prefix: &'static str, kind: Kind) {
+    pub(crate) fn release(&self, prefix: &'static str, kind: Kind) {
         self.state().held.retain(|held| *held != (prefix, kind));
         self.changed.notify_all();
     }
 
     /// Whether such operations are held up.
-    pub fn is_held(&self, prefix: &'static str, kind: Kind) -> bool {
+    pub(crate) fn is_held(&self, prefix: &'static str, kind: Kind) -> bool {
         self.state().held.contains(&(prefix, kind))
     }
 
     /// Whether a thread is held up there.
-    pub fn is_waiting(&self, prefix: &'static str, kind: Kind) -> bool {
+    pub(crate) fn is_waiting(&self, prefix: &'static str, kind: Kind) -> bool {
         self.state().waiting.contains(&(prefix, kind))
     }
 
     /// Waits until a thread is held up there.
-    pub fn expect_waiting(&self, prefix: &'static str, kind: Kind) {
+    pub(crate) fn expect_waiting(&self, prefix: &'static str, kind: Kind) {
         let nobody = |state: &mut State| !state.waiting.contains(&(prefix, kind));
         drop(self.changed.wait_while(self.state(), nobody).expect("no test panics with it"));
     }
@@ -84,7 +84,7 @@ impl Control {
 
 /// A simulated disk whose operations are held up as a [`Control`] says.
 #[derive(Clone)]
-pub struct Held {
+pub(crate) struct Held {
     pub disk: Simulated,
     pub control: Arc<Control>,
 }
@@ -96,7 +96,7 @@ struct HeldFile {
 }
 
 impl Held {
-    pub fn new(mapping: bool) -> Self {
+    pub(crate) fn new(mapping: bool) -> Self {
         let disk = Simulated::new(5);
         disk.set_mapping(mapping);
         Self { disk, control: Arc::default() }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A process that has something open.
 #[derive(Clone, Copy, Debug)]
-pub struct Home {
+pub(crate) struct Home {
     /// The number of the process that runs; zero in a child that has opened nothing.
     current: &'static AtomicU64,
     number: u64,
@@ -22,7 +22,7 @@ static ANYWHERE: AtomicU64 = AtomicU64::new(0);
 
 impl Home {
     /// The process that runs. Where the system cannot tell processes apart, it is every process.
-    pub fn here() -> Self {
+    pub(crate) fn here() -> Self {
         #[cfg(all(target_os = "linux", not(miri)))]
         if let Some(current) = linux::wiped_word() {
             return Self { current, number: number_of_this_process(current) };
@@ -31,19 +31,19 @@ impl Home {
     }
 
     /// Every process.
-    pub fn anywhere() -> Self {
+    pub(crate) fn anywhere() -> Self {
         Self { current: &ANYWHERE, number: 0 }
     }
 
     /// Returns true if this process runs, and not one that was forked from it.
     #[inline(always)]
-    pub fn is_here(&self) -> bool {
+    pub(crate) fn is_here(&self) -> bool {
         self.current.load(Ordering::Relaxed) == self.number
     }
 
     /// Fails in a process that was forked from this one.
     #[inline]
-    pub fn expect_here(&self) -> Result<()> {
+    pub(crate) fn expect_here(&self) -> Result<()> {
         match self.is_here() {
             true => Ok(()),
             false => Err(Error::other("this process was forked from the one that opened it")),
@@ -79,7 +79,7 @@ mod linux {
     const PAGE_BYTES: usize = 1 << 12;
 
     /// A word that is zero in a child of the process; `None` where the kernel does not do that.
-    pub fn wiped_word() -> Option<&'static AtomicU64> {
+    pub(super) fn wiped_word() -> Option<&'static AtomicU64> {
         static WORD: OnceLock<Option<&'static AtomicU64>> = OnceLock::new();
         *WORD.get_or_init(map)
     }

@@ -12,7 +12,7 @@ use memmap2::{MmapOptions, MmapRaw};
 use super::{Home, Mapped};
 
 /// The front of a file of the operating system, mapped and shared with the file's other readers.
-pub struct Front {
+pub(super) struct Front {
     map: Arc<MmapRaw>,
     ahead: Ahead,
     home: Home,
@@ -20,7 +20,7 @@ pub struct Front {
 
 /// How memory for a mapping is asked of the operating system ahead of need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ahead {
+pub(super) enum Ahead {
     /// For a file that has its pages in memory only: they are filled with zeros and mapped.
     Map,
     /// For a file on a disk: what would be read comes into the cache; mapping it too, before it is
@@ -35,7 +35,7 @@ const STEP: usize = 1 << 20;
 impl Front {
     /// Maps the first bytes of a file, which must be so long, and stay so: writing to what was cut
     /// off ends the process (`SIGBUS`), though it never touches memory that is not the mapping's.
-    pub fn new(file: &File, size_bytes: usize, ahead: Ahead) -> Result<Self> {
+    pub(super) fn new(file: &File, size_bytes: usize, ahead: Ahead) -> Result<Self> {
         let map = MmapOptions::new().len(size_bytes).map_raw(file)?;
         Ok(Self { map: Arc::new(map), ahead, home: Home::here() })
     }
@@ -124,7 +124,7 @@ impl Mapped for Front {
 
 /// Returns true if files of the file system, which is XFS, may share blocks, or if it does not say.
 #[cfg(target_os = "linux")]
-pub fn may_share_blocks_of_xfs(file: &File) -> bool {
+pub(super) fn may_share_blocks_of_xfs(file: &File) -> bool {
     use std::os::fd::AsRawFd;
 
     /// `struct xfs_fsop_geom`, of which `FLAGS` is one field.

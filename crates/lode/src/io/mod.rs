@@ -4,25 +4,25 @@
 //! and one in memory that loses what a crash may lose ([`simulated`]).
 
 #[cfg(test)]
-pub mod held;
+pub(crate) mod held;
 mod home;
 mod mapped;
-pub mod os;
-pub mod simulated;
+pub(crate) mod os;
+pub(crate) mod simulated;
 
 use std::any::Any;
 use std::io::Result;
 use std::ops::Range;
 use std::sync::Arc;
 
-pub use home::Home;
+pub(crate) use home::Home;
 
 /// What keeps others out of a directory, for as long as it is kept.
-pub type Lock = Box<dyn Any + Send + Sync>;
+pub(crate) type Lock = Box<dyn Any + Send + Sync>;
 
 /// What files are opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub(crate) enum Access {
     /// Reading and writing, by one user alone.
     Write,
     /// Reading only, by any number of users.
@@ -30,7 +30,7 @@ pub enum Access {
 }
 
 /// A directory. Names have no slashes.
-pub trait Disk: Send + Sync {
+pub(crate) trait Disk: Send + Sync {
     /// Keeps other processes, and other users in this one, out; of readers, only those who write.
     ///
     /// # Errors
@@ -63,7 +63,7 @@ pub trait Disk: Send + Sync {
 }
 
 /// An open file.
-pub trait File: Send + Sync {
+pub(crate) trait File: Send + Sync {
     /// Its length.
     fn size_bytes(&self) -> Result<u64>;
 
@@ -109,7 +109,7 @@ pub trait File: Send + Sync {
 }
 
 /// The mapped front of a file: what is written there is in the operating system's hands at once.
-pub trait Mapped: Send + Sync {
+pub(crate) trait Mapped: Send + Sync {
     /// Writes bytes to a place on; nobody else may write to the same bytes at the same time.
     ///
     /// # Errors

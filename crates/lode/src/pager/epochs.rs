@@ -10,11 +10,11 @@ use super::PageNumber;
 /// The end of an epoch, at which a snapshot reads, or a checkpoint.
 /// By default the one before all others, which nobody has to release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ReadEpoch(u64);
+pub(crate) struct ReadEpoch(u64);
 
 impl ReadEpoch {
     /// Whether a page that was last changed in this epoch is as it was at this moment.
-    pub fn sees(self, stamp: u64) -> bool {
+    pub(crate) fn sees(self, stamp: u64) -> bool {
         stamp <= self.0
     }
 }
@@ -30,7 +30,7 @@ pub(super) struct Which {
 
 impl Which {
     /// Whether it is what the page was at a moment.
-    pub fn serves(&self, moment: ReadEpoch) -> bool {
+    pub(super) fn serves(&self, moment: ReadEpoch) -> bool {
         moment.sees(self.from) && !moment.sees(self.before)
     }
 }

@@ -19,7 +19,7 @@ use crate::error::Result;
 const STRIDE: usize = PAGE_WORDS + 8;
 
 /// Frames for pages, in pages of memory as large as the system has.
-pub struct Frames {
+pub(super) struct Frames {
     cells: Cells,
     count: u32,
 }
@@ -27,29 +27,29 @@ pub struct Frames {
 impl Frames {
     /// Frames with the numbers from 1 to `count`; they take up memory as they are used. Frame 0 is
     /// one that nobody has: all zeros.
-    pub fn new(count: u32) -> Result<Self> {
+    pub(super) fn new(count: u32) -> Result<Self> {
         Ok(Self { cells: Cells::new((count as usize + 1) * STRIDE, true)?, count })
     }
 
     /// How many.
-    pub fn count(&self) -> u32 {
+    pub(super) fn count(&self) -> u32 {
         self.count
     }
 
     /// The memory that they lie in.
-    pub fn memory(&self) -> Memory {
+    pub(super) fn memory(&self) -> Memory {
         Memory(Arc::clone(&self.cells.home))
     }
 
     /// Gives the memory of a frame back that holds no page, but for what it shares with others.
-    pub fn give_back(&self, frame: u32) {
+    pub(super) fn give_back(&self, frame: u32) {
         let at = |frame: u32| frame as usize * STRIDE * size_of::<AtomicU64>();
         self.cells.give_back(at(frame)..at(frame + 1));
     }
 
     /// A frame's words. A number that is too large is taken for 0.
     #[inline(always)]
-    pub fn words(&self, frame: u32) -> PageRef<'_> {
+    pub(super) fn words(&self, frame: u32) -> PageRef<'_> {
         let frame = if frame <= self.count { frame as usize } else { 0 };
         // SAFETY: the frame is 0 or one of `count`, each of which has `STRIDE` cells in `cells`,
         // one after another from its start, and a page has fewer; so the array lies inside of it,
@@ -60,14 +60,14 @@ impl Frames {
 }
 
 /// Frames for page images, which are given back to the operating system one by one.
-pub struct ImageFrames {
+pub(super) struct ImageFrames {
     cells: Cells,
     count: u32,
 }
 
 impl ImageFrames {
     /// Frames with the numbers below `count`; they take up memory as they are used.
-    pub fn new(count: u32) -> Result<Self> {
+    pub(super) fn new(count: u32) -> Result<Self> {
         let cells = Cells::new(count as usize * PAGE_WORDS, false)?;
         // A huge page could not be given back in part. Advice only.
         #[cfg(all(target_os = "linux", not(miri)))]
@@ -76,7 +76,7 @@ impl ImageFrames {
     }
 
     /// A frame's words. A number that is too large is taken for 0.
-    pub fn words(&self, frame: u32) -> PageRef<'_> {
+    pub(super) fn words(&self, frame: u32) -> PageRef<'_> {
         let frame = if frame < self.count { frame as usize } else { 0 };
         // SAFETY: the frame is one of `count`, each of which has `PAGE_WORDS` cells in `cells`, one
         // after another from its start; so the array lies inside of it, and lives as long.
@@ -85,7 +85,7 @@ impl ImageFrames {
     }
 
     /// Gives the memory of a frame back; it is all zeros then.
-    pub fn give_back(&self, frame: u32) {
+    pub(super) fn give_back(&self, frame: u32) {
         let size = PAGE_WORDS * size_of::<AtomicU64>();
         self.cells.give_back(frame as usize * size..(frame as usize + 1) * size);
     }
@@ -93,7 +93,7 @@ impl ImageFrames {
 
 /// Has the processor fetch the line of its cache that a cell lies in, without waiting for it.
 #[inline(always)]
-pub fn fetch(cell: &AtomicU64) {
+pub(super) fn fetch(cell: &AtomicU64) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: a prefetch touches nothing, whatever the address; and this one is of a cell.
     unsafe {
@@ -113,13 +113,13 @@ type Home = Vec<u64>;
 
 /// The memory of cells, for who asks the operating system for it before it is needed.
 #[derive(Clone)]
-pub struct Memory(Arc<Home>);
+pub(super) struct Memory(Arc<Home>);
 
 impl Memory {
     /// Has the operating system give memory for some frames, as if they were written to, but leaves
     /// them as they are; false if it does not.
     #[cfg(all(target_os = "linux", not(miri)))]
-    pub fn populate(&self, frames: Range<u32>) -> bool {
+    pub(super) fn populate(&self, frames: Range<u32>) -> bool {
         let at = |frame: u32| frame as usize * STRIDE * size_of::<AtomicU64>();
         let (from, to) = (at(frames.start), at(frames.end));
         self.0.advise_range(memmap2::Advice::PopulateWrite, from, to - from).is_ok()
@@ -134,7 +134,7 @@ impl Memory {
 }
 
 /// Atomic words, all zero at first.
-pub struct Cells {
+pub(crate) struct Cells {
     start: NonNull<AtomicU64>,
     count: usize,
     /// The memory lives as long as there is one of these.
@@ -150,7 +150,7 @@ unsafe impl Sync for Cells {}
 impl Cells {
     /// So many, at least one; `large` ones in huge pages where there are some.
     #[cfg(not(miri))]
-    pub fn new(count: usize, large: bool) -> Result<Self> {
+    pub(crate) fn new(count: usize, large: bool) -> Result<Self> {
         let mut home = memmap2::MmapOptions::new()
             .len(count * size_of::<AtomicU64>())
             .no_reserve_swap()
@@ -203,13 +203,13 @@ impl Cells {
     fn give_back(&self, _: Range<usize>) {}
 
     /// How many.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.count
     }
 
     /// One of them. A number that is too large is taken for 0.
     #[inline(always)]
-    pub fn cell(&self, number: usize) -> &AtomicU64 {
+    pub(crate) fn cell(&self, number: usize) -> &AtomicU64 {
         let number = if number < self.count { number } else { 0 };
         // SAFETY: there are `count` cells from `start` on, this one among them; they live as long
         // as `self`.
@@ -219,7 +219,7 @@ impl Cells {
     /// Two cells, the first at twice this number. A number that is too large, which a reader can
     /// come by while what it reads is being changed, is taken for 0.
     #[inline(always)]
-    pub fn pair(&self, number: usize) -> &[AtomicU64; 2] {
+    pub(crate) fn pair(&self, number: usize) -> &[AtomicU64; 2] {
         let number = if number < self.count / 2 { number } else { 0 };
         // SAFETY: there are `count` cells from `start` on, so those at `2 * number` and after it
         // are among them; they live as long as `self`.

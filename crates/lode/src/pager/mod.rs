@@ -25,27 +25,27 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ahead::Ahead;
-pub use epochs::ReadEpoch;
+pub(crate) use epochs::ReadEpoch;
 use epochs::{Epochs, Which};
 use images::{Images, PageImage};
-pub use memory::Cells;
+pub(crate) use memory::Cells;
 use memory::Frames;
-pub use page::{Image, PAGE_BYTES, PAGE_WORDS, PageMut, PageRef};
+pub(crate) use page::{Image, PAGE_BYTES, PAGE_WORDS, PageMut, PageRef};
 use pool::Pool;
 use saved::Saved;
-pub use space::Space;
-pub use write_out::Copied;
+pub(crate) use space::Space;
+pub(crate) use write_out::Copied;
 
 use crate::data::{DataFile, FIRST_TABLE_PAGE};
 use crate::error::{Error, Result};
 use crate::io::Home;
 
 /// The number of a page. It never changes while the page is in use.
-pub type PageNumber = u32;
+pub(crate) type PageNumber = u32;
 
 /// Whether these are different pages, as all are that are latched together: nobody waits for a
 /// latch, and a page in two places, as a forged one may be, would never be to be had.
-pub fn differ(pages: &mut [PageNumber]) -> bool {
+pub(crate) fn differ(pages: &mut [PageNumber]) -> bool {
     pages.sort_unstable();
     pages.windows(2).all(|pair| pair[0] < pair[1])
 }
@@ -86,7 +86,7 @@ const SPARE_FRAMES: u64 = 24;
 
 /// What a reader saw of a page's word.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'p> {
+pub(crate) struct Seen<'p> {
     page: PageNumber,
     cell: &'p AtomicU64,
     word: u64,
@@ -94,26 +94,26 @@ pub struct Seen<'p> {
 
 impl Seen<'_> {
     /// The page.
-    pub fn page(&self) -> PageNumber {
+    pub(crate) fn page(&self) -> PageNumber {
         self.page
     }
 
     /// Whether the same was seen.
-    pub fn is(&self, other: &Self) -> bool {
+    pub(crate) fn is(&self, other: &Self) -> bool {
         self.page == other.page && self.word == other.word
     }
 
     /// Whether nobody has changed the page since it was seen, so that what was read between is what
     /// was there.
     #[inline(always)]
-    pub fn validate(&self) -> bool {
+    pub(crate) fn validate(&self) -> bool {
         fence(Ordering::Acquire);
         self.cell.load(Ordering::Relaxed) == self.word
     }
 }
 
 /// All pages of a database.
-pub struct Pager {
+pub(crate) struct Pager {
     frames: Frames,
     /// Two cells a page: its word and its stamp.
     entries: Cells,
@@ -136,7 +136,7 @@ pub struct Pager {
 
 impl Pager {
     /// Pages in at most so many bytes of memory; in those of a data file, if there is one.
-    pub fn new(budget_bytes: u64, data: Option<Arc<DataFile>>) -> Result<Self> {
+    pub(crate) fn new(budget_bytes: u64, data: Option<Arc<DataFile>>) -> Result<Self> {
         let frames = (budget_bytes / PAGE_BYTES as u64).clamp(LEAST_FRAMES, MOST_FRAMES) as u32;
         let numbers = match data {
             None => FIRST_TABLE_PAGE as usize + frames as usize * NUMBERS_PER_FRAME,
@@ -162,7 +162,7 @@ impl Pager {
     }
 
     /// The process that may use the pages: that which has opened the data file, or any.
-    pub fn home(&self) -> Home {
+    pub(crate) fn home(&self) -> Home {
         self.home
     }
 
@@ -180,7 +180,7 @@ impl Pager {
     /// is out of date: they have to look first whether it is. `Full` when all pages in memory have
     /// changed; `Io`.
     #[inline(always)]
-    pub fn read_optimistic(&self, page: PageNumber) -> Result<(Seen<'_>, PageRef<'_>)> {
+    pub(crate) fn read_optimistic(&self, page: PageNumber) -> Result<(Seen<'_>, PageRef<'_>)> {
         if let Some(looked) = self.try_read(page) {
             return Ok(looked);
         }
@@ -191,7 +191,7 @@ impl Pager {
 
     /// The same, if the page is in memory, is to stay there, and nobody has it latched.
     #[inline(always)]
-    pub fn try_read(&self, page: PageNumber) -> Option<(Seen<'_>, PageRef<'_>)> {
+    pub(crate) fn try_read(&self, page: PageNumber) -> Option<(Seen<'_>, PageRef<'_>)> {
         let [cell, _] = self.entry(page);
         let word = cell.load(Ordering::Acquire);
         let at_rest = word & (LATCH | COOL | PRESENT) == PRESENT;
@@ -200,7 +200,7 @@ impl Pager {
 
     /// Latches a page if it is still as it was seen.
     #[inline]
-    pub fn latch<'p>(&'p self, seen: Seen<'p>) -> Option<Latched<'p>> {
+    pub(crate) fn latch<'p>(&'p self, seen: Seen<'p>) -> Option<Latched<'p>> {
         let cell = seen.cell;
         let latched = seen.word | LATCH;
         cell.compare_exchange(seen.word, latched, Ordering::SeqCst, Ordering::Relaxed).ok()?;
@@ -213,7 +213,7 @@ impl Pager {
 
     /// The epoch of an operation that has latched all that it will change.
     #[inline(always)]
-    pub fn epoch(&self) -> u64 {
+    pub(crate) fn epoch(&self) -> u64 {
         self.epochs.current()
     }
 
@@ -221,7 +221,7 @@ impl Pager {
     ///
     /// # Errors
     /// `Full` when the memory budget is used up.
-    pub fn allocate(&self, space: &Space) -> Result<Latched<'_>> {
+    pub(crate) fn allocate(&self, space: &Space) -> Result<Latched<'_>> {
         let frame = self.take_frame()?;
         let page = match space.take(self) {
             Ok(page) => page,
@@ -316,12 +316,12 @@ impl Pager {
     }
 
     /// Gives the page numbers of a table back that has no pages any more.
-    pub fn give_extents(&self, extents: Vec<PageNumber>) {
+    pub(crate) fn give_extents(&self, extents: Vec<PageNumber>) {
         lock(&self.free_extents).extend(extents);
     }
 
     /// Says which extents tables have, when a database is opened.
-    pub fn restore_extents(&self, extents: &[PageNumber]) -> Result<()> {
+    pub(crate) fn restore_extents(&self, extents: &[PageNumber]) -> Result<()> {
         let used: std::collections::BTreeSet<_> = extents.iter().collect();
         let end = used.last().map_or(FIRST_TABLE_PAGE, |last| last.saturating_add(space::EXTENT));
         let is_one = |first: &PageNumber| {
@@ -338,34 +338,34 @@ impl Pager {
     }
 
     /// Bytes of memory for pages.
-    pub fn budget_bytes(&self) -> u64 {
+    pub(crate) fn budget_bytes(&self) -> u64 {
         u64::from(self.frames.count()) * PAGE_BYTES as u64
     }
 
     /// Bytes of pages in memory.
-    pub fn used_bytes(&self) -> u64 {
+    pub(crate) fn used_bytes(&self) -> u64 {
         self.pool.used() * PAGE_BYTES as u64
     }
 
     /// Bytes of page images that snapshots need.
-    pub fn saved_bytes(&self) -> u64 {
+    pub(crate) fn saved_bytes(&self) -> u64 {
         self.saved.count() * PAGE_BYTES as u64
     }
 
     /// Pages that have changed since they were written out.
     #[inline(always)]
-    pub fn dirty(&self) -> u64 {
+    pub(crate) fn dirty(&self) -> u64 {
         self.dirty.load(Ordering::Relaxed)
     }
 
     /// The most pages that may have changed, so that others can still come into memory.
-    pub fn most_dirty(&self) -> u64 {
+    pub(crate) fn most_dirty(&self) -> u64 {
         u64::from(self.frames.count()) - SPARE_FRAMES
     }
 
     /// Whether one more operation can change pages, and so many more than most do, while nobody
     /// writes any out.
-    pub fn has_room_for_change(&self, more: u64) -> bool {
+    pub(crate) fn has_room_for_change(&self, more: u64) -> bool {
         /// Pages that an operation changes at most, about.
         const MOST_CHANGED: u64 = 8;
         // When the log is replayed, a commit may change some more than it did.
@@ -375,18 +375,18 @@ impl Pager {
 
     /// Ends the current epoch and keeps what pages are now for whoever reads at this moment, until
     /// it is [released](Self::release). No operation of several steps may be under way.
-    pub fn moment(&self) -> ReadEpoch {
+    pub(crate) fn moment(&self) -> ReadEpoch {
         self.epochs.end()
     }
 
     /// Nobody reads at this moment any more.
-    pub fn release(&self, moment: ReadEpoch) {
+    pub(crate) fn release(&self, moment: ReadEpoch) {
         self.saved.release(&self.epochs, moment);
         self.saved.drop_all(&self.epochs);
     }
 
     /// Whether a page that somebody has looked at since has changed after a moment.
-    pub fn has_changed_since(&self, moment: ReadEpoch, page: PageNumber) -> bool {
+    pub(crate) fn has_changed_since(&self, moment: ReadEpoch, page: PageNumber) -> bool {
         let [_, stamp] = self.entry(page);
         !moment.sees(stamp.load(Ordering::Acquire))
     }
@@ -402,7 +402,7 @@ impl Pager {
 
     /// Reads a page as it was at a moment. `read` may be called several times, at times on what is
     /// being changed; what its last call answers is right.
-    pub fn at<T>(
+    pub(crate) fn at<T>(
         &self,
         moment: ReadEpoch,
         page: PageNumber,
@@ -431,7 +431,7 @@ impl Pager {
 }
 
 /// A page that only the holder of this may change; let go when dropped.
-pub struct Latched<'p> {
+pub(crate) struct Latched<'p> {
     pager: &'p Pager,
     page: PageNumber,
     word: u64,
@@ -443,18 +443,18 @@ pub struct Latched<'p> {
 
 impl<'p> Latched<'p> {
     /// Its number.
-    pub fn page(&self) -> PageNumber {
+    pub(crate) fn page(&self) -> PageNumber {
         self.page
     }
 
     /// Its content, to read.
-    pub fn words(&self) -> PageRef<'p> {
+    pub(crate) fn words(&self) -> PageRef<'p> {
         self.words
     }
 
     /// Its content, to change by an operation of this epoch.
     #[inline]
-    pub fn change(&mut self, epoch: u64) -> PageMut<'_> {
+    pub(crate) fn change(&mut self, epoch: u64) -> PageMut<'_> {
         let [_, stamp] = self.pager.entry(self.page);
         let before = stamp.load(Ordering::Relaxed);
         if before < epoch {
@@ -471,13 +471,13 @@ impl<'p> Latched<'p> {
     }
 
     /// Its content, to be written for the first time: of a page that was just allocated.
-    pub fn first_content(&mut self) -> PageMut<'_> {
+    pub(crate) fn first_content(&mut self) -> PageMut<'_> {
         debug_assert!(self.is_new, "page {} is not new", self.page);
         PageMut::new(self.words)
     }
 
     /// Gives the page back to its table, and its frame to all.
-    pub fn free(mut self, space: &Space, epoch: u64) {
+    pub(crate) fn free(mut self, space: &Space, epoch: u64) {
         self.change(epoch);
         let (pager, page, word) = (self.pager, self.page, self.word);
         if word & DIRTY != 0 {

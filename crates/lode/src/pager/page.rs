@@ -9,20 +9,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::memory::fetch;
 
 /// Bytes of a page.
-pub const PAGE_BYTES: usize = 16 * 1024;
+pub(crate) const PAGE_BYTES: usize = 16 * 1024;
 
 /// Words of a page.
-pub const PAGE_WORDS: usize = PAGE_BYTES / 8;
+pub(crate) const PAGE_WORDS: usize = PAGE_BYTES / 8;
 
 /// The words of one page, to read.
 #[derive(Clone, Copy)]
-pub struct PageRef<'p>(pub(super) &'p [AtomicU64; PAGE_WORDS]);
+pub(crate) struct PageRef<'p>(pub(super) &'p [AtomicU64; PAGE_WORDS]);
 
 /// The words of one page, to read and to change.
 ///
 /// Only the pager makes one: of a page whose latch the caller holds, and of a page or an image that
 /// no other thread has yet.
-pub struct PageMut<'p>(PageRef<'p>);
+pub(crate) struct PageMut<'p>(PageRef<'p>);
 
 impl<'p> std::ops::Deref for PageMut<'p> {
     type Target = PageRef<'p>;
@@ -39,19 +39,19 @@ impl PageRef<'_> {
     /// A place that is not in the page, which a reader can come by when what it reads is being
     /// changed, is taken modulo the page.
     #[inline(always)]
-    pub fn get(&self, at: usize) -> u64 {
+    pub(crate) fn get(&self, at: usize) -> u64 {
         self.0[at % PAGE_WORDS].load(Ordering::Relaxed)
     }
 
     /// Has the processor fetch the word at a place, and what lies beside it.
     #[inline(always)]
-    pub fn fetch(&self, at: usize) {
+    pub(crate) fn fetch(&self, at: usize) {
         fetch(&self.0[at % PAGE_WORDS]);
     }
 
     /// Copies bytes out, from a place counted in bytes.
     #[inline(always)]
-    pub fn read(&self, from: usize, bytes: &mut [u8]) {
+    pub(crate) fn read(&self, from: usize, bytes: &mut [u8]) {
         let (at, shift) = (from / 8, from % 8 * 8);
         match shift {
             0 => self.read_words(at, bytes),
@@ -132,7 +132,7 @@ impl PageRef<'_> {
     }
 
     /// Copies all bytes out: as many as a page has.
-    pub fn copy_out(&self, bytes: &mut [u8]) {
+    pub(crate) fn copy_out(&self, bytes: &mut [u8]) {
         let words = self.0.iter().map(|word| word.load(Ordering::Relaxed));
         for (chunk, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
             *chunk = word.to_le_bytes();
@@ -149,19 +149,19 @@ impl<'p> PageMut<'p> {
 
     /// The words, to read.
     #[inline(always)]
-    pub fn page_ref(&self) -> PageRef<'p> {
+    pub(crate) fn page_ref(&self) -> PageRef<'p> {
         self.0
     }
 
     /// Sets the word at a place.
     #[inline(always)]
-    pub fn set(&mut self, at: usize, word: u64) {
+    pub(crate) fn set(&mut self, at: usize, word: u64) {
         self.0.0[at % PAGE_WORDS].store(word, Ordering::Relaxed);
     }
 
     /// Copies bytes in, to a place counted in bytes.
     #[inline]
-    pub fn write(&mut self, to: usize, bytes: &[u8]) {
+    pub(crate) fn write(&mut self, to: usize, bytes: &[u8]) {
         let (mut at, mut skip) = (to / 8, to % 8);
         let mut bytes = bytes;
         // Whole words without a branch for each.
@@ -192,7 +192,7 @@ impl<'p> PageMut<'p> {
     }
 
     /// Moves words within the page, which may overlap.
-    pub fn shift(&mut self, from: usize, count: usize, to: usize) {
+    pub(crate) fn shift(&mut self, from: usize, count: usize, to: usize) {
         if to <= from {
             (0..count).for_each(|at| self.set(to + at, self.get(from + at)));
         } else {
@@ -201,19 +201,19 @@ impl<'p> PageMut<'p> {
     }
 
     /// Copies another page's content in.
-    pub fn copy_from(&mut self, other: PageRef<'_>) {
+    pub(crate) fn copy_from(&mut self, other: PageRef<'_>) {
         (0..PAGE_WORDS).for_each(|at| self.set(at, other.get(at)));
     }
 
     /// Copies all bytes in.
-    pub fn copy_in(&mut self, bytes: &[u8]) {
+    pub(crate) fn copy_in(&mut self, bytes: &[u8]) {
         for (cell, chunk) in self.0.0.iter().zip(bytes.as_chunks::<8>().0) {
             cell.store(u64::from_le_bytes(*chunk), Ordering::Relaxed);
         }
     }
 
     /// Fills words with zeros.
-    pub fn clear(&mut self, from: usize, to: usize) {
+    pub(crate) fn clear(&mut self, from: usize, to: usize) {
         (from..to).for_each(|at| self.set(at, 0));
     }
 }
@@ -235,22 +235,22 @@ fn copy_few(word: u64, to: &mut [u8]) {
 }
 
 /// A page's content by itself: an image that nobody changes any more.
-pub struct Image(Box<[AtomicU64; PAGE_WORDS]>);
+pub(crate) struct Image(Box<[AtomicU64; PAGE_WORDS]>);
 
 impl Image {
     /// A copy of a page.
-    pub fn of(words: PageRef<'_>) -> Self {
+    pub(crate) fn of(words: PageRef<'_>) -> Self {
         Self::made(words.0.iter().map(|word| word.load(Ordering::Relaxed)))
     }
 
     /// Of bytes, as many as a page has.
-    pub fn of_bytes(bytes: &[u8]) -> Self {
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Self {
         Self::made(bytes.as_chunks::<8>().0.iter().map(|chunk| u64::from_le_bytes(*chunk)))
     }
 
     /// All zeros.
     #[cfg(test)]
-    pub fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         Self::made(std::iter::repeat_n(0, PAGE_WORDS))
     }
 
@@ -260,13 +260,13 @@ impl Image {
     }
 
     /// The words.
-    pub fn words(&self) -> PageRef<'_> {
+    pub(crate) fn words(&self) -> PageRef<'_> {
         PageRef(&self.0)
     }
 
     /// The words, to change.
     #[cfg(test)]
-    pub fn words_mut(&mut self) -> PageMut<'_> {
+    pub(crate) fn words_mut(&mut self) -> PageMut<'_> {
         PageMut(PageRef(&self.0))
     }
 }
@@ -300,7 +300,10 @@ mod tests {
 
         #[test]
         fn what_lies_beyond_the_page_is_taken_modulo(
-            from in prop_oneof![PAGE_WORDS - 20..PAGE_WORDS + 20, usize::MAX / 8 - 40..usize::MAX / 8 - 20],
+            from in prop_oneof![
+                PAGE_WORDS - 20..PAGE_WORDS + 20,
+                usize::MAX / 8 - 40..usize::MAX / 8 - 20,
+            ],
             bytes in proptest::collection::vec(any::<u8>(), 56..=150),
         ) {
             let mut image = Image::empty();
@@ -310,7 +313,8 @@ mod tests {
             prop_assert_eq!(&got, &bytes);
             let whole = bytes.as_chunks::<8>().0;
             for (at, chunk) in whole.iter().enumerate() {
-                prop_assert_eq!(image.words().get((from + at) % PAGE_WORDS), u64::from_le_bytes(*chunk));
+                let word = image.words().get((from + at) % PAGE_WORDS);
+                prop_assert_eq!(word, u64::from_le_bytes(*chunk));
             }
         }
 

@@ -14,7 +14,7 @@ pub(super) const EXTENT: u32 = 64;
 
 /// A table's page numbers.
 #[derive(Default)]
-pub struct Space(Mutex<Numbers>);
+pub(crate) struct Space(Mutex<Numbers>);
 
 #[derive(Default)]
 struct Numbers {
@@ -31,7 +31,7 @@ struct Numbers {
 
 impl Space {
     /// That of a table that is opened.
-    pub fn restore(extents: Vec<PageNumber>) -> Self {
+    pub(crate) fn restore(extents: Vec<PageNumber>) -> Self {
         let extents = BTreeSet::from_iter(extents);
         let unknown = extents.clone();
         Self(Mutex::new(Numbers { extents, unknown, ..Numbers::default() }))
@@ -42,17 +42,17 @@ impl Space {
     }
 
     /// The first number of each extent.
-    pub fn extents(&self) -> Vec<PageNumber> {
+    pub(crate) fn extents(&self) -> Vec<PageNumber> {
         self.lock().extents.iter().copied().collect()
     }
 
     /// Whether a number is one of these.
-    pub fn has(&self, page: PageNumber) -> bool {
+    pub(crate) fn has(&self, page: PageNumber) -> bool {
         page >= FIRST_TABLE_PAGE && self.lock().extents.contains(&extent_of(page))
     }
 
     /// All numbers, in use or not.
-    pub fn numbers(&self) -> Vec<PageNumber> {
+    pub(crate) fn numbers(&self) -> Vec<PageNumber> {
         self.lock().extents.iter().flat_map(|first| *first..first + EXTENT).collect()
     }
 
@@ -73,12 +73,12 @@ impl Space {
     }
 
     /// Looks at one more extent of a table that was opened; false if there is none left.
-    pub fn survey(&self, pager: &Pager) -> Result<bool> {
+    pub(crate) fn survey(&self, pager: &Pager) -> Result<bool> {
         self.lock().survey(pager)
     }
 
     /// Pages of which the highest byte of the first word was found not to be 0, and that byte.
-    pub fn take_notes(&self) -> Vec<(PageNumber, u8)> {
+    pub(crate) fn take_notes(&self) -> Vec<(PageNumber, u8)> {
         std::mem::take(&mut self.lock().notes)
     }
 
@@ -92,7 +92,7 @@ impl Space {
     }
 
     /// Gives up all extents, which are the table's no more.
-    pub fn clear(&self) -> Vec<PageNumber> {
+    pub(crate) fn clear(&self) -> Vec<PageNumber> {
         std::mem::take(&mut *self.lock()).extents.into_iter().collect()
     }
 }

@@ -11,7 +11,7 @@ use crate::data::DataFile;
 use crate::error::{Error, Result};
 
 /// What came of copying a page.
-pub enum Copied {
+pub(crate) enum Copied {
     /// The page as it was, which is still in its frame with this word.
     Frame(u64),
     /// The page as it was, which has changed since.
@@ -22,19 +22,19 @@ pub enum Copied {
 
 impl Pager {
     /// Ends the current epoch for the checkpoint.
-    pub fn checkpoint_moment(&self) -> ReadEpoch {
+    pub(crate) fn checkpoint_moment(&self) -> ReadEpoch {
         self.epochs.end_for_checkpoint()
     }
 
     /// The checkpoint needs nothing any more.
-    pub fn release_checkpoint(&self) {
+    pub(crate) fn release_checkpoint(&self) {
         self.saved.release_checkpoint(&self.epochs);
         self.saved.drop_all(&self.epochs);
     }
 
     /// The pages that may have changed before the moment of the checkpoint since they were written
     /// out, in order. When it returns, all operations before the moment have done what they do.
-    pub fn changed_pages(&self) -> Vec<PageNumber> {
+    pub(crate) fn changed_pages(&self) -> Vec<PageNumber> {
         let mut pages = Vec::new();
         for (_, page) in self.pool.owners() {
             let cell = &self.entry(page)[0];
@@ -54,7 +54,7 @@ impl Pager {
     }
 
     /// The pages that were freed before a moment, which are forgotten.
-    pub fn take_freed(&self, moment: ReadEpoch) -> Vec<PageNumber> {
+    pub(crate) fn take_freed(&self, moment: ReadEpoch) -> Vec<PageNumber> {
         let mut freed = lock(&self.freed);
         let (taken, kept) = freed.drain(..).partition(|(_, epoch)| moment.sees(*epoch));
         *freed = kept;
@@ -63,12 +63,12 @@ impl Pager {
     }
 
     /// Takes freed pages back that were [taken](Self::take_freed).
-    pub fn give_freed(&self, pages: Vec<PageNumber>) {
+    pub(crate) fn give_freed(&self, pages: Vec<PageNumber>) {
         lock(&self.freed).extend(pages.into_iter().map(|page| (page, 0)));
     }
 
     /// Copies a page as it was at the moment of the checkpoint.
-    pub fn copy_at(&self, moment: ReadEpoch, page: PageNumber, bytes: &mut [u8]) -> Copied {
+    pub(crate) fn copy_at(&self, moment: ReadEpoch, page: PageNumber, bytes: &mut [u8]) -> Copied {
         let [cell, stamps] = self.entry(page);
         loop {
             let word = cell.load(Ordering::Acquire);
@@ -98,7 +98,7 @@ impl Pager {
     }
 
     /// A page was written out as it is with this word: unless it has changed since, it can leave.
-    pub fn written(&self, page: PageNumber, word: u64) {
+    pub(crate) fn written(&self, page: PageNumber, word: u64) {
         let [cell, _] = self.entry(page);
         let clean = word & !DIRTY;
         if cell.compare_exchange(word, clean, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
@@ -107,7 +107,7 @@ impl Pager {
     }
 
     /// Has a page written out by the next checkpoint, even if it does not change.
-    pub fn rewrite(&self, page: PageNumber) -> Result<()> {
+    pub(crate) fn rewrite(&self, page: PageNumber) -> Result<()> {
         /// How often somebody else may have freed it and taken it again.
         const MOST_TRIES: usize = 8;
         let mut tries = 0;
@@ -129,13 +129,13 @@ impl Pager {
     }
 
     /// Frees all pages of a table at which nobody is at work any more, readable or not.
-    pub fn free_all(&self, space: &Space, epoch: u64) {
+    pub(crate) fn free_all(&self, space: &Space, epoch: u64) {
         space.numbers().into_iter().for_each(|page| self.free(page, space, epoch));
     }
 
     /// Frees a page that nobody is led to any more, and that nobody changes, readable or not; one
     /// that is not in use stays so.
-    pub fn free(&self, page: PageNumber, space: &Space, epoch: u64) {
+    pub(crate) fn free(&self, page: PageNumber, space: &Space, epoch: u64) {
         loop {
             let [cell, stamp] = self.entry(page);
             let word = cell.load(Ordering::Acquire);

@@ -40,7 +40,7 @@ impl Turn {
 
 /// How the keys of a schema become bytes in their order, and back.
 #[derive(Clone, Debug)]
-pub struct KeyOrder {
+pub(crate) struct KeyOrder {
     /// The columns, as far as where they are is always the same.
     columns: Vec<(std::ops::Range<usize>, Turn)>,
     /// The most bytes of a key.
@@ -51,7 +51,7 @@ pub struct KeyOrder {
 
 impl KeyOrder {
     /// For the keys of a schema.
-    pub fn new(schema: &Schema) -> Self {
+    pub(crate) fn new(schema: &Schema) -> Self {
         let columns = &schema.columns()[..schema.key_columns()];
         let turned = |column: &Column| (column.range(), Turn::of(column.kind));
         let columns: Vec<_> = columns.iter().map(turned).collect();
@@ -63,37 +63,37 @@ impl KeyOrder {
     }
 
     /// For tables in which keys have no order and stay packed.
-    pub fn packed(schema: &Schema) -> Self {
+    pub(crate) fn packed(schema: &Schema) -> Self {
         let columns = vec![(0..schema.key_size(), Turn::Keep)];
         let (size, is_variable) = (schema.most_key_size(), schema.is_key_variable());
         Self { columns, size, is_packed: true, is_variable }
     }
 
     /// Whether packed keys are in order as they are.
-    pub fn is_packed(&self) -> bool {
+    pub(crate) fn is_packed(&self) -> bool {
         self.is_packed
     }
 
     /// Whether keys have different lengths.
-    pub fn is_variable(&self) -> bool {
+    pub(crate) fn is_variable(&self) -> bool {
         self.is_variable
     }
 
     /// The most bytes of a key, packed or in order.
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.size
     }
 
     /// Writes a packed key of a schema whose keys all have the same length in order.
     #[inline]
-    pub fn encode(&self, packed: &[u8], ordered: &mut [u8]) {
+    pub(crate) fn encode(&self, packed: &[u8], ordered: &mut [u8]) {
         for (range, turn) in &self.columns {
             turn_to(*turn, &packed[range.clone()], &mut ordered[range.clone()]);
         }
     }
 
     /// Writes any packed key in order.
-    pub fn encode_any(&self, packed: &[u8], ordered: &mut Vec<u8>) {
+    pub(crate) fn encode_any(&self, packed: &[u8], ordered: &mut Vec<u8>) {
         ordered.clear();
         let mut rest = packed;
         for (range, turn) in &self.columns {
@@ -118,7 +118,7 @@ impl KeyOrder {
 
     /// Writes a key that is in order packed; `None` if it is none.
     #[inline]
-    pub fn decode(&self, ordered: &[u8], packed: &mut Vec<u8>) -> Option<()> {
+    pub(crate) fn decode(&self, ordered: &[u8], packed: &mut Vec<u8>) -> Option<()> {
         if self.is_variable && !self.is_packed {
             let rest = self.decode_any(ordered, packed)?;
             return rest.is_empty().then_some(());
@@ -169,7 +169,11 @@ impl KeyOrder {
 
     /// Takes apart what begins with a key as a table's index has it: in order, or packed if this is
     /// for packed ones. `None` if there is no whole one.
-    pub fn split<'b>(&self, schema: &Schema, bytes: &'b [u8]) -> Option<(&'b [u8], &'b [u8])> {
+    pub(crate) fn split<'b>(
+        &self,
+        schema: &Schema,
+        bytes: &'b [u8],
+    ) -> Option<(&'b [u8], &'b [u8])> {
         let length = match (self.is_variable, self.is_packed) {
             (false, _) => self.size,
             (true, true) => schema.key_length(bytes).ok()?,

@@ -9,7 +9,7 @@
 //! record is a packed key and the *payload* after it. [`key`] turns keys into bytes that sort as
 //! they do.
 
-pub mod key;
+pub(crate) mod key;
 mod pack;
 mod packed_key;
 #[cfg(test)]

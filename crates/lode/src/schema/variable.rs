@@ -122,7 +122,8 @@ impl Schema {
         match from == rest {
             true => Ok(()),
             false => Err(self.mismatch(format!(
-                "the columns of variable length have {from} bytes, and the {what} has {rest} for them"
+                "the columns of variable length have {from} bytes, and the {what} has {rest} \
+                 for them"
             ))),
         }
     }

@@ -9,11 +9,11 @@ use crate::pager::{PageNumber, Pager};
 use crate::table::{Definition, Location, TableCore};
 
 /// A table that cannot be read, and why.
-pub type Damaged = (Definition, Location, Error);
+pub(super) type Damaged = (Definition, Location, Error);
 
 /// The tables of a database, by their names.
 #[derive(Default)]
-pub struct Catalogue {
+pub(crate) struct Catalogue {
     pub tables: BTreeMap<String, Arc<TableCore>>,
     /// Those that cannot be read: they stay as they are until they are dropped.
     pub damaged: BTreeMap<String, Damaged>,
@@ -21,7 +21,7 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    pub fn store(&self) -> Vec<u8> {
+    pub(crate) fn store(&self) -> Vec<u8> {
         let mut writer = Writer::default();
         writer.u32(self.next_id).u32((self.tables.len() + self.damaged.len()) as u32);
         let mut store = |definition: &Definition, location: &Location| {
@@ -38,7 +38,7 @@ impl Catalogue {
     }
 
     /// Opens the tables of a catalogue that was stored.
-    pub fn restore(bytes: &[u8], pager: &Pager) -> Result<Self> {
+    pub(crate) fn restore(bytes: &[u8], pager: &Pager) -> Result<Self> {
         let mut reader = Reader::new(bytes, "the catalogue");
         let (next_id, count) = (reader.u32()?, reader.u32()?);
         let mut found = Vec::new();

@@ -11,7 +11,7 @@ use crate::wal::Place;
 const STEP: usize = 64;
 
 /// A checkpoint that is being written.
-pub struct Checkpoint<'c> {
+pub(crate) struct Checkpoint<'c> {
     pager: &'c Pager,
     moment: ReadEpoch,
     /// Where the log goes on after it.
@@ -24,7 +24,7 @@ pub struct Checkpoint<'c> {
 
 impl<'c> Checkpoint<'c> {
     /// Of a moment that the pager was [told](Pager::checkpoint_moment) about.
-    pub fn begin(
+    pub(crate) fn begin(
         pager: &'c Pager,
         data: &DataFile,
         (place, moment): (Place, ReadEpoch),
@@ -50,12 +50,12 @@ impl<'c> Checkpoint<'c> {
     }
 
     /// Where the log goes on after it.
-    pub fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> Place {
         self.place
     }
 
     /// Writes some pages; whether there are more.
-    pub fn step(&mut self, data: &DataFile) -> Result<bool> {
+    pub(crate) fn step(&mut self, data: &DataFile) -> Result<bool> {
         let (mut numbers, mut words) = (Vec::new(), Vec::new());
         self.bytes.clear();
         while numbers.len() < STEP
@@ -81,7 +81,7 @@ impl<'c> Checkpoint<'c> {
     }
 
     /// Makes it current.
-    pub fn publish(self, data: &DataFile, superblock: Superblock) -> Result<Superblock> {
+    pub(crate) fn publish(self, data: &DataFile, superblock: Superblock) -> Result<Superblock> {
         let Place { position, chain } = self.place;
         data.publish(
             &self.catalogue,

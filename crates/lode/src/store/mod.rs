@@ -18,11 +18,12 @@ mod settings;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-pub use catalogue::Catalogue;
-pub use checkpoint::Checkpoint;
-pub use open::{Opened, open};
-pub use read::open_to_read;
-pub use settings::{Durability, Settings};
+pub(crate) use catalogue::Catalogue;
+pub(crate) use checkpoint::Checkpoint;
+pub(crate) use open::{Opened, open};
+pub(crate) use read::open_to_read;
+pub use settings::Durability;
+pub(crate) use settings::Settings;
 
 use crate::data::{DataFile, Superblock};
 use crate::error::{Error, Result};
@@ -37,7 +38,7 @@ const LEAST_LOG_BYTES: u64 = 32 << 20;
 const MARGIN: u64 = 64;
 
 /// The directory of an open database.
-pub struct Store {
+pub(crate) struct Store {
     pub data: Arc<DataFile>,
     /// Where new outcomes go; `None` if the database is only read.
     log: Option<Log>,
@@ -58,7 +59,7 @@ pub struct Store {
 
 /// What has to be done before more can be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
+pub(crate) enum Need {
     Nothing,
     /// A checkpoint, soon.
     Soon,
@@ -73,13 +74,13 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Store {
     /// How many changed pages there may be before somebody has to look after the store.
     #[inline(always)]
-    pub fn room(&self) -> u64 {
+    pub(crate) fn room(&self) -> u64 {
         self.room.load(Ordering::Relaxed)
     }
 
     /// The log, if operations are to be told there.
     #[inline(always)]
-    pub fn log(&self) -> Option<&Log> {
+    pub(crate) fn log(&self) -> Option<&Log> {
         self.log.as_ref().filter(|_| self.level != Durability::None)
     }
 
@@ -87,18 +88,18 @@ impl Store {
     ///
     /// # Errors
     /// `ReadOnly` if the database is only read.
-    pub fn log_to_write(&self) -> Result<&Log> {
+    pub(crate) fn log_to_write(&self) -> Result<&Log> {
         self.log.as_ref().ok_or(Error::ReadOnly)
     }
 
     /// Returns true if nothing is ever written.
-    pub fn is_read_only(&self) -> bool {
+    pub(crate) fn is_read_only(&self) -> bool {
         self.log.is_none()
     }
 
     /// Fails if nothing can be written any more.
     #[inline]
-    pub fn expect_healthy(&self) -> Result<()> {
+    pub(crate) fn expect_healthy(&self) -> Result<()> {
         match self.poisoned.get() {
             None => Ok(()),
             Some(_) if self.is_read_only() => Err(Error::ReadOnly),
@@ -107,7 +108,7 @@ impl Store {
     }
 
     /// Nobody knows what is on the disk: nothing is written any more.
-    pub fn poison(&self, error: &Error) -> Error {
+    pub(crate) fn poison(&self, error: &Error) -> Error {
         let why = match error {
             Error::Poisoned { why } => why.clone(),
             other => other.to_string(),
@@ -119,7 +120,7 @@ impl Store {
     }
 
     /// Makes everything durable in the log up to a position.
-    pub fn sync(&self, to: Position) -> Result<()> {
+    pub(crate) fn sync(&self, to: Position) -> Result<()> {
         if to == Position::default() {
             // Nothing was written.
             return Ok(());
@@ -130,12 +131,12 @@ impl Store {
 
     /// Checks that the files are still those that will be opened the next time. If not, nothing can
     /// be promised any more.
-    pub fn expect_files(&self) -> Result<()> {
+    pub(crate) fn expect_files(&self) -> Result<()> {
         self.log_to_write()?.expect_files().map_err(|error| self.poison(&error))
     }
 
     /// Whether somebody makes a checkpoint step by step, so that nobody else has to.
-    pub fn step_by_step(&self, is_so: bool) {
+    pub(crate) fn step_by_step(&self, is_so: bool) {
         self.is_step_by_step.store(is_so, Ordering::Relaxed);
     }
 
@@ -148,7 +149,7 @@ impl Store {
     }
 
     /// What has to be done about changed pages and the log, if so many more pages shall change.
-    pub fn need(&self, pager: &Pager, more: u64) -> Need {
+    pub(crate) fn need(&self, pager: &Pager, more: u64) -> Need {
         if self.is_step_by_step.load(Ordering::Relaxed) {
             return Need::Nothing;
         }
@@ -168,7 +169,7 @@ impl Store {
     ///
     /// # Errors
     /// `DiskFull` when there is no space for a checkpoint with them; `Poisoned`.
-    pub fn make_room(&self, pager: &Pager, more: u64) -> Result<()> {
+    pub(crate) fn make_room(&self, pager: &Pager, more: u64) -> Result<()> {
         self.expect_healthy()?;
         let (dirty, most_dirty) = (pager.dirty(), pager.most_dirty());
         let more = MARGIN.max(dirty / 8) + more;
@@ -182,7 +183,7 @@ impl Store {
 
     /// Gives space at the end of the data file back. Whoever changes pages from now on has to
     /// [make room](Self::make_room) again, since that is what he had reserved.
-    pub fn shrink(&self, pager: &Pager) -> Result<()> {
+    pub(crate) fn shrink(&self, pager: &Pager) -> Result<()> {
         self.room.store(0, Ordering::SeqCst);
         let dirty = pager.dirty();
         // Some more may be at it now.
@@ -194,7 +195,7 @@ impl Store {
     ///
     /// # Errors
     /// `DiskFull` when there is no space for a checkpoint with them.
-    pub fn move_map(&self, pager: &Pager) -> Result<()> {
+    pub(crate) fn move_map(&self, pager: &Pager) -> Result<()> {
         // A checkpoint that is being made has reserved space without them.
         let _current = self.current();
         self.expect_healthy()?;
@@ -203,12 +204,12 @@ impl Store {
     }
 
     /// What is current, for whoever makes a checkpoint.
-    pub fn current(&self) -> MutexGuard<'_, Superblock> {
+    pub(crate) fn current(&self) -> MutexGuard<'_, Superblock> {
         locked(&self.current)
     }
 
     /// Makes a checkpoint current whose pages are all written.
-    pub fn finish(
+    pub(crate) fn finish(
         &self,
         checkpoint: Checkpoint<'_>,
         current: &mut Superblock,
@@ -228,13 +229,13 @@ impl Store {
     }
 
     /// What would have to be replayed after a crash.
-    pub fn log_bytes(&self) -> u64 {
+    pub(crate) fn log_bytes(&self) -> u64 {
         let of_log = |log: &Log| log.replay_bytes(*locked(&self.since));
         self.log.as_ref().map_or(self.replayed_bytes, of_log)
     }
 
     /// Lets others open the directory.
-    pub fn unlock(&self) {
+    pub(crate) fn unlock(&self) {
         *locked(&self.lock) = None;
     }
 }

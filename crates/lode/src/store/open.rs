@@ -18,14 +18,14 @@ pub(super) const DATA: &str = "data";
 pub(super) const CREATING: &str = "creating";
 
 /// A directory that is open, and what is in it.
-pub struct Opened {
+pub(crate) struct Opened {
     pub store: Store,
     pub pager: Pager,
     pub catalogue: Catalogue,
 }
 
 /// Opens a directory; creates a database if it is empty.
-pub fn open(disk: Arc<dyn Disk>, settings: &Settings) -> Result<Opened> {
+pub(crate) fn open(disk: Arc<dyn Disk>, settings: &Settings) -> Result<Opened> {
     let lock = disk.lock().map_err(|error| not_locked(&error))?;
     let names = disk.list().map_err(|error| Error::io("list the files of the database", &error))?;
     let is_there = |name: &str| names.iter().any(|other| other == name);

@@ -20,7 +20,7 @@ fn refused(why: &str) -> Error {
 }
 
 /// Opens the database in a directory, which must be there.
-pub fn open_to_read(disk: &dyn Disk, settings: &Settings) -> Result<Opened> {
+pub(crate) fn open_to_read(disk: &dyn Disk, settings: &Settings) -> Result<Opened> {
     let lock = disk.lock().map_err(|error| not_locked(&error))?;
     let names = disk.list().map_err(|error| Error::io("list the files of the database", &error))?;
     let is_there = |name: &str| names.iter().any(|other| other == name);

@@ -15,7 +15,7 @@ use crate::table::{Definition, TableCore};
 use crate::wal::{Ending, Entry, Kind, Place, Position};
 
 /// Where recovery begins.
-pub fn start_of(superblock: &Superblock) -> Place {
+pub(super) fn start_of(superblock: &Superblock) -> Place {
     Place {
         position: Position { segment: superblock.log_segment, at: superblock.log_at },
         chain: superblock.log_chain,
@@ -23,7 +23,7 @@ pub fn start_of(superblock: &Superblock) -> Place {
 }
 
 /// What is known about the end of the log.
-pub fn ending_of(superblock: &Superblock) -> Ending {
+pub(super) fn ending_of(superblock: &Superblock) -> Ending {
     match superblock {
         Superblock { is_clean: true, .. } => Ending::Clean,
         Superblock { is_recovering: true, .. } => Ending::Anywhere,
@@ -32,7 +32,7 @@ pub fn ending_of(superblock: &Superblock) -> Ending {
 }
 
 /// A database whose log is being replayed.
-pub struct Recovery<'r> {
+pub(super) struct Recovery<'r> {
     pager: &'r Pager,
     data: &'r DataFile,
     access: Access,
@@ -47,7 +47,7 @@ pub struct Recovery<'r> {
 
 impl<'r> Recovery<'r> {
     /// To be replayed into memory, and for writing also to the data file if memory is too little.
-    pub fn new(
+    pub(super) fn new(
         (pager, data): (&'r Pager, &'r DataFile),
         access: Access,
         catalogue: Catalogue,
@@ -60,7 +60,7 @@ impl<'r> Recovery<'r> {
     }
 
     /// Does again what happened in one frame.
-    pub fn apply(&mut self, entry: Entry<'_>, end: Place) -> Result<()> {
+    pub(super) fn apply(&mut self, entry: Entry<'_>, end: Place) -> Result<()> {
         let parts = entry.parts()?;
         // A checkpoint has all of a commit or nothing, so there has to be room for all of it.
         let (dirty, most_dirty) = (self.pager.dirty(), self.pager.most_dirty());
@@ -126,7 +126,7 @@ impl<'r> Recovery<'r> {
     }
 
     /// Writes out what has been replayed, so that there is room for more.
-    pub fn checkpoint(&mut self, is_recovering: bool) -> Result<()> {
+    pub(super) fn checkpoint(&mut self, is_recovering: bool) -> Result<()> {
         if let Some(error) = &self.skipped {
             return Err(error.clone());
         }

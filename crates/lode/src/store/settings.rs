@@ -12,15 +12,16 @@ pub enum Durability {
     /// What was done survives a killed process. A crash of the machine may lose the end of it.
     Process,
     /// The same, and the log is synced by a thread of its own, which waits for nothing else. When
-    /// the machine crashes, at most what was done in the [sync interval](crate::Options::sync_interval)
-    /// and during one sync is lost; or during two syncs, if a sync takes longer than the interval.
+    /// the machine crashes, at most what was done in the [sync
+    /// interval](crate::Options::sync_interval) and during one sync is lost; or during two syncs,
+    /// if a sync takes longer than the interval.
     Periodic,
     /// Nothing that was done is lost.
     Commit,
 }
 
 /// What the options of a database come to.
-pub struct Settings {
+pub(crate) struct Settings {
     pub memory_bytes: u64,
     pub durability: Durability,
     pub log_sizes: Sizes,
@@ -30,7 +31,7 @@ pub struct Settings {
 
 impl Settings {
     /// A number that nobody else knows, unless he knows what they begin with.
-    pub fn random(&self) -> u64 {
+    pub(crate) fn random(&self) -> u64 {
         // Weyl's sequence with the finalizer of SplitMix64 (Steele, Lea, Flood: Fast Splittable
         // Pseudorandom Number Generators, OOPSLA 2014, figure 17).
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;

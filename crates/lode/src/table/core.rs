@@ -21,7 +21,7 @@ const DROPPED: u8 = 1;
 const CLOSED: u8 = 2;
 
 /// What all handles of a table share.
-pub struct TableCore {
+pub(crate) struct TableCore {
     definition: Definition,
     pub(crate) order: KeyOrder,
     pub(crate) index: Kinds,

@@ -13,7 +13,7 @@ use crate::tree;
 
 /// What makes a table.
 #[derive(Clone, Debug)]
-pub struct Definition {
+pub(crate) struct Definition {
     pub id: u32,
     pub kind: KeyKind,
     /// Where its records lie.
@@ -25,7 +25,7 @@ pub struct Definition {
 
 /// Where the records of a table lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Records {
+pub(crate) enum Records {
     /// In its index.
     Index,
     /// In a heap; the index has their keys, and their addresses.
@@ -36,7 +36,7 @@ pub enum Records {
 
 /// Where a table is.
 #[derive(Clone, Debug)]
-pub struct Location {
+pub(crate) struct Location {
     /// The page that its index begins at.
     pub root: PageNumber,
     /// The first page of each of the extents of its index.
@@ -47,7 +47,7 @@ pub struct Location {
 
 /// Where the pages of a database are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Storage {
+pub(crate) enum Storage {
     /// In memory only.
     Memory,
     /// In a directory, and those that were used last in memory.
@@ -73,7 +73,7 @@ const MOST_KEY_IN_HASH_BYTES: usize = 15;
 
 impl Definition {
     /// Of a new table.
-    pub fn new(id: u32, kind: KeyKind, seed: u64, schema: Schema, storage: Storage) -> Self {
+    pub(crate) fn new(id: u32, kind: KeyKind, seed: u64, schema: Schema, storage: Storage) -> Self {
         let most = most_in_index_bytes(kind, storage);
         let has_heap = schema.is_variable() || schema.payload_size() > most;
         let has_long_keys = schema.most_key_size() > MOST_KEY_IN_HASH_BYTES;
@@ -107,11 +107,11 @@ impl Definition {
     }
 
     /// Whether there is a heap.
-    pub fn has_heap(&self) -> bool {
+    pub(crate) fn has_heap(&self) -> bool {
         self.records != Records::Index
     }
 
-    pub fn store(&self, writer: &mut Writer) {
+    pub(crate) fn store(&self, writer: &mut Writer) {
         let kind = match (self.kind, self.records) {
             (KeyKind::Hash, Records::Index) => 1,
             (KeyKind::Tree, Records::Index) => 2,
@@ -123,7 +123,7 @@ impl Definition {
         self.schema.store(writer);
     }
 
-    pub fn restore(reader: &mut Reader<'_>) -> Result<Self> {
+    pub(crate) fn restore(reader: &mut Reader<'_>) -> Result<Self> {
         let (id, kind, seed) = (reader.u32()?, reader.u8()?, reader.u64()?);
         let (kind, records) = match kind {
             1 => (KeyKind::Hash, Records::Index),
@@ -172,13 +172,13 @@ impl Definition {
 
 impl Location {
     /// The first pages of all extents.
-    pub fn all_extents(&self) -> impl Iterator<Item = PageNumber> {
+    pub(crate) fn all_extents(&self) -> impl Iterator<Item = PageNumber> {
         self.extents.iter().chain(&self.heap).copied()
     }
 
     /// Gives all pages back, without looking at what is in them; nobody may be at work in the
     /// table.
-    pub fn free(self, pager: &Pager) {
+    pub(crate) fn free(self, pager: &Pager) {
         for extents in [self.extents, self.heap] {
             free_all(pager, &Space::restore(extents), pager.epoch());
         }

@@ -25,7 +25,7 @@ pub(crate) enum Kinds {
 
 impl Kinds {
     /// A new one, with a seed for its hash function.
-    pub fn create(
+    pub(crate) fn create(
         pager: &Pager,
         space: &Space,
         (kind, seed): (KeyKind, u64),
@@ -38,7 +38,7 @@ impl Kinds {
     }
 
     /// One that is there, by the page that it begins at.
-    pub fn open(
+    pub(crate) fn open(
         pager: &Pager,
         root: PageNumber,
         (kind, seed): (KeyKind, u64),
@@ -51,7 +51,7 @@ impl Kinds {
     }
 
     /// The page that it begins at.
-    pub fn root(&self) -> PageNumber {
+    pub(crate) fn root(&self) -> PageNumber {
         match self {
             Self::Hash(hash) => hash.root(),
             Self::Tree(tree) => tree.root(),
@@ -60,7 +60,7 @@ impl Kinds {
 
     /// Copies what it has under a key; false if there is none.
     #[inline(always)]
-    pub fn get(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> Result<bool> {
+    pub(crate) fn get(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> Result<bool> {
         match self {
             Self::Hash(hash) => hash.get(pager, key, payload),
             Self::Tree(tree) => tree.get(pager, key, payload),
@@ -69,7 +69,12 @@ impl Kinds {
 
     /// Calls `visit` with every key and what was under it at a moment, until it answers false: in
     /// the order of keys, or of their hashes.
-    pub fn each(&self, pager: &Pager, moment: ReadEpoch, visit: &mut Visit<'_>) -> Result<()> {
+    pub(crate) fn each(
+        &self,
+        pager: &Pager,
+        moment: ReadEpoch,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
         match self {
             Self::Hash(hash) => hash.scan(pager, moment, visit),
             Self::Tree(tree) => {
@@ -82,7 +87,7 @@ impl Kinds {
 
     /// Does one step of filling sparse pages from their neighbours. Returns where to go on; `None`
     /// at the end.
-    pub fn fill(&self, pager: &Pager, space: &Space, at: Cursor) -> Result<Option<Cursor>> {
+    pub(crate) fn fill(&self, pager: &Pager, space: &Space, at: Cursor) -> Result<Option<Cursor>> {
         Ok(match (self, at) {
             (Self::Hash(hash), Cursor::Place(place)) => {
                 hash.fill(pager, space, place)?.map(Cursor::Place)
@@ -96,7 +101,7 @@ impl Kinds {
 
     /// Appends the entries of one page that `wanted` accepts, and their keys. Returns where to go
     /// on; `None` at the end.
-    pub fn copy_entries(
+    pub(crate) fn copy_entries(
         &self,
         pager: &Pager,
         at: Cursor,
@@ -115,7 +120,7 @@ impl Kinds {
     }
 
     /// The first page of records.
-    pub fn first(&self) -> Cursor {
+    pub(crate) fn first(&self) -> Cursor {
         match self {
             Self::Hash(_) => Cursor::Place(0),
             Self::Tree(_) => Cursor::Node(tree::Cursor::first()),
@@ -123,7 +128,7 @@ impl Kinds {
     }
 
     /// The same for all that can be read; `fault` gets the error of each page that cannot.
-    pub fn each_readable(
+    pub(crate) fn each_readable(
         &self,
         pager: &Pager,
         moment: ReadEpoch,
@@ -137,7 +142,7 @@ impl Kinds {
     }
 
     /// How many keys there were at a moment.
-    pub fn count(&self, pager: &Pager, moment: ReadEpoch) -> Result<u64> {
+    pub(crate) fn count(&self, pager: &Pager, moment: ReadEpoch) -> Result<u64> {
         match self {
             Self::Hash(hash) => hash.count(pager, moment),
             Self::Tree(tree) => tree.count(pager, moment),
@@ -145,7 +150,7 @@ impl Kinds {
     }
 
     /// Calls `wrong` with what is wrong with each of its pages at a moment.
-    pub fn check(&self, pager: &Pager, moment: ReadEpoch, wrong: &mut dyn FnMut(String)) {
+    pub(crate) fn check(&self, pager: &Pager, moment: ReadEpoch, wrong: &mut dyn FnMut(String)) {
         match self {
             Self::Hash(hash) => hash.check(pager, moment, wrong),
             Self::Tree(tree) => tree.check(pager, moment, wrong),

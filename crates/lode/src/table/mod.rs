@@ -8,10 +8,10 @@ mod rows;
 mod scan;
 
 pub(crate) use self::compact::Progress;
-pub use self::core::TableCore;
-pub use definition::{Definition, Location, Storage};
+pub(crate) use self::core::TableCore;
+pub(crate) use definition::{Definition, Location, Storage};
 pub(crate) use kinds::Kinds;
-pub use rows::Rows;
+pub(crate) use rows::Rows;
 pub use scan::Scan;
 
 /// How a table finds its records.

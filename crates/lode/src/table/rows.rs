@@ -6,7 +6,7 @@ use crate::schema::Schema;
 use crate::table::TableCore;
 
 /// Hands the columns that a scan asks for out.
-pub struct Rows<'r> {
+pub(crate) struct Rows<'r> {
     core: &'r TableCore,
     columns: &'r [usize],
     left: u64,
@@ -17,7 +17,7 @@ pub struct Rows<'r> {
 
 impl<'r> Rows<'r> {
     /// Refuses columns that there are not.
-    pub fn new(
+    pub(crate) fn new(
         core: &'r TableCore,
         scan: &'r Scan<'_>,
         visit: &'r mut dyn FnMut(&[u8]) -> Result<bool>,
@@ -31,7 +31,7 @@ impl<'r> Rows<'r> {
     }
 
     /// Shows a record by its key in order, if there is one; whether there may be more.
-    pub fn show(&mut self, key: &[u8], payload: Option<&[u8]>) -> Result<bool> {
+    pub(crate) fn show(&mut self, key: &[u8], payload: Option<&[u8]>) -> Result<bool> {
         let Some(payload) = payload else { return Ok(true) };
         self.core.pack(key, payload, &mut self.record)?;
         self.row.clear();

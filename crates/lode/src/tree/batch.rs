@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::index::Visit;
 
 /// What a scan wants of records.
-pub struct Wanted {
+pub(crate) struct Wanted {
     /// Whether it wants their keys.
     pub keys: bool,
     /// Bytes of their payloads, which come one after another.
@@ -16,14 +16,14 @@ pub struct Wanted {
 
 impl Wanted {
     /// Keys, and payloads of so many bytes.
-    pub fn all(payload_size: usize) -> Self {
+    pub(crate) fn all(payload_size: usize) -> Self {
         Self { keys: true, payloads: std::iter::once(0..payload_size).collect() }
     }
 }
 
 /// The records of a leaf, as far as they are wanted.
 #[derive(Default)]
-pub struct Batch {
+pub(super) struct Batch {
     bytes: Vec<u8>,
     /// For each record where its key begins, and how many bytes that has.
     records: Vec<(u32, u32)>,
@@ -31,7 +31,7 @@ pub struct Batch {
 
 impl Batch {
     /// Copies entries of a leaf; nothing stays of what was here before.
-    pub fn fill(&mut self, node: Node<'_>, entries: Range<usize>, wanted: &Wanted) {
+    pub(super) fn fill(&mut self, node: Node<'_>, entries: Range<usize>, wanted: &Wanted) {
         let payload_size: usize = wanted.payloads.iter().map(ExactSizeIterator::len).sum();
         let mut end = 0;
         self.records.clear();
@@ -57,7 +57,7 @@ impl Batch {
 
     /// Calls `visit` with key and payload of each record, as far as they are wanted, until it
     /// answers false; whether it never has.
-    pub fn each(&self, direction: Direction, visit: &mut Visit<'_>) -> Result<bool> {
+    pub(super) fn each(&self, direction: Direction, visit: &mut Visit<'_>) -> Result<bool> {
         let mut show = |at: usize| {
             let (from, key_size) = self.records[at];
             let end = self.records.get(at + 1).map_or(self.bytes.len(), |next| next.0 as usize);

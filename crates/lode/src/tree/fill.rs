@@ -13,7 +13,7 @@ const FILLED: (usize, usize) = (15, 16);
 
 /// A place in a level of the tree, at which compaction goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cursor {
+pub(crate) struct Cursor {
     level: usize,
     /// A key of the next node; `None` for the first node of the level.
     key: Option<Vec<u8>>,
@@ -21,7 +21,7 @@ pub struct Cursor {
 
 impl Cursor {
     /// The first leaf.
-    pub fn first() -> Self {
+    pub(crate) fn first() -> Self {
         Self { level: 0, key: None }
     }
 }
@@ -47,7 +47,12 @@ impl Tree {
     /// Fills one node, if it is sparse, with entries of the next node of the same parent, and frees
     /// that one if none are left there. Returns where to go on; `None` at the end of the highest
     /// level below the root.
-    pub fn fill(&self, pager: &Pager, space: &Space, cursor: Cursor) -> Result<Option<Cursor>> {
+    pub(crate) fn fill(
+        &self,
+        pager: &Pager,
+        space: &Space,
+        cursor: Cursor,
+    ) -> Result<Option<Cursor>> {
         let Cursor { level, key } = cursor;
         let own = key.clone().unwrap_or_else(|| self.lowest_key());
         for _ in 0..MOST_TRIES {
@@ -73,7 +78,7 @@ impl Tree {
 
     /// Appends the key of each record of a leaf, and the first eight bytes of its payload, if
     /// `wanted` accepts those. Returns where the next leaf begins.
-    pub fn copy_leaf(
+    pub(crate) fn copy_leaf(
         &self,
         pager: &Pager,
         cursor: Cursor,

@@ -10,20 +10,20 @@ mod fill;
 mod node;
 mod scan;
 
-pub use batch::Wanted;
-pub use fill::Cursor;
+pub(crate) use batch::Wanted;
+pub(crate) use fill::Cursor;
 use node::{Fences, Layout, Node};
-pub use scan::{Direction, Range};
+pub(crate) use scan::{Direction, Range};
 
 use crate::error::{Error, Result};
 use crate::index::{EntryMut, Index, Journal, Shape, Step};
 use crate::pager::{Image, Latched, PageNumber, Pager, ReadEpoch, Seen, Space};
 
 /// The most bytes of a record: a leaf has room for at least three.
-pub const MOST_RECORD_BYTES: usize = 4096;
+pub(crate) const MOST_RECORD_BYTES: usize = 4096;
 
 /// A table of ordered keys.
-pub struct Tree {
+pub(crate) struct Tree {
     root: PageNumber,
     layout: Layout,
 }
@@ -37,7 +37,7 @@ struct Found<'p> {
 
 impl Tree {
     /// A new table.
-    pub fn create(pager: &Pager, space: &Space, shape: Shape) -> Result<Self> {
+    pub(crate) fn create(pager: &Pager, space: &Space, shape: Shape) -> Result<Self> {
         let layout = Layout { shape };
         let mut root = pager.allocate(space)?;
         layout.node_mut(root.first_content()).clear(0, &Fences::default());
@@ -45,17 +45,17 @@ impl Tree {
     }
 
     /// One that is there, by the page of its root.
-    pub fn open(root: PageNumber, shape: Shape) -> Self {
+    pub(crate) fn open(root: PageNumber, shape: Shape) -> Self {
         Self { root, layout: Layout { shape } }
     }
 
     /// The page of its root, which stays the same.
-    pub fn root(&self) -> PageNumber {
+    pub(crate) fn root(&self) -> PageNumber {
         self.root
     }
 
     /// What a record of its leaves is.
-    pub fn shape(&self) -> Shape {
+    pub(crate) fn shape(&self) -> Shape {
         self.layout.shape
     }
 
@@ -89,7 +89,7 @@ impl Tree {
 
     /// Copies the record's payload; false if there is none.
     #[inline]
-    pub fn get(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> Result<bool> {
+    pub(crate) fn get(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> Result<bool> {
         loop {
             let Found { seen, node, .. } = self.read_optimistic(pager, key, 0)?;
             let found = node.search(key);
@@ -128,7 +128,7 @@ impl Tree {
 
     /// Inserts the first of some records whose keys ascend, each a key and a payload: as many as
     /// come next to each other in one leaf. Answers how many; none if the first key is there.
-    pub fn insert_run(
+    pub(crate) fn insert_run(
         &self,
         journal: &Journal<'_>,
         space: &Space,
@@ -257,7 +257,7 @@ impl Tree {
 
     /// Joins the nodes on the way to a key that have become sparse with a neighbour, if both fit
     /// into one. Where somebody else is at work, it is left for the next deletion.
-    pub fn merge(&self, pager: &Pager, space: &Space, key: &[u8]) -> Result<()> {
+    pub(crate) fn merge(&self, pager: &Pager, space: &Space, key: &[u8]) -> Result<()> {
         let top = pager.read_optimistic(self.root)?.1;
         let top = self.layout.node(top).level();
         for level in 0..top {
@@ -331,7 +331,7 @@ impl Tree {
 
     /// Calls `wrong` with what is wrong with each node at a moment. What is below such a node is
     /// not looked at.
-    pub fn check(&self, pager: &Pager, moment: ReadEpoch, wrong: &mut dyn FnMut(String)) {
+    pub(crate) fn check(&self, pager: &Pager, moment: ReadEpoch, wrong: &mut dyn FnMut(String)) {
         let mut nodes = vec![(self.root, Fences::default(), None)];
         while let Some((page, fences, level)) = nodes.pop() {
             let image = match pager.at(moment, page, Image::of) {

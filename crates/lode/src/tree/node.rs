@@ -2,16 +2,16 @@
 //!
 //! | words | content |
 //! |---|---|
-//! | 0 | level (0 for a leaf), number of entries, where the records begin, words that deleted records left |
-//! | 1 | which fences there are, how many bytes they have in common, and if keys are variable how many each has |
+//! | 0 | level (0 for a leaf), number of entries, where the records begin, garbage |
+//! | 1 | which fences there are, how many bytes they share, and the length of variable ones |
 //! | 2, 3 | the fences as they would be in entries; 0 and the highest for none |
 //! | 4… | entries: 48 bits of the key after the common bytes, and where the record is, in words |
 //! | …  | free |
-//! | …  | records: in a leaf the key and, from the next word on, the payload; above it the child in a word and the key |
+//! | …  | records: in a leaf the key and, from a word on, the payload; above it child and key |
 //! | last | the upper and the lower fence, if there are any |
 //!
-//! If keys are variable, records in a leaf begin with a word too; that word has also how many bytes
-//! the key has.
+//! Garbage is the words that deleted records left. If keys are variable, records in a leaf begin
+//! with a word too; that word has also how many bytes the key has.
 //!
 //! All keys of a node are at least its lower fence and less than its upper one, so what those have
 //! in common all keys have (prefix truncation and key heads: Graefe, Modern B-Tree Techniques,
@@ -50,19 +50,19 @@ const SIZE_SHIFT: u32 = 32;
 
 /// How nodes of a table lie.
 #[derive(Clone, Copy, Debug)]
-pub struct Layout {
+pub(super) struct Layout {
     pub shape: Shape,
 }
 
 /// A node to read.
 #[derive(Clone, Copy)]
-pub struct Node<'p> {
+pub(super) struct Node<'p> {
     layout: Layout,
     words: PageRef<'p>,
 }
 
 /// A node to change.
-pub struct NodeMut<'p> {
+pub(super) struct NodeMut<'p> {
     node: Node<'p>,
     words: PageMut<'p>,
 }
@@ -78,7 +78,7 @@ impl<'p> Deref for NodeMut<'p> {
 
 /// The keys that bound a node; none for no bound.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fences {
+pub(super) struct Fences {
     pub lower: Option<Vec<u8>>,
     pub upper: Option<Vec<u8>>,
 }
@@ -103,11 +103,11 @@ impl Layout {
         usize::from(self.shape.is_variable)
     }
 
-    pub fn node(self, words: PageRef<'_>) -> Node<'_> {
+    pub(super) fn node(self, words: PageRef<'_>) -> Node<'_> {
         Node { layout: self, words }
     }
 
-    pub fn node_mut(self, words: PageMut<'_>) -> NodeMut<'_> {
+    pub(super) fn node_mut(self, words: PageMut<'_>) -> NodeMut<'_> {
         NodeMut { node: self.node(words.page_ref()), words }
     }
 }
@@ -124,16 +124,16 @@ fn head_of(key: &[u8], common: usize) -> u64 {
 }
 
 impl<'p> Node<'p> {
-    pub fn level(self) -> usize {
+    pub(super) fn level(self) -> usize {
         (self.words.get(0) & 0xff) as usize
     }
 
-    pub fn is_leaf(self) -> bool {
+    pub(super) fn is_leaf(self) -> bool {
         self.level() == 0
     }
 
     /// Entries. A reader may see any number, but none that is too large for the page.
-    pub fn count(self) -> usize {
+    pub(super) fn count(self) -> usize {
         ((self.words.get(0) >> 8 & 0xffff) as usize).min(PAGE_WORDS - ENTRIES)
     }
 
@@ -160,7 +160,7 @@ impl<'p> Node<'p> {
 
     /// Bytes of the key of an entry.
     #[inline(always)]
-    pub fn key_size(self, at: usize) -> usize {
+    pub(super) fn key_size(self, at: usize) -> usize {
         let most = self.layout.shape.key_size;
         match self.layout.shape.is_variable {
             false => most,
@@ -181,11 +181,11 @@ impl<'p> Node<'p> {
     }
 
     /// Reads as many bytes of an entry's key as it has.
-    pub fn read_key(self, at: usize, key: &mut [u8]) {
+    pub(super) fn read_key(self, at: usize, key: &mut [u8]) {
         self.words.read(self.key_at(at), key);
     }
 
-    pub fn key(self, at: usize) -> Vec<u8> {
+    pub(super) fn key(self, at: usize) -> Vec<u8> {
         let mut key = vec![0; self.key_size(at)];
         self.read_key(at, &mut key);
         key
@@ -202,11 +202,11 @@ impl<'p> Node<'p> {
     }
 
     #[inline(always)]
-    pub fn read_payload(self, at: usize, from: usize, bytes: &mut [u8]) {
+    pub(super) fn read_payload(self, at: usize, from: usize, bytes: &mut [u8]) {
         self.words.read(self.payload_at(at) * 8 + from, bytes);
     }
 
-    pub fn child(self, at: usize) -> PageNumber {
+    pub(super) fn child(self, at: usize) -> PageNumber {
         self.words.get(self.record_at(at)) as PageNumber
     }
 
@@ -238,11 +238,11 @@ impl<'p> Node<'p> {
         Some(key)
     }
 
-    pub fn fences(self) -> Fences {
+    pub(super) fn fences(self) -> Fences {
         Fences { lower: self.fence(LOWER), upper: self.fence(UPPER) }
     }
 
-    pub fn is_last(self) -> bool {
+    pub(super) fn is_last(self) -> bool {
         self.words.get(1) & UPPER == 0
     }
 
@@ -305,7 +305,7 @@ impl<'p> Node<'p> {
 
     /// The place of a key, or where it would be.
     #[inline]
-    pub fn search(self, key: &[u8]) -> Result<usize, usize> {
+    pub(super) fn search(self, key: &[u8]) -> Result<usize, usize> {
         let common = self.common();
         let head = head_of(key, common);
         let whole = common + HEAD_BYTES >= key.len();
@@ -338,7 +338,7 @@ impl<'p> Node<'p> {
     }
 
     /// The same for a key that need not be between the fences.
-    pub fn place(self, key: &[u8]) -> Result<usize, usize> {
+    pub(super) fn place(self, key: &[u8]) -> Result<usize, usize> {
         let mut common = vec![0; self.common()];
         self.words.read(self.fence_at(LOWER) * 8, &mut common);
         match key[..common.len().min(key.len())].cmp(&common) {
@@ -350,7 +350,7 @@ impl<'p> Node<'p> {
 
     /// The entry of the child that is responsible for a key.
     #[inline]
-    pub fn responsible(self, key: &[u8]) -> usize {
+    pub(super) fn responsible(self, key: &[u8]) -> usize {
         match self.search(key) {
             Ok(at) => at,
             Err(at) => at.saturating_sub(1),
@@ -363,17 +363,17 @@ impl<'p> Node<'p> {
 
     /// Whether one more entry with a key of so many bytes fits, if need be after
     /// [`compact`](Self::compact).
-    pub fn has_room(self, key_size: usize) -> bool {
+    pub(super) fn has_room(self, key_size: usize) -> bool {
         self.room() > self.layout.record_words(self.level(), key_size)
     }
 
     /// Whether any one more entry fits.
-    pub fn has_room_for_any(self) -> bool {
+    pub(super) fn has_room_for_any(self) -> bool {
         self.has_room(self.layout.shape.key_size)
     }
 
     /// How many of these keys fit one after another.
-    pub fn room_for<'k>(self, keys: impl Iterator<Item = &'k [u8]>) -> usize {
+    pub(super) fn room_for<'k>(self, keys: impl Iterator<Item = &'k [u8]>) -> usize {
         let (level, mut room) = (self.level(), self.room());
         keys.take_while(|key| {
             let left = room.checked_sub(1 + self.layout.record_words(level, key.len()));
@@ -389,17 +389,17 @@ impl<'p> Node<'p> {
     }
 
     /// Words that entries and records take up.
-    pub fn used_words(self) -> usize {
+    pub(super) fn used_words(self) -> usize {
         (self.count() + self.end() - self.records_at()).saturating_sub(self.garbage())
     }
 
     /// Words that a node has for entries and records.
-    pub fn capacity(self) -> usize {
+    pub(super) fn capacity(self) -> usize {
         PAGE_WORDS - ENTRIES - 2 * self.layout.key_words()
     }
 
     /// The entry in the middle: before and after it lies about as much.
-    pub fn middle(self) -> usize {
+    pub(super) fn middle(self) -> usize {
         let count = self.count();
         if !self.layout.shape.is_variable {
             return count / 2;
@@ -413,7 +413,7 @@ impl<'p> Node<'p> {
     }
 
     /// The number of entries, from the first one on, that take up at most `room` words.
-    pub fn entries_within(self, room: usize) -> usize {
+    pub(super) fn entries_within(self, room: usize) -> usize {
         let mut words = 0;
         let fits = |at: &usize| {
             words += 1 + self.record_words(*at);
@@ -423,7 +423,7 @@ impl<'p> Node<'p> {
     }
 
     /// What is wrong with the node, if anything.
-    pub fn check(self) -> Result<(), String> {
+    pub(super) fn check(self) -> Result<(), String> {
         let (count, fences) = (self.count(), self.fences());
         let records = self.end() - self.records_at();
         let words: usize = (0..count).map(|at| self.record_words(at)).sum();
@@ -459,12 +459,12 @@ impl NodeMut<'_> {
         self.words.set(0, word as u64);
     }
 
-    pub fn write_payload(&mut self, at: usize, to: usize, bytes: &[u8]) {
+    pub(super) fn write_payload(&mut self, at: usize, to: usize, bytes: &[u8]) {
         self.words.write(self.payload_at(at) * 8 + to, bytes);
     }
 
     /// Makes an empty node of it.
-    pub fn clear(&mut self, level: usize, fences: &Fences) {
+    pub(super) fn clear(&mut self, level: usize, fences: &Fences) {
         self.set_header(level, 0, self.end(), 0);
         let (mut first, mut common) = (0, 0);
         for (fence, which, shift) in
@@ -487,7 +487,7 @@ impl NodeMut<'_> {
     }
 
     /// Puts an entry at its place. There must be room.
-    pub fn insert(&mut self, at: usize, key: &[u8], payload: &[u8]) {
+    pub(super) fn insert(&mut self, at: usize, key: &[u8], payload: &[u8]) {
         let to = self.make_entry(at, key);
         let front = self.layout.front_words();
         if self.layout.shape.is_variable {
@@ -498,7 +498,7 @@ impl NodeMut<'_> {
     }
 
     /// Puts an entry for a child at its place. There must be room.
-    pub fn insert_child(&mut self, at: usize, key: &[u8], child: PageNumber) {
+    pub(super) fn insert_child(&mut self, at: usize, key: &[u8], child: PageNumber) {
         let to = self.make_entry(at, key);
         let size = if self.layout.shape.is_variable { key.len() as u64 } else { 0 };
         self.words.set(to, u64::from(child) | size << SIZE_SHIFT);
@@ -519,7 +519,7 @@ impl NodeMut<'_> {
     }
 
     /// Takes an entry out.
-    pub fn remove(&mut self, at: usize) {
+    pub(super) fn remove(&mut self, at: usize) {
         let garbage = self.garbage() + self.record_words(at);
         let count = self.count();
         self.words.shift(ENTRIES + at + 1, count - at - 1, ENTRIES + at);
@@ -527,7 +527,7 @@ impl NodeMut<'_> {
     }
 
     /// Appends entries of another node of the same level.
-    pub fn append(&mut self, other: Node<'_>, entries: std::ops::Range<usize>) {
+    pub(super) fn append(&mut self, other: Node<'_>, entries: std::ops::Range<usize>) {
         let common = self.common();
         let mut key = Vec::new();
         let (mut count, mut to) = (self.count(), self.records_at());

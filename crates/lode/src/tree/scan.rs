@@ -10,7 +10,7 @@ use crate::pager::{Pager, ReadEpoch};
 
 /// Which way a scan goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub(crate) enum Direction {
     /// From the lowest key up.
     Forward,
     /// From the highest key down.
@@ -19,7 +19,7 @@ pub enum Direction {
 
 /// Keys between two bounds, as bytes in the order of keys.
 #[derive(Clone, Debug)]
-pub struct Range {
+pub(crate) struct Range {
     /// From here on.
     pub lower: Bound<Vec<u8>>,
     /// Up to here.
@@ -61,7 +61,7 @@ enum Next {
 impl Tree {
     /// Calls `visit` with what is wanted of each record in a range as it was at a moment, its key
     /// and bytes of its payload, until it answers false. Only that is copied out of the pages.
-    pub fn scan(
+    pub(crate) fn scan(
         &self,
         pager: &Pager,
         moment: ReadEpoch,
@@ -117,7 +117,7 @@ impl Tree {
 impl Tree {
     /// Calls `visit` with key and payload of all records at a moment that can be read, in the order
     /// of keys, until it returns false, and `fault` with each error of a node that cannot.
-    pub fn each_readable(
+    pub(crate) fn each_readable(
         &self,
         pager: &Pager,
         moment: ReadEpoch,
@@ -150,7 +150,7 @@ impl Tree {
     }
 
     /// How many records there were at a moment, as the leaves count them.
-    pub fn count(&self, pager: &Pager, moment: ReadEpoch) -> Result<u64> {
+    pub(crate) fn count(&self, pager: &Pager, moment: ReadEpoch) -> Result<u64> {
         let (mut count, mut nodes) = (0, vec![(self.root(), usize::MAX)]);
         while let Some((page, above)) = nodes.pop() {
             let (level, records, children) = pager.at(moment, page, |words| {

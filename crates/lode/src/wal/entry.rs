@@ -8,7 +8,7 @@ macro_rules! kinds {
         /// What came of an operation.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
-        pub enum Kind { $($(#[$doc])* $name = $number,)+ }
+        pub(crate) enum Kind { $($(#[$doc])* $name = $number,)+ }
 
         impl Kind {
             pub(super) fn of(number: u8) -> Option<Self> {
@@ -37,18 +37,18 @@ kinds! {
 }
 
 /// What comes before the content of an outcome among those of a commit.
-pub type Head = [u8; 5];
+pub(crate) type Head = [u8; 5];
 
 /// An outcome to be applied.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry<'b> {
+pub(crate) struct Entry<'b> {
     pub kind: Kind,
     pub body: &'b [u8],
 }
 
 impl<'b> Entry<'b> {
     /// The outcomes that happened at once: those of a commit, or it alone.
-    pub fn parts(self) -> Result<Vec<Self>> {
+    pub(crate) fn parts(self) -> Result<Vec<Self>> {
         if self.kind != Kind::Commit {
             return Ok(vec![self]);
         }
@@ -67,7 +67,7 @@ impl<'b> Entry<'b> {
     }
 
     /// The head of an outcome: its kind, and how many bytes its content has.
-    pub fn head(kind: Kind, size: usize) -> Head {
+    pub(crate) fn head(kind: Kind, size: usize) -> Head {
         let [a, b, c, d] = (size as u32).to_le_bytes();
         [kind as u8, a, b, c, d]
     }

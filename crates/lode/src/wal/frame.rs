@@ -85,7 +85,7 @@ pub(super) fn size_of(head: &[u8]) -> Option<usize> {
 
 impl<'b> Frame<'b> {
     /// The frame that begins here, if it is whole.
-    pub fn read(bytes: &'b [u8], salt: u32) -> Option<Self> {
+    pub(super) fn read(bytes: &'b [u8], salt: u32) -> Option<Self> {
         let size = size_of(bytes)?;
         let whole = bytes.get(..size)?;
         let word = |at: usize| u32::from_le_bytes(*whole[at..].first_chunk().expect("4 bytes"));

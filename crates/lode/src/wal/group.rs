@@ -86,7 +86,7 @@ impl State {
 }
 
 impl Group {
-    pub fn new(synced: Position) -> Self {
+    pub(super) fn new(synced: Position) -> Self {
         let state = State {
             synced,
             failed: None,
@@ -103,7 +103,7 @@ impl Group {
     ///
     /// # Errors
     /// `Poisoned` when a sync fails, then and ever after.
-    pub fn sync(&self, to: Position, work: impl FnOnce() -> Result<Position>) -> Result<()> {
+    pub(super) fn sync(&self, to: Position, work: impl FnOnce() -> Result<Position>) -> Result<()> {
         let mut state = lock(&self.state);
         state.expect_no_failure()?;
         if state.synced >= to {

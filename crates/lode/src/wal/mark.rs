@@ -13,7 +13,7 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    pub fn new(position: Position) -> Self {
+    pub(super) fn new(position: Position) -> Self {
         Self {
             version: AtomicU64::new(0),
             segment: AtomicU64::new(position.segment),
@@ -23,7 +23,7 @@ impl Mark {
 
     /// Moves it forward. Only one thread at a time may do so.
     #[inline]
-    pub fn set(&self, position: Position) {
+    pub(super) fn set(&self, position: Position) {
         if self.segment.load(Ordering::Relaxed) == position.segment {
             return self.at.store(position.at, Ordering::Release);
         }
@@ -37,7 +37,7 @@ impl Mark {
 
     /// Where it is; not before what it was set to by anything that the caller knows of.
     #[inline]
-    pub fn get(&self) -> Position {
+    pub(super) fn get(&self) -> Position {
         loop {
             let version = self.version.load(Ordering::Acquire);
             let segment = self.segment.load(Ordering::Relaxed);

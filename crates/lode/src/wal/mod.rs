@@ -19,10 +19,10 @@ mod segment;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub use entry::{Entry, Head, Kind};
+pub(crate) use entry::{Entry, Head, Kind};
 use group::Group;
 use mark::Mark;
-pub use replay::{Ending, Replayed, remove_others, replay};
+pub(crate) use replay::{Ending, Replayed, remove_others, replay};
 use segment::{Header, Segment};
 
 use crate::error::{Error, Result};
@@ -30,14 +30,14 @@ use crate::io::{Disk, File, Mapped};
 
 /// A place in the log: a segment, and bytes from its beginning on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position {
+pub(crate) struct Position {
     pub segment: u64,
     pub at: u64,
 }
 
 /// A place in the log with what the next frame must follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub(crate) struct Place {
     pub position: Position,
     /// The checksum of the frame before.
     pub chain: u32,
@@ -45,7 +45,7 @@ pub struct Place {
 
 /// How large segments are.
 #[derive(Clone, Copy, Debug)]
-pub struct Sizes {
+pub(crate) struct Sizes {
     /// Of the first one. Each is twice as large as the one before.
     pub first_bytes: u64,
     /// Of the largest one, if no single frame needs more.
@@ -70,7 +70,7 @@ const LEAST_BYTES: u64 = 1 << 12;
 const SPARES: usize = 2;
 
 /// The log of a database.
-pub struct Log {
+pub(crate) struct Log {
     disk: Arc<dyn Disk>,
     database: u64,
     sizes: Sizes,
@@ -199,7 +199,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Log {
     /// Begins a segment after what was replayed, or the first one of all, and makes that durable.
     /// `random` makes what old segments hold differ from what new ones do.
-    pub fn begin(
+    pub(crate) fn begin(
         disk: Arc<dyn Disk>,
         (database, random): (u64, u64),
         sizes: Sizes,
@@ -246,7 +246,7 @@ impl Log {
     /// Appends an outcome, which is made of several parts. Answers its epoch, which `epoch` says at
     /// the very moment, and where its frame ends; `None` if there is [no room](Self::make_room) for
     /// it.
-    pub fn append(
+    pub(crate) fn append(
         &self,
         kind: Kind,
         parts: &[&[u8]],
@@ -277,7 +277,7 @@ impl Log {
     }
 
     /// Makes room for an outcome of so many bytes: begins the next segment if need be.
-    pub fn make_room(&self, bytes: usize) -> Result<()> {
+    pub(crate) fn make_room(&self, bytes: usize) -> Result<()> {
         let wanted = frame::most_bytes(bytes);
         let mut turn = lock(&self.turn);
         let size = {
@@ -309,18 +309,18 @@ impl Log {
     }
 
     /// Where the log ends now. It waits for no writer.
-    pub fn end(&self) -> Position {
+    pub(crate) fn end(&self) -> Position {
         self.end.get()
     }
 
     /// Up to where the log is known to be synced.
     #[cfg(test)]
-    pub fn synced(&self) -> Position {
+    pub(crate) fn synced(&self) -> Position {
         self.synced.get()
     }
 
     /// Does something at a place in the log that has all that was appended on one side.
-    pub fn barrier<T>(&self, work: impl FnOnce() -> T) -> (Place, T) {
+    pub(crate) fn barrier<T>(&self, work: impl FnOnce() -> T) -> (Place, T) {
         let tail = lock(&self.tail);
         (tail.place(), work())
     }
@@ -329,7 +329,7 @@ impl Log {
     ///
     /// # Errors
     /// `Poisoned` when syncing fails, now and ever after.
-    pub fn sync(&self, to: Position) -> Result<()> {
+    pub(crate) fn sync(&self, to: Position) -> Result<()> {
         self.group.sync(to, || {
             let end = self.sync_now()?;
             // Only who leads a sync is here.
@@ -368,12 +368,12 @@ impl Log {
     }
 
     /// Checks that nobody else has taken files of the database away.
-    pub fn expect_files(&self) -> Result<()> {
+    pub(crate) fn expect_files(&self) -> Result<()> {
         self.disk.expect_files().map_err(|error| Error::io("look for the database's files", &error))
     }
 
     /// Forgets the segments before one, which recovery does not need any more.
-    pub fn trim(&self, first: u64) -> Result<()> {
+    pub(crate) fn trim(&self, first: u64) -> Result<()> {
         let mut turn = lock(&self.turn);
         let (unneeded, old) = turn.old.drain(..).partition(|(number, ..)| *number < first);
         turn.old = old;
@@ -391,7 +391,7 @@ impl Log {
     }
 
     /// Removes the files that are kept for new segments.
-    pub fn drop_spares(&self) -> Result<()> {
+    pub(crate) fn drop_spares(&self) -> Result<()> {
         let mut turn = lock(&self.turn);
         for (number, _) in std::mem::take(&mut turn.spares) {
             self.disk
@@ -402,7 +402,7 @@ impl Log {
     }
 
     /// Bytes that recovery would have to replay.
-    pub fn replay_bytes(&self, since: Position) -> u64 {
+    pub(crate) fn replay_bytes(&self, since: Position) -> u64 {
         let turn = lock(&self.turn);
         let end = self.end.get();
         let before: u64 = turn

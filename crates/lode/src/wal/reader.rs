@@ -47,7 +47,7 @@ fn header_of(file: &dyn File, database: u64, number: u64) -> Result<Option<(Head
 
 impl Reader {
     /// A segment, if it is one of this database.
-    pub fn open(disk: &dyn Disk, database: u64, number: u64) -> Result<Option<Self>> {
+    pub(super) fn open(disk: &dyn Disk, database: u64, number: u64) -> Result<Option<Self>> {
         let file = disk.open(&name(number)).map_err(failed(number))?;
         let Some((header, chain)) = header_of(&*file, database, number)? else { return Ok(None) };
         let size_bytes = file.size_bytes().map_err(failed(number))?;
@@ -71,7 +71,7 @@ impl Reader {
     }
 
     /// The whole frame at a place, if one is there.
-    pub fn frame(&mut self, at: u64) -> Result<Option<Frame<'_>>> {
+    pub(super) fn frame(&mut self, at: u64) -> Result<Option<Frame<'_>>> {
         let salt = self.header.salt;
         let left = self.size_bytes.saturating_sub(at);
         let size = frame::size_of(self.bytes(at, HEAD_BYTES)?);
@@ -107,7 +107,7 @@ impl Reader {
 
     /// How far the log was synced, as whole frames from a place on say, wherever they are, and the
     /// segment's header.
-    pub fn proven(&mut self, from: u64) -> Result<Position> {
+    pub(super) fn proven(&mut self, from: u64) -> Result<Position> {
         let (salt, mut newest, mut at) = (self.header.salt, self.header.synced, from);
         let number = self.header.number;
         while let Some(data) = self.file.next_data(at).map_err(failed(number))? {

@@ -13,7 +13,7 @@ const MOST_SEGMENTS: u64 = 1 << 32;
 
 /// How the log ended.
 #[derive(Clone, Debug, Default)]
-pub struct Replayed {
+pub(crate) struct Replayed {
     /// After the last outcome.
     pub end: Place,
     /// Segments that are part of the log, with the bytes that are.
@@ -24,7 +24,7 @@ pub struct Replayed {
 
 /// What is known about where the log ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub(crate) enum Ending {
     /// There may be outcomes.
     Open,
     /// The database was closed at the place where recovery begins: unless somebody has begun a
@@ -39,7 +39,7 @@ pub enum Ending {
 ///
 /// # Errors
 /// `Corrupt` when a part of the log is missing that was there; what `apply` answers.
-pub fn replay(
+pub(crate) fn replay(
     disk: &dyn Disk,
     database: u64,
     (start, ending): (Place, Ending),
@@ -132,7 +132,7 @@ pub(super) fn segments(disk: &dyn Disk) -> Result<Vec<u64>> {
 }
 
 /// Removes the segments that are not part of the log.
-pub fn remove_others(disk: &dyn Disk, part_of_log: &[u64]) -> Result<()> {
+pub(crate) fn remove_others(disk: &dyn Disk, part_of_log: &[u64]) -> Result<()> {
     for number in segments(disk)?.into_iter().filter(|number| !part_of_log.contains(number)) {
         disk.remove(&name(number))
             .map_err(|error| Error::io("remove a log segment of no use", &error))?;

@@ -58,7 +58,7 @@ impl Header {
     }
 
     /// Of the bytes of a segment, if one of the copies is whole.
-    pub fn read(bytes: &[u8]) -> Result<Option<(Self, u32)>> {
+    pub(super) fn read(bytes: &[u8]) -> Result<Option<(Self, u32)>> {
         for at in HEADERS_AT {
             let Some(copy) = bytes.get(at as usize..at as usize + HEADER_BYTES) else { continue };
             let (front, sum) = copy.split_at(HEADER_BYTES - 4);
@@ -93,7 +93,7 @@ pub(super) struct Segment {
 
 impl Segment {
     /// A new file with space for all that it will hold.
-    pub fn create(disk: &dyn Disk, number: u64, size_bytes: u64) -> Result<Self> {
+    pub(super) fn create(disk: &dyn Disk, number: u64, size_bytes: u64) -> Result<Self> {
         let name = name(number);
         let failed = |error| Error::io(format!("create log segment {name}"), &error);
         let file = disk.create(&name).map_err(failed)?;
@@ -110,7 +110,7 @@ impl Segment {
     }
 
     /// Writes the header; answers its checksum.
-    pub fn begin(&mut self, header: &Header) -> Result<u32> {
+    pub(super) fn begin(&mut self, header: &Header) -> Result<u32> {
         let (bytes, sum) = header.to_bytes();
         for at in HEADERS_AT {
             self.write(at, &bytes)?;
@@ -121,7 +121,7 @@ impl Segment {
 
     /// Hands bytes to the operating system.
     #[inline]
-    pub fn write(&self, at: u64, bytes: &[u8]) -> Result<()> {
+    pub(super) fn write(&self, at: u64, bytes: &[u8]) -> Result<()> {
         match &self.mapped {
             Some(mapped) => {
                 mapped.write(at as usize, bytes).map_err(|error| self.not_written(&error))
@@ -137,24 +137,24 @@ impl Segment {
 
     /// The same by a call of the system, which takes longer for few bytes; but it does not fill
     /// pages with zeros that are overwritten anyway.
-    pub fn write_by_call(&self, at: u64, bytes: &[u8]) -> Result<()> {
+    pub(super) fn write_by_call(&self, at: u64, bytes: &[u8]) -> Result<()> {
         self.file.write_at(at, bytes).map_err(|error| self.not_written(&error))
     }
 
     /// Takes back what a write at `at` may have left that failed: no frame begins there then. If
     /// that fails too, the next write there does it.
-    pub fn take_back(&self, at: u64) {
+    pub(super) fn take_back(&self, at: u64) {
         let _ = self.write_by_call(at, &[0; 16]);
     }
 
     /// Asks the operating system for memory for what will be written, if there is a way, and does
     /// not wait for it.
-    pub fn ask_for_memory(&self) {
+    pub(super) fn ask_for_memory(&self) {
         self.mapped.iter().for_each(|mapped| mapped.prepare());
     }
 
     /// The file's bytes, where they are mapped.
-    pub fn mapped(&self) -> Option<Arc<dyn Mapped>> {
+    pub(super) fn mapped(&self) -> Option<Arc<dyn Mapped>> {
         self.mapped.clone()
     }
 }

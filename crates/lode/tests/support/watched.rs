@@ -8,7 +8,7 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(1_800);
 
 /// Runs `work` and returns its result. Aborts the process, with a message, if `work` never ends.
-pub fn watched<T>(work: impl FnOnce() -> T) -> T {
+pub(super) fn watched<T>(work: impl FnOnce() -> T) -> T {
     let (ended, end) = channel::<()>();
     std::thread::scope(|scope| {
         scope.spawn(move || {

@@ -37,7 +37,8 @@ impl Table {
     /// use lode::{Database, KeyKind, Schema, Type, Value};
     ///
     /// let db = Database::in_memory()?;
-    /// let schema = Schema::build("page").key("id", Type::U32).column("views", Type::U16).finish()?;
+    /// let schema = Schema::build("page").key("id", Type::U32).column("views", Type::U16);
+    /// let schema = schema.finish()?;
     /// let pages = db.create_table(&schema, KeyKind::Hash)?;
     /// pages.insert(&schema.pack(&[Value::Unsigned(7), Value::Unsigned(65_530)])?)?;
     /// let key = schema.pack_key(&[Value::Unsigned(7)])?;

@@ -52,7 +52,7 @@ impl Drop for Changing {
 /// # Errors
 /// `Reentered`.
 #[inline(always)]
-pub fn expect_not_changing(core: &Arc<TableCore>, key: &[u8]) -> Result<()> {
+pub(crate) fn expect_not_changing(core: &Arc<TableCore>, key: &[u8]) -> Result<()> {
     if DEPTH.get() == 0 { Ok(()) } else { expect_other_record(core, key) }
 }
 

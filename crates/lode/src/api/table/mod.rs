@@ -14,7 +14,7 @@ use crate::index::{Journal, Put};
 use crate::schema::Schema;
 use crate::table::{KeyKind, Scan, TableCore};
 
-pub use change::expect_not_changing;
+pub(super) use change::expect_not_changing;
 
 /// A table. Handles are cheap to clone, and may be used by any number of threads.
 ///

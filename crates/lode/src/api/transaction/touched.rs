@@ -29,7 +29,7 @@ struct Entry {
 
 /// The records of a table that a transaction has dealt with, numbered as they came. Keys are as the
 /// table's index has them.
-pub struct Touched {
+pub(super) struct Touched {
     core: Arc<TableCore>,
     keys: Vec<u8>,
     entries: Vec<Entry>,
@@ -41,22 +41,22 @@ pub struct Touched {
 }
 
 impl Touched {
-    pub fn new(core: Arc<TableCore>) -> Self {
+    pub(super) fn new(core: Arc<TableCore>) -> Self {
         let (keys, entries, payloads) = (Vec::new(), Vec::new(), Vec::new());
         Self { core, keys, entries, numbers: HashTable::new(), payloads, written_bytes: 0 }
     }
 
-    pub fn core(&self) -> &Arc<TableCore> {
+    pub(super) fn core(&self) -> &Arc<TableCore> {
         &self.core
     }
 
     /// Bytes of the payloads that records shall have.
-    pub fn written_bytes(&self) -> usize {
+    pub(super) fn written_bytes(&self) -> usize {
         self.written_bytes
     }
 
     /// Bytes that it takes up, about.
-    pub fn size_bytes(&self) -> usize {
+    pub(super) fn size_bytes(&self) -> usize {
         /// An entry, its number, and the room that both have left over.
         const OVERHEAD: usize = 2 * (size_of::<Entry>() + size_of::<u32>());
         self.keys.len() + self.payloads.len() + self.entries.len() * OVERHEAD
@@ -67,23 +67,23 @@ impl Touched {
     }
 
     /// How many records there are.
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.entries.len()
     }
 
     /// The key of a record.
-    pub fn key(&self, number: usize) -> &[u8] {
+    pub(super) fn key(&self, number: usize) -> &[u8] {
         key_of(&self.keys, &self.entries, number)
     }
 
     /// The number of the record with a key.
-    pub fn find(&self, key: &[u8]) -> Option<usize> {
+    pub(super) fn find(&self, key: &[u8]) -> Option<usize> {
         let is_it = |number: &u32| self.key(*number as usize) == key;
         self.numbers.find(self.hash(key), is_it).map(|number| *number as usize)
     }
 
     /// Notes what a record was that was not dealt with before; answers its number.
-    pub fn note(&mut self, key: &[u8], seen: Option<&[u8]>) -> usize {
+    pub(super) fn note(&mut self, key: &[u8], seen: Option<&[u8]>) -> usize {
         let number = self.entries.len();
         let seen = seen.map(|payload| self.keep(payload));
         self.keys.extend_from_slice(key);
@@ -108,22 +108,22 @@ impl Touched {
     }
 
     /// What a record was.
-    pub fn seen(&self, number: usize) -> Option<&[u8]> {
+    pub(super) fn seen(&self, number: usize) -> Option<&[u8]> {
         self.entries[number].seen.map(|piece| self.bytes(piece))
     }
 
     /// What a record shall be, if it was written.
-    pub fn wanted(&self, number: usize) -> Option<Option<&[u8]>> {
+    pub(super) fn wanted(&self, number: usize) -> Option<Option<&[u8]>> {
         self.entries[number].wanted.map(|wanted| wanted.map(|piece| self.bytes(piece)))
     }
 
     /// What a record is for the transaction.
-    pub fn current(&self, number: usize) -> Option<&[u8]> {
+    pub(super) fn current(&self, number: usize) -> Option<&[u8]> {
         self.wanted(number).unwrap_or_else(|| self.seen(number))
     }
 
     /// A record shall have this payload.
-    pub fn put(&mut self, number: usize, payload: &[u8]) {
+    pub(super) fn put(&mut self, number: usize, payload: &[u8]) {
         self.written_bytes = self.written_bytes - self.wanted_bytes(number) + payload.len();
         let piece = match self.entries[number].wanted {
             // In the place of what it should have been before.
@@ -142,13 +142,13 @@ impl Touched {
     }
 
     /// A record shall not be there.
-    pub fn delete(&mut self, number: usize) {
+    pub(super) fn delete(&mut self, number: usize) {
         self.written_bytes -= self.wanted_bytes(number);
         self.entries[number].wanted = Some(None);
     }
 
     /// What was written in a range, in the order of keys.
-    pub fn written_in(&self, range: impl RangeBounds<[u8]>) -> Vec<(&[u8], Option<&[u8]>)> {
+    pub(super) fn written_in(&self, range: impl RangeBounds<[u8]>) -> Vec<(&[u8], Option<&[u8]>)> {
         let written = (0..self.count()).filter_map(|number| {
             let key = self.key(number);
             let wanted = self.wanted(number)?;
@@ -160,7 +160,7 @@ impl Touched {
     }
 
     /// The numbers in the order of keys: neighbours are in the same pages of a tree.
-    pub fn in_order(&self) -> Vec<u32> {
+    pub(super) fn in_order(&self) -> Vec<u32> {
         let front = |number: u32| {
             let key = self.key(number as usize);
             let mut front = [0; 8];

@@ -23,7 +23,7 @@ use names::Names;
 const LOCK_NAME: &str = "lock";
 
 /// A directory of the operating system's.
-pub struct Directory {
+pub(crate) struct Directory {
     /// The directory itself, open.
     directory: Arc<fs::File>,
     access: Access,
@@ -36,7 +36,7 @@ impl Directory {
     ///
     /// # Errors
     /// When there is nothing, or something that is not a directory.
-    pub fn new(path: &Path, access: Access) -> Result<Self> {
+    pub(crate) fn new(path: &Path, access: Access) -> Result<Self> {
         let mut options = fs::File::options();
         let directory = options.read(true).custom_flags(OFlag::O_DIRECTORY.bits()).open(path)?;
         let (directory, names) = (Arc::new(directory), Names::default());

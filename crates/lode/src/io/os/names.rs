@@ -27,7 +27,7 @@ type Stamp = (i64, i64);
 
 /// The names of files of a directory.
 #[derive(Default)]
-pub struct Names {
+pub(super) struct Names {
     state: Mutex<State>,
 }
 
@@ -44,14 +44,19 @@ impl Names {
     }
 
     /// Notes a file that was just opened or created.
-    pub fn add(&self, name: &str, file: &fs::File) -> Result<()> {
+    pub(super) fn add(&self, name: &str, file: &fs::File) -> Result<()> {
         let found = fstat(file)?;
         self.state().files.insert(name.into(), (found.st_dev, found.st_ino));
         Ok(())
     }
 
     /// Notes what `rename` does.
-    pub fn rename(&self, from: &str, to: &str, rename: impl FnOnce() -> Result<()>) -> Result<()> {
+    pub(super) fn rename(
+        &self,
+        from: &str,
+        to: &str,
+        rename: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
         let mut state = self.state();
         rename()?;
         if let Some(identity) = state.files.remove(from) {
@@ -61,7 +66,7 @@ impl Names {
     }
 
     /// Notes what `remove` does.
-    pub fn remove(&self, name: &str, remove: impl FnOnce() -> Result<()>) -> Result<()> {
+    pub(super) fn remove(&self, name: &str, remove: impl FnOnce() -> Result<()>) -> Result<()> {
         let mut state = self.state();
         remove()?;
         state.files.remove(name);
@@ -70,7 +75,7 @@ impl Names {
 
     /// Fails if a name does not lead to the file that was opened by it. As long as the directory
     /// has not changed, that is one call of the system.
-    pub fn expect_in(&self, directory: &fs::File) -> Result<()> {
+    pub(super) fn expect_in(&self, directory: &fs::File) -> Result<()> {
         let found = directory.metadata()?;
         let stamp = (found.ctime(), found.ctime_nsec());
         let mut state = self.state();
@@ -112,7 +117,7 @@ fn is_long_ago((seconds, nanos): Stamp) -> bool {
 }
 
 /// The names of all regular files but the lock, in their order.
-pub fn list(directory: &fs::File) -> Result<Vec<String>> {
+pub(super) fn list(directory: &fs::File) -> Result<Vec<String>> {
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     let mut entries = uninterrupted(|| Dir::openat(directory, ".", flags, Mode::empty()))?;
     let mut names = Vec::new();

@@ -12,7 +12,7 @@ use super::super::mapped::Ahead;
 
 /// Makes a file longer, with space for what is new.
 #[cfg(target_os = "linux")]
-pub fn extend(file: &fs::File, from: u64, to: u64) -> Result<()> {
+pub(super) fn extend(file: &fs::File, from: u64, to: u64) -> Result<()> {
     use nix::errno::Errno;
     use nix::fcntl::{FallocateFlags, fallocate};
 
@@ -36,7 +36,7 @@ pub fn extend(file: &fs::File, from: u64, to: u64) -> Result<()> {
 
 /// The first byte from `at` on that is not in a hole; where nobody knows, `at` itself.
 #[cfg(target_os = "linux")]
-pub fn next_data(file: &fs::File, at: u64) -> Result<Option<u64>> {
+pub(super) fn next_data(file: &fs::File, at: u64) -> Result<Option<u64>> {
     use nix::errno::Errno;
     use nix::unistd::{Whence, lseek};
 
@@ -75,7 +75,7 @@ fn fill(file: &fs::File, from: u64, to: u64) -> Result<()> {
 /// those of any file at any time, unless it was made without that. F2FS writes everything
 /// elsewhere.
 #[cfg(target_os = "linux")]
-pub fn writes_in_place(file: &fs::File) -> Result<Option<Ahead>> {
+pub(super) fn writes_in_place(file: &fs::File) -> Result<Option<Ahead>> {
     use nix::sys::statfs::{
         EXT2_SUPER_MAGIC, EXT3_SUPER_MAGIC, EXT4_SUPER_MAGIC, FsType, TMPFS_MAGIC, fstatfs,
     };

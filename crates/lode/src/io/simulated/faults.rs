@@ -37,7 +37,7 @@ pub enum FaultKind {
 
 /// What an operation is about.
 #[derive(Clone, Copy)]
-pub enum Operation {
+pub(super) enum Operation {
     /// What only a crash makes fail.
     Other,
     /// Reading.
@@ -69,35 +69,35 @@ impl From<Refusal> for Error {
 
 /// The faults that are to come, and the count of operations.
 #[derive(Default)]
-pub struct Faults {
+pub(super) struct Faults {
     operations: u64,
     pending: Vec<Fault>,
 }
 
 impl Faults {
     /// How many operations there were.
-    pub fn operations(&self) -> u64 {
+    pub(super) fn operations(&self) -> u64 {
         self.operations
     }
 
     /// Adds one.
-    pub fn add(&mut self, fault: Fault) {
+    pub(super) fn add(&mut self, fault: Fault) {
         self.pending.push(fault);
     }
 
     /// Removes all.
-    pub fn heal(&mut self) {
+    pub(super) fn heal(&mut self) {
         self.pending.clear();
     }
 
     /// Counts an operation, and says what its number is.
-    pub fn count(&mut self) -> u64 {
+    pub(super) fn count(&mut self) -> u64 {
         self.operations += 1;
         self.operations - 1
     }
 
     /// Whether the operation of this number happens.
-    pub fn check(&mut self, number: u64, operation: Operation) -> Result<(), Refusal> {
+    pub(super) fn check(&mut self, number: u64, operation: Operation) -> Result<(), Refusal> {
         let crashes = self.pending.iter().filter_map(|fault| match fault {
             Fault::Crash { at } => Some(*at),
             Fault::Error { .. } => None,

@@ -6,7 +6,7 @@ use super::history::{Fate, History};
 use super::random::Random;
 
 /// What is written wholly or not at all.
-pub const SECTOR_BYTES: usize = 512;
+pub(super) const SECTOR_BYTES: usize = 512;
 
 type Sector = Box<[u8; SECTOR_BYTES]>;
 
@@ -14,7 +14,7 @@ type Sector = Box<[u8; SECTOR_BYTES]>;
 ///
 /// Sectors without a history are durable as they are seen. Beyond the file's end all is zeros.
 #[derive(Clone)]
-pub struct Content {
+pub(super) struct Content {
     /// What is seen.
     bytes: Vec<u8>,
     length: History<usize>,
@@ -24,17 +24,17 @@ pub struct Content {
 
 impl Content {
     /// Content that is durable.
-    pub fn durable(bytes: Vec<u8>) -> Self {
+    pub(super) fn durable(bytes: Vec<u8>) -> Self {
         Self { length: History::new(bytes.len()), bytes, sectors: BTreeMap::new() }
     }
 
     /// What is seen.
-    pub fn bytes(&self) -> &[u8] {
+    pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
     /// Writes bytes to a place on; what lies between the end and there is zeros from now on.
-    pub fn write(&mut self, at: usize, bytes: &[u8]) {
+    pub(super) fn write(&mut self, at: usize, bytes: &[u8]) {
         let end = at + bytes.len();
         if !bytes.is_empty() && end > self.bytes.len() {
             self.set_size(end);
@@ -47,7 +47,7 @@ impl Content {
     }
 
     /// Writes some of the sectors that bytes to a place on lie in: the first few, or any.
-    pub fn write_some(&mut self, at: usize, bytes: &[u8], random: &mut Random) {
+    pub(super) fn write_some(&mut self, at: usize, bytes: &[u8], random: &mut Random) {
         let pieces: Vec<_> = pieces(at, bytes).collect();
         let prefix = (random.below(2) == 0).then(|| random.below(pieces.len() as u64 + 1) as usize);
         for (number, (at, piece)) in pieces.into_iter().enumerate() {
@@ -58,7 +58,7 @@ impl Content {
     }
 
     /// Sets the length. What is new reads as zeros.
-    pub fn set_size(&mut self, size: usize) {
+    pub(super) fn set_size(&mut self, size: usize) {
         // What is cut off has to be zeros when the file grows again, so its sectors change.
         let mut at = size;
         while at < self.bytes.len() {
@@ -71,7 +71,7 @@ impl Content {
     }
 
     /// Makes what is seen durable, other than what a failed sync has lost.
-    pub fn sync(&mut self) {
+    pub(super) fn sync(&mut self) {
         self.length.sync();
         self.sectors.retain(|_, sector| {
             sector.sync();
@@ -80,13 +80,13 @@ impl Content {
     }
 
     /// Loses what is not durable, without a trace, unless it is written again.
-    pub fn fail_sync(&mut self) {
+    pub(super) fn fail_sync(&mut self) {
         self.length.fail_sync();
         self.sectors.values_mut().for_each(History::fail_sync);
     }
 
     /// Turns into what a crash leaves of it.
-    pub fn crash(&mut self, fate: &mut Fate) {
+    pub(super) fn crash(&mut self, fate: &mut Fate) {
         let length = fate.choose(std::mem::replace(&mut self.length, History::new(0)));
         self.length = History::new(length);
         self.bytes.resize(length, 0);
@@ -100,7 +100,7 @@ impl Content {
     }
 
     /// Turns a bit over in all that the sector has been, so that a crash does not turn it back.
-    pub fn flip_bit(&mut self, bit: u64) {
+    pub(super) fn flip_bit(&mut self, bit: u64) {
         let (at, mask) = ((bit / 8) as usize, 1 << (bit % 8));
         self.bytes[at] ^= mask;
         if let Some(history) = self.sectors.get_mut(&(at / SECTOR_BYTES)) {

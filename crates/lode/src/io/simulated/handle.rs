@@ -13,7 +13,7 @@ use crate::io::{Access, File, Lock, Mapped};
 
 /// An open file, until the next crash.
 #[derive(Clone)]
-pub struct Handle {
+pub(super) struct Handle {
     disk: Simulated,
     inode: Inode,
     /// How many crashes there were when it was opened.
@@ -30,7 +30,7 @@ struct Busy<'a> {
 
 impl Handle {
     /// A handle of a file, which the share of its `open` belongs to.
-    pub fn new(disk: Simulated, inode: Inode, crashes: u64, open: Arc<()>) -> Self {
+    pub(super) fn new(disk: Simulated, inode: Inode, crashes: u64, open: Arc<()>) -> Self {
         Self { disk, inode, crashes, _open: open }
     }
 
@@ -215,7 +215,7 @@ impl Mapped for Front {
 }
 
 /// The lock, free again when this is dropped or the disk crashes.
-pub struct Held {
+pub(super) struct Held {
     disk: Simulated,
     /// How many crashes there were when it was taken.
     crashes: u64,
@@ -223,7 +223,7 @@ pub struct Held {
 
 impl Held {
     /// The lock, which was just taken.
-    pub fn new(disk: Simulated, crashes: u64) -> Self {
+    pub(super) fn new(disk: Simulated, crashes: u64) -> Self {
         Self { disk, crashes }
     }
 }

@@ -4,7 +4,7 @@ use super::random::Random;
 
 /// The versions of a sector, a length or a name.
 #[derive(Clone)]
-pub struct History<T> {
+pub(super) struct History<T> {
     /// What a crash cannot take away, though it may bring it back.
     durable: T,
     /// What came after it, in order; the last is what is seen.
@@ -16,23 +16,23 @@ pub struct History<T> {
 
 impl<T> History<T> {
     /// Something that is durable as it is.
-    pub fn new(durable: T) -> Self {
+    pub(super) fn new(durable: T) -> Self {
         Self { durable, since: Vec::new(), lost: false }
     }
 
     /// What is seen.
-    pub fn now(&self) -> &T {
+    pub(super) fn now(&self) -> &T {
         self.since.last().unwrap_or(&self.durable)
     }
 
     /// Makes it something else, for now.
-    pub fn set(&mut self, version: T) {
+    pub(super) fn set(&mut self, version: T) {
         self.since.push(version);
         self.lost = false;
     }
 
     /// Makes what is seen durable, unless writing it back failed before, which is not tried twice.
-    pub fn sync(&mut self) {
+    pub(super) fn sync(&mut self) {
         if !self.lost
             && let Some(last) = self.since.pop()
         {
@@ -42,28 +42,28 @@ impl<T> History<T> {
     }
 
     /// Notes that writing it back failed.
-    pub fn fail_sync(&mut self) {
+    pub(super) fn fail_sync(&mut self) {
         self.lost = !self.since.is_empty();
     }
 
     /// Whether a crash changes nothing.
-    pub fn is_durable(&self) -> bool {
+    pub(super) fn is_durable(&self) -> bool {
         self.since.is_empty()
     }
 
     /// All versions.
-    pub fn versions(&self) -> impl Iterator<Item = &T> {
+    pub(super) fn versions(&self) -> impl Iterator<Item = &T> {
         std::iter::once(&self.durable).chain(&self.since)
     }
 
     /// All versions, to be changed.
-    pub fn versions_mut(&mut self) -> impl Iterator<Item = &mut T> {
+    pub(super) fn versions_mut(&mut self) -> impl Iterator<Item = &mut T> {
         std::iter::once(&mut self.durable).chain(&mut self.since)
     }
 }
 
 /// What a crash leaves of what was not durable.
-pub struct Fate {
+pub(super) struct Fate {
     random: Random,
     /// Of how many histories in 256 something that was not durable survives.
     survivors: u64,
@@ -73,7 +73,7 @@ pub struct Fate {
 
 impl Fate {
     /// The fate of this seed: in one of four everything survives, in one nothing does.
-    pub fn new(seed: u64) -> Self {
+    pub(super) fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let (survivors, last) = match random.below(4) {
             0 => (256, true),
@@ -84,7 +84,7 @@ impl Fate {
     }
 
     /// What is left of something.
-    pub fn choose<T>(&mut self, history: History<T>) -> T {
+    pub(super) fn choose<T>(&mut self, history: History<T>) -> T {
         let History { durable, mut since, .. } = history;
         if since.is_empty() || self.random.below(256) >= self.survivors {
             return durable;

@@ -5,50 +5,50 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::history::{Fate, History};
 
 /// The number of a file, whatever it is called.
-pub type Inode = u64;
+pub(super) type Inode = u64;
 
 /// A directory's names, each with a history of its own: none when there was no file of that name.
 #[derive(Clone, Default)]
-pub struct Names {
+pub(super) struct Names {
     entries: BTreeMap<String, History<Option<Inode>>>,
 }
 
 impl Names {
     /// The file of a name.
-    pub fn get(&self, name: &str) -> Option<Inode> {
+    pub(super) fn get(&self, name: &str) -> Option<Inode> {
         self.entries.get(name).and_then(|history| *history.now())
     }
 
     /// All names with their files, in the names' order.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, Inode)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, Inode)> {
         let named = |(name, history): (_, &History<_>)| Some((name, (*history.now())?));
         self.entries.iter().map(|(name, history)| (name.as_str(), history)).filter_map(named)
     }
 
     /// Gives a name to a file, or to none.
-    pub fn set(&mut self, name: &str, inode: Option<Inode>) {
+    pub(super) fn set(&mut self, name: &str, inode: Option<Inode>) {
         let history = self.entries.entry(name.to_owned()).or_insert_with(|| History::new(None));
         history.set(inode);
     }
 
     /// Gives a name to a file for good.
-    pub fn set_durable(&mut self, name: &str, inode: Inode) {
+    pub(super) fn set_durable(&mut self, name: &str, inode: Inode) {
         self.entries.insert(name.to_owned(), History::new(Some(inode)));
     }
 
     /// Makes what is seen durable, other than what a failed sync has lost.
-    pub fn sync(&mut self) {
+    pub(super) fn sync(&mut self) {
         self.entries.values_mut().for_each(History::sync);
         self.entries.retain(|_, history| history.versions().any(Option::is_some));
     }
 
     /// Loses what is not durable, without a trace, unless it is done again.
-    pub fn fail_sync(&mut self) {
+    pub(super) fn fail_sync(&mut self) {
         self.entries.values_mut().for_each(History::fail_sync);
     }
 
     /// Turns into what a crash leaves of it.
-    pub fn crash(&mut self, fate: &mut Fate) {
+    pub(super) fn crash(&mut self, fate: &mut Fate) {
         for (name, history) in std::mem::take(&mut self.entries) {
             if let Some(inode) = fate.choose(history) {
                 self.set_durable(&name, inode);
@@ -57,7 +57,7 @@ impl Names {
     }
 
     /// All files that have a name, or can have one after a crash.
-    pub fn reachable(&self) -> BTreeSet<Inode> {
+    pub(super) fn reachable(&self) -> BTreeSet<Inode> {
         self.entries.values().flat_map(History::versions).copied().flatten().collect()
     }
 }

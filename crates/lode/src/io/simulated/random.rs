@@ -2,13 +2,13 @@
 
 /// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014).
 #[derive(Clone)]
-pub struct Random {
+pub(super) struct Random {
     state: u64,
 }
 
 impl Random {
     /// The sequence of this seed.
-    pub fn new(seed: u64) -> Self {
+    pub(super) fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
@@ -22,7 +22,7 @@ impl Random {
     }
 
     /// A number below this one, which is not 0.
-    pub fn below(&mut self, bound: u64) -> u64 {
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 }

@@ -74,12 +74,11 @@ fn memory_ops(reach: i16) -> BoxedStrategy<Op> {
         2 => (key(), any::<u32>()).prop_map(|((a, b), v)| Op::Update(a, b, v)),
         1 => key().prop_map(|(a, b)| Op::Increment(a, b)),
         3 => key().prop_map(|(a, b)| Op::Delete(a, b)),
-        1 => (-reach..reach, 0..20i16).prop_map(|(from, count)| Op::DeleteRange(from, from + count)),
+        1 => (-reach..reach, 0..20i16).prop_map(|(from, size)| Op::DeleteRange(from, from + size)),
         2 => key().prop_map(|(a, b)| Op::Get(a, b)),
         1 => proptest::collection::vec(key(), 0..40).prop_map(Op::GetMany),
-        2 => (bound(), bound(), any::<bool>(), 0..50u64).prop_map(|(lower, upper, backward, limit)| {
-            Op::Scan { lower, upper, backward, limit }
-        }),
+        2 => (bound(), bound(), any::<bool>(), 0..50u64)
+            .prop_map(|(lower, upper, backward, limit)| Op::Scan { lower, upper, backward, limit }),
         1 => Just(Op::TakeSnapshot),
         1 => Just(Op::DropSnapshot),
         1 => Just(Op::Begin),

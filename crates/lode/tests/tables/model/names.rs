@@ -59,7 +59,7 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         12 => (place(), any::<u32>()).prop_map(|(at, value)| Op::Upsert(at, value)),
         4 => place().prop_map(Op::Delete),
-        2 => (place(), place(), any::<u32>()).prop_map(|(from, to, value)| Op::Load(from, to, value)),
+        2 => (place(), place(), any::<u32>()).prop_map(|(from, to, n)| Op::Load(from, to, n)),
         1 => (place(), place()).prop_map(|(from, to)| Op::DeleteBetween(from, to)),
         2 => place().prop_map(Op::Get),
         1 => prop::collection::vec(place(), 0..40).prop_map(Op::GetMany),

@@ -238,10 +238,10 @@ fn memory_ops(reach: i16) -> BoxedStrategy<Op> {
     };
     prop_oneof![
         18 => (key(), write(MOST_DATA_BYTES)).prop_map(|(place, write)| Op::Write(place, write)),
-        3 => (key(), entry(data(MOST_DATA_BYTES))).prop_map(|(place, entry)| Op::Change(place, entry)),
+        3 => (key(), entry(data(MOST_DATA_BYTES))).prop_map(|(key, entry)| Op::Change(key, entry)),
         1 => key().prop_map(Op::Keep),
         1 => key().prop_map(Op::Spoil),
-        1 => (-reach..reach, 0..20i16).prop_map(|(from, count)| Op::DeleteRange(from, from + count)),
+        1 => (-reach..reach, 0..20i16).prop_map(|(from, size)| Op::DeleteRange(from, from + size)),
         2 => key().prop_map(Op::Get),
         1 => proptest::collection::vec(key(), 0..40).prop_map(Op::GetMany),
         2 => (bound(), bound(), any::<bool>(), 0..50u64)
