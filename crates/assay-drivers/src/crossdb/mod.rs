@@ -307,15 +307,36 @@ impl Connection for CrossDbConnection<'_> {
     }
 
     fn update(&mut self, key: &[u8], column: usize, value: &[u8]) -> Result<Outcome> {
+        update(&mut self.updates[column - self.schema.key_columns().len()], key, value)
+    }
+
+    fn replay_updates(
+        &mut self,
+        keys: &[u8],
+        key_size: usize,
+        column: usize,
+        values: &[u8],
+        value_size: usize,
+    ) -> Result<u64> {
         let statement = &mut self.updates[column - self.schema.key_columns().len()];
-        statement.bind_value_and_rest(value, key)?;
-        changed(statement.execute("update")?)
+        let mut done = 0;
+        let values = values.chunks_exact(value_size);
+        for (key, value) in keys.chunks_exact(key_size).zip(values) {
+            done += u64::from(update(statement, key, value)? == Outcome::Done);
+        }
+        Ok(done)
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<Outcome> {
         self.delete.bind_all(key)?;
         changed(self.delete.execute("delete")?)
     }
+}
+
+#[inline]
+fn update(statement: &mut Prepared, key: &[u8], value: &[u8]) -> Result<Outcome> {
+    statement.bind_value_and_rest(value, key)?;
+    changed(statement.execute("update")?)
 }
 
 fn changed(rows: u64) -> Result<Outcome> {
