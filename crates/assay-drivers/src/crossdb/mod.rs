@@ -18,8 +18,10 @@
 //! - A missing key and a duplicate key both answer "no rows affected" without an error (0.8.0
 //!   has an error for the latter), and so does an insert that finds no room. So an insert that
 //!   affected nothing looks for its key.
-//! - Unsigned integers are stored as signed ones of the same bits. Columns of bytes are not
-//!   supported, since its C API binds text only; nor floats in keys, which it does not find.
+//! - Unsigned integers are stored as signed ones of the same bits, bytes as `BIGINT` where they
+//!   are at most eight, else as `CHAR` (which keeps any bytes and their number; its API has no
+//!   type for bytes). Keys cannot have columns of more bytes, since case is ignored in `CHAR`,
+//!   nor of floats, which it does not find.
 
 #![allow(unsafe_code)]
 
@@ -73,20 +75,27 @@ static PROFILE: Profile = Profile {
     keeps_data: true,
 };
 
-const DIALECT: Dialect = Dialect {
-    type_name: |kind| match kind {
+const DIALECT: Dialect = Dialect { type_name, column_suffix: "", table_suffix: "" };
+
+fn type_name(kind: ColumnType) -> String {
+    match kind {
         ColumnType::U8 => "TINYINT".into(),
         ColumnType::U16 => "SMALLINT".into(),
         ColumnType::U32 | ColumnType::I32 => "INT".into(),
         ColumnType::U64 | ColumnType::I64 => "BIGINT".into(),
         ColumnType::F64 => "DOUBLE".into(),
+        ColumnType::Bytes(size) if size <= MOST_SHORT_BYTES => "BIGINT".into(),
         ColumnType::Text(size) | ColumnType::Bytes(size) | ColumnType::VarBytes(size) => {
             format!("CHAR({size})")
         }
-    },
-    column_suffix: "",
-    table_suffix: "",
-};
+    }
+}
+
+/// The most bytes that are kept as an integer.
+const MOST_SHORT_BYTES: u32 = 8;
+
+/// The most bytes that a `CHAR` has.
+const MOST_CHAR_BYTES: u32 = 65_535;
 
 /// CrossDB's `XDB_PATH_LEN`: the most bytes of a database's path.
 const MOST_PATH_BYTES: usize = 256;
@@ -122,11 +131,21 @@ impl Driver for CrossDb {
 
 /// Refuses what CrossDB has no type for, or does not find again.
 fn refuse_columns(schema: &Schema) -> Result<()> {
-    let is_bytes = |kind| matches!(kind, ColumnType::Bytes(_) | ColumnType::VarBytes(_));
-    if schema.columns().iter().any(|column| is_bytes(column.kind)) {
-        return Err(Error::unsupported("columns of bytes"));
+    let is_long = |kind| match kind {
+        ColumnType::Text(size) | ColumnType::Bytes(size) | ColumnType::VarBytes(size) => {
+            size > MOST_CHAR_BYTES
+        }
+        _ => false,
+    };
+    let is_long_bytes = |kind| matches!(kind, ColumnType::Bytes(size) if size > MOST_SHORT_BYTES);
+    let keys = schema.key_columns();
+    if schema.columns().iter().any(|column| is_long(column.kind)) {
+        return Err(Error::unsupported(format!("columns of more than {MOST_CHAR_BYTES} bytes")));
     }
-    if schema.key_columns().iter().any(|column| column.kind == ColumnType::F64) {
+    if keys.iter().any(|column| is_long_bytes(column.kind)) {
+        return Err(Error::unsupported(format!("keys of more than {MOST_SHORT_BYTES} bytes")));
+    }
+    if keys.iter().any(|column| column.kind == ColumnType::F64) {
         return Err(Error::unsupported("keys with a column of floats"));
     }
     Ok(())

@@ -9,6 +9,7 @@ use std::ptr;
 
 use assay_core::schema::{ColumnType, Schema, write_bytes};
 
+use super::MOST_SHORT_BYTES;
 use super::library::{CrossDbLibrary, Row};
 
 /// Where the columns of a selected row go.
@@ -54,6 +55,9 @@ impl RowReader {
                     ColumnType::U32 | ColumnType::I32 => ptr::copy_nonoverlapping(from, to, 4),
                     ColumnType::U64 | ColumnType::I64 | ColumnType::F64 => {
                         ptr::copy_nonoverlapping(from, to, 8);
+                    }
+                    ColumnType::Bytes(size) if size <= MOST_SHORT_BYTES => {
+                        ptr::copy_nonoverlapping(from, to, size as usize);
                     }
                     ColumnType::Text(_) | ColumnType::Bytes(_) | ColumnType::VarBytes(_) => {
                         self.copy_text(meta, row, column, payload);

@@ -5,14 +5,25 @@ use std::ffi::{CString, c_char, c_int};
 use assay_core::error::{Error, Result};
 use assay_core::schema::{Column, ColumnType, Value};
 
+use super::MOST_SHORT_BYTES;
 use super::library::{CrossDbLibrary, Handle, QueryResult, text};
 
 /// A parameter: which bytes of an area it takes, and as what.
 #[derive(Clone, Copy)]
 pub(super) enum Parameter {
     Integer(Integer),
-    Float { from: usize },
-    Text { from: usize, kind: ColumnType },
+    /// At most eight bytes, as an integer.
+    ShortBytes {
+        from: usize,
+        size: usize,
+    },
+    Float {
+        from: usize,
+    },
+    Text {
+        from: usize,
+        kind: ColumnType,
+    },
 }
 
 /// An integer of an area of whole words. It lies within one of them, since it is aligned.
@@ -49,6 +60,9 @@ impl Parameter {
     fn at(from: usize, kind: ColumnType) -> Self {
         match kind {
             ColumnType::F64 => Self::Float { from },
+            ColumnType::Bytes(size) if size <= MOST_SHORT_BYTES => {
+                Self::ShortBytes { from, size: size as usize }
+            }
             ColumnType::Text(_) | ColumnType::Bytes(_) | ColumnType::VarBytes(_) => {
                 Self::Text { from, kind }
             }
@@ -134,7 +148,7 @@ impl Prepared {
     pub(super) fn bind_value_and_rest(&mut self, value: &[u8], area: &[u8]) -> Result<()> {
         self.texts.clear();
         let code = match self.parameters[0] {
-            Parameter::Text { .. } => self.bind_one(0, value),
+            Parameter::Text { .. } | Parameter::ShortBytes { .. } => self.bind_one(0, value),
             _ => self.bind_one(0, &padded(value)),
         };
         bound(code | self.bind_from(1, area))
@@ -154,6 +168,13 @@ impl Prepared {
             Parameter::Integer(integer) => {
                 // SAFETY: a live statement.
                 unsafe { (self.bind_int64)(self.handle, number, integer.read(area)) }
+            }
+            Parameter::ShortBytes { from, size } => {
+                let mut word = [0; WORD];
+                word[..size].copy_from_slice(&area[from..][..size]);
+                let value = i64::from_le_bytes(word);
+                // SAFETY: a live statement.
+                unsafe { (self.bind_int64)(self.handle, number, value) }
             }
             Parameter::Float { from } => {
                 let value = f64::from_le_bytes(first(&area[from..]));

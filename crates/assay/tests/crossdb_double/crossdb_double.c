@@ -14,12 +14,13 @@
  */
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 4096, COLUMNS = 10, NAME = 32, TEXT = 38, SQL = 1024, OPEN = 0x0BE7, CLOSED = 0xDEAD, STALE = 0xDD };
+enum { ROWS = 4096, COLUMNS = 10, NAME = 32, TEXT = 700, SQL = 1024, OPEN = 0x0BE7, CLOSED = 0xDEAD, STALE = 0xDD };
 
 typedef enum { INTEGER, REAL, CHARACTERS } Type;
 typedef enum { INSERT, SELECT, UPDATE, DELETE } Kind;
@@ -182,10 +183,15 @@ static bool open_database(Connection *c, const char *sql) {
     return there;
 }
 
+/* Copies a table with the rows that it has. */
+static void copy(Table *to, const Table *from) {
+    memcpy(to, from, offsetof(Table, rows) + (size_t)from->count * sizeof(Row));
+}
+
 int xdb_begin(Connection *c) {
     require(c->state == OPEN && !c->in_transaction, "begin on a closed connection or inside a transaction");
     c->in_transaction = true;
-    c->saved = c->table;
+    copy(&c->saved, &c->table);
     return 0;
 }
 
@@ -200,7 +206,7 @@ int xdb_commit(Connection *c) { return end(c); }
 #endif
 
 int xdb_rollback(Connection *c) {
-    c->table = c->saved;
+    copy(&c->table, &c->saved);
     return end(c);
 }
 
