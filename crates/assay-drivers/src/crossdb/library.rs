@@ -5,6 +5,7 @@
 //! called: its functions may have the same names and other arguments.
 
 use std::env;
+use std::error::Error;
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -150,7 +151,7 @@ impl CrossDbLibrary {
         }
         // SAFETY: as above.
         let library = unsafe { Library::new(&path) }.map_err(|error| {
-            let said = error.to_string().replace(&format!("{shown}: "), "");
+            let said = what_was_said(&error).replace(&format!("{shown}: "), "");
             format!("{file}: cannot be loaded: {}; {REMEDY}", printable::line(&said))
         })?;
         let version = checked_version(&library, &file)?;
@@ -158,9 +159,14 @@ impl CrossDbLibrary {
     }
 }
 
+/// The dynamic linker's own words, which are the error's cause.
+fn what_was_said(error: &libloading::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), ToString::to_string)
+}
+
 /// What to say where the dynamic linker has no such library, or one that cannot be used.
 fn not_found(error: &libloading::Error) -> String {
-    let said = error.to_string();
+    let said = what_was_said(error);
     match said.contains("No such file") || said.contains("no such file") {
         true => format!("library not found ({FILE}); {REMEDY}"),
         false => format!("{FILE} cannot be loaded: {said}; {REMEDY}"),

@@ -34,6 +34,7 @@ mod version;
 use std::ffi::c_int;
 use std::path::Path;
 use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use assay_core::driver::{
@@ -97,6 +98,10 @@ const MOST_SHORT_BYTES: u32 = 8;
 /// The most bytes that a `CHAR` has.
 const MOST_CHAR_BYTES: u32 = 65_535;
 
+/// Databases in memory that were opened: each has a name of its own, by which the library, within
+/// a process, would take one for another.
+static OPENED: AtomicU32 = AtomicU32::new(0);
+
 /// CrossDB's `XDB_PATH_LEN`: the most bytes of a database's path.
 const MOST_PATH_BYTES: usize = 256;
 
@@ -114,7 +119,10 @@ impl Driver for CrossDb {
         refuse_columns(&spec.schema)?;
         let lock_mode = spec.option("lockmode").to_uppercase();
         let database = match spec.storage {
-            Storage::Memory => format!("memory ENGINE=MEMORY, LOCKMODE={lock_mode}"),
+            Storage::Memory => {
+                let number = OPENED.fetch_add(1, Ordering::Relaxed);
+                format!("memory{number} ENGINE=MEMORY, LOCKMODE={lock_mode}")
+            }
             _ => format!("'{}' LOCKMODE={lock_mode}", quotable(&spec.dir.join("store"))?),
         };
         let store = CrossDbStore {
@@ -182,7 +190,7 @@ fn open(library: &'static CrossDbLibrary, database: &str) -> Result<Handle> {
         (created, text((library.current_database)(connection)))
     };
     let opened = created.and_then(|()| match name.is_empty() {
-        true => Err(Error::engine("open", format!("CrossDB did not open {database}"))),
+        true => Err(Error::unsupported("several open databases of one name in a process")),
         false => Ok(connection),
     });
     if opened.is_err() {

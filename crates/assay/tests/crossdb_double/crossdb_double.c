@@ -14,7 +14,6 @@
  */
 #include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +48,13 @@ typedef struct {
     Row rows[ROWS];
 } Table;
 
+/* A change of one row, and what was there. */
+typedef struct {
+    Kind kind;
+    int at;
+    Row before;
+} Change;
+
 /* It begins as CrossDB's header shows it (QueryResult in the driver). */
 typedef struct {
     uint32_t len_type;
@@ -70,7 +76,9 @@ typedef struct {
     bool in_transaction;
     FILE *file; /* none in memory */
     char database[NAME]; /* empty before there is one */
-    Table table, saved;
+    Table table;
+    Change change[ROWS]; /* of the transaction */
+    int changes;
     Result said, found; /* of the last statement that is no query; of the last query */
 } Connection;
 
@@ -171,10 +179,10 @@ void *xdb_open(const char *path) {
 
 const char *xdb_curdb(const Connection *c) { return c->database; }
 
-/* CREATE DATABASE IF NOT EXISTS 'path' LOCKMODE=THREAD, or: memory ENGINE=MEMORY, LOCKMODE=THREAD */
+/* CREATE DATABASE IF NOT EXISTS 'path' LOCKMODE=THREAD, or: memory0 ENGINE=MEMORY, LOCKMODE=THREAD */
 static bool open_database(Connection *c, const char *sql) {
     char path[SQL], mode[NAME];
-    bool in_memory = sscanf(sql, "CREATE DATABASE IF NOT EXISTS memory ENGINE=MEMORY, LOCKMODE=%31s", mode) == 1, there = true;
+    bool in_memory = sscanf(sql, "CREATE DATABASE IF NOT EXISTS memory%*u ENGINE=MEMORY, LOCKMODE=%31s", mode) == 1, there = true;
     if (!in_memory && sscanf(sql, "CREATE DATABASE IF NOT EXISTS '%1023[^']' LOCKMODE=%31s", path, mode) != 2) return false;
     if (strcmp(mode, "THREAD") != 0 && strcmp(mode, "NOLOCK") != 0) return false;
     if (!in_memory && (c->file = fopen(path, "r+b")) != NULL) there = fread(&c->table, sizeof c->table, 1, c->file) == 1;
@@ -183,15 +191,17 @@ static bool open_database(Connection *c, const char *sql) {
     return there;
 }
 
-/* Copies a table with the rows that it has. */
-static void copy(Table *to, const Table *from) {
-    memcpy(to, from, offsetof(Table, rows) + (size_t)from->count * sizeof(Row));
+/* Takes the last change back. */
+static void undo(Table *t, const Change *last) {
+    if (last->kind == INSERT) t->count--;
+    if (last->kind == DELETE) t->rows[t->count++] = t->rows[last->at];
+    if (last->kind != INSERT) t->rows[last->at] = last->before;
 }
 
 int xdb_begin(Connection *c) {
     require(c->state == OPEN && !c->in_transaction, "begin on a closed connection or inside a transaction");
     c->in_transaction = true;
-    copy(&c->saved, &c->table);
+    c->changes = 0;
     return 0;
 }
 
@@ -206,7 +216,7 @@ int xdb_commit(Connection *c) { return end(c); }
 #endif
 
 int xdb_rollback(Connection *c) {
-    copy(&c->table, &c->saved);
+    while (c->changes > 0) undo(&c->table, &c->change[--c->changes]);
     return end(c);
 }
 
@@ -324,7 +334,12 @@ void *xdb_stmt_exec(Statement *s) {
         return &c->found;
     }
     c->said = (Result){.affected_rows = there != (s->kind == INSERT)};
-    require(t->count < ROWS, "more rows than the double has room for");
+    require(t->count < ROWS && c->changes < ROWS, "more than the double has room for");
+    if (c->in_transaction && c->said.affected_rows) {
+        Change *change = &c->change[c->changes++];
+        *change = (Change){.kind = s->kind, .at = (int)(row - t->rows)};
+        if (there) change->before = *row;
+    }
     if (s->kind == INSERT && !there) t->rows[t->count++] = s->row;
     if (s->kind == UPDATE && there) row->cells[s->set] = s->row.cells[s->set];
     if (s->kind == DELETE && there) *row = t->rows[--t->count];
