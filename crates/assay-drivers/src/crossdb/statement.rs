@@ -253,10 +253,11 @@ pub(super) fn checked<'r>(
 
 #[cold]
 fn error_of(library: &CrossDbLibrary, what: &str, result: *mut QueryResult) -> Error {
-    // SAFETY: as above; the message belongs to the result.
+    // SAFETY: as above.
     match unsafe { result.as_ref() } {
         None => Error::engine(what, "no result"),
         Some(answer) => {
+            // SAFETY: the message belongs to the result.
             let message = unsafe { text((library.errmsg)(result)) };
             Error::engine(what, format!("{message} (error {})", answer.error_code))
         }
