@@ -83,7 +83,7 @@ impl Driver for DuckDb {
 
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
         let first = open(spec).map_err(said("open"))?;
-        let statements = Statements::new(&spec.schema, &Dialect { type_name, table_suffix: "" });
+        let statements = Statements::new(&spec.schema, &DIALECT);
         first.execute_batch(&statements.create).map_err(said("create the table"))?;
         let mut settings = settings(&first, spec.storage)?;
         if spec.schema.key_columns().len() > 1 {
@@ -136,6 +136,8 @@ fn settings(connection: &duckdb::Connection, storage: Storage) -> Result<Vec<Str
     }
     Ok(settings)
 }
+
+const DIALECT: Dialect = Dialect { type_name, column_suffix: " NOT NULL", table_suffix: "" };
 
 fn type_name(kind: ColumnType) -> String {
     match kind {

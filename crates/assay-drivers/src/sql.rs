@@ -12,7 +12,9 @@ use assay_core::schema::{Column, ColumnType, Schema};
 pub(crate) struct Dialect {
     /// The type of a column.
     pub(crate) type_name: fn(ColumnType) -> String,
-    /// What follows the closing parenthesis of `CREATE TABLE`.
+    /// What follows the type of each column in `CREATE TABLE`.
+    pub(crate) column_suffix: &'static str,
+    /// What follows its closing parenthesis.
     pub(crate) table_suffix: &'static str,
 }
 
@@ -44,7 +46,9 @@ impl Statements {
             list(all, ", ", &name),
             list(all, ", ", &|_| "?".into())
         );
-        let declare = |c: &Column| format!("{} {} NOT NULL", c.name, (dialect.type_name)(c.kind));
+        let declare = |c: &Column| {
+            format!("{} {}{}", c.name, (dialect.type_name)(c.kind), dialect.column_suffix)
+        };
         Self {
             create: format!(
                 "CREATE TABLE IF NOT EXISTS {table} ({}, PRIMARY KEY ({})){}",
@@ -122,6 +126,7 @@ mod tests {
         );
         let dialect = Dialect {
             type_name: |kind| format!("{kind:?}").to_uppercase(),
+            column_suffix: " NOT NULL",
             table_suffix: " WITHOUT ROWID",
         };
         let statements = Statements::new(&schema, &dialect);

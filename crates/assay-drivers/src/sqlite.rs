@@ -78,6 +78,7 @@ impl Driver for Sqlite {
         }
         let dialect = Dialect {
             type_name,
+            column_suffix: " NOT NULL",
             table_suffix: match spec.option("rowid") {
                 "yes" => "",
                 _ => " WITHOUT ROWID",

@@ -1,18 +1,42 @@
 //! The functions of `libcrossdb.so` that the driver calls, loaded when they are first needed.
 //!
 //! Signatures and the layout of a result follow CrossDB's public header, `crossdb.h`, of
-//! versions 0.6 to 0.11.
+//! versions 0.8 to 0.11. A library of another version is refused before anything else of it is
+//! called: its functions may have the same names and other arguments.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::env;
+use std::error::Error;
+use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
+use assay_core::printable;
 use libloading::Library;
+
+use super::version::Version;
 
 /// The file that the dynamic linker looks for.
 const FILE: &str = "libcrossdb.so";
 
-/// A connection, a statement, a row: only ever handed back to the library.
+/// The environment variable that names another file.
+const VARIABLE: &str = "ASSAY_CROSSDB_LIB";
+
+/// What helps where there is no usable library.
+const REMEDY: &str = "build crossdb-org/CrossDB with `make build` and name its libcrossdb.so in \
+                      ASSAY_CROSSDB_LIB";
+
+/// A connection or a statement: only ever handed back to the library.
 pub(super) type Handle = *mut c_void;
+
+/// A row: the addresses of its columns, in the order of the query.
+pub(super) type Row = *const *const u8;
+
+/// Gets the meta data of a query, a row of it, and the argument given with the callback.
+pub(super) type RowCallback = unsafe extern "C" fn(u64, Row, *mut c_void) -> c_int;
+
+/// Executes a query with values for its parameters, and hands its rows to a callback.
+pub(super) type ExecuteWithCallback =
+    unsafe extern "C" fn(Handle, RowCallback, *mut c_void, ...) -> *mut QueryResult;
 
 /// The beginning of a result, as far as the driver reads it.
 #[repr(C)]
@@ -37,29 +61,32 @@ macro_rules! library {
         /// The loaded library.
         pub(super) struct CrossDbLibrary {
             $(pub(super) $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)+
+            /// Only some versions have it.
+            pub(super) execute_with_callback: Option<ExecuteWithCallback>,
+            /// Its version, as it says itself.
+            pub(super) version: String,
+            /// The file that the environment variable names.
+            pub(super) named_file: Option<PathBuf>,
             _library: Library,
         }
 
         impl CrossDbLibrary {
-            fn load() -> Result<Self, String> {
-                // SAFETY: loading runs the library's initialisers, which is what loading an
-                // engine means; the library stays loaded as long as its functions are kept.
-                let library = unsafe { Library::new(FILE) }
-                    .map_err(|_| format!("library not found ({FILE})"))?;
-                refuse_newer(&library)?;
+            fn from(library: Library, version: String, named_file: Option<PathBuf>, file: &str)
+                -> Result<Self, String>
+            {
                 Ok(Self {
-                    $($name: {
-                        // SAFETY: the signature is the one in CrossDB's header.
-                        let symbol = unsafe {
-                            library.get::<unsafe extern "C" fn($($argument),*) $(-> $result)?>(
-                                $symbol,
-                            )
-                        };
-                        *symbol.map_err(|_| {
-                            let name = String::from_utf8_lossy($symbol);
-                            format!("{FILE} has no function {name}: not a version that is known")
-                        })?
+                    $($name: *{
+                        type Function = unsafe extern "C" fn($($argument),*) $(-> $result)?;
+                        // SAFETY: the signature is the one in the header of this version.
+                        unsafe { library.get::<Function>($symbol) }
+                            .map_err(|_| lacks(file, &version, $symbol))?
                     },)+
+                    // SAFETY: the same.
+                    execute_with_callback: unsafe { library.get(b"xdb_stmt_bexec_cb") }
+                        .ok()
+                        .map(|symbol| *symbol),
+                    version,
+                    named_file,
                     _library: library,
                 })
             }
@@ -70,14 +97,12 @@ macro_rules! library {
 library! {
     open = b"xdb_open": fn(*const c_char) -> Handle;
     close = b"xdb_close": fn(Handle);
+    current_database = b"xdb_curdb": fn(Handle) -> *const c_char;
     exec = b"xdb_exec": fn(Handle, *const c_char) -> *mut QueryResult;
     free_result = b"xdb_free_result": fn(*mut QueryResult);
-    fetch_row = b"xdb_fetch_row": fn(*mut QueryResult) -> Handle;
-    column_int64 = b"xdb_column_int64": fn(u64, Handle, u16) -> i64;
-    column_double = b"xdb_column_double": fn(u64, Handle, u16) -> f64;
-    column_str2 = b"xdb_column_str2": fn(u64, Handle, u16, *mut c_int) -> *const c_char;
+    fetch_row = b"xdb_fetch_row": fn(*mut QueryResult) -> Row;
+    column_str2 = b"xdb_column_str2": fn(u64, Row, u16, *mut c_int) -> *const c_char;
     errmsg = b"xdb_errmsg": fn(*mut QueryResult) -> *const c_char;
-    version = b"xdb_version": fn() -> *const c_char;
     prepare = b"xdb_stmt_prepare": fn(Handle, *const c_char) -> Handle;
     bind_int64 = b"xdb_bind_int64": fn(Handle, u16, i64) -> c_int;
     bind_double = b"xdb_bind_double": fn(Handle, u16, f64) -> c_int;
@@ -89,14 +114,83 @@ library! {
     rollback = b"xdb_rollback": fn(Handle) -> c_int;
 }
 
-/// From 0.12 on, functions of the same names take other arguments, which nothing would notice
-/// before it is too late. That line is told by a function that it brought.
-fn refuse_newer(library: &Library) -> Result<(), String> {
+fn lacks(file: &str, version: &str, symbol: &[u8]) -> String {
+    let symbol = String::from_utf8_lossy(symbol);
+    format!("{file}: CrossDB {version} without the function {symbol}; {REMEDY}")
+}
+
+impl CrossDbLibrary {
+    fn load() -> Result<Self, String> {
+        let named_file = env::var_os(VARIABLE).filter(|value| !value.is_empty());
+        match named_file {
+            Some(value) => Self::load_named(&value),
+            None => {
+                // SAFETY: loading runs the library's initialisers, which is what loading an
+                // engine means; the library stays loaded as long as its functions are kept.
+                let library = unsafe { Library::new(FILE) }.map_err(|error| not_found(&error))?;
+                let version = checked_version(&library, FILE)?;
+                Self::from(library, version, None, FILE)
+            }
+        }
+    }
+
+    /// Loads the file that the environment variable names.
+    fn load_named(value: &OsStr) -> Result<Self, String> {
+        let path = std::path::absolute(value).unwrap_or_else(|_| value.into());
+        let shown = path.display().to_string();
+        let file = format!("{VARIABLE}: {}", printable::line(&shown));
+        match path.metadata() {
+            Err(error) => return Err(format!("{file}: {error}; {REMEDY}")),
+            Ok(data) if data.is_dir() => {
+                return Err(format!("{file}: a directory; name the file {FILE} in it"));
+            }
+            Ok(data) if !data.is_file() => {
+                return Err(format!("{file}: not a file; {REMEDY}"));
+            }
+            Ok(_) => {}
+        }
+        // SAFETY: as above.
+        let library = unsafe { Library::new(&path) }.map_err(|error| {
+            let said = what_was_said(&error).replace(&format!("{shown}: "), "");
+            format!("{file}: cannot be loaded: {}; {REMEDY}", printable::line(&said))
+        })?;
+        let version = checked_version(&library, &file)?;
+        Self::from(library, version, Some(path), &file)
+    }
+}
+
+/// The dynamic linker's own words, which are the error's cause.
+fn what_was_said(error: &libloading::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+/// What to say where the dynamic linker has no such library, or one that cannot be used.
+fn not_found(error: &libloading::Error) -> String {
+    let said = what_was_said(error);
+    match said.contains("No such file") || said.contains("no such file") {
+        true => format!("library not found ({FILE}); {REMEDY}"),
+        false => format!("{FILE} cannot be loaded: {said}; {REMEDY}"),
+    }
+}
+
+/// The library's version, if it is one whose functions are known.
+fn checked_version(library: &Library, file: &str) -> Result<String, String> {
+    // SAFETY: in every version it takes nothing and returns a static text.
+    let symbol = unsafe { library.get::<unsafe extern "C" fn() -> *const c_char>(b"xdb_version") };
+    let Ok(function) = symbol else {
+        return Err(format!("{file}: no CrossDB of 0.6 or later (no xdb_version); {REMEDY}"));
+    };
+    // SAFETY: as above.
+    let said = unsafe { text(function()) };
+    // Snapshots carry the version of the release before them; this function came with 0.12.
     // SAFETY: the symbol is looked up and never called.
-    let newer = unsafe { library.get::<unsafe extern "C" fn()>(b"xdb_errcode") }.is_ok();
-    match newer {
-        true => Err(format!("{FILE} is 0.12 or later; this driver speaks the API of 0.6 to 0.11")),
-        false => Ok(()),
+    let is_newer = unsafe { library.get::<unsafe extern "C" fn()>(b"xdb_errcode") }.is_ok();
+    match Version::parse(&said) {
+        Some(version) if version.is_driven() && !is_newer => Ok(said),
+        Some(version) if version.is_driven() => Err(format!(
+            "{file}: CrossDB {said} with functions of 0.12 (xdb_errcode); Assay drives 0.8 to 0.11"
+        )),
+        _ => Err(format!("{file}: CrossDB {}; Assay drives 0.8 to 0.11", printable::line(&said))),
     }
 }
 

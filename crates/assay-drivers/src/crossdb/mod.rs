@@ -1,34 +1,53 @@
 //! `crossdb`: CrossDB through its C library, loaded at run time where the machine has it.
 //!
-//! - Version: as the library reports it; written for the API of 0.6 to 0.11 (0.12
-//!   changed what its functions take, and is refused).
-//! - Storage: memory (`:memory:`), ramdisk and disk (mapped files; a RAM disk is a path on
+//! - Version: as the library reports it; the API of 0.8 to 0.11. (0.7 misses rows when its index
+//!   grows, and 0.12 changed what functions take; both are refused.) Run with 0.8.0 and with the
+//!   snapshot after it, which has callbacks.
+//! - Storage: memory (`ENGINE=MEMORY`), ramdisk and disk (mapped files; a RAM disk is a path on
 //!   tmpfs). Keys: hash only (`USING RBTREE` is accepted by it and ignored). No ordered scans.
 //! - Levels: it has no log and never syncs, so files promise `process` and memory `none`.
-//! - Settings: its defaults, with statements prepared once. Values are bound one by one and the
-//!   statement executed; text is bound with its length (`xdb_bind_str2`), since `xdb_bind_str`
-//!   stores a length of 0 on insert.
-//! - A missing key and a duplicate key both answer "no rows affected" without an error, which
-//!   is unambiguous for each kind of statement.
-//! - Unsigned integers are stored as signed ones of the same bits. Columns of bytes are not
-//!   supported: its C API binds text only.
+//! - Settings: its defaults, as its own benchmark has them: `LOCKMODE=THREAD`, statements
+//!   prepared once. `--set crossdb.lockmode=nolock` leaves its lock out.
+//! - Form of calling: values are bound, then the statement is executed. Lookups take their row
+//!   in a callback, the fastest of its forms in memory, where the library has that
+//!   (`xdb_stmt_bexec_cb`); else they fetch it from the result.
+//! - Text is bound with its length (`xdb_bind_str2`), since `xdb_bind_str` stores a length of 0
+//!   on insert. Texts are compared without regard to case: keys that differ only there are one.
+//! - Columns are declared without `NOT NULL`: 0.8 never returns from a column option that it
+//!   does not know.
+//! - A missing key and a duplicate key both answer "no rows affected" without an error (0.8.0
+//!   has an error for the latter), and so does an insert that finds no room. So an insert that
+//!   affected nothing looks for its key.
+//! - Unsigned integers are stored as signed ones of the same bits, bytes as `BIGINT` where they
+//!   are at most eight, else as `CHAR` (which keeps any bytes and their number; its API has no
+//!   type for bytes). Keys cannot have columns of more bytes, since case is ignored in `CHAR`,
+//!   nor of floats, which it does not find.
 
 #![allow(unsafe_code)]
 
 mod library;
+mod lookup;
+mod row;
+mod statement;
+mod version;
 
-use std::ffi::{CString, c_char, c_int};
+use std::ffi::c_int;
+use std::path::Path;
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use assay_core::driver::{
-    Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
-    Outcome, Profile, Storage, Store, Transactions, Work,
+    Concurrency, Connection, DeleteRule, Driver, Durability, EngineOption, InsertRule, KeyKind,
+    OpenSpec, Outcome, Profile, Storage, Store, Transactions, Work,
 };
 use assay_core::error::{Error, Result};
-use assay_core::schema::{Column, ColumnType, Schema, Value, write_bytes, write_integer};
+use assay_core::schema::{ColumnType, Schema};
 
 use crate::sql::{Dialect, Statements};
-use library::{CrossDbLibrary, Handle, QueryResult, library, text};
+use library::{CrossDbLibrary, Handle, library, text};
+use lookup::Lookup;
+use statement::{Inserted, Parameter, Prepared, c_text, checked};
 
 pub(crate) struct CrossDb;
 
@@ -47,24 +66,44 @@ static PROFILE: Profile = Profile {
     insert_rule: InsertRule::Refuses,
     delete_rule: DeleteRule::Reports,
     concurrency: Concurrency::OneConnection,
-    options: &[],
+    options: &[EngineOption {
+        name: "lockmode",
+        values: &["thread", "nolock"],
+        about: "the lock around each statement: among threads, CrossDB's default, or none",
+        as_published: Some("thread"),
+    }],
     parameters: &[],
     keeps_data: true,
 };
 
-const DIALECT: Dialect = Dialect {
-    type_name: |kind| match kind {
+const DIALECT: Dialect = Dialect { type_name, column_suffix: "", table_suffix: "" };
+
+fn type_name(kind: ColumnType) -> String {
+    match kind {
         ColumnType::U8 => "TINYINT".into(),
         ColumnType::U16 => "SMALLINT".into(),
         ColumnType::U32 | ColumnType::I32 => "INT".into(),
         ColumnType::U64 | ColumnType::I64 => "BIGINT".into(),
         ColumnType::F64 => "DOUBLE".into(),
+        ColumnType::Bytes(size) if size <= MOST_SHORT_BYTES => "BIGINT".into(),
         ColumnType::Text(size) | ColumnType::Bytes(size) | ColumnType::VarBytes(size) => {
             format!("CHAR({size})")
         }
-    },
-    table_suffix: "",
-};
+    }
+}
+
+/// The most bytes that are kept as an integer.
+const MOST_SHORT_BYTES: u32 = 8;
+
+/// The most bytes that a `CHAR` has.
+const MOST_CHAR_BYTES: u32 = 65_535;
+
+/// Databases in memory that were opened: each has a name of its own, by which the library, within
+/// a process, would take one for another.
+static OPENED: AtomicU32 = AtomicU32::new(0);
+
+/// CrossDB's `XDB_PATH_LEN`: the most bytes of a database's path.
+const MOST_PATH_BYTES: usize = 256;
 
 impl Driver for CrossDb {
     fn profile(&self) -> &Profile {
@@ -72,43 +111,93 @@ impl Driver for CrossDb {
     }
 
     fn version(&self) -> std::result::Result<String, String> {
-        // SAFETY: the function takes nothing and returns a static string.
-        library().map(|library| unsafe { text((library.version)()) })
+        library().map(|library| library.version.clone())
     }
 
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
         let library = library().map_err(Error::unsupported)?;
-        let columns = spec.schema.columns();
-        if columns
-            .iter()
-            .any(|column| matches!(column.kind, ColumnType::Bytes(_) | ColumnType::VarBytes(_)))
-        {
-            return Err(Error::unsupported("columns of bytes"));
-        }
-        let path = match spec.storage {
-            Storage::Memory => ":memory:".into(),
-            _ => spec.dir.join("store").to_string_lossy().into_owned(),
+        refuse_columns(&spec.schema)?;
+        let lock_mode = spec.option("lockmode").to_uppercase();
+        let database = match spec.storage {
+            Storage::Memory => {
+                let number = OPENED.fetch_add(1, Ordering::Relaxed);
+                format!("memory{number} ENGINE=MEMORY, LOCKMODE={lock_mode}")
+            }
+            _ => format!("'{}' LOCKMODE={lock_mode}", quotable(&spec.dir.join("store"))?),
         };
-        let c_path = c_text(&path)?;
-        // SAFETY: a NUL-terminated path; null is the answer for failure.
-        let connection = unsafe { (library.open)(c_path.as_ptr()) };
-        if connection.is_null() {
-            return Err(Error::engine("open", format!("xdb_open({path}) failed")));
-        }
         let store = CrossDbStore {
             library,
-            connection: Mutex::new(Opened(connection)),
+            connection: Mutex::new(Opened(open(library, &database)?)),
             statements: Statements::new(&spec.schema, &DIALECT),
             schema: spec.schema.clone(),
-            path,
+            database,
         };
-        store.create_table(connection)?;
+        store.create_table()?;
         Ok(Box::new(store))
     }
 }
 
-fn c_text(text: &str) -> Result<CString> {
-    CString::new(text).map_err(|e| Error::engine("pass a text", e))
+/// Refuses what CrossDB has no type for, or does not find again.
+fn refuse_columns(schema: &Schema) -> Result<()> {
+    let is_long = |kind| match kind {
+        ColumnType::Text(size) | ColumnType::Bytes(size) | ColumnType::VarBytes(size) => {
+            size > MOST_CHAR_BYTES
+        }
+        _ => false,
+    };
+    let is_long_bytes = |kind| matches!(kind, ColumnType::Bytes(size) if size > MOST_SHORT_BYTES);
+    let keys = schema.key_columns();
+    if schema.columns().iter().any(|column| is_long(column.kind)) {
+        return Err(Error::unsupported(format!("columns of more than {MOST_CHAR_BYTES} bytes")));
+    }
+    if keys.iter().any(|column| is_long_bytes(column.kind)) {
+        return Err(Error::unsupported(format!("keys of more than {MOST_SHORT_BYTES} bytes")));
+    }
+    if keys.iter().any(|column| column.kind == ColumnType::F64) {
+        return Err(Error::unsupported("keys with a column of floats"));
+    }
+    Ok(())
+}
+
+/// A path that can stand between quotation marks in a statement of CrossDB's.
+fn quotable(path: &Path) -> Result<String> {
+    let refused = |why: String| Error::engine("open", format!("{}: {why}", path.display()));
+    match path.to_str() {
+        None => Err(refused("not UTF-8".into())),
+        Some(path) if path.len() > MOST_PATH_BYTES => {
+            Err(refused(format!("CrossDB takes paths of at most {MOST_PATH_BYTES} bytes")))
+        }
+        Some(path) if path.contains(['\'', '\\']) => {
+            Err(refused("CrossDB takes no path with a quotation mark or a backslash".into()))
+        }
+        Some(path) => Ok(path.into()),
+    }
+}
+
+/// Opens a connection to a database with options, which is created if it is not there. (This is
+/// what `xdb_open` does with a path, but it says of a failure on standard error only.)
+fn open(library: &'static CrossDbLibrary, database: &str) -> Result<Handle> {
+    let create = c_text(&format!("CREATE DATABASE IF NOT EXISTS {database}"))?;
+    // SAFETY: without a path, it makes a connection; null is the answer for failure.
+    let connection = unsafe { (library.open)(ptr::null()) };
+    if connection.is_null() {
+        return Err(Error::engine("open", "xdb_open failed"));
+    }
+    // SAFETY: an open connection and a NUL-terminated statement; the name is the connection's.
+    let (created, name) = unsafe {
+        let result = (library.exec)(connection, create.as_ptr());
+        let created = checked(library, "open", result).map(|_| ());
+        (created, text((library.current_database)(connection)))
+    };
+    let opened = created.and_then(|()| match name.is_empty() {
+        true => Err(Error::unsupported("several open databases of one name in a process")),
+        false => Ok(connection),
+    });
+    if opened.is_err() {
+        // SAFETY: it is open, and nobody uses it after this.
+        unsafe { (library.close)(connection) };
+    }
+    opened
 }
 
 struct Opened(Handle);
@@ -121,39 +210,54 @@ struct CrossDbStore {
     connection: Mutex<Opened>,
     statements: Statements,
     schema: Schema,
-    path: String,
+    /// Its name or path, and its options.
+    database: String,
 }
 
 impl CrossDbStore {
-    fn create_table(&self, connection: Handle) -> Result<()> {
+    fn create_table(&self) -> Result<()> {
+        let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         let sql = c_text(&self.statements.create)?;
         // SAFETY: an open connection and a NUL-terminated statement.
-        let result = unsafe { (self.library.exec)(connection, sql.as_ptr()) };
-        affected(self.library, "create the table", result).map(|_| ())
+        let result = unsafe { (self.library.exec)(connection.0, sql.as_ptr()) };
+        checked(self.library, "create the table", result).map(|_| ())
     }
 }
 
 impl Store for CrossDbStore {
     fn settings(&self) -> Vec<String> {
-        vec![format!("xdb_open({})", self.path), "prepared statements".into()]
+        let form = match self.library.execute_with_callback {
+            Some(_) => "prepared statements, rows by callback",
+            None => "prepared statements, rows fetched",
+        };
+        let mut settings = vec![format!("CREATE DATABASE {}", self.database), form.into()];
+        let file = self.library.named_file.iter().map(|file| file.display().to_string());
+        settings.extend(file);
+        settings
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {
         let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        let prepare = |sql: &str| Prepared::new(self.library, connection.0, sql, &self.schema);
+        let (library, schema) = (self.library, &self.schema);
+        let prepare = |sql: &str, parameters| Prepared::new(library, connection.0, sql, parameters);
+        let key = || schema.key_columns().iter().map(Parameter::of_column);
+        let updates = self.statements.updates.iter().zip(schema.payload_columns());
         work(&mut CrossDbConnection {
-            library: self.library,
+            library,
             connection: connection.0,
-            schema: &self.schema,
-            insert: prepare(&self.statements.insert)?,
-            select: prepare(&self.statements.select)?,
-            updates: self
-                .statements
-                .updates
-                .iter()
-                .map(|sql| prepare(sql))
+            schema,
+            insert: prepare(
+                &self.statements.insert,
+                schema.columns().iter().map(Parameter::of_column).collect(),
+            )?,
+            lookup: Lookup::new(library, connection.0, &self.statements.select, schema)?,
+            updates: updates
+                .map(|(sql, column)| {
+                    let value = [Parameter::of_value(column)].into_iter();
+                    prepare(sql, value.chain(key()).collect())
+                })
                 .collect::<Result<_>>()?,
-            delete: prepare(&self.statements.delete)?,
+            delete: prepare(&self.statements.delete, key().collect())?,
         })
     }
 
@@ -170,120 +274,12 @@ impl Drop for CrossDbStore {
     }
 }
 
-/// A prepared statement, closed when it is dropped.
-struct Prepared {
-    library: &'static CrossDbLibrary,
-    handle: Handle,
-    /// Bound texts, each with a zero byte after it, until the statement has been executed: the
-    /// library copies one byte more than a text's length. It never grows beyond its capacity,
-    /// so texts stay where they are.
-    texts: Vec<u8>,
-}
-
-impl Prepared {
-    fn new(
-        library: &'static CrossDbLibrary,
-        connection: Handle,
-        sql: &str,
-        schema: &Schema,
-    ) -> Result<Self> {
-        let c_sql = c_text(sql)?;
-        // SAFETY: an open connection and a NUL-terminated statement.
-        let handle = unsafe { (library.prepare)(connection, c_sql.as_ptr()) };
-        match handle.is_null() {
-            true => Err(Error::engine("prepare", sql)),
-            false => {
-                let texts = Vec::with_capacity(schema.record_size() + schema.columns().len());
-                Ok(Self { library, handle, texts })
-            }
-        }
-    }
-
-    /// Binds columns of a packed record to parameters from `first` on.
-    fn bind(&mut self, first: u16, columns: &[Column], record: &[u8]) -> Result<()> {
-        for (column, at) in columns.iter().zip(first..) {
-            self.bind_value(at, column.kind, column.value(record))?;
-        }
-        Ok(())
-    }
-
-    fn bind_value(&mut self, at: u16, kind: ColumnType, value: Value<'_>) -> Result<()> {
-        if at == 1 {
-            self.texts.clear();
-        }
-        // SAFETY: a live statement; a text lies in `texts` until the first parameter is bound
-        // again.
-        let code = unsafe {
-            match value {
-                Value::Unsigned(number) => {
-                    (self.library.bind_int64)(self.handle, at, signed(kind, number))
-                }
-                Value::Signed(number) => (self.library.bind_int64)(self.handle, at, number),
-                Value::Float(number) => (self.library.bind_double)(self.handle, at, number),
-                Value::Text(bytes) | Value::Bytes(bytes) => {
-                    let text = self.keep(bytes);
-                    (self.library.bind_str2)(self.handle, at, text, bytes.len() as c_int)
-                }
-            }
-        };
-        match code {
-            0 => Ok(()),
-            code => Err(Error::engine("bind", format!("parameter {at}: error {code}"))),
-        }
-    }
-
-    /// Copies a text to where it stays until the statement has been executed.
-    fn keep(&mut self, text: &[u8]) -> *const c_char {
-        let from = self.texts.len();
-        assert!(from + text.len() < self.texts.capacity(), "room for every text of a record");
-        self.texts.extend_from_slice(text);
-        self.texts.push(0);
-        self.texts[from..].as_ptr().cast()
-    }
-
-    fn execute(&mut self) -> *mut QueryResult {
-        // SAFETY: a live statement with all parameters bound.
-        unsafe { (self.library.stmt_exec)(self.handle) }
-    }
-}
-
-impl Drop for Prepared {
-    fn drop(&mut self) {
-        // SAFETY: it is live, and nobody uses it after this.
-        unsafe { (self.library.stmt_close)(self.handle) };
-    }
-}
-
-/// The signed integer of the column's width with these bits.
-fn signed(kind: ColumnType, number: u64) -> i64 {
-    match kind {
-        ColumnType::U8 => i64::from(number as u8 as i8),
-        ColumnType::U16 => i64::from(number as u16 as i16),
-        ColumnType::U32 => i64::from(number as u32 as i32),
-        _ => number.cast_signed(),
-    }
-}
-
-/// The rows that a statement affected, or its error.
-fn affected(library: &CrossDbLibrary, what: &str, result: *mut QueryResult) -> Result<u64> {
-    // SAFETY: null, or a result of the library that lives until the connection's next call.
-    match unsafe { result.as_ref() } {
-        None => Err(Error::engine(what, "no result")),
-        Some(answer) if answer.error_code != 0 => {
-            // SAFETY: the message belongs to the result.
-            let message = unsafe { text((library.errmsg)(result)) };
-            Err(Error::engine(what, format!("{message} (error {})", answer.error_code)))
-        }
-        Some(answer) => Ok(answer.affected_rows),
-    }
-}
-
 struct CrossDbConnection<'s> {
     library: &'static CrossDbLibrary,
     connection: Handle,
     schema: &'s Schema,
     insert: Prepared,
-    select: Prepared,
+    lookup: Lookup,
     updates: Vec<Prepared>,
     delete: Prepared,
 }
@@ -294,6 +290,19 @@ impl CrossDbConnection<'_> {
         match unsafe { function(self.connection) } {
             0 => Ok(()),
             code => Err(Error::engine(what, format!("error {code}"))),
+        }
+    }
+
+    /// What an insert was that affected nothing.
+    #[cold]
+    fn refused_insert(&mut self, record: &[u8]) -> Result<Outcome> {
+        let (key, payload) = record.split_at(self.schema.key_size());
+        match self.lookup.get(key, &mut payload.to_vec())? {
+            Outcome::Missing => Err(Error::engine(
+                "insert",
+                "CrossDB inserted nothing, though the key is not there (no room for it?)",
+            )),
+            _ => Ok(Outcome::Duplicate),
         }
     }
 }
@@ -312,80 +321,51 @@ impl Connection for CrossDbConnection<'_> {
     }
 
     fn insert(&mut self, record: &[u8]) -> Result<Outcome> {
-        self.insert.bind(1, self.schema.columns(), record)?;
-        match affected(self.library, "insert", self.insert.execute())? {
-            0 => Ok(Outcome::Duplicate),
-            _ => Ok(Outcome::Done),
+        self.insert.bind_all(record)?;
+        match self.insert.execute_insert()? {
+            Inserted::Yes => Ok(Outcome::Done),
+            Inserted::Exists => Ok(Outcome::Duplicate),
+            Inserted::No => self.refused_insert(record),
         }
     }
 
     fn get(&mut self, key: &[u8], payload: &mut [u8]) -> Result<Outcome> {
-        self.select.bind(1, self.schema.key_columns(), key)?;
-        let result = self.select.execute();
-        affected(self.library, "get", result)?;
-        // SAFETY: `affected` has checked that there is a result, which is freed below; its row
-        // and the texts in it live until then.
-        unsafe {
-            let meta = (*result).column_meta;
-            let row = (self.library.fetch_row)(result);
-            if !row.is_null() {
-                read(self.library, meta, row, self.schema, payload);
-            }
-            (self.library.free_result)(result);
-            Ok(if row.is_null() { Outcome::Missing } else { Outcome::Done })
-        }
+        self.lookup.get(key, payload)
     }
 
     fn update(&mut self, key: &[u8], column: usize, value: &[u8]) -> Result<Outcome> {
-        let kind = self.schema.columns()[column].kind;
+        update(&mut self.updates[column - self.schema.key_columns().len()], key, value)
+    }
+
+    fn replay_updates(
+        &mut self,
+        keys: &[u8],
+        key_size: usize,
+        column: usize,
+        values: &[u8],
+        value_size: usize,
+    ) -> Result<u64> {
         let statement = &mut self.updates[column - self.schema.key_columns().len()];
-        statement.bind_value(1, kind, Value::read(kind, value))?;
-        statement.bind(2, self.schema.key_columns(), key)?;
-        changed(affected(self.library, "update", statement.execute())?)
+        let mut done = 0;
+        let values = values.chunks_exact(value_size);
+        for (key, value) in keys.chunks_exact(key_size).zip(values) {
+            done += u64::from(update(statement, key, value)? == Outcome::Done);
+        }
+        Ok(done)
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<Outcome> {
-        self.delete.bind(1, self.schema.key_columns(), key)?;
-        changed(affected(self.library, "delete", self.delete.execute())?)
+        self.delete.bind_all(key)?;
+        changed(self.delete.execute("delete")?)
     }
+}
+
+#[inline]
+fn update(statement: &mut Prepared, key: &[u8], value: &[u8]) -> Result<Outcome> {
+    statement.bind_value_and_rest(value, key)?;
+    changed(statement.execute("update")?)
 }
 
 fn changed(rows: u64) -> Result<Outcome> {
     Ok(if rows == 0 { Outcome::Missing } else { Outcome::Done })
-}
-
-/// Copies the selected columns of a row to their places.
-///
-/// # Safety
-/// `row` is a row of a result with this `meta` that has not been freed.
-unsafe fn read(
-    library: &CrossDbLibrary,
-    meta: u64,
-    row: Handle,
-    schema: &Schema,
-    payload: &mut [u8],
-) {
-    for (column, at) in schema.payload_columns().iter().zip(0..) {
-        let from = column.offset - schema.key_size();
-        let to = &mut payload[from..from + column.kind.size_bytes()];
-        // SAFETY: the caller's promise; a text has the length that comes with it.
-        unsafe {
-            match column.kind {
-                ColumnType::F64 => {
-                    to.copy_from_slice(&(library.column_double)(meta, row, at).to_le_bytes());
-                }
-                ColumnType::Text(_) | ColumnType::Bytes(_) | ColumnType::VarBytes(_) => {
-                    let mut len = 0;
-                    let text = (library.column_str2)(meta, row, at, &raw mut len);
-                    let len = if text.is_null() { 0 } else { usize::try_from(len).unwrap_or(0) };
-                    let bytes = match len {
-                        0 => &[],
-                        len => std::slice::from_raw_parts(text.cast::<u8>(), len),
-                    };
-                    write_bytes(column.kind, bytes, to);
-                }
-                kind => write_integer(kind, (library.column_int64)(meta, row, at), to),
-            }
-        }
-    }
 }

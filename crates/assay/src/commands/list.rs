@@ -46,10 +46,23 @@ pub fn list(args: &ListArgs) -> Outcome {
             let _ = writeln!(text, "{option}");
         });
     }
+    text.push_str(&not_here(&drivers));
     if args.engine.is_empty() {
         text.push_str(&not_in_this_build());
     }
     print(&text)
+}
+
+/// A line for each engine whose library is missing, with how to get it.
+fn not_here(drivers: &[Box<dyn Driver>]) -> String {
+    let mut text = String::new();
+    for driver in drivers {
+        if let Err(why) = driver.version() {
+            let heading = if text.is_empty() { "\n not here\n" } else { "" };
+            let _ = writeln!(text, "{heading}  {}  not available: {why}", driver.profile().id);
+        }
+    }
+    text
 }
 
 /// A line for each feature that would bring engines in.
@@ -71,7 +84,7 @@ fn not_in_this_build() -> String {
 
 fn row(driver: &dyn Driver) -> [String; 5] {
     let profile = driver.profile();
-    let version = driver.version().unwrap_or_else(|why| format!("not available:\n{why}"));
+    let version = driver.version().unwrap_or_else(|_| "not available".into());
     let keys: Vec<_> = profile.key_kinds.iter().map(ToString::to_string).collect();
     let levels: Vec<_> = profile
         .levels

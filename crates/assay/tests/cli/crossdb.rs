@@ -2,7 +2,7 @@
 //! into C are executed on machines that do not have the real one.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -13,9 +13,12 @@ const DOUBLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/crossdb_double/
 /// What the double calls itself, which no real library does.
 const VERSION: &str = "0.8.0-test-double";
 
-/// What a driver that declines nothing but what it must passes on the one shape of records
-/// without columns of bytes: seven cases, the random operations, and the close.
-const LEAST_CHECKS: u32 = 9;
+/// The environment variable by which Assay finds the library.
+const VARIABLE: &str = "ASSAY_CROSSDB_LIB";
+
+/// What a driver that declines nothing but what it must passes on the four shapes of records
+/// whose keys it can have: eight cases, the random operations, and the close.
+const LEAST_CHECKS: u32 = 36;
 
 fn folder() -> TempDir {
     TempDir::new().expect("a temporary directory can be made")
@@ -32,14 +35,26 @@ fn compile(source: &Path, to: &Path, more: &[&str]) {
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
 }
 
-/// Runs Assay in `work`, with the double where it looks for libraries, or without.
-fn assay(library: Option<&Path>, work: &Path, arguments: &[&str]) -> Output {
+/// Runs Assay in `work` with what `library` says of CrossDB's.
+fn assay(library: &Library<'_>, work: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
-    command.args(arguments).current_dir(work).env_remove("LD_LIBRARY_PATH");
-    if let Some(library) = library {
-        command.env("LD_LIBRARY_PATH", library);
-    }
+    command.args(arguments).current_dir(work);
+    command.env_remove("LD_LIBRARY_PATH").env_remove(VARIABLE);
+    match library {
+        Library::Named(file) => command.env(VARIABLE, file),
+        Library::Linked(folder) => command.env("LD_LIBRARY_PATH", folder),
+        Library::Missing => &mut command,
+    };
     command.output().expect("assay can be started")
+}
+
+/// Where Assay is to find CrossDB's library.
+enum Library<'l> {
+    /// The environment variable names the file.
+    Named(&'l Path),
+    /// The dynamic linker finds it in the folder.
+    Linked(&'l Path),
+    Missing,
 }
 
 /// What a run printed, after it succeeded.
@@ -50,18 +65,29 @@ fn success(output: &Output) -> String {
     stdout
 }
 
-/// Runs Assay with the double; its stores are in a directory of their own.
-fn with_double(work: &Path, arguments: &[&str]) -> String {
-    let (library, stores) = (folder(), folder());
-    compile(Path::new(DOUBLE), &library.path().join("libcrossdb.so"), &["-shared", "-fPIC"]);
-    let dir = stores.path().to_str().expect("temporary directories have plain names");
-    let arguments = [arguments, &["--dir", dir]].concat();
-    success(&assay(Some(library.path()), work, &arguments))
+/// Compiles the double, with these options, into a folder.
+fn double_in(folder: &Path, options: &[&str]) -> PathBuf {
+    let file = folder.join("libcrossdb.so");
+    compile(Path::new(DOUBLE), &file, &[&["-shared", "-fPIC"], options].concat());
+    file
 }
 
-#[test]
-fn the_driver_passes_verify() {
-    let stdout = with_double(folder().path(), &["verify", "-e", "crossdb"]);
+/// Runs Assay with the double; its stores are in a directory of their own.
+fn with_double(options: &[&str], work: &Path, arguments: &[&str]) -> String {
+    let library = folder();
+    double_in(library.path(), options);
+    with_library(&Library::Linked(library.path()), work, arguments)
+}
+
+/// Runs Assay with a library; its stores are in a directory of their own.
+fn with_library(library: &Library<'_>, work: &Path, arguments: &[&str]) -> String {
+    let stores = folder();
+    let dir = stores.path().to_str().expect("temporary directories have plain names");
+    success(&assay(library, work, &[arguments, &["--dir", dir]].concat()))
+}
+
+/// Every storage mode passed, and enough was checked in it.
+fn passed_everywhere(stdout: &str) {
     for storage in ["memory", "ramdisk", "disk"] {
         let passed = stdout.lines().any(|line| {
             let words: Vec<_> = line.split_whitespace().collect();
@@ -76,13 +102,66 @@ fn the_driver_passes_verify() {
     }
 }
 
+/// The library that this machine has for tests, or a line that says there is none.
+fn real_library() -> Option<PathBuf> {
+    let file = std::env::var_os(VARIABLE).map(PathBuf::from);
+    if file.is_none() {
+        println!("skipped: {VARIABLE} names no libcrossdb.so");
+    }
+    file
+}
+
+#[test]
+fn the_driver_passes_verify_with_rows_by_callback() {
+    passed_everywhere(&with_double(&[], folder().path(), &["verify", "-e", "crossdb"]));
+}
+
+#[test]
+fn the_driver_passes_verify_with_rows_fetched() {
+    let options = ["-DWITHOUT_CALLBACKS"];
+    passed_everywhere(&with_double(&options, folder().path(), &["verify", "-e", "crossdb"]));
+}
+
+#[test]
+fn the_real_library_passes_verify() {
+    let Some(file) = real_library() else { return };
+    let library = Library::Named(&file);
+    passed_everywhere(&with_library(&library, folder().path(), &["verify", "-e", "crossdb"]));
+}
+
+#[test]
+fn the_real_library_runs_the_suites_that_it_can_do() {
+    let Some(file) = real_library() else { return };
+    for (suite, cells) in [
+        ("crossbench -s m,r,d -i 2k -q 1k -u 1k -d 2k", 3),
+        ("nudb -s m,d --key_size 8 --inserts 1000 --fetches 1000", 2),
+        ("ycsb -s m -w a,b,c,d,f --records 1k --operations 1k", 5),
+    ] {
+        let work = folder();
+        let line = format!("run {suite} -e crossdb -o run.json");
+        let words: Vec<_> = line.split(' ').collect();
+        with_library(&Library::Named(&file), work.path(), &words);
+        let run = run_file(work.path());
+        let all = run["cells"].as_array().expect("a run has cells").iter();
+        let own: Vec<_> = all.filter(|cell| cell["cell"]["engine"] == "crossdb").collect();
+        assert_eq!(own.len(), cells, "{suite}: {run:#}");
+        for cell in own {
+            assert_eq!(cell["status"]["outcome"], "measured", "{suite}: {cell:#}");
+        }
+    }
+}
+
+fn run_file(work: &Path) -> Value {
+    let text = fs::read_to_string(work.join("run.json")).expect("there is a run file");
+    serde_json::from_str(&text).expect("a run file is JSON")
+}
+
 #[test]
 fn a_suite_runs_in_every_storage_mode() {
     let work = folder();
     let suite = "run crossbench -e crossdb -s m,r,d -i 1k -q 1k -u 1k -o run.json";
-    with_double(work.path(), &suite.split(' ').collect::<Vec<_>>());
-    let text = fs::read_to_string(work.path().join("run.json")).expect("there is a run file");
-    let run: Value = serde_json::from_str(&text).expect("a run file is JSON");
+    with_double(&[], work.path(), &suite.split(' ').collect::<Vec<_>>());
+    let run = run_file(work.path());
     for storage in ["memory", "ramdisk", "disk"] {
         let cell = run["cells"]
             .as_array()
@@ -114,6 +193,96 @@ fn a_missing_library_is_said() {
         println!("skipped: this machine has a libcrossdb.so");
         return;
     }
-    let stdout = success(&assay(None, work.path(), &["list", "-e", "crossdb"]));
-    assert!(stdout.contains("library not found"), "{stdout}");
+    let line = reason(&Library::Missing, work.path());
+    for part in ["library not found (libcrossdb.so)", "crossdb-org/CrossDB", VARIABLE] {
+        assert!(line.contains(part), "no {part:?} in {line:?}");
+    }
+}
+
+/// The line by which `list` says why CrossDB is not available.
+fn reason(library: &Library<'_>, work: &Path) -> String {
+    let stdout = success(&assay(library, work, &["list"]));
+    let is_reason =
+        |line: &&str| line.trim_start().starts_with("crossdb") && line.contains("not available: ");
+    let lines: Vec<_> = stdout.lines().filter(is_reason).collect();
+    let [line] = lines[..] else { panic!("one line on crossdb: {stdout}") };
+    line.to_string()
+}
+
+/// Lists, verifies and measures with a file that cannot be the library: `list` says why in one
+/// line and ends well, the others have nothing to do.
+fn refused(file: &Path, words: &[&str]) {
+    let work = folder();
+    let library = Library::Named(file);
+    let line = reason(&library, work.path());
+    let path = file.display().to_string();
+    for part in [&[VARIABLE, path.as_str()], words].concat() {
+        assert!(line.contains(part), "no {part:?} in {line:?}");
+    }
+    for (command, status) in [("verify -e crossdb -s m", 2), ("run crossbench -e crossdb -i 1", 3)]
+    {
+        let arguments: Vec<_> = command.split(' ').collect();
+        let output = assay(&library, work.path(), &arguments);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{command}: {stderr}");
+        assert!(!stderr.contains("panicked"), "{command}: {stderr}");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_library_is_refused() {
+    let here = folder();
+    refused(&here.path().join("absent.so"), &["No such file", "`make build`"]);
+    refused(here.path(), &["a directory; name the file libcrossdb.so in it"]);
+    let text = here.path().join("text.so");
+    fs::write(&text, "no library\n").expect("a temporary file can be written");
+    refused(&text, &["cannot be loaded", "too short", "`make build`"]);
+    fs::write(&text, "no library\n".repeat(100)).expect("a temporary file can be written");
+    refused(&text, &["cannot be loaded: invalid ELF header", "`make build`"]);
+    let pipe = here.path().join("pipe.so");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("a pipe can be made");
+    refused(&pipe, &["not a file", "`make build`"]);
+}
+
+#[test]
+fn a_library_of_something_else_is_refused() {
+    let here = folder();
+    let (source, file) = (here.path().join("other.c"), here.path().join("other.so"));
+    fs::write(&source, "int other(void) { return 1; }\n").expect("a file can be written");
+    compile(&source, &file, &["-shared", "-fPIC"]);
+    refused(&file, &["no CrossDB", "xdb_version", "`make build`"]);
+}
+
+#[test]
+fn a_library_without_a_function_is_refused() {
+    let here = folder();
+    let file = double_in(here.path(), &["-DWITHOUT_COMMIT"]);
+    refused(&file, &["CrossDB 0.8.0-test-double without the function xdb_commit", "`make build`"]);
+}
+
+#[test]
+fn versions_with_another_interface_are_refused_by_name() {
+    for version in ["0.7.0", "0.12.0", "1.0.0", "eight", ""] {
+        let here = folder();
+        let file = double_in(here.path(), &[&format!("-DVERSION=\"{version}\"")]);
+        refused(&file, &[&format!("CrossDB {version}; Assay drives 0.8 to 0.11")]);
+    }
+    let here = folder();
+    let file = double_in(here.path(), &["-DVERSION=\"0.11.0\"", "-DWITH_ERRCODE"]);
+    refused(&file, &["CrossDB 0.11.0 with functions of 0.12", "Assay drives 0.8 to 0.11"]);
+}
+
+#[test]
+fn the_environment_variable_comes_before_the_linker() {
+    let (linked, named) = (folder(), folder());
+    double_in(linked.path(), &[]);
+    let file = double_in(named.path(), &["-DVERSION=\"0.9.7\""]);
+    let output = Command::new(env!("CARGO_BIN_EXE_assay"))
+        .args(["list", "-e", "crossdb"])
+        .env("LD_LIBRARY_PATH", linked.path())
+        .env(VARIABLE, &file)
+        .output()
+        .expect("assay can be started");
+    let stdout = success(&output);
+    assert!(stdout.contains("0.9.7") && !stdout.contains(VERSION), "{stdout}");
 }

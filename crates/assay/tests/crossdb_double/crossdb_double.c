@@ -4,17 +4,22 @@
  * database, and it is never measured.
  *
  * It knows the statements that assay-drivers/src/sql.rs makes, and one table a connection, whose
- * first columns are its key. Rows are searched one by one; a file is read whole by xdb_open and
- * written whole by xdb_close. Where CrossDB would go on quietly after a misuse, this says what
- * was wrong and aborts; handles are never freed, so that the use of a closed one is noticed.
+ * first columns are its key. Rows are searched one by one; a file is read whole when its database
+ * is opened and written whole by xdb_close. Where CrossDB would go on quietly after a misuse, this
+ * says what was wrong and aborts; handles are never freed, so that the use of a closed one is
+ * noticed.
+ *
+ * Compiled with -DVERSION="..." it is of another version, with -DWITHOUT_CALLBACKS of one that
+ * has none, with -DWITHOUT_COMMIT it lacks a function, with -DWITH_ERRCODE it has one of 0.12.
  */
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 4096, COLUMNS = 10, NAME = 32, TEXT = 38, SQL = 1024, OPEN = 0x0BE7, CLOSED = 0xDEAD, STALE = 0xDD };
+enum { ROWS = 4096, COLUMNS = 10, NAME = 32, TEXT = 700, SQL = 1024, OPEN = 0x0BE7, CLOSED = 0xDEAD, STALE = 0xDD };
 
 typedef enum { INTEGER, REAL, CHARACTERS } Type;
 typedef enum { INSERT, SELECT, UPDATE, DELETE } Kind;
@@ -43,6 +48,13 @@ typedef struct {
     Row rows[ROWS];
 } Table;
 
+/* A change of one row, and what was there. */
+typedef struct {
+    Kind kind;
+    int at;
+    Row before;
+} Change;
+
 /* It begins as CrossDB's header shows it (QueryResult in the driver). */
 typedef struct {
     uint32_t len_type;
@@ -54,13 +66,19 @@ typedef struct {
     const Table *queried; /* none for a result that need not be freed */
     bool live;
     Row row;
+    const void *addresses[COLUMNS]; /* of the row's columns */
 } Result;
+
+typedef int (*Callback)(uint64_t meta, const void **row, void *argument);
 
 typedef struct {
     int state, statements;
     bool in_transaction;
     FILE *file; /* none in memory */
-    Table table, saved;
+    char database[NAME]; /* empty before there is one */
+    Table table;
+    Change change[ROWS]; /* of the transaction */
+    int changes;
     Result said, found; /* of the last statement that is no query; of the last query */
 } Connection;
 
@@ -70,6 +88,8 @@ typedef struct {
     Kind kind;
     bool bound[COLUMNS + 1];
     Row row; /* the bound values */
+    Callback callback; /* of a query */
+    void *argument;
 } Statement;
 
 static void require(bool right, const char *otherwise) {
@@ -82,7 +102,7 @@ static void append(char *list, const char *separator, const char *item, const ch
     sprintf(list + strlen(list), "%s%s%s", *list != 0 ? separator : "", item, end);
 }
 
-/* CREATE TABLE IF NOT EXISTS t (a INT NOT NULL, b CHAR(9) NOT NULL, PRIMARY KEY (a)) */
+/* CREATE TABLE IF NOT EXISTS t (a INT, b CHAR(9), PRIMARY KEY (a)) */
 static bool create(Table *t, const char *sql) {
     static const Column types[] = {{"TINYINT", INTEGER, 1}, {"SMALLINT", INTEGER, 2}, {"INT", INTEGER, 4},
                                    {"BIGINT", INTEGER, 8}, {"DOUBLE", REAL, 8}, {"CHAR", CHARACTERS, 0}};
@@ -91,6 +111,7 @@ static bool create(Table *t, const char *sql) {
     t->columns = 0;
     if (strlen(sql) >= SQL || sscanf(sql, "CREATE TABLE IF NOT EXISTS %31s (%n", t->name, &n) != 1) return false;
     const char *at = sql + n;
+    require(strstr(sql, "NOT NULL") == NULL, "CrossDB never returns from a column option that it does not know");
     while (sscanf(at, "%31[a-z0-9_] %31[A-Z]%n", t->column[t->columns].name, type, &n) == 2) {
         Column *c = &t->column[t->columns];
         size_t known = 0;
@@ -100,7 +121,7 @@ static bool create(Table *t, const char *sql) {
         at += n, n = 0;
         if (c->type == CHARACTERS) sscanf(at, "(%d)%n", &c->size, &n);
         at += n, n = 0;
-        sscanf(at, " NOT NULL, %n", &n);
+        sscanf(at, ", %n", &n);
         at += n;
         if (n == 0 || c->size < 1 || c->size > TEXT) return false;
     }
@@ -139,33 +160,64 @@ static bool parse(Statement *s, const char *sql) {
     return false;
 }
 
-const char *xdb_version(void) { return "0.8.0-test-double"; }
+#ifndef VERSION
+#define VERSION "0.8.0-test-double"
+#endif
+const char *xdb_version(void) { return VERSION; }
+
+#ifdef WITH_ERRCODE
+int xdb_errcode(const Result *r) { return r->errcode; }
+#endif
 
 void *xdb_open(const char *path) {
     Connection *c = calloc(1, sizeof *c);
     require(c != NULL, "memory ran out");
+    require(path == NULL, "xdb_open says of a failure on standard error only");
     c->state = OPEN;
-    if (strcmp(path, ":memory:") == 0) return c;
-    if ((c->file = fopen(path, "r+b")) != NULL) return fread(&c->table, sizeof c->table, 1, c->file) == 1 ? c : NULL;
-    return (c->file = fopen(path, "w+b")) != NULL ? c : NULL;
+    return c;
+}
+
+const char *xdb_curdb(const Connection *c) { return c->database; }
+
+/* CREATE DATABASE IF NOT EXISTS 'path' LOCKMODE=THREAD, or: memory0 ENGINE=MEMORY, LOCKMODE=THREAD */
+static bool open_database(Connection *c, const char *sql) {
+    char path[SQL], mode[NAME];
+    bool in_memory = sscanf(sql, "CREATE DATABASE IF NOT EXISTS memory%*u ENGINE=MEMORY, LOCKMODE=%31s", mode) == 1, there = true;
+    if (!in_memory && sscanf(sql, "CREATE DATABASE IF NOT EXISTS '%1023[^']' LOCKMODE=%31s", path, mode) != 2) return false;
+    if (strcmp(mode, "THREAD") != 0 && strcmp(mode, "NOLOCK") != 0) return false;
+    if (!in_memory && (c->file = fopen(path, "r+b")) != NULL) there = fread(&c->table, sizeof c->table, 1, c->file) == 1;
+    else if (!in_memory) there = (c->file = fopen(path, "w+b")) != NULL;
+    if (there) strcpy(c->database, in_memory ? "memory" : "store");
+    return there;
+}
+
+/* Takes the last change back. */
+static void undo(Table *t, const Change *last) {
+    if (last->kind == INSERT) t->count--;
+    if (last->kind == DELETE) t->rows[t->count++] = t->rows[last->at];
+    if (last->kind != INSERT) t->rows[last->at] = last->before;
 }
 
 int xdb_begin(Connection *c) {
     require(c->state == OPEN && !c->in_transaction, "begin on a closed connection or inside a transaction");
     c->in_transaction = true;
-    c->saved = c->table;
+    c->changes = 0;
     return 0;
 }
 
-int xdb_commit(Connection *c) {
+static int end(Connection *c) {
     require(c->state == OPEN && c->in_transaction, "the end of a transaction that was not begun");
     c->in_transaction = false;
     return 0;
 }
 
+#ifndef WITHOUT_COMMIT
+int xdb_commit(Connection *c) { return end(c); }
+#endif
+
 int xdb_rollback(Connection *c) {
-    c->table = c->saved;
-    return xdb_commit(c);
+    while (c->changes > 0) undo(&c->table, &c->change[--c->changes]);
+    return end(c);
 }
 
 void xdb_close(Connection *c) {
@@ -182,6 +234,11 @@ void xdb_close(Connection *c) {
 
 void *xdb_exec(Connection *c, const char *sql) {
     require(c->state == OPEN, "a statement was executed on a closed connection");
+    if (strncmp(sql, "CREATE DATABASE", 15) == 0) {
+        c->said = (Result){.errcode = !open_database(c, sql)};
+        return &c->said;
+    }
+    require(*c->database != 0, "a table was created without a database");
     bool there = *c->table.sql != 0, known = there ? strcmp(c->table.sql, sql) == 0 : create(&c->table, sql);
     c->said = (Result){.errcode = !known};
     return &c->said;
@@ -231,6 +288,34 @@ int xdb_bind_str2(Statement *s, uint16_t at, const char *text, int length) {
     return bind(s, at, CHARACTERS, cell);
 }
 
+/* A row is handed out as the addresses of the columns that are not in the key. */
+static void keep(Result *r, const Row *row) {
+    r->row = *row;
+    for (int i = r->queried->keys; i < r->queried->columns; i++) {
+        const Cell *cell = &r->row.cells[i];
+        Type type = r->queried->column[i].type;
+        r->addresses[i - r->queried->keys] = type == INTEGER ? (const void *)&cell->number : type == REAL ? (const void *)&cell->real : cell->text;
+    }
+}
+
+#ifdef WITHOUT_CALLBACKS
+enum { CALLBACKS = false };
+static void *call_back(Statement *s) { return s; }
+#else
+enum { CALLBACKS = true };
+
+/* The row is gone when the callback returns. CrossDB calls what happens to be there before a callback was given. */
+static void *call_back(Statement *s) {
+    Connection *c = s->connection;
+    require(s->callback != NULL, "a query was executed before it was given its callback");
+    if (c->found.row_count > 0) s->callback(c->found.col_meta, c->found.addresses, s->argument);
+    c->found.live = false;
+    memset(&c->found.row, STALE, sizeof c->found.row);
+    c->said = (Result){.errcode = 0};
+    return &c->said;
+}
+#endif
+
 /* Values have to be bound anew for each execution: stale ones would not be noticed otherwise. */
 void *xdb_stmt_exec(Statement *s) {
     Connection *c = s->connection;
@@ -244,11 +329,17 @@ void *xdb_stmt_exec(Statement *s) {
     if (s->kind == SELECT) {
         require(!c->found.live, "a query was executed while the result of the last one is not freed");
         c->found = (Result){.row_count = there, .col_meta = (uintptr_t)&c->found, .queried = t, .live = true};
-        if (there) c->found.row = *row;
+        if (there) keep(&c->found, row);
+        if (CALLBACKS) return call_back(s);
         return &c->found;
     }
     c->said = (Result){.affected_rows = there != (s->kind == INSERT)};
-    require(t->count < ROWS, "more rows than the double has room for");
+    require(t->count < ROWS && c->changes < ROWS, "more than the double has room for");
+    if (c->in_transaction && c->said.affected_rows) {
+        Change *change = &c->change[c->changes++];
+        *change = (Change){.kind = s->kind, .at = (int)(row - t->rows)};
+        if (there) change->before = *row;
+    }
     if (s->kind == INSERT && !there) t->rows[t->count++] = s->row;
     if (s->kind == UPDATE && there) row->cells[s->set] = s->row.cells[s->set];
     if (s->kind == DELETE && there) *row = t->rows[--t->count];
@@ -259,7 +350,7 @@ const char *xdb_errmsg(const Result *r) { return r->errcode != 0 ? "syntax that 
 
 void *xdb_fetch_row(Result *r) {
     require(r->live, "a row was fetched from a result that is freed, or of no query");
-    return r->row_count > 0 ? r->row_count--, &r->row : NULL;
+    return r->row_count > 0 ? r->row_count--, r->addresses : NULL;
 }
 
 void xdb_free_result(Result *r) {
@@ -269,21 +360,32 @@ void xdb_free_result(Result *r) {
     memset(&r->row, STALE, sizeof r->row);
 }
 
-static const Cell *answer(uint64_t meta, const Row *row, uint16_t at, Type type) {
+const char *xdb_column_str2(uint64_t meta, const void **row, uint16_t at, int *length) {
     const Result *r = (const Result *)(uintptr_t)meta;
-    require(r->live && row == &r->row, "a column was read of a row that is gone");
+    require(r->live && row == r->addresses, "a column was read of a row that is gone");
     int of = r->queried->keys + at;
     require(of < r->queried->columns, "there is no column with that index");
-    require(r->queried->column[of].type == type, "a column was read with another type");
-    return &row->cells[of];
+    require(r->queried->column[of].type == CHARACTERS, "a column was read with another type");
+    *length = r->row.cells[of].length;
+    return r->row.cells[of].text;
 }
 
-int64_t xdb_column_int64(uint64_t meta, const Row *row, uint16_t at) { return answer(meta, row, at, INTEGER)->number; }
-
-double xdb_column_double(uint64_t meta, const Row *row, uint16_t at) { return answer(meta, row, at, REAL)->real; }
-
-const char *xdb_column_str2(uint64_t meta, const Row *row, uint16_t at, int *length) {
-    const Cell *cell = answer(meta, row, at, CHARACTERS);
-    *length = cell->length;
-    return cell->text;
+#ifndef WITHOUT_CALLBACKS
+/* Takes a value for each column of the key, of its type. */
+void *xdb_stmt_bexec_cb(Statement *s, Callback callback, void *argument, ...) {
+    va_list values;
+    require(s->kind == SELECT, "a callback was given to a statement that is no query");
+    s->callback = callback, s->argument = argument;
+    va_start(values, argument);
+    for (int i = 0; i < s->connection->table.keys; i++) {
+        const Column *column = &s->connection->table.column[i];
+        const char *text = "";
+        if (column->type == CHARACTERS) text = va_arg(values, const char *);
+        if (column->type == CHARACTERS) xdb_bind_str2(s, (uint16_t)(i + 1), text, (int)strlen(text));
+        else if (column->size == 8) xdb_bind_int64(s, (uint16_t)(i + 1), va_arg(values, int64_t));
+        else xdb_bind_int64(s, (uint16_t)(i + 1), va_arg(values, int));
+    }
+    va_end(values);
+    return xdb_stmt_exec(s);
 }
+#endif

@@ -1,0 +1,298 @@
+//! Prepared statements and what is bound to them.
+
+use std::ffi::{CString, c_char, c_int};
+
+use assay_core::error::{Error, Result};
+use assay_core::schema::{Column, ColumnType, Value};
+
+use super::MOST_SHORT_BYTES;
+use super::library::{CrossDbLibrary, Handle, QueryResult, text};
+
+/// A parameter: which bytes of an area it takes, and as what.
+#[derive(Clone, Copy)]
+pub(super) enum Parameter {
+    Integer(Integer),
+    /// At most eight bytes, as an integer.
+    ShortBytes {
+        from: usize,
+        size: usize,
+    },
+    Float {
+        from: usize,
+    },
+    Text {
+        from: usize,
+        kind: ColumnType,
+    },
+}
+
+/// An integer of an area of whole words. It lies within one of them, since it is aligned.
+#[derive(Clone, Copy)]
+pub(super) struct Integer {
+    /// Where its word begins.
+    word: usize,
+    /// Bits above it in the word.
+    above_bits: u32,
+    /// Bits of a word that it leaves.
+    unused_bits: u32,
+}
+
+impl Integer {
+    /// Its value; an unsigned one is the signed one of the same bits.
+    #[inline]
+    fn read(self, area: &[u8]) -> i64 {
+        let word = i64::from_le_bytes(first(&area[self.word..]));
+        (word << self.above_bits) >> self.unused_bits
+    }
+}
+
+impl Parameter {
+    /// A parameter that takes a column of a packed record or key.
+    pub(super) fn of_column(column: &Column) -> Self {
+        Self::at(column.offset, column.kind)
+    }
+
+    /// A parameter that takes a packed value by itself.
+    pub(super) fn of_value(column: &Column) -> Self {
+        Self::at(0, column.kind)
+    }
+
+    fn at(from: usize, kind: ColumnType) -> Self {
+        match kind {
+            ColumnType::F64 => Self::Float { from },
+            ColumnType::Bytes(size) if size <= MOST_SHORT_BYTES => {
+                Self::ShortBytes { from, size: size as usize }
+            }
+            ColumnType::Text(_) | ColumnType::Bytes(_) | ColumnType::VarBytes(_) => {
+                Self::Text { from, kind }
+            }
+            integer => {
+                let (word, size) = (from & !(WORD - 1), integer.size_bytes());
+                let above_bits = 8 * (word + WORD - from - size) as u32;
+                let unused_bits = 8 * (WORD - size) as u32;
+                Self::Integer(Integer { word, above_bits, unused_bits })
+            }
+        }
+    }
+
+    /// Bytes of its text, and of the zero byte after it.
+    fn text_size(&self) -> usize {
+        match self {
+            Self::Text { kind, .. } => kind.size_bytes() + 1,
+            _ => 0,
+        }
+    }
+}
+
+/// Bytes of a word of an area.
+const WORD: usize = 8;
+
+/// CrossDB's `XDB_E_EXISTS`.
+const EXISTS: u16 = 6;
+
+/// What CrossDB says of an insert.
+pub(super) enum Inserted {
+    Yes,
+    /// It did not, and gave no reason.
+    No,
+    /// The key is there.
+    Exists,
+}
+
+/// A prepared statement, closed when it is dropped.
+pub(super) struct Prepared {
+    pub(super) library: &'static CrossDbLibrary,
+    handle: Handle,
+    bind_int64: unsafe extern "C" fn(Handle, u16, i64) -> c_int,
+    execute: unsafe extern "C" fn(Handle) -> *mut QueryResult,
+    parameters: Vec<Parameter>,
+    /// Bound texts, each with a zero byte after it, until the statement has been executed: the
+    /// library copies one byte more than a text's length. It never grows beyond its capacity,
+    /// so texts stay where they are.
+    texts: Vec<u8>,
+}
+
+impl Prepared {
+    /// Prepares a statement with these parameters, in their order.
+    pub(super) fn new(
+        library: &'static CrossDbLibrary,
+        connection: Handle,
+        sql: &str,
+        parameters: Vec<Parameter>,
+    ) -> Result<Self> {
+        let c_sql = c_text(sql)?;
+        // SAFETY: an open connection and a NUL-terminated statement.
+        let handle = unsafe { (library.prepare)(connection, c_sql.as_ptr()) };
+        if handle.is_null() {
+            return Err(Error::engine("prepare", sql));
+        }
+        let texts = Vec::with_capacity(parameters.iter().map(Parameter::text_size).sum());
+        let CrossDbLibrary { bind_int64, stmt_exec: execute, .. } = *library;
+        Ok(Self { library, handle, bind_int64, execute, parameters, texts })
+    }
+
+    /// The statement, for calls that are not here.
+    pub(super) fn handle(&self) -> Handle {
+        self.handle
+    }
+
+    /// Binds every parameter from one area.
+    #[inline]
+    pub(super) fn bind_all(&mut self, area: &[u8]) -> Result<()> {
+        self.texts.clear();
+        bound(self.bind_from(0, area))
+    }
+
+    /// Binds the first parameter to a value and the others from an area.
+    #[inline]
+    pub(super) fn bind_value_and_rest(&mut self, value: &[u8], area: &[u8]) -> Result<()> {
+        self.texts.clear();
+        let code = match self.parameters[0] {
+            Parameter::Text { .. } | Parameter::ShortBytes { .. } => self.bind_one(0, value),
+            _ => self.bind_one(0, &padded(value)),
+        };
+        bound(code | self.bind_from(1, area))
+    }
+
+    /// Binds the parameters from a position on.
+    #[inline]
+    fn bind_from(&mut self, first: usize, area: &[u8]) -> c_int {
+        (first..self.parameters.len()).fold(0, |codes, at| codes | self.bind_one(at, area))
+    }
+
+    /// Binds the parameter at a position; answers CrossDB's code.
+    #[inline]
+    fn bind_one(&mut self, at: usize, area: &[u8]) -> c_int {
+        let number = at as u16 + 1;
+        match self.parameters[at] {
+            Parameter::Integer(integer) => {
+                // SAFETY: a live statement.
+                unsafe { (self.bind_int64)(self.handle, number, integer.read(area)) }
+            }
+            Parameter::ShortBytes { from, size } => {
+                let mut word = [0; WORD];
+                word[..size].copy_from_slice(&area[from..][..size]);
+                let value = i64::from_le_bytes(word);
+                // SAFETY: a live statement.
+                unsafe { (self.bind_int64)(self.handle, number, value) }
+            }
+            Parameter::Float { from } => {
+                let value = f64::from_le_bytes(first(&area[from..]));
+                // SAFETY: a live statement.
+                unsafe { (self.library.bind_double)(self.handle, number, value) }
+            }
+            Parameter::Text { from, kind } => self.bind_text(number, kind, &area[from..]),
+        }
+    }
+
+    fn bind_text(&mut self, number: u16, kind: ColumnType, bytes: &[u8]) -> c_int {
+        let (Value::Text(value) | Value::Bytes(value)) =
+            Value::read(kind, &bytes[..kind.size_bytes()])
+        else {
+            unreachable!("numbers are bound as numbers")
+        };
+        let from = self.texts.len();
+        assert!(from + value.len() < self.texts.capacity(), "room for every text");
+        self.texts.extend_from_slice(value);
+        self.texts.push(0);
+        let text: *const c_char = self.texts[from..].as_ptr().cast();
+        // SAFETY: a live statement; the text stays until parameters are bound again.
+        unsafe { (self.library.bind_str2)(self.handle, number, text, value.len() as c_int) }
+    }
+
+    /// Executes it; answers the rows that it affected.
+    #[inline]
+    pub(super) fn execute(&mut self, what: &str) -> Result<u64> {
+        Ok(self.result(what)?.affected_rows)
+    }
+
+    /// Executes an insert.
+    #[inline]
+    pub(super) fn execute_insert(&mut self) -> Result<Inserted> {
+        // SAFETY: a live statement with all parameters bound.
+        let result = unsafe { (self.execute)(self.handle) };
+        // SAFETY: null, or a result that lives until the connection's next call.
+        if unsafe { result.as_ref() }.is_some_and(|answer| answer.error_code == EXISTS) {
+            return Ok(Inserted::Exists);
+        }
+        Ok(match checked(self.library, "insert", result)?.affected_rows {
+            0 => Inserted::No,
+            _ => Inserted::Yes,
+        })
+    }
+
+    /// Executes it; the result lives until the connection's next call.
+    #[inline]
+    pub(super) fn result(&mut self, what: &str) -> Result<&mut QueryResult> {
+        // SAFETY: a live statement with all parameters bound.
+        let result = unsafe { (self.execute)(self.handle) };
+        checked(self.library, what, result)
+    }
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        // SAFETY: it is live, and nobody uses it after this.
+        unsafe { (self.library.stmt_close)(self.handle) };
+    }
+}
+
+/// A result without an error.
+#[inline]
+pub(super) fn checked<'r>(
+    library: &CrossDbLibrary,
+    what: &str,
+    result: *mut QueryResult,
+) -> Result<&'r mut QueryResult> {
+    // SAFETY: null, or a result of the library that lives until the connection's next call.
+    match unsafe { result.as_mut() } {
+        Some(answer) if answer.error_code == 0 => Ok(answer),
+        _ => Err(error_of(library, what, result)),
+    }
+}
+
+#[cold]
+fn error_of(library: &CrossDbLibrary, what: &str, result: *mut QueryResult) -> Error {
+    // SAFETY: as above.
+    match unsafe { result.as_ref() } {
+        None => Error::engine(what, "no result"),
+        Some(answer) => {
+            // SAFETY: the message belongs to the result.
+            let message = unsafe { text((library.errmsg)(result)) };
+            Error::engine(what, format!("{message} (error {})", answer.error_code))
+        }
+    }
+}
+
+/// A text as C takes it.
+pub(super) fn c_text(text: &str) -> Result<CString> {
+    CString::new(text).map_err(|e| Error::engine("pass a text", e))
+}
+
+/// Whether all values were bound, from CrossDB's codes.
+#[inline]
+fn bound(codes: c_int) -> Result<()> {
+    match codes {
+        0 => Ok(()),
+        code => Err(Error::engine("bind", format!("error {code}"))),
+    }
+}
+
+/// A packed number as a word of an area.
+#[inline]
+fn padded(value: &[u8]) -> [u8; WORD] {
+    let mut word = [0; WORD];
+    match *value {
+        [a] => word[0] = a,
+        [a, b] => word[..2].copy_from_slice(&[a, b]),
+        [a, b, c, d] => word[..4].copy_from_slice(&[a, b, c, d]),
+        _ => word = first(value),
+    }
+    word
+}
+
+/// The first bytes of an area.
+#[inline]
+fn first<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    *bytes.first_chunk().expect("an area has room for its columns")
+}

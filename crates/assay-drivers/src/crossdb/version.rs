@@ -1,0 +1,50 @@
+//! Which versions of CrossDB the driver can drive.
+
+/// The part of a version that decides on the interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Version {
+    major: u32,
+    minor: u32,
+}
+
+impl Version {
+    /// The first that finds every row: 0.7 misses some when its index grows.
+    const OLDEST: Self = Self { major: 0, minor: 8 };
+    /// The last before functions of the same names took other arguments.
+    const NEWEST: Self = Self { major: 0, minor: 11 };
+
+    /// Reads `0.8.0`, `0.8` or `0.8.0-something`.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split(['.', '-']);
+        let mut number = || parts.next()?.parse().ok();
+        Some(Self { major: number()?, minor: number()? })
+    }
+
+    /// Whether the driver knows the interface of this version.
+    pub(super) fn is_driven(self) -> bool {
+        (Self::OLDEST..=Self::NEWEST).contains(&self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_driven(text: &str) -> bool {
+        Version::parse(text).is_some_and(Version::is_driven)
+    }
+
+    #[test]
+    fn versions_of_the_known_interface_are_driven() {
+        for text in ["0.8.0", "0.8", "0.9.1", "0.11.9", "0.8.0-test"] {
+            assert!(is_driven(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn older_newer_and_unreadable_versions_are_not() {
+        for text in ["0.7.0", "0.12.0", "1.0.0", "1.8.0", "", "0", "eight", "0.x", "-1.8"] {
+            assert!(!is_driven(text), "{text}");
+        }
+    }
+}
