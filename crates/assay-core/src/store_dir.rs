@@ -165,25 +165,32 @@ impl StoreDir {
         fs::create_dir(self.data()).map_err(|e| self.io(e))
     }
 
-    /// Removes the store, if there is one. What has no marker is not a store, and stays.
+    /// Removes the store, if there is one, or what there is of one that was being made. What has no
+    /// marker otherwise is not a store, and stays.
     pub fn remove(&self) -> Result<(), StoreDirError> {
         let foreign = || StoreDirError::Foreign(self.path.display().to_string());
         let entries = match fs::read_dir(&self.path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
             other => other.map_err(|e| self.io(e))?,
         };
-        let mut is_empty = true;
-        let ours = ["data".to_string(), MARKER.to_string(), format!("{MARKER}.new")];
+        let unfinished = format!("{MARKER}.new");
+        let mut is_unfinished = true;
         for entry in entries {
-            is_empty = false;
             let name = entry.map_err(|e| self.io(e))?.file_name();
-            if !ours.iter().any(|known| name == known.as_str()) {
+            if name != "data" && name != MARKER && name != unfinished.as_str() {
                 return Err(foreign());
             }
+            is_unfinished &= name == unfinished.as_str();
         }
-        if !is_empty {
+        // Whoever makes a store may be killed before it has its marker.
+        if !is_unfinished {
             let text = fs::read(self.path.join(MARKER)).map_err(|_| foreign())?;
             serde_json::from_slice::<Marker>(&text).map_err(|_| foreign())?;
+        }
+        // The marker goes last, so that what a killed process has left is still a store.
+        match fs::remove_dir_all(self.data()) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(self.io(e)),
+            _ => {}
         }
         fs::remove_dir_all(&self.path).map_err(|e| self.io(e))
     }
@@ -383,6 +390,19 @@ mod tests {
         fs::write(&precious, "mine").expect("write");
         assert!(matches!(store.create(&marker("lmdb")), Err(StoreDirError::Foreign(_))));
         assert!(precious.exists());
+    }
+
+    #[test]
+    fn a_store_that_was_being_made_is_removed() {
+        let (_folder, store) = store();
+        for content in [None, Some(""), Some("{")] {
+            fs::create_dir_all(&store.path).expect("a directory");
+            if let Some(text) = content {
+                fs::write(store.path.join(format!("{MARKER}.new")), text).expect("write");
+            }
+            store.remove().expect("it is Assay's own");
+            assert!(!store.path.exists(), "{content:?}");
+        }
     }
 
     #[test]
