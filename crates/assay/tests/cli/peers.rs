@@ -41,7 +41,7 @@ fn nudb_keeps_what_it_claims() {
     bench.succeeds("run nudb --dbs nudb --batch_size 1k --num_batches 3 --dir stores");
     bench.succeeds("run crossbench -s d -e nudb -i 2k -q 2k -u 2k -d 2k --dir stores");
     bench.succeeds("run crossbench -s d -e nudb -i 2k -q 2k -u 0 -d 0 --threads 2 --dir stores");
-    bench.succeeds("run ycsb -s d -e nudb -w c,d -t 1,2 -r 2k --operations 2k --dir stores");
+    bench.succeeds("run ycsb -s d -e nudb -w c,d -t 1,2 --records 2k --operations 2k --dir stores");
     let bad = "run nudb --dbs nudb --inserts 500 --fetches 1 --dir stores --block_size 70000";
     bench.refuses(bad, 1, &["block_size 70000: give a number of bytes"]);
     let crash = "crash -e nudb --crash process --rounds 4 --commits 400 --dir stores";
@@ -73,7 +73,7 @@ fn skvdb_keeps_what_it_claims() {
     }
     bench.succeeds("run crossbench -s d -e skvdb -i 2k -q 2k -u 2k -d 1k --dir stores");
     bench.succeeds("run crossbench -s d -e skvdb -r 1k -q 1k -u 1k -d 1k --dir stores");
-    bench.succeeds("run ycsb -s d -e skvdb -w a,f -t 2 -r 2k --operations 2k --dir stores");
+    bench.succeeds("run ycsb -s d -e skvdb -w a,f -t 2 --records 2k --operations 2k --dir stores");
     let told = bench.succeeds("crash -e skvdb --crash process --rounds 2 --dir stores").stdout;
     assert!(told.contains("promises nothing"), "{told}");
     bench.has_no_stores();

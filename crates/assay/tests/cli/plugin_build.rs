@@ -80,6 +80,9 @@ fn what_is_missing_is_named_in_one_line() {
     let missing = bench.assay_with(("CXX", "no-such-compiler"), &build_double(""));
     let words = ["no-such-compiler cannot be started", "install a C++ compiler", "CXX"];
     was_refused("a compiler that is missing", &missing, 3, &words);
+    let blind = bench.assay_with(("CXX", "c++ -nostdinc"), &build);
+    let words = ["Boost's headers are not here", "libboost-dev", "--boost"];
+    was_refused("no Boost", &blind, 3, &words);
     let nowhere = bench.assay_with(("PATH", "/nonexistent"), &build_double(""));
     was_refused("no make", &nowhere, 3, &["make cannot be started", "install it"]);
     let none = bench.assay_with(("ASSAY_PLUGINS", ""), &build_double(""));

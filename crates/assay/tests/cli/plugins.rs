@@ -203,7 +203,7 @@ fn an_engine_that_only_inserts_is_measured_by_what_it_has() {
     assert_eq!(names("not_offered", "phase"), ["update", "delete"]);
     let rows = bench.succeeds("show run.json --format csv").stdout;
     assert!(rows.contains("delete,unsupported: it has no delete"), "{rows}");
-    let ycsb = "run ycsb -s m -r 1k --operations 1k -t 1 -e volumes";
+    let ycsb = "run ycsb -s m --records 1k --operations 1k -t 1 -e volumes";
     bench.succeeds(&format!("{ycsb} -w c,d {plugin}"));
     let words = ["nothing could be measured", "workload A needs an update"];
     bench.refuses(&format!("{ycsb} -w a {plugin}"), 3, &words);

@@ -29,6 +29,9 @@ use crate::plugins::known::{KNOWN, Known};
 /// How often the compiler and the user are looked at.
 const TICK: Duration = Duration::from_millis(20);
 
+/// A file that is in every folder of Boost's headers.
+const BOOST_FILE: &str = "boost/version.hpp";
+
 /// Builds a plugin of which this program carries the source, and puts it where it is found.
 pub fn build(args: &PluginBuildArgs) -> Outcome {
     let known = Known::find(&args.name).ok_or_else(|| {
@@ -43,7 +46,14 @@ pub fn build(args: &PluginBuildArgs) -> Outcome {
     known.look(&with).map_err(|why| refused(&args.with, &why))?;
     let boost = args.boost.as_deref().map(|boost| folder_of(boost, "--boost")).transpose()?;
     let tools = Tools::look()?;
-    tools.look_for_boost(boost.as_deref())?;
+    match &boost {
+        None => tools.look_for_boost()?,
+        Some(boost) if boost.join(BOOST_FILE).is_file() => {}
+        Some(boost) => {
+            let why = format!("there is no {BOOST_FILE} in it; name another folder with --boost");
+            return Err(refused(boost, &why));
+        }
+    }
     let folder = output_folder(args.output.as_deref())?;
 
     let room = Room::make(known, &with, boost.as_deref())?;
@@ -123,25 +133,20 @@ impl Tools {
         command
     }
 
-    fn look_for_boost(&self, boost: Option<&Path>) -> Outcome {
+    /// Checks that the compiler finds Boost by itself.
+    fn look_for_boost(&self) -> Outcome {
         let mut command = self.compiler_command();
-        if let Some(boost) = boost {
-            command.arg("-isystem").arg(boost);
-        }
         command.args(["-E", "-x", "c++", "-"]);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let found = command.spawn().and_then(|mut child| {
             if let Some(mut source) = child.stdin.take() {
-                source.write_all(b"#include <boost/version.hpp>\n")?;
+                source.write_all(format!("#include <{BOOST_FILE}>\n").as_bytes())?;
             }
             child.wait()
         });
-        match (found, boost) {
-            (Ok(status), _) if status.success() => Ok(()),
-            (_, Some(boost)) => {
-                Err(refused(boost, "there is no boost/version.hpp in it; name another --boost"))
-            }
-            (_, None) => Err(Failure::Refused(
+        match found {
+            Ok(status) if status.success() => Ok(()),
+            _ => Err(Failure::Refused(
                 "Boost's headers are not here: install them (libboost-dev on Debian), or name \
                  their folder with --boost"
                     .into(),
