@@ -57,17 +57,15 @@ int outcome(const char *doing, const Status &status)
     return ASSAY_MISSING;
 }
 
-/* The names on the way to a record. SKVDB looks through the children of an entry one by one when
- * it links, so no entry gets many: records are spread over three levels. */
+/* The names on the way to a record. SKVDB copies and looks through all children of an entry when it
+ * links, so no entry gets many: records are spread over three levels, none below another. */
 std::vector<std::string> names_of(std::uint64_t record)
 {
-    const std::uint64_t high = record >> 32, low = record & 0xffffffff;
-    std::vector<std::string> names{"#" + std::to_string(high)};
-    if (low != 0) {
-        names.push_back("#" + std::to_string(low / 64));
-        names.push_back("#" + std::to_string(low % 64));
-    }
-    return names;
+    const std::string high = std::to_string(record >> 32);
+    const std::uint64_t low = record & 0xffffffff;
+    if (low == 0)
+        return {"record-" + high};
+    return {"records-" + high, std::to_string(low / 64), std::to_string(low % 64)};
 }
 
 template <class Number>
