@@ -213,7 +213,7 @@ impl Subject<'_> {
             Subject { dir: self.job.dir.join("connections"), records: self.records, ..*self };
         let stores = [subject.open(true, THREADS)?];
         let (updates, deletes) = (subject.has(Change::Update), subject.has(Change::Delete));
-        let end_of = |row: u64| match deletes && row % 3 == 0 {
+        let end_of = |row: u64| match deletes && row.is_multiple_of(3) {
             true => Outcome::Missing,
             false => Outcome::Done,
         };
