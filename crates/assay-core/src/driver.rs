@@ -73,6 +73,16 @@ named! {
     }
 }
 
+named! {
+    /// A change of a record that is there. Engines whose records stay as they were inserted lack it.
+    Change {
+        /// Setting a column.
+        Update = "update",
+        /// Deleting the record.
+        Delete = "delete",
+    }
+}
+
 /// What an engine's transactions offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -210,6 +220,8 @@ pub struct OpenSpec {
     pub expected_rows: u64,
     /// How many connections will work at once.
     pub threads: u32,
+    /// Volumes to mount at one point; 1 unless the driver mounts volumes.
+    pub volumes: u32,
     /// The chosen value of every option that the profile lists.
     pub options: Vec<(String, String)>,
     /// Given parameters, among them those that the profile lists.
@@ -258,6 +270,17 @@ pub trait Driver: Sync {
     /// The interval between syncs at level `periodic`, if the engine or its driver states one.
     fn periodic_interval(&self) -> Option<Duration> {
         None
+    }
+
+    /// The changes of records that the engine does not have. Suites leave out what needs them.
+    fn lacks(&self) -> &[Change] {
+        &[]
+    }
+
+    /// Whether one store mounts several volumes at one point by itself, as [`OpenSpec::volumes`]
+    /// says, and its [`Connection::volume`] is all of them.
+    fn mounts_volumes(&self) -> bool {
+        false
     }
 
     /// Creates or opens a store.

@@ -97,6 +97,9 @@ pub struct Measurement {
     pub settings: Vec<String>,
     /// What a reader of the figures has to know.
     pub notes: Vec<String>,
+    /// Phases that were asked for and left out, since the engine lacks what they do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_offered: Vec<NotOffered>,
     /// The file system under the store; absent in memory.
     pub filesystem: Option<Filesystem>,
     /// The timed steps, in order.
@@ -110,6 +113,21 @@ impl Measurement {
     pub fn phase(&self, name: &str) -> Option<&Phase> {
         self.phases.iter().find(|phase| phase.name == name)
     }
+
+    /// Why the phase with this name was left out, if it was.
+    pub fn not_offered(&self, name: &str) -> Option<&str> {
+        let left_out = self.not_offered.iter().find(|left_out| left_out.phase == name)?;
+        Some(&left_out.why)
+    }
+}
+
+/// A phase that was left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotOffered {
+    /// Its name.
+    pub phase: String,
+    /// What the engine does not offer.
+    pub why: String,
 }
 
 /// One timed step.

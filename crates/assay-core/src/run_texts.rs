@@ -138,11 +138,16 @@ fn of_measurement(measurement: &mut Measurement) {
         engine_name,
         settings,
         notes,
+        not_offered,
         filesystem,
         phases,
         resources: _,
     } = measurement;
     [engine_version, engine_name].into_iter().chain(settings).chain(notes).for_each(text);
+    for left_out in not_offered {
+        text(&mut left_out.phase);
+        text(&mut left_out.why);
+    }
     if let Some(filesystem) = filesystem {
         text(&mut filesystem.kind);
         text(&mut filesystem.options);

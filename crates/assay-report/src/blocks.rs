@@ -90,6 +90,10 @@ impl Block<'_> {
                 names.add(phase.name.as_str());
             }
         }
+        let measurements = self.lines.iter().flat_map(|line| &line.trials).map(|t| &t.measurement);
+        for left_out in measurements.flat_map(|measurement| &measurement.not_offered) {
+            names.add(left_out.phase.as_str());
+        }
         names.in_order
     }
 }
@@ -130,6 +134,11 @@ impl Line<'_> {
     /// Whether a phase was measured and has no rate, since the clock saw no time pass.
     pub fn is_without_time(&self, phase: &str) -> bool {
         self.phase(phase).any(Phase::is_without_time)
+    }
+
+    /// Why a phase was left out, if it was.
+    pub fn not_offered(&self, phase: &str) -> Option<&str> {
+        self.trials.iter().find_map(|trial| trial.measurement.not_offered(phase))
     }
 
     /// A phase in all trials that have it.

@@ -112,7 +112,11 @@ pub fn of_run(run: &RunFile) -> Vec<Row> {
                 None => all.extend(
                     phases
                         .iter()
-                        .filter(|phase| line.rate(phase).is_some() || line.is_without_time(phase))
+                        .filter(|phase| {
+                            line.rate(phase).is_some()
+                                || line.is_without_time(phase)
+                                || line.not_offered(phase).is_some()
+                        })
                         .map(|phase| row(line, phase, None)),
                 ),
             }
@@ -142,6 +146,9 @@ fn row(line: &Line<'_>, phase: &str, trouble: Option<&Status>) -> Row {
         refuted: first.refuted.clone().unwrap_or_default(),
         phase: phase.into(),
         status: match trouble {
+            None if line.rate(phase).is_none() && line.not_offered(phase).is_some() => {
+                format!("unsupported: {}", line.not_offered(phase).unwrap_or_default())
+            }
             _ if line.is_without_time(phase) => format!("no rate: {NO_TIME}"),
             None | Some(Status::Measured) => "measured".into(),
             Some(Status::Unsupported(why)) => format!("unsupported: {why}"),

@@ -225,7 +225,10 @@ fn table_row(
     first.extend(phases.iter().map(|phase| match line.rate(phase) {
         Some(found) => rate(found),
         None if line.is_without_time(phase) => format!("– {}", notes.mark(NO_TIME.into())),
-        None => dash(),
+        None => match line.not_offered(phase) {
+            Some(why) => format!("– {}", notes.mark(why.into())),
+            None => dash(),
+        },
     }));
     let figures = [
         line.figure(|trial| Some(trial.measurement.resources.peak_rss_bytes).filter(|&b| b > 0))

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use assay_core::crew;
 use assay_core::driver::{
-    Concurrency, Connection, Driver, Durability, OpenSpec, Profile, Storage, Store,
+    Change, Concurrency, Connection, Driver, Durability, OpenSpec, Profile, Storage, Store,
 };
 use assay_core::environment::{available_bytes, filesystem_of};
 use assay_core::error::{Error, ErrorKind, Result};
 use assay_core::plan::{Cell, PageCache};
 use assay_core::resources::{cpu_time, peak_rss_bytes, written_bytes};
-use assay_core::run_file::{Latency, Measurement, Phase, Status, Timeline};
+use assay_core::run_file::{Latency, Measurement, NotOffered, Phase, Status, Timeline};
 use assay_core::schema::Schema;
 use assay_core::store_dir::{Marker, StoreDir, StoreDirError};
 use assay_core::tape::Population;
@@ -97,7 +97,7 @@ pub(crate) struct Needs<'n> {
     pub(crate) expected_rows: u64,
     /// The most connections at once.
     pub(crate) threads: u32,
-    /// How many stores.
+    /// How many volumes: a store each, or one store that mounts them all.
     pub(crate) volumes: u32,
 }
 
@@ -155,6 +155,7 @@ impl<'m> Session<'m> {
         let spec = OpenSpec {
             dir: dir.as_ref().map(StoreDir::data).unwrap_or_default(),
             threads: needs.threads,
+            volumes: if driver.mounts_volumes() { needs.volumes } else { 1 },
             parameters: cell.engine_parameters.clone(),
             create: !keep,
             storage: cell.storage,
@@ -168,7 +169,7 @@ impl<'m> Session<'m> {
             dir.drop_from_page_cache().map_err(store_error)?;
         }
         let start = Instant::now();
-        let stores = open_all(driver, &spec, needs.volumes)?;
+        let stores = open_all(driver, &spec, needs.volumes / spec.volumes)?;
         measurement.resources.open_ns = as_ns(start.elapsed());
         measurement.settings = stores[0].settings();
         Ok(Self {
@@ -264,6 +265,16 @@ impl<'m> Session<'m> {
     /// What the engine declares about itself.
     pub(crate) fn profile(&self) -> &'m Profile {
         self.driver.profile()
+    }
+
+    /// Whether the engine has a change; notes the phase that is left out if it has not.
+    pub(crate) fn offers(&mut self, change: Change, phase: &str) -> bool {
+        let lacks = self.driver.lacks().contains(&change);
+        if lacks {
+            let left_out = NotOffered { phase: phase.into(), why: format!("it has no {change}") };
+            self.measurement.not_offered.push(left_out);
+        }
+        !lacks
     }
 
     /// Notes what a reader of the figures has to know.

@@ -6,6 +6,8 @@ use assay_core::driver::Driver;
 
 use crate::Outcome;
 use crate::exit::Failure;
+use crate::plugins;
+use crate::plugins::known::Known;
 
 /// The id of the engine that shows what the instrument costs.
 pub const NULL: &str = "null";
@@ -24,28 +26,33 @@ pub fn named(ids: &[String]) -> Outcome<Vec<Box<dyn Driver>>> {
         }
     }
     once.into_iter()
-        .map(|id| {
-            assay_drivers::find(id).ok_or_else(|| {
-                if let Some(engine) = assay_drivers::left_out().iter().find(|e| e.id == id) {
-                    return Failure::Usage(format!(
-                        "this build has no engine {id}; build with --features {} to have it",
-                        engine.feature
-                    ));
-                }
-                let known: Vec<_> =
-                    assay_drivers::all().iter().map(|d| d.profile().id.to_string()).collect();
-                Failure::Usage(format!(
-                    "there is no engine {id} here; there are {}",
-                    known.join(", ")
-                ))
-            })
+        .map(|id| match assay_drivers::find(id) {
+            Some(driver) => Ok(driver),
+            None => plugins::find(id)?.ok_or_else(|| missing(id)),
         })
         .collect()
 }
 
-/// All engines but `null`.
-pub fn all() -> Vec<Box<dyn Driver>> {
-    assay_drivers::all().into_iter().filter(|d| d.profile().id != NULL).collect()
+/// Why there is no such engine, and how to have it.
+fn missing(id: &str) -> Failure {
+    if let Some(engine) = assay_drivers::left_out().iter().find(|e| e.id == id) {
+        return Failure::Usage(format!(
+            "this build has no engine {id}; build with --features {} to have it",
+            engine.feature
+        ));
+    }
+    if let Some(known) = Known::find(id) {
+        return Failure::Usage(format!("{id} is not built here: {}", known.command()));
+    }
+    let known: Vec<_> = assay_drivers::all().iter().map(|d| d.profile().id.to_string()).collect();
+    Failure::Usage(format!("there is no engine {id} here; there are {}", known.join(", ")))
+}
+
+/// All engines but `null`, with those of plugins that are found. `assay list` says which plugins
+/// cannot be used.
+pub fn all() -> Outcome<Vec<Box<dyn Driver>>> {
+    plugins::find_all()?;
+    Ok(assay_drivers::all().into_iter().filter(|d| d.profile().id != NULL).collect())
 }
 
 /// Settings by engine, from `ENGINE.NAME=VALUE` and `--as-published`.

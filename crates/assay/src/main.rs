@@ -61,8 +61,9 @@ fn carry_out(command: Command) -> Outcome {
         Command::List(args) => commands::list::list(&args),
         Command::Generate(cli::Generate::Customer(args)) => commands::generate::customer(&args),
         Command::Plugin(PluginCommand::New { name, output }) => {
-            commands::plugin::new(&name, output)
+            commands::plugin::new::new(&name, output)
         }
+        Command::Plugin(PluginCommand::Build(args)) => commands::plugin::build::build(&args),
         Command::Show(args) => commands::show::show(&args),
         Command::Report(args) => commands::report::report(&args),
         Command::Compare(args) => commands::compare::compare(&args),

@@ -69,7 +69,7 @@ impl Setting {
             return Err(Failure::Usage(format!("--set {set}: that engine is not among --engine")));
         }
         Ok(Self {
-            engines: if named { chosen } else { engines::all() },
+            engines: if named { chosen } else { engines::all()? },
             named,
             settings: Settings::parse(&common.set, common.as_published)?,
             parameters: [("s3-endpoint", &common.s3_endpoint), ("s3-bucket", &common.s3_bucket)]

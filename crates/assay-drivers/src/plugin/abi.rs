@@ -1,8 +1,10 @@
 //! `assay_driver.h` in Rust; keep the two together.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::mem::offset_of;
 
-pub(super) const ABI_VERSION: u32 = 1;
+/// The version that this Assay has.
+pub(super) const ABI_VERSION: u32 = 2;
 
 pub(super) const MISSING: c_int = 0;
 pub(super) const DONE: c_int = 1;
@@ -47,6 +49,15 @@ pub(super) struct COpenOptions {
     pub(super) threads: u32,
     pub(super) expected_rows: u64,
     pub(super) schema: *const CSchema,
+    pub(super) volumes: u32,
+    pub(super) parameter_count: u32,
+    pub(super) parameters: *const CParameter,
+}
+
+#[repr(C)]
+pub(super) struct CParameter {
+    pub(super) name: *const c_char,
+    pub(super) value: *const c_char,
 }
 
 #[repr(C)]
@@ -68,6 +79,54 @@ pub(super) type CHandle = c_void;
 pub(super) type Row = extern "C" fn(*mut c_void, *const c_void);
 pub(super) type OfHandle = unsafe extern "C" fn(*mut CHandle, *mut CError) -> c_int;
 pub(super) type WithBytes = unsafe extern "C" fn(*mut CHandle, *const c_void, *mut CError) -> c_int;
+
+#[repr(C)]
+pub(super) struct CProperty {
+    pub(super) kind: u32,
+    pub(super) size_bytes: u32,
+    pub(super) bytes: *const c_void,
+}
+
+pub(super) type FoundProperty = extern "C" fn(*mut c_void, *const CProperty);
+/// A function that names a record, and a property or a link of it.
+pub(super) type OfName =
+    unsafe extern "C" fn(*mut CHandle, u64, *const c_char, u32, *mut CError) -> c_int;
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct CVolume {
+    pub(super) size_bytes: u32,
+    pub(super) mounts: u32,
+    pub(super) set_property: Option<
+        unsafe extern "C" fn(
+            *mut CHandle,
+            u64,
+            *const c_char,
+            u32,
+            *const CProperty,
+            *mut CError,
+        ) -> c_int,
+    >,
+    pub(super) get_property: Option<
+        unsafe extern "C" fn(
+            *mut CHandle,
+            u64,
+            *const c_char,
+            u32,
+            FoundProperty,
+            *mut c_void,
+            *mut CError,
+        ) -> c_int,
+    >,
+    pub(super) remove_property: Option<OfName>,
+    pub(super) link: Option<
+        unsafe extern "C" fn(*mut CHandle, u64, *const c_char, u32, u64, *mut CError) -> c_int,
+    >,
+    pub(super) unlink: Option<OfName>,
+}
+
+/// The bytes of the table of version 1.
+pub(super) const DRIVER_1_BYTES: usize = offset_of!(CDriver, periodic_interval_ms);
 
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -116,4 +175,8 @@ pub(super) struct CDriver {
             *mut CError,
         ) -> c_int,
     >,
+    pub(super) periodic_interval_ms: u32,
+    pub(super) reserved: u32,
+    pub(super) parameters: *const *const c_char,
+    pub(super) volume: *const CVolume,
 }

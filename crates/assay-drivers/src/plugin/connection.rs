@@ -7,40 +7,44 @@ use std::ptr;
 use assay_core::driver::{Connection, Outcome, Scan};
 use assay_core::error::{Error, Result};
 use assay_core::schema::Schema;
+use assay_core::volume::Volume;
 
 use super::abi::{
-    CDriver, CError, CHandle, CScan, CStore, DONE, DUPLICATE, MISSING, OfHandle, WithBytes,
+    CDriver, CError, CHandle, CScan, CStore, CVolume, DONE, DUPLICATE, MISSING, OfHandle, WithBytes,
 };
+use super::library::Plugin;
 use super::{done, failure, no_error};
 
 pub(super) struct PluginConnection<'p> {
     table: &'p CDriver,
-    handle: *mut CHandle,
+    pub(super) volume: Option<&'p CVolume>,
+    pub(super) handle: *mut CHandle,
     schema: &'p Schema,
-    error: Box<CError>,
+    pub(super) error: Box<CError>,
     /// Positions of the columns of a scan.
     columns: Vec<u32>,
 }
 
 impl<'p> PluginConnection<'p> {
-    pub(super) fn new(table: &'p CDriver, store: *mut CStore, schema: &'p Schema) -> Result<Self> {
+    pub(super) fn new(plugin: &'p Plugin, store: *mut CStore, schema: &'p Schema) -> Result<Self> {
+        let (table, volume) = (&plugin.table, plugin.volume.as_ref());
         let (mut handle, mut error) = (ptr::null_mut(), Box::new(no_error()));
         let connect = table.connect.expect("a loaded table has it");
         // SAFETY: the table's own function, on an open store.
         let code = unsafe { connect(store, &raw mut handle, &raw mut *error) };
-        done("connect", code, &error)?;
+        done("connect", code, &mut error)?;
         match handle.is_null() {
             true => Err(Error::engine("connect", "the plugin answers no handle")),
-            false => Ok(Self { table, handle, schema, error, columns: Vec::new() }),
+            false => Ok(Self { table, volume, handle, schema, error, columns: Vec::new() }),
         }
     }
 
-    fn outcome(&self, doing: &'static str, code: c_int) -> Result<Outcome> {
+    pub(super) fn outcome(&mut self, doing: &'static str, code: c_int) -> Result<Outcome> {
         match code {
             DONE => Ok(Outcome::Done),
             MISSING => Ok(Outcome::Missing),
             DUPLICATE => Ok(Outcome::Duplicate),
-            other => Err(failure(doing, other, &self.error)),
+            other => Err(failure(doing, other, &mut self.error)),
         }
     }
 
@@ -48,7 +52,7 @@ impl<'p> PluginConnection<'p> {
         let function = function.ok_or_else(|| Error::unsupported("transactions"))?;
         // SAFETY: the table's own function, on a live handle.
         let code = unsafe { function(self.handle, &raw mut *self.error) };
-        done(doing, code, &self.error)
+        done(doing, code, &mut self.error)
     }
 
     #[inline]
@@ -90,7 +94,7 @@ impl Connection for PluginConnection<'_> {
             .upsert
             .ok_or_else(|| Error::unsupported("writing a record whether or not it is there"))?;
         let code = self.with_bytes(upsert, record);
-        done("upsert", code, &self.error)
+        done("upsert", code, &mut self.error)
     }
 
     fn get(&mut self, key: &[u8], payload: &mut [u8]) -> Result<Outcome> {
@@ -103,7 +107,7 @@ impl Connection for PluginConnection<'_> {
     }
 
     fn update(&mut self, key: &[u8], column: usize, value: &[u8]) -> Result<Outcome> {
-        let update = self.table.update.expect("a loaded table has it");
+        let update = self.table.update.ok_or_else(|| Error::unsupported("update"))?;
         let (key, value) = (key.as_ptr().cast(), value.as_ptr().cast());
         // SAFETY: the table's own function, on a live handle, with a packed key and value.
         let code = unsafe { update(self.handle, key, column as u32, value, &raw mut *self.error) };
@@ -111,8 +115,16 @@ impl Connection for PluginConnection<'_> {
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<Outcome> {
-        let code = self.with_bytes(self.table.remove.expect("a loaded table has it"), key);
+        let remove = self.table.remove.ok_or_else(|| Error::unsupported("delete"))?;
+        let code = self.with_bytes(remove, key);
         self.outcome("remove", code)
+    }
+
+    fn volume(&mut self) -> Option<&mut dyn Volume> {
+        match self.volume {
+            Some(_) => Some(self),
+            None => None,
+        }
     }
 
     fn scan(&mut self, scan: &Scan<'_>, row: &mut dyn FnMut(&[u8])) -> Result<u64> {
@@ -149,7 +161,7 @@ impl Connection for PluginConnection<'_> {
                 &raw mut *self.error,
             )
         };
-        done("scan", code, &self.error)?;
+        done("scan", code, &mut self.error)?;
         match context.count == count {
             true => Ok(count),
             false => Err(Error::engine(

@@ -2,15 +2,16 @@
 
 use std::ffi::{CStr, c_char};
 use std::path::Path;
+use std::ptr;
 
 use assay_core::driver::{
-    Concurrency, DeleteRule, Durability, InsertRule, KeyKind, Storage, Transactions,
+    Change, Concurrency, DeleteRule, Durability, InsertRule, KeyKind, Storage, Transactions,
 };
 use assay_core::printable;
 use libloading::Library;
 use serde::{Deserialize, Serialize};
 
-use super::abi::{ABI_VERSION, CDriver};
+use super::abi::{ABI_VERSION, CDriver, CVolume, DRIVER_1_BYTES};
 
 /// The function that a plugin exports.
 const SYMBOL: &[u8] = b"assay_plugin\0";
@@ -30,11 +31,29 @@ pub struct Description {
     pub(super) delete_rule: DeleteRule,
     pub(super) concurrency: Concurrency,
     pub(super) periodic_survives_kill: bool,
+    pub(super) periodic_interval_ms: u32,
+    pub(super) lacks: Vec<Change>,
+    pub(super) parameters: Vec<String>,
+    pub(super) mounts_volumes: bool,
+}
+
+impl Description {
+    /// The engine's version.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The engine's name in tables.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
 }
 
 /// A loaded plugin.
 pub(super) struct Plugin {
     pub(super) table: CDriver,
+    /// The engine's own notion of volumes.
+    pub(super) volume: Option<CVolume>,
     pub(super) description: Description,
     _library: Library,
 }
@@ -42,6 +61,9 @@ pub(super) struct Plugin {
 impl Plugin {
     /// Loads a library and checks its table.
     pub(super) fn load(path: &Path) -> Result<Self, String> {
+        if path.is_dir() {
+            return Err("is a directory; name the shared library in it".into());
+        }
         // A name without a directory would be looked for where the system has its libraries.
         let path = path.canonicalize().map_err(|e| e.to_string())?;
         // SAFETY: loading runs the library's initialisers, which is what loading an engine means;
@@ -58,33 +80,76 @@ impl Plugin {
         if table.is_null() || !table.is_aligned() {
             return Err("its assay_plugin() answers no table".into());
         }
-        // SAFETY: a table begins with its size and its version, whatever else it has.
-        let (size_bytes, abi_version) = unsafe { ((*table).size_bytes, (*table).abi_version) };
-        if abi_version != ABI_VERSION {
+        // SAFETY: what comes back is what `assay_plugin` answers, and the library is loaded.
+        let table = unsafe { read(table) }?;
+        // SAFETY: the pointer is the table's own.
+        let volume = unsafe { read_volume(table.volume) }?;
+        let description = describe(&table, volume.as_ref())?;
+        Ok(Self { table, volume, description, _library: library })
+    }
+}
+
+/// Copies a table of any version up to this one; what its version does not have is zero.
+///
+/// # Safety
+/// The table is not null, aligned, and as long as it says.
+unsafe fn read(table: *const CDriver) -> Result<CDriver, String> {
+    // SAFETY: a table begins with its size and its version, whatever else it has.
+    let (size_bytes, abi_version) = unsafe { ((*table).size_bytes, (*table).abi_version) };
+    let expected = match abi_version {
+        1 => DRIVER_1_BYTES,
+        ABI_VERSION => size_of::<CDriver>(),
+        other => {
             return Err(format!(
-                "its interface is of version {abi_version}, this Assay has version {ABI_VERSION}; \
+                "its interface is of version {other}, this Assay has versions 1 to {ABI_VERSION}; \
                  build it with the assay_driver.h of this Assay"
             ));
         }
-        if size_bytes as usize != size_of::<CDriver>() {
-            return Err(format!(
-                "its table has {size_bytes} bytes, version {ABI_VERSION} has {}; build it with the \
-                 assay_driver.h of this Assay",
-                size_of::<CDriver>()
-            ));
-        }
-        // SAFETY: it says that it has all the fields.
-        let table = unsafe { *table };
-        let description = describe(&table)?;
-        Ok(Self { table, description, _library: library })
+    };
+    if size_bytes as usize != expected {
+        return Err(format!(
+            "its table has {size_bytes} bytes, version {abi_version} has {expected}; build it with \
+             the assay_driver.h of this Assay"
+        ));
     }
+    // SAFETY: all of its fields may be zero: numbers, pointers and functions that are not there.
+    let mut whole: CDriver = unsafe { std::mem::zeroed() };
+    // SAFETY: both have as many bytes, and do not overlap.
+    unsafe {
+        ptr::copy_nonoverlapping(table.cast::<u8>(), (&raw mut whole).cast::<u8>(), expected);
+    }
+    Ok(whole)
+}
+
+/// Copies the table of an engine's own volumes, if it has one.
+///
+/// # Safety
+/// The pointer is null, or to a table that is as long as it says.
+unsafe fn read_volume(volume: *const CVolume) -> Result<Option<CVolume>, String> {
+    if volume.is_null() {
+        return Ok(None);
+    }
+    if !volume.is_aligned() {
+        return Err("its table of volumes is not aligned".into());
+    }
+    // SAFETY: such a table begins with its size.
+    let size_bytes = unsafe { (*volume).size_bytes };
+    if size_bytes as usize != size_of::<CVolume>() {
+        return Err(format!(
+            "its table of volumes has {size_bytes} bytes, version {ABI_VERSION} has {}; build it \
+             with the assay_driver.h of this Assay",
+            size_of::<CVolume>()
+        ));
+    }
+    // SAFETY: it says that it has all the fields.
+    Ok(Some(unsafe { *volume }))
 }
 
 fn one_line(error: &libloading::Error) -> String {
     error.to_string().lines().next().unwrap_or_default().to_string()
 }
 
-fn describe(table: &CDriver) -> Result<Description, String> {
+fn describe(table: &CDriver, volume: Option<&CVolume>) -> Result<Description, String> {
     let id = text(table.id, "id")?;
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if id.is_empty() || id.len() > 32 || !id.chars().all(plain) {
@@ -92,6 +157,8 @@ fn describe(table: &CDriver) -> Result<Description, String> {
             "its id is {id:?}; an id has 1 to 32 lower-case letters, digits and hyphens"
         ));
     }
+    let (has_update, has_remove) = (table.update.is_some(), table.remove.is_some());
+    let may_lack = table.abi_version > 1;
     let wanted = [
         ("create", table.create.is_some()),
         ("close", table.close.is_some()),
@@ -99,8 +166,8 @@ fn describe(table: &CDriver) -> Result<Description, String> {
         ("disconnect", table.disconnect.is_some()),
         ("insert", table.insert.is_some()),
         ("query", table.query.is_some()),
-        ("update", table.update.is_some()),
-        ("remove", table.remove.is_some()),
+        ("update", has_update || may_lack),
+        ("remove", has_remove || may_lack),
     ];
     if let Some((name, _)) = wanted.iter().find(|(_, there)| !there) {
         return Err(format!("its table has no function {name}"));
@@ -158,7 +225,36 @@ fn describe(table: &CDriver) -> Result<Description, String> {
             other => return Err(format!("its concurrency is {other}, which is none of 0, 1, 2")),
         },
         periodic_survives_kill: table.periodic_survives_kill != 0,
+        periodic_interval_ms: table.periodic_interval_ms,
+        lacks: [(Change::Update, has_update), (Change::Delete, has_remove)]
+            .into_iter()
+            .filter(|(_, there)| !there)
+            .map(|(change, _)| change)
+            .collect(),
+        parameters: parameters(table.parameters)?,
+        mounts_volumes: volume.is_some_and(|volume| volume.mounts != 0),
     })
+}
+
+/// More than any engine has; a list without its end is noticed here.
+const MOST_PARAMETERS: usize = 64;
+
+fn parameters(names: *const *const c_char) -> Result<Vec<String>, String> {
+    let mut all = Vec::new();
+    if names.is_null() {
+        return Ok(all);
+    }
+    loop {
+        // SAFETY: assay_driver.h wants a list that ends with a null pointer.
+        let name = unsafe { *names.add(all.len()) };
+        if name.is_null() {
+            return Ok(all);
+        }
+        if all.len() == MOST_PARAMETERS {
+            return Err(format!("it names more than {MOST_PARAMETERS} parameters"));
+        }
+        all.push(text(name, "name of a parameter")?);
+    }
 }
 
 fn text(pointer: *const c_char, what: &str) -> Result<String, String> {

@@ -9,24 +9,34 @@
 mod abi;
 mod connection;
 mod library;
+mod volume;
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_int};
 use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
-use assay_core::driver::{Driver, Durability, KeyKind, OpenSpec, Profile, Storage, Store, Work};
+use assay_core::driver::{
+    Change, Driver, Durability, KeyKind, OpenSpec, Profile, Storage, Store, Work,
+};
 use assay_core::error::{Error, Result};
 use assay_core::schema::{ColumnType, Schema};
 
-use abi::{CColumn, CError, COpenOptions, CSchema, CStore, DONE, ERROR_BYTES, FAILED, UNSUPPORTED};
+use abi::{
+    CColumn, CError, COpenOptions, CParameter, CSchema, CStore, DONE, ERROR_BYTES, FAILED,
+    UNSUPPORTED,
+};
 use connection::PluginConnection;
 pub use library::Description;
 use library::Plugin;
 
 /// The interface in C, with which plugins are built.
 pub const HEADER: &str = include_str!("../../include/assay_driver.h");
+
+/// What plugins in C++ use beside it.
+pub const CPP_HEADER: &str = include_str!("../../include/assay_driver.hpp");
 
 /// The plugins of this process, by the ids of their engines.
 static PLUGINS: Mutex<BTreeMap<String, &'static Registered>> = Mutex::new(BTreeMap::new());
@@ -61,10 +71,10 @@ pub fn register(path: &Path, description: Description) -> std::result::Result<()
     Ok(())
 }
 
-/// The paths of all plugins, for workers.
-pub fn paths() -> Vec<PathBuf> {
+/// Where an engine's plugin is, for its workers.
+pub fn path_of(id: &str) -> Option<PathBuf> {
     let plugins = PLUGINS.lock().unwrap_or_else(PoisonError::into_inner);
-    plugins.values().map(|registered| registered.path.clone()).collect()
+    plugins.get(id).map(|registered| registered.path.clone())
 }
 
 /// The drivers of all plugins.
@@ -78,6 +88,7 @@ pub(crate) fn drivers() -> Vec<Box<dyn Driver>> {
 
 fn profile(description: &Description) -> Profile {
     let text = |text: &str| -> &'static str { Box::leak(text.to_string().into_boxed_str()) };
+    let parameters: Vec<_> = description.parameters.iter().map(|name| text(name)).collect();
     let levels: Vec<(Storage, &'static [Durability])> = description
         .levels
         .iter()
@@ -95,7 +106,7 @@ fn profile(description: &Description) -> Profile {
         delete_rule: description.delete_rule,
         concurrency: description.concurrency,
         options: &[],
-        parameters: &[],
+        parameters: Box::leak(parameters.into_boxed_slice()),
         keeps_data: true,
     }
 }
@@ -111,6 +122,19 @@ impl Driver for PluginDriver {
         Ok(self.0.version.clone())
     }
 
+    fn periodic_interval(&self) -> Option<Duration> {
+        let interval_ms = self.0.description.periodic_interval_ms;
+        (interval_ms > 0).then(|| Duration::from_millis(interval_ms.into()))
+    }
+
+    fn lacks(&self) -> &[Change] {
+        &self.0.description.lacks
+    }
+
+    fn mounts_volumes(&self) -> bool {
+        self.0.description.mounts_volumes
+    }
+
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
         let said = |why: String| {
             Error::engine("load the plugin", format!("{}: {why}", self.0.path.display()))
@@ -122,6 +146,7 @@ impl Driver for PluginDriver {
         let schema = SharedSchema::new(&spec.schema)?;
         let dir = CString::new(spec.dir.as_os_str().as_encoded_bytes())
             .map_err(|e| Error::engine("open", e))?;
+        let parameters = SharedParameters::new(spec, &self.0.description.parameters)?;
         let level = Durability::ALL.iter().position(|level| *level == spec.durability);
         let options = COpenOptions {
             dir: dir.as_ptr(),
@@ -139,6 +164,9 @@ impl Driver for PluginDriver {
             threads: spec.threads,
             expected_rows: spec.expected_rows,
             schema: &raw const *schema.c,
+            volumes: spec.volumes,
+            parameter_count: parameters.c.len() as u32,
+            parameters: parameters.c.as_ptr(),
         };
         let mut store: *mut CStore = ptr::null_mut();
         let mut error = no_error();
@@ -146,11 +174,31 @@ impl Driver for PluginDriver {
         // SAFETY: the table's own function with what its header wants; the schema outlives the
         // store.
         let code = unsafe { create(&raw const options, &raw mut store, &raw mut error) };
-        done("open", code, &error)?;
+        done("open", code, &mut error)?;
         if store.is_null() {
             return Err(Error::engine("open", "the plugin answers no store"));
         }
         Ok(Box::new(PluginStore { store, plugin, _c_schema: schema, schema: spec.schema.clone() }))
+    }
+}
+
+/// Parameters as C sees them, with what they point to.
+struct SharedParameters {
+    c: Vec<CParameter>,
+    _texts: Vec<CString>,
+}
+
+impl SharedParameters {
+    /// Those that the plugin names, of all that were given.
+    fn new(spec: &OpenSpec, taken: &[String]) -> Result<Self> {
+        let text = |text: &str| CString::new(text).map_err(|e| Error::engine("open", e));
+        let (mut c, mut texts) = (Vec::new(), Vec::new());
+        for (name, value) in spec.parameters.iter().filter(|(name, _)| taken.contains(name)) {
+            let (name, value) = (text(name)?, text(value)?);
+            c.push(CParameter { name: name.as_ptr(), value: value.as_ptr() });
+            texts.extend([name, value]);
+        }
+        Ok(Self { c, _texts: texts })
     }
 }
 
@@ -230,7 +278,7 @@ impl Store for PluginStore {
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {
-        work(&mut PluginConnection::new(&self.plugin.table, self.store, &self.schema)?)
+        work(&mut PluginConnection::new(&self.plugin, self.store, &self.schema)?)
     }
 
     fn close(self: Box<Self>) -> Result<()> {
@@ -238,7 +286,7 @@ impl Store for PluginStore {
         let close = self.plugin.table.close.expect("a loaded table has it");
         // SAFETY: an open store without handles: those ended with their `connect`.
         let code = unsafe { close(self.store, &raw mut error) };
-        done("close", code, &error)
+        done("close", code, &mut error)
     }
 }
 
@@ -246,22 +294,24 @@ fn no_error() -> CError {
     CError { text: [0; ERROR_BYTES] }
 }
 
-/// What a plugin says of a failure.
-fn failure(doing: &str, code: c_int, error: &CError) -> Error {
-    match code {
-        UNSUPPORTED => Error::unsupported(doing),
-        FAILED => {
-            let end = error.text.iter().position(|&byte| byte == 0).unwrap_or(ERROR_BYTES);
-            let text = String::from_utf8_lossy(&error.text[..end]);
-            let line = text.lines().next().unwrap_or_default();
-            Error::engine(doing, if line.is_empty() { "the plugin does not say why" } else { line })
+/// What a plugin says of a failure. Its words are taken, so that the next failure has its own.
+fn failure(doing: &str, code: c_int, error: &mut CError) -> Error {
+    let end = error.text.iter().position(|&byte| byte == 0).unwrap_or(ERROR_BYTES);
+    let text = String::from_utf8_lossy(&error.text[..end]).into_owned();
+    error.text[0] = 0;
+    match (code, text.lines().next().unwrap_or_default()) {
+        (UNSUPPORTED, "") => Error::unsupported(doing),
+        (UNSUPPORTED, what) => Error::unsupported(what),
+        (FAILED, "") => Error::engine(doing, "the plugin does not say why"),
+        (FAILED, why) => Error::engine(doing, why),
+        (other, _) => {
+            Error::engine(doing, format!("the plugin answers {other}, which means nothing"))
         }
-        other => Error::engine(doing, format!("the plugin answers {other}, which means nothing")),
     }
 }
 
 /// For functions that answer only whether they did it.
-fn done(doing: &str, code: c_int, error: &CError) -> Result<()> {
+fn done(doing: &str, code: c_int, error: &mut CError) -> Result<()> {
     match code {
         DONE => Ok(()),
         other => Err(failure(doing, other, error)),

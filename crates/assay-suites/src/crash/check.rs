@@ -7,18 +7,16 @@ use assay_core::durability::Found;
 use assay_core::error::{Error, Result};
 use assay_core::tape::Records;
 
-use super::history::{History, Step};
-use super::ledger::{Contents, Ledger, ROWS};
+use super::history::{Habits, History, Step};
+use super::ledger::{Contents, Ledger};
 use super::write::commit;
-use super::{Job, open};
-
-/// Commits that a store has to take after the crash.
-const COMMITS_AFTER: u32 = 5;
+use super::{COMMITS_AFTER, Job, open, rows};
 
 /// Opens what a writer left after it had acknowledged so many commits, and looks at it; then
 /// goes on with the history, closes, and looks again.
 pub fn check(job: &Job, driver: &dyn Driver, acknowledged: u32) -> Found {
-    let checker = Checker { job, driver, ledger: Ledger::new(job.seed) };
+    let (ledger, row_count) = (Ledger::new(job.seed), rows(job, driver));
+    let checker = Checker { job, driver, ledger, row_count };
     match checker.look() {
         Err(error) => Found::Refused(error.to_string()),
         Ok(Err(torn)) => Found::Torn(torn),
@@ -43,6 +41,7 @@ struct Checker<'c> {
     job: &'c Job,
     driver: &'c dyn Driver,
     ledger: Ledger,
+    row_count: u32,
 }
 
 impl Checker<'_> {
@@ -59,9 +58,9 @@ impl Checker<'_> {
     }
 
     fn rows(&self, connection: &mut dyn Connection) -> Result<std::result::Result<Rows, String>> {
-        let mut rows = vec![None; ROWS as usize];
+        let mut rows = vec![None; self.row_count as usize];
         let mut payload = vec![0; self.ledger.schema().payload_size()];
-        for row in 0..ROWS {
+        for row in 0..self.row_count {
             if connection.get(&self.ledger.key_of(row), &mut payload)? == Outcome::Missing {
                 continue;
             }
@@ -95,9 +94,10 @@ impl Checker<'_> {
 
     /// The last moment of the history that looks like this.
     fn place(&self, rows: &Rows, acknowledged: u32) -> std::result::Result<History, String> {
-        let mut history = History::new(self.job.seed, self.driver.profile().transactions);
+        let habits = Habits::of(self.driver);
+        let mut history = History::new(self.job.seed, habits, self.row_count);
         let differs = |history: &History, row: u32| history.row(row) != rows[row as usize];
-        let mut different = (0..ROWS).filter(|&row| differs(&history, row)).count();
+        let mut different = (0..self.row_count).filter(|&row| differs(&history, row)).count();
         let (mut last, mut closest) = (None, (different, history.clone()));
         // One more than was acknowledged may have been in flight.
         loop {
@@ -118,7 +118,7 @@ impl Checker<'_> {
         }
         let (different, closest) = closest;
         last.ok_or_else(|| {
-            let row = (0..ROWS).find(|&row| differs(&closest, row)).unwrap_or_default();
+            let row = (0..self.row_count).find(|&row| differs(&closest, row)).unwrap_or_default();
             format!(
                 "it is no moment of the history: of {acknowledged} acknowledged commits it comes \
                  closest to {}, from which {different} rows differ; row {row} is {}, not {}",
@@ -141,7 +141,7 @@ impl Checker<'_> {
         })?;
         store.close()?;
         let rows = self.look()?.map_err(|why| Error::engine("go on", why))?;
-        match (0..ROWS).find(|&row| history.row(row) != rows[row as usize]) {
+        match (0..self.row_count).find(|&row| history.row(row) != rows[row as usize]) {
             None => Ok(()),
             Some(row) => Err(Error::engine(
                 "go on",

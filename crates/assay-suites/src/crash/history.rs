@@ -1,9 +1,9 @@
 //! What a writer commits: single operations and transactions, a function of the seed.
 
-use assay_core::driver::Transactions;
+use assay_core::driver::{Driver, Transactions};
 use assay_core::random::{Words, derive, mix};
 
-use super::ledger::{Contents, ROWS};
+use super::ledger::Contents;
 
 /// One operation of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,20 +24,50 @@ impl Step {
     }
 }
 
+/// Rows that a history works on where records change.
+const ROWS: u32 = 400;
+
+/// The most steps of a transaction.
+const MOST_STEPS: u64 = 12;
+
+/// What the commits of an engine can be made of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Habits {
+    transactions: Transactions,
+    /// Records can be changed and deleted. Otherwise each step inserts a row of its own.
+    changes: bool,
+}
+
+impl Habits {
+    pub(super) fn of(driver: &dyn Driver) -> Self {
+        Self { transactions: driver.profile().transactions, changes: driver.lacks().is_empty() }
+    }
+
+    /// Rows that a history of so many commits needs.
+    pub(super) fn rows(self, commits: u32) -> u32 {
+        match (self.changes, self.transactions) {
+            (true, _) => ROWS,
+            (false, Transactions::None) => commits,
+            (false, _) => commits.saturating_mul(MOST_STEPS as u32),
+        }
+    }
+}
+
 /// A state of the table, and how the next commit goes on from it.
 #[derive(Clone)]
 pub(super) struct History {
     seed: u64,
-    transactions: Transactions,
+    habits: Habits,
     rows: Vec<Option<Contents>>,
+    inserts: u32,
     commits: u32,
 }
 
 impl History {
-    /// The empty table.
-    pub(super) fn new(seed: u64, transactions: Transactions) -> Self {
-        let rows = vec![None; ROWS as usize];
-        Self { seed: derive(seed, "history"), transactions, rows, commits: 0 }
+    /// The empty table, with so many rows to come.
+    pub(super) fn new(seed: u64, habits: Habits, rows: u32) -> Self {
+        let rows = vec![None; rows as usize];
+        Self { seed: derive(seed, "history"), habits, rows, inserts: 0, commits: 0 }
     }
 
     /// How many commits led here.
@@ -54,16 +84,20 @@ impl History {
     pub(super) fn advance(&mut self) -> Vec<Step> {
         self.commits += 1;
         let mut words = Words::new(mix(self.seed, u64::from(self.commits)));
-        let several = self.transactions != Transactions::None && words.next().is_multiple_of(2);
-        let count = if several { 2 + words.next() % 11 } else { 1 };
+        let transactions = self.habits.transactions;
+        let several = transactions != Transactions::None && words.next().is_multiple_of(2);
+        let count = if several { 2 + words.next() % (MOST_STEPS - 1) } else { 1 };
         let mut steps: Vec<Step> = Vec::new();
         while (steps.len() as u64) < count {
-            let row = (words.next() % u64::from(ROWS)) as u32;
+            let row = match self.habits.changes {
+                true => (words.next() % self.rows.len() as u64) as u32,
+                false => self.inserts,
+            };
             if steps.iter().any(|step| step.row() == row) {
                 continue;
             }
             // A batch cannot read, and a change of one column has to.
-            let may_touch = !several || self.transactions == Transactions::Full;
+            let may_touch = !several || transactions == Transactions::Full;
             let step = match self.row(row) {
                 None => Step::Insert(row),
                 Some(_) if may_touch && words.next() % 5 < 3 => Step::Touch(row),
@@ -77,6 +111,7 @@ impl History {
 
     fn take(&mut self, step: Step) {
         let now = self.commits;
+        self.inserts += u32::from(matches!(step, Step::Insert(_)));
         let row = &mut self.rows[step.row() as usize];
         *row = match (step, *row) {
             (Step::Insert(_), _) => Some(Contents { written: now, touched: now }),

@@ -4,9 +4,6 @@ use assay_core::random::{Words, derive, mix};
 use assay_core::schema::{ColumnType, Schema};
 use assay_core::tape::Records;
 
-/// Rows that a history works on.
-pub(super) const ROWS: u32 = 400;
-
 /// The longest text of a record.
 const TEXT_BYTES: u32 = 220;
 

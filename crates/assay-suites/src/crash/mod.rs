@@ -22,7 +22,8 @@ use serde::{Deserialize, Serialize};
 pub use check::check;
 pub use write::{Said, write};
 
-use ledger::{Ledger, ROWS};
+use history::Habits;
+use ledger::Ledger;
 
 /// A writer's or a checker's job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -48,6 +49,14 @@ pub struct Job {
     pub namespace: Option<u32>,
 }
 
+/// Commits that a store has to take after the crash.
+const COMMITS_AFTER: u32 = 5;
+
+/// Rows of the ledger.
+fn rows(job: &Job, driver: &dyn Driver) -> u32 {
+    Habits::of(driver).rows(job.commits.saturating_add(COMMITS_AFTER))
+}
+
 fn open(job: &Job, driver: &dyn Driver, ledger: &Ledger, create: bool) -> Result<Box<dyn Store>> {
     driver.open(&OpenSpec {
         dir: job.dir.clone(),
@@ -56,8 +65,9 @@ fn open(job: &Job, driver: &dyn Driver, ledger: &Ledger, create: bool) -> Result
         durability: job.durability,
         key_kind: job.key_kind,
         schema: ledger.schema().clone(),
-        expected_rows: u64::from(ROWS),
+        expected_rows: u64::from(rows(job, driver)),
         threads: 1,
+        volumes: 1,
         options: driver.profile().options_with(&job.options),
         parameters: BTreeMap::new(),
     })

@@ -7,9 +7,9 @@ use assay_core::durability::now_us;
 use assay_core::error::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
-use super::history::{History, Step};
+use super::history::{Habits, History, Step};
 use super::ledger::{Contents, Ledger};
-use super::{Job, open};
+use super::{Job, open, rows};
 
 /// What a writer says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ pub fn write(job: &Job, driver: &dyn Driver, say: &mut dyn FnMut(Said)) -> Resul
     let store = open(job, driver, &ledger, true)?;
     say(Said::Open(store.settings()));
     store.connect(&mut |connection| {
-        let mut history = History::new(job.seed, driver.profile().transactions);
+        let mut history = History::new(job.seed, Habits::of(driver), rows(job, driver));
         let (pace, mut late_us) = (Duration::from_micros(job.pace_us), 0);
         while history.commits() < job.commits {
             late_us = late_us.max(pause(pace));

@@ -10,7 +10,7 @@ pub mod published;
 pub mod route;
 
 use assay_core::crew::{Pace, Spans};
-use assay_core::driver::{Connection, Driver, Transactions};
+use assay_core::driver::{Change, Connection, Driver, Transactions};
 use assay_core::error::{Error, Result};
 use assay_core::plan::Cell;
 use assay_core::random::{derive, mix};
@@ -197,7 +197,7 @@ impl Run<'_> {
                 },
             )?;
         }
-        if self.options.update > 0 {
+        if self.options.update > 0 && session.offers(Change::Update, "update") {
             self.update(
                 &mut session,
                 Plan {
@@ -210,6 +210,13 @@ impl Run<'_> {
             )?;
         }
         let deleted = self.options.delete.min(living);
+        if deleted > 0 && !session.offers(Change::Delete, "delete") {
+            // What was to be emptied is not left for a next run.
+            return match deleted == living {
+                true => session.discard(),
+                false => session.close(),
+            };
+        }
         if deleted > 0 {
             let order_seed = seed("delete", living);
             self.delete(&mut session, one("delete", random_all, order_seed, deleted))?;

@@ -1,7 +1,7 @@
 //! `tonbo-write`: a bulk load in one transaction, individual writes by 1, 4 and 8 threads,
 //! transactions of 100 writes by as many, and removals.
 
-use assay_core::driver::{Driver, Transactions};
+use assay_core::driver::{Change, Driver, Transactions};
 use assay_core::error::{Error, ErrorKind, Result};
 use assay_core::plan::Cell;
 use assay_core::random::derive;
@@ -81,6 +81,9 @@ fn operations(cell: &Cell) -> Option<u64> {
     Some(options.rows() + options.removals)
 }
 
+/// The phase that removes records.
+const REMOVALS: &str = "removals";
+
 /// The name of a phase with so many threads.
 pub(super) fn phase_name(what: &str, threads: u32) -> String {
     match threads {
@@ -128,7 +131,9 @@ fn run(
         let count = options.batches * size;
         bench.write(&name, count, size, threads, report, &|r| r.batches(size))?;
     }
-    bench.remove(options.removals.min(bench.written), derive(cell.seed, "removals"), report)?;
+    if bench.session.offers(Change::Delete, REMOVALS) {
+        bench.remove(options.removals.min(bench.written), derive(cell.seed, REMOVALS), report)?;
+    }
     bench.session.discard()
 }
 
@@ -169,7 +174,7 @@ impl Bench<'_, '_> {
     }
 
     fn remove(&mut self, count: u64, seed: u64, report: &mut Report<'_>) -> Result<()> {
-        let name = "removals";
+        let name = REMOVALS;
         let visit = Visit {
             records: self.customers,
             rows: &Population::all(self.written).rows(),

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use assay_core::crew;
 use assay_core::driver::{
-    Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
+    Change, Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
     Outcome, Profile, Scan, Storage, Store, Transactions,
 };
 use assay_core::error::{Error, ErrorKind, Result};
@@ -141,8 +141,9 @@ const CASES: &[Case] = &[
     ("ordered scan", |s, c| s.scan(c)),
 ];
 
-/// Without these, it is no engine.
-const NEEDED: [&str; 3] = ["insert and get", "update", "delete"];
+/// Without these it is no engine, but for the changes that it declares not to have.
+const NEEDED: [(&str, Option<Change>); 3] =
+    [("insert and get", None), ("update", Some(Change::Update)), ("delete", Some(Change::Delete))];
 
 impl Subject<'_> {
     fn run(&self, checks: &mut Checks, shape: Shape) -> std::result::Result<(), Ended> {
@@ -153,7 +154,10 @@ impl Subject<'_> {
         };
         for (name, case) in CASES {
             let mut result = store.connect(&mut |connection| case(self, connection));
-            if let (true, Err(error)) = (NEEDED.contains(name), &result)
+            let is_needed = NEEDED.iter().any(|(needed, change)| {
+                needed == name && change.is_none_or(|change| self.has(change))
+            });
+            if let (true, Err(error)) = (is_needed, &result)
                 && error.kind() == ErrorKind::Unsupported
             {
                 let words = format!("{error} is not offered, and every engine has to have it");
@@ -161,7 +165,7 @@ impl Subject<'_> {
             }
             checks.note(label(name), result)?;
         }
-        let mut model = Model::new(self.records, self.profile, self.job.key_kind);
+        let mut model = self.model();
         let seed = derive(self.job.seed, shape.name());
         let result = store.connect(&mut |connection| {
             model.adopt(connection)?;
@@ -184,6 +188,22 @@ impl Subject<'_> {
         }
     }
 
+    fn has(&self, change: Change) -> bool {
+        !self.driver.lacks().contains(&change)
+    }
+
+    /// A check that needs a change is skipped where the engine declares not to have it.
+    fn needs(&self, change: Change) -> Result<()> {
+        match self.has(change) {
+            true => Ok(()),
+            false => Err(Error::unsupported(change.to_string())),
+        }
+    }
+
+    fn model(&self) -> Model<'_> {
+        Model::new(self.records, self.profile, self.driver.lacks(), self.job.key_kind)
+    }
+
     /// Threads insert, update, delete and read rows of their own, and all find what all did.
     fn connections(&self) -> Result<()> {
         if self.profile.concurrency == Concurrency::OneConnection {
@@ -192,6 +212,11 @@ impl Subject<'_> {
         let subject =
             Subject { dir: self.job.dir.join("connections"), records: self.records, ..*self };
         let stores = [subject.open(true, THREADS)?];
+        let (updates, deletes) = (subject.has(Change::Update), subject.has(Change::Delete));
+        let end_of = |row: u64| match deletes && row.is_multiple_of(3) {
+            true => Outcome::Missing,
+            false => Outcome::Done,
+        };
         crew::run(&stores, THREADS, &[], &mut |_| (), &|number, pace, connections, _| {
             let connection = &mut *connections[0];
             let rows = crew::share(ROWS, THREADS, number);
@@ -199,22 +224,22 @@ impl Subject<'_> {
                 let inserted = connection.insert(&subject.record(row, 0))?;
                 subject.expect("insert", row, inserted, Outcome::Done)?;
                 let (column, value) = subject.change(row, 1);
-                connection.update(&subject.key(row), column, &value)?;
-                if row % 3 == 0 {
+                if updates {
+                    connection.update(&subject.key(row), column, &value)?;
+                }
+                if end_of(row) == Outcome::Missing {
                     connection.delete(&subject.key(row))?;
                 }
                 let found = subject.get(connection, row)?.0;
-                let expected = if row % 3 == 0 { Outcome::Missing } else { Outcome::Done };
-                subject.expect("get", row, found, expected)?;
+                subject.expect("get", row, found, end_of(row))?;
             }
             pace.finish()?;
             for row in 0..ROWS {
                 let (found, payload) = subject.get(connection, row)?;
-                let expected = if row % 3 == 0 { Outcome::Missing } else { Outcome::Done };
-                subject.expect("get after all", row, found, expected)?;
-                if expected == Outcome::Done {
+                subject.expect("get after all", row, found, end_of(row))?;
+                if end_of(row) == Outcome::Done {
                     let mut record = subject.record(row, 0);
-                    let (column, value) = subject.change(row, 1);
+                    let (column, value) = subject.change(row, u32::from(updates));
                     subject.records.schema().columns()[column]
                         .slice_mut(&mut record)
                         .copy_from_slice(&value);
@@ -244,6 +269,7 @@ impl Subject<'_> {
             schema: self.records.schema().clone(),
             expected_rows: RANDOM_OPERATIONS,
             threads,
+            volumes: 1,
             parameters: self.job.parameters.clone(),
             options: self.profile.options_with(&self.job.options),
         })
@@ -260,12 +286,16 @@ impl Subject<'_> {
         let row = 100;
         let missing = Outcome::Missing;
         self.expect("get", row, self.get(connection, row)?.0, missing)?;
-        let (column, value) = self.change(row, 1);
-        let outcome = connection.update(&self.key(row), column, &value)?;
-        self.expect("update", row, outcome, missing)?;
-        let outcome = connection.delete(&self.key(row))?;
-        self.expect("delete", row, outcome, self.delete_of_missing())?;
-        self.expect("get after the update", row, self.get(connection, row)?.0, missing)
+        if self.has(Change::Update) {
+            let (column, value) = self.change(row, 1);
+            let outcome = connection.update(&self.key(row), column, &value)?;
+            self.expect("update", row, outcome, missing)?;
+        }
+        if self.has(Change::Delete) {
+            let outcome = connection.delete(&self.key(row))?;
+            self.expect("delete", row, outcome, self.delete_of_missing())?;
+        }
+        self.expect("get after the changes", row, self.get(connection, row)?.0, missing)
     }
 
     fn duplicate_key(&self, connection: &mut dyn Connection) -> Result<()> {
@@ -295,6 +325,7 @@ impl Subject<'_> {
     }
 
     fn update(&self, connection: &mut dyn Connection) -> Result<()> {
+        self.needs(Change::Update)?;
         let row = 300;
         connection.insert(&self.record(row, 0))?;
         let schema = self.records.schema();
@@ -312,6 +343,7 @@ impl Subject<'_> {
     }
 
     fn delete(&self, connection: &mut dyn Connection) -> Result<()> {
+        self.needs(Change::Delete)?;
         let row = 400;
         connection.insert(&self.record(row, 0))?;
         connection.insert(&self.record(row + 1, 0))?;
@@ -360,17 +392,22 @@ impl Subject<'_> {
         for row in rows.clone() {
             self.expect("insert", row, connection.insert(&self.record(row, 0))?, Outcome::Done)?;
         }
-        connection.delete(&self.key(610))?;
+        let deleted = if self.has(Change::Delete) {
+            connection.delete(&self.key(610))?;
+            Outcome::Missing
+        } else {
+            Outcome::Done
+        };
         if self.profile.transactions == Transactions::Full {
             self.expect_version(connection, 605, 0)?;
             let found = self.get(connection, 610)?.0;
-            self.expect("get inside the transaction", 610, found, Outcome::Missing)?;
+            self.expect("get inside the transaction", 610, found, deleted)?;
         }
         connection.commit()?;
         for row in rows {
             self.expect_version(connection, row, 0)?;
         }
-        self.expect("get", 610, self.get(connection, 610)?.0, Outcome::Missing)
+        self.expect("get", 610, self.get(connection, 610)?.0, deleted)
     }
 
     fn rollback(&self, connection: &mut dyn Connection) -> Result<()> {
@@ -382,7 +419,9 @@ impl Subject<'_> {
         for row in 701..710 {
             connection.insert(&self.record(row, 0))?;
         }
-        connection.delete(&self.key(700))?;
+        if self.has(Change::Delete) {
+            connection.delete(&self.key(700))?;
+        }
         if let Err(error) = connection.rollback() {
             connection.commit()?;
             return Err(error);
@@ -397,7 +436,7 @@ impl Subject<'_> {
         if self.job.key_kind == KeyKind::Hash {
             return Err(Error::unsupported("ordered scans with hash keys"));
         }
-        let mut model = Model::new(self.records, self.profile, self.job.key_kind);
+        let mut model = self.model();
         for row in 800..900 {
             connection.insert(&self.record(row, 0))?;
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use assay_core::driver::{
-    Connection, DeleteRule, InsertRule, KeyKind, Outcome, Profile, Scan, Transactions,
+    Change, Connection, DeleteRule, InsertRule, KeyKind, Outcome, Profile, Scan, Transactions,
 };
 use assay_core::error::{Error, ErrorKind, Result};
 use assay_core::random::mix;
@@ -22,6 +22,7 @@ type Content = BTreeMap<Vec<u8>, Vec<u8>>;
 pub(super) struct Model<'m> {
     records: &'m ShapedRecords,
     profile: &'m Profile,
+    lacks: &'m [Change],
     ordered: bool,
     order: KeyOrder,
     content: Content,
@@ -54,10 +55,16 @@ impl Operation {
 }
 
 impl<'m> Model<'m> {
-    pub(super) fn new(records: &'m ShapedRecords, profile: &'m Profile, key_kind: KeyKind) -> Self {
+    pub(super) fn new(
+        records: &'m ShapedRecords,
+        profile: &'m Profile,
+        lacks: &'m [Change],
+        key_kind: KeyKind,
+    ) -> Self {
         Self {
             records,
             profile,
+            lacks,
             ordered: key_kind == KeyKind::Tree,
             order: KeyOrder::new(records.schema()),
             content: BTreeMap::new(),
@@ -170,6 +177,8 @@ impl<'m> Model<'m> {
                 self.content.insert(encoded, record[schema.key_size()..].to_vec());
                 return Ok(());
             }
+            Operation::Update if self.lacks.contains(&Change::Update) => return Ok(()),
+            Operation::Delete if self.lacks.contains(&Change::Delete) => return Ok(()),
             Operation::Update => {
                 let columns = schema.payload_columns();
                 let at = (number >> 40) as usize % columns.len();

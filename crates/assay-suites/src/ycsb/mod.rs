@@ -101,6 +101,12 @@ fn run(
     if options.workload == Workload::E && cell.key_kind == KeyKind::Hash {
         return Err(Error::unsupported("ordered scans, which workload E consists of"));
     }
+    if let Some(change) = driver.lacks().iter().find(|&&change| options.workload.needs(change)) {
+        let workload = options.workload;
+        return Err(Error::unsupported(format!(
+            "workload {workload} needs an {change}, and the engine has none"
+        )));
+    }
     let users = Users::new(cell.rows, &options, cell.seed);
     let needs = Needs {
         schema: users.schema(),

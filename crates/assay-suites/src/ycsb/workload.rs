@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use assay_core::driver::Change;
 use assay_core::random::{draw, mix};
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +36,12 @@ impl Workload {
             Self::D => Distribution::Latest,
             _ => Distribution::Zipfian,
         }
+    }
+
+    /// Whether it has operations that need this change of records.
+    pub(super) fn needs(self, change: Change) -> bool {
+        let mut kinds = (0..100).map(|percent| self.kind(percent));
+        change == Change::Update && kinds.any(Kind::writes_a_field)
     }
 
     /// How many of `operations` are inserts, as YCSB expects them before it knows: twice as many

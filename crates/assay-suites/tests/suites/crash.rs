@@ -29,7 +29,11 @@ fn job() -> Job {
 
 /// The states after each write of a history, and how many writes led to each of its commits.
 fn written() -> (Vec<Content>, Vec<usize>) {
-    let engine = Arc::new(Faulty::remembering());
+    written_by(Faulty::remembering())
+}
+
+fn written_by(engine: Faulty) -> (Vec<Content>, Vec<usize>) {
+    let engine = Arc::new(engine);
     let writer = Arc::clone(&engine);
     let (sender, said) = mpsc::channel();
     // It waits for its end, which here is that of the tests.
@@ -60,6 +64,27 @@ fn every_commit_is_told_from_every_other() {
         assert_eq!(found(Fault::None, state, number - 1), Found::Everything, "it was in flight");
     }
     assert_eq!(found(Fault::None, &Content::new(), 5), Found::Lost { commits: 5 });
+}
+
+#[test]
+fn commits_of_an_engine_that_only_inserts_are_told_apart() {
+    let (states, ends) = written_by(Faulty::remembering().inserting_only());
+    let sizes: Vec<_> = states.iter().map(Content::len).collect();
+    assert_eq!(sizes, (1..=states.len()).collect::<Vec<_>>(), "each write is a record of its own");
+    let found = |content: &Content, acknowledged| {
+        let job = job();
+        let engine = Faulty::finding(Fault::None, job.dir.clone(), content.clone());
+        check(&job, &engine.inserting_only(), acknowledged)
+    };
+    for (number, end) in (1..).zip(&ends) {
+        let lost = COMMITS - number;
+        let expected = if lost == 0 { Found::Everything } else { Found::Lost { commits: lost } };
+        assert_eq!(found(&states[end - 1], COMMITS), expected, "commit {number}");
+    }
+    let mut hole = states[ends[40] - 1].clone();
+    let (first, _) = states[0].first_key_value().expect("the first insert");
+    hole.remove(first);
+    assert!(matches!(found(&hole, COMMITS), Found::Torn(_)), "the first insert is missing");
 }
 
 #[test]

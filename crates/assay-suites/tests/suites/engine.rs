@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use assay_core::driver::{
-    Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
+    Change, Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
     Outcome, Profile, Scan, Storage, Store, Transactions, Work,
 };
 use assay_core::error::{Error, Result};
@@ -66,6 +66,8 @@ pub struct Faulty {
     tape: Arc<Mutex<Recording>>,
     /// Every state that the content went through, where somebody wants to know.
     states: Option<States>,
+    /// Changes that it declares not to have.
+    lacks: &'static [Change],
 }
 
 type States = Arc<Mutex<Vec<Content>>>;
@@ -94,12 +96,17 @@ impl Recording {
 impl Faulty {
     /// An engine with a fault.
     pub fn with(fault: Fault) -> Self {
-        Self { fault, disk: Disk::default(), tape: Arc::default(), states: None }
+        Self { fault, disk: Disk::default(), tape: Arc::default(), states: None, lacks: &[] }
     }
 
     /// An engine that remembers every state, one for each write.
     pub fn remembering() -> Self {
         Self { states: Some(States::default()), ..Self::with(Fault::None) }
+    }
+
+    /// The same engine, as one that only inserts.
+    pub fn inserting_only(self) -> Self {
+        Self { lacks: Change::ALL, ..self }
     }
 
     /// The states so far.
@@ -150,6 +157,10 @@ impl Driver for Faulty {
         Ok("1".into())
     }
 
+    fn lacks(&self) -> &[Change] {
+        self.lacks
+    }
+
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
         let content = match spec.create {
             true => Content::new(),
@@ -163,6 +174,7 @@ impl Driver for Faulty {
             content: Mutex::new(content),
             tape: Arc::clone(&self.tape),
             states: self.states.clone(),
+            lacks: self.lacks,
         }))
     }
 }
@@ -175,6 +187,7 @@ struct FaultyStore {
     content: Mutex<Content>,
     tape: Arc<Mutex<Recording>>,
     states: Option<States>,
+    lacks: &'static [Change],
 }
 
 impl Store for FaultyStore {
@@ -190,6 +203,7 @@ impl Store for FaultyStore {
             content: &mut lock(&self.content),
             tape: &self.tape,
             states: self.states.as_ref(),
+            lacks: self.lacks,
             before: None,
             operations: 0,
         })
@@ -212,6 +226,7 @@ struct FaultyConnection<'s> {
     content: &'s mut Content,
     tape: &'s Mutex<Recording>,
     states: Option<&'s States>,
+    lacks: &'static [Change],
     before: Option<Content>,
     operations: u64,
 }
@@ -233,6 +248,15 @@ impl FaultyConnection<'_> {
     fn strikes(&mut self, fault: Fault) -> bool {
         self.operations += u64::from(self.fault == fault);
         self.fault == fault && self.operations.is_multiple_of(7)
+    }
+}
+
+impl FaultyConnection<'_> {
+    fn needs(&self, change: Change) -> Result<()> {
+        match self.lacks.contains(&change) {
+            true => Err(Error::unsupported(change.to_string())),
+            false => Ok(()),
+        }
     }
 }
 
@@ -301,6 +325,7 @@ impl Connection for FaultyConnection<'_> {
     }
 
     fn update(&mut self, key: &[u8], column: usize, value: &[u8]) -> Result<Outcome> {
+        self.needs(Change::Update)?;
         lock(self.tape).add(3, &[key, &column.to_le_bytes(), value]);
         let key = self.encoded(key);
         let ignored = self.strikes(Fault::IgnoresUpdates);
@@ -319,6 +344,7 @@ impl Connection for FaultyConnection<'_> {
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<Outcome> {
+        self.needs(Change::Delete)?;
         lock(self.tape).add(4, &[key]);
         let key = self.encoded(key);
         if self.content.contains_key(&key) && self.strikes(Fault::ForgetsDeletes) {

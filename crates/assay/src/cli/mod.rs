@@ -38,7 +38,8 @@ struct Cli {
 /// Engines in shared libraries.
 #[derive(Args)]
 pub struct Plugins {
-    /// Load an engine from a shared library that follows assay_driver.h
+    /// Load an engine from a shared library that follows assay_driver.h; libNAME.so in a folder of
+    /// ASSAY_PLUGINS, or else in ~/.local/share/assay/plugins, is found by its NAME
     #[arg(long = "plugin", global = true, value_name = "FILE")]
     pub paths: Vec<PathBuf>,
     /// Give a plugin up that has not described its engine after this many seconds
@@ -68,7 +69,7 @@ pub enum Command {
     /// Write a file that a suite can read
     #[command(subcommand)]
     Generate(Generate),
-    /// Begin a plugin: an engine in a shared library of its own
+    /// Begin or build a plugin: an engine in a shared library of its own
     #[command(subcommand)]
     Plugin(PluginCommand),
     /// Show a run file again
@@ -280,6 +281,32 @@ pub enum PluginCommand {
         #[arg(short, long, value_name = "DIR")]
         output: Option<PathBuf>,
     },
+    /// Build a plugin whose source is in this program, against your copy of its engine
+    Build(PluginBuildArgs),
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+The library goes where plugins are looked for: into the first folder of ASSAY_PLUGINS (folders with \
+colons between them), or else into $XDG_DATA_HOME/assay/plugins, which is \
+~/.local/share/assay/plugins unless you say otherwise. It takes make, a C++ compiler (CXX, or c++) \
+and Boost (libboost-dev on Debian; skvdb also libboost-filesystem-dev).
+
+Examples:
+  assay plugin build nudb --with NuDB/include
+  assay run nudb --dbs nudb,lmdb                 the engine is there as others are")]
+pub struct PluginBuildArgs {
+    /// The engine: nudb or skvdb
+    pub name: String,
+    /// The folder of NuDB's headers, or of SKVDB's sources
+    #[arg(long, value_name = "DIR")]
+    pub with: PathBuf,
+    /// The folder of Boost's headers [default: where the compiler looks]
+    #[arg(long, value_name = "DIR")]
+    pub boost: Option<PathBuf>,
+    /// The folder for the library [default: the folder of plugins]
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
 }
 
 #[derive(Args)]

@@ -35,7 +35,7 @@ pub fn crash(args: &CrashArgs) -> Outcome {
         return Err(Failure::Usage("--at is the moment of one round; name it with --round".into()));
     }
     let all = named.is_empty();
-    let drivers = if all { engines::all() } else { named };
+    let drivers = if all { engines::all()? } else { named };
     let settings = Settings::parse(&args.set, false)?;
     if !CrashArg::has(&args.crash, Crash::Power)
         && (args.loss.is_some() || args.directories.is_strict())

@@ -9,12 +9,22 @@ use comfy_table::{Table, presets};
 use crate::Outcome;
 use crate::cli::ListArgs;
 use crate::engines;
-use crate::output::print;
+use crate::output::{print, say};
+use crate::plugins;
+use crate::plugins::known::{KNOWN, Known};
 
 /// Shows every engine and what it declares.
 pub fn list(args: &ListArgs) -> Outcome {
     let named = engines::named(&args.engine)?;
-    let drivers = if named.is_empty() { assay_drivers::all() } else { named };
+    let drivers = match named.is_empty() {
+        true => {
+            for why in plugins::find_all()? {
+                say(&format!("warning: {why}"));
+            }
+            assay_drivers::all()
+        }
+        false => named,
+    };
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(["engine", "version", "keys", "storage and durability levels", "what it is"]);
@@ -46,21 +56,35 @@ pub fn list(args: &ListArgs) -> Outcome {
             let _ = writeln!(text, "{option}");
         });
     }
-    text.push_str(&not_here(&drivers));
+    let to_build: &[Known] = if args.engine.is_empty() { &KNOWN } else { &[] };
+    text.push_str(&not_here(&drivers, to_build));
     if args.engine.is_empty() {
         text.push_str(&not_in_this_build());
     }
     print(&text)
 }
 
-/// A line for each engine whose library is missing, with how to get it.
-fn not_here(drivers: &[Box<dyn Driver>]) -> String {
+/// A line for each engine whose library is missing, and for each of those `to_build` that has no
+/// plugin yet, with how to get it.
+fn not_here(drivers: &[Box<dyn Driver>], to_build: &[Known]) -> String {
+    let mut lines: Vec<(&str, String)> = drivers
+        .iter()
+        .filter_map(|driver| {
+            let why = driver.version().err()?;
+            Some((driver.profile().id, format!("not available: {why}")))
+        })
+        .collect();
+    let is_there = |id: &str| drivers.iter().any(|driver| driver.profile().id == id);
+    for known in to_build.iter().filter(|known| !is_there(known.id)) {
+        lines.push((known.id, format!("not built: {}", known.command())));
+    }
+    let width = lines.iter().map(|(id, _)| id.len()).max().unwrap_or(0);
     let mut text = String::new();
-    for driver in drivers {
-        if let Err(why) = driver.version() {
-            let heading = if text.is_empty() { "\n not here\n" } else { "" };
-            let _ = writeln!(text, "{heading}  {}  not available: {why}", driver.profile().id);
-        }
+    if !lines.is_empty() {
+        text.push_str("\n not here\n");
+    }
+    for (id, why) in lines {
+        let _ = writeln!(text, "  {id:width$}  {why}");
     }
     text
 }

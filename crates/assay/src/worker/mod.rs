@@ -36,6 +36,16 @@ pub enum Job {
 }
 
 impl Job {
+    /// The engine that it needs.
+    fn engine(&self) -> Option<&str> {
+        match self {
+            Self::Measure(cell) => Some(&cell.engine),
+            Self::Verify(job) => Some(&job.engine),
+            Self::CrashWrite(job) | Self::CrashCheck(job, _) => Some(&job.engine),
+            Self::Describe(_) => None,
+        }
+    }
+
     /// The process whose mount namespace it is done in, if not in the parent's.
     fn namespace(&self) -> Option<u32> {
         match self {

@@ -60,10 +60,12 @@ impl Worker {
     ) -> std::io::Result<Self> {
         let text = serde_json::to_vec(job)?;
         let namespace = job.namespace().map(|process| format!("--namespace={process}"));
+        let path = job.engine().and_then(plugin::path_of);
         let mut child = program::again()
             .arg("worker")
             .args(namespace)
-            .args(plugin::paths().iter().flat_map(|path| ["--plugin".as_ref(), path.as_os_str()]))
+            // A worker loads the plugin of its own engine only.
+            .args(path.iter().flat_map(|path| ["--plugin".as_ref(), path.as_os_str()]))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

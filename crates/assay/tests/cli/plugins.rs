@@ -84,7 +84,7 @@ fn what_is_no_plugin_is_refused() {
     compile(&bench, &empty, "empty.so", &[]);
     bench.refuses("list --plugin empty.so", 3, &["empty.so", "no assay_plugin()"]);
     for (fault, words) in [
-        ("OTHER_VERSION", "version 99"),
+        ("OTHER_VERSION", "version 99, this Assay has versions 1 to 2"),
         ("OTHER_SIZE", "its table has"),
         ("NO_TABLE", "answers no table"),
         ("BAD_ID", "lower-case letters"),
@@ -154,6 +154,107 @@ fn a_plugin_that_does_not_describe_itself_is_given_up() {
     bench.helps("run ycsb", "[default: after 600 in which it makes no progress]");
     bench.helps("verify", "this many seconds [default: 600]");
     bench.helps("crash", "a writer or a checker may take [default: 60]");
+}
+
+/// A library that was built for the interface of version 1.
+const VERSION_1: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/plugins/version1.c");
+/// The example with volumes of its own.
+pub const VOLUMES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/plugins/volumes.c");
+
+#[test]
+fn a_plugin_of_an_older_version_is_loaded_as_ever() {
+    let bench = Bench::new();
+    compile(&bench, Path::new(VERSION_1), "libversion1.so", &[]);
+    let verified = bench.succeeds("verify -s m -e version1 --plugin libversion1.so");
+    let line = verified.stdout.lines().find(|line| line.contains("version1")).expect("a line");
+    assert!(line.contains("passed") && line.contains(" 35 "), "{verified:?}");
+    // What version 2 allows, version 1 did not.
+    compile(&bench, Path::new(VERSION_1), "lacking.so", &["-DNO_REMOVE".into()]);
+    bench.refuses("list --plugin lacking.so", 3, &["lacking.so", "no function remove"]);
+    bench.refuses("list --plugin .", 3, &[".: is a directory"]);
+}
+
+#[test]
+fn an_engine_that_only_inserts_is_measured_by_what_it_has() {
+    let bench = Bench::new();
+    compile(&bench, Path::new(VOLUMES), "libonly.so", &["-DINSERT_ONLY".into()]);
+    let plugin = "--plugin libonly.so";
+    let verified = bench.succeeds(&format!("verify -s m -e volumes {plugin} --long"));
+    for shape in ["route", "wide", "varied"] {
+        for skipped in ["update", "delete"] {
+            let line = format!("skipped {skipped} ({shape}): {skipped}");
+            assert!(verified.stdout.contains(&line), "{line}: {verified:?}");
+        }
+        assert!(verified.stdout.contains(&format!("passed  insert and get ({shape})")));
+    }
+    let run = "run crossbench -s m -i 1k -q 1k -u 1k -d 1k -o run.json";
+    let shown = bench.succeeds(&format!("{run} -e volumes,hashbrown {plugin}")).stdout;
+    assert!(
+        shown.contains("] it has no update") && shown.contains("] it has no delete"),
+        "{shown}"
+    );
+    let cells = bench.run_file("run.json")["cells"].clone();
+    assert_eq!(cells[1]["status"]["outcome"], "measured");
+    let names = |list: &str, name: &str| -> Vec<String> {
+        let all = cells[1]["measurement"][list].as_array().expect("a list");
+        all.iter().map(|one| one[name].as_str().unwrap_or_default().to_string()).collect()
+    };
+    assert_eq!(names("phases", "name"), ["insert", "query"]);
+    assert_eq!(names("not_offered", "phase"), ["update", "delete"]);
+    let rows = bench.succeeds("show run.json --format csv").stdout;
+    assert!(rows.contains("delete,unsupported: it has no delete"), "{rows}");
+    let ycsb = "run ycsb -s m --records 1k --operations 1k -t 1 -e volumes";
+    bench.succeeds(&format!("{ycsb} -w c,d {plugin}"));
+    let words = ["nothing could be measured", "workload A needs an update"];
+    bench.refuses(&format!("{ycsb} -w a {plugin}"), 3, &words);
+    let run = "run tonbo-write -s m --scale 0.001 -t 1 -o write.json";
+    bench.succeeds(&format!("{run} -e volumes {plugin}"));
+    let cells = bench.run_file("write.json")["cells"].clone();
+    assert_eq!(cells[1]["measurement"]["not_offered"][0]["phase"], "removals");
+}
+
+#[test]
+fn volumes_of_a_plugin_are_mounted_by_itself() {
+    let bench = Bench::new();
+    let run = |fault: &str| {
+        let name = format!("{fault}.so");
+        compile(&bench, Path::new(VOLUMES), &name, &[format!("-D{fault}")]);
+        let run = "run skvdb -s m -e volumes -t 1 --operations 700 --children 20 --entries 3";
+        let ended = bench.assay(&format!("{run} -o run.json --plugin {name}"));
+        (ended, bench.run_file("run.json")["cells"][1].clone())
+    };
+    let (ended, cell) = run("NOTHING");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(cell["measurement"]["settings"][0], "3 volumes", "{cell}");
+    let phases = cell["measurement"]["phases"].as_array().expect("phases").len();
+    assert_eq!((phases, &cell["measurement"]["phases"][1]["checked"]), (7, &700.into()), "{cell}");
+    for fault in ["LIES", "SAYS_NO_TYPE"] {
+        let (ended, cell) = run(fault);
+        assert_eq!(ended.code, Some(1), "{fault}: {ended:?}");
+        let why = cell["status"]["reason"].as_str().unwrap_or_default();
+        assert!(why.contains("is missing or another value"), "{fault}: {cell}");
+    }
+    let (ended, cell) = run("LACKS_LINK");
+    assert_eq!(ended.code, Some(3), "nothing was measured whole: {ended:?}");
+    assert_eq!(
+        (&cell["status"]["outcome"], &cell["status"]["reason"]),
+        (&"unsupported".into(), &"link".into())
+    );
+    compile(&bench, Path::new(VOLUMES), "size.so", &["-DOTHER_VOLUME_SIZE".into()]);
+    bench.refuses("list --plugin size.so", 3, &["size.so", "its table of volumes has 40 bytes"]);
+}
+
+#[test]
+fn parameters_reach_the_plugins_that_name_them() {
+    let bench = Bench::new();
+    compile(&bench, Path::new(VOLUMES), "libvolumes.so", &[]);
+    let run = "run nudb -s m -e volumes --inserts 500 --fetches 500 -o run.json";
+    bench.succeeds(&format!("{run} --block_size 512 --load_factor 0.4 --plugin libvolumes.so"));
+    let measurement = bench.run_file("run.json")["cells"][1]["measurement"].clone();
+    assert_eq!(measurement["settings"][1], "block_size = 512", "{measurement}");
+    assert_eq!(measurement["settings"].as_array().map(Vec::len), Some(2), "{measurement}");
+    let note = measurement["notes"][0].as_str().unwrap_or_default();
+    assert!(note.contains("load_factor") && !note.contains("block_size"), "{note}");
 }
 
 /// A process that the engine started keeps the worker's pipes, and ends with the worker.

@@ -62,29 +62,31 @@ impl Bench {
     fn command(&self, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
         command.current_dir(self.path()).args(line.split_whitespace()).stdin(Stdio::null());
+        // Plugins of whoever runs the tests are none of theirs.
+        command.env("ASSAY_PLUGINS", self.plugins());
         command
+    }
+
+    /// The folder of plugins, which is not there unless a test makes it.
+    pub fn plugins(&self) -> PathBuf {
+        self.path().join("plugins")
     }
 
     /// Runs a command line to its end.
     pub fn assay(&self, line: &str) -> Ended {
-        let output = self.command(line).output().expect("the program starts");
-        Ended {
-            code: output.status.code(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
+        ended(&mut self.command(line))
+    }
+
+    /// The same with a variable of its environment set.
+    pub fn assay_with(&self, (name, value): (&str, &str), line: &str) -> Ended {
+        ended(self.command(line).env(name, value))
     }
 
     /// Runs words that need not be UTF-8, in a directory.
     pub fn assay_words(&self, words: &[OsString], here: &Path) -> Ended {
         let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
         command.current_dir(here).args(words).stdin(Stdio::null());
-        let output = command.output().expect("the program starts");
-        Ended {
-            code: output.status.code(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
+        ended(&mut command)
     }
 
     /// Runs words that must end with one of these statuses and say one line, which is returned.
@@ -119,14 +121,7 @@ impl Bench {
 
     /// Runs a command line that must end with this status and one line that holds these words.
     pub fn refuses(&self, line: &str, code: i32, words: &[&str]) {
-        let ended = self.assay(line);
-        assert_eq!(ended.code, Some(code), "{line}: {ended:?}");
-        let said: Vec<_> = ended.stderr.lines().filter(|l| l.starts_with("assay: ")).collect();
-        assert_eq!(said.len(), 1, "{line}: one line on standard error: {ended:?}");
-        for word in words {
-            assert!(said[0].contains(word), "{line}: {:?} does not say {word:?}", said[0]);
-        }
-        assert!(!ended.stderr.contains("panicked at"), "{line}: {ended:?}");
+        was_refused(line, &self.assay(line), code, words);
     }
 
     /// The help of a command says something.
@@ -152,6 +147,26 @@ impl Bench {
     pub fn run_file(&self, name: &str) -> serde_json::Value {
         let text = std::fs::read(self.path().join(name)).expect("the run file is there");
         serde_json::from_slice(&text).expect("the run file is whole")
+    }
+}
+
+/// A command line ended with this status and one line that holds these words.
+pub fn was_refused(line: &str, ended: &Ended, code: i32, words: &[&str]) {
+    assert_eq!(ended.code, Some(code), "{line}: {ended:?}");
+    let said: Vec<_> = ended.stderr.lines().filter(|l| l.starts_with("assay: ")).collect();
+    assert_eq!(said.len(), 1, "{line}: one line on standard error: {ended:?}");
+    for word in words {
+        assert!(said[0].contains(word), "{line}: {:?} does not say {word:?}", said[0]);
+    }
+    assert!(!ended.stderr.contains("panicked at"), "{line}: {ended:?}");
+}
+
+fn ended(command: &mut Command) -> Ended {
+    let output = command.output().expect("the program starts");
+    Ended {
+        code: output.status.code(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
 }
 

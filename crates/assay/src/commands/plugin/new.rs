@@ -1,4 +1,4 @@
-//! `assay plugin`
+//! `assay plugin new`
 
 use std::path::PathBuf;
 
@@ -7,8 +7,8 @@ use crate::exit::Failure;
 use crate::files;
 use crate::output::print;
 
-const SOURCE: &str = include_str!("../../templates/plugin.c");
-const MAKEFILE: &str = include_str!("../../templates/plugin.mk");
+const SOURCE: &str = include_str!("../../../templates/plugin.c");
+const MAKEFILE: &str = include_str!("../../../templates/plugin.mk");
 
 /// Writes a plugin that builds, for somebody to fill in.
 pub fn new(name: &str, output: Option<PathBuf>) -> Outcome {

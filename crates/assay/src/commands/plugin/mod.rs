@@ -1,0 +1,4 @@
+//! `assay plugin`
+
+pub mod build;
+pub mod new;

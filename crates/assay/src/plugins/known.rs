@@ -1,0 +1,79 @@
+//! The plugins whose sources this program carries: engines that no package has, built against the
+//! user's copy of their headers or sources.
+
+use std::path::{Path, PathBuf};
+
+/// A plugin that `assay plugin build` knows.
+#[derive(Debug)]
+pub struct Known {
+    /// The engine's id.
+    pub id: &'static str,
+    /// What `--with` names.
+    pub what: &'static str,
+    /// The variable of the Makefile for that.
+    pub variable: &'static str,
+    /// The plugin's own files.
+    pub files: [(&'static str, &'static str); 2],
+    /// Where the needed files may lie in the folder.
+    places: [&'static str; 2],
+    /// What has to be there.
+    needs: &'static [&'static str],
+}
+
+/// All of them.
+pub const KNOWN: [Known; 2] = [
+    Known {
+        id: "nudb",
+        what: "NuDB's headers",
+        variable: "NUDB",
+        files: [
+            ("nudb.cpp", include_str!("../../templates/plugins/nudb/nudb.cpp")),
+            ("Makefile", include_str!("../../templates/plugins/nudb/Makefile")),
+        ],
+        places: [".", "include"],
+        needs: &["nudb/nudb.hpp", "nudb/version.hpp", "nudb/impl/basic_store.ipp"],
+    },
+    Known {
+        id: "skvdb",
+        what: "SKVDB's sources",
+        variable: "SKVDB",
+        files: [
+            ("skvdb.cpp", include_str!("../../templates/plugins/skvdb/skvdb.cpp")),
+            ("Makefile", include_str!("../../templates/plugins/skvdb/Makefile")),
+        ],
+        places: [".", "lib"],
+        needs: &["vfs/Storage.hpp", "vfs/Storage.cpp", "ondisk/Volume.hpp", "ondisk/Volume.cpp"],
+    },
+];
+
+impl Known {
+    /// The one with this id.
+    pub fn find(id: &str) -> Option<&'static Self> {
+        KNOWN.iter().find(|known| known.id == id)
+    }
+
+    /// How to get it.
+    pub fn command(&self) -> String {
+        format!("assay plugin build {} --with <folder of {}>", self.id, self.what)
+    }
+
+    /// Looks for what is needed in a folder.
+    ///
+    /// # Errors
+    /// What is missing.
+    pub fn look(&self, folder: &Path) -> Result<(), String> {
+        let first = self.needs[0];
+        let place = |place: &&&str| folder.join(**place).join(first).is_file();
+        let Some(place) = self.places.iter().find(place) else {
+            return Err(format!(
+                "there is no {first} in it, nor in its folder {}; name the folder of {}",
+                self.places[1], self.what
+            ));
+        };
+        let path = |name: &&&str| -> PathBuf { folder.join(place).join(**name) };
+        match self.needs.iter().find(|name| !path(name).is_file()) {
+            Some(missing) => Err(format!("{missing} is missing; it is not all of {}", self.what)),
+            None => Ok(()),
+        }
+    }
+}

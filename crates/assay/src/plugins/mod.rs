@@ -1,0 +1,112 @@
+//! Engines in shared libraries: those that the command line names, and those in folders of plugins,
+//! which are looked at only when somebody asks for them.
+
+pub mod folders;
+pub mod known;
+
+use std::path::Path;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use assay_core::driver::Driver;
+use assay_drivers::plugin::{self, Description};
+
+use crate::Outcome;
+use crate::cli::Plugins;
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::worker::parent::{self, End};
+use crate::worker::patience::Patience;
+use crate::worker::{Job, Message};
+
+/// How long a plugin may take to describe itself.
+static TIMEOUT: OnceLock<Duration> = OnceLock::new();
+
+/// What `--plugin-timeout` has if nobody says otherwise.
+const TIMEOUT_S: u64 = 60;
+
+/// Has each library that the command line names looked at in a process of its own, and makes its
+/// engine one of those that can be asked for.
+///
+/// A library that does not describe itself in time is refused.
+pub fn load(plugins: &Plugins) -> Outcome {
+    TIMEOUT.get_or_init(|| Duration::from_secs(plugins.plugin_timeout));
+    for path in &plugins.paths {
+        let refused = |why: String| Failure::Refused(format!("{}: {why}", path.display()));
+        let whole = path.canonicalize().map_err(|e| refused(e.to_string()))?;
+        let description = describe(&whole)?.map_err(refused)?;
+        plugin::register(&whole, description).map_err(refused)?;
+    }
+    Ok(())
+}
+
+/// What a library declares, or why it is no plugin; the outer error is the user's interrupt.
+pub fn describe(whole: &Path) -> Outcome<Result<Description, String>> {
+    if whole.to_str().is_none() {
+        return Ok(Err("not UTF-8; choose another name for it".into()));
+    }
+    let limit = *TIMEOUT.get_or_init(|| Duration::from_secs(TIMEOUT_S));
+    let patience = Patience::Whole(limit, "--plugin-timeout");
+    let interrupt = Interrupt::ending_at_once();
+    let end = parent::run(&Job::Describe(whole.into()), patience, &interrupt, &mut |_| ());
+    Ok(match end {
+        End::Answered(Message::Described(described)) => described,
+        End::Answered(other) => Err(format!("its worker answered {other:?}")),
+        End::Failed(why) => Err(why),
+        End::Interrupted => return Err(Failure::Interrupted("interrupted".into())),
+    })
+}
+
+/// Looks for an engine's plugin in the folders, and makes its engine one of those that can be asked
+/// for. A plugin that is there and cannot be used is refused.
+pub fn find(id: &str) -> Outcome<Option<Box<dyn Driver>>> {
+    let file = folders::file_name(id);
+    for folder in folders::all() {
+        let path = folder.join(&file);
+        if path.symlink_metadata().is_ok() {
+            take(id, &folder, &path)?.map_err(Failure::Refused)?;
+            return Ok(assay_drivers::find(id));
+        }
+    }
+    Ok(None)
+}
+
+/// Makes the engines of all plugins in the folders ones that can be asked for. Returns a line for
+/// each that cannot be used.
+pub fn find_all() -> Outcome<Vec<String>> {
+    let mut refusals = Vec::new();
+    for folder in folders::all() {
+        match folders::ids_in(&folder) {
+            Err(why) => refusals.push(why),
+            Ok(ids) => {
+                // One that was found before goes first, as with programs on the path.
+                for id in ids.iter().filter(|id| plugin::path_of(id).is_none()) {
+                    let path = folder.join(folders::file_name(id));
+                    refusals.extend(take(id, &folder, &path)?.err());
+                }
+            }
+        }
+    }
+    Ok(refusals)
+}
+
+/// Takes a plugin up from a folder; the inner error says in one line why it is not.
+fn take(id: &str, folder: &Path, path: &Path) -> Outcome<Result<(), String>> {
+    if let Err(why) = folders::is_safe(folder, path) {
+        return Ok(Err(why));
+    }
+    let said = |why: String| format!("{}: {why}", path.display());
+    let whole = match path.canonicalize() {
+        Ok(whole) => whole,
+        Err(error) => return Ok(Err(said(error.to_string()))),
+    };
+    let described = describe(&whole)?.and_then(|description| match description.id == id {
+        true => plugin::register(&whole, description),
+        false => Err(format!(
+            "its engine is {}; in a folder of plugins its name is {}",
+            description.id,
+            folders::file_name(&description.id)
+        )),
+    });
+    Ok(described.map_err(said))
+}

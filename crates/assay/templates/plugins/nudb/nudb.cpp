@@ -1,0 +1,1 @@
+../../../../../examples/plugins/nudb/nudb.cpp

@@ -1,0 +1,1 @@
+../../../../../examples/plugins/skvdb/skvdb.cpp

@@ -1,0 +1,1 @@
+/* Nothing: the double is whole in nudb.hpp. */

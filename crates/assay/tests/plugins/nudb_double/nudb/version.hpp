@@ -1,0 +1,1 @@
+#define NUDB_VERSION_STRING "0.0-double"
