@@ -29,6 +29,7 @@ pub fn run(setup: &Setup) -> Result<Times> {
         schema: routes.schema().clone(),
         expected_rows: setup.rows,
         threads: 1,
+        volumes: 1,
         parameters: BTreeMap::new(),
         options: profile
             .options

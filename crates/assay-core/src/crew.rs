@@ -185,9 +185,11 @@ impl Drop for Pace<'_> {
 
 /// What each thread of a crew does: it gets its number, its clock, its connections (one to each
 /// store), and where to tell how many operations it has done.
-pub type Duty<'d, T> = dyn Fn(usize, &mut Pace<'_>, &mut [&mut dyn Connection], &mut dyn FnMut(u64)) -> Result<T>
-    + Sync
-    + 'd;
+pub type Duty<'d, T> =
+    dyn Fn(usize, &mut Pace<'_>, Connections<'_, '_>, &mut dyn FnMut(u64)) -> Result<T> + Sync + 'd;
+
+/// The connections of a thread, one to each store.
+pub type Connections<'c, 's> = &'c mut [&'s mut dyn Connection];
 
 /// Runs `duty` on so many threads at once and answers what each of them answered. The first one
 /// is the calling thread, and the only one whose progress is told. With `cpus`, thread *n* is

@@ -74,7 +74,8 @@ named! {
 }
 
 named! {
-    /// A change of a record that is there. Engines whose records stay as they were inserted lack it.
+    /// A change of a record that is there. Engines whose records stay as they were inserted lack
+    /// it.
     Change {
         /// Setting a column.
         Update = "update",

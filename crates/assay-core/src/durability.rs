@@ -87,13 +87,14 @@ pub fn now_us() -> u64 {
 pub struct Age {
     /// From its acknowledgement to the crash.
     pub lost_us: u64,
-    /// The longest that the writer was kept waiting: for a commit, or after a pause for a processor. A
-    /// thread that syncs may have waited as long.
+    /// The longest that the writer was kept waiting: for a commit, or after a pause for a
+    /// processor. A thread that syncs may have waited as long.
     pub late_us: u64,
 }
 
-/// A loss is too old if it is older than this many intervals, and the time that the machine kept the
-/// writer waiting, twice. A level loses an interval and one sync; the rest is for a slow machine.
+/// A loss is too old if it is older than this many intervals, and the time that the machine kept
+/// the writer waiting, twice. A level loses an interval and one sync; the rest is for a slow
+/// machine.
 const MOST_INTERVALS: u64 = 4;
 
 impl Age {
@@ -170,7 +171,8 @@ pub struct Verdict {
     /// The interval between syncs that the engine states, in milliseconds; none if it states none.
     #[serde(default)]
     pub interval_ms: Option<u64>,
-    /// The greatest age of a lost commit at the crash, in milliseconds; none if it was not measured.
+    /// The greatest age of a lost commit at the crash, in milliseconds; none if it was not
+    /// measured.
     #[serde(default)]
     pub lost_age_most_ms: Option<u64>,
     /// Rounds that left no moment of the history.

@@ -157,9 +157,12 @@ impl Store for LmdbStore {
     }
 }
 
+/// Payloads by keys, both packed.
+type Records<'e> = Database<'e, Bytes, Bytes>;
+
 struct LmdbHandle<'e> {
     env: &'e Env,
-    database: Database<'e, Bytes, Bytes>,
+    database: Records<'e>,
     transaction: Option<RwTxn<'e>>,
     value: Vec<u8>,
 }
@@ -169,7 +172,7 @@ impl<'e> LmdbHandle<'e> {
     fn write<T>(
         &mut self,
         what: &str,
-        work: impl FnOnce(&Database<'e, Bytes, Bytes>, &mut RwTxn<'e>, &mut Vec<u8>) -> heed::Result<T>,
+        work: impl FnOnce(&Records<'e>, &mut RwTxn<'e>, &mut Vec<u8>) -> heed::Result<T>,
     ) -> Result<T> {
         let said = |e| Error::engine(what, e);
         match &mut self.transaction {

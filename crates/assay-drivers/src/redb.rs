@@ -163,6 +163,9 @@ fn durable_commit(database: &Database) -> Result<()> {
 
 type RecordTable<'t> = Table<'t, &'static [u8], &'static [u8]>;
 
+/// What came of work in a transaction.
+type Attempt<T> = std::result::Result<T, redb::Error>;
+
 self_cell!(
     /// A transaction with its table open, so that a write need not open it.
     struct OpenTransaction {
@@ -199,7 +202,7 @@ impl RedbHandle<'_> {
     fn write<T>(
         &mut self,
         what: &str,
-        work: impl FnOnce(&mut RecordTable<'_>, &mut Vec<u8>) -> std::result::Result<T, redb::Error>,
+        work: impl FnOnce(&mut RecordTable<'_>, &mut Vec<u8>) -> Attempt<T>,
     ) -> Result<T> {
         let said = |e: redb::Error| Error::engine(what, e);
         let value = &mut self.value;

@@ -1,4 +1,5 @@
-//! Numbers as people read them: three significant digits and a unit; and the words for a cell's work.
+//! Numbers as people read them: three significant digits and a unit; and the words for a cell's
+//! work.
 
 use assay_core::plan::Cell;
 

@@ -308,8 +308,8 @@ fn a_refuted_level_is_marked() {
     assert!(text.contains("refuted [") && text.contains("quick at periodic: refuted"), "{text}");
 }
 
-/// Runs as large as years of nights make them: many works, engines or trials. No view may take steps for
-/// each pair of cells, or this test takes hours with all 60,000.
+/// Runs as large as years of nights make them: many works, engines or trials. No view may take
+/// steps for each pair of cells, or this test takes hours with all 60,000.
 #[test]
 fn large_runs_are_shown() {
     let long = std::env::var_os("ASSAY_LONG_TESTS").is_some();

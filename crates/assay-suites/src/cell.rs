@@ -371,8 +371,8 @@ fn doubts(name: &str, timeline: &Timeline, rate: u64, threads: u32) -> Vec<Strin
     if timeline.instrument_ns > timeline.time_ns / 10 {
         let real_s = (timeline.time_ns + timeline.instrument_ns) as f64 / 1e9;
         doubts.push(format!(
-            "latencies of {name}: checking took so long that {:.0} operations a second arrived, not \
-             {rate}; what the engine did meanwhile took none of its time",
+            "latencies of {name}: checking took so long that {:.0} operations a second arrived, \
+             not {rate}; what the engine did meanwhile took none of its time",
             operations as f64 / real_s
         ));
     }

@@ -22,10 +22,10 @@ macro_rules! library {
 
         impl LevelDbLibrary {
             fn load() -> Result<Self, String> {
-                // SAFETY: loading runs the library's initialisers, which is what loading an
-                // engine means; the library stays loaded as long as its functions are kept.
                 let library = FILES
                     .iter()
+                    // SAFETY: loading runs the library's initialisers, which is what loading an
+                    // engine means; the library stays loaded as long as its functions are kept.
                     .find_map(|&file| unsafe { Library::new(file) }.ok())
                     .ok_or_else(|| format!("library not found ({})", FILES[0]))?;
                 Ok(Self {

@@ -140,10 +140,8 @@ impl Database {
 
     pub(super) fn read_options(&self) -> ReadOptions {
         // SAFETY: a constructor.
-        ReadOptions {
-            library: self.library,
-            handle: unsafe { (self.library.read_options_create)() },
-        }
+        let handle = unsafe { (self.library.read_options_create)() };
+        ReadOptions { library: self.library, handle }
     }
 
     pub(super) fn write_options(&self, sync: bool) -> WriteOptions {

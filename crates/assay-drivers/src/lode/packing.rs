@@ -29,9 +29,9 @@ struct Stretch {
     size: usize,
 }
 
-/// Lode's records have no gaps before their columns: those between Assay's columns after the key are
-/// columns too, so that a payload is one piece in both. Keys are as short as they can be. In both, a
-/// value of variable length comes last, after how long it is.
+/// Lode's records have no gaps before their columns: those between Assay's columns after the key
+/// are columns too, so that a payload is one piece in both. Keys are as short as they can be. In
+/// both, a value of variable length comes last, after how long it is.
 pub(super) struct Packing {
     /// Of the key, and whether that is one piece.
     key: Vec<Stretch>,

@@ -1,8 +1,9 @@
 //! `btreemap` and `hashbrown`: Rust's own containers.
 //!
 //! What the two share: one map in memory. A single connection owns it while it lasts, so that no
-//! lock is taken for an operation; several share it under a read-write lock. Keys of at most eight bytes are one word, others bytes in
-//! the order of the key; payloads of at most 64 bytes lie in the map's own slots.
+//! lock is taken for an operation; several share it under a read-write lock. Keys of at most eight
+//! bytes are one word, others bytes in the order of the key; payloads of at most 64 bytes lie in
+//! the map's own slots.
 
 pub(crate) mod btreemap;
 pub(crate) mod hashbrown;

@@ -30,9 +30,9 @@ impl WordConnection<'_> {
     }
 }
 
-// SAFETY of every call below: the container belongs to this table, and to this connection alone
-// for as long as the call may change it (the store's lock is held); payload slices have the schema's payload size, which is the size
-// of the table's value type; a column lies inside the payload.
+// SAFETY of every call below: the container belongs to this table, and to this connection alone for
+// as long as the call may change it (the store's lock is held); payload slices have the schema's
+// payload size, which is the size of the table's value type; a column lies inside the payload.
 impl Connection for WordConnection<'_> {
     fn insert(&mut self, record: &[u8]) -> Result<Outcome> {
         let payload = &record[8..];

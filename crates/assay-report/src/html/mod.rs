@@ -238,8 +238,8 @@ fn latencies(out: &mut String, parts: &[Part]) -> fmt::Result {
     writeln!(
         out,
         "<div class=\"wide\"><table><thead><tr><th>work</th><th>engine</th><th>operation</th>\
-         <th>count</th><th>p50</th><th>p90</th><th>p95</th><th>p99</th><th>p99.9</th><th>p99.99</th>\
-         <th>max</th></tr></thead><tbody>"
+         <th>count</th><th>p50</th><th>p90</th><th>p95</th><th>p99</th><th>p99.9</th>\
+         <th>p99.99</th><th>max</th></tr></thead><tbody>"
     )?;
     for Taken { work, engine, latency } in all {
         write!(
@@ -269,7 +269,8 @@ fn how(out: &mut String, parts: &[Part]) -> fmt::Result {
         writeln!(
             out,
             "<dl><dt>machine</dt><dd>{} · {} CPUs · {} memory · {} · {}</dd>\
-             <dt>state</dt><dd>load {:.2} at the start · governor {} · clock {} · huge pages {}</dd>\
+             <dt>state</dt><dd>load {:.2} at the start · governor {} · clock {} · \
+             huge pages {}</dd>\
              <dt>build</dt><dd>assay {} · {} · opt-level {} · {}</dd></dl>",
             escape(&machine.cpu_model),
             machine.cpus,

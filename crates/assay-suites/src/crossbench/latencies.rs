@@ -28,8 +28,8 @@ impl Latencies {
 }
 
 impl Run<'_> {
-    /// Takes the latencies of one kind of operation, if they are wanted, and adds them to its phase:
-    /// of the first `count` rows of a tape over a population.
+    /// Takes the latencies of one kind of operation, if they are wanted, and adds them to its
+    /// phase: of the first `count` rows of a tape over a population.
     pub(super) fn latencies(
         &mut self,
         session: &mut Session<'_>,

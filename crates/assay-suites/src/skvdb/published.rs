@@ -33,8 +33,8 @@ pub(super) const TABLES: [Table; 4] = [
     },
     Table {
         phase: super::PHASES[2],
-        title: "Multiple records, multiple threads writing properties to them (each thread to owned \
-                record)",
+        title: "Multiple records, multiple threads writing properties to them (each thread to \
+                owned record)",
         picture: "Multiple Records Multiple Threads Writing",
         file: "multiple_records_multiple_threads_set_prop",
     },

@@ -38,7 +38,10 @@ pub enum TblError {
         source: io::Error,
     },
     /// A line is not a customer.
-    #[error("{path}, line {line}: {wrong}; a customer has the fields {}, each followed by |", FIELDS.join(", "))]
+    #[error(
+        "{path}, line {line}: {wrong}; a customer has the fields {}, each followed by |",
+        FIELDS.join(", ")
+    )]
     Line {
         /// The file.
         path: String,

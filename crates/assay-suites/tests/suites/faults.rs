@@ -176,7 +176,8 @@ fn latencies_have_rounds_of_their_own() {
     }
 }
 
-/// How a round that is timed one by one ends, on 500 routes that are there (or for inserts are not).
+/// How a round that is timed one by one ends, on 500 routes that are there (or for inserts are
+/// not).
 fn one_by_one(fault: Fault, action: Action) -> Result<u64, String> {
     let routes = Routes::new(Keys::Dense, 1);
     let folder = tempfile::tempdir().expect("a temporary directory");

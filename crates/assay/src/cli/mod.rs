@@ -287,8 +287,8 @@ pub enum PluginCommand {
 
 #[derive(Args)]
 #[command(after_help = "\
-The library goes where plugins are looked for: into the first folder of ASSAY_PLUGINS (folders with \
-colons between them), or else into $XDG_DATA_HOME/assay/plugins, which is \
+The library goes where plugins are looked for: into the first folder of ASSAY_PLUGINS (folders \
+with colons between them), or else into $XDG_DATA_HOME/assay/plugins, which is \
 ~/.local/share/assay/plugins unless you say otherwise. It takes make, a C++ compiler (CXX, or c++) \
 and Boost (libboost-dev on Debian; skvdb also libboost-filesystem-dev).
 

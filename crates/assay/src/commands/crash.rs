@@ -87,8 +87,8 @@ pub fn crash(args: &CrashArgs) -> Outcome {
                 if keeps {
                     if !verdicts.add(verdict.clone()) {
                         say(&format!(
-                            "note: {} at {}, {}: the file keeps the verdict of a longer test, which \
-                             refuted it",
+                            "note: {} at {}, {}: the file keeps the verdict of a longer test, \
+                             which refuted it",
                             verdict.engine, verdict.durability, verdict.crash
                         ));
                     }
@@ -407,9 +407,9 @@ fn show(verdicts: &[Verdict]) -> Outcome {
     }
     let mut text: String =
         table.to_string().lines().map(|line| line.trim_end().to_string() + "\n").collect();
-    text += "\n rounds that lost acknowledged commits (at most how many, and how long after the oldest \
-             of them the crash came),\n that left no moment of the history, after which the store \
-             could not be opened, or could not go on\n";
+    text += "\n rounds that lost acknowledged commits (at most how many, and how long after the \
+             oldest of them the crash came),\n that left no moment of the history, after which the \
+             store could not be opened, or could not go on\n";
     for verdict in verdicts.iter().filter(|verdict| verdict.is_refuted()) {
         let Verdict { engine, durability, crash, failures, .. } = verdict;
         text += &format!("\n {engine} at {durability}, {crash}:\n");

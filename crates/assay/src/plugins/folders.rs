@@ -82,7 +82,8 @@ pub fn is_safe(folder: &Path, file: &Path) -> Result<(), String> {
         let group = found.mode() & 0o020 != 0 && found.gid() != getegid().as_raw();
         match others || group {
             true => Err(format!(
-                "{shown}: others may write to it, so no plugin is loaded from it; chmod go-w {shown}"
+                "{shown}: others may write to it, so no plugin is loaded from it; \
+                 chmod go-w {shown}"
             )),
             false => Ok(()),
         }

@@ -230,7 +230,8 @@ fn a_run_is_shown_and_drawn_again_from_its_file() {
 fn verify_passes_for_every_engine_at_every_level() {
     let bench = Bench::new();
     let named = engines().join(",");
-    // On a RAM disk, where syncs take no time: at every level there, and at the default one of disks.
+    // On a RAM disk, where syncs take no time: at every level there, and at the default one of
+    // disks.
     let shm = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
     let shm = shm.expect("a directory");
     let ram = shm.path().join("stores").display().to_string();

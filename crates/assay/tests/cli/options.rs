@@ -177,7 +177,9 @@ fn places_that_cannot_be_are_refused_before_anything_is_made() {
 fn names_that_are_not_utf8_work_or_are_refused() {
     let bench = Bench::new();
     bench.succeeds("run crossbench -s m -e btreemap -i 1k -q 1k -u 1k -o run.json");
-    std::fs::write(bench.path().join("plan.toml"), "[[run]]\nsuite = \"ycsb\"\nengine = \"btreemap\"\nstorage = \"m\"\nrecords = 10\noperations = 10\n").expect("write");
+    let plan = "[[run]]\nsuite = \"ycsb\"\nengine = \"btreemap\"\nstorage = \"m\"\n\
+                records = 10\noperations = 10\n";
+    std::fs::write(bench.path().join("plan.toml"), plan).expect("write");
     let name = OsString::from_vec(b"n\xffm\x1b".to_vec());
     for (command, kind) in PATHS {
         if command.contains("--dry-run") {

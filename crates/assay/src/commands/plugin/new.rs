@@ -46,8 +46,8 @@ pub fn new(name: &str, output: Option<PathBuf>) -> Outcome {
     }
     let path = folder.display();
     print(&format!(
-        "{path}/{name}.c: fill the functions in, then\n\n  make -C {path}\n  assay verify -e {name} \
-         --plugin {path}/lib{name}.so\n  assay run crossbench -e {name} --plugin \
+        "{path}/{name}.c: fill the functions in, then\n\n  make -C {path}\n  assay verify \
+         -e {name} --plugin {path}/lib{name}.so\n  assay run crossbench -e {name} --plugin \
          {path}/lib{name}.so\n"
     ))
 }
