@@ -62,7 +62,8 @@ impl Database {
     }
 
     /// Creates a table, named as its schema is. That is durable at every level but
-    /// [`Durability::None`], where it is if there is room for a checkpoint.
+    /// [`Durability::None`](crate::Durability::None), where it is if there is room for a
+    /// checkpoint.
     ///
     /// # Errors
     /// `TableExists`; `Schema` when its records are too long for tables of this kind; `Full`.
@@ -109,7 +110,7 @@ impl Database {
     }
 
     /// Makes everything durable that was done before, whatever the level. (At
-    /// [`Durability::None`] that is a checkpoint.)
+    /// [`Durability::None`](crate::Durability::None) that is a checkpoint.)
     ///
     /// # Errors
     /// `Poisoned` when the disk fails, now and ever after; `DiskFull`, `Io`.
