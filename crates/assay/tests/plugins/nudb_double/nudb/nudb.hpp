@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <fstream>
 #include <map>
+#include <mutex>
 #include <string>
 #include <system_error>
 
@@ -37,8 +38,10 @@ struct xxhasher {
 };
 
 struct content {
-    std::size_t key_size, block_size;
+    std::size_t key_size = 0, block_size = 0;
     std::map<std::string, std::string> values;
+    /* As NuDB's functions, those below may be called by several threads at once. */
+    std::mutex one_at_a_time;
 };
 
 /* What each data file holds, as long as the process lives. */
@@ -57,7 +60,10 @@ template <class Hasher>
 void create(const std::string &data, const std::string &, const std::string &, std::uint64_t,
             std::uint64_t, std::size_t key_size, std::size_t block_size, float, error_code &)
 {
-    disk()[data] = {key_size, block_size, {}};
+    content &made = disk()[data];
+    made.key_size = key_size;
+    made.block_size = block_size;
+    made.values.clear();
     std::ofstream(data) << "a double of NuDB's data file";
 }
 
@@ -77,6 +83,7 @@ public:
     void insert(const void *key, const void *value, std::size_t size, error_code &failed)
     {
         const std::string name(static_cast<const char *>(key), held->key_size);
+        const std::lock_guard<std::mutex> turn(held->one_at_a_time);
         if (!held->values.emplace(name, std::string(static_cast<const char *>(value), size)).second)
             failed = error::key_exists;
     }
@@ -84,6 +91,7 @@ public:
     template <class Found>
     void fetch(const void *key, Found found, error_code &failed)
     {
+        const std::lock_guard<std::mutex> turn(held->one_at_a_time);
         const auto at = held->values.find({static_cast<const char *>(key), held->key_size});
         if (at == held->values.end())
             failed = error::key_not_found;
