@@ -196,7 +196,7 @@ pub fn fix_superblocks(data: &mut [u8]) {
 }
 
 /// Gives the pages of a data file the checksums that they should have: those of tables and of the
-/// catalogue in the page map, its sheets in those above them, the root in the superblocks.
+/// catalogue in the page map, its nodes in those above them, the root in the superblocks.
 pub fn fix_pages(data: &mut [u8]) {
     for from in [PLACE_BYTES, 0] {
         let Some(root) = word(data, from + 32) else { continue };

@@ -4,7 +4,7 @@
 //!
 //! For every page there is a word with its version, its frame and a latch, and a stamp: the epoch
 //! in which it was last changed. A reader notes the word ([`Pager::look`]), reads, and looks at the
-//! word again ([`Seen::still`]); it writes nothing that another processor would have to fetch. (A
+//! word again ([`Seen::validate`]); it writes nothing that another processor would have to fetch. (A
 //! sequence lock for each page; Boehm: Can Seqlocks Get Along With Programming Language Memory
 //! Models?, MSPC 2012, section 4.) A writer latches every page that it will change, only then asks
 //! for its epoch, and changes pages through [`Latched::change`], which keeps what they were for the
@@ -173,7 +173,7 @@ impl Pager {
     }
 
     /// Looks at a page, once nobody has it latched. What is read of it is worth something only if
-    /// the page is [`still`](Seen::still) as it was seen.
+    /// [`Seen::validate`] returns true afterwards.
     ///
     /// # Errors
     /// `Corrupt` when there is no such page, which also happens to those who come by a number that
