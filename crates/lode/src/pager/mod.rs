@@ -3,12 +3,12 @@
 //! for long.
 //!
 //! For every page there is a word with its version, its frame and a latch, and a stamp: the epoch
-//! in which it was last changed. A reader notes the word ([`Pager::look`]), reads, and looks at the
-//! word again ([`Seen::validate`]); it writes nothing that another processor would have to fetch.
-//! (A sequence lock for each page; Boehm: Can Seqlocks Get Along With Programming Language Memory
-//! Models?, MSPC 2012, section 4.) A writer latches every page that it will change, only then asks
-//! for its epoch, and changes pages through [`Latched::change`], which keeps what they were for the
-//! snapshots that still need it, and for the checkpoint.
+//! in which it was last changed. A reader notes the word ([`Pager::read_optimistic`]), reads, and
+//! looks at the word again ([`Seen::validate`]); it writes nothing that another processor would
+//! have to fetch. (A sequence lock for each page; Boehm: Can Seqlocks Get Along With Programming
+//! Language Memory Models?, MSPC 2012, section 4.) A writer latches every page that it will change,
+//! only then asks for its epoch, and changes pages through [`Latched::change`], which keeps what
+//! they were for the snapshots that still need it, and for the checkpoint.
 
 mod absent;
 mod ahead;
