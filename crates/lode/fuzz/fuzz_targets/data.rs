@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use lode::simulation::Simulated;
-use lode_fuzz::{PLACE_BYTES, exercise, fix_pages, fix_superblocks, small};
+use lode_fuzz::{SLOT_BYTES, exercise, fix_pages, fix_superblocks, small};
 
 #[derive(Arbitrary, Debug)]
 struct Input {
@@ -20,7 +20,7 @@ struct Input {
 
 #[derive(Arbitrary, Debug)]
 struct Patch {
-    place: u8,
+    slot: u8,
     /// In words, or in the front of a page where most is.
     word: u16,
     front: bool,
@@ -32,10 +32,10 @@ fuzz_target!(|input: Input| {
     static SMALL: OnceLock<Simulated> = OnceLock::new();
     let disk = SMALL.get_or_init(small).fork();
     let mut data = disk.file_bytes("data").expect("it is there");
-    let places = data.len() / PLACE_BYTES;
-    for Patch { place, word, front, bytes, size } in input.patches.iter().take(16) {
-        let words = if *front { 40 } else { PLACE_BYTES / 8 };
-        let at = *place as usize % places * PLACE_BYTES + *word as usize % words * 8;
+    let slots = data.len() / SLOT_BYTES;
+    for Patch { slot, word, front, bytes, size } in input.patches.iter().take(16) {
+        let words = if *front { 40 } else { SLOT_BYTES / 8 };
+        let at = *slot as usize % slots * SLOT_BYTES + *word as usize % words * 8;
         let size = *size as usize % 8 + 1;
         data[at..at + size].copy_from_slice(&bytes[..size]);
     }

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use lode::simulation::Simulated;
-use lode_fuzz::{PLACE_BYTES, exercise, fix_frames, small};
+use lode_fuzz::{SLOT_BYTES, exercise, fix_frames, small};
 
 #[derive(Arbitrary, Debug)]
 struct Input {
@@ -24,7 +24,7 @@ fuzz_target!(|input: Input| {
     let data = disk.file_bytes("data").expect("it is there");
     let long = |at: usize| u64::from_le_bytes(*data[at..].first_chunk().expect("eight bytes"));
     // The superblock that counts says where recovery begins.
-    let newest = if long(16) > long(PLACE_BYTES + 16) { 0 } else { PLACE_BYTES };
+    let newest = if long(16) > long(SLOT_BYTES + 16) { 0 } else { SLOT_BYTES };
     let (segment, from) = (long(newest + 64), long(newest + 72) as usize);
     let chain = long(newest + 80) as u32;
     let name = format!("log-{segment:012}");

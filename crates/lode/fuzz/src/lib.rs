@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use lode::simulation::{self, Simulated};
 use lode::{Database, Durability, Error, KeyKind, Options, Schema, Type, Value};
 
-/// Bytes of a page and its place in the data file.
-pub const PLACE_BYTES: usize = 16 * 1024;
+/// Bytes of a page, and of its slot in the data file.
+pub const SLOT_BYTES: usize = 16 * 1024;
 
 /// What a table's records have after key and value: so many bytes, or any number of them.
 #[derive(Clone, Copy)]
@@ -188,7 +188,7 @@ const SUPERBLOCK_BYTES: usize = 104;
 
 /// Gives the superblocks of a data file the checksums that they should have.
 pub fn fix_superblocks(data: &mut [u8]) {
-    for from in [0, PLACE_BYTES] {
+    for from in [0, SLOT_BYTES] {
         let Some(bytes) = data.get_mut(from..from + SUPERBLOCK_BYTES + 8) else { continue };
         let (front, sum) = bytes.split_at_mut(SUPERBLOCK_BYTES);
         sum.copy_from_slice(&xxhash_rust::xxh3::xxh3_64_with_seed(front, 0).to_le_bytes());
@@ -198,9 +198,9 @@ pub fn fix_superblocks(data: &mut [u8]) {
 /// Gives the pages of a data file the checksums that they should have: those of tables and of the
 /// catalogue in the page map, its nodes in those above them, the root in the superblocks.
 pub fn fix_pages(data: &mut [u8]) {
-    for from in [PLACE_BYTES, 0] {
+    for from in [SLOT_BYTES, 0] {
         let Some(root) = word(data, from + 32) else { continue };
-        let sum = fix_sheet(data, root as usize, 2, 0, 0);
+        let sum = fix_node(data, root as usize, 2, 0, 0);
         if let (Some(sum), Some(to)) = (sum, data.get_mut(from + 40..from + 48)) {
             to.copy_from_slice(&sum.to_le_bytes());
         }
@@ -208,14 +208,14 @@ pub fn fix_pages(data: &mut [u8]) {
     fix_superblocks(data);
 }
 
-fn fix_sheet(data: &mut [u8], place: usize, level: u64, number: u64, depth: u32) -> Option<u64> {
-    let at = place.checked_mul(PLACE_BYTES)?;
-    data.get(at..at + PLACE_BYTES)?;
+fn fix_node(data: &mut [u8], slot: usize, level: u64, number: u64, depth: u32) -> Option<u64> {
+    let at = slot.checked_mul(SLOT_BYTES)?;
+    data.get(at..at + SLOT_BYTES)?;
     let mut entries = 0;
     for entry in 0..1024 {
         let from = at + entry * 16;
         let below = word(data, from)? as usize;
-        if below == 0 || below == place || entries > 300 || depth > 3 {
+        if below == 0 || below == slot || entries > 300 || depth > 3 {
             continue;
         }
         entries += 1;
@@ -223,17 +223,17 @@ fn fix_sheet(data: &mut [u8], place: usize, level: u64, number: u64, depth: u32)
         let sum = match level {
             0 => {
                 let page =
-                    data.get(below.checked_mul(PLACE_BYTES)?..).and_then(|b| b.get(..PLACE_BYTES));
+                    data.get(below.checked_mul(SLOT_BYTES)?..).and_then(|b| b.get(..SLOT_BYTES));
                 page.map(|page| xxhash_rust::xxh3::xxh3_64_with_seed(page, below_number))
             }
-            _ => fix_sheet(data, below, level - 1, below_number, depth + 1),
+            _ => fix_node(data, below, level - 1, below_number, depth + 1),
         };
         if let Some(sum) = sum {
             data[from + 8..from + 16].copy_from_slice(&sum.to_le_bytes());
         }
     }
     let owner = (level + 1) << 32 | number;
-    Some(xxhash_rust::xxh3::xxh3_64_with_seed(&data[at..at + PLACE_BYTES], owner))
+    Some(xxhash_rust::xxh3::xxh3_64_with_seed(&data[at..at + SLOT_BYTES], owner))
 }
 
 /// Bytes of a log segment's header, and where its copies and the frames are.

@@ -28,7 +28,7 @@ pub struct Options {
 pub const DEFAULT_SYNC_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The first segment of a log.
-const FIRST_SEGMENT_BYTES: u64 = 1 << 20;
+const FIRST_SEGMENT_BYTES: u64 = 32 << 10;
 
 impl Options {
     /// The defaults.
@@ -77,8 +77,8 @@ impl Options {
     }
 
     /// The most bytes of a segment of the log, if no single transaction needs more; 16 MiB by
-    /// default. The first one has 1 MiB, or less if so much is not wanted, and each one after it is
-    /// twice as large.
+    /// default. The first one has 32 KiB, or less if that is more than `bytes`, and each one after
+    /// it is eight times as large as the one before.
     pub fn segment_bytes(mut self, bytes: u64) -> Self {
         self.segment_bytes = bytes;
         self

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::slots::Slots;
-use super::{Ref, SLOT_BYTES, read_slot, write_slot};
+use super::{FIRST_TABLE_PAGE, Ref, SLOT_BYTES, read_slot, write_slot};
 use crate::error::{Error, Result};
 use crate::io::File;
 
@@ -17,6 +17,9 @@ const ROOT: usize = LEVELS - 1;
 const BITS: u32 = 10;
 
 const ENTRIES: usize = 1 << BITS;
+
+/// The node of level 0 that has the first page of a table.
+const FIRST_TABLE_NODE: u32 = FIRST_TABLE_PAGE >> BITS;
 const ENTRY_BYTES: usize = SLOT_BYTES / ENTRIES;
 
 struct Node {
@@ -108,10 +111,13 @@ impl PageMap {
         Ok(std::mem::replace(&mut node.entries[page as usize % ENTRIES], at))
     }
 
-    /// The most nodes that change when so many more pages do.
+    /// The most nodes that change when `pages` more pages do.
     pub(super) fn most_changed(&self, pages: u64) -> u64 {
-        let highest = self.nodes[0].keys().next_back().map_or(0, |number| u64::from(*number));
-        let leaves = pages.min(highest + 2 + pages / ENTRIES as u64);
+        // Those of the catalogue have the lowest numbers, and after them come those of tables.
+        let of_catalogue = self.nodes[0].range(..FIRST_TABLE_NODE).count() as u64;
+        let highest = self.nodes[0].keys().next_back().map_or(0, |number| *number);
+        let of_tables = u64::from((highest + 1).saturating_sub(FIRST_TABLE_NODE));
+        let leaves = pages.min(of_catalogue + of_tables + 2 + pages / ENTRIES as u64);
         let changed = self.nodes[0].values().filter(|node| node.changed).count() as u64;
         let leaves = leaves + changed;
         let above = self.nodes[1].values().filter(|node| node.changed).count() as u64;

@@ -353,7 +353,15 @@ impl DataFile {
         self.state().slots.rewind();
     }
 
-    /// Gives the slots after the last one in use back, other than what a checkpoint of so many
+    /// Gives all slots after the last one in use back. Nothing can be written after that without
+    /// [space](Self::reserve).
+    pub(crate) fn shrink_to_used(&self) -> Result<()> {
+        let mut state = self.state();
+        let last = state.slots.last_used();
+        self.cut(&mut state, last)
+    }
+
+    /// Gives the slots after the last one in use back, other than what a checkpoint of `pages`
     /// changed pages needs.
     pub(crate) fn shrink(&self, pages: u64) -> Result<()> {
         let mut state = self.state();
@@ -362,11 +370,16 @@ impl DataFile {
         let needed = pages + state.overhead(pages);
         let before_last = state.slots.free() - u64::from(end - last);
         let kept = needed.saturating_sub(before_last).min(u64::from(end - last)) as u32;
-        if last + kept < end {
+        self.cut(&mut state, last + kept)
+    }
+
+    /// Cuts the file off before the slot `end`, unless it is shorter.
+    fn cut(&self, state: &mut State, end: u32) -> Result<()> {
+        if end < state.slots.end() {
             self.file
-                .set_size(u64::from(last + kept) * SLOT_BYTES as u64)
+                .set_size(u64::from(end) * SLOT_BYTES as u64)
                 .map_err(|error| Error::io("shorten file data", &error))?;
-            state.slots.truncate(last + kept);
+            state.slots.truncate(end);
         }
         Ok(())
     }
@@ -392,11 +405,11 @@ impl State {
         Ok(())
     }
 
-    /// Slots that a checkpoint needs beside those of so many pages.
+    /// Slots that a checkpoint of `pages` changed pages needs beside those of the pages.
     fn overhead(&self, pages: u64) -> u64 {
-        /// What the catalogue may grow by.
-        const MORE: u64 = 8;
-        let catalogue = u64::from(self.catalogue_pages) * 9 / 8 + MORE;
+        // A new table changes pages, and its definition takes up a small part of one.
+        let growth = 2 + (pages / 8).min(6);
+        let catalogue = u64::from(self.catalogue_pages) * 9 / 8 + growth;
         // Bits of slots that the file gets for these pages.
         let bits = 2 * pages / (8 * SLOT_BYTES as u64);
         self.map.most_changed(pages) + catalogue + bits
@@ -440,7 +453,7 @@ mod tests {
     const PAGES: [u32; 2] = [FIRST_TABLE_PAGE, FIRST_TABLE_PAGE + 1024];
 
     #[test]
-    fn a_sheet_that_cannot_be_read_takes_no_places_along() {
+    fn a_node_that_cannot_be_read_takes_no_slots_along() {
         let disk = Simulated::new(0);
         let file = disk.create("data").expect("an empty disk");
         let data = DataFile::create(file).expect("space");

@@ -1,19 +1,20 @@
 //! Which slots of the data file are used.
 
+use super::superblock::COPIES_AT;
 use super::{Ref, SLOT_BYTES};
 use crate::error::{Error, Result};
 
-/// Slots of the superblocks: the first two, and two that are a mebibyte further back.
+/// Slots of the superblocks: two, and their copies.
 const SUPERBLOCKS: u32 = 4;
 
 /// The first slot after a superblock.
 const FIRST: u32 = 2;
 
 /// The fewest slots that a file has: those of the superblocks, and those between.
-const FIRST_END: u32 = 66;
+const FIRST_END: u32 = COPIES_AT[1] + 2;
 
-/// Those of the superblocks among the first 128 slots.
-const SUPERBLOCK_BITS: [u64; 2] = [0b11; 2];
+/// Those of the superblocks among the first 64 slots.
+const SUPERBLOCK_BITS: u64 = 0b11 << COPIES_AT[0] | 0b11 << COPIES_AT[1];
 
 /// A bit for each slot.
 pub(super) struct Slots {
@@ -30,7 +31,7 @@ pub(super) struct Slots {
 
 impl Default for Slots {
     fn default() -> Self {
-        let (used, free) = (SUPERBLOCK_BITS.to_vec(), FIRST_END - SUPERBLOCKS);
+        let (used, free) = (vec![SUPERBLOCK_BITS], FIRST_END - SUPERBLOCKS);
         Self { used, end: FIRST_END, free, cursor: FIRST, released: Vec::new() }
     }
 }
@@ -42,11 +43,9 @@ impl Slots {
         let used: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
         let count: u32 = used.iter().map(|word| word.count_ones()).sum();
         let fits = used.len() == (end as usize).div_ceil(64) && rest.is_empty() && count <= end;
-        let has_superblocks = |used: &[u64]| {
-            used.len() >= SUPERBLOCK_BITS.len()
-                && used.iter().zip(SUPERBLOCK_BITS).all(|(word, bits)| word & bits == bits)
-        };
-        match fits && end >= FIRST_END && has_superblocks(&used) {
+        let has_superblocks =
+            used.first().is_some_and(|word| word & SUPERBLOCK_BITS == SUPERBLOCK_BITS);
+        match fits && end >= FIRST_END && has_superblocks {
             true => Ok(Self { used, end, free: end - count, cursor: FIRST, released: Vec::new() }),
             false => Err(Error::corrupt("the list of used slots", "it does not fit the file")),
         }
@@ -172,10 +171,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_taken_once_and_comes_back_after_the_checkpoint_only() {
+    fn a_slot_is_taken_once_and_comes_back_after_the_checkpoint_only() {
         let mut slots = Slots::default();
         slots.extend(200);
-        let is_free = |slot: &u32| ![64, 65].contains(slot);
+        let is_free = |slot: &u32| ![8, 9].contains(slot);
         let free: Vec<u32> = (2..200).filter(is_free).collect();
         let mut taken: Vec<u32> = free.iter().map(|_| slots.take().expect("one is free")).collect();
         taken.sort_unstable();

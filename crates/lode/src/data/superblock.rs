@@ -1,5 +1,5 @@
-//! The superblocks: so few bytes that the disk writes them whole. There are two copies of each, a
-//! mebibyte apart, so that a damaged slot does not lose it.
+//! The superblocks: so few bytes that the disk writes them whole. There are two copies of each, 128
+//! KiB apart, so that damage to the slots around one does not lose it.
 
 use super::{FIRST_TABLE_PAGE, Ref, SLOT_BYTES, checksum};
 use crate::codec::{Reader, Writer};
@@ -9,11 +9,11 @@ use crate::io::File;
 const MAGIC: &[u8; 8] = b"LodeData";
 
 /// The format of the files.
-pub(super) const FORMAT: u32 = 2;
+pub(super) const FORMAT: u32 = 3;
 
 /// The slots of the copies of the superblock with an even generation; the other one is in those
 /// after them.
-const COPIES_AT: [u64; 2] = [0, 64];
+pub(super) const COPIES_AT: [u32; 2] = [0, 8];
 
 /// Bytes of a superblock; its checksum comes after them.
 const BYTES: usize = 104;
@@ -149,7 +149,9 @@ impl Superblock {
 
     /// Where the copies of the superblock with an even generation are, or those of the other one.
     fn copies_of(generation: u64) -> impl Iterator<Item = u64> {
-        COPIES_AT.into_iter().map(move |slot| (slot + generation % 2) * SLOT_BYTES as u64)
+        COPIES_AT
+            .into_iter()
+            .map(move |slot| (u64::from(slot) + generation % 2) * SLOT_BYTES as u64)
     }
 
     /// The catalogue and the bits of used slots.

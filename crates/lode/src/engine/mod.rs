@@ -21,7 +21,7 @@ use crate::pager::{PAGE_BYTES, Pager, ReadEpoch};
 use crate::schema::Schema;
 use crate::store::{Catalogue, Checkpoint, Durability, Need, Opened, Settings, Store};
 use crate::table::{Definition, KeyKind, Storage, TableCore};
-use crate::wal::{Kind, Log, Place, Position};
+use crate::wal::{Log, LogRecord, Place, Position};
 
 pub use compact::Compacted;
 pub use faults::{Fault, Faults};
@@ -371,6 +371,7 @@ impl Engine {
             // Nobody outside knows it, so nobody can choose keys that all have the same hash.
             let seed = self.settings.random();
             let id = catalogue.next_id;
+            let next_id = id.next().ok_or(Error::TableFull)?;
             let storage = match self.store {
                 Some(_) => Storage::Directory,
                 None => Storage::Memory,
@@ -380,10 +381,10 @@ impl Engine {
             let core = TableCore::create(&self.pager, definition)?;
             let mut writer = Writer::default();
             core.definition().store(&mut writer);
-            let told = self.append(Kind::Create, &[&writer.0]);
-            let end = told.inspect_err(|_| core.drop_pages(&self.pager))?;
+            let logged = self.append(&[LogRecord::CreateTable { definition: &writer.0 }]);
+            let end = logged.inspect_err(|_| core.drop_pages(&self.pager))?;
             let core = Arc::new(core);
-            catalogue.next_id += 1;
+            catalogue.next_id = next_id;
             catalogue.tables.insert(name, Arc::clone(&core));
             Ok((core, end))
         })?;
@@ -410,7 +411,7 @@ impl Engine {
             self.expect_open()?;
             if let Some((definition, location, _)) = catalogue.damaged.get(name).cloned() {
                 let _alone = self.gate.close();
-                let end = self.append(Kind::Drop, &[&definition.id.to_le_bytes()])?;
+                let end = self.append(&[LogRecord::DropTable { table: definition.id }])?;
                 catalogue.damaged.remove(name);
                 location.free(&self.pager);
                 return Ok(end);
@@ -418,7 +419,7 @@ impl Engine {
             let core = catalogue.tables.get(name).map(Arc::clone);
             let core = core.ok_or_else(|| Error::NoTable { table: name.into() })?;
             let _alone = self.gate.close();
-            let end = self.append(Kind::Drop, &[&core.id().to_le_bytes()])?;
+            let end = self.append(&[LogRecord::DropTable { table: core.id() }])?;
             catalogue.tables.remove(name);
             core.drop_pages(&self.pager);
             Ok(end)
@@ -426,16 +427,17 @@ impl Engine {
         self.settle(end)
     }
 
-    /// Tells the log an outcome, which is made of several parts; for who is alone. Answers where it
-    /// ends.
-    pub(crate) fn append(&self, kind: Kind, parts: &[&[u8]]) -> Result<Position> {
+    /// Logs what happened at once, while the gate is closed. Returns where that ends in the log.
+    pub(crate) fn append(&self, records: &[LogRecord<'_>]) -> Result<Position> {
         let Some(log) = self.log() else { return Ok(Position::default()) };
-        loop {
-            if let Some((_, end)) = log.append(kind, parts, || self.pager.epoch())? {
-                return Ok(end);
+        LogRecord::encode_all(records, |kind, parts| {
+            loop {
+                if let Some(((), end)) = log.append(kind, parts, || ())? {
+                    return Ok(end);
+                }
+                log.make_room(parts.iter().map(|part| part.len()).sum())?;
             }
-            log.make_room(parts.iter().map(|part| part.len()).sum())?;
-        }
+        })
     }
 
     /// Ends it all: what was done is in the data file then, and nothing can be done any more.
@@ -453,10 +455,12 @@ impl Engine {
         let Some(store) = &self.store else { return Ok(()) };
         let mut current = store.current();
         let closed = store.expect_healthy().and_then(|()| {
+            // The lowest slots are taken, so that those after them can be given back.
+            store.data.rewind();
             let mut checkpoint = self.begin_checkpoint(store)?;
             while checkpoint.step(&store.data)? {}
             store.finish(checkpoint, &mut current, true)?;
-            store.log_to_write()?.drop_spares()
+            store.shrink_at_end()
         });
         let closed = if store.is_read_only() { Ok(()) } else { closed };
         store.unlock();

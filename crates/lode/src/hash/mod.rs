@@ -22,7 +22,7 @@ use shortcut::{Entry, Shortcut};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::error::{Error, Result};
-use crate::index::{EntryMut, Index, Journal, Shape, Step, Visit};
+use crate::index::{EntryMut, Index, Record, Shape, Step, Visit, WriteContext};
 use crate::pager::{Latched, PageNumber, PageRef, Pager, ReadEpoch, Seen, Space};
 
 pub(crate) use bucket::MOST_RECORD_BYTES;
@@ -391,12 +391,12 @@ impl Index for Hash {
 
     fn at<T>(
         &self,
-        journal: &Journal<'_>,
-        space: &Space,
+        context: &WriteContext<'_>,
         key: &[u8],
         mut work: impl FnMut(&mut dyn EntryMut) -> Result<Step<T>>,
     ) -> Result<T> {
-        let (pager, place, probe) = (journal.pager(), self.place(key), self.slots.probe(key));
+        let WriteContext { pager, space, .. } = *context;
+        let (place, probe) = (self.place(key), self.slots.probe(key));
         loop {
             let (way, _) = self.read_optimistic(pager, place)?;
             let Some(bucket) = pager.latch(way.bucket) else {
@@ -413,13 +413,13 @@ impl Index for Hash {
             drop(entry_mut);
             match step? {
                 Step::Done(answer) => {
-                    if sparse && !journal.is_commit() {
+                    if sparse && !context.keeps_pages() {
                         // The record is deleted; what cannot be joined now is joined later.
                         let _ = self.merge(pager, space, key);
                     }
                     return Ok(answer);
                 }
-                Step::Wait => journal.make_room()?,
+                Step::Wait => context.make_log_room()?,
                 Step::Full => self.directory.split(
                     pager,
                     space,
@@ -466,7 +466,7 @@ impl EntryMut for SlotMut<'_> {
         self.hash.slots.write_payload(self.bucket.change(epoch), slot, at, bytes);
     }
 
-    fn insert(&mut self, epoch: u64, _: &[u8], payload: &[u8]) {
+    fn insert(&mut self, epoch: u64, Record { payload, .. }: Record<'_>) {
         let slot = self.slot();
         self.hash.slots.fill(&mut self.bucket.change(epoch), slot, self.probe, payload);
     }

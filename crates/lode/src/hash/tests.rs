@@ -3,6 +3,7 @@
 use super::*;
 use crate::error::Error;
 use crate::index::Put;
+use crate::wal::TableId;
 
 #[test]
 fn places_keep_the_order_of_hashes_and_are_denser_below() {
@@ -40,14 +41,18 @@ impl Run {
         (0..1_000).map(|at| (id ^ id >> 8 ^ at) as u8).collect()
     }
 
+    fn context(&self) -> WriteContext<'_> {
+        WriteContext::unlogged(&self.pager, &self.space, TableId(1))
+    }
+
     fn insert(&self, hash: &Hash, id: u64) -> Result<bool> {
-        let journal = Journal::new(&self.pager, None, 1);
-        hash.put(&journal, &self.space, (&id.to_le_bytes(), &Self::payload(id)), Put::INSERT)
+        let (key, payload) = (id.to_le_bytes(), Self::payload(id));
+        let record = Record { key: &key, payload: &payload };
+        hash.put(&self.context(), record, Put::Insert)
     }
 
     fn delete(&self, hash: &Hash, id: u64) -> bool {
-        let journal = Journal::new(&self.pager, None, 1);
-        hash.delete(&journal, &self.space, &id.to_le_bytes()).expect("it can be read")
+        hash.delete(&self.context(), &id.to_le_bytes()).expect("it can be read")
     }
 
     /// Whether these are all records, by lookups and at a moment.

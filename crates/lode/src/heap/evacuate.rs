@@ -5,10 +5,10 @@ use std::collections::HashSet;
 
 use super::page::{self, HeapPage};
 use super::plan::Change;
-use super::write::{Attempt, Desk};
+use super::write::Attempt;
 use super::{Entry, Found, Heap, Home, Name};
 use crate::error::{Error, Result};
-use crate::index::Index;
+use crate::index::{Index, WriteContext};
 use crate::pager::{PageNumber, Pager};
 
 /// Attempts at one record, which other threads may change each time.
@@ -58,10 +58,10 @@ impl Evacuation<'_> {
     pub(crate) fn move_out(
         &mut self,
         index: &impl Index,
-        desk: Desk<'_>,
+        context: &WriteContext<'_>,
         name: &[u8],
     ) -> Result<()> {
-        let (heap, pager) = (self.heap, desk.0.pager());
+        let (heap, pager) = (self.heap, context.pager);
         for _ in 0..MOST_TRIES {
             let led = index.locate(pager, name, |bytes| {
                 let address = Entry::of(bytes).address;
@@ -88,7 +88,7 @@ impl Evacuation<'_> {
             let change = Change::Move { stored: &stored, is_long: slot.is_long, page: target };
             let home = Some(Home { address, seen, page: from });
             let found = Found { name: Name::Key(name), home, other: None };
-            match heap.attempt(index, desk, (&[], found), change, None) {
+            match heap.attempt(index, context, (&[], found), change, None) {
                 Ok(Attempt::Done) => {
                     self.target = Some(target);
                     return Ok(());

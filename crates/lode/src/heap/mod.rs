@@ -56,9 +56,10 @@ impl Address {
     }
 }
 
-/// How often a record is looked up again that has changed meanwhile. If it has so many pieces that
-/// some leave memory while others come, it always has; then it is read as it is at one moment.
-const PATIENCE: usize = 4;
+/// How often a record is looked up again that has changed meanwhile. After that it takes the slow
+/// path: it is read as it is at one moment. A record with so many pieces that some leave memory
+/// while others come always needs that.
+const MOST_ATTEMPTS: usize = 4;
 
 /// The long records of a table.
 pub(crate) struct Heap {
@@ -189,7 +190,7 @@ impl Heap {
         key: &[u8],
         payload: &mut (impl Buffer + ?Sized),
     ) -> Result<bool> {
-        for _ in 0..PATIENCE {
+        for _ in 0..MOST_ATTEMPTS {
             let Some(home) = self.find(index, pager, key)?.home else { return Ok(false) };
             if self.read(pager, &home, self.names.front(key), payload)? {
                 return Ok(true);
@@ -201,16 +202,16 @@ impl Heap {
         Ok(found?.is_some())
     }
 
-    /// Copies the payload of a record, if there is one, and answers where it is; what was read is
+    /// Copies the payload of a record, if there is one, and returns where it is. What was read is
     /// right as long as the page there is as it was seen.
-    fn settled<'k, 'p>(
+    fn read_consistent<'k, 'p>(
         &self,
         index: &impl Index,
         pager: &'p Pager,
         key: &'k [u8],
         payload: &mut Vec<u8>,
     ) -> Result<Found<'k, 'p>> {
-        for _ in 0..PATIENCE {
+        for _ in 0..MOST_ATTEMPTS {
             let found = self.find(index, pager, key)?;
             let Some(home) = &found.home else { return Ok(found) };
             if self.read(pager, home, self.names.front(key), payload)? {
@@ -224,16 +225,17 @@ impl Heap {
             let is_same = |home: &Home<'_>, address: Option<Address>| {
                 address == Some(home.address) && !pager.has_changed_since(moment, home.address.page)
             };
-            let settled = match (address, found) {
+            let consistent = match (address, found) {
                 (Err(error), _) | (_, Err(error)) => Some(Err(error)),
                 (Ok(address), Ok(found)) => {
-                    let is_settled = found.home.as_ref().is_none_or(|home| is_same(home, address));
-                    is_settled.then_some(Ok(found))
+                    let is_consistent =
+                        found.home.as_ref().is_none_or(|home| is_same(home, address));
+                    is_consistent.then_some(Ok(found))
                 }
             };
             pager.release(moment);
-            if let Some(settled) = settled {
-                return settled;
+            if let Some(consistent) = consistent {
+                return consistent;
             }
         }
     }

@@ -4,7 +4,7 @@ use super::long::{self, Cut, PIECE_FROM};
 use super::page::{HeapPage, HeapPageMut, Slot};
 use super::{Address, Heap, Home};
 use crate::error::Result;
-use crate::index::Journal;
+use crate::index::{Record, WriteContext};
 use crate::pager::{Latched, PageNumber, Pager, Seen};
 
 /// What becomes of a record.
@@ -23,16 +23,14 @@ pub(super) enum Change<'c> {
 }
 
 impl Change<'_> {
-    /// Tells the log of it; answers its epoch, or `None` if there is no room.
-    pub(super) fn tell(self, journal: &Journal<'_>, key: &[u8]) -> Result<Option<u64>> {
+    /// Logs it. Returns its epoch; `None` if the log has no room.
+    pub(super) fn log(self, context: &WriteContext<'_>, key: &[u8]) -> Result<Option<u64>> {
         match self {
-            Self::Put { payload, .. } => journal.put(key, payload),
-            // Nobody is told of that, as nobody was of the commit.
-            Self::PutBack { stored, .. } => journal.put(key, stored),
-            Self::Write { at, bytes, .. } => journal.patch(key, at, bytes),
-            Self::Remove => journal.delete(key),
-            // No record is another than it was.
-            Self::Move { .. } => Ok(Some(journal.pager().epoch())),
+            Self::Put { payload, .. } => context.log_put(Record { key, payload }),
+            Self::Write { at, bytes, .. } => context.log_patch(key, at, bytes),
+            Self::Remove => context.log_delete(key),
+            // The commit that is undone was not logged; and a record that moves stays what it is.
+            Self::PutBack { .. } | Self::Move { .. } => Ok(Some(context.pager.epoch())),
         }
     }
 

@@ -7,7 +7,8 @@ use proptest::prelude::*;
 
 use super::{Address, Entry, Heap, Names};
 use crate::hash::Hash;
-use crate::index::{Index, Journal, Put, Shape};
+use crate::index::{Index, Put, Record, Shape, WriteContext};
+use crate::wal::TableId;
 use crate::pager::{Pager, Space};
 use crate::{Database, KeyKind, Schema, Snapshot, Table, Type};
 
@@ -193,21 +194,20 @@ fn an_entry_that_leads_to_a_page_of_the_index_is_an_error_and_no_endless_search(
     let (space, heap) = (Space::default(), Heap::new(Space::default(), Names::Keys));
     let shape = Shape { key_size: 4, is_variable: false, payload_size: Entry::BYTES };
     let index = Hash::create(&pager, &space, shape, 1).expect("room");
-    let journal = Journal::new(&pager, None, 1);
-    let desk = (&journal, &space);
+    let context = WriteContext::unlogged(&pager, &space, TableId(1));
     let (key, long) = ([1; 4], [1; 1_000]);
-    heap.put(&index, desk, (&key, &long), Put::INSERT).expect("room");
+    heap.put(&index, &context, Record { key: &key, payload: &long }, Put::Insert).expect("room");
     // Its bucket was the first page. What lies there at the place of a slot makes one.
     let address = Some(Address { page: space.extents()[0], slot: 0 });
     let forged = Entry { address, is_passed: false }.bytes();
-    assert_eq!(index.write(&journal, &space, &key, 0, &forged), Ok(true));
+    assert_eq!(index.write(&context, &key, 0, &forged), Ok(true));
     let (seen, _) = pager.read_optimistic(space.extents()[0]).expect("it is there");
     let mut page = pager.latch(seen).expect("no other thread has it");
     let mut words = page.change(pager.epoch());
     words.set(0, 1);
     words.set(1, 1 << 32);
     drop(page);
-    let wrong = heap.delete(&index, desk, &key).expect_err("there is no record");
+    let wrong = heap.delete(&index, &context, &key).expect_err("there is no record");
     assert!(matches!(wrong, crate::Error::Corrupt { .. }), "{wrong}");
 }
 

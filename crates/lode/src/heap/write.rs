@@ -6,22 +6,19 @@ use super::page::{HeapPage, HeapPageMut};
 use super::plan::{Change, Held};
 use super::{Address, Found, Heap, Home};
 use crate::error::Result;
-use crate::index::{EntryMut, Index, Journal, Put, Step};
-use crate::pager::{Latched, PageNumber, Pager, Space};
+use crate::index::{EntryMut, Index, Put, Record, Step, Swap, WriteContext};
+use crate::pager::{Latched, PageNumber, Pager};
 
 /// What came of an attempt to change a record.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Attempt {
     Done,
-    /// Somebody else has changed something that matters.
+    /// Another thread has changed something that matters.
     Again,
 }
 
-/// Where the outcomes of changes in a table are told, and the pages of its index.
-pub(super) type Desk<'d> = (&'d Journal<'d>, &'d Space);
-
 /// What was there before a step of a commit, which has kept all pages: it is put back if another
-/// step fails, and given up when the commit is told.
+/// step fails, and given up when the commit is logged.
 pub(crate) struct UndoRecord {
     page: PageNumber,
     /// The head of a long record.
@@ -39,40 +36,40 @@ pub(crate) enum Swapped {
 }
 
 impl Heap {
-    /// Writes a record, as `put` allows. Answers whether it was there.
+    /// Writes a record, as `put` allows. Returns whether there was one with its key.
     pub(crate) fn put(
         &self,
         index: &impl Index,
-        desk: Desk<'_>,
-        (key, payload): (&[u8], &[u8]),
+        context: &WriteContext<'_>,
+        Record { key, payload }: Record<'_>,
         put: Put,
     ) -> Result<bool> {
         let whole = self.names.whole(key, payload);
         let change = Change::Put { payload, whole: &whole };
         loop {
-            let found = self.find(index, desk.0.pager(), key)?;
+            let found = self.find(index, context.pager, key)?;
             let there = found.home.is_some();
-            if !(if there { put.over } else { put.new }) {
+            if !put.allows(there) {
                 return Ok(there);
             }
-            if self.attempt(index, desk, (key, found), change, None)? == Attempt::Done {
+            if self.attempt(index, context, (key, found), change, None)? == Attempt::Done {
                 return Ok(there);
             }
         }
     }
 
     /// Reads the payload of a record into `bytes`, lets `change` change it, and writes it if that
-    /// answers true. Answers whether there is such a record.
+    /// returns true. Returns whether there is such a record.
     pub(crate) fn update(
         &self,
         index: &impl Index,
-        desk: Desk<'_>,
+        context: &WriteContext<'_>,
         key: &[u8],
         bytes: &mut Vec<u8>,
         change: &mut dyn FnMut(&mut Vec<u8>) -> bool,
     ) -> Result<bool> {
         loop {
-            let found = self.settled(index, desk.0.pager(), key, bytes)?;
+            let found = self.read_consistent(index, context.pager, key, bytes)?;
             if found.home.is_none() {
                 return Ok(false);
             }
@@ -81,7 +78,7 @@ impl Heap {
             }
             let whole = self.names.whole(key, bytes);
             let change = Change::Put { payload: bytes, whole: &whole };
-            if self.attempt(index, desk, (key, found), change, None)? == Attempt::Done {
+            if self.attempt(index, context, (key, found), change, None)? == Attempt::Done {
                 return Ok(true);
             }
         }
@@ -91,50 +88,49 @@ impl Heap {
     pub(crate) fn write(
         &self,
         index: &impl Index,
-        desk: Desk<'_>,
+        context: &WriteContext<'_>,
         key: &[u8],
         (at, bytes): (usize, &[u8]),
     ) -> Result<bool> {
         let front = self.names.front(key);
-        self.change_what_is_there(index, desk, key, Change::Write { at, bytes, front })
+        self.change_what_is_there(index, context, key, Change::Write { at, bytes, front })
     }
 
     /// Deletes a record; false if there is none.
-    pub(crate) fn delete(&self, index: &impl Index, desk: Desk<'_>, key: &[u8]) -> Result<bool> {
-        self.change_what_is_there(index, desk, key, Change::Remove)
+    pub(crate) fn delete(&self, index: &impl Index, context: &WriteContext<'_>, key: &[u8]) -> Result<bool> {
+        self.change_what_is_there(index, context, key, Change::Remove)
     }
 
     fn change_what_is_there(
         &self,
         index: &impl Index,
-        desk: Desk<'_>,
+        context: &WriteContext<'_>,
         key: &[u8],
         change: Change<'_>,
     ) -> Result<bool> {
         loop {
-            let found = self.find(index, desk.0.pager(), key)?;
+            let found = self.find(index, context.pager, key)?;
             if found.home.is_none() {
                 return Ok(false);
             }
-            if self.attempt(index, desk, (key, found), change, None)? == Attempt::Done {
+            if self.attempt(index, context, (key, found), change, None)? == Attempt::Done {
                 return Ok(true);
             }
         }
     }
 
-    /// A step of a commit, by who is alone: makes a record what it shall be, if it is as it was
-    /// seen.
+    /// A step of a commit, while the gate is closed: a record becomes what is wanted, if it is as it
+    /// was seen.
     pub(crate) fn swap(
         &self,
         index: &impl Index,
-        desk: Desk<'_>,
-        key: &[u8],
-        (seen, wanted): (Option<&[u8]>, Option<&[u8]>),
+        context: &WriteContext<'_>,
+        Swap { key, seen, wanted }: Swap<'_>,
     ) -> Result<Swapped> {
-        let (pager, mut payload) = (desk.0.pager(), Vec::new());
+        let mut payload = Vec::new();
         let whole = wanted.map(|payload| self.names.whole(key, payload));
         loop {
-            let found = self.settled(index, pager, key, &mut payload)?;
+            let found = self.read_consistent(index, context.pager, key, &mut payload)?;
             let change = match (wanted, &whole) {
                 _ if found.home.as_ref().map(|_| &payload[..]) != seen => {
                     return Ok(Swapped::Conflict);
@@ -143,88 +139,88 @@ impl Heap {
                 _ if found.home.is_some() => Change::Remove,
                 _ => return Ok(Swapped::Done(None)),
             };
-            let mut left = match &found.home {
-                Some(home) => match self.left_of(home)? {
-                    Some(left) => Some(left),
+            let mut undo = match &found.home {
+                Some(home) => match self.undo_record(home)? {
+                    Some(undo) => Some(undo),
                     None => continue,
                 },
                 None => None,
             };
-            let keep = left.as_deref_mut();
-            if self.attempt(index, desk, (key, found), change, keep)? == Attempt::Done {
-                return Ok(Swapped::Done(left));
+            let keep = undo.as_deref_mut();
+            if self.attempt(index, context, (key, found), change, keep)? == Attempt::Done {
+                return Ok(Swapped::Done(undo));
             }
         }
     }
 
-    /// What a step of a commit leaves of a record where it was found; `None` if it has changed
-    /// since.
-    fn left_of(&self, home: &Home<'_>) -> Result<Option<Box<UndoRecord>>> {
+    /// What undoes a change of a record where it was found; `None` if it has changed since.
+    fn undo_record(&self, home: &Home<'_>) -> Result<Option<Box<UndoRecord>>> {
         let slot = home.page.slot(home.address.slot.into());
         let mut head = None;
         if let Some(slot) = slot.filter(|slot| slot.is_long) {
             let Some((bytes, _)) = self.head_of(home, slot)? else { return Ok(None) };
             head = Some(bytes);
         }
-        let left = UndoRecord { page: home.address.page, head, pieces: Vec::new() };
-        Ok(home.seen.validate().then(|| Box::new(left)))
+        let undo = UndoRecord { page: home.address.page, head, pieces: Vec::new() };
+        Ok(home.seen.validate().then(|| Box::new(undo)))
     }
 
     /// Undoes a step of a commit, when those after it are undone: puts the record back where it
-    /// was. That needs no page more than there are.
-    pub(crate) fn put_back(
+    /// was. It allocates no page.
+    pub(crate) fn roll_back(
         &self,
         index: &impl Index,
-        desk: Desk<'_>,
-        (key, seen): (&[u8], &[u8]),
-        left: &UndoRecord,
+        context: &WriteContext<'_>,
+        Record { key, payload }: Record<'_>,
+        undo: &UndoRecord,
     ) -> Result<()> {
-        let whole = self.names.whole(key, seen);
-        let (stored, is_long) = match &left.head {
+        let whole = self.names.whole(key, payload);
+        let (stored, is_long) = match &undo.head {
             Some(head) => (&head[..], true),
             None => (&whole[..], false),
         };
-        let change = Change::PutBack { stored, is_long, page: left.page };
+        let change = Change::PutBack { stored, is_long, page: undo.page };
         loop {
-            let found = self.find(index, desk.0.pager(), key)?;
-            if self.attempt(index, desk, (key, found), change, None)? == Attempt::Done {
+            let found = self.find(index, context.pager, key)?;
+            if self.attempt(index, context, (key, found), change, None)? == Attempt::Done {
                 return Ok(());
             }
         }
     }
 
-    /// Gives up what a step of a commit has left, after it was told.
-    pub(crate) fn roll_back(&self, pager: &Pager, left: &UndoRecord) {
+    /// Gives up what a step of a commit has kept, after the commit is logged.
+    pub(crate) fn give_up(&self, pager: &Pager, undo: &UndoRecord) {
         let epoch = pager.epoch();
-        left.pieces.iter().for_each(|piece| pager.free(*piece, &self.space, epoch));
+        undo.pieces.iter().for_each(|piece| pager.free(*piece, &self.space, epoch));
         // A page that cannot be looked at stays; it is found empty some other time.
-        let Ok((seen, words)) = pager.read_optimistic(left.page) else { return };
+        let Ok((seen, words)) = pager.read_optimistic(undo.page) else { return };
         if HeapPage::new(words).is_empty()
-            && !self.free_space.is_being_filled(left.page)
+            && !self.free_space.is_being_filled(undo.page)
             && let Some(page) = pager.latch(seen)
         {
-            self.free_space.note(left.page, 0);
+            self.free_space.note(undo.page, 0);
             page.free(&self.space, epoch);
         }
     }
 
-    /// Changes a record if it is still where it was found, or still not there. If `left` is there,
-    /// what was there before is kept for it.
+    /// Changes a record if it is still where it was found, or still not there: plans which pages
+    /// change, latches them, logs the change, and applies it. What was there before is kept for
+    /// `undo`, if there is one.
     pub(super) fn attempt(
         &self,
         index: &impl Index,
-        (journal, space): Desk<'_>,
+        context: &WriteContext<'_>,
         (key, found): (&[u8], Found<'_, '_>),
         change: Change<'_>,
-        mut left: Option<&mut UndoRecord>,
+        mut undo: Option<&mut UndoRecord>,
     ) -> Result<Attempt> {
-        let (pager, Found { name, home, other }) = (journal.pager(), found);
+        let (pager, Found { name, home, other }) = (context.pager, found);
         if let Some(other) = other {
-            self.pass(index, (journal, space), name.bytes(), other)?;
+            self.pass(index, context, name.bytes(), other)?;
             return Ok(Attempt::Again);
         }
         let Some(plan) = self.plan(pager, home, change)? else { return Ok(Attempt::Again) };
-        let attempt = index.at(journal, space, name.bytes(), |entry_mut| {
+        let attempt = index.at(context, name.bytes(), |entry_mut| {
             if entry_in(entry_mut).map(|entry| entry.address) != plan.found().map(Some) {
                 return Ok(Step::Done(Attempt::Again));
             }
@@ -232,7 +228,7 @@ impl Heap {
                 return Ok(Step::Full);
             }
             let Some(latches) = plan.latch(pager) else { return Ok(Step::Done(Attempt::Again)) };
-            // Pages for the pieces of a long record: nobody waits for room while he has them.
+            // Pages for the pieces of a long record: no thread waits for room while it has them.
             let written = match change {
                 Change::Put { whole, .. } => Cut::of(whole.len())
                     .map(|cut| Written::new(pager, &self.space, cut, whole))
@@ -242,10 +238,11 @@ impl Heap {
                 | Change::PutBack { .. }
                 | Change::Move { .. } => None,
             };
-            match change.tell(journal, key) {
+            match change.log(context, key) {
                 Ok(Some(epoch)) => {
-                    let what = (change, written, left.as_deref_mut());
-                    self.carry_out((journal, epoch), (name.bytes(), entry_mut), latches, what);
+                    let applying = Applying { context, epoch, undo: undo.as_deref_mut() };
+                    let entry = (name.bytes(), entry_mut);
+                    self.apply(applying, entry, latches, (change, written));
                     Ok(Step::Done(Attempt::Done))
                 }
                 other => {
@@ -262,68 +259,92 @@ impl Heap {
         attempt
     }
 
-    /// Notes with a record that another key with its name goes beyond it, unless it has changed.
+    /// Notes with a record that another key with its digest goes beyond it, unless it has changed.
     fn pass(
         &self,
         index: &impl Index,
-        (journal, space): Desk<'_>,
+        context: &WriteContext<'_>,
         name: &[u8],
         address: Address,
     ) -> Result<()> {
-        index.at(journal, space, name, |entry_mut| {
+        index.at(context, name, |entry_mut| {
             let entry = Entry { address: Some(address), is_passed: false };
             if entry_in(entry_mut) == Some(entry) {
-                // Nobody need be told: whoever does this again passes it again.
-                let epoch = journal.pager().epoch();
+                // It is not logged: who replays the insertion passes the record again.
+                let epoch = context.pager.epoch();
                 entry_mut.write(epoch, 0, &Entry { is_passed: true, ..entry }.bytes());
             }
             Ok(Step::Done(()))
         })
     }
 
-    /// Does what was told.
-    fn carry_out(
+    /// Applies a change that is logged.
+    fn apply(
         &self,
-        (journal, epoch): (&Journal<'_>, u64),
-        (name, entry_mut): (&[u8], &mut dyn EntryMut),
+        applying: Applying<'_>,
+        entry: (&[u8], &mut dyn EntryMut),
         (old, target): (Option<Held<'_>>, Option<Latched<'_>>),
-        (change, written, left): (Change<'_>, Option<Written<'_>>, Option<&mut UndoRecord>),
+        (change, written): (Change<'_>, Option<Written<'_>>),
+    ) {
+        match change {
+            Change::Write { at, bytes, front } => {
+                old.into_iter()
+                    .for_each(|old| old.overwrite(at + front, bytes, applying.epoch));
+            }
+            Change::Remove => self.apply_removal(applying, entry.1, old),
+            Change::Put { whole, .. } => {
+                let (stored, is_long) = match &written {
+                    Some(written) => (&written.head[..], true),
+                    None => (whole, false),
+                };
+                let epoch = applying.epoch;
+                self.apply_record(applying, entry, (old, target), (stored, is_long));
+                for mut piece in written.into_iter().flat_map(|written| written.pages) {
+                    piece.change(epoch);
+                }
+            }
+            Change::PutBack { stored, is_long, .. } | Change::Move { stored, is_long, .. } => {
+                self.apply_record(applying, entry, (old, target), (stored, is_long));
+            }
+        }
+    }
+
+    /// Takes a record out. If other keys have passed it, its entry stays, without an address.
+    fn apply_removal(
+        &self,
+        applying: Applying<'_>,
+        entry_mut: &mut dyn EntryMut,
+        old: Option<Held<'_>>,
     ) {
         let is_passed = entry_in(entry_mut).is_some_and(|entry| entry.is_passed);
-        let (stored, is_long) = match (change, &written) {
-            (Change::Put { .. }, Some(written)) => (&written.head[..], true),
-            (Change::Put { whole, .. }, None) => (whole, false),
-            (Change::PutBack { stored, is_long, .. } | Change::Move { stored, is_long, .. }, _) => {
-                (stored, is_long)
+        match is_passed {
+            true => {
+                let entry = Entry { address: None, is_passed };
+                entry_mut.write(applying.epoch, 0, &entry.bytes());
             }
-            (Change::Write { at, bytes, front }, _) => {
-                return old.into_iter().for_each(|old| old.overwrite(at + front, bytes, epoch));
-            }
-            (Change::Remove, _) => {
-                match is_passed {
-                    true => entry_mut.write(epoch, 0, &Entry { address: None, is_passed }.bytes()),
-                    false => entry_mut.remove(epoch),
-                }
-                return self.leave(journal, old, None, left, epoch);
-            }
-        };
-        match target {
-            None => {
-                self.leave(journal, old, Some((stored, is_long)), left, epoch);
-            }
-            Some(target) => {
-                let address = Some(self.move_to(target, (stored, is_long), epoch));
-                let entry = Entry { address, is_passed }.bytes();
-                match entry_mut.is_there() {
-                    true => entry_mut.write(epoch, 0, &entry),
-                    false => entry_mut.insert(epoch, name, &entry),
-                }
-                self.leave(journal, old, None, left, epoch);
-            }
+            false => entry_mut.remove(applying.epoch),
         }
-        for mut piece in written.into_iter().flat_map(|written| written.pages) {
-            piece.change(epoch);
+        self.leave(applying, old, None);
+    }
+
+    /// Puts a record, or its head if it is long, where the old one was, or into the target page.
+    fn apply_record(
+        &self,
+        applying: Applying<'_>,
+        (name, entry_mut): (&[u8], &mut dyn EntryMut),
+        (old, target): (Option<Held<'_>>, Option<Latched<'_>>),
+        stored: (&[u8], bool),
+    ) {
+        let Some(target) = target else { return self.leave(applying, old, Some(stored)) };
+        let is_passed = entry_in(entry_mut).is_some_and(|entry| entry.is_passed);
+        let epoch = applying.epoch;
+        let address = Some(self.move_to(target, stored, epoch));
+        let entry = Entry { address, is_passed }.bytes();
+        match entry_mut.is_there() {
+            true => entry_mut.write(epoch, 0, &entry),
+            false => entry_mut.insert(epoch, Record { key: name, payload: &entry }),
         }
+        self.leave(applying, old, None);
     }
 
     /// Puts a record into a page that has room for it.
@@ -346,11 +367,9 @@ impl Heap {
     /// gives pages back that are not used any more, or has them kept.
     fn leave(
         &self,
-        journal: &Journal<'_>,
+        Applying { context, epoch, undo }: Applying<'_>,
         old: Option<Held<'_>>,
         new: Option<(&[u8], bool)>,
-        left: Option<&mut UndoRecord>,
-        epoch: u64,
     ) {
         let Some(mut old) = old else { return };
         let (number, before) = (old.page.page(), HeapPage::new(old.page.words()).room());
@@ -361,16 +380,16 @@ impl Heap {
         let now = HeapPage::new(old.page.words());
         let (after, is_empty) = (now.room(), now.is_empty());
         let Held { page, pages, .. } = old;
-        match left {
+        match undo {
             None => {
                 // While the page of the head is latched, so that a checkpoint that begins now
                 // waits.
-                let pager = journal.pager();
-                pages.into_iter().for_each(|piece| pager.free(piece, &self.space, epoch));
+                let free = |piece| context.pager.free(piece, &self.space, epoch);
+                pages.into_iter().for_each(free);
             }
-            Some(left) => left.pieces = pages,
+            Some(undo) => undo.pieces = pages,
         }
-        if is_empty && !journal.is_commit() && !self.free_space.is_being_filled(number) {
+        if is_empty && !context.keeps_pages() && !self.free_space.is_being_filled(number) {
             self.free_space.note(number, 0);
             page.free(&self.space, epoch);
             return;
@@ -380,6 +399,13 @@ impl Heap {
             self.forget_not(number, after);
         }
     }
+}
+
+/// A change that is logged, and happens in this epoch.
+struct Applying<'a> {
+    context: &'a WriteContext<'a>,
+    epoch: u64,
+    undo: Option<&'a mut UndoRecord>,
 }
 
 /// What the index has at the place of a name, if anything.

@@ -7,6 +7,7 @@ use crate::codec::{Reader, Writer};
 use crate::error::{Error, Result};
 use crate::pager::{PageNumber, Pager};
 use crate::table::{Definition, Location, TableCore};
+use crate::wal::TableId;
 
 /// A table that cannot be read, and why.
 pub(super) type Damaged = (Definition, Location, Error);
@@ -17,13 +18,14 @@ pub(crate) struct Catalogue {
     pub tables: BTreeMap<String, Arc<TableCore>>,
     /// Those that cannot be read: they stay as they are until they are dropped.
     pub damaged: BTreeMap<String, Damaged>,
-    pub next_id: u32,
+    /// The number of the next table.
+    pub next_id: TableId,
 }
 
 impl Catalogue {
     pub(crate) fn store(&self) -> Vec<u8> {
         let mut writer = Writer::default();
-        writer.u32(self.next_id).u32((self.tables.len() + self.damaged.len()) as u32);
+        writer.u32(self.next_id.0).u32((self.tables.len() + self.damaged.len()) as u32);
         let mut store = |definition: &Definition, location: &Location| {
             definition.store(&mut writer);
             writer.u32(location.root);
@@ -40,7 +42,7 @@ impl Catalogue {
     /// Opens the tables of a catalogue that was stored.
     pub(crate) fn restore(bytes: &[u8], pager: &Pager) -> Result<Self> {
         let mut reader = Reader::new(bytes, "the catalogue");
-        let (next_id, count) = (reader.u32()?, reader.u32()?);
+        let (next_id, count) = (TableId::read(&mut reader)?, reader.u32()?);
         let mut found = Vec::new();
         for _ in 0..count {
             let definition = Definition::restore(&mut reader)?;

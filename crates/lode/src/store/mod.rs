@@ -34,8 +34,12 @@ use crate::wal::{Log, Position};
 /// How long the log may become, however little data there is.
 const LEAST_LOG_BYTES: u64 = 32 << 20;
 
-/// Pages that can be changed before somebody asks again whether there is room.
+/// Pages that threads which were admitted at the same time may change beyond the room that there
+/// was.
 const MARGIN: u64 = 64;
+
+/// The fewest pages that can be changed before somebody asks again whether there is room.
+const LEAST_STEP: u64 = 8;
 
 /// The directory of an open database.
 pub(crate) struct Store {
@@ -172,10 +176,11 @@ impl Store {
     pub(crate) fn make_room(&self, pager: &Pager, more: u64) -> Result<()> {
         self.expect_healthy()?;
         let (dirty, most_dirty) = (pager.dirty(), pager.most_dirty());
-        let more = MARGIN.max(dirty / 8) + more;
-        self.data.reserve(dirty + 2 * more)?;
+        // In steps that grow, so that a small database takes up little.
+        let step = (dirty / 2).clamp(LEAST_STEP, MARGIN).max(dirty / 8) + more;
+        self.data.reserve(dirty + 2 * step + MARGIN)?;
         let next = if dirty < most_dirty / 2 { most_dirty / 2 } else { most_dirty / 4 * 3 };
-        self.room.store(next.min(dirty + more), Ordering::Relaxed);
+        self.room.store(next.min(dirty + step), Ordering::Relaxed);
         // It may have been poisoned meanwhile: either this is seen there, or that here.
         fence(Ordering::SeqCst);
         self.expect_healthy().inspect_err(|_| self.room.store(0, Ordering::Relaxed))
@@ -189,6 +194,12 @@ impl Store {
         // Some more may be at it now.
         let pages = if dirty > 0 { dirty + MARGIN } else { 0 };
         self.data.shrink(pages)
+    }
+
+    /// Gives all space back that only those need who write; for whoever closes the database.
+    pub(crate) fn shrink_at_end(&self) -> Result<()> {
+        self.data.shrink_to_used()?;
+        self.log_to_write()?.shrink_at_end()
     }
 
     /// Has the nodes of the page map that lie beyond need written elsewhere by the next checkpoint.

@@ -42,7 +42,7 @@ pub(crate) fn open_to_read(disk: &dyn Disk, settings: &Settings) -> Result<Opene
     let catalogue = Catalogue::restore(&catalogue, &pager)?;
     let mut recovery = Recovery::new((&pager, &data), Access::Read, catalogue, superblock);
     let (start, ending) = (start_of(&superblock), ending_of(&superblock));
-    let apply = &mut |entry: wal::Entry<'_>, end| recovery.apply(entry, end);
+    let apply = &mut |records: &[wal::LogRecord<'_>], end| recovery.apply(records, end);
     let replayed = wal::replay(disk, superblock.database, (start, ending), apply)?;
     let ends: u64 = replayed.segments.iter().map(|(_, end)| *end).sum();
     let catalogue = recovery.catalogue;

@@ -12,7 +12,7 @@ use crate::heap;
 use crate::io::Access;
 use crate::pager::Pager;
 use crate::table::{Definition, TableCore};
-use crate::wal::{Ending, Entry, Kind, Place, Position};
+use crate::wal::{Ending, LogRecord, Place, Position, TableId};
 
 /// Where recovery begins.
 pub(super) fn start_of(superblock: &Superblock) -> Place {
@@ -37,11 +37,12 @@ pub(super) struct Recovery<'r> {
     data: &'r DataFile,
     access: Access,
     pub catalogue: Catalogue,
-    by_id: HashMap<u32, Arc<TableCore>>,
+    by_id: HashMap<TableId, Arc<TableCore>>,
     pub superblock: Superblock,
     /// Up to where the log was replayed.
     pub done: Place,
-    /// Why outcomes could not be replayed: their table is damaged. They have to stay in the log.
+    /// Why records of the log could not be replayed: their table is damaged. They have to stay in
+    /// the log.
     pub skipped: Option<Error>,
 }
 
@@ -59,70 +60,72 @@ impl<'r> Recovery<'r> {
         Self { pager, data, access, catalogue, by_id, superblock, done, skipped: None }
     }
 
-    /// Does again what happened in one frame.
-    pub(super) fn apply(&mut self, entry: Entry<'_>, end: Place) -> Result<()> {
-        let parts = entry.parts()?;
+    /// Does again what the records of one frame say.
+    pub(super) fn apply(&mut self, records: &[LogRecord<'_>], end: Place) -> Result<()> {
         // A checkpoint has all of a commit or nothing, so there has to be room for all of it.
         let (dirty, most_dirty) = (self.pager.dirty(), self.pager.most_dirty());
-        let needed: u64 = parts.iter().map(|part| 3 + heap::pages_for(part.body.len())).sum();
+        let pages = |record: &LogRecord<'_>| 3 + heap::pages_for(record.size_bytes());
+        let needed: u64 = records.iter().map(pages).sum();
         let is_full = dirty >= most_dirty / 2 || dirty > 0 && dirty + needed >= most_dirty;
         if is_full && self.access == Access::Write {
             self.checkpoint(true)?;
         }
-        parts.into_iter().try_for_each(|part| self.apply_part(part))?;
+        records.iter().try_for_each(|record| self.apply_one(record))?;
         self.done = end;
         Ok(())
     }
 
-    fn apply_part(&mut self, entry: Entry<'_>) -> Result<()> {
-        let mut reader = Reader::new(entry.body, "an outcome in the log");
-        match entry.kind {
-            Kind::Create => {
-                let definition = Definition::restore(&mut reader)?;
-                let name = definition.schema.name().to_string();
-                let id = definition.id;
-                let next_id = id.checked_add(1);
-                let next_id = next_id
-                    .ok_or_else(|| Error::corrupt("the log", "a table has the last number"))?;
-                let core = Arc::new(TableCore::create(self.pager, definition)?);
-                self.by_id.insert(id, Arc::clone(&core));
-                self.catalogue.next_id = self.catalogue.next_id.max(next_id);
-                self.catalogue.tables.insert(name, core);
-                Ok(())
-            }
-            Kind::Drop => {
-                let id = reader.u32()?;
-                if let Some((_, (_, location, _))) = self.damaged(id) {
-                    let location = location.clone();
-                    location.free(self.pager);
-                    self.catalogue.damaged.retain(|_, (definition, ..)| definition.id != id);
-                    return Ok(());
-                }
-                let core = self.table(id)?;
-                core.drop_pages(self.pager);
-                self.by_id.remove(&core.id());
-                self.catalogue.tables.remove(core.schema().name());
-                Ok(())
-            }
-            kind => {
-                let id = reader.u32()?;
-                if let Some((_, (.., error))) = self.damaged(id) {
+    fn apply_one(&mut self, record: &LogRecord<'_>) -> Result<()> {
+        match *record {
+            LogRecord::CreateTable { definition } => self.create_table(definition),
+            LogRecord::DropTable { table } => self.drop_table(table),
+            LogRecord::Put { table, .. }
+            | LogRecord::Patch { table, .. }
+            | LogRecord::Delete { table, .. } => {
+                if let Some((_, (.., error))) = self.damaged(table) {
                     self.skipped = Some(error.clone());
                     return Ok(());
                 }
-                self.table(id)?.apply(self.pager, kind, reader.rest())
+                self.table(table)?.apply(self.pager, record)
             }
         }
     }
 
+    fn create_table(&mut self, definition: &[u8]) -> Result<()> {
+        let mut reader = Reader::new(definition, "the definition of a table in the log");
+        let definition = Definition::restore(&mut reader)?;
+        let (name, id) = (definition.schema.name().to_string(), definition.id);
+        let next_id =
+            id.next().ok_or_else(|| Error::corrupt("the log", "a table has the last number"))?;
+        let core = Arc::new(TableCore::create(self.pager, definition)?);
+        self.by_id.insert(id, Arc::clone(&core));
+        self.catalogue.next_id = self.catalogue.next_id.max(next_id);
+        self.catalogue.tables.insert(name, core);
+        Ok(())
+    }
+
+    fn drop_table(&mut self, id: TableId) -> Result<()> {
+        if let Some((_, (_, location, _))) = self.damaged(id) {
+            let location = location.clone();
+            location.free(self.pager);
+            self.catalogue.damaged.retain(|_, (definition, ..)| definition.id != id);
+            return Ok(());
+        }
+        let core = self.table(id)?;
+        core.drop_pages(self.pager);
+        self.by_id.remove(&core.id());
+        self.catalogue.tables.remove(core.schema().name());
+        Ok(())
+    }
+
     /// The damaged table with a number.
-    fn damaged(&self, id: u32) -> Option<(&String, &Damaged)> {
+    fn damaged(&self, id: TableId) -> Option<(&String, &Damaged)> {
         self.catalogue.damaged.iter().find(|(_, (definition, ..))| definition.id == id)
     }
 
-    fn table(&self, id: u32) -> Result<Arc<TableCore>> {
+    fn table(&self, id: TableId) -> Result<Arc<TableCore>> {
         let found = self.by_id.get(&id).map(Arc::clone);
-        found.ok_or_else(|| Error::corrupt("the log", format!("it names a table {id} of none")))
+        found.ok_or_else(|| Error::corrupt("the log", format!("it names table {}, and there is none", id.0)))
     }
 
     /// Writes out what has been replayed, so that there is room for more.

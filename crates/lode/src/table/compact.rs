@@ -5,7 +5,6 @@ use super::core::TableCore;
 use super::kinds::Cursor;
 use crate::error::Result;
 use crate::heap::Evacuation;
-use crate::index::Journal;
 use crate::pager::Pager;
 
 /// What is left to do in a table.
@@ -56,8 +55,7 @@ impl TableCore {
             }
             Compaction::Heap { evacuation, names, next } => match (names.last(), next.clone()) {
                 (Some(name), _) => {
-                    let journal = Journal::new(pager, None, self.id());
-                    evacuation.move_out(&self.index, (&journal, &self.space), name)?;
+                    evacuation.move_out(&self.index, &self.unlogged(pager), name)?;
                     names.pop();
                 }
                 (None, Some(cursor)) => {

@@ -4,16 +4,15 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use super::definition::{Definition, Location, free_all};
 use super::kinds::Kinds;
-use crate::codec::Reader;
 use crate::error::{Error, Result, none_if_too_long};
 use crate::heap::{Buffer, Census, Entry, Heap, Name, Swapped, UndoRecord};
-use crate::index::{Index, Journal, Put};
+use crate::index::{Index, Put, Record, Swap, WriteContext};
 use crate::io::Home;
 use crate::pager::{Pager, ReadEpoch, Space};
 use crate::schema::key::KeyOrder;
 use crate::schema::{Column, Schema};
 use crate::tree::Tree;
-use crate::wal::Kind;
+use crate::wal::{Log, LogRecord, TableId};
 
 /// Whether a table can be used.
 const THERE: u8 = 0;
@@ -72,7 +71,7 @@ impl TableCore {
         Self { definition, order, index, space, heap, state, home, dropped_in }
     }
 
-    pub(crate) fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> TableId {
         self.definition.id
     }
 
@@ -252,95 +251,107 @@ impl TableCore {
         Ok(self.read(pager, key, &mut payload)?.then_some(payload))
     }
 
+    /// What a write needs that is logged, if there is a log.
+    #[inline(always)]
+    pub(crate) fn write_context<'w>(
+        &'w self,
+        pager: &'w Pager,
+        log: Option<&'w Log>,
+    ) -> WriteContext<'w> {
+        WriteContext::new(pager, &self.space, log, self.id())
+    }
+
+    /// What a write needs that is not logged.
+    pub(crate) fn unlogged<'w>(&'w self, pager: &'w Pager) -> WriteContext<'w> {
+        WriteContext::unlogged(pager, &self.space, self.id())
+    }
+
+    /// Writes a record, as `put` allows. Returns whether there was one with its key.
     pub(crate) fn put(
         &self,
-        journal: &Journal<'_>,
-        record: (&[u8], &[u8]),
+        context: &WriteContext<'_>,
+        record: Record<'_>,
         put: Put,
     ) -> Result<bool> {
         match &self.heap {
-            None => self.index.put(journal, &self.space, record, put),
-            Some(heap) => heap.put(&self.index, (journal, &self.space), record, put),
+            None => self.index.put(context, record, put),
+            Some(heap) => heap.put(&self.index, context, record, put),
         }
     }
 
     /// Overwrites bytes of a record's payload, all of columns of fixed size.
     pub(crate) fn patch(
         &self,
-        journal: &Journal<'_>,
+        context: &WriteContext<'_>,
         key: &[u8],
         at: usize,
         bytes: &[u8],
     ) -> Result<bool> {
         match &self.heap {
-            None => self.index.write(journal, &self.space, key, at, bytes),
-            Some(heap) => heap.write(&self.index, (journal, &self.space), key, (at, bytes)),
+            None => self.index.write(context, key, at, bytes),
+            Some(heap) => heap.write(&self.index, context, key, (at, bytes)),
         }
     }
 
     pub(crate) fn change(
         &self,
-        journal: &Journal<'_>,
+        context: &WriteContext<'_>,
         key: &[u8],
         payload: &mut Vec<u8>,
         change: &mut dyn FnMut(&mut Vec<u8>) -> bool,
     ) -> Result<bool> {
         match &self.heap {
             None => {
-                let size = self.schema().payload_size();
-                self.index.update(journal, &self.space, (key, size), payload, change)
+                payload.resize(self.schema().payload_size(), 0);
+                self.index.update(context, key, payload, change)
             }
-            Some(heap) => heap.update(&self.index, (journal, &self.space), key, payload, change),
+            Some(heap) => heap.update(&self.index, context, key, payload, change),
         }
     }
 
-    pub(crate) fn remove(&self, journal: &Journal<'_>, key: &[u8]) -> Result<bool> {
+    pub(crate) fn remove(&self, context: &WriteContext<'_>, key: &[u8]) -> Result<bool> {
         match &self.heap {
-            None => self.index.delete(journal, &self.space, key),
-            Some(heap) => heap.delete(&self.index, (journal, &self.space), key),
+            None => self.index.delete(context, key),
+            Some(heap) => heap.delete(&self.index, context, key),
         }
     }
 
-    /// A step of a commit, by who is alone: makes a record under a key in order what it shall be,
-    /// if it is as it was seen, and tells nobody.
-    pub(crate) fn swap(
-        &self,
-        pager: &Pager,
-        key: &[u8],
-        states: (Option<&[u8]>, Option<&[u8]>),
-    ) -> Result<Swapped> {
-        let journal = Journal::of_commit(pager, self.id());
+    /// A step of a commit, while the gate is closed: a record under a key in order becomes what is
+    /// wanted, if it is as it was seen. The step is not logged.
+    pub(crate) fn swap(&self, pager: &Pager, swap: Swap<'_>) -> Result<Swapped> {
+        let context = WriteContext::of_commit(pager, &self.space, self.id());
         if let Some(heap) = &self.heap {
-            return heap.swap(&self.index, (&journal, &self.space), key, states);
+            return heap.swap(&self.index, &context, swap);
         }
-        Ok(match self.index.swap(&journal, &self.space, key, states)? {
+        Ok(match self.index.swap(&context, swap)? {
             true => Swapped::Done(None),
             false => Swapped::Conflict,
         })
     }
 
-    /// Undoes a step of a commit, after those that came later. It needs no page more than there
-    /// are.
-    pub(crate) fn put_back(
+    /// Undoes a step of a commit, after those that came later: the record under `key` becomes what
+    /// was `seen` before. It allocates no page.
+    pub(crate) fn roll_back(
         &self,
         pager: &Pager,
         (key, seen): (&[u8], Option<&[u8]>),
-        left: Option<&UndoRecord>,
+        undo: Option<&UndoRecord>,
     ) -> Result<()> {
-        let journal = Journal::of_commit(pager, self.id());
-        match (&self.heap, seen, left) {
-            (Some(heap), Some(seen), Some(left)) => {
-                heap.put_back(&self.index, (&journal, &self.space), (key, seen), left)
+        let context = WriteContext::of_commit(pager, &self.space, self.id());
+        let record = seen.map(|payload| Record { key, payload });
+        match (&self.heap, record, undo) {
+            (Some(heap), Some(record), Some(undo)) => {
+                heap.roll_back(&self.index, &context, record, undo)
             }
-            (_, Some(seen), _) => self.put(&journal, (key, seen), Put::UPSERT).map(drop),
-            (_, None, _) => self.remove(&journal, key).map(drop),
+            (_, Some(record), _) => self.put(&context, record, Put::Upsert).map(drop),
+            (_, None, _) => self.remove(&context, key).map(drop),
         }
     }
 
-    /// Gives up pages that a step of a commit has kept, after it was told.
-    pub(crate) fn roll_back(&self, pager: &Pager, left: &UndoRecord) {
+    /// Gives up pages that a step of a commit has kept, after the commit is logged.
+    pub(crate) fn give_up(&self, pager: &Pager, undo: &UndoRecord) {
         if let Some(heap) = &self.heap {
-            heap.roll_back(pager, left);
+            heap.give_up(pager, undo);
         }
     }
 
@@ -355,48 +366,34 @@ impl TableCore {
         };
     }
 
-    /// Makes a record under a key in order what it shall be, telling nobody.
-    pub(crate) fn set(&self, pager: &Pager, key: &[u8], payload: Option<&[u8]>) -> Result<bool> {
-        let journal = Journal::new(pager, None, self.id());
-        match payload {
-            Some(payload) => self.put(&journal, (key, payload), Put::UPSERT),
-            None => self.remove(&journal, key),
-        }
-    }
-
-    /// Does again what an outcome in the log says.
-    pub(crate) fn apply(&self, pager: &Pager, kind: Kind, body: &[u8]) -> Result<()> {
-        let mut reader = Reader::new(body, "an outcome in the log");
-        let payload_size = self.schema().payload_size();
-        let split = |bytes| {
-            let parts = self.order.split(self.schema(), bytes);
-            parts.ok_or_else(|| Error::corrupt("an outcome in the log", "it has no whole key"))
-        };
-        match kind {
-            Kind::Put => {
-                let (key, payload) = split(reader.rest())?;
-                self.schema()
-                    .expect_payload(payload)
-                    .map_err(|error| Error::corrupt("an outcome in the log", error.to_string()))?;
-                self.set(pager, key, Some(payload)).map(drop)
+    /// Does again what a record of the log says.
+    pub(crate) fn apply(&self, pager: &Pager, record: &LogRecord<'_>) -> Result<()> {
+        let corrupt = |why: String| Error::corrupt("a record of the log", why);
+        let split = |bytes| self.order.split(self.schema(), bytes);
+        let context = self.unlogged(pager);
+        match *record {
+            LogRecord::Put { record, .. } => {
+                let (key, payload) = record.split(split)?;
+                let checked = self.schema().expect_payload(payload);
+                checked.map_err(|error| corrupt(error.to_string()))?;
+                self.put(&context, Record { key, payload }, Put::Upsert).map(drop)
             }
-            Kind::Delete => {
-                let (key, rest) = split(reader.rest())?;
+            LogRecord::Delete { key, .. } => {
+                let (key, rest) = key.split(split)?;
                 if !rest.is_empty() {
-                    let why = "it is longer than its record";
-                    return Err(Error::corrupt("an outcome in the log", why));
+                    return Err(corrupt("it is longer than its key".into()));
                 }
-                self.set(pager, key, None).map(drop)
+                self.remove(&context, key).map(drop)
             }
-            Kind::Patch => {
-                let (at, (key, bytes)) = (reader.u32()? as usize, split(reader.rest())?);
-                if at + bytes.len() > payload_size {
-                    return Err(Error::corrupt("an outcome in the log", "it is beyond its record"));
+            LogRecord::Patch { at, bytes, .. } => {
+                let (at, (key, bytes)) = (at as usize, bytes.split(split)?);
+                if at + bytes.len() > self.schema().payload_size() {
+                    return Err(corrupt("it is beyond its record".into()));
                 }
-                self.patch(&Journal::new(pager, None, self.id()), key, at, bytes).map(drop)
+                self.patch(&context, key, at, bytes).map(drop)
             }
-            Kind::Commit | Kind::Create | Kind::Drop => {
-                Err(Error::corrupt("the log", "an outcome is not of a record"))
+            LogRecord::CreateTable { .. } | LogRecord::DropTable { .. } => {
+                Err(corrupt("it is of no record of a table".into()))
             }
         }
     }

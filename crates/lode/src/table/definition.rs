@@ -10,11 +10,12 @@ use crate::pager::{PageNumber, Pager, Space};
 use crate::schema::Schema;
 use crate::schema::key::KeyOrder;
 use crate::tree;
+use crate::wal::TableId;
 
 /// What makes a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Definition {
-    pub id: u32,
+    pub id: TableId,
     pub kind: KeyKind,
     /// Where its records lie.
     pub records: Records,
@@ -73,7 +74,7 @@ const MOST_KEY_IN_HASH_BYTES: usize = 15;
 
 impl Definition {
     /// Of a new table.
-    pub(crate) fn new(id: u32, kind: KeyKind, seed: u64, schema: Schema, storage: Storage) -> Self {
+    pub(crate) fn new(id: TableId, kind: KeyKind, seed: u64, schema: Schema, storage: Storage) -> Self {
         let most = most_in_index_bytes(kind, storage);
         let has_heap = schema.is_variable() || schema.payload_size() > most;
         let has_long_keys = schema.most_key_size() > MOST_KEY_IN_HASH_BYTES;
@@ -119,12 +120,12 @@ impl Definition {
             (KeyKind::Tree, _) => 4,
             (KeyKind::Hash, Records::HeapWithKeys) => 5,
         };
-        writer.u32(self.id).u8(kind).u64(self.seed);
+        writer.u32(self.id.0).u8(kind).u64(self.seed);
         self.schema.store(writer);
     }
 
     pub(crate) fn restore(reader: &mut Reader<'_>) -> Result<Self> {
-        let (id, kind, seed) = (reader.u32()?, reader.u8()?, reader.u64()?);
+        let (id, kind, seed) = (TableId::read(reader)?, reader.u8()?, reader.u64()?);
         let (kind, records) = match kind {
             1 => (KeyKind::Hash, Records::Index),
             2 => (KeyKind::Tree, Records::Index),

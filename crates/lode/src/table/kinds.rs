@@ -5,7 +5,7 @@ use std::ops::Bound;
 use super::KeyKind;
 use crate::error::{Error, Result};
 use crate::hash::Hash;
-use crate::index::{EntryMut, Index, Journal, Shape, Step, Visit};
+use crate::index::{EntryMut, Index, Shape, Step, Visit, WriteContext};
 use crate::pager::{PageNumber, Pager, ReadEpoch, Space};
 use crate::tree::{self, Direction, Range, Tree, Wanted};
 
@@ -188,14 +188,13 @@ impl Index for Kinds {
     #[inline(always)]
     fn at<T>(
         &self,
-        journal: &Journal<'_>,
-        space: &Space,
+        context: &WriteContext<'_>,
         key: &[u8],
         work: impl FnMut(&mut dyn EntryMut) -> Result<Step<T>>,
     ) -> Result<T> {
         match self {
-            Self::Hash(hash) => hash.at(journal, space, key, work),
-            Self::Tree(tree) => tree.at(journal, space, key, work),
+            Self::Hash(hash) => hash.at(context, key, work),
+            Self::Tree(tree) => tree.at(context, key, work),
         }
     }
 }

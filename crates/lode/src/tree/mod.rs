@@ -16,7 +16,7 @@ use node::{Fences, Layout, Node};
 pub(crate) use scan::{Direction, Range};
 
 use crate::error::{Error, Result};
-use crate::index::{EntryMut, Index, Journal, Shape, Step};
+use crate::index::{EntryMut, Index, Record, Shape, Step, WriteContext};
 use crate::pager::{Image, Latched, PageNumber, Pager, ReadEpoch, Seen, Space};
 
 /// The most bytes of a record: a leaf has room for at least three.
@@ -126,17 +126,16 @@ impl Tree {
         }
     }
 
-    /// Inserts the first of some records whose keys ascend, each a key and a payload: as many as
-    /// come next to each other in one leaf. Answers how many; none if the first key is there.
+    /// Inserts the first records of a run whose keys ascend: as many as come next to each other in
+    /// one leaf. Returns how many; 0 if there is a record with the first key.
     pub(crate) fn insert_run(
         &self,
-        journal: &Journal<'_>,
-        space: &Space,
-        run: &[(&[u8], &[u8])],
+        context: &WriteContext<'_>,
+        run: &[Record<'_>],
     ) -> Result<usize> {
-        let pager = journal.pager();
+        let WriteContext { pager, space, .. } = *context;
         let records = || run.iter().copied();
-        let Some((first, _)) = run.first().copied() else { return Ok(0) };
+        let Some(Record { key: first, .. }) = run.first().copied() else { return Ok(0) };
         loop {
             let found = self.read_optimistic(pager, first, 0)?;
             let Some(mut leaf) = pager.latch(found.seen) else { continue };
@@ -144,19 +143,19 @@ impl Tree {
             let Err(at) = node.search(first) else { return Ok(0) };
             let next = if at < node.count() { Some(node.key(at)) } else { node.fences().upper };
             let comes_here = |key: &&[u8]| next.as_ref().is_none_or(|next| *key < &next[..]);
-            let count = node.room_for(records().map(|(key, _)| key).take_while(comes_here));
+            let count = node.room_for(records().map(|record| record.key).take_while(comes_here));
             if count == 0 {
                 drop(leaf);
                 self.make_room(pager, space, first)?;
                 continue;
             }
-            let Some(epoch) = journal.put_all(records().take(count))? else {
+            let Some(epoch) = context.log_put_all(records().take(count))? else {
                 drop(leaf);
-                journal.make_room()?;
+                context.make_log_room()?;
                 continue;
             };
             let mut node = self.layout.node_mut(leaf.change(epoch));
-            for (at, (key, payload)) in (at..).zip(records().take(count)) {
+            for (at, Record { key, payload }) in (at..).zip(records().take(count)) {
                 node.insert(at, key, payload);
             }
             return Ok(count);
@@ -411,12 +410,11 @@ impl Index for Tree {
 
     fn at<T>(
         &self,
-        journal: &Journal<'_>,
-        space: &Space,
+        context: &WriteContext<'_>,
         key: &[u8],
         mut work: impl FnMut(&mut dyn EntryMut) -> Result<Step<T>>,
     ) -> Result<T> {
-        let pager = journal.pager();
+        let WriteContext { pager, space, .. } = *context;
         loop {
             let found = self.read_optimistic(pager, key, 0)?;
             let Some(leaf) = pager.latch(found.seen) else {
@@ -429,13 +427,13 @@ impl Index for Tree {
             drop(entry_mut);
             match step? {
                 Step::Done(answer) => {
-                    if sparse && !journal.is_commit() {
+                    if sparse && !context.keeps_pages() {
                         // The record is deleted; what cannot be joined now is joined later.
                         let _ = self.merge(pager, space, key);
                     }
                     return Ok(answer);
                 }
-                Step::Wait => journal.make_room()?,
+                Step::Wait => context.make_log_room()?,
                 Step::Full => self.make_room(pager, space, key)?,
             }
         }
@@ -476,7 +474,7 @@ impl EntryMut for TreeEntryMut<'_> {
         self.layout.node_mut(self.leaf.change(epoch)).write_payload(entry, at, bytes);
     }
 
-    fn insert(&mut self, epoch: u64, key: &[u8], payload: &[u8]) {
+    fn insert(&mut self, epoch: u64, Record { key, payload }: Record<'_>) {
         let entry = self.entry();
         self.layout.node_mut(self.leaf.change(epoch)).insert(entry, key, payload);
     }

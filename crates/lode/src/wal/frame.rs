@@ -12,7 +12,7 @@
 //! | …  | the outcome |
 //! | …  | zeros up to a multiple of eight |
 
-use super::{Kind, Position};
+use super::{Position, RecordKind};
 
 const HEADER_BYTES: usize = 16;
 const NOTE_BYTES: usize = 16;
@@ -28,7 +28,7 @@ pub(super) fn most_bytes(bytes: usize) -> u64 {
 pub(super) fn begin(
     frame: &mut Vec<u8>,
     before: u32,
-    (kind, size): (Kind, usize),
+    (kind, size): (RecordKind, usize),
     synced: Option<Position>,
 ) {
     frame.clear();
@@ -62,7 +62,7 @@ pub(super) struct Frame<'b> {
     pub sum: u32,
     /// The checksum that it follows.
     pub before: u32,
-    pub kind: Kind,
+    pub kind: RecordKind,
     pub synced: Option<Position>,
     pub body: &'b [u8],
     /// Bytes of all of it.
@@ -78,7 +78,7 @@ pub(super) fn size_of(head: &[u8]) -> Option<usize> {
     let (body, [kind, noted, 0, 0]) = (word(8)? as usize, word(12)?.to_le_bytes()) else {
         return None;
     };
-    Kind::of(kind)?;
+    RecordKind::of(kind)?;
     let from = HEADER_BYTES + usize::from(noted) * NOTE_BYTES;
     (noted <= 1).then_some((from + body).next_multiple_of(8))
 }
@@ -96,7 +96,7 @@ impl<'b> Frame<'b> {
         let long = |at: usize| u64::from_le_bytes(*whole[at..].first_chunk().expect("8 bytes"));
         let body = word(8) as usize;
         let from = HEADER_BYTES + usize::from(whole[13]) * NOTE_BYTES;
-        let kind = Kind::of(whole[12])?;
+        let kind = RecordKind::of(whole[12])?;
         let synced = (whole[13] == 1).then(|| Position { segment: long(16), at: long(24) });
         Some(Self { sum, before, kind, synced, body: &whole[from..from + body], size })
     }

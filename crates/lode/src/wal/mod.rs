@@ -8,20 +8,20 @@
 //! The log is valid only as a prefix: each frame has its checksum and that of the frame before.
 //! What a frame says was synced is the proof that what lies before it cannot just be missing.
 
-mod entry;
 mod frame;
 mod group;
 mod mark;
 mod reader;
+mod record;
 mod replay;
 mod segment;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub(crate) use entry::{Entry, Head, Kind};
 use group::Group;
 use mark::Mark;
+pub(crate) use record::{Keyed, LogRecord, RecordKind, TableId};
 pub(crate) use replay::{Ending, Replayed, remove_others, replay};
 use segment::{Header, Segment};
 
@@ -46,11 +46,15 @@ pub(crate) struct Place {
 /// How large segments are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
-    /// Of the first one. Each is twice as large as the one before.
+    /// Of the first one. Each is [`GROWTH`] times as large as the one before.
     pub first_bytes: u64,
     /// Of the largest one, if no single frame needs more.
     pub most_bytes: u64,
 }
+
+/// How many times as large a segment is as the one before: few are begun in the life of a large
+/// database, and a small one takes up little.
+const GROWTH: u64 = 8;
 
 /// An outcome of so many bytes is not copied into one frame, but written in pieces.
 const LEAST_LONG_BYTES: usize = 1 << 13;
@@ -243,15 +247,15 @@ impl Log {
         })
     }
 
-    /// Appends an outcome, which is made of several parts. Answers its epoch, which `epoch` says at
-    /// the very moment, and where its frame ends; `None` if there is [no room](Self::make_room) for
+    /// Appends a record, whose body is made of several parts. Returns what `work` does at that very
+    /// moment, and where the record's frame ends; `None` if there is [no room](Self::make_room) for
     /// it.
-    pub(crate) fn append(
+    pub(crate) fn append<T>(
         &self,
-        kind: Kind,
+        kind: RecordKind,
         parts: &[&[u8]],
-        epoch: impl FnOnce() -> u64,
-    ) -> Result<Option<(u64, Position)>> {
+        work: impl FnOnce() -> T,
+    ) -> Result<Option<(T, Position)>> {
         let mut tail = lock(&self.tail);
         let tail = &mut *tail;
         let size = parts.iter().map(|part| part.len()).sum();
@@ -273,7 +277,7 @@ impl Log {
         (tail.at, tail.chain) = (end, chain);
         let end = tail.place().position;
         self.end.set(end);
-        Ok(Some((epoch(), end)))
+        Ok(Some((work(), end)))
     }
 
     /// Makes room for an outcome of so many bytes: begins the next segment if need be.
@@ -287,7 +291,7 @@ impl Log {
             }
             tail.segment.size_bytes
         };
-        let size = (size * 2).min(self.sizes.most_bytes).max(wanted + segment::FRAMES_AT);
+        let size = (size * GROWTH).min(self.sizes.most_bytes).max(wanted + segment::FRAMES_AT);
         let mut next = turn.prepare(&*self.disk, size)?;
         if bytes < LEAST_BULK_BYTES {
             next.ask_for_memory();
@@ -390,8 +394,14 @@ impl Log {
         Ok(())
     }
 
-    /// Removes the files that are kept for new segments.
-    pub(crate) fn drop_spares(&self) -> Result<()> {
+    /// Removes the files that are kept for new segments, and cuts the last segment off where the
+    /// log ends; for whoever closes the database. Nothing can be appended to that segment any more.
+    pub(crate) fn shrink_at_end(&self) -> Result<()> {
+        {
+            let mut tail = lock(&self.tail);
+            let end = tail.at;
+            tail.segment.cut(end)?;
+        }
         let mut turn = lock(&self.turn);
         for (number, _) in std::mem::take(&mut turn.spares) {
             self.disk

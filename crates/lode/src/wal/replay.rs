@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::reader::{Reader, header};
 use super::segment::{FRAMES_AT, Header, MOST_NUMBER, name, number_of};
-use super::{Entry, Place, Position};
+use super::{LogRecord, Place, Position};
 use crate::error::{Error, Result};
 use crate::io::Disk;
 
@@ -34,16 +34,16 @@ pub(crate) enum Ending {
     Anywhere,
 }
 
-/// Calls `apply` with each outcome from a place on, and the place after it. Then nobody needs
-/// [other segments](Replayed::segments) any more.
+/// Calls `apply` with the records of each frame from a place on, and the place after it. Other
+/// segments than [those it returns](Replayed::segments) are not part of the log.
 ///
 /// # Errors
-/// `Corrupt` when a part of the log is missing that was there; what `apply` answers.
+/// `Corrupt` when a part of the log is missing that was there; what `apply` returns.
 pub(crate) fn replay(
     disk: &dyn Disk,
     database: u64,
     (start, ending): (Place, Ending),
-    apply: &mut dyn FnMut(Entry<'_>, Place) -> Result<()>,
+    apply: &mut dyn FnMut(&[LogRecord<'_>], Place) -> Result<()>,
 ) -> Result<Replayed> {
     let first = start.position.segment;
     let mut numbers = segments(disk)?;
@@ -90,7 +90,7 @@ pub(crate) fn replay(
                 }
                 end.position.at += frame.size as u64;
                 end.chain = frame.sum;
-                apply(Entry { kind: frame.kind, body: frame.body }, *end)?;
+                apply(&LogRecord::decode(frame.kind, frame.body)?, *end)?;
             }
             replayed.segments.push((current.header.number, end.position.at));
         }

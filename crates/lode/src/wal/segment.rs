@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::io::{Disk, File, Mapped};
 
 const MAGIC: &[u8; 8] = b"LodeLog\0";
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// Where the copies of the header are, in sectors of their own, and where the frames begin.
 const HEADERS_AT: [u64; 2] = [0, 512];
@@ -145,6 +145,15 @@ impl Segment {
     /// that fails too, the next write there does it.
     pub(super) fn take_back(&self, at: u64) {
         let _ = self.write_by_call(at, &[0; 16]);
+    }
+
+    /// Cuts the file off at `size_bytes`, and writes nothing after that from then on: the mapping
+    /// has no file there.
+    pub(super) fn cut(&mut self, size_bytes: u64) -> Result<()> {
+        self.size_bytes = size_bytes;
+        self.file
+            .set_size(size_bytes)
+            .map_err(|error| Error::io(format!("shorten {}", name(self.number)), &error))
     }
 
     /// Asks the operating system for memory for what will be written, if there is a way, and does

@@ -141,8 +141,8 @@ impl Table {
         };
         let pages = heap::pages_for(wanted.len());
         let mut payload = Vec::new();
-        let is_there = self.write(ordered, pages, |journal| {
-            self.core.change(journal, ordered, &mut payload, &mut swap)
+        let is_there = self.write(ordered, pages, |context| {
+            self.core.change(context, ordered, &mut payload, &mut swap)
         })?;
         Ok(is_there && is_same)
     }
@@ -168,8 +168,8 @@ impl Table {
                 changed && fits.is_ok() && wanted <= admitted
             };
             let there = self.core.in_order(key, |key| {
-                self.write(key, admitted, |journal| {
-                    self.core.change(journal, key, &mut payload, &mut change)
+                self.write(key, admitted, |context| {
+                    self.core.change(context, key, &mut payload, &mut change)
                 })
             })?;
             fits?;

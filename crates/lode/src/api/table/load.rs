@@ -2,6 +2,7 @@
 
 use super::{Table, expect_not_changing};
 use crate::error::Result;
+use crate::index::Record;
 use crate::pager::PAGE_BYTES;
 use crate::tree::Tree;
 
@@ -53,12 +54,12 @@ impl Table {
         let (records, mut at, mut new) = (group.records(), 0, 0);
         while at < records.len() {
             let rest = &records[at..];
-            for (key, _) in rest {
+            for Record { key, .. } in rest {
                 expect_not_changing(&self.core, key)?;
             }
-            let first = rest[0].0;
+            let first = rest[0].key;
             let count =
-                self.write(first, 0, |journal| tree.insert_run(journal, &self.core.space, rest))?;
+                self.write(first, 0, |context| tree.insert_run(context, rest))?;
             new += count as u64;
             // None if there is a record with the first key.
             at += count.max(1);
@@ -78,21 +79,20 @@ struct Group {
 }
 
 impl Group {
-    /// Keys and payloads.
-    fn records(&self) -> Vec<(&[u8], &[u8])> {
+    fn records(&self) -> Vec<Record<'_>> {
         (0..self.ends.len()).map(|at| self.record(at)).collect()
     }
 
-    fn record(&self, at: usize) -> (&[u8], &[u8]) {
+    fn record(&self, at: usize) -> Record<'_> {
         let (key_end, end) = self.ends[at];
         let from = at.checked_sub(1).map_or(0, |before| self.ends[before].1);
-        (&self.bytes[from..key_end], &self.bytes[key_end..end])
+        Record { key: &self.bytes[from..key_end], payload: &self.bytes[key_end..end] }
     }
 
     /// Whether a record with this key can be the next one.
     fn takes(&self, key: &[u8]) -> bool {
         let last = self.ends.len().checked_sub(1);
-        last.is_none_or(|last| self.record(last).0 < key && self.bytes.len() < PAGE_BYTES)
+        last.is_none_or(|last| self.record(last).key < key && self.bytes.len() < PAGE_BYTES)
     }
 
     fn push(&mut self, key: &[u8], payload: &[u8]) {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::engine::Handle;
 use crate::error::Result;
 use crate::heap;
-use crate::index::{Journal, Put};
+use crate::index::{Put, Record, WriteContext};
 use crate::schema::Schema;
 use crate::table::{KeyKind, Scan, TableCore};
 
@@ -63,7 +63,7 @@ impl Table {
         &self,
         key: &[u8],
         more: u64,
-        mut work: impl FnMut(&Journal<'_>) -> Result<T>,
+        mut work: impl FnMut(&WriteContext<'_>) -> Result<T>,
     ) -> Result<T> {
         expect_not_changing(&self.core, key)?;
         let turn = (more > 0).then(|| self.db.turn_for_long());
@@ -72,9 +72,9 @@ impl Table {
             // A commit may have failed half-way while this waited.
             self.db.expect_healthy()?;
             self.core.ensure_open()?;
-            let journal = Journal::new(self.db.pager(), self.db.log(), self.core.id());
-            let answer = work(&journal)?;
-            Ok((answer, journal.end()))
+            let context = self.core.write_context(self.db.pager(), self.db.log());
+            let answer = work(&context)?;
+            Ok((answer, context.end()))
         })?;
         drop(turn);
         self.db.acknowledge(end)?;
@@ -86,8 +86,8 @@ impl Table {
     pub fn insert(&self, record: &[u8]) -> Result<bool> {
         let (key, payload) = self.core.split(record)?;
         let there = self.core.in_order(key, |key| {
-            self.write(key, heap::pages_for(payload.len()), |journal| {
-                self.core.put(journal, (key, payload), Put::INSERT)
+            self.write(key, heap::pages_for(payload.len()), |context| {
+                self.core.put(context, Record { key, payload }, Put::Insert)
             })
         });
         there.map(|there| !there)
@@ -97,8 +97,8 @@ impl Table {
     pub fn upsert(&self, record: &[u8]) -> Result<bool> {
         let (key, payload) = self.core.split(record)?;
         self.core.in_order(key, |key| {
-            self.write(key, heap::pages_for(payload.len()), |journal| {
-                self.core.put(journal, (key, payload), Put::UPSERT)
+            self.write(key, heap::pages_for(payload.len()), |context| {
+                self.core.put(context, Record { key, payload }, Put::Upsert)
             })
         })
     }
@@ -120,7 +120,7 @@ impl Table {
         }
         let at = schema.range_in_payload(found).start;
         self.core.in_order(key, |key| {
-            self.write(key, 0, |journal| self.core.patch(journal, key, at, bytes))
+            self.write(key, 0, |context| self.core.patch(context, key, at, bytes))
         })
     }
 
@@ -139,7 +139,7 @@ impl Table {
         if !self.core.can_have(key)? {
             return Ok(false);
         }
-        self.core.in_order(key, |key| self.write(key, 0, |journal| self.core.remove(journal, key)))
+        self.core.in_order(key, |key| self.write(key, 0, |context| self.core.remove(context, key)))
     }
 
     /// Calls `visit` with the columns asked for, packed one after another, of every record in a

@@ -14,9 +14,10 @@ use crate::engine::Handle;
 use crate::error::{Error, Result};
 use crate::hash::AHEAD;
 use crate::heap::{Swapped, UndoRecord, pages_for};
+use crate::index::Swap;
 use crate::store::{Durability, Store};
 use crate::table::{KeyKind, TableCore};
-use crate::wal::{Entry, Head, Kind, Position};
+use crate::wal::{Keyed, LogRecord, Position};
 
 /// Bytes of keys and records that a transaction may hold. What it writes must fit in the memory
 /// budget, too.
@@ -43,15 +44,6 @@ pub struct Transaction {
 struct Place {
     table: usize,
     number: usize,
-}
-
-/// What becomes of a record that a transaction has written.
-struct Outcome {
-    place: Place,
-    kind: Kind,
-    /// What the log has before it, among others.
-    head: Head,
-    table: [u8; 4],
 }
 
 impl Transaction {
@@ -218,26 +210,21 @@ impl Transaction {
             // Nobody changes what was read.
             return Ok(Position::default());
         }
-        let outcomes = self.outcomes(&order);
-        let parts = self.parts(&outcomes);
-        let kind = match outcomes.len() {
-            1 => outcomes[0].kind,
-            _ => Kind::Commit,
-        };
+        let records = self.log_records(&order);
         self.db.admitted(0, &mut || {
             let _alone = self.db.gate().close();
             self.db.expect_healthy()?;
             self.validate()?;
             let mut done = Vec::new();
-            let told = self.write_all(&order, &mut done).and_then(|()| match parts.is_empty() {
+            let logged = self.write_all(&order, &mut done).and_then(|()| match records.is_empty() {
                 true => Ok(Position::default()),
-                false => self.db.append(kind, &parts),
+                false => self.db.append(&records),
             });
-            match told {
-                Ok(_) => self.roll_back(&order, &done),
-                Err(_) => self.undo(&order, &done)?,
+            match logged {
+                Ok(_) => self.give_up(&order, &done),
+                Err(_) => self.roll_back(&order, &done)?,
             }
-            told
+            logged
         })
     }
 
@@ -275,7 +262,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Writes everything that is still as it was seen; `done` is what each step has left.
+    /// Writes everything that is still as it was seen; `done` gets what undoes each step.
     fn write_all(&self, order: &[Place], done: &mut Vec<Option<Box<UndoRecord>>>) -> Result<()> {
         let pager = self.db.pager();
         for place in order {
@@ -289,8 +276,8 @@ impl Transaction {
             }
             let wanted = touched.wanted(number).flatten();
             self.make_sure_of_room(wanted.map_or(0, |payload| pages_for(payload.len())))?;
-            match core.swap(pager, touched.key(number), (touched.seen(number), wanted))? {
-                Swapped::Done(left) => done.push(left),
+            match core.swap(pager, Swap { key: touched.key(number), seen: touched.seen(number), wanted })? {
+                Swapped::Done(undo) => done.push(undo),
                 Swapped::Conflict => return Err(conflict(core)),
             }
         }
@@ -309,12 +296,13 @@ impl Transaction {
         }
     }
 
-    /// Puts back what was there before, the last first. All pages are still there, so it has room.
-    fn undo(&self, order: &[Place], done: &[Option<Box<UndoRecord>>]) -> Result<()> {
-        for (place, left) in order.iter().zip(done).rev() {
+    /// Puts back what was there before, the last step first. All pages are still there, so it has
+    /// room.
+    fn roll_back(&self, order: &[Place], done: &[Option<Box<UndoRecord>>]) -> Result<()> {
+        for (place, undo) in order.iter().zip(done).rev() {
             let touched = &self.tables[place.table];
             let record = (touched.key(place.number), touched.seen(place.number));
-            let undone = touched.core().put_back(self.db.pager(), record, left.as_deref());
+            let undone = touched.core().roll_back(self.db.pager(), record, undo.as_deref());
             if let Err(error) = undone {
                 // Half of it is there: what is on the disk is all right, but no more of this is.
                 return Err(self.db.store().map_or(error.clone(), |store| store.poison(&error)));
@@ -323,14 +311,14 @@ impl Transaction {
         Ok(())
     }
 
-    /// Gives up pages that were kept in case that it had to be undone, as far as there is room for
-    /// it.
-    fn roll_back(&self, order: &[Place], done: &[Option<Box<UndoRecord>>]) {
-        for (place, left) in order.iter().zip(done) {
+    /// Gives up pages that were kept in case that it had to be rolled back, as far as there is room
+    /// for it.
+    fn give_up(&self, order: &[Place], done: &[Option<Box<UndoRecord>>]) {
+        for (place, undo) in order.iter().zip(done) {
             let touched = &self.tables[place.table];
             let (core, pager) = (touched.core(), self.db.pager());
-            if let Some(left) = left {
-                core.roll_back(pager, left);
+            if let Some(undo) = undo {
+                core.give_up(pager, undo);
             }
             let is_gone = touched.wanted(place.number) == Some(None);
             if is_gone && self.make_sure_of_room(0).is_ok() {
@@ -339,37 +327,25 @@ impl Transaction {
         }
     }
 
-    /// What it does.
-    fn outcomes(&self, order: &[Place]) -> Vec<Outcome> {
-        let outcome = |place: &Place| {
+    /// What the log says of it.
+    fn log_records(&self, order: &[Place]) -> Vec<LogRecord<'_>> {
+        let record = |place: &Place| {
             let touched = &self.tables[place.table];
-            let (seen, wanted) = (touched.seen(place.number), touched.wanted(place.number)?);
-            let kind = match (seen, wanted) {
+            let (table, key) = (touched.core().id(), touched.key(place.number));
+            match (touched.seen(place.number), touched.wanted(place.number)?) {
                 // Inserted and deleted again.
-                (None, None) => return None,
-                (_, Some(_)) => Kind::Put,
-                (Some(_), None) => Kind::Delete,
-            };
-            let table = touched.core().id().to_le_bytes();
-            let size =
-                table.len() + touched.key(place.number).len() + wanted.map_or(0, <[u8]>::len);
-            Some(Outcome { place: *place, kind, head: Entry::head(kind, size), table })
-        };
-        order.iter().filter_map(outcome).collect()
-    }
-
-    /// The same as the log has it: one outcome, or several at once.
-    fn parts<'t>(&'t self, outcomes: &'t [Outcome]) -> Vec<&'t [u8]> {
-        let mut parts = Vec::with_capacity(outcomes.len() * 4);
-        for Outcome { place, head, table, .. } in outcomes {
-            let touched = &self.tables[place.table];
-            if outcomes.len() > 1 {
-                parts.push(&head[..]);
+                (None, None) => None,
+                (_, Some(payload)) => {
+                    let record = Keyed::Apart { key, rest: payload };
+                    Some(LogRecord::Put { table, record })
+                }
+                (Some(_), None) => {
+                    let key = Keyed::Apart { key, rest: &[] };
+                    Some(LogRecord::Delete { table, key })
+                }
             }
-            let payload = touched.wanted(place.number).flatten().unwrap_or_default();
-            parts.extend([&table[..], touched.key(place.number), payload]);
-        }
-        parts
+        };
+        order.iter().filter_map(record).collect()
     }
 }
 

@@ -23,7 +23,7 @@ fn flips() -> u64 {
 }
 
 /// Where the copies of superblocks begin.
-pub const SUPERBLOCKS_AT: [usize; 4] = [0, 16_384, 64 * 16_384, 65 * 16_384];
+pub const SUPERBLOCKS_AT: [usize; 4] = [0, 16_384, 8 * 16_384, 9 * 16_384];
 
 /// Where recovery begins to read the log: a segment's file, and a place in it.
 pub fn recovery_begins(disk: &Simulated) -> (String, usize) {

@@ -98,10 +98,10 @@ fn a_closed_log_that_is_missing_hides_nothing_that_came_after_it() {
 }
 
 #[test]
-fn the_first_mebibyte_of_the_data_file_does_not_have_all_superblocks() {
+fn superblocks_that_are_side_by_side_are_not_all_that_there_are() {
     let mut known = Known::small(12);
     known.close();
-    for place in [0..2, 64..66] {
+    for place in [0..2, 8..10] {
         let fork = known.disk.fork();
         let mut bytes = fork.file_bytes("data").expect("it is there");
         bytes[place.start * 16_384..place.end * 16_384].fill(0);
@@ -115,7 +115,7 @@ fn the_first_mebibyte_of_the_data_file_does_not_have_all_superblocks() {
 fn files_of_another_format_are_refused_by_its_number() {
     let mut known = Known::small(13);
     known.close();
-    for format in [1u32, 3] {
+    for format in [2u32, 4] {
         let fork = known.disk.fork();
         let mut data = fork.file_bytes("data").expect("it is there");
         for from in super::bits::SUPERBLOCKS_AT {
@@ -125,7 +125,7 @@ fn files_of_another_format_are_refused_by_its_number() {
         }
         fork.put_file("data", data);
         let found = open(&fork, 1).map(drop);
-        assert_eq!(found, Err(lode::Error::Version { found: format, known: 2 }));
+        assert_eq!(found, Err(lode::Error::Version { found: format, known: 3 }));
     }
 }
 

@@ -1,0 +1,224 @@
+//! What the two kinds of tables have in common: keys and payloads as bytes, and what operations do
+//! at the place of a key.
+//!
+//! An operation latches what it will change, logs what comes of it ([`WriteContext`]), and then
+//! changes it. While it has a latch it waits for nothing: if there is no room, it lets go, makes
+//! some, and begins again.
+
+mod write_context;
+
+pub(crate) use write_context::WriteContext;
+
+use crate::error::Result;
+use crate::pager::{Pager, ReadEpoch};
+
+/// The sizes of what an index has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// Bytes of a key, in the order of keys; the most, if keys are variable.
+    pub key_size: usize,
+    /// Whether keys may have fewer bytes: in trees. No key is the beginning of another then.
+    pub is_variable: bool,
+    /// Bytes of what is under a key: the rest of a packed record, or where that is.
+    pub payload_size: usize,
+}
+
+/// What a scan calls with key and payload of each record; it returns whether to go on.
+pub(crate) type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> Result<bool> + 'v;
+
+/// A record as an index has it: its key in the order of keys, and what is under it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Record<'r> {
+    pub key: &'r [u8],
+    pub payload: &'r [u8],
+}
+
+/// Which records may be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Put {
+    /// Only those whose keys are new.
+    Insert,
+    /// All.
+    Upsert,
+}
+
+impl Put {
+    /// Returns true if a record may be written, given whether there is one with its key.
+    #[inline(always)]
+    pub(crate) fn allows(self, is_there: bool) -> bool {
+        self == Self::Upsert || !is_there
+    }
+}
+
+/// A step of a commit: a record becomes `wanted` if it still is what was `seen`. None stands for no
+/// record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Swap<'s> {
+    pub key: &'s [u8],
+    pub seen: Option<&'s [u8]>,
+    pub wanted: Option<&'s [u8]>,
+}
+
+/// The place of a key in a page that is latched.
+pub(crate) trait EntryMut {
+    /// Whether there is a record.
+    fn is_there(&self) -> bool;
+
+    /// Whether there is room for one that is not there.
+    fn has_room(&self) -> bool;
+
+    /// Copies the payload of the record that is there.
+    fn read(&self, payload: &mut [u8]);
+
+    /// Overwrites bytes of its payload.
+    fn write(&mut self, epoch: u64, at: usize, bytes: &[u8]);
+
+    /// Puts a record where there is none, but room.
+    fn insert(&mut self, epoch: u64, record: Record<'_>);
+
+    /// Takes the record out that is there.
+    fn remove(&mut self, epoch: u64);
+}
+
+/// What came of work at an entry.
+pub(crate) enum Step<T> {
+    Done(T),
+    /// There is no room for one more record.
+    Full,
+    /// There is no room in the log.
+    Wait,
+}
+
+/// Finds the places of keys.
+pub(crate) trait Index {
+    /// Calls `follow` with the first eight bytes of the payload of a key's record, and returns what
+    /// that does, if the record has not changed when it returns; until then it may be called
+    /// several times. `None` if there is no such record.
+    fn locate<T>(
+        &self,
+        pager: &Pager,
+        key: &[u8],
+        follow: impl FnMut([u8; 8]) -> T,
+    ) -> Result<Option<T>>;
+
+    /// Copies the payload that a record had at a moment; false if there was none.
+    fn get_at(
+        &self,
+        pager: &Pager,
+        moment: ReadEpoch,
+        key: &[u8],
+        payload: &mut [u8],
+    ) -> Result<bool>;
+
+    /// Latches the page of a key and calls `work` with the entry until that returns that it is
+    /// done. In between, it makes the room that was missing.
+    fn at<T>(
+        &self,
+        context: &WriteContext<'_>,
+        key: &[u8],
+        work: impl FnMut(&mut dyn EntryMut) -> Result<Step<T>>,
+    ) -> Result<T>;
+
+    /// Writes a record, as `put` allows. Returns whether there was one with its key.
+    fn put(&self, context: &WriteContext<'_>, record: Record<'_>, put: Put) -> Result<bool> {
+        self.at(context, record.key, |entry_mut| {
+            let there = entry_mut.is_there();
+            if !put.allows(there) {
+                return Ok(Step::Done(there));
+            }
+            if !there && !entry_mut.has_room() {
+                return Ok(Step::Full);
+            }
+            let Some(epoch) = context.log_put(record)? else { return Ok(Step::Wait) };
+            match there {
+                true => entry_mut.write(epoch, 0, record.payload),
+                false => entry_mut.insert(epoch, record),
+            }
+            Ok(Step::Done(there))
+        })
+    }
+
+    /// Reads the payload of a record into `bytes`, which is as long, lets `change` change it, and
+    /// writes it if that returns true. Returns whether there is such a record.
+    fn update(
+        &self,
+        context: &WriteContext<'_>,
+        key: &[u8],
+        bytes: &mut Vec<u8>,
+        change: &mut dyn FnMut(&mut Vec<u8>) -> bool,
+    ) -> Result<bool> {
+        self.at(context, key, |entry_mut| {
+            if !entry_mut.is_there() {
+                return Ok(Step::Done(false));
+            }
+            entry_mut.read(bytes);
+            if change(bytes) {
+                let record = Record { key, payload: bytes };
+                let Some(epoch) = context.log_put(record)? else { return Ok(Step::Wait) };
+                entry_mut.write(epoch, 0, bytes);
+            }
+            Ok(Step::Done(true))
+        })
+    }
+
+    /// Overwrites bytes of a record's payload; false if there is no such record.
+    fn write(
+        &self,
+        context: &WriteContext<'_>,
+        key: &[u8],
+        at: usize,
+        bytes: &[u8],
+    ) -> Result<bool> {
+        self.at(context, key, |entry_mut| {
+            let there = entry_mut.is_there();
+            if there {
+                let Some(epoch) = context.log_patch(key, at, bytes)? else { return Ok(Step::Wait) };
+                entry_mut.write(epoch, at, bytes);
+            }
+            Ok(Step::Done(there))
+        })
+    }
+
+    /// Does a step of a commit. Returns false if the record is not as it was seen.
+    fn swap(&self, context: &WriteContext<'_>, swap: Swap<'_>) -> Result<bool> {
+        let Swap { key, seen, wanted } = swap;
+        let mut found = vec![0; seen.map_or(0, <[u8]>::len)];
+        self.at(context, key, |entry_mut| {
+            let there = entry_mut.is_there();
+            if there != seen.is_some() {
+                return Ok(Step::Done(false));
+            }
+            if let Some(seen) = seen {
+                entry_mut.read(&mut found);
+                if found != seen {
+                    return Ok(Step::Done(false));
+                }
+            }
+            let logged = match wanted {
+                Some(_) if !there && !entry_mut.has_room() => return Ok(Step::Full),
+                Some(payload) => context.log_put(Record { key, payload })?,
+                None if there => context.log_delete(key)?,
+                None => return Ok(Step::Done(true)),
+            };
+            let Some(epoch) = logged else { return Ok(Step::Wait) };
+            match wanted {
+                Some(payload) if there => entry_mut.write(epoch, 0, payload),
+                Some(payload) => entry_mut.insert(epoch, Record { key, payload }),
+                None => entry_mut.remove(epoch),
+            }
+            Ok(Step::Done(true))
+        })
+    }
+
+    /// Deletes a record; false if there is none.
+    fn delete(&self, context: &WriteContext<'_>, key: &[u8]) -> Result<bool> {
+        self.at(context, key, |entry_mut| {
+            let there = entry_mut.is_there();
+            if there {
+                let Some(epoch) = context.log_delete(key)? else { return Ok(Step::Wait) };
+                entry_mut.remove(epoch);
+            }
+            Ok(Step::Done(there))
+        })
+    }
+}

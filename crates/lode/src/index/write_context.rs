@@ -1,0 +1,126 @@
+//! What a write of one table needs.
+
+use std::cell::Cell;
+
+use super::Record;
+use crate::error::Result;
+use crate::pager::{Pager, Space};
+use crate::wal::{Keyed, Log, LogRecord, Position, RecordKind, TableId};
+
+/// Whether a write stands by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// It is one operation.
+    Operation,
+    /// It is a step of a commit, which is undone if another step fails: so all pages have to stay,
+    /// even those that become empty. The commit is logged as a whole.
+    CommitStep,
+}
+
+/// The pages that a write of one table changes, and the log that is told of it.
+pub(crate) struct WriteContext<'w> {
+    pub pager: &'w Pager,
+    /// The pages of the table's index.
+    pub space: &'w Space,
+    log: Option<&'w Log>,
+    table: TableId,
+    purpose: Purpose,
+    /// Where the last log record ends.
+    end: Cell<Position>,
+    /// Bytes of a log record that had no room.
+    wanted_bytes: Cell<usize>,
+}
+
+impl<'w> WriteContext<'w> {
+    /// Of an operation that is logged, if there is a log.
+    #[inline]
+    pub(crate) fn new(
+        pager: &'w Pager,
+        space: &'w Space,
+        log: Option<&'w Log>,
+        table: TableId,
+    ) -> Self {
+        let (end, wanted_bytes) = (Cell::default(), Cell::new(0));
+        Self { pager, space, log, table, purpose: Purpose::Operation, end, wanted_bytes }
+    }
+
+    /// Of an operation that is not logged: it has been, or changes no record.
+    pub(crate) fn unlogged(pager: &'w Pager, space: &'w Space, table: TableId) -> Self {
+        Self::new(pager, space, None, table)
+    }
+
+    /// Of a step of a commit.
+    pub(crate) fn of_commit(pager: &'w Pager, space: &'w Space, table: TableId) -> Self {
+        Self { purpose: Purpose::CommitStep, ..Self::unlogged(pager, space, table) }
+    }
+
+    /// Returns true if pages have to stay even if they become empty.
+    pub(crate) fn keeps_pages(&self) -> bool {
+        self.purpose == Purpose::CommitStep
+    }
+
+    /// Where the last log record ends; the default position if there was none.
+    pub(crate) fn end(&self) -> Position {
+        self.end.get()
+    }
+
+    /// Appends a record to the log. Returns the epoch of the operation; `None` if the log has no
+    /// room, for [`make_log_room`](Self::make_log_room).
+    #[inline(always)]
+    fn log(&self, record: &LogRecord<'_>) -> Result<Option<u64>> {
+        match self.log {
+            None => Ok(Some(self.pager.epoch())),
+            Some(log) => record.encode(|kind, parts| self.append(log, kind, parts)),
+        }
+    }
+
+    fn append(&self, log: &Log, kind: RecordKind, parts: &[&[u8]]) -> Result<Option<u64>> {
+        let Some((epoch, end)) = log.append(kind, parts, || self.pager.epoch())? else {
+            self.wanted_bytes.set(parts.iter().map(|part| part.len()).sum());
+            return Ok(None);
+        };
+        self.end.set(end);
+        Ok(Some(epoch))
+    }
+
+    /// Makes the room that the log had not. No latch may be held.
+    #[cold]
+    pub(crate) fn make_log_room(&self) -> Result<()> {
+        self.log.map_or(Ok(()), |log| log.make_room(self.wanted_bytes.get()))
+    }
+
+    /// Logs that a record is there.
+    #[inline(always)]
+    pub(crate) fn log_put(&self, Record { key, payload }: Record<'_>) -> Result<Option<u64>> {
+        let record = Keyed::Apart { key, rest: payload };
+        self.log(&LogRecord::Put { table: self.table, record })
+    }
+
+    /// Logs that several records are there at once.
+    pub(crate) fn log_put_all<'r>(
+        &self,
+        records: impl Iterator<Item = Record<'r>>,
+    ) -> Result<Option<u64>> {
+        let Some(log) = self.log else { return Ok(Some(self.pager.epoch())) };
+        let put = |Record { key, payload }: Record<'r>| {
+            let record = Keyed::Apart { key, rest: payload };
+            LogRecord::Put { table: self.table, record }
+        };
+        let records: Vec<_> = records.map(put).collect();
+        LogRecord::encode_all(&records, |kind, parts| self.append(log, kind, parts))
+    }
+
+    /// Logs that bytes of a record's payload, from byte `at` on, are others.
+    #[inline(always)]
+    pub(crate) fn log_patch(&self, key: &[u8], at: usize, bytes: &[u8]) -> Result<Option<u64>> {
+        let bytes = Keyed::Apart { key, rest: bytes };
+        self.log(&LogRecord::Patch { table: self.table, at: at as u32, bytes })
+    }
+
+    /// Logs that a record is not there any more.
+    #[inline(always)]
+    pub(crate) fn log_delete(&self, key: &[u8]) -> Result<Option<u64>> {
+        let key = Keyed::Apart { key, rest: &[] };
+        self.log(&LogRecord::Delete { table: self.table, key })
+    }
+}

@@ -1,0 +1,325 @@
+//! Log records: what the log says of each change. Keys are as the table's index has them.
+//!
+//! | kind | body |
+//! |---|---|
+//! | put | the table (4 bytes), a key, and the payload that is under it from then on |
+//! | patch | the table, a place in the payload (4 bytes), a key, and the bytes that are there |
+//! | delete | the table, and a key under which nothing is any more |
+//! | commit | several of the others at once, each as its kind (1 byte), its size (4), its body |
+//! | create table | the table's definition |
+//! | drop table | the table |
+
+use crate::codec::Reader;
+use crate::error::{Error, Result};
+
+/// What errors call a record of the log.
+const WHAT: &str = "a record of the log";
+
+/// The number of a table. No other table of the database ever has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct TableId(pub u32);
+
+impl TableId {
+    const BYTES: usize = size_of::<u32>();
+
+    /// The number of the table that is created after this one; `None` if this is the last number.
+    pub(crate) fn next(self) -> Option<Self> {
+        self.0.checked_add(1).map(Self)
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self> {
+        reader.u32().map(Self)
+    }
+}
+
+/// The kind of a record, as its frame has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum RecordKind {
+    Put = 1,
+    Patch = 2,
+    Delete = 3,
+    Commit = 4,
+    CreateTable = 5,
+    DropTable = 6,
+}
+
+impl RecordKind {
+    const ALL: [Self; 6] = [
+        Self::Put,
+        Self::Patch,
+        Self::Delete,
+        Self::Commit,
+        Self::CreateTable,
+        Self::DropTable,
+    ];
+
+    pub(super) fn of(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| *kind as u8 == number)
+    }
+}
+
+/// A key and the bytes that come after it. The log has them one after the other, and only the
+/// table's schema says where the key ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keyed<'b> {
+    /// As they are logged.
+    Apart { key: &'b [u8], rest: &'b [u8] },
+    /// As they are read from the log.
+    Joined(&'b [u8]),
+}
+
+impl<'b> Keyed<'b> {
+    #[inline(always)]
+    fn parts(self) -> [&'b [u8]; 2] {
+        match self {
+            Self::Apart { key, rest } => [key, rest],
+            Self::Joined(bytes) => [bytes, &[]],
+        }
+    }
+
+    fn size_bytes(self) -> usize {
+        self.parts().iter().map(|part| part.len()).sum()
+    }
+
+    /// The key and the rest, where `split` finds the end of the key.
+    ///
+    /// # Errors
+    /// `Corrupt` when `split` finds none.
+    pub(crate) fn split(
+        self,
+        split: impl FnOnce(&'b [u8]) -> Option<(&'b [u8], &'b [u8])>,
+    ) -> Result<(&'b [u8], &'b [u8])> {
+        match self {
+            Self::Apart { key, rest } => Ok((key, rest)),
+            Self::Joined(bytes) => {
+                split(bytes).ok_or_else(|| Error::corrupt(WHAT, "it has no whole key"))
+            }
+        }
+    }
+}
+
+/// What happened to one record, or to one table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LogRecord<'b> {
+    /// A record is there, whether there was one with its key before or not.
+    Put { table: TableId, record: Keyed<'b> },
+    /// Bytes of a record's payload, from byte `at` on, are others: those after its key.
+    Patch { table: TableId, at: u32, bytes: Keyed<'b> },
+    /// No record is there any more.
+    Delete { table: TableId, key: Keyed<'b> },
+    /// There is a table, which has this definition.
+    CreateTable { definition: &'b [u8] },
+    /// There is a table no more.
+    DropTable { table: TableId },
+}
+
+impl<'b> LogRecord<'b> {
+    fn kind(&self) -> RecordKind {
+        match self {
+            Self::Put { .. } => RecordKind::Put,
+            Self::Patch { .. } => RecordKind::Patch,
+            Self::Delete { .. } => RecordKind::Delete,
+            Self::CreateTable { .. } => RecordKind::CreateTable,
+            Self::DropTable { .. } => RecordKind::DropTable,
+        }
+    }
+
+    /// The numbers that its body begins with.
+    #[inline(always)]
+    fn front(&self) -> Front {
+        match *self {
+            Self::Put { table, .. } | Self::Delete { table, .. } | Self::DropTable { table } => {
+                Front { bytes: [table.0.to_le_bytes(), [0; 4]], size: TableId::BYTES }
+            }
+            Self::Patch { table, at, .. } => {
+                Front { bytes: [table.0.to_le_bytes(), at.to_le_bytes()], size: 8 }
+            }
+            Self::CreateTable { .. } => Front { bytes: [[0; 4]; 2], size: 0 },
+        }
+    }
+
+    /// What comes after these numbers.
+    #[inline(always)]
+    fn rest(&self) -> [&'b [u8]; 2] {
+        match *self {
+            Self::Put { record: keyed, .. }
+            | Self::Patch { bytes: keyed, .. }
+            | Self::Delete { key: keyed, .. } => keyed.parts(),
+            Self::CreateTable { definition } => [definition, &[]],
+            Self::DropTable { .. } => [&[], &[]],
+        }
+    }
+
+    /// Calls `write` with the kind and the body, in parts that come one after another.
+    #[inline(always)]
+    pub(crate) fn encode<T>(&self, write: impl FnOnce(RecordKind, &[&[u8]]) -> T) -> T {
+        let (front, [first, second]) = (self.front(), self.rest());
+        write(self.kind(), &[front.bytes(), first, second])
+    }
+
+    /// The same for several at once: a commit of them all, or the only one by itself.
+    pub(crate) fn encode_all<T>(
+        records: &[Self],
+        write: impl FnOnce(RecordKind, &[&[u8]]) -> T,
+    ) -> T {
+        if let [only] = records {
+            return only.encode(write);
+        }
+        let heads: Vec<(Head, Front)> = records
+            .iter()
+            .map(|record| {
+                let (front, rest) = (record.front(), record.rest());
+                let size = front.size + rest.iter().map(|part| part.len()).sum::<usize>();
+                (head(record.kind(), size), front)
+            })
+            .collect();
+        let mut parts: Vec<&[u8]> = Vec::with_capacity(records.len() * 4);
+        for (record, (head, front)) in records.iter().zip(&heads) {
+            let [first, second] = record.rest();
+            parts.extend([&head[..], front.bytes(), first, second]);
+        }
+        write(RecordKind::Commit, &parts)
+    }
+
+    /// The records that a frame of the log has: those of a commit, or a single one.
+    ///
+    /// # Errors
+    /// `Corrupt` when the body is none of the kind.
+    pub(crate) fn decode(kind: RecordKind, body: &'b [u8]) -> Result<Vec<Self>> {
+        if kind != RecordKind::Commit {
+            return Ok(vec![Self::decode_one(kind, body)?]);
+        }
+        let mut reader = Reader::new(body, "a commit in the log");
+        let mut records = Vec::new();
+        while !reader.is_empty() {
+            let (kind, body) = (RecordKind::of(reader.u8()?), reader.counted()?);
+            let kind = kind.filter(|kind| *kind != RecordKind::Commit).ok_or_else(|| {
+                Error::corrupt("a commit in the log", "it has records of no known kind")
+            })?;
+            records.push(Self::decode_one(kind, body)?);
+        }
+        Ok(records)
+    }
+
+    fn decode_one(kind: RecordKind, body: &'b [u8]) -> Result<Self> {
+        let mut reader = Reader::new(body, WHAT);
+        Ok(match kind {
+            RecordKind::Put => Self::Put {
+                table: TableId::read(&mut reader)?,
+                record: Keyed::Joined(reader.rest()),
+            },
+            RecordKind::Patch => Self::Patch {
+                table: TableId::read(&mut reader)?,
+                at: reader.u32()?,
+                bytes: Keyed::Joined(reader.rest()),
+            },
+            RecordKind::Delete => Self::Delete {
+                table: TableId::read(&mut reader)?,
+                key: Keyed::Joined(reader.rest()),
+            },
+            RecordKind::CreateTable => Self::CreateTable { definition: reader.rest() },
+            RecordKind::DropTable => Self::DropTable { table: TableId::read(&mut reader)? },
+            RecordKind::Commit => return Err(Error::corrupt(WHAT, "it is a commit in another")),
+        })
+    }
+
+    /// Bytes of what it says of a record: the key and what comes after it; 0 for a table.
+    pub(crate) fn size_bytes(&self) -> usize {
+        match *self {
+            Self::Put { record: keyed, .. }
+            | Self::Patch { bytes: keyed, .. }
+            | Self::Delete { key: keyed, .. } => keyed.size_bytes(),
+            Self::CreateTable { .. } | Self::DropTable { .. } => 0,
+        }
+    }
+}
+
+/// The numbers at the beginning of a body.
+struct Front {
+    bytes: [[u8; 4]; 2],
+    size: usize,
+}
+
+impl Front {
+    #[inline(always)]
+    fn bytes(&self) -> &[u8] {
+        &self.bytes.as_flattened()[..self.size]
+    }
+}
+
+/// What comes before the body of a record of a commit.
+type Head = [u8; 5];
+
+fn head(kind: RecordKind, size_bytes: usize) -> Head {
+    let [a, b, c, d] = (size_bytes as u32).to_le_bytes();
+    [kind as u8, a, b, c, d]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn joined(parts: &[&[u8]]) -> Vec<u8> {
+        parts.concat()
+    }
+
+    const TABLE: TableId = TableId(7);
+
+    fn all() -> Vec<LogRecord<'static>> {
+        let keyed = Keyed::Apart { key: b"key", rest: b"rest" };
+        vec![
+            LogRecord::Put { table: TABLE, record: keyed },
+            LogRecord::Patch { table: TABLE, at: 9, bytes: keyed },
+            LogRecord::Delete { table: TABLE, key: Keyed::Apart { key: b"key", rest: b"" } },
+            LogRecord::CreateTable { definition: b"definition" },
+            LogRecord::DropTable { table: TABLE },
+        ]
+    }
+
+    /// What a record is once it has been read from the log.
+    fn as_read(record: LogRecord<'static>) -> LogRecord<'static> {
+        let read = |keyed: Keyed<'_>| {
+            Keyed::Joined(match keyed.parts()[1].len() {
+                0 => b"key",
+                _ => b"keyrest",
+            })
+        };
+        match record {
+            LogRecord::Put { table, record } => LogRecord::Put { table, record: read(record) },
+            LogRecord::Patch { table, at, bytes } => {
+                LogRecord::Patch { table, at, bytes: read(bytes) }
+            }
+            LogRecord::Delete { table, key } => LogRecord::Delete { table, key: read(key) },
+            other => other,
+        }
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded_as_it_was() {
+        for record in all() {
+            let (kind, body) = record.encode(|kind, parts| (kind, joined(parts)));
+            assert_eq!(LogRecord::decode(kind, &body), Ok(vec![as_read(record)]));
+        }
+        for count in 0..=all().len() {
+            let records = &all()[..count];
+            let (kind, body) =
+                LogRecord::encode_all(records, |kind, parts| (kind, joined(parts)));
+            let wanted = records.iter().map(|record| as_read(*record)).collect();
+            assert_eq!(LogRecord::decode(kind, &body), Ok(wanted), "{count} records");
+        }
+    }
+
+    #[test]
+    fn a_body_that_is_cut_short_or_of_a_commit_in_a_commit_is_refused() {
+        let (kind, body) = LogRecord::encode_all(&all(), |kind, parts| (kind, joined(parts)));
+        let cut = LogRecord::decode(kind, &body[..body.len() - 1]);
+        assert!(matches!(cut, Err(Error::Corrupt { .. })), "{cut:?}");
+        let inner = [&[RecordKind::Commit as u8][..], &(body.len() as u32).to_le_bytes(), &body];
+        let inner = joined(&inner);
+        let nested = LogRecord::decode(RecordKind::Commit, &inner);
+        assert!(matches!(nested, Err(Error::Corrupt { .. })), "{nested:?}");
+        let short = LogRecord::decode(RecordKind::Patch, &[0; 7]);
+        assert!(matches!(short, Err(Error::Corrupt { .. })), "{short:?}");
+    }
+}
