@@ -23,7 +23,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::error::{Error, Result};
 use crate::index::{EntryMut, Index, Record, Shape, Step, Visit, WriteContext};
-use crate::pager::{Latched, PageNumber, PageRef, Pager, ReadEpoch, Seen, Space};
+use crate::pager::{Epoch, Latched, PageNumber, PageRef, Pager, ReadEpoch, Seen, Space};
 
 pub(crate) use bucket::MOST_RECORD_BYTES;
 
@@ -461,17 +461,17 @@ impl EntryMut for SlotMut<'_> {
         self.hash.slots.read_payload(self.bucket.words(), self.slot(), payload);
     }
 
-    fn write(&mut self, epoch: u64, at: usize, bytes: &[u8]) {
+    fn write(&mut self, epoch: Epoch, at: usize, bytes: &[u8]) {
         let slot = self.slot();
         self.hash.slots.write_payload(self.bucket.change(epoch), slot, at, bytes);
     }
 
-    fn insert(&mut self, epoch: u64, Record { payload, .. }: Record<'_>) {
+    fn insert(&mut self, epoch: Epoch, Record { payload, .. }: Record<'_>) {
         let slot = self.slot();
         self.hash.slots.fill(&mut self.bucket.change(epoch), slot, self.probe, payload);
     }
 
-    fn remove(&mut self, epoch: u64) {
+    fn remove(&mut self, epoch: Epoch) {
         let (hash, slot) = (self.hash, self.slot());
         let mut words = self.bucket.change(epoch);
         hash.slots.empty(&mut words, slot, &|key| hash.place(key).home);

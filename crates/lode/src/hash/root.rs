@@ -7,7 +7,9 @@ use std::ops::Range;
 
 use super::Page;
 use crate::error::{Error, Result};
-use crate::pager::{self, Latched, PageMut, PageNumber, PageRef, Pager, ReadEpoch, Seen, Space};
+use crate::pager::{
+    self, Epoch, Latched, PageMut, PageNumber, PageRef, Pager, ReadEpoch, Seen, Space,
+};
 
 /// The bits that the entries of a page decide by. In unit tests there are few, so that few buckets
 /// need all levels.
@@ -336,7 +338,7 @@ pub(super) struct Held<'p> {
 
 impl Held<'_> {
     /// Sets entries that lie there.
-    pub(super) fn set(&mut self, epoch: u64, numbers: Range<usize>, entry: Entry) {
+    pub(super) fn set(&mut self, epoch: Epoch, numbers: Range<usize>, entry: Entry) {
         if self.parts.is_empty() {
             let mut words = self.root.change(epoch);
             return numbers.for_each(|number| words.set(ENTRIES + number, entry.word()));

@@ -5,7 +5,7 @@ use super::page::{HeapPage, HeapPageMut, Slot};
 use super::{Address, Heap, Home};
 use crate::error::Result;
 use crate::index::{Record, WriteContext};
-use crate::pager::{Latched, PageNumber, Pager, Seen};
+use crate::pager::{Epoch, Latched, PageNumber, Pager, Seen};
 
 /// What becomes of a record.
 #[derive(Clone, Copy)]
@@ -24,7 +24,7 @@ pub(super) enum Change<'c> {
 
 impl Change<'_> {
     /// Logs it. Returns its epoch; `None` if the log has no room.
-    pub(super) fn log(self, context: &WriteContext<'_>, key: &[u8]) -> Result<Option<u64>> {
+    pub(super) fn log(self, context: &WriteContext<'_>, key: &[u8]) -> Result<Option<Epoch>> {
         match self {
             Self::Put { payload, .. } => context.log_put(Record { key, payload }),
             Self::Write { at, bytes, .. } => context.log_patch(key, at, bytes),
@@ -127,17 +127,17 @@ impl<'p> Plan<'p> {
 
 impl Held<'_> {
     /// Puts other bytes, which fit, in the place of the record.
-    pub(super) fn replace(&mut self, (bytes, is_long): (&[u8], bool), epoch: u64) {
+    pub(super) fn replace(&mut self, (bytes, is_long): (&[u8], bool), epoch: Epoch) {
         HeapPageMut::new(self.page.change(epoch)).replace(self.number, self.slot, bytes, is_long);
     }
 
     /// Takes the record out of its page.
-    pub(super) fn remove(&mut self, epoch: u64) {
+    pub(super) fn remove(&mut self, epoch: Epoch) {
         HeapPageMut::new(self.page.change(epoch)).remove(self.number, self.slot);
     }
 
     /// Overwrites bytes of the record from one of them on.
-    pub(super) fn overwrite(mut self, at: usize, bytes: &[u8], epoch: u64) {
+    pub(super) fn overwrite(mut self, at: usize, bytes: &[u8], epoch: Epoch) {
         // Also if only pieces change: readers go by the page of the head.
         let mut page = HeapPageMut::new(self.page.change(epoch));
         let Some(cut) = self.cut else { return page.write(self.slot, at, bytes) };

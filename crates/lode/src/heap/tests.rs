@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use super::{Address, Entry, Heap, Names};
 use crate::hash::Hash;
 use crate::index::{Index, Put, Record, Shape, WriteContext};
-use crate::wal::TableId;
 use crate::pager::{Pager, Space};
+use crate::wal::TableId;
 use crate::{Database, KeyKind, Schema, Snapshot, Table, Type};
 
 const KEY_BYTES: usize = 16;

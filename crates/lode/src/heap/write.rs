@@ -7,7 +7,7 @@ use super::plan::{Change, Held};
 use super::{Address, Found, Heap, Home};
 use crate::error::Result;
 use crate::index::{EntryMut, Index, Put, Record, Step, Swap, WriteContext};
-use crate::pager::{Latched, PageNumber, Pager};
+use crate::pager::{Epoch, Latched, PageNumber, Pager};
 
 /// What came of an attempt to change a record.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -97,7 +97,12 @@ impl Heap {
     }
 
     /// Deletes a record; false if there is none.
-    pub(crate) fn delete(&self, index: &impl Index, context: &WriteContext<'_>, key: &[u8]) -> Result<bool> {
+    pub(crate) fn delete(
+        &self,
+        index: &impl Index,
+        context: &WriteContext<'_>,
+        key: &[u8],
+    ) -> Result<bool> {
         self.change_what_is_there(index, context, key, Change::Remove)
     }
 
@@ -288,8 +293,7 @@ impl Heap {
     ) {
         match change {
             Change::Write { at, bytes, front } => {
-                old.into_iter()
-                    .for_each(|old| old.overwrite(at + front, bytes, applying.epoch));
+                old.into_iter().for_each(|old| old.overwrite(at + front, bytes, applying.epoch));
             }
             Change::Remove => self.apply_removal(applying, entry.1, old),
             Change::Put { whole, .. } => {
@@ -352,7 +356,7 @@ impl Heap {
         &self,
         mut target: Latched<'_>,
         (bytes, is_long): (&[u8], bool),
-        epoch: u64,
+        epoch: Epoch,
     ) -> Address {
         let number = target.page();
         let mut page = HeapPageMut::new(target.change(epoch));
@@ -404,7 +408,7 @@ impl Heap {
 /// A change that is logged, and happens in this epoch.
 struct Applying<'a> {
     context: &'a WriteContext<'a>,
-    epoch: u64,
+    epoch: Epoch,
     undo: Option<&'a mut UndoRecord>,
 }
 

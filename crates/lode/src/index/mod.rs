@@ -10,7 +10,7 @@ mod write_context;
 pub(crate) use write_context::WriteContext;
 
 use crate::error::Result;
-use crate::pager::{Pager, ReadEpoch};
+use crate::pager::{Epoch, Pager, ReadEpoch};
 
 /// The sizes of what an index has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,13 +71,13 @@ pub(crate) trait EntryMut {
     fn read(&self, payload: &mut [u8]);
 
     /// Overwrites bytes of its payload.
-    fn write(&mut self, epoch: u64, at: usize, bytes: &[u8]);
+    fn write(&mut self, epoch: Epoch, at: usize, bytes: &[u8]);
 
     /// Puts a record where there is none, but room.
-    fn insert(&mut self, epoch: u64, record: Record<'_>);
+    fn insert(&mut self, epoch: Epoch, record: Record<'_>);
 
     /// Takes the record out that is there.
-    fn remove(&mut self, epoch: u64);
+    fn remove(&mut self, epoch: Epoch);
 }
 
 /// What came of work at an entry.

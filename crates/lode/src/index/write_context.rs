@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use super::Record;
 use crate::error::Result;
-use crate::pager::{Pager, Space};
+use crate::pager::{Epoch, Pager, Space};
 use crate::wal::{Keyed, Log, LogRecord, Position, RecordKind, TableId};
 
 /// Whether a write stands by itself.
@@ -67,14 +67,14 @@ impl<'w> WriteContext<'w> {
     /// Appends a record to the log. Returns the epoch of the operation; `None` if the log has no
     /// room, for [`make_log_room`](Self::make_log_room).
     #[inline(always)]
-    fn log(&self, record: &LogRecord<'_>) -> Result<Option<u64>> {
+    fn log(&self, record: &LogRecord<'_>) -> Result<Option<Epoch>> {
         match self.log {
             None => Ok(Some(self.pager.epoch())),
             Some(log) => record.encode(|kind, parts| self.append(log, kind, parts)),
         }
     }
 
-    fn append(&self, log: &Log, kind: RecordKind, parts: &[&[u8]]) -> Result<Option<u64>> {
+    fn append(&self, log: &Log, kind: RecordKind, parts: &[&[u8]]) -> Result<Option<Epoch>> {
         let Some((epoch, end)) = log.append(kind, parts, || self.pager.epoch())? else {
             self.wanted_bytes.set(parts.iter().map(|part| part.len()).sum());
             return Ok(None);
@@ -91,7 +91,7 @@ impl<'w> WriteContext<'w> {
 
     /// Logs that a record is there.
     #[inline(always)]
-    pub(crate) fn log_put(&self, Record { key, payload }: Record<'_>) -> Result<Option<u64>> {
+    pub(crate) fn log_put(&self, Record { key, payload }: Record<'_>) -> Result<Option<Epoch>> {
         let record = Keyed::Apart { key, rest: payload };
         self.log(&LogRecord::Put { table: self.table, record })
     }
@@ -100,7 +100,7 @@ impl<'w> WriteContext<'w> {
     pub(crate) fn log_put_all<'r>(
         &self,
         records: impl Iterator<Item = Record<'r>>,
-    ) -> Result<Option<u64>> {
+    ) -> Result<Option<Epoch>> {
         let Some(log) = self.log else { return Ok(Some(self.pager.epoch())) };
         let put = |Record { key, payload }: Record<'r>| {
             let record = Keyed::Apart { key, rest: payload };
@@ -112,14 +112,14 @@ impl<'w> WriteContext<'w> {
 
     /// Logs that bytes of a record's payload, from byte `at` on, are others.
     #[inline(always)]
-    pub(crate) fn log_patch(&self, key: &[u8], at: usize, bytes: &[u8]) -> Result<Option<u64>> {
+    pub(crate) fn log_patch(&self, key: &[u8], at: usize, bytes: &[u8]) -> Result<Option<Epoch>> {
         let bytes = Keyed::Apart { key, rest: bytes };
         self.log(&LogRecord::Patch { table: self.table, at: at as u32, bytes })
     }
 
     /// Logs that a record is not there any more.
     #[inline(always)]
-    pub(crate) fn log_delete(&self, key: &[u8]) -> Result<Option<u64>> {
+    pub(crate) fn log_delete(&self, key: &[u8]) -> Result<Option<Epoch>> {
         let key = Keyed::Apart { key, rest: &[] };
         self.log(&LogRecord::Delete { table: self.table, key })
     }

@@ -7,15 +7,40 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::PageNumber;
 
-/// The end of an epoch, at which a snapshot reads, or a checkpoint.
-/// By default the one before all others, which nobody has to release.
+/// A stretch of time in which operations happen. The first one is 1; 0 stands for before all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct ReadEpoch(u64);
+pub(crate) struct Epoch(u64);
+
+impl Epoch {
+    /// Before all that happens.
+    pub(super) const START: Self = Self(0);
+
+    fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+
+    /// What was stored in a cell; 0 is before all.
+    #[inline(always)]
+    pub(crate) fn load(cell: &AtomicU64, ordering: Ordering) -> Self {
+        Self(cell.load(ordering))
+    }
+
+    #[inline(always)]
+    pub(crate) fn store(self, cell: &AtomicU64, ordering: Ordering) {
+        cell.store(self.0, ordering);
+    }
+}
+
+/// The end of an epoch, at which a snapshot reads, or a checkpoint. By default it is the end of
+/// what was before all epochs, which need not be released.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ReadEpoch(Epoch);
 
 impl ReadEpoch {
-    /// Whether a page that was last changed in this epoch is as it was at this moment.
-    pub(crate) fn sees(self, stamp: u64) -> bool {
-        stamp <= self.0
+    /// Returns true if what happened in an epoch is seen at this moment.
+    #[inline(always)]
+    pub(crate) fn sees(self, epoch: Epoch) -> bool {
+        epoch <= self.0
     }
 }
 
@@ -24,8 +49,8 @@ impl ReadEpoch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Which {
     pub page: PageNumber,
-    pub from: u64,
-    pub before: u64,
+    pub from: Epoch,
+    pub before: Epoch,
 }
 
 impl Which {
@@ -38,9 +63,10 @@ impl Which {
 /// The current epoch, and the moments that somebody needs.
 pub(super) struct Epochs {
     current: AtomicU64,
-    /// The epoch after the newest moment of a snapshot; 0 for none.
+    /// The epoch after the newest moment of a snapshot; that before all for none.
     newest: AtomicU64,
-    /// The epoch after the moment of the checkpoint that is being written; 0 for none.
+    /// The epoch after the moment of the checkpoint that is being written; that before all for
+    /// none.
     checkpoint: AtomicU64,
     /// Images that snapshots hold.
     held: AtomicU64,
@@ -49,10 +75,10 @@ pub(super) struct Epochs {
 
 #[derive(Default)]
 struct Live {
-    snapshots: BTreeMap<u64, Readers>,
+    snapshots: BTreeMap<Epoch, Readers>,
     checkpoint: Option<(ReadEpoch, Vec<Which>)>,
     /// Moments of which no images are kept any more, with the number of snapshots of each.
-    expired: BTreeMap<u64, usize>,
+    expired: BTreeMap<Epoch, usize>,
     /// Images that expired moments held.
     dropped: Vec<Which>,
 }
@@ -86,48 +112,49 @@ impl Default for Epochs {
 }
 
 impl Epochs {
-    /// Whoever asks has latched all that he will change.
+    /// The epoch of an operation, which has latched all that it will change.
     #[inline(always)]
-    pub(super) fn current(&self) -> u64 {
-        self.current.load(Ordering::SeqCst)
+    pub(super) fn current(&self) -> Epoch {
+        Epoch::load(&self.current, Ordering::SeqCst)
     }
 
-    /// Whether a snapshot needs what a page was that was last changed in this epoch, or the
-    /// checkpoint, if it is `dirty`: changed since it was last written out.
+    /// Returns true if a snapshot needs what a page was that was last changed in the epoch
+    /// `changed`, or the checkpoint, if it is `dirty`: changed since it was last written out.
     #[inline(always)]
-    pub(super) fn needs(&self, stamp: u64, dirty: bool) -> bool {
-        stamp < self.newest.load(Ordering::Relaxed)
-            || (dirty && stamp < self.checkpoint.load(Ordering::Relaxed))
+    pub(super) fn needs(&self, changed: Epoch, dirty: bool) -> bool {
+        changed < Epoch::load(&self.newest, Ordering::Relaxed)
+            || (dirty && changed < Epoch::load(&self.checkpoint, Ordering::Relaxed))
     }
 
     /// The same, for a snapshot only.
-    pub(super) fn snapshot_needs(&self, stamp: u64) -> bool {
-        self.needs(stamp, false)
+    pub(super) fn snapshot_needs(&self, changed: Epoch) -> bool {
+        self.needs(changed, false)
     }
 
     /// Ends the epoch, for a snapshot.
     pub(super) fn end(&self) -> ReadEpoch {
         let mut live = self.lock();
-        let epoch = self.current.load(Ordering::Relaxed);
+        let epoch = Epoch::load(&self.current, Ordering::Relaxed);
         live.snapshots.entry(epoch).or_default().count += 1;
-        // Whoever has the next epoch knows that somebody needs this one.
-        self.newest.store(epoch + 1, Ordering::Relaxed);
-        self.begin(epoch + 1);
+        // An operation of the next epoch knows that this one is needed.
+        epoch.next().store(&self.newest, Ordering::Relaxed);
+        self.begin(epoch.next());
         ReadEpoch(epoch)
     }
 
     /// Ends the epoch, for the only checkpoint.
     pub(super) fn end_for_checkpoint(&self) -> ReadEpoch {
         let mut live = self.lock();
-        let epoch = self.current.load(Ordering::Relaxed);
+        let epoch = Epoch::load(&self.current, Ordering::Relaxed);
         live.checkpoint = Some((ReadEpoch(epoch), Vec::new()));
-        self.checkpoint.store(epoch + 1, Ordering::Relaxed);
-        self.begin(epoch + 1);
+        epoch.next().store(&self.checkpoint, Ordering::Relaxed);
+        self.begin(epoch.next());
         ReadEpoch(epoch)
     }
 
-    fn begin(&self, epoch: u64) {
-        self.current.store(epoch, Ordering::SeqCst);
+    fn begin(&self, epoch: Epoch) {
+        debug_assert!(self.current() < epoch, "epochs follow each other");
+        epoch.store(&self.current, Ordering::SeqCst);
         // A writer that still found the old epoch had latched its pages before; who looks at them
         // from here on sees that.
         fence(Ordering::SeqCst);
@@ -180,8 +207,8 @@ impl Epochs {
     }
 
     fn note_newest(&self, live: &Live) {
-        let newest = live.snapshots.keys().next_back().map_or(0, |moment| moment + 1);
-        self.newest.store(newest, Ordering::Relaxed);
+        let newest = live.snapshots.keys().next_back().map_or(Epoch::START, |last| last.next());
+        newest.store(&self.newest, Ordering::Relaxed);
     }
 
     /// Gives images to the next older snapshot that needs them; calls `drop` with the others.
@@ -208,7 +235,7 @@ impl Epochs {
     /// The checkpoint needs nothing any more; calls `drop` with each image that it held.
     pub(super) fn release_checkpoint(&self, drop: impl FnMut(Which)) {
         let mut live = self.lock();
-        self.checkpoint.store(0, Ordering::Relaxed);
+        Epoch::START.store(&self.checkpoint, Ordering::Relaxed);
         let images = live.checkpoint.take().map(|(_, images)| images);
         images.into_iter().flatten().for_each(drop);
     }

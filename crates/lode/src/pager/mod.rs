@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ahead::Ahead;
-pub(crate) use epochs::ReadEpoch;
+pub(crate) use epochs::{Epoch, ReadEpoch};
 use epochs::{Epochs, Which};
 use images::{Images, PageImage};
 pub(crate) use memory::Cells;
@@ -131,7 +131,7 @@ pub(crate) struct Pager {
     /// Pages that have changed since they were written out.
     dirty: AtomicU64,
     /// Pages that were freed, with the epochs, since the last checkpoint.
-    freed: Mutex<Vec<(PageNumber, u64)>>,
+    freed: Mutex<Vec<(PageNumber, Epoch)>>,
 }
 
 impl Pager {
@@ -213,7 +213,7 @@ impl Pager {
 
     /// The epoch of an operation that has latched all that it will change.
     #[inline(always)]
-    pub(crate) fn epoch(&self) -> u64 {
+    pub(crate) fn epoch(&self) -> Epoch {
         self.epochs.current()
     }
 
@@ -241,7 +241,7 @@ impl Pager {
         fence(Ordering::Release);
         let words = self.frames.words(frame);
         PageMut::new(words).clear(0, PAGE_WORDS);
-        stamp.store(self.epoch(), Ordering::Release);
+        self.epoch().store(stamp, Ordering::Release);
         Ok(Latched { pager: self, page, word, words, changed: true, is_new: true })
     }
 
@@ -388,7 +388,7 @@ impl Pager {
     /// Whether a page that somebody has looked at since has changed after a moment.
     pub(crate) fn has_changed_since(&self, moment: ReadEpoch, page: PageNumber) -> bool {
         let [_, stamp] = self.entry(page);
-        !moment.sees(stamp.load(Ordering::Acquire))
+        !moment.sees(Epoch::load(stamp, Ordering::Acquire))
     }
 
     /// Why there is no image of a page that has changed since a moment.
@@ -410,7 +410,7 @@ impl Pager {
     ) -> Result<T> {
         let [_, cell] = self.entry(page);
         loop {
-            let stamp = cell.load(Ordering::Acquire);
+            let stamp = Epoch::load(cell, Ordering::Acquire);
             if !moment.sees(stamp) {
                 // Whoever set the stamp had saved the page before.
                 let image = self.saved.find(page, moment);
@@ -418,7 +418,7 @@ impl Pager {
                 return Ok(read(image.words()));
             }
             let looked = self.read_optimistic(page);
-            if cell.load(Ordering::Acquire) != stamp {
+            if Epoch::load(cell, Ordering::Acquire) != stamp {
                 continue;
             }
             let (seen, words) = looked?;
@@ -454,9 +454,9 @@ impl<'p> Latched<'p> {
 
     /// Its content, to change by an operation of this epoch.
     #[inline]
-    pub(crate) fn change(&mut self, epoch: u64) -> PageMut<'_> {
+    pub(crate) fn change(&mut self, epoch: Epoch) -> PageMut<'_> {
         let [_, stamp] = self.pager.entry(self.page);
-        let before = stamp.load(Ordering::Relaxed);
+        let before = Epoch::load(stamp, Ordering::Relaxed);
         if before < epoch {
             let dirty = self.word & DIRTY != 0;
             if !self.is_new && self.pager.epochs.needs(before, dirty) {
@@ -464,7 +464,7 @@ impl<'p> Latched<'p> {
                 let which = Which { page: self.page, from: before, before: epoch };
                 self.pager.save(which, dirty, image);
             }
-            stamp.store(epoch, Ordering::Release);
+            epoch.store(stamp, Ordering::Release);
         }
         self.changed = true;
         PageMut::new(self.words)
@@ -477,7 +477,7 @@ impl<'p> Latched<'p> {
     }
 
     /// Gives the page back to its table, and its frame to all.
-    pub(crate) fn free(mut self, space: &Space, epoch: u64) {
+    pub(crate) fn free(mut self, space: &Space, epoch: Epoch) {
         self.change(epoch);
         let (pager, page, word) = (self.pager, self.page, self.word);
         if word & DIRTY != 0 {

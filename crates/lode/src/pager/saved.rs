@@ -133,10 +133,12 @@ impl Saved {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Image;
+    use super::super::{Epoch, Image};
     use super::*;
 
-    fn keep(saved: &Saved, epochs: &Epochs, page: PageNumber, from: u64) {
+    const START: Epoch = Epoch::START;
+
+    fn keep(saved: &Saved, epochs: &Epochs, page: PageNumber, from: Epoch) {
         let which = Which { page, from, before: epochs.current() };
         saved.keep(epochs, which, true, PageImage::Alone(Image::empty()));
     }
@@ -144,14 +146,15 @@ mod tests {
     #[test]
     fn an_image_is_kept_as_long_as_a_snapshot_or_the_checkpoint_needs_it() {
         let (saved, epochs) = (Saved::default(), Epochs::default());
-        keep(&saved, &epochs, 6, 0);
+        keep(&saved, &epochs, 6, START);
         assert_eq!(saved.count(), 0, "nobody needs it");
         let (first, second) = (epochs.end(), epochs.end());
-        keep(&saved, &epochs, 7, 0);
+        keep(&saved, &epochs, 7, START);
         let checkpoint = epochs.end_for_checkpoint();
-        keep(&saved, &epochs, 8, 0);
+        keep(&saved, &epochs, 8, START);
+        let before_last = epochs.current();
         let third = epochs.end();
-        keep(&saved, &epochs, 9, epochs.current() - 1);
+        keep(&saved, &epochs, 9, before_last);
         saved.release(&epochs, second);
         assert!(saved.find(7, first).is_some(), "the first moment needs it too");
         assert!(saved.find_dirty(8, checkpoint).is_some());
@@ -170,10 +173,10 @@ mod tests {
         const IMAGES: u32 = 1_000;
         let (saved, epochs) = (Saved::default(), Epochs::default());
         let long = epochs.end();
-        (0..IMAGES).for_each(|page| keep(&saved, &epochs, page, 0));
+        (0..IMAGES).for_each(|page| keep(&saved, &epochs, page, START));
         for page in 0..100 {
             let short = epochs.end();
-            keep(&saved, &epochs, IMAGES + page, 0);
+            keep(&saved, &epochs, IMAGES + page, START);
             saved.release(&epochs, short);
         }
         assert_eq!(saved.looked_at.load(Ordering::Relaxed), 100);
@@ -186,9 +189,9 @@ mod tests {
     fn the_oldest_moments_expire_and_newer_ones_keep_what_they_need() {
         let (saved, epochs) = (Saved::default(), Epochs::default());
         let old = epochs.end();
-        (0..200).for_each(|page| keep(&saved, &epochs, page, 0));
+        (0..200).for_each(|page| keep(&saved, &epochs, page, START));
         let new = epochs.end();
-        (200..300).for_each(|page| keep(&saved, &epochs, page, 0));
+        (200..300).for_each(|page| keep(&saved, &epochs, page, START));
         assert_eq!(epochs.held(), 300);
         assert!(epochs.expire_oldest());
         assert!(epochs.is_expired(old) && !epochs.is_expired(new));

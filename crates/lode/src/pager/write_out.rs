@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 
 use super::absent::wait_for_latch;
 use super::{
-    DIRTY, FREE, Image, LATCH, PAGE_BYTES, PRESENT, PageImage, PageNumber, Pager, ReadEpoch, Space,
-    VERSION, Which, lock,
+    DIRTY, Epoch, FREE, Image, LATCH, PAGE_BYTES, PRESENT, PageImage, PageNumber, Pager, ReadEpoch,
+    Space, VERSION, Which, lock,
 };
 use crate::data::DataFile;
 use crate::error::{Error, Result};
@@ -58,13 +58,13 @@ impl Pager {
         let mut freed = lock(&self.freed);
         let (taken, kept) = freed.drain(..).partition(|(_, epoch)| moment.sees(*epoch));
         *freed = kept;
-        let taken: Vec<(PageNumber, u64)> = taken;
+        let taken: Vec<(PageNumber, Epoch)> = taken;
         taken.into_iter().map(|(page, _)| page).collect()
     }
 
     /// Takes freed pages back that were [taken](Self::take_freed).
     pub(crate) fn give_freed(&self, pages: Vec<PageNumber>) {
-        lock(&self.freed).extend(pages.into_iter().map(|page| (page, 0)));
+        lock(&self.freed).extend(pages.into_iter().map(|page| (page, Epoch::START)));
     }
 
     /// Copies a page as it was at the moment of the checkpoint.
@@ -76,7 +76,7 @@ impl Pager {
                 std::thread::yield_now();
                 continue;
             }
-            let stamp = stamps.load(Ordering::Acquire);
+            let stamp = Epoch::load(stamps, Ordering::Acquire);
             if !moment.sees(stamp) {
                 return match self.saved.find_dirty(page, moment) {
                     Some(image) => {
@@ -129,13 +129,13 @@ impl Pager {
     }
 
     /// Frees all pages of a table at which nobody is at work any more, readable or not.
-    pub(crate) fn free_all(&self, space: &Space, epoch: u64) {
+    pub(crate) fn free_all(&self, space: &Space, epoch: Epoch) {
         space.numbers().into_iter().for_each(|page| self.free(page, space, epoch));
     }
 
     /// Frees a page that nobody is led to any more, and that nobody changes, readable or not; one
     /// that is not in use stays so.
-    pub(crate) fn free(&self, page: PageNumber, space: &Space, epoch: u64) {
+    pub(crate) fn free(&self, page: PageNumber, space: &Space, epoch: Epoch) {
         loop {
             let [cell, stamp] = self.entry(page);
             let word = cell.load(Ordering::Acquire);
@@ -153,7 +153,7 @@ impl Pager {
             };
             // What a snapshot needs is kept, without a frame. If it cannot be read here, it cannot
             // be read there either.
-            let before = stamp.load(Ordering::Acquire);
+            let before = Epoch::load(stamp, Ordering::Acquire);
             let image = self.epochs.snapshot_needs(before).then(|| {
                 let mut bytes = vec![0; PAGE_BYTES];
                 let image = data.load(page, &mut bytes).ok().map(|()| Image::of_bytes(&bytes));
@@ -165,7 +165,7 @@ impl Pager {
                     let which = Which { page, from: before, before: epoch };
                     self.save(which, false, image);
                 }
-                stamp.store(epoch, Ordering::Release);
+                epoch.store(stamp, Ordering::Release);
                 lock(&self.freed).push((page, epoch));
                 space.give(page, || {
                     cell.store(word.wrapping_add(VERSION) | FREE, Ordering::Release);

@@ -193,9 +193,10 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     let mut recovery = Recovery::new((&pager, &data), Access::Write, catalogue, superblock);
     let start = start_of(&superblock);
     let ending = ending_of(&superblock);
-    let replayed = wal::replay(&*disk, superblock.database, (start, ending), &mut |records, end| {
-        recovery.apply(records, end)
-    })?;
+    let replayed =
+        wal::replay(&*disk, superblock.database, (start, ending), &mut |records, end| {
+            recovery.apply(records, end)
+        })?;
     let end = replayed.end.position;
     let mut log: Vec<u64> = replayed.segments.iter().map(|(number, _)| *number).collect();
     let room = Arc::new(AtomicU64::new(0));

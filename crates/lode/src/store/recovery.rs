@@ -125,7 +125,9 @@ impl<'r> Recovery<'r> {
 
     fn table(&self, id: TableId) -> Result<Arc<TableCore>> {
         let found = self.by_id.get(&id).map(Arc::clone);
-        found.ok_or_else(|| Error::corrupt("the log", format!("it names table {}, and there is none", id.0)))
+        found.ok_or_else(|| {
+            Error::corrupt("the log", format!("it names table {}, and there is none", id.0))
+        })
     }
 
     /// Writes out what has been replayed, so that there is room for more.

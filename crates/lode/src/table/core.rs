@@ -8,7 +8,7 @@ use crate::error::{Error, Result, none_if_too_long};
 use crate::heap::{Buffer, Census, Entry, Heap, Name, Swapped, UndoRecord};
 use crate::index::{Index, Put, Record, Swap, WriteContext};
 use crate::io::Home;
-use crate::pager::{Pager, ReadEpoch, Space};
+use crate::pager::{Epoch, Pager, ReadEpoch, Space};
 use crate::schema::key::KeyOrder;
 use crate::schema::{Column, Schema};
 use crate::tree::Tree;
@@ -114,7 +114,7 @@ impl TableCore {
         match self.state.load(Ordering::Acquire) {
             _ if !self.home.is_here() => self.say_why(),
             THERE => Ok(()),
-            DROPPED if !moment.sees(self.dropped_in.load(Ordering::Relaxed)) => Ok(()),
+            DROPPED if !moment.sees(Epoch::load(&self.dropped_in, Ordering::Relaxed)) => Ok(()),
             _ => self.say_why(),
         }
     }
@@ -401,7 +401,7 @@ impl TableCore {
     /// Gives all pages back; nobody may be at work in the table.
     pub(crate) fn drop_pages(&self, pager: &Pager) {
         let epoch = pager.epoch();
-        self.dropped_in.store(epoch, Ordering::Relaxed);
+        epoch.store(&self.dropped_in, Ordering::Relaxed);
         self.state.store(DROPPED, Ordering::Release);
         for space in [Some(&self.space), self.heap.as_ref().map(Heap::space)].into_iter().flatten()
         {

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::hash;
 use crate::heap::{DIGEST_BYTES, Entry, Names};
 use crate::index::Shape;
-use crate::pager::{PageNumber, Pager, Space};
+use crate::pager::{Epoch, PageNumber, Pager, Space};
 use crate::schema::Schema;
 use crate::schema::key::KeyOrder;
 use crate::tree;
@@ -74,7 +74,13 @@ const MOST_KEY_IN_HASH_BYTES: usize = 15;
 
 impl Definition {
     /// Of a new table.
-    pub(crate) fn new(id: TableId, kind: KeyKind, seed: u64, schema: Schema, storage: Storage) -> Self {
+    pub(crate) fn new(
+        id: TableId,
+        kind: KeyKind,
+        seed: u64,
+        schema: Schema,
+        storage: Storage,
+    ) -> Self {
         let most = most_in_index_bytes(kind, storage);
         let has_heap = schema.is_variable() || schema.payload_size() > most;
         let has_long_keys = schema.most_key_size() > MOST_KEY_IN_HASH_BYTES;
@@ -187,7 +193,7 @@ impl Location {
 }
 
 /// Gives all pages of a space back.
-pub(crate) fn free_all(pager: &Pager, space: &Space, epoch: u64) {
+pub(crate) fn free_all(pager: &Pager, space: &Space, epoch: Epoch) {
     pager.free_all(space, epoch);
     pager.give_extents(space.clear());
 }

@@ -17,7 +17,7 @@ pub(crate) use scan::{Direction, Range};
 
 use crate::error::{Error, Result};
 use crate::index::{EntryMut, Index, Record, Shape, Step, WriteContext};
-use crate::pager::{Image, Latched, PageNumber, Pager, ReadEpoch, Seen, Space};
+use crate::pager::{Epoch, Image, Latched, PageNumber, Pager, ReadEpoch, Seen, Space};
 
 /// The most bytes of a record: a leaf has room for at least three.
 pub(crate) const MOST_RECORD_BYTES: usize = 4096;
@@ -469,17 +469,17 @@ impl EntryMut for TreeEntryMut<'_> {
         self.layout.node(self.leaf.words()).read_payload(self.entry(), 0, payload);
     }
 
-    fn write(&mut self, epoch: u64, at: usize, bytes: &[u8]) {
+    fn write(&mut self, epoch: Epoch, at: usize, bytes: &[u8]) {
         let entry = self.entry();
         self.layout.node_mut(self.leaf.change(epoch)).write_payload(entry, at, bytes);
     }
 
-    fn insert(&mut self, epoch: u64, Record { key, payload }: Record<'_>) {
+    fn insert(&mut self, epoch: Epoch, Record { key, payload }: Record<'_>) {
         let entry = self.entry();
         self.layout.node_mut(self.leaf.change(epoch)).insert(entry, key, payload);
     }
 
-    fn remove(&mut self, epoch: u64) {
+    fn remove(&mut self, epoch: Epoch) {
         let entry = self.entry();
         let mut node = self.layout.node_mut(self.leaf.change(epoch));
         node.remove(entry);

@@ -45,14 +45,8 @@ pub(crate) enum RecordKind {
 }
 
 impl RecordKind {
-    const ALL: [Self; 6] = [
-        Self::Put,
-        Self::Patch,
-        Self::Delete,
-        Self::Commit,
-        Self::CreateTable,
-        Self::DropTable,
-    ];
+    const ALL: [Self; 6] =
+        [Self::Put, Self::Patch, Self::Delete, Self::Commit, Self::CreateTable, Self::DropTable];
 
     pub(super) fn of(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as u8 == number)
@@ -303,8 +297,7 @@ mod tests {
         }
         for count in 0..=all().len() {
             let records = &all()[..count];
-            let (kind, body) =
-                LogRecord::encode_all(records, |kind, parts| (kind, joined(parts)));
+            let (kind, body) = LogRecord::encode_all(records, |kind, parts| (kind, joined(parts)));
             let wanted = records.iter().map(|record| as_read(*record)).collect();
             assert_eq!(LogRecord::decode(kind, &body), Ok(wanted), "{count} records");
         }

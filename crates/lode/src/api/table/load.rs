@@ -58,8 +58,7 @@ impl Table {
                 expect_not_changing(&self.core, key)?;
             }
             let first = rest[0].key;
-            let count =
-                self.write(first, 0, |context| tree.insert_run(context, rest))?;
+            let count = self.write(first, 0, |context| tree.insert_run(context, rest))?;
             new += count as u64;
             // None if there is a record with the first key.
             at += count.max(1);

@@ -216,10 +216,11 @@ impl Transaction {
             self.db.expect_healthy()?;
             self.validate()?;
             let mut done = Vec::new();
-            let logged = self.write_all(&order, &mut done).and_then(|()| match records.is_empty() {
-                true => Ok(Position::default()),
-                false => self.db.append(&records),
-            });
+            let logged =
+                self.write_all(&order, &mut done).and_then(|()| match records.is_empty() {
+                    true => Ok(Position::default()),
+                    false => self.db.append(&records),
+                });
             match logged {
                 Ok(_) => self.give_up(&order, &done),
                 Err(_) => self.roll_back(&order, &done)?,
@@ -276,7 +277,10 @@ impl Transaction {
             }
             let wanted = touched.wanted(number).flatten();
             self.make_sure_of_room(wanted.map_or(0, |payload| pages_for(payload.len())))?;
-            match core.swap(pager, Swap { key: touched.key(number), seen: touched.seen(number), wanted })? {
+            match core.swap(
+                pager,
+                Swap { key: touched.key(number), seen: touched.seen(number), wanted },
+            )? {
                 Swapped::Done(undo) => done.push(undo),
                 Swapped::Conflict => return Err(conflict(core)),
             }
