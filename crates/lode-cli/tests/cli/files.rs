@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::Child;
 
 use lode::KeyKind;
 use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 
 use crate::support::{Bench, end, expect_refusal, start};
@@ -55,20 +57,46 @@ fn a_dump_goes_to_no_other_place() {
     assert_eq!(bench.succeeds(&["check", "zoo"]), "animal: tree, 3 records\nno faults found\n");
 }
 
+/// Starts a dump of `size_bytes` and stops the process while it has written less than half of the
+/// new file. On a busy machine a dump may be further before this process sees it; then another one
+/// is begun.
+fn stopped_dump(bench: &Bench, args: &[&str], size_bytes: u64) -> (Child, Pid) {
+    const MOST_ATTEMPTS: usize = 100;
+    let new_file = || {
+        let names = bench.list(".");
+        names.into_iter().find(|name| name != "out.jsonl" && name != "zoo")
+    };
+    for _ in 0..MOST_ATTEMPTS {
+        bench.write("out.jsonl", "old\n");
+        let mut dump = start(&mut bench.command(args));
+        let process = Pid::from_raw(dump.id().try_into().expect("a process id"));
+        while new_file().is_none() && dump.try_wait().expect("it is ours").is_none() {
+            std::thread::yield_now();
+        }
+        if dump.try_wait().expect("it is ours").is_none() {
+            kill(process, Signal::SIGSTOP).expect("it is ours");
+            let flags = WaitPidFlag::WSTOPPED | WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
+            waitid(Id::Pid(process), flags).expect("it is ours");
+            let written = new_file().and_then(|name| fs::metadata(bench.path(&name)).ok());
+            if written.is_some_and(|written| written.len() < size_bytes / 2) {
+                return (dump, process);
+            }
+            kill(process, Signal::SIGCONT).expect("it is ours");
+        }
+        assert_eq!(end(dump).code, Some(0), "it was not interrupted");
+    }
+    panic!("each of {MOST_ATTEMPTS} dumps was too far before it was seen");
+}
+
 #[test]
 fn an_interrupted_dump_leaves_nothing_behind() {
     let bench = Bench::new();
     bench.with_numbers("zoo", KeyKind::Tree, 100_000);
-    bench.write("out.jsonl", "old\n");
     let args = ["dump", "zoo", "number", "-o", "out.jsonl"];
+    let size_bytes = bench.succeeds(&args[..3]).len() as u64;
     for (signal, status) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143), (Signal::SIGHUP, 129)] {
-        let mut dump = start(&mut bench.command(&args));
-        let process = Pid::from_raw(dump.id().try_into().expect("a process id"));
-        while bench.list(".").len() < 3 {
-            assert!(dump.try_wait().expect("it is ours").is_none(), "it ended too early");
-            std::thread::yield_now();
-        }
-        for signal in [Signal::SIGSTOP, signal, Signal::SIGCONT] {
+        let (dump, process) = stopped_dump(&bench, &args, size_bytes);
+        for signal in [signal, Signal::SIGCONT] {
             kill(process, signal).expect("it is there");
         }
         expect_refusal(&args, &end(dump), status, "interrupted; the file was not written");

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::slots::Slots;
-use super::{FIRST_TABLE_PAGE, Ref, SLOT_BYTES, read_slot, write_slot};
+use super::{PageNumber, Ref, SLOT_BYTES, SlotNumber, read_slot, write_slot};
 use crate::error::{Error, Result};
 use crate::io::File;
 
@@ -19,33 +19,38 @@ const BITS: u32 = 10;
 const ENTRIES: usize = 1 << BITS;
 
 /// The node of level 0 that has the first page of a table.
-const FIRST_TABLE_NODE: u32 = FIRST_TABLE_PAGE >> BITS;
+const FIRST_TABLE_NODE: u32 = PageNumber::FIRST_OF_TABLES.get() >> BITS;
 const ENTRY_BYTES: usize = SLOT_BYTES / ENTRIES;
 
 struct Node {
     entries: Box<[Ref]>,
-    /// Whether it has changed since it was written; and the slot that was taken for writing it, or
-    /// 0.
+    /// Whether it has changed since it was written; and the slot that was taken for writing it, if
+    /// one was.
     changed: bool,
-    slot: u32,
+    slot: SlotNumber,
 }
 
 impl Node {
     fn new() -> Self {
-        Self { entries: vec![Ref::default(); ENTRIES].into(), changed: false, slot: 0 }
+        Self {
+            entries: vec![Ref::default(); ENTRIES].into(),
+            changed: false,
+            slot: SlotNumber::NONE,
+        }
     }
 
     fn from_bytes(bytes: &[u8]) -> Self {
         let entries = bytes.as_chunks::<ENTRY_BYTES>().0.iter().map(|entry| {
             let (slot, checksum) = entry.split_at(8);
             let number = |bytes: &[u8]| u64::from_le_bytes(*bytes.first_chunk().expect("8 bytes"));
-            Ref { slot: number(slot) as u32, note: slot[7], checksum: number(checksum) }
+            let number_of_slot = SlotNumber(number(slot) as u32);
+            Ref { slot: number_of_slot, note: slot[7], checksum: number(checksum) }
         });
-        Self { entries: entries.collect(), changed: false, slot: 0 }
+        Self { entries: entries.collect(), changed: false, slot: SlotNumber::NONE }
     }
 
     fn to_bytes(&self) -> Vec<u8> {
-        let slot = |at: &Ref| u64::from(at.slot) | u64::from(at.note) << 56;
+        let slot = |at: &Ref| u64::from(at.slot.0) | u64::from(at.note) << 56;
         let entry = |at: &Ref| [slot(at).to_le_bytes(), at.checksum.to_le_bytes()];
         self.entries.iter().flat_map(entry).flatten().collect()
     }
@@ -94,21 +99,21 @@ impl PageMap {
     }
 
     /// Where a page is.
-    pub(super) fn get(&mut self, file: &dyn File, page: u32) -> Result<Ref> {
-        if page >> (BITS * LEVELS as u32) != 0 {
+    pub(super) fn get(&mut self, file: &dyn File, page: PageNumber) -> Result<Ref> {
+        if page.get() >> (BITS * LEVELS as u32) != 0 {
             return Ok(Ref::default());
         }
-        Ok(self.node(file, 0, page >> BITS)?.entries[page as usize % ENTRIES])
+        Ok(self.node(file, 0, page.get() >> BITS)?.entries[page.index() % ENTRIES])
     }
 
-    /// Says where a page is from now on; answers where it was.
-    pub(super) fn set(&mut self, file: &dyn File, page: u32, at: Ref) -> Result<Ref> {
-        if page >> (BITS * LEVELS as u32) != 0 {
+    /// Says where a page is from now on; returns where it was.
+    pub(super) fn set(&mut self, file: &dyn File, page: PageNumber, at: Ref) -> Result<Ref> {
+        if page.get() >> (BITS * LEVELS as u32) != 0 {
             return Err(Error::TableFull);
         }
-        let node = self.node(file, 0, page >> BITS)?;
+        let node = self.node(file, 0, page.get() >> BITS)?;
         node.changed = true;
-        Ok(std::mem::replace(&mut node.entries[page as usize % ENTRIES], at))
+        Ok(std::mem::replace(&mut node.entries[page.index() % ENTRIES], at))
     }
 
     /// The most nodes that change when `pages` more pages do.
@@ -131,12 +136,12 @@ impl PageMap {
             let changed: Vec<u32> = changed.map(|(number, _)| *number).collect();
             for number in changed {
                 // It has one already if the checkpoint before this one failed.
-                if self.node(file, level, number)?.slot == 0 {
+                if !self.node(file, level, number)?.slot.is_some() {
                     // A node of level 0 without pages is nowhere.
                     let node = self.node(file, level, number)?;
-                    let is_empty = level == 0 && !node.entries.iter().any(|at| at.slot != 0);
+                    let is_empty = level == 0 && !node.entries.iter().any(|at| at.is_some());
                     let before = self.node_ref(file, level, number)?;
-                    let slot = if is_empty { 0 } else { slots.take()? };
+                    let slot = if is_empty { SlotNumber::NONE } else { slots.take()? };
                     slots.release(before);
                     self.node(file, level, number)?.slot = slot;
                     if is_empty {
@@ -152,7 +157,7 @@ impl PageMap {
         Ok(())
     }
 
-    /// Writes the nodes that have changed to the slots that they took; answers where the root is.
+    /// Writes the nodes that have changed to the slots that they took; returns where the root is.
     pub(super) fn write(&mut self, file: &dyn File) -> Result<Ref> {
         for level in 0..LEVELS {
             let changed = self.nodes[level].iter().filter(|(_, node)| node.changed);
@@ -161,14 +166,14 @@ impl PageMap {
                 let node = self.node(file, level, number)?;
                 let (bytes, slot) = (node.to_bytes(), node.slot);
                 let at = match slot {
-                    0 => Ref::default(),
+                    SlotNumber::NONE => Ref::default(),
                     _ => {
                         write_slot(file, slot, &bytes)?;
                         let checksum = super::checksum(&bytes, owner(level, number));
                         Ref { slot, note: 0, checksum }
                     }
                 };
-                (node.changed, node.slot) = (false, 0);
+                (node.changed, node.slot) = (false, SlotNumber::NONE);
                 match level == ROOT {
                     true => self.root = at,
                     false => {
@@ -182,11 +187,11 @@ impl PageMap {
     }
 
     /// Pages with their slots, in the order of their numbers.
-    pub(super) fn pages(&mut self, file: &dyn File) -> Result<Vec<(u32, u32)>> {
+    pub(super) fn pages(&mut self, file: &dyn File) -> Result<Vec<(PageNumber, SlotNumber)>> {
         let mut pages = Vec::new();
         self.walk(file, &mut |level, number, at| {
             if level == 0 {
-                pages.push((number, at.slot));
+                pages.push((PageNumber::new(number), at.slot));
             }
         })?;
         Ok(pages)
@@ -201,7 +206,7 @@ impl PageMap {
     ) -> Result<Vec<(usize, u32)>> {
         let mut nodes = Vec::new();
         self.walk(file, &mut |level, number, at| {
-            if level > 0 && u64::from(at.slot) >= enough {
+            if level > 0 && u64::from(at.slot.0) >= enough {
                 nodes.push((level - 1, number));
             }
         })?;
@@ -215,19 +220,19 @@ impl PageMap {
     }
 
     /// The slots of all pages and nodes.
-    pub(super) fn all_slots(&mut self, file: &dyn File) -> Result<Vec<u32>> {
+    pub(super) fn all_slots(&mut self, file: &dyn File) -> Result<Vec<SlotNumber>> {
         let root = self.root.is_some().then_some((LEVELS, 0, self.root.slot));
         let mut found = Vec::from_iter(root);
         self.walk(file, &mut |level, number, at| found.push((level, number, at.slot)))?;
         // A checkpoint that failed has taken slots for nodes, and given up those that they had.
         let taken = |level: usize, number: u32| {
             let node = level.checked_sub(1).and_then(|level| self.nodes[level].get(&number));
-            node.is_some_and(|node| node.slot != 0)
+            node.is_some_and(|node| node.slot.is_some())
         };
         found.retain(|(level, number, _)| !taken(*level, *number));
         let taken = self.nodes.iter().flat_map(|nodes| nodes.values().map(|node| node.slot));
         let found = found.into_iter().map(|(.., slot)| slot);
-        Ok(found.chain(taken.filter(|slot| *slot != 0)).collect())
+        Ok(found.chain(taken.filter(|slot| slot.is_some())).collect())
     }
 
     /// Calls `visit` with the level of every node and the entries of it that are somewhere.

@@ -5,6 +5,7 @@
 //! All of it is in `FORMAT.md`.
 
 mod map;
+mod number;
 mod slots;
 mod superblock;
 
@@ -12,6 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use map::PageMap;
+pub(crate) use number::PageNumber;
+use number::SlotNumber;
 use slots::Slots;
 pub(crate) use superblock::Superblock;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -22,13 +25,10 @@ use crate::io::File;
 /// Bytes of a page and of its slot.
 pub(crate) const SLOT_BYTES: usize = 16 * 1024;
 
-/// The pages with the lowest numbers hold the catalogue; those of tables come after them.
-pub(crate) const FIRST_TABLE_PAGE: u32 = 1 << 16;
-
-/// Where a page is. Slot 0 stands for nowhere: a superblock is there.
+/// Where a page is, or a node of the page map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ref {
-    pub slot: u32,
+    pub slot: SlotNumber,
     /// What the highest byte of its first word was.
     pub note: u8,
     pub checksum: u64,
@@ -36,11 +36,11 @@ pub(crate) struct Ref {
 
 impl Ref {
     fn is_some(self) -> bool {
-        self.slot != 0
+        self.slot.is_some()
     }
 
     /// Where what is in these bytes is.
-    fn of(slot: u32, bytes: &[u8], owner: u64) -> Self {
+    fn of(slot: SlotNumber, bytes: &[u8], owner: u64) -> Self {
         Self { slot, note: bytes[7], checksum: checksum(bytes, owner) }
     }
 }
@@ -95,7 +95,7 @@ impl DataFile {
         let data = Self::new(file, state);
         // Page by page: how many there should be may be more than there are.
         let (mut bytes, mut page_bytes) = (Vec::new(), vec![0; SLOT_BYTES]);
-        for page in 0..superblock.catalogue_pages {
+        for page in PageNumber::default().run(superblock.catalogue_pages) {
             data.load(page, &mut page_bytes)?;
             bytes.extend_from_slice(&page_bytes);
         }
@@ -135,13 +135,13 @@ impl DataFile {
     }
 
     /// Whether a page has a slot.
-    pub(crate) fn has(&self, page: u32) -> Result<bool> {
+    pub(crate) fn has(&self, page: PageNumber) -> Result<bool> {
         Ok(self.note(page)?.is_some())
     }
 
     /// The highest byte of a page's first word, which says something about the page to those who do
     /// not read it; `None` if it has no slot.
-    pub(crate) fn note(&self, page: u32) -> Result<Option<u8>> {
+    pub(crate) fn note(&self, page: PageNumber) -> Result<Option<u8>> {
         let at = self.state().map.get(&*self.file, page)?;
         Ok(at.is_some().then_some(at.note))
     }
@@ -150,13 +150,13 @@ impl DataFile {
     ///
     /// # Errors
     /// `Corrupt` when it is not what was written last, or there is no such page.
-    pub(crate) fn load(&self, page: u32, bytes: &mut [u8]) -> Result<()> {
+    pub(crate) fn load(&self, page: PageNumber, bytes: &mut [u8]) -> Result<()> {
         let at = self.state().map.get(&*self.file, page)?;
         if !at.is_some() {
             return Err(Error::corrupt(format!("page {page}"), "it is nowhere in file data"));
         }
         self.pages_read.fetch_add(1, Ordering::Relaxed);
-        read_slot(&*self.file, at, page.into(), bytes, || format!("page {page}"))
+        read_slot(&*self.file, at, page.word(), bytes, || format!("page {page}"))
     }
 
     /// Bytes of pages that were read from it since it was opened.
@@ -219,7 +219,7 @@ impl DataFile {
 
     /// Writes pages to free slots, which are theirs from then on. The numbers and the bytes of all
     /// of them come one after another.
-    pub(crate) fn write(&self, pages: &[u32], bytes: &[u8]) -> Result<()> {
+    pub(crate) fn write(&self, pages: &[PageNumber], bytes: &[u8]) -> Result<()> {
         let mut state = self.state();
         let mut slots = Vec::new();
         for _ in pages {
@@ -235,9 +235,9 @@ impl DataFile {
         drop(state);
         self.pages_written.fetch_add(pages.len() as u64, Ordering::Relaxed);
         let mut from = 0;
-        for run in slots.chunk_by(|a, b| a + 1 == *b) {
+        for run in slots.chunk_by(|a, b| a.0 + 1 == b.0) {
             let to = from + run.len() * SLOT_BYTES;
-            let at = u64::from(run[0]) * SLOT_BYTES as u64;
+            let at = run[0].byte();
             if let Err(error) = self.file.write_at(at, &bytes[from..to]) {
                 let mut state = self.state();
                 slots.iter().for_each(|slot| state.slots.give_back(*slot));
@@ -248,7 +248,7 @@ impl DataFile {
         let mut state = self.state();
         let contents = pages.iter().zip(bytes.chunks(SLOT_BYTES));
         for (done, ((page, bytes), slot)) in contents.zip(&slots).enumerate() {
-            let at = Ref::of(*slot, bytes, (*page).into());
+            let at = Ref::of(*slot, bytes, page.word());
             if let Err(error) = state.set(&*self.file, *page, at) {
                 // A node of the page map could not be read.
                 slots[done..].iter().for_each(|slot| state.slots.give_back(*slot));
@@ -259,7 +259,7 @@ impl DataFile {
     }
 
     /// A page is no more.
-    pub(crate) fn remove(&self, page: u32) -> Result<()> {
+    pub(crate) fn remove(&self, page: PageNumber) -> Result<()> {
         self.state().set(&*self.file, page, Ref::default())
     }
 
@@ -282,8 +282,8 @@ impl DataFile {
         let most_pages = pages.max(*catalogue_pages);
         // If this fails, the next one sees to those that there are more of now.
         *catalogue_pages = most_pages;
-        for page in 0..most_pages {
-            let slot = if page < pages { slots.take()? } else { 0 };
+        for page in PageNumber::default().run(most_pages) {
+            let slot = if page.get() < pages { slots.take()? } else { SlotNumber::NONE };
             let before = map.set(&*self.file, page, Ref { slot, ..Ref::default() })?;
             slots.release(before);
         }
@@ -292,9 +292,10 @@ impl DataFile {
         let mut bytes = catalogue.to_vec();
         slots.write_bitmap(&mut bytes);
         bytes.resize(pages as usize * SLOT_BYTES, 0);
-        for (page, bytes) in (0..).zip(bytes.chunks(SLOT_BYTES)) {
+        let numbers = PageNumber::default().run(pages);
+        for (page, bytes) in numbers.zip(bytes.chunks(SLOT_BYTES)) {
             let Ref { slot, .. } = map.get(&*self.file, page)?;
-            map.set(&*self.file, page, Ref::of(slot, bytes, page.into()))?;
+            map.set(&*self.file, page, Ref::of(slot, bytes, page.word()))?;
             write_slot(&*self.file, slot, bytes)?;
         }
         let root = map.write(&*self.file)?;
@@ -319,13 +320,14 @@ impl DataFile {
 
     /// Pages of tables whose slots are beyond those that would be enough for all. What is written
     /// from now on goes to the lowest slots that are free.
-    pub(crate) fn pages_beyond_need(&self) -> Result<Vec<u32>> {
+    pub(crate) fn pages_beyond_need(&self) -> Result<Vec<PageNumber>> {
         let mut state = self.state();
         let State { map, slots, .. } = &mut *state;
         let enough = slots.enough();
         slots.rewind();
         let mut pages = map.pages(&*self.file)?;
-        pages.retain(|(page, slot)| *page >= FIRST_TABLE_PAGE && u64::from(*slot) >= enough);
+        let first = PageNumber::FIRST_OF_TABLES;
+        pages.retain(|(page, slot)| *page >= first && u64::from(slot.0) >= enough);
         Ok(pages.into_iter().map(|(page, _)| page).collect())
     }
 
@@ -399,7 +401,7 @@ impl DataFile {
 }
 
 impl State {
-    fn set(&mut self, file: &dyn File, page: u32, at: Ref) -> Result<()> {
+    fn set(&mut self, file: &dyn File, page: PageNumber, at: Ref) -> Result<()> {
         let before = self.map.set(file, page, at)?;
         self.slots.release(before);
         Ok(())
@@ -423,11 +425,9 @@ fn read_slot(
     bytes: &mut [u8],
     what: impl Fn() -> String,
 ) -> Result<()> {
-    file.read_at(u64::from(at.slot) * SLOT_BYTES as u64, bytes).map_err(|error| {
-        match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => Error::corrupt(what(), "file data ends before it"),
-            _ => Error::io(format!("read {} from file data", what()), &error),
-        }
+    file.read_at(at.slot.byte(), bytes).map_err(|error| match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => Error::corrupt(what(), "file data ends before it"),
+        _ => Error::io(format!("read {} from file data", what()), &error),
     })?;
     match checksum(bytes, owner) == at.checksum {
         true => Ok(()),
@@ -438,9 +438,8 @@ fn read_slot(
     }
 }
 
-fn write_slot(file: &dyn File, slot: u32, bytes: &[u8]) -> Result<()> {
-    file.write_at(u64::from(slot) * SLOT_BYTES as u64, bytes)
-        .map_err(|error| Error::io("write to file data", &error))
+fn write_slot(file: &dyn File, slot: SlotNumber, bytes: &[u8]) -> Result<()> {
+    file.write_at(slot.byte(), bytes).map_err(|error| Error::io("write to file data", &error))
 }
 
 #[cfg(test)]
@@ -450,7 +449,8 @@ mod tests {
     use crate::io::simulated::{Fault, FaultKind, Simulated};
 
     /// Pages in two nodes of the page map.
-    const PAGES: [u32; 2] = [FIRST_TABLE_PAGE, FIRST_TABLE_PAGE + 1024];
+    const FIRST: PageNumber = PageNumber::FIRST_OF_TABLES;
+    const PAGES: [PageNumber; 2] = [FIRST, PageNumber::new(FIRST.get() + 1024)];
 
     #[test]
     fn a_node_that_cannot_be_read_takes_no_slots_along() {
@@ -478,7 +478,7 @@ mod tests {
         let file = disk.create("data").expect("an empty disk");
         let data = DataFile::create(file).expect("space");
         // Their nodes come after all of them in the file.
-        let numbers: Vec<u32> = (0..400).map(|page| FIRST_TABLE_PAGE + page * 1024).collect();
+        let numbers: Vec<_> = FIRST.run(400 * 1024).step_by(1024).collect();
         let bytes = vec![1; numbers.len() * SLOT_BYTES];
         data.reserve(400).expect("space");
         data.write(&numbers, &bytes).expect("space");

@@ -1,7 +1,7 @@
 //! Which slots of the data file are used.
 
 use super::superblock::COPIES_AT;
-use super::{Ref, SLOT_BYTES};
+use super::{Ref, SLOT_BYTES, SlotNumber};
 use crate::error::{Error, Result};
 
 /// Slots of the superblocks: two, and their copies.
@@ -26,7 +26,7 @@ pub(super) struct Slots {
     /// Where the search for a free one goes on, so that pages are written one after another.
     cursor: u32,
     /// Used by the last checkpoint, but not by the next one.
-    released: Vec<u32>,
+    released: Vec<SlotNumber>,
 }
 
 impl Default for Slots {
@@ -71,7 +71,7 @@ impl Slots {
     }
 
     /// A free slot, the next one after the last that was taken.
-    pub(super) fn take(&mut self) -> Result<u32> {
+    pub(super) fn take(&mut self) -> Result<SlotNumber> {
         let full = || Error::DiskFull { what: "find room in file data".into() };
         if self.free == 0 {
             return Err(full());
@@ -88,14 +88,14 @@ impl Slots {
                 self.used[at] |= 1 << (slot % 64);
                 self.free -= 1;
                 self.cursor = if slot + 1 < self.end { slot + 1 } else { FIRST };
-                return Ok(slot);
+                return Ok(SlotNumber(slot));
             }
         }
         Err(full())
     }
 
     /// A slot that was taken and of which nothing on the disk knows.
-    pub(super) fn give_back(&mut self, slot: u32) {
+    pub(super) fn give_back(&mut self, SlotNumber(slot): SlotNumber) {
         let (word, bit) = (&mut self.used[slot as usize / 64], 1 << (slot % 64));
         if *word & bit != 0 {
             *word &= !bit;
@@ -106,7 +106,7 @@ impl Slots {
     /// The next checkpoint does not need this any more.
     pub(super) fn release(&mut self, before: Ref) {
         // A forged page map may name any slot.
-        if before.is_some() && before.slot < self.end {
+        if before.is_some() && before.slot.0 < self.end {
             self.released.push(before.slot);
         }
     }
@@ -144,14 +144,16 @@ impl Slots {
     /// Appends the bits as they are once the checkpoint is current.
     pub(super) fn write_bitmap(&self, bytes: &mut Vec<u8>) {
         let mut used = self.used.clone();
-        self.released.iter().for_each(|slot| used[*slot as usize / 64] &= !(1 << (slot % 64)));
+        for SlotNumber(slot) in &self.released {
+            used[*slot as usize / 64] &= !(1 << (slot % 64));
+        }
         bytes.extend(used.iter().flat_map(|word| word.to_le_bytes()));
     }
 
     /// Whether exactly these slots are used, which are in order, and those of the superblocks.
-    pub(super) fn check(&self, wanted: &[u32]) -> Result<(), String> {
-        if let Some(slot) = wanted.iter().find(|slot| {
-            **slot >= self.end || self.used[**slot as usize / 64] >> (**slot % 64) & 1 == 0
+    pub(super) fn check(&self, wanted: &[SlotNumber]) -> Result<(), String> {
+        if let Some(slot) = wanted.iter().find(|SlotNumber(slot)| {
+            *slot >= self.end || self.used[*slot as usize / 64] >> (*slot % 64) & 1 == 0
         }) {
             return Err(format!("slot {slot} of file data is used, but listed as free"));
         }
@@ -175,21 +177,21 @@ mod tests {
         let mut slots = Slots::default();
         slots.extend(200);
         let is_free = |slot: &u32| ![8, 9].contains(slot);
-        let free: Vec<u32> = (2..200).filter(is_free).collect();
-        let mut taken: Vec<u32> = free.iter().map(|_| slots.take().expect("one is free")).collect();
+        let free: Vec<_> = (2..200).filter(is_free).map(SlotNumber).collect();
+        let mut taken: Vec<_> = free.iter().map(|_| slots.take().expect("one is free")).collect();
         taken.sort_unstable();
         assert_eq!(taken, free);
         assert!(slots.take().is_err());
-        slots.release(Ref { slot: 70, ..Ref::default() });
+        slots.release(Ref { slot: SlotNumber(70), ..Ref::default() });
         assert!(slots.take().is_err());
         let mut bitmap = Vec::new();
         slots.write_bitmap(&mut bitmap);
         let mut restored = Slots::restore(&bitmap, 200).expect("it fits");
-        assert_eq!(restored.take().ok(), Some(70));
+        assert_eq!(restored.take().ok(), Some(SlotNumber(70)));
         slots.settle();
-        assert_eq!(slots.take().ok(), Some(70));
+        assert_eq!(slots.take().ok(), Some(SlotNumber(70)));
         assert!(slots.take().is_err());
-        slots.give_back(199);
+        slots.give_back(SlotNumber(199));
         assert_eq!(slots.last_used(), 199);
         slots.truncate(199);
         assert!(slots.take().is_err());

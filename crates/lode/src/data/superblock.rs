@@ -1,7 +1,7 @@
 //! The superblocks: so few bytes that the disk writes them whole. There are two copies of each, 128
 //! KiB apart, so that damage to the slots around one does not lose it.
 
-use super::{FIRST_TABLE_PAGE, Ref, SLOT_BYTES, checksum};
+use super::{PageNumber, Ref, SLOT_BYTES, SlotNumber, checksum};
 use crate::codec::{Reader, Writer};
 use crate::error::{Error, Result};
 use crate::io::File;
@@ -53,7 +53,7 @@ impl Superblock {
         let mut writer = Writer::default();
         writer.bytes(MAGIC).u32(FORMAT).u32(SLOT_BYTES as u32);
         writer.u64(self.generation).u64(self.database);
-        writer.u64(self.map.slot.into()).u64(self.map.checksum);
+        writer.u64(self.map.slot.0.into()).u64(self.map.checksum);
         writer.u64(self.catalogue_bytes).u32(self.catalogue_pages).u32(self.slots);
         writer.u64(self.log_segment).u64(self.log_at);
         let flag = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
@@ -86,7 +86,7 @@ impl Superblock {
         let mut superblock = Self {
             generation: reader.u64()?,
             database: reader.u64()?,
-            map: Ref { slot: reader.u64()? as u32, note: 0, checksum: reader.u64()? },
+            map: Ref { slot: SlotNumber(reader.u64()? as u32), note: 0, checksum: reader.u64()? },
             catalogue_bytes: reader.u64()?,
             catalogue_pages: reader.u32()?,
             slots: reader.u32()?,
@@ -111,7 +111,7 @@ impl Superblock {
         const MOST: u64 = 1 << 48;
         let numbers = [self.generation, self.log_segment, self.log_at, self.catalogue_bytes];
         numbers.iter().all(|number| *number < MOST)
-            && self.catalogue_pages <= self.slots.min(FIRST_TABLE_PAGE)
+            && self.catalogue_pages <= self.slots.min(PageNumber::FIRST_OF_TABLES.get())
     }
 
     /// The newer one of those that are whole.

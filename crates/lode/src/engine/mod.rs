@@ -21,7 +21,7 @@ use crate::pager::{PAGE_BYTES, Pager, ReadEpoch};
 use crate::schema::Schema;
 use crate::store::{Catalogue, Checkpoint, Durability, Need, Opened, Settings, Store};
 use crate::table::{Definition, KeyKind, Storage, TableCore};
-use crate::wal::{Log, LogRecord, Place, Position};
+use crate::wal::{Log, LogPosition, LogRecord, Place};
 
 pub use compact::Compacted;
 pub use faults::{Fault, Faults};
@@ -270,7 +270,7 @@ impl Engine {
 
     /// Waits until an operation that ends there in the log is as durable as it has to be.
     #[inline(always)]
-    pub(crate) fn acknowledge(&self, end: Position) -> Result<()> {
+    pub(crate) fn acknowledge(&self, end: LogPosition) -> Result<()> {
         match &self.store {
             Some(store) if store.level == Durability::Commit => store.sync(end),
             _ => Ok(()),
@@ -393,7 +393,7 @@ impl Engine {
     }
 
     /// Makes durable, at every level, which tables there are.
-    fn settle(&self, end: Position) -> Result<()> {
+    fn settle(&self, end: LogPosition) -> Result<()> {
         let Some(store) = &self.store else { return Ok(()) };
         if store.log().is_some() {
             return store.sync(end);
@@ -428,8 +428,8 @@ impl Engine {
     }
 
     /// Logs what happened at once, while the gate is closed. Returns where that ends in the log.
-    pub(crate) fn append(&self, records: &[LogRecord<'_>]) -> Result<Position> {
-        let Some(log) = self.log() else { return Ok(Position::default()) };
+    pub(crate) fn append(&self, records: &[LogRecord<'_>]) -> Result<LogPosition> {
+        let Some(log) = self.log() else { return Ok(LogPosition::default()) };
         LogRecord::encode_all(records, |kind, parts| {
             loop {
                 if let Some(((), end)) = log.append(kind, parts, || ())? {

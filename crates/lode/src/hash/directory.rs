@@ -23,13 +23,13 @@ pub(super) struct Directory {
 }
 
 fn bucket_of(words: Page<'_>, index: usize) -> PageNumber {
-    (words.get(index / 2) >> (index % 2 * 32)) as u32
+    PageNumber::of_word(words.get(index / 2) >> (index % 2 * 32))
 }
 
 fn set_bucket(words: &mut PageMut<'_>, index: usize, bucket: PageNumber) {
     let shift = index % 2 * 32;
     let other = words.get(index / 2) & !(0xffff_ffff << shift);
-    words.set(index / 2, other | u64::from(bucket) << shift);
+    words.set(index / 2, other | bucket.word() << shift);
 }
 
 /// How many entries from an even place on name the same bucket as the one at `index`: a power of

@@ -68,7 +68,7 @@ impl Hash {
     /// One that is there, by the page that its directory begins at.
     pub(crate) fn open(pager: &Pager, root: PageNumber, shape: Shape, seed: u64) -> Result<Self> {
         let directory = Directory::open(root);
-        let shortcut = Shortcut::new(0)?;
+        let shortcut = Shortcut::new(PageNumber::default())?;
         directory.each(pager, &mut |bucket, first, bits| {
             shortcut.make_room(bits)?;
             shortcut.set(bucket, first, bits);

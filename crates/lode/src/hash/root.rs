@@ -41,14 +41,14 @@ pub(super) struct Entry {
 impl Entry {
     fn read(word: u64) -> Self {
         Self {
-            segment: word as u32,
+            segment: PageNumber::of_word(word),
             bits: (word >> 32) as u32 & 0xff,
             prefix: (word >> 40) as u32 & 0xff,
         }
     }
 
     fn word(self) -> u64 {
-        u64::from(self.segment) | u64::from(self.bits) << 32 | u64::from(self.prefix) << 40
+        self.segment.word() | u64::from(self.bits) << 32 | u64::from(self.prefix) << 40
     }
 
     /// Whether there can be such an entry among those for so many bits.
@@ -132,7 +132,7 @@ fn place_of(words: Page<'_>, number: usize, bits: u32) -> Place {
     match bits <= PART_BITS {
         true => Place::Here(Entry::read(words.get(ENTRIES + number))),
         false => {
-            let part = words.get(ENTRIES + number / PART) as PageNumber;
+            let part = PageNumber::of_word(words.get(ENTRIES + number / PART));
             Place::There(part, ENTRIES + number % PART)
         }
     }
@@ -234,7 +234,8 @@ impl Root {
         let mut parts = Vec::new();
         if found.bits > PART_BITS {
             for at in numbers.start / PART..numbers.end.div_ceil(PART) {
-                let part = pager.read_optimistic(found.words.get(ENTRIES + at) as PageNumber);
+                let part =
+                    pager.read_optimistic(PageNumber::of_word(found.words.get(ENTRIES + at)));
                 if !found.root.validate() {
                     return Ok(None);
                 }
@@ -293,7 +294,7 @@ impl Root {
                 double_into(words.page_ref(), part * PART / 2, &mut new.change(epoch));
             }
             for (part, new) in new.iter().enumerate() {
-                words.set(ENTRIES + part, new.page().into());
+                words.set(ENTRIES + part, new.page().word());
             }
         }
         // Each part keeps its first half, and a new one gets the other.
@@ -302,8 +303,8 @@ impl Root {
             let mut low_words = low.change(epoch);
             double_into(low_words.page_ref(), PART / 2, &mut high.change(epoch));
             double_in_place(&mut low_words, PART / 2);
-            words.set(ENTRIES + 2 * at + 1, high.page().into());
-            words.set(ENTRIES + 2 * at, low_page.into());
+            words.set(ENTRIES + 2 * at + 1, high.page().word());
+            words.set(ENTRIES + 2 * at, low_page.word());
         }
         words.set(0, u64::from(found.bits + 1));
         Ok(())

@@ -46,7 +46,7 @@ impl Entry<'_> {
     /// The bucket.
     #[inline(always)]
     pub(super) fn bucket(&self) -> PageNumber {
-        self.bucket as PageNumber
+        PageNumber::of_word(self.bucket)
     }
 
     /// Whether it is still the bucket.
@@ -68,7 +68,7 @@ impl Shortcut {
     /// With one bucket for all places.
     pub(super) fn new(bucket: PageNumber) -> Result<Self> {
         let cells = Cells::new(1 << USUAL_BITS, false)?;
-        cells.cell(0).store(bucket.into(), Ordering::Relaxed);
+        cells.cell(0).store(bucket.word(), Ordering::Relaxed);
         let (bits, changes) = (AtomicU64::new(0), AtomicU64::new(0));
         Ok(Self { bits, cells, large: OnceLock::new(), changes, turn: Mutex::default() })
     }
@@ -142,7 +142,7 @@ impl Shortcut {
         }
         let from = index(first, own);
         for at in from..from + (1 << (own - bits)) {
-            self.cells(own).cell(at).store(bucket.into(), Ordering::Release);
+            self.cells(own).cell(at).store(bucket.word(), Ordering::Release);
         }
     }
 }

@@ -138,7 +138,7 @@ fn a_page_in_two_places_of_the_directory_is_an_error() {
     let segment = root.read_optimistic(&run.pager, 0).expect("it is whole").entry.segment;
     let (seen, _) = run.pager.read_optimistic(segment).expect("it is there");
     let mut page = run.pager.latch(seen).expect("no other thread has it");
-    page.change(run.pager.epoch()).set(0, segment.into());
+    page.change(run.pager.epoch()).set(0, segment.word());
     drop(page);
     let forged = Hash::open(&run.pager, hash.root(), SHAPE, run.seed).expect("it looks right");
     let wrong = run.insert(&forged, 5).expect_err("there is no bucket");

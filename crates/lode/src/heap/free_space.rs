@@ -41,6 +41,9 @@ thread_local! {
     };
 }
 
+/// What a lane has whose threads fill no page.
+const NO_PAGE: u32 = 0;
+
 impl FreeSpaceMap {
     fn lane(&self) -> &AtomicU32 {
         &self.lanes[LANE.with(|lane| *lane)]
@@ -52,13 +55,14 @@ impl FreeSpaceMap {
 
     /// The page that this thread is filling.
     pub(super) fn current(&self) -> Option<PageNumber> {
-        Some(self.lane().load(Ordering::Relaxed)).filter(|page| *page != 0)
+        let page = self.lane().load(Ordering::Relaxed);
+        (page != NO_PAGE).then(|| PageNumber::new(page))
     }
 
     /// This thread fills another page from here on.
     pub(super) fn fill(&self, page: PageNumber) {
-        let before = self.lane().swap(page, Ordering::Relaxed);
-        if before != 0 && before != page {
+        let before = PageNumber::new(self.lane().swap(page.get(), Ordering::Relaxed));
+        if before.get() != NO_PAGE && before != page {
             // Another thread of the same lane was quicker. Whoever takes it sees how much room it
             // has.
             self.note(before, LEAST_ROOM);
@@ -67,18 +71,19 @@ impl FreeSpaceMap {
 
     /// Nobody of this thread's lane fills a page any more, if it was this one.
     pub(super) fn leave(&self, page: PageNumber) {
-        let _ = self.lane().compare_exchange(page, 0, Ordering::Relaxed, Ordering::Relaxed);
+        let _ =
+            self.lane().compare_exchange(page.get(), NO_PAGE, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// Whether a thread is filling a page.
     pub(super) fn is_being_filled(&self, page: PageNumber) -> bool {
-        self.lanes.iter().any(|lane| lane.load(Ordering::Relaxed) == page)
+        self.lanes.iter().any(|lane| lane.load(Ordering::Relaxed) == page.get())
     }
 
     /// Takes the fullest of the pages with at least so many words of room.
     pub(super) fn take(&self, room: usize) -> Option<PageNumber> {
         let mut open = self.open();
-        let found = *open.by_room.range((room, 0)..).next()?;
+        let found = *open.by_room.range((room, PageNumber::default())..).next()?;
         open.by_room.remove(&found);
         open.free.remove(&found.1);
         Some(found.1)
@@ -132,10 +137,14 @@ impl FreeSpaceMap {
 mod tests {
     use super::*;
 
+    fn page(number: u32) -> PageNumber {
+        PageNumber::new(number)
+    }
+
     #[test]
     fn as_many_pages_are_closed_as_the_others_have_room_for_and_take_nothing() {
         let free = FreeSpaceMap::default();
-        (1..=100).for_each(|page| free.note(page, PAGE_WORDS / 2));
+        page(1).run(100).for_each(|page| free.note(page, PAGE_WORDS / 2));
         let closed = free.close_emptiest();
         assert!((45..=50).contains(&closed.len()), "{}", closed.len());
         closed.iter().for_each(|page| free.note(*page, PAGE_WORDS / 2 + 9));
@@ -151,14 +160,14 @@ mod tests {
     fn the_fullest_page_with_room_comes_first_and_none_twice() {
         let free = FreeSpaceMap::default();
         let room = |quarters: usize| LEAST_ROOM * quarters;
-        for (page, quarters) in [(9, 1), (8, 3), (7, 0), (6, 2), (5, 2), (4, 4)] {
-            free.note(page, room(quarters));
+        for (number, quarters) in [(9, 1), (8, 3), (7, 0), (6, 2), (5, 2), (4, 4)] {
+            free.note(page(number), room(quarters));
         }
-        free.note(9, room(2) + 1);
-        free.note(8, room(1));
-        free.note(5, 0);
+        free.note(page(9), room(2) + 1);
+        free.note(page(8), room(1));
+        free.note(page(5), 0);
         let taken: Vec<_> = std::iter::from_fn(|| free.take(room(2))).collect();
-        assert_eq!(taken, [6, 9, 4]);
-        assert_eq!((free.take(0), free.take(0)), (Some(8), None));
+        assert_eq!(taken, [6, 9, 4].map(page));
+        assert_eq!((free.take(0), free.take(0)), (Some(page(8)), None));
     }
 }

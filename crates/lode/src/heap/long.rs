@@ -62,7 +62,7 @@ pub(crate) fn pages_for(size: usize) -> u64 {
 /// The pages that a head names.
 pub(super) fn pages_of(head: &[u8], cut: Cut) -> impl Iterator<Item = PageNumber> {
     let numbers = head[NUMBER..NUMBER * (1 + cut.pieces)].as_chunks::<NUMBER>().0;
-    numbers.iter().map(|number| PageNumber::from_le_bytes(*number))
+    numbers.iter().map(|number| PageNumber::new(u32::from_le_bytes(*number)))
 }
 
 /// What a head has of the record itself.
@@ -100,7 +100,7 @@ impl<'p> Written<'p> {
             let mut words = own.first_content();
             words.set(0, page::PIECE);
             words.write(PIECE_FROM, &record[cut.piece(at)]);
-            let number = own.page().to_le_bytes();
+            let number = own.page().get().to_le_bytes();
             written.head.extend(number);
         }
         written.head.extend(&record[cut.size - cut.rest..]);

@@ -99,14 +99,16 @@ impl Entry {
     #[inline(always)]
     pub(crate) fn of(bytes: [u8; Self::BYTES]) -> Self {
         let word = u64::from_le_bytes(bytes);
-        let address = Address { page: word as PageNumber, slot: (word >> 32) as u16 };
-        Self { address: (address.page != 0).then_some(address), is_passed: word & PASSED != 0 }
+        let address = Address { page: PageNumber::of_word(word), slot: (word >> 32) as u16 };
+        Self {
+            address: (address.page != PageNumber::default()).then_some(address),
+            is_passed: word & PASSED != 0,
+        }
     }
 
     pub(crate) fn bytes(self) -> [u8; Self::BYTES] {
-        let address = self
-            .address
-            .map_or(0, |Address { page, slot }| u64::from(page) | u64::from(slot) << 32);
+        let address =
+            self.address.map_or(0, |Address { page, slot }| page.word() | u64::from(slot) << 32);
         let passed = if self.is_passed { PASSED } else { 0 };
         (address | passed).to_le_bytes()
     }

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use super::Record;
 use crate::error::Result;
 use crate::pager::{Epoch, Pager, Space};
-use crate::wal::{Keyed, Log, LogRecord, Position, RecordKind, TableId};
+use crate::wal::{Keyed, Log, LogPosition, LogRecord, RecordKind, TableId};
 
 /// Whether a write stands by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) struct WriteContext<'w> {
     table: TableId,
     purpose: Purpose,
     /// Where the last log record ends.
-    end: Cell<Position>,
+    end: Cell<LogPosition>,
     /// Bytes of a log record that had no room.
     wanted_bytes: Cell<usize>,
 }
@@ -60,7 +60,7 @@ impl<'w> WriteContext<'w> {
     }
 
     /// Where the last log record ends; the default position if there was none.
-    pub(crate) fn end(&self) -> Position {
+    pub(crate) fn end(&self) -> LogPosition {
         self.end.get()
     }
 

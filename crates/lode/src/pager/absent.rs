@@ -11,7 +11,6 @@ use super::{
     COOL, DIRTY, FRAME_SHIFT, FREE, LATCH, PAGE_BYTES, PRESENT, PageNumber, Pager, VERSION,
     frame_of,
 };
-use crate::data::FIRST_TABLE_PAGE;
 use crate::error::{Error, Result};
 
 /// How often a reader looks at a latched page before it lets other threads run.
@@ -46,7 +45,7 @@ impl Pager {
 
     /// Whether a number can be that of a table's page.
     pub(super) fn is_of_table(&self, page: PageNumber) -> bool {
-        page >= FIRST_TABLE_PAGE && (page as usize) < self.entries.count() / 2
+        page >= super::FIRST_TABLE_PAGE && page.index() < self.entries.count() / 2
     }
 
     /// Reads an absent page from the data file, unless somebody else does.

@@ -36,12 +36,10 @@ use saved::Saved;
 pub(crate) use space::Space;
 pub(crate) use write_out::Copied;
 
-use crate::data::{DataFile, FIRST_TABLE_PAGE};
+use crate::data::DataFile;
+pub(crate) use crate::data::PageNumber;
 use crate::error::{Error, Result};
 use crate::io::Home;
-
-/// The number of a page. It never changes while the page is in use.
-pub(crate) type PageNumber = u32;
 
 /// Whether these are different pages, as all are that are latched together: nobody waits for a
 /// latch, and a page in two places, as a forged one may be, would never be to be had.
@@ -49,6 +47,9 @@ pub(crate) fn differ(pages: &mut [PageNumber]) -> bool {
     pages.sort_unstable();
     pages.windows(2).all(|pair| pair[0] < pair[1])
 }
+
+/// The first page of a table.
+const FIRST_TABLE_PAGE: PageNumber = PageNumber::FIRST_OF_TABLES;
 
 /// Somebody is changing the page, or fetching it.
 const LATCH: u64 = 1;
@@ -139,7 +140,7 @@ impl Pager {
     pub(crate) fn new(budget_bytes: u64, data: Option<Arc<DataFile>>) -> Result<Self> {
         let frames = (budget_bytes / PAGE_BYTES as u64).clamp(LEAST_FRAMES, MOST_FRAMES) as u32;
         let numbers = match data {
-            None => FIRST_TABLE_PAGE as usize + frames as usize * NUMBERS_PER_FRAME,
+            None => FIRST_TABLE_PAGE.index() + frames as usize * NUMBERS_PER_FRAME,
             Some(_) => NUMBERS,
         };
         let (pool, count) = (Pool::new(frames, data.is_some()), frames);
@@ -152,7 +153,7 @@ impl Pager {
             home: data.as_ref().map_or_else(Home::anywhere, |_| Home::here()),
             data,
             free_extents: Mutex::default(),
-            next_extent: AtomicU32::new(FIRST_TABLE_PAGE),
+            next_extent: AtomicU32::new(FIRST_TABLE_PAGE.get()),
             epochs: Epochs::default(),
             saved: Saved::default(),
             images: Arc::new(Images::new(count.saturating_mul(2))),
@@ -169,7 +170,7 @@ impl Pager {
     /// The word and the stamp of a page. A number that is too large is taken for page 0.
     #[inline(always)]
     fn entry(&self, page: PageNumber) -> &[AtomicU64; 2] {
-        self.entries.pair(page as usize)
+        self.entries.pair(page.index())
     }
 
     /// Looks at a page, once nobody has it latched. What is read of it is worth something only if
@@ -323,16 +324,17 @@ impl Pager {
     /// Says which extents tables have, when a database is opened.
     pub(crate) fn restore_extents(&self, extents: &[PageNumber]) -> Result<()> {
         let used: std::collections::BTreeSet<_> = extents.iter().collect();
-        let end = used.last().map_or(FIRST_TABLE_PAGE, |last| last.saturating_add(space::EXTENT));
-        let is_one = |first: &PageNumber| {
-            *first >= FIRST_TABLE_PAGE && (*first - FIRST_TABLE_PAGE).is_multiple_of(space::EXTENT)
+        let first = FIRST_TABLE_PAGE.get();
+        let end = used.last().map_or(first, |last| last.get().saturating_add(space::EXTENT));
+        let is_one = |page: &PageNumber| {
+            *page >= FIRST_TABLE_PAGE && (page.get() - first).is_multiple_of(space::EXTENT)
         };
         let fits = (end as usize) < self.entries.count() / 2 && extents.iter().all(is_one);
         if !fits || used.len() < extents.len() {
             return Err(Error::corrupt("the catalogue", "tables have pages that they cannot have"));
         }
         self.next_extent.store(end, Ordering::Relaxed);
-        let all = (FIRST_TABLE_PAGE..end).step_by(space::EXTENT as usize);
+        let all = (first..end).step_by(space::EXTENT as usize).map(PageNumber::new);
         lock(&self.free_extents).extend(all.filter(|first| !used.contains(first)));
         Ok(())
     }

@@ -50,7 +50,7 @@ impl Pool {
     /// Says which page a frame holds.
     pub(super) fn own(&self, frame: u32, page: PageNumber) {
         if let Some(owner) = self.owners.get(frame as usize) {
-            owner.store(page, Ordering::SeqCst);
+            owner.store(page.get(), Ordering::SeqCst);
         }
     }
 
@@ -58,14 +58,14 @@ impl Pool {
     pub(super) fn owners(&self) -> impl Iterator<Item = (u32, PageNumber)> + '_ {
         let end = self.next.load(Ordering::SeqCst);
         let owners = self.owners.iter().take(end as usize).skip(1);
-        (1..).zip(owners.map(|owner| owner.load(Ordering::SeqCst)))
+        (1..).zip(owners.map(|owner| PageNumber::new(owner.load(Ordering::SeqCst))))
     }
 
     /// The next frame that the clock's hand comes to, with its page.
     pub(super) fn advance(&self) -> Option<(u32, PageNumber)> {
         let end = self.next.load(Ordering::Relaxed).max(2) as usize - 1;
         let frame = self.hand.fetch_add(1, Ordering::Relaxed) % end + 1;
-        let owner = self.owners.get(frame)?.load(Ordering::Relaxed);
+        let owner = PageNumber::new(self.owners.get(frame)?.load(Ordering::Relaxed));
         Some((frame as u32, owner))
     }
 }

@@ -38,7 +38,7 @@ pub(super) struct Saved {
 
 impl Saved {
     fn shard(&self, page: PageNumber) -> std::sync::MutexGuard<'_, HashMap<PageNumber, Vec<Kept>>> {
-        let shard = &self.shards[page as usize % SHARDS];
+        let shard = &self.shards[page.index() % SHARDS];
         shard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -138,8 +138,8 @@ mod tests {
 
     const START: Epoch = Epoch::START;
 
-    fn keep(saved: &Saved, epochs: &Epochs, page: PageNumber, from: Epoch) {
-        let which = Which { page, from, before: epochs.current() };
+    fn keep(saved: &Saved, epochs: &Epochs, page: u32, from: Epoch) {
+        let which = Which { page: PageNumber::new(page), from, before: epochs.current() };
         saved.keep(epochs, which, true, PageImage::Alone(Image::empty()));
     }
 
@@ -156,14 +156,14 @@ mod tests {
         let third = epochs.end();
         keep(&saved, &epochs, 9, before_last);
         saved.release(&epochs, second);
-        assert!(saved.find(7, first).is_some(), "the first moment needs it too");
-        assert!(saved.find_dirty(8, checkpoint).is_some());
-        assert_eq!(epochs.pages_of_checkpoint(), [8]);
+        assert!(saved.find(PageNumber::new(7), first).is_some(), "the first moment needs it too");
+        assert!(saved.find_dirty(PageNumber::new(8), checkpoint).is_some());
+        assert_eq!(epochs.pages_of_checkpoint(), [PageNumber::new(8)]);
         saved.release(&epochs, first);
         assert_eq!(saved.count(), 2, "the checkpoint needs one, the third moment the other");
         saved.release_checkpoint(&epochs);
-        assert!(saved.find(8, third).is_none());
-        assert!(saved.find(9, third).is_some());
+        assert!(saved.find(PageNumber::new(8), third).is_none());
+        assert!(saved.find(PageNumber::new(9), third).is_some());
         saved.release(&epochs, third);
         assert_eq!((saved.count(), epochs.held()), (0, 0));
     }
@@ -198,8 +198,8 @@ mod tests {
         assert_eq!(epochs.held(), 100);
         saved.drop_all(&epochs);
         assert_eq!(saved.count(), 100);
-        assert!(saved.find(0, old).is_none());
-        assert!(saved.find(250, new).is_some());
+        assert!(saved.find(PageNumber::new(0), old).is_none());
+        assert!(saved.find(PageNumber::new(250), new).is_some());
         saved.release(&epochs, old);
         assert!(!epochs.is_expired(old), "nobody has it any more");
         saved.release(&epochs, new);

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{FREE, PRESENT, PageNumber, Pager, frame_of, lock};
-use crate::data::FIRST_TABLE_PAGE;
+use super::{FIRST_TABLE_PAGE, FREE, PRESENT, PageNumber, Pager, frame_of, lock};
 use crate::error::{Error, Result};
 
 /// Page numbers in an extent.
@@ -53,7 +52,7 @@ impl Space {
 
     /// All numbers, in use or not.
     pub(crate) fn numbers(&self) -> Vec<PageNumber> {
-        self.lock().extents.iter().flat_map(|first| *first..first + EXTENT).collect()
+        self.lock().extents.iter().flat_map(|first| first.run(EXTENT)).collect()
     }
 
     /// A number that is not in use, of a new extent if need be.
@@ -68,7 +67,8 @@ impl Space {
         }
         let first = pager.take_extent()?;
         numbers.extents.insert(first);
-        numbers.free.extend((first + 1..first + EXTENT).rev());
+        numbers.free.extend(first.run(EXTENT).rev());
+        numbers.free.pop();
         Ok(first)
     }
 
@@ -99,7 +99,7 @@ impl Space {
 
 /// The first number of the extent that one belongs to.
 fn extent_of(page: PageNumber) -> PageNumber {
-    page - (page - FIRST_TABLE_PAGE) % EXTENT
+    PageNumber::new(page.get() - (page.get() - FIRST_TABLE_PAGE.get()) % EXTENT)
 }
 
 impl Numbers {
@@ -107,7 +107,7 @@ impl Numbers {
     fn survey(&mut self, pager: &Pager) -> Result<bool> {
         let Some(&first) = self.unknown.first() else { return Ok(false) };
         let (mut free, mut notes) = (Vec::new(), Vec::new());
-        for page in (first..first + EXTENT).rev() {
+        for page in first.run(EXTENT).rev() {
             let word = pager.entry(page)[0].load(Ordering::Acquire);
             let in_memory = word & PRESENT != 0;
             let note = match &pager.data {
@@ -142,6 +142,7 @@ impl Pager {
         };
         self.next_extent
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, next)
+            .map(PageNumber::new)
             .map_err(|_| Error::Full { budget_bytes: self.budget_bytes() })
     }
 }

@@ -28,7 +28,7 @@ impl Catalogue {
         writer.u32(self.next_id.0).u32((self.tables.len() + self.damaged.len()) as u32);
         let mut store = |definition: &Definition, location: &Location| {
             definition.store(&mut writer);
-            writer.u32(location.root);
+            writer.u32(location.root.get());
             store_extents(&location.extents, &mut writer);
             if definition.has_heap() {
                 store_extents(&location.heap, &mut writer);
@@ -46,7 +46,7 @@ impl Catalogue {
         let mut found = Vec::new();
         for _ in 0..count {
             let definition = Definition::restore(&mut reader)?;
-            let (root, extents) = (reader.u32()?, restore_extents(&mut reader)?);
+            let (root, extents) = (PageNumber::new(reader.u32()?), restore_extents(&mut reader)?);
             let heap = match definition.has_heap() {
                 true => restore_extents(&mut reader)?,
                 false => Vec::new(),
@@ -73,11 +73,11 @@ impl Catalogue {
 fn store_extents(extents: &[PageNumber], writer: &mut Writer) {
     writer.u32(extents.len() as u32);
     for extent in extents {
-        writer.u32(*extent);
+        writer.u32(extent.get());
     }
 }
 
 fn restore_extents(reader: &mut Reader<'_>) -> Result<Vec<PageNumber>> {
     let count = reader.u32()?;
-    (0..count).map(|_| reader.u32()).collect()
+    (0..count).map(|_| reader.u32().map(PageNumber::new)).collect()
 }

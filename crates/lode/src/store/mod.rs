@@ -29,7 +29,7 @@ use crate::data::{DataFile, Superblock};
 use crate::error::{Error, Result};
 use crate::io::Lock;
 use crate::pager::Pager;
-use crate::wal::{Log, Position};
+use crate::wal::{Log, LogPosition};
 
 /// How long the log may become, however little data there is.
 const LEAST_LOG_BYTES: u64 = 32 << 20;
@@ -52,7 +52,7 @@ pub(crate) struct Store {
     /// What is current; held by whoever makes a checkpoint.
     current: Mutex<Superblock>,
     /// Where recovery would begin.
-    since: Mutex<Position>,
+    since: Mutex<LogPosition>,
     /// How many changed pages there may be before [`Store::look_after`] has to look.
     room: Arc<AtomicU64>,
     most_log_bytes: u64,
@@ -124,8 +124,8 @@ impl Store {
     }
 
     /// Makes everything durable in the log up to a position.
-    pub(crate) fn sync(&self, to: Position) -> Result<()> {
-        if to == Position::default() {
+    pub(crate) fn sync(&self, to: LogPosition) -> Result<()> {
+        if to == LogPosition::default() {
             // Nothing was written.
             return Ok(());
         }

@@ -11,7 +11,7 @@ use crate::data::{DataFile, Superblock};
 use crate::error::{Error, Result};
 use crate::io::{Access, Disk, File, Lock};
 use crate::pager::Pager;
-use crate::wal::{self, Log, Position, Replayed};
+use crate::wal::{self, Log, LogPosition, Replayed};
 
 pub(super) const DATA: &str = "data";
 /// It is there while a database is being created: then nothing was ever in it.
@@ -127,7 +127,7 @@ struct Made {
     room: Arc<AtomicU64>,
     pager: Pager,
     superblock: Superblock,
-    since: Position,
+    since: LogPosition,
     of_data: Lock,
 }
 
@@ -162,7 +162,7 @@ fn store(
     data: Arc<DataFile>,
     log: Log,
     settings: &Settings,
-    (superblock, since): (Superblock, Position),
+    (superblock, since): (Superblock, LogPosition),
     room: Arc<AtomicU64>,
     lock: Lock,
 ) -> Store {

@@ -207,7 +207,7 @@ impl<'p> Node<'p> {
     }
 
     pub(super) fn child(self, at: usize) -> PageNumber {
-        self.words.get(self.record_at(at)) as PageNumber
+        PageNumber::of_word(self.words.get(self.record_at(at)))
     }
 
     /// Where a fence is: they are at the end of the page, the lower one last, and both have the
@@ -501,7 +501,7 @@ impl NodeMut<'_> {
     pub(super) fn insert_child(&mut self, at: usize, key: &[u8], child: PageNumber) {
         let to = self.make_entry(at, key);
         let size = if self.layout.shape.is_variable { key.len() as u64 } else { 0 };
-        self.words.set(to, u64::from(child) | size << SIZE_SHIFT);
+        self.words.set(to, child.word() | size << SIZE_SHIFT);
         self.words.write(to * 8 + 8, key);
     }
 

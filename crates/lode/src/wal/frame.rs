@@ -12,7 +12,7 @@
 //! | …  | the outcome |
 //! | …  | zeros up to a multiple of eight |
 
-use super::{Position, RecordKind};
+use super::{LogPosition, RecordKind};
 
 const HEADER_BYTES: usize = 16;
 const NOTE_BYTES: usize = 16;
@@ -29,14 +29,14 @@ pub(super) fn begin(
     frame: &mut Vec<u8>,
     before: u32,
     (kind, size): (RecordKind, usize),
-    synced: Option<Position>,
+    synced: Option<LogPosition>,
 ) {
     frame.clear();
     frame.extend_from_slice(&[0; SUM_BYTES]);
     frame.extend_from_slice(&before.to_le_bytes());
     frame.extend_from_slice(&(size as u32).to_le_bytes());
     frame.extend_from_slice(&[kind as u8, u8::from(synced.is_some()), 0, 0]);
-    if let Some(Position { segment, at }) = synced {
+    if let Some(LogPosition { segment, at }) = synced {
         frame.extend_from_slice(&segment.to_le_bytes());
         frame.extend_from_slice(&at.to_le_bytes());
     }
@@ -63,7 +63,7 @@ pub(super) struct Frame<'b> {
     /// The checksum that it follows.
     pub before: u32,
     pub kind: RecordKind,
-    pub synced: Option<Position>,
+    pub synced: Option<LogPosition>,
     pub body: &'b [u8],
     /// Bytes of all of it.
     pub size: usize,
@@ -97,7 +97,7 @@ impl<'b> Frame<'b> {
         let body = word(8) as usize;
         let from = HEADER_BYTES + usize::from(whole[13]) * NOTE_BYTES;
         let kind = RecordKind::of(whole[12])?;
-        let synced = (whole[13] == 1).then(|| Position { segment: long(16), at: long(24) });
+        let synced = (whole[13] == 1).then(|| LogPosition { segment: long(16), at: long(24) });
         Some(Self { sum, before, kind, synced, body: &whole[from..from + body], size })
     }
 }

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{Position, lock};
+use super::{LogPosition, lock};
 use crate::error::{Error, Result};
 
 /// The part of a sync's time that the next one is put off so that more can share it: those who have
@@ -27,12 +27,12 @@ pub(super) struct Group {
 }
 
 struct State {
-    synced: Position,
+    synced: LogPosition,
     /// Why a sync failed. There are none after it.
     failed: Option<String>,
     is_led: bool,
     /// Those who wait for somebody else: up to where, and how they are told.
-    waiting: Vec<(Position, Arc<Call>)>,
+    waiting: Vec<(LogPosition, Arc<Call>)>,
     /// How many were here when the last sync ended, and how long it took.
     size: usize,
     took: Duration,
@@ -86,7 +86,7 @@ impl State {
 }
 
 impl Group {
-    pub(super) fn new(synced: Position) -> Self {
+    pub(super) fn new(synced: LogPosition) -> Self {
         let state = State {
             synced,
             failed: None,
@@ -103,7 +103,11 @@ impl Group {
     ///
     /// # Errors
     /// `Poisoned` when a sync fails, then and ever after.
-    pub(super) fn sync(&self, to: Position, work: impl FnOnce() -> Result<Position>) -> Result<()> {
+    pub(super) fn sync(
+        &self,
+        to: LogPosition,
+        work: impl FnOnce() -> Result<LogPosition>,
+    ) -> Result<()> {
         let mut state = lock(&self.state);
         state.expect_no_failure()?;
         if state.synced >= to {
@@ -128,7 +132,7 @@ impl Group {
     }
 
     /// Syncs for all who are here, and those who come in the next moment.
-    fn lead(&self, to: Position, work: impl FnOnce() -> Result<Position>) -> Result<()> {
+    fn lead(&self, to: LogPosition, work: impl FnOnce() -> Result<LogPosition>) -> Result<()> {
         let state = lock(&self.state);
         let patience = (state.took / PATIENCE).min(MOST_PATIENCE);
         let some_are_missing = |state: &mut State| state.count() < state.size;
@@ -154,7 +158,7 @@ impl Group {
     }
 
     /// A sync has ended well: tells those for whom it was, and who leads the next one.
-    fn end(&self, synced: Position, took: Duration) {
+    fn end(&self, synced: LogPosition, took: Duration) {
         let mut state = lock(&self.state);
         (state.synced, state.took, state.size) = (synced, took, state.count());
         let waiting = std::mem::take(&mut state.waiting);
@@ -189,8 +193,8 @@ mod tests {
 
     use super::*;
 
-    fn position(at: u64) -> Position {
-        Position { segment: 1, at }
+    fn position(at: u64) -> LogPosition {
+        LogPosition { segment: 1, at }
     }
 
     /// Waits until so many are here, the one who leads among them.
@@ -232,7 +236,7 @@ mod tests {
 
     /// The first sync ends in this way, while another one waits; answers what its leader says, if
     /// he does not panic, the one who waits, and one who comes later.
-    fn all_say(end: impl FnOnce() -> Result<Position> + Send) -> [Option<Result<()>>; 3] {
+    fn all_say(end: impl FnOnce() -> Result<LogPosition> + Send) -> [Option<Result<()>>; 3] {
         let group = &Group::new(position(0));
         let (begin, may_begin) = mpsc::channel();
         let nothing_more = || panic!("nothing is synced any more");

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-use super::Position;
+use super::LogPosition;
 
 /// A position that never goes back.
 pub(super) struct Mark {
@@ -13,7 +13,7 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    pub(super) fn new(position: Position) -> Self {
+    pub(super) fn new(position: LogPosition) -> Self {
         Self {
             version: AtomicU64::new(0),
             segment: AtomicU64::new(position.segment),
@@ -23,7 +23,7 @@ impl Mark {
 
     /// Moves it forward. Only one thread at a time may do so.
     #[inline]
-    pub(super) fn set(&self, position: Position) {
+    pub(super) fn set(&self, position: LogPosition) {
         if self.segment.load(Ordering::Relaxed) == position.segment {
             return self.at.store(position.at, Ordering::Release);
         }
@@ -37,14 +37,14 @@ impl Mark {
 
     /// Where it is; not before what it was set to by anything that the caller knows of.
     #[inline]
-    pub(super) fn get(&self) -> Position {
+    pub(super) fn get(&self) -> LogPosition {
         loop {
             let version = self.version.load(Ordering::Acquire);
             let segment = self.segment.load(Ordering::Relaxed);
             let at = self.at.load(Ordering::Acquire);
             fence(Ordering::Acquire);
             if version & 1 == 0 && self.version.load(Ordering::Relaxed) == version {
-                return Position { segment, at };
+                return LogPosition { segment, at };
             }
             // Two stores are all that is waited for.
             std::thread::yield_now();
@@ -59,13 +59,13 @@ mod tests {
     #[test]
     fn a_reader_sees_a_position_that_was_set_and_no_older_one_than_it_knows_of() {
         const FRAMES: u64 = 10;
-        let number = |Position { segment, at }: Position| segment * FRAMES + at;
-        let (mark, known) = (Mark::new(Position::default()), AtomicU64::new(0));
+        let number = |LogPosition { segment, at }: LogPosition| segment * FRAMES + at;
+        let (mark, known) = (Mark::new(LogPosition::default()), AtomicU64::new(0));
         std::thread::scope(|scope| {
             let moved = scope.spawn(|| {
                 for segment in 0..100_000 {
                     for at in 0..FRAMES - segment % 7 {
-                        mark.set(Position { segment, at });
+                        mark.set(LogPosition { segment, at });
                         known.store(segment * FRAMES + at, Ordering::Release);
                     }
                 }

@@ -30,7 +30,7 @@ use crate::io::{Disk, File, Mapped};
 
 /// A place in the log: a segment, and bytes from its beginning on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Position {
+pub(crate) struct LogPosition {
     pub segment: u64,
     pub at: u64,
 }
@@ -38,7 +38,7 @@ pub(crate) struct Position {
 /// A place in the log with what the next frame must follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
-    pub position: Position,
+    pub position: LogPosition,
     /// The checksum of the frame before.
     pub chain: u32,
 }
@@ -98,7 +98,7 @@ struct Tail {
     at: u64,
     chain: u32,
     /// What frames say was synced.
-    noted: Position,
+    noted: LogPosition,
     /// The frame that is being made.
     frame: Vec<u8>,
 }
@@ -149,7 +149,7 @@ struct Turn {
 impl Tail {
     fn place(&self) -> Place {
         Place {
-            position: Position { segment: self.segment.number, at: self.at },
+            position: LogPosition { segment: self.segment.number, at: self.at },
             chain: self.chain,
         }
     }
@@ -222,7 +222,7 @@ impl Log {
             other => other?,
         };
         // Nobody knows whether what was replayed is durable.
-        let header = turn.header(&segment, database, after.end, Position::default());
+        let header = turn.header(&segment, database, after.end, LogPosition::default());
         let chain = segment.begin(&header)?;
         segment.ask_for_memory();
         let synced = |result: std::io::Result<()>| {
@@ -230,7 +230,7 @@ impl Log {
         };
         synced(segment.file.sync())?;
         synced(disk.sync_directory())?;
-        let start = Position { segment: segment.number, at: segment::FRAMES_AT };
+        let start = LogPosition { segment: segment.number, at: segment::FRAMES_AT };
         let unsynced = Mutex::new(Unsynced::new(&segment));
         let tail = Tail { segment, at: start.at, chain, noted: start, frame: Vec::new() };
         Ok(Self {
@@ -255,7 +255,7 @@ impl Log {
         kind: RecordKind,
         parts: &[&[u8]],
         work: impl FnOnce() -> T,
-    ) -> Result<Option<(T, Position)>> {
+    ) -> Result<Option<(T, LogPosition)>> {
         let mut tail = lock(&self.tail);
         let tail = &mut *tail;
         let size = parts.iter().map(|part| part.len()).sum();
@@ -313,13 +313,13 @@ impl Log {
     }
 
     /// Where the log ends now. It waits for no writer.
-    pub(crate) fn end(&self) -> Position {
+    pub(crate) fn end(&self) -> LogPosition {
         self.end.get()
     }
 
     /// Up to where the log is known to be synced.
     #[cfg(test)]
-    pub(crate) fn synced(&self) -> Position {
+    pub(crate) fn synced(&self) -> LogPosition {
         self.synced.get()
     }
 
@@ -333,7 +333,7 @@ impl Log {
     ///
     /// # Errors
     /// `Poisoned` when syncing fails, now and ever after.
-    pub(crate) fn sync(&self, to: Position) -> Result<()> {
+    pub(crate) fn sync(&self, to: LogPosition) -> Result<()> {
         self.group.sync(to, || {
             let end = self.sync_now()?;
             // Only who leads a sync is here.
@@ -343,7 +343,7 @@ impl Log {
     }
 
     /// Syncs all that there is, earlier segments first; answers how far that is.
-    fn sync_now(&self) -> Result<Position> {
+    fn sync_now(&self) -> Result<LogPosition> {
         // First: a segment that begins after this may be synced too, and none is left out.
         let end = self.end.get();
         let (files, names_changed, held) = {
@@ -412,7 +412,7 @@ impl Log {
     }
 
     /// Bytes that recovery would have to replay.
-    pub(crate) fn replay_bytes(&self, since: Position) -> u64 {
+    pub(crate) fn replay_bytes(&self, since: LogPosition) -> u64 {
         let turn = lock(&self.turn);
         let end = self.end.get();
         let before: u64 = turn
@@ -450,7 +450,7 @@ impl Turn {
         segment: &Segment,
         database: u64,
         after: Place,
-        synced: Position,
+        synced: LogPosition,
     ) -> Header {
         // No two segments of a database have the same salt soon after each other.
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -1,7 +1,7 @@
 //! Reads a segment piece by piece. How long a file is, or says that a frame is, costs no memory: a
 //! frame longer than a piece is read into memory only when its checksum fits.
 
-use super::Position;
+use super::LogPosition;
 use super::frame::{self, Frame, HEAD_BYTES};
 use super::segment::{FRAMES_AT, Header, name};
 use crate::error::{Error, Result};
@@ -107,7 +107,7 @@ impl Reader {
 
     /// How far the log was synced, as whole frames from a place on say, wherever they are, and the
     /// segment's header.
-    pub(super) fn proven(&mut self, from: u64) -> Result<Position> {
+    pub(super) fn proven(&mut self, from: u64) -> Result<LogPosition> {
         let (salt, mut newest, mut at) = (self.header.salt, self.header.synced, from);
         let number = self.header.number;
         while let Some(data) = self.file.next_data(at).map_err(failed(number))? {

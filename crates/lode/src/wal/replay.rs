@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::reader::{Reader, header};
 use super::segment::{FRAMES_AT, Header, MOST_NUMBER, name, number_of};
-use super::{LogRecord, Place, Position};
+use super::{LogPosition, LogRecord, Place};
 use crate::error::{Error, Result};
 use crate::io::Disk;
 
@@ -102,12 +102,12 @@ pub(crate) fn replay(
         let chain = current.insert(found).chain;
         // What was begun before it and is not part of the log never will be.
         later.retain(|other, _| *other > number);
-        *end = Place { position: Position { segment: number, at: FRAMES_AT }, chain };
+        *end = Place { position: LogPosition { segment: number, at: FRAMES_AT }, chain };
     }
     let end = replayed.end.position;
     let mut proof = match current {
         Some(mut current) => current.proven(end.at)?,
-        None => Position::default(),
+        None => LogPosition::default(),
     };
     for number in later.into_keys() {
         if let Some(mut found) = Reader::open(disk, database, number)? {

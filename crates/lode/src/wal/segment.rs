@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Place, Position};
+use super::{LogPosition, Place};
 use crate::codec::{Reader, Writer};
 use crate::error::{Error, Result};
 use crate::io::{Disk, File, Mapped};
@@ -41,7 +41,7 @@ pub(super) struct Header {
     /// Where the log before it ends.
     pub after: Place,
     /// What was synced when it began.
-    pub synced: Position,
+    pub synced: LogPosition,
 }
 
 impl Header {
@@ -72,9 +72,9 @@ impl Header {
                 return Err(Error::Version { found: format, known: FORMAT });
             }
             let (database, number, salt) = (reader.u64()?, reader.u64()?, reader.u32()?);
-            let position = Position { segment: reader.u64()?, at: reader.u64()? };
+            let position = LogPosition { segment: reader.u64()?, at: reader.u64()? };
             let after = Place { position, chain: reader.u32()? };
-            let synced = Position { segment: reader.u64()?, at: reader.u64()? };
+            let synced = LogPosition { segment: reader.u64()?, at: reader.u64()? };
             return Ok(Some((Self { database, number, salt, after, synced }, own)));
         }
         Ok(None)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use lode::simulation::{self, Simulated};
 use lode::{Database, Durability, KeyKind, Options, Schema, Table, Type};
 use proptest::prelude::*;
 
@@ -46,9 +47,10 @@ proptest! {
         rest in prop_oneof![Just(Type::Bytes(1)), Just(Type::Bytes(90)), Just(Type::Bytes(2_000))],
     ) {
         let kind = if in_tree { KeyKind::Tree } else { KeyKind::Hash };
-        let directory = tempfile::tempdir().expect("a directory");
+        // Nothing happens there by itself: a thread would go on writing while files are copied.
+        let disk = Simulated::new(0);
         let options = Options::new().memory_bytes(1 << 20).durability(Durability::Process);
-        let db = options.open(directory.path()).expect("a new database");
+        let db = simulation::open(&options, &disk, 1).expect("a new database");
         let table = create(&db, kind, rest);
         let mut model = BTreeMap::new();
         for (number, run) in runs.iter().enumerate() {
@@ -65,13 +67,8 @@ proptest! {
         prop_assert_eq!(&content(&db, &table), &model);
         db.check().expect("nothing is wrong");
         // What the log has of it is the same.
-        std::mem::forget((db, table));
-        let copy = tempfile::tempdir().expect("a directory");
-        for file in std::fs::read_dir(directory.path()).expect("it is there") {
-            let file = file.expect("a file");
-            std::fs::copy(file.path(), copy.path().join(file.file_name())).expect("a copy");
-        }
-        let db = options.open(copy.path()).expect("as after a crash");
+        let copy = disk.fork();
+        let db = simulation::open(&options, &copy, 2).expect("as after a crash");
         let table = db.table("t").expect("it is there");
         prop_assert_eq!(&content(&db, &table), &model);
         db.check().expect("nothing is wrong");

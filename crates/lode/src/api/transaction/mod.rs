@@ -17,7 +17,7 @@ use crate::heap::{Swapped, UndoRecord, pages_for};
 use crate::index::Swap;
 use crate::store::{Durability, Store};
 use crate::table::{KeyKind, TableCore};
-use crate::wal::{Keyed, LogRecord, Position};
+use crate::wal::{Keyed, LogPosition, LogRecord};
 
 /// Bytes of keys and records that a transaction may hold. What it writes must fit in the memory
 /// budget, too.
@@ -200,7 +200,7 @@ impl Transaction {
     }
 
     /// Makes everything happen; answers where it ends in the log.
-    fn apply(&self) -> Result<Position> {
+    fn apply(&self) -> Result<LogPosition> {
         let order = self.order();
         for place in &order {
             let touched = &self.tables[place.table];
@@ -208,7 +208,7 @@ impl Transaction {
         }
         if order.is_empty() && self.db.store().is_some_and(Store::is_read_only) {
             // Nobody changes what was read.
-            return Ok(Position::default());
+            return Ok(LogPosition::default());
         }
         let records = self.log_records(&order);
         self.db.admitted(0, &mut || {
@@ -218,7 +218,7 @@ impl Transaction {
             let mut done = Vec::new();
             let logged =
                 self.write_all(&order, &mut done).and_then(|()| match records.is_empty() {
-                    true => Ok(Position::default()),
+                    true => Ok(LogPosition::default()),
                     false => self.db.append(&records),
                 });
             match logged {
