@@ -1,5 +1,6 @@
 //! The engine: what all handles of a database share, and the threads that look after it.
 
+mod admission;
 mod compact;
 mod faults;
 mod gate;
@@ -31,9 +32,6 @@ pub(crate) use memory::available_bytes as available_memory_bytes;
 pub use statistics::Statistics;
 use worker::Worker;
 
-/// How often an operation that found no room is tried again.
-const MOST_TRIES: usize = 1000;
-
 /// What all handles of a database share.
 pub(crate) struct Engine {
     pager: Pager,
@@ -42,6 +40,7 @@ pub(crate) struct Engine {
     store: Option<Store>,
     worker: Worker,
     settings: Settings,
+    /// Held by an operation that changes many pages.
     turn_for_long: Mutex<()>,
     turn_to_compact: Mutex<()>,
     is_closed: AtomicBool,
@@ -198,27 +197,6 @@ impl Engine {
         self.catalogue.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something that changes pages once there is room for it: some, and so many more. It may
-    /// be called several times, and must have changed nothing when it answers `Full`.
-    #[inline]
-    pub(crate) fn admitted<T>(&self, more: u64, work: &mut dyn FnMut() -> Result<T>) -> Result<T> {
-        let Some(store) = &self.store else { return work() };
-        self.expect_here()?;
-        if self.pager.dirty() + more >= store.room() {
-            self.make_room(store, more)?;
-        }
-        match work() {
-            Err(Error::Full { .. }) => self.try_again(store, more, work),
-            other => other,
-        }
-    }
-
-    /// Whoever writes a record that takes up many pages waits for his turn, so that all of those
-    /// who have been admitted find room.
-    pub(crate) fn turn_for_long(&self) -> MutexGuard<'_, ()> {
-        self.turn_for_long.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// One compaction follows another.
     pub(crate) fn turn_to_compact(&self) -> MutexGuard<'_, ()> {
         self.turn_to_compact.lock().unwrap_or_else(PoisonError::into_inner)
@@ -227,39 +205,6 @@ impl Engine {
     /// All tables that are not damaged.
     pub(crate) fn whole_tables(&self) -> Vec<Arc<TableCore>> {
         self.catalogue().tables.values().map(Arc::clone).collect()
-    }
-
-    /// Tries again after a checkpoint. Others may be quicker and change pages before it is the turn
-    /// of this one; if it finds no room though few had been changed, it never will.
-    #[cold]
-    fn try_again<T>(
-        &self,
-        store: &Store,
-        more: u64,
-        work: &mut dyn FnMut() -> Result<T>,
-    ) -> Result<T> {
-        for _ in 0..MOST_TRIES {
-            self.checkpoint()?;
-            self.make_room(store, more)?;
-            let had_room = self.pager.dirty() <= self.pager.most_dirty() / 8;
-            match work() {
-                Err(Error::Full { .. }) if !had_room => {}
-                other => return other,
-            }
-        }
-        Err(Error::Full { budget_bytes: self.pager.budget_bytes() })
-    }
-
-    /// Makes room for some changed pages and so many more, if need be by a checkpoint.
-    #[cold]
-    pub(crate) fn make_room(&self, store: &Store, more: u64) -> Result<()> {
-        store.expect_healthy()?;
-        match store.need(&self.pager, more) {
-            Need::Nothing => {}
-            Need::Soon => self.worker.wake(),
-            Need::Now => self.checkpoint_if(|| store.need(&self.pager, more) == Need::Now)?,
-        }
-        store.make_room(&self.pager, more)
     }
 
     /// Fails if nothing can be written any more.

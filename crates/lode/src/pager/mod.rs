@@ -365,14 +365,14 @@ impl Pager {
         u64::from(self.frames.count()) - SPARE_FRAMES
     }
 
-    /// Whether one more operation can change pages, and so many more than most do, while nobody
-    /// writes any out.
-    pub(crate) fn has_room_for_change(&self, more: u64) -> bool {
+    /// Returns true if memory has room for what one more operation changes, and `extra_pages` more,
+    /// while none are written out.
+    pub(crate) fn has_room_for_change(&self, extra_pages: u64) -> bool {
         /// Pages that an operation changes at most, about.
         const MOST_CHANGED: u64 = 8;
         // When the log is replayed, a commit may change some more than it did.
         let most = self.most_dirty() / 8 * 7;
-        self.data.is_none() || self.dirty() + MOST_CHANGED + more <= most
+        self.data.is_none() || self.dirty() + MOST_CHANGED + extra_pages <= most
     }
 
     /// Ends the current epoch and keeps what pages are now for whoever reads at this moment, until

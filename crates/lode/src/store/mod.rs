@@ -152,12 +152,12 @@ impl Store {
         (data * 4).clamp(least, self.most_log_bytes).max(data / 2)
     }
 
-    /// What has to be done about changed pages and the log, if so many more pages shall change.
-    pub(crate) fn need(&self, pager: &Pager, more: u64) -> Need {
+    /// What has to be done about changed pages and the log, if `extra_pages` more pages change.
+    pub(crate) fn need(&self, pager: &Pager, extra_pages: u64) -> Need {
         if self.is_step_by_step.load(Ordering::Relaxed) {
             return Need::Nothing;
         }
-        let (dirty, most_dirty) = (pager.dirty() + more, pager.most_dirty());
+        let (dirty, most_dirty) = (pager.dirty() + extra_pages, pager.most_dirty());
         let log = self.log_bytes();
         let most_log = self.most_log_bytes();
         if dirty >= most_dirty / 4 * 3 || log >= most_log {
@@ -169,15 +169,15 @@ impl Store {
         }
     }
 
-    /// Makes sure that some pages can be changed, and so many more.
+    /// Makes sure that some pages can be changed, and `extra_pages` more.
     ///
     /// # Errors
     /// `DiskFull` when there is no space for a checkpoint with them; `Poisoned`.
-    pub(crate) fn make_room(&self, pager: &Pager, more: u64) -> Result<()> {
+    pub(crate) fn make_room(&self, pager: &Pager, extra_pages: u64) -> Result<()> {
         self.expect_healthy()?;
         let (dirty, most_dirty) = (pager.dirty(), pager.most_dirty());
         // In steps that grow, so that a small database takes up little.
-        let step = (dirty / 2).clamp(LEAST_STEP, MARGIN).max(dirty / 8) + more;
+        let step = (dirty / 2).clamp(LEAST_STEP, MARGIN).max(dirty / 8) + extra_pages;
         self.data.reserve(dirty + 2 * step + MARGIN)?;
         let next = if dirty < most_dirty / 2 { most_dirty / 2 } else { most_dirty / 4 * 3 };
         self.room.store(next.min(dirty + step), Ordering::Relaxed);

@@ -20,6 +20,7 @@ mod records_of_any_length;
 mod records_within;
 mod shrinking;
 mod snapshots;
+mod space;
 mod transactions;
 #[path = "../support/watched.rs"]
 mod watched;

@@ -55,30 +55,29 @@ impl Table {
         self.core.definition().kind
     }
 
-    /// Does something that changes the record of a key in order, together with other writers, and
-    /// takes up `more` pages than most operations do. Returns when it is as durable as the level
-    /// says.
+    /// Calls `work`, which changes the record of a key in order beside other writers, and
+    /// `extra_pages` more pages than most operations. Returns when the change is as durable as the
+    /// level says.
     #[inline]
     fn write<T>(
         &self,
         key: &[u8],
-        more: u64,
+        extra_pages: u64,
         mut work: impl FnMut(&WriteContext<'_>) -> Result<T>,
     ) -> Result<T> {
         expect_not_changing(&self.core, key)?;
-        let turn = (more > 0).then(|| self.db.turn_for_long());
-        let (answer, end) = self.db.admitted(more, &mut || {
+        let turn = self.db.turn_for(extra_pages);
+        let (done, end) = self.db.admitted(extra_pages, &mut || {
             let _inside = self.db.gate().enter();
             // A commit may have failed half-way while this waited.
             self.db.expect_healthy()?;
             self.core.ensure_open()?;
             let context = self.core.write_context(self.db.pager(), self.db.log());
-            let answer = work(&context)?;
-            Ok((answer, context.end()))
+            Ok((work(&context)?, context.end()))
         })?;
         drop(turn);
         self.db.acknowledge(end)?;
-        Ok(answer)
+        Ok(done)
     }
 
     /// Inserts a packed record; false if there is one with its key.

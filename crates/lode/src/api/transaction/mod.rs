@@ -276,7 +276,8 @@ impl Transaction {
                 core.fetch(pager, ahead.map(|number| touched.key(number)));
             }
             let wanted = touched.wanted(number).flatten();
-            self.make_sure_of_room(wanted.map_or(0, |payload| pages_for(payload.len())))?;
+            let extra_pages = wanted.map_or(0, |payload| pages_for(payload.len()));
+            self.db.make_room_for_step(extra_pages)?;
             match core.swap(
                 pager,
                 Swap { key: touched.key(number), seen: touched.seen(number), wanted },
@@ -286,18 +287,6 @@ impl Transaction {
             }
         }
         Ok(())
-    }
-
-    /// Whether so many more pages than most operations change can be, and be written out.
-    fn make_sure_of_room(&self, more: u64) -> Result<()> {
-        let pager = self.db.pager();
-        if !pager.has_room_for_change(more) {
-            return Err(Error::Full { budget_bytes: pager.budget_bytes() });
-        }
-        match self.db.store() {
-            Some(store) if pager.dirty() + more >= store.room() => store.make_room(pager, more),
-            _ => Ok(()),
-        }
     }
 
     /// Puts back what was there before, the last step first. All pages are still there, so it has
@@ -325,7 +314,7 @@ impl Transaction {
                 core.give_up(pager, undo);
             }
             let is_gone = touched.wanted(place.number) == Some(None);
-            if is_gone && self.make_sure_of_room(0).is_ok() {
+            if is_gone && self.db.make_room_for_step(0).is_ok() {
                 core.tidy(pager, touched.key(place.number));
             }
         }

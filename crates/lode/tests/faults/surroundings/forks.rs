@@ -7,12 +7,31 @@ use std::ops::Bound;
 
 use lode::{Database, Durability, Error, KeyKind, Options, Scan, Schema, Table, Type};
 use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::{ForkResult, fork};
+use nix::unistd::{ForkResult, fork, gettid};
 
 use super::support::{expect, keys, options, put, record, role, run, table};
 
+/// Waits until all other threads of this process sleep. One that is just beginning holds a lock of
+/// the standard library; a child that is forked then can begin no thread at all.
+fn wait_for_other_threads() {
+    let own = gettid().to_string();
+    let sleeps = |thread: &std::fs::DirEntry| {
+        // The state comes after the name, which is in brackets.
+        let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('S'))
+    };
+    let all_sleep = || {
+        let mut threads = std::fs::read_dir("/proc/self/task").expect("Linux has it").flatten();
+        threads.all(|thread| thread.file_name() == own.as_str() || sleeps(&thread))
+    };
+    while !all_sleep() {
+        std::thread::yield_now();
+    }
+}
+
 /// Has a child do something; true if it ended as it should.
 fn in_a_child(work: impl FnOnce()) -> bool {
+    wait_for_other_threads();
     // SAFETY: the parent has other threads, whose locks may be held for ever in the child; that is
     // what is tested. The child runs `work`, and ends without going back to the test.
     match unsafe { fork() }.expect("a child") {

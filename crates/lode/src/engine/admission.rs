@@ -1,0 +1,106 @@
+//! Admission: an operation begins when there is room for what it changes. That is room in memory for
+//! changed pages, which may not leave before a checkpoint; in the data file, for a checkpoint of
+//! them; and in the log, which a checkpoint makes short again.
+//!
+//! Most operations change few pages, for which room is made ahead; `extra_pages` is what an
+//! operation changes beyond that: the pages of a long record.
+
+use std::sync::{MutexGuard, PoisonError};
+
+use super::Engine;
+use crate::error::{Error, Result};
+use crate::store::{Need, Store};
+
+/// How often an operation that found no room is tried again.
+const MOST_TRIES: usize = 1000;
+
+/// A turn among the operations that change many pages, which ends when this is dropped: together
+/// they could need more room than each was admitted for.
+pub(crate) struct LongTurn<'e> {
+    _turn: Option<MutexGuard<'e, ()>>,
+}
+
+impl Engine {
+    /// Waits for the turn of an operation; one without extra pages need not wait.
+    #[inline(always)]
+    pub(crate) fn turn_for(&self, extra_pages: u64) -> LongTurn<'_> {
+        let turn = || self.turn_for_long.lock().unwrap_or_else(PoisonError::into_inner);
+        LongTurn { _turn: (extra_pages > 0).then(turn) }
+    }
+
+    /// Calls `work`, which changes pages, once there is room for it. It may be called several
+    /// times, and must have changed nothing when it returns `Full`.
+    ///
+    /// # Errors
+    /// Those of `work`; `Full` when there is no room after a checkpoint either; `DiskFull`.
+    #[inline]
+    pub(crate) fn admitted<T>(
+        &self,
+        extra_pages: u64,
+        work: &mut dyn FnMut() -> Result<T>,
+    ) -> Result<T> {
+        let Some(store) = &self.store else { return work() };
+        self.expect_here()?;
+        if self.pager.dirty() + extra_pages >= store.room() {
+            self.make_room(store, extra_pages)?;
+        }
+        match work() {
+            Err(Error::Full { .. }) => self.try_again(store, extra_pages, work),
+            other => other,
+        }
+    }
+
+    /// Tries again after a checkpoint. Other operations may be quicker and change pages first; but
+    /// if there is no room though few pages have changed, there never will be.
+    #[cold]
+    fn try_again<T>(
+        &self,
+        store: &Store,
+        extra_pages: u64,
+        work: &mut dyn FnMut() -> Result<T>,
+    ) -> Result<T> {
+        for _ in 0..MOST_TRIES {
+            self.checkpoint()?;
+            self.make_room(store, extra_pages)?;
+            let had_room = self.pager.dirty() <= self.pager.most_dirty() / 8;
+            match work() {
+                Err(Error::Full { .. }) if !had_room => {}
+                other => return other,
+            }
+        }
+        Err(Error::Full { budget_bytes: self.pager.budget_bytes() })
+    }
+
+    /// Makes room for some operations and one with extra pages, if need be by a checkpoint.
+    ///
+    /// # Errors
+    /// `DiskFull`; `Poisoned`.
+    #[cold]
+    pub(crate) fn make_room(&self, store: &Store, extra_pages: u64) -> Result<()> {
+        store.expect_healthy()?;
+        match store.need(&self.pager, extra_pages) {
+            Need::Nothing => {}
+            Need::Soon => self.worker.wake(),
+            Need::Now => {
+                self.checkpoint_if(|| store.need(&self.pager, extra_pages) == Need::Now)?
+            }
+        }
+        store.make_room(&self.pager, extra_pages)
+    }
+
+    /// Makes room for one more step of a commit. The gate is closed, so there can be no checkpoint.
+    ///
+    /// # Errors
+    /// `Full` when memory has no room for it; `DiskFull`; `Poisoned`.
+    pub(crate) fn make_room_for_step(&self, extra_pages: u64) -> Result<()> {
+        if !self.pager.has_room_for_change(extra_pages) {
+            return Err(Error::Full { budget_bytes: self.pager.budget_bytes() });
+        }
+        match &self.store {
+            Some(store) if self.pager.dirty() + extra_pages >= store.room() => {
+                store.make_room(&self.pager, extra_pages)
+            }
+            _ => Ok(()),
+        }
+    }
+}
