@@ -234,6 +234,8 @@ impl DataFile {
         // Without the lock: who loads other pages need not wait.
         drop(state);
         self.pages_written.fetch_add(pages.len() as u64, Ordering::Relaxed);
+        let superblock = slots.iter().find(|slot| slots::has_superblock(**slot));
+        assert_eq!(superblock, None, "a page is not written over a superblock");
         let mut from = 0;
         for run in slots.chunk_by(|a, b| a.0 + 1 == b.0) {
             let to = from + run.len() * SLOT_BYTES;
@@ -299,6 +301,7 @@ impl DataFile {
             write_slot(&*self.file, slot, bytes)?;
         }
         let root = map.write(&*self.file)?;
+        assert!(root.is_some(), "the page map has a root");
         superblock.generation += 1;
         superblock.map = root;
         superblock.catalogue_pages = pages;
@@ -439,6 +442,7 @@ fn read_slot(
 }
 
 fn write_slot(file: &dyn File, slot: SlotNumber, bytes: &[u8]) -> Result<()> {
+    assert!(!slots::has_superblock(slot), "slot {slot} has a superblock");
     file.write_at(slot.byte(), bytes).map_err(|error| Error::io("write to file data", &error))
 }
 

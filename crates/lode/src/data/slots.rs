@@ -16,6 +16,11 @@ const FIRST_END: u32 = COPIES_AT[1] + 2;
 /// Those of the superblocks among the first 64 slots.
 const SUPERBLOCK_BITS: u64 = 0b11 << COPIES_AT[0] | 0b11 << COPIES_AT[1];
 
+/// Returns true if a slot is that of a superblock, or of the copy of one.
+pub(super) fn has_superblock(SlotNumber(slot): SlotNumber) -> bool {
+    slot < 64 && SUPERBLOCK_BITS >> slot & 1 != 0
+}
+
 /// A bit for each slot.
 pub(super) struct Slots {
     used: Vec<u64>,

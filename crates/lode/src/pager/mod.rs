@@ -459,6 +459,8 @@ impl<'p> Latched<'p> {
     pub(crate) fn change(&mut self, epoch: Epoch) -> PageMut<'_> {
         let [_, stamp] = self.pager.entry(self.page);
         let before = Epoch::load(stamp, Ordering::Relaxed);
+        debug_assert!(before <= epoch, "page {} changed in a later epoch", self.page);
+        debug_assert!(self.is_latched(), "page {} is changed without a latch", self.page);
         if before < epoch {
             let dirty = self.word & DIRTY != 0;
             if !self.is_new && self.pager.epochs.needs(before, dirty) {
@@ -472,6 +474,10 @@ impl<'p> Latched<'p> {
         PageMut::new(self.words)
     }
 
+    fn is_latched(&self) -> bool {
+        self.pager.entry(self.page)[0].load(Ordering::Relaxed) & LATCH != 0
+    }
+
     /// Its content, to be written for the first time: of a page that was just allocated.
     pub(crate) fn first_content(&mut self) -> PageMut<'_> {
         debug_assert!(self.is_new, "page {} is not new", self.page);
@@ -480,6 +486,7 @@ impl<'p> Latched<'p> {
 
     /// Gives the page back to its table, and its frame to all.
     pub(crate) fn free(mut self, space: &Space, epoch: Epoch) {
+        debug_assert!(space.has(self.page), "page {} is of another table", self.page);
         self.change(epoch);
         let (pager, page, word) = (self.pager, self.page, self.word);
         if word & DIRTY != 0 {

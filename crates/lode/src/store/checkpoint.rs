@@ -5,7 +5,7 @@
 use crate::data::{DataFile, SLOT_BYTES, Superblock};
 use crate::error::Result;
 use crate::pager::{Copied, PageNumber, Pager, ReadEpoch};
-use crate::wal::Place;
+use crate::wal::{LogPosition, Place};
 
 /// Pages that are written in a step.
 const STEP: usize = 64;
@@ -83,6 +83,8 @@ impl<'c> Checkpoint<'c> {
     /// Makes it current.
     pub(crate) fn publish(self, data: &DataFile, superblock: Superblock) -> Result<Superblock> {
         let Place { position, chain } = self.place;
+        let before = LogPosition { segment: superblock.log_segment, at: superblock.log_at };
+        assert!(before <= position, "recovery begins no earlier than after the last checkpoint");
         data.publish(
             &self.catalogue,
             Superblock {

@@ -274,6 +274,7 @@ impl Log {
         if let Some(noted) = noted {
             tail.noted = noted;
         }
+        debug_assert!(tail.at < end, "each frame ends after the one before");
         (tail.at, tail.chain) = (end, chain);
         let end = tail.place().position;
         self.end.set(end);
