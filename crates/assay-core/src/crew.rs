@@ -124,11 +124,8 @@ impl Spans {
     }
 }
 
-/// What a thread's failure is called where another one's is the reason for it.
-const GIVEN_UP: &str = "another thread failed";
-
 fn given_up() -> Error {
-    Error::new(ErrorKind::Engine, GIVEN_UP)
+    Error::new(ErrorKind::GivenUp, "another thread failed")
 }
 
 impl Pace<'_> {
@@ -228,8 +225,8 @@ pub fn run<T: Send>(
     if !cpus.is_empty() {
         bind(cpus).map_err(|e| Error::engine("start", e))?;
     }
-    let reason = results.iter().position(|r| r.as_ref().is_err_and(|e| e.to_string() != GIVEN_UP));
-    match reason {
+    let is_reason = |error: &Error| error.kind() != ErrorKind::GivenUp;
+    match results.iter().position(|result| result.as_ref().is_err_and(is_reason)) {
         Some(at) => results.into_iter().nth(at).into_iter().collect(),
         None => results.into_iter().collect(),
     }

@@ -357,7 +357,7 @@ fn filesystem(place: &Place) -> Finding {
         filesystem.options
     );
     let has = |option: &str| filesystem.options.split(',').any(|word| word == option);
-    let in_memory = matches!(filesystem.kind.as_str(), "tmpfs" | "ramfs");
+    let in_memory = filesystem.is_in_memory();
     let (gravity, advice) = match (storage, filesystem.kind.as_str()) {
         (Storage::Disk, _) if in_memory => {
             (Gravity::Warning, "it is a RAM disk; name a directory on a disk with --dir")

@@ -128,6 +128,15 @@ pub enum Concurrency {
     Concurrent,
 }
 
+/// Where the files of an engine's stores end up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// On this machine.
+    Machine,
+    /// On a server, or some of them.
+    Server,
+}
+
 /// A setting of an engine that the user may choose with `--set ENGINE.NAME=VALUE`.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineOption {
@@ -271,6 +280,11 @@ pub trait Driver: Sync {
     /// The interval between syncs at level `periodic`, if the engine or its driver states one.
     fn periodic_interval(&self) -> Option<Duration> {
         None
+    }
+
+    /// Where the files of its stores end up.
+    fn reach(&self) -> Reach {
+        Reach::Machine
     }
 
     /// The changes of records that the engine does not have. Suites leave out what needs them.

@@ -61,6 +61,13 @@ pub struct Filesystem {
     pub options: String,
 }
 
+impl Filesystem {
+    /// Whether files on it are in memory.
+    pub fn is_in_memory(&self) -> bool {
+        matches!(self.kind.as_str(), "tmpfs" | "ramfs")
+    }
+}
+
 impl Environment {
     /// Asks the machine.
     pub fn capture() -> Self {

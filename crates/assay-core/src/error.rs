@@ -14,6 +14,8 @@ pub enum ErrorKind {
     Full,
     /// A read came back wrong.
     WrongAnswer,
+    /// Another thread of the crew failed, so this one stopped. Its error is the reason.
+    GivenUp,
     /// Anything else that the engine said.
     Engine,
 }

@@ -6,6 +6,8 @@
 //! to 8 bytes). Padding is zero. So a driver in C can overlay a struct, and an engine that
 //! keeps bytes under bytes can store the payload area as it is.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 #[cfg(not(target_endian = "little"))]
@@ -67,6 +69,24 @@ impl ColumnType {
             Self::Text(_) | Self::Bytes(_) => 1,
             Self::VarBytes(_) => LENGTH_SIZE,
             number => number.size_bytes(),
+        }
+    }
+}
+
+/// The type as the marker of a store names it: the texts must never change.
+impl fmt::Display for ColumnType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::U8 => f.write_str("U8"),
+            Self::U16 => f.write_str("U16"),
+            Self::U32 => f.write_str("U32"),
+            Self::U64 => f.write_str("U64"),
+            Self::I32 => f.write_str("I32"),
+            Self::I64 => f.write_str("I64"),
+            Self::F64 => f.write_str("F64"),
+            Self::Text(most) => write!(f, "Text({most})"),
+            Self::Bytes(size) => write!(f, "Bytes({size})"),
+            Self::VarBytes(most) => write!(f, "VarBytes({most})"),
         }
     }
 }
@@ -296,11 +316,8 @@ impl Schema {
 
     /// A text that two schemas share only when their records are interchangeable.
     pub fn fingerprint(&self) -> String {
-        let columns: Vec<_> = self
-            .columns
-            .iter()
-            .map(|column| format!("{} {:?}", column.name, column.kind))
-            .collect();
+        let columns: Vec<_> =
+            self.columns.iter().map(|column| format!("{} {}", column.name, column.kind)).collect();
         let varied = if self.varied_texts { ", texts of their own lengths" } else { "" };
         format!("{} ({}) key {}{varied}", self.name, columns.join(", "), self.key_len)
     }

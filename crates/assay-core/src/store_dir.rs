@@ -2,6 +2,7 @@
 //! what the store holds, so that a later run can open it and check every answer.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -73,8 +74,78 @@ pub enum StoreDirError {
         /// Where.
         path: String,
         /// What differs.
-        difference: String,
+        difference: Difference,
     },
+}
+
+/// What a run finds different in the store that it is to open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// The format of its marker.
+    MarkerVersion(u32),
+    /// A run that was stopped has left it half-changed.
+    InProgress,
+    /// Something that decides its files or its records.
+    Part {
+        /// Which.
+        part: Part,
+        /// What the run expects.
+        expected: String,
+        /// What the store has.
+        found: String,
+    },
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MarkerVersion(version) => {
+                write!(f, "the store here was made by another Assay (marker {version})")
+            }
+            Self::InProgress => {
+                f.write_str("the store here was left half-changed by a run that was stopped")
+            }
+            Self::Part { part, expected, found } => {
+                write!(f, "the store here has another {part}: {found}, not {expected}")
+            }
+        }
+    }
+}
+
+/// What of a store decides its files or its records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The engine that wrote it.
+    Engine,
+    /// The suite that filled it.
+    Suite,
+    /// The shape of its records.
+    Schema,
+    /// Their content.
+    Records,
+    /// How the primary key is organised.
+    KeyType,
+    /// The seed of the records.
+    Seed,
+    /// The engine's settings.
+    EngineSettings,
+    /// The engine's version.
+    EngineVersion,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Engine => "engine",
+            Self::Suite => "suite",
+            Self::Schema => "schema",
+            Self::Records => "records",
+            Self::KeyType => "key type",
+            Self::Seed => "seed",
+            Self::EngineSettings => "engine settings",
+            Self::EngineVersion => "engine version",
+        })
+    }
 }
 
 impl Marker {
@@ -107,24 +178,39 @@ impl Marker {
     }
 
     /// What a run that expects `self` finds different in `found`; rows are not compared.
-    fn difference(&self, found: &Self) -> Option<String> {
-        let pairs = [
-            ("engine", self.engine.clone(), found.engine.clone()),
-            ("suite", self.suite.clone(), found.suite.clone()),
-            ("schema", self.schema.clone(), found.schema.clone()),
-            ("records", self.records.clone(), found.records.clone()),
-            ("key type", self.key_kind.to_string(), found.key_kind.to_string()),
-            ("seed", self.seed.to_string(), found.seed.to_string()),
-            (
-                "engine settings",
-                format!("{:?}", self.engine_options),
-                format!("{:?}", found.engine_options),
-            ),
-            ("engine version", self.engine_version.clone(), found.engine_version.clone()),
+    fn difference(&self, found: &Self) -> Option<Difference> {
+        let differs = [
+            (Part::Engine, self.engine != found.engine),
+            (Part::Suite, self.suite != found.suite),
+            (Part::Schema, self.schema != found.schema),
+            (Part::Records, self.records != found.records),
+            (Part::KeyType, self.key_kind != found.key_kind),
+            (Part::Seed, self.seed != found.seed),
+            (Part::EngineSettings, self.engine_options != found.engine_options),
+            (Part::EngineVersion, self.engine_version != found.engine_version),
         ];
-        pairs.into_iter().find(|(_, wanted, found)| wanted != found).map(|(what, wanted, found)| {
-            format!("the store here has another {what}: {found}, not {wanted}")
-        })
+        let (part, _) = differs.into_iter().find(|(_, differs)| *differs)?;
+        Some(Difference::Part { part, expected: self.shown(part), found: found.shown(part) })
+    }
+
+    /// A part as messages show it.
+    fn shown(&self, part: Part) -> String {
+        match part {
+            Part::Engine => self.engine.clone(),
+            Part::Suite => self.suite.clone(),
+            Part::Schema => self.schema.clone(),
+            Part::Records => self.records.clone(),
+            Part::KeyType => self.key_kind.to_string(),
+            Part::Seed => self.seed.to_string(),
+            Part::EngineSettings if self.engine_options.is_empty() => "the defaults".into(),
+            Part::EngineSettings => {
+                let options = self.engine_options.iter();
+                let settings: Vec<_> =
+                    options.map(|(name, value)| format!("{name}={value}")).collect();
+                settings.join(", ")
+            }
+            Part::EngineVersion => self.engine_version.clone(),
+        }
     }
 }
 
@@ -224,9 +310,9 @@ impl StoreDir {
             return Err(StoreDirError::Foreign(path));
         };
         let difference = if found.version != VERSION {
-            Some(format!("the store here was made by another Assay (marker {})", found.version))
+            Some(Difference::MarkerVersion(found.version))
         } else if found.in_progress {
-            Some("the store here was left half-changed by a run that was stopped".into())
+            Some(Difference::InProgress)
         } else {
             expected.difference(&found)
         };
@@ -336,6 +422,17 @@ mod tests {
         store.create(&marker("lmdb")).expect("create");
         let error = store.expect(&marker("redb")).expect_err("another engine").to_string();
         assert!(error.contains("another engine: lmdb, not redb"), "{error}");
+    }
+
+    #[test]
+    fn other_engine_settings_are_refused_as_a_user_writes_them() {
+        let (_folder, store) = store();
+        let set = [("rowid", "yes"), ("wal", "off")].map(|(n, v)| (n.into(), v.into()));
+        let made = Marker { engine_options: BTreeMap::from(set), ..marker("sqlite") };
+        store.create(&made).expect("create");
+        let error = store.expect(&marker("sqlite")).expect_err("other settings").to_string();
+        let words = "another engine settings: rowid=yes, wal=off, not the defaults";
+        assert!(error.contains(words), "{error}");
     }
 
     #[test]

@@ -63,7 +63,7 @@ pub fn run(cell: &Cell, driver: &dyn Driver, report: &mut Report<'_>) -> (Status
             ErrorKind::Engine if is_nearly_full(cell) => {
                 Status::Failed(format!("{error}; {}", no_space(cell)))
             }
-            ErrorKind::Engine => Status::Failed(error.to_string()),
+            ErrorKind::GivenUp | ErrorKind::Engine => Status::Failed(error.to_string()),
         },
     };
     (status, measurement)

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use assay_core::driver::Storage;
-use assay_core::environment::filesystem_of;
+use assay_core::environment::{Filesystem, filesystem_of};
 use assay_core::random::derive;
 use assay_core::whole_file;
 use nix::unistd::geteuid;
@@ -87,18 +87,19 @@ impl Places {
                 TryLockError::Error(error) => refused(error),
             })?),
         };
-        let kind = filesystem_of(&path).map(|fs| fs.kind).unwrap_or_default();
-        match (storage, kind.as_str()) {
-            (Storage::Ramdisk, "tmpfs" | "ramfs") | (Storage::Memory, _) => {}
-            (Storage::Ramdisk, other) => self.warnings.push(format!(
-                "{} is on {other} and not on a RAM disk: its figures are those of a disk",
-                path.display()
+        let filesystem = filesystem_of(&path);
+        let is_in_memory = filesystem.as_ref().is_some_and(Filesystem::is_in_memory);
+        match (storage, is_in_memory) {
+            (Storage::Ramdisk, true) | (Storage::Memory, _) | (Storage::Disk, false) => {}
+            (Storage::Ramdisk, false) => self.warnings.push(format!(
+                "{} is on {} and not on a RAM disk: its figures are those of a disk",
+                path.display(),
+                filesystem.map(|found| found.kind).unwrap_or_default()
             )),
-            (Storage::Disk, "tmpfs" | "ramfs") => self.warnings.push(format!(
+            (Storage::Disk, true) => self.warnings.push(format!(
                 "{} is on a RAM disk: its figures are not those of a disk",
                 path.display()
             )),
-            (Storage::Disk, _) => {}
         }
         self.bases.push(Base { storage, path, lock, is_ours });
         Ok(())
@@ -112,8 +113,7 @@ impl Places {
     /// Whether what is called a disk is a RAM disk.
     pub fn disk_is_in_memory(&self) -> bool {
         let disk = self.bases.iter().find(|base| base.storage == Storage::Disk);
-        let kind = disk.and_then(|base| filesystem_of(&base.path)).map(|fs| fs.kind);
-        kind.is_some_and(|kind| matches!(kind.as_str(), "tmpfs" | "ramfs"))
+        disk.and_then(|base| filesystem_of(&base.path)).is_some_and(|found| found.is_in_memory())
     }
 
     /// The directory of an engine's store; none in memory.

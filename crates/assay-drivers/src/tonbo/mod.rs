@@ -50,7 +50,7 @@ mod store;
 
 use assay_core::driver::{
     Concurrency, DeleteRule, Driver, Durability, EngineOption, InsertRule, KeyKind, OpenSpec,
-    Profile, Storage, Store, Transactions,
+    Profile, Reach, Storage, Store, Transactions,
 };
 use assay_core::error::Result;
 use tonbo::record::DynRecord;
@@ -61,17 +61,19 @@ use remote::Remote;
 /// One of the two drivers.
 pub(crate) struct Tonbo {
     profile: &'static Profile,
+    /// Where the tables are.
+    reach: Reach,
 }
 
 impl Tonbo {
     /// All files in a directory.
     pub(crate) fn local() -> Self {
-        Self { profile: &LOCAL }
+        Self { profile: &LOCAL, reach: Reach::Machine }
     }
 
     /// The tables in an S3 store.
     pub(crate) fn s3() -> Self {
-        Self { profile: &S3 }
+        Self { profile: &S3, reach: Reach::Server }
     }
 }
 
@@ -115,10 +117,14 @@ impl Driver for Tonbo {
         Ok(env!("ASSAY_VERSION_TONBO").into())
     }
 
+    fn reach(&self) -> Reach {
+        self.reach
+    }
+
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
-        let remote = match self.profile.id {
-            "tonbo-s3" => Some(Remote::new(spec)?),
-            _ => None,
+        let remote = match self.reach {
+            Reach::Machine => None,
+            Reach::Server => Some(Remote::new(spec)?),
         };
         match customer::is_customer(&spec.schema) {
             true => store::open::<Customer>(spec, remote),

@@ -126,6 +126,22 @@ const HEADS: [(&str, bool); 13] = [
     ("close", true),
 ];
 
+/// A choice above the table.
+struct Filter {
+    /// The place of its column in [`HEADS`].
+    column: usize,
+    name: &'static str,
+    value: fn(&Row) -> &str,
+}
+
+const FILTERS: [Filter; 5] = [
+    Filter { column: 7, name: "suite", value: |row| &row.suite },
+    Filter { column: 4, name: "storage", value: |row| &row.storage },
+    Filter { column: 0, name: "engine", value: |row| &row.engine },
+    Filter { column: 3, name: "durability", value: |row| &row.durability },
+    Filter { column: 1, name: "phase", value: |row| &row.phase },
+];
+
 fn figures(out: &mut String, all: &[Row]) -> fmt::Result {
     writeln!(out, "<h2 id=\"figures\">Figures</h2>")?;
     writeln!(
@@ -133,20 +149,9 @@ fn figures(out: &mut String, all: &[Row]) -> fmt::Result {
         "<p>Operations a second are medians of all rounds, with the 95 % interval of the median \
          below. Click a heading to sort.</p>\n<div class=\"filters\">"
     )?;
-    for (column, name) in
-        [(7, "suite"), (4, "storage"), (0, "engine"), (3, "durability"), (1, "phase")]
-    {
-        let mut values: Vec<String> = all
-            .iter()
-            .map(|row| match name {
-                "suite" => row.suite.clone(),
-                "storage" => row.storage.clone(),
-                "engine" => row.engine.clone(),
-                "durability" => row.durability.clone(),
-                _ => row.phase.clone(),
-            })
-            .filter(|value| !value.is_empty())
-            .collect();
+    for Filter { column, name, value } in FILTERS {
+        let mut values: Vec<&str> =
+            all.iter().map(value).filter(|value| !value.is_empty()).collect();
         values.sort_unstable();
         values.dedup();
         write!(
@@ -154,7 +159,7 @@ fn figures(out: &mut String, all: &[Row]) -> fmt::Result {
             "<label>{name}<select data-column=\"{column}\"><option value=\"\">all</option>"
         )?;
         for value in values {
-            write!(out, "<option>{}</option>", escape(&value))?;
+            write!(out, "<option>{}</option>", escape(value))?;
         }
         writeln!(out, "</select></label>")?;
     }

@@ -116,7 +116,7 @@ pub fn draw(
     font::register();
     let mut paths = Vec::new();
     for picture in &pictures {
-        for kind in ["svg", "png"] {
+        for kind in FileKind::ALL {
             let path = folder.join(format!("{name}-{}.{kind}", picture.name));
             write(&path, kind, bars::size(picture), &Drawing::Bars(picture), logarithmic)?;
             paths.push(path);
@@ -141,7 +141,7 @@ pub fn draw_lines(
     font::register();
     let mut paths = Vec::new();
     for chart in charts {
-        for kind in ["svg", "png"] {
+        for kind in FileKind::ALL {
             let path = folder.join(format!("{name}-{}.{kind}", chart.name));
             write(&path, kind, lines::SIZE, &Drawing::Lines(chart), logarithmic)?;
             paths.push(path);
@@ -334,6 +334,27 @@ fn bar_of<'b>(line: &Line<'b>) -> (&'b str, u32) {
     (&cell.engine, cell.threads)
 }
 
+/// The kinds of files that each picture is written as.
+#[derive(Clone, Copy)]
+enum FileKind {
+    Svg,
+    Png,
+}
+
+impl FileKind {
+    const ALL: [Self; 2] = [Self::Svg, Self::Png];
+}
+
+/// As the ending of a file's name.
+impl fmt::Display for FileKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Svg => "svg",
+            Self::Png => "png",
+        })
+    }
+}
+
 /// What is drawn.
 enum Drawing<'d> {
     Bars(&'d Picture),
@@ -379,15 +400,15 @@ fn png(size: (u32, u32), drawing: &Drawing<'_>, logarithmic: bool) -> Result<Vec
 
 fn write(
     path: &Path,
-    kind: &str,
+    kind: FileKind,
     size: (u32, u32),
     drawing: &Drawing<'_>,
     logarithmic: bool,
 ) -> Result<(), PlotError> {
     let name = || path.display().to_string();
     let content = match kind {
-        "svg" => svg(size, drawing, logarithmic)?.into_bytes(),
-        _ => {
+        FileKind::Svg => svg(size, drawing, logarithmic)?.into_bytes(),
+        FileKind::Png => {
             png(size, drawing, logarithmic).map_err(|why| PlotError::Draw { path: name(), why })?
         }
     };

@@ -1,7 +1,7 @@
 //! The published benchmark scripts: six sizes, three storage modes, three loops, and for each
 //! how many lookups and updates.
 
-use assay_core::driver::Storage;
+use assay_core::driver::{Profile, Storage};
 
 /// The sizes.
 pub const ROWS: [u64; 6] = [1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
@@ -28,17 +28,40 @@ pub struct Counts {
 const K: u64 = 1_000;
 const M: u64 = 1_000_000;
 
-/// The counts of the published script for this engine. Scripts are published for `crossdb` and
-/// `sqlite`; engines that live in memory only take the former's, all others the latter's.
-pub fn counts(engine: &str, memory_only: bool, storage: Storage, rows: u64) -> Counts {
-    let (query, update) = match engine == "crossdb" || memory_only {
-        true => quick_script(storage, rows),
-        false => sqlite_script(storage, rows),
-    };
-    Counts { query, update }
+/// The two published scripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Script {
+    /// That of CrossDB, which has more operations.
+    CrossDb,
+    /// That of SQLite.
+    Sqlite,
 }
 
-fn quick_script(storage: Storage, rows: u64) -> (u64, u64) {
+impl Script {
+    /// The script for an engine: CrossDB's for itself and for engines that live in memory only,
+    /// SQLite's for all others.
+    pub fn of(profile: &Profile) -> Self {
+        let memory_only = profile.levels.iter().all(|(storage, _)| *storage == Storage::Memory);
+        match profile.id == CROSSDB || memory_only {
+            true => Self::CrossDb,
+            false => Self::Sqlite,
+        }
+    }
+
+    /// How many operations it asks for.
+    pub fn counts(self, storage: Storage, rows: u64) -> Counts {
+        let (query, update) = match self {
+            Self::CrossDb => crossdb_script(storage, rows),
+            Self::Sqlite => sqlite_script(storage, rows),
+        };
+        Counts { query, update }
+    }
+}
+
+/// The engine with a script of its own.
+const CROSSDB: &str = "crossdb";
+
+fn crossdb_script(storage: Storage, rows: u64) -> (u64, u64) {
     match (storage, rows) {
         (Storage::Disk, ..=10_000) => (30 * M, M),
         (Storage::Disk, ..=100_000) => (20 * M, M),
@@ -67,14 +90,14 @@ mod tests {
 
     #[test]
     fn counts_are_the_published_ones() {
-        let of = |engine, storage, rows| {
-            let counts = counts(engine, false, storage, rows);
+        let of = |script: Script, storage, rows| {
+            let counts = script.counts(storage, rows);
             (counts.query, counts.update)
         };
-        assert_eq!(of("crossdb", Storage::Disk, 100 * K), (20 * M, M));
-        assert_eq!(of("crossdb", Storage::Memory, 10 * M), (10 * M, 10 * M));
-        assert_eq!(of("sqlite", Storage::Disk, K), (K, K));
-        assert_eq!(of("sqlite", Storage::Ramdisk, 100 * K), (M, 300 * K));
-        assert_eq!(of("sqlite", Storage::Memory, 100 * M), (M, M));
+        assert_eq!(of(Script::CrossDb, Storage::Disk, 100 * K), (20 * M, M));
+        assert_eq!(of(Script::CrossDb, Storage::Memory, 10 * M), (10 * M, 10 * M));
+        assert_eq!(of(Script::Sqlite, Storage::Disk, K), (K, K));
+        assert_eq!(of(Script::Sqlite, Storage::Ramdisk, 100 * K), (M, 300 * K));
+        assert_eq!(of(Script::Sqlite, Storage::Memory, 100 * M), (M, M));
     }
 }

@@ -9,6 +9,8 @@ pub mod latencies;
 pub mod published;
 pub mod route;
 
+use std::fmt;
+
 use assay_core::crew::{Pace, Spans};
 use assay_core::driver::{Change, Connection, Driver, Transactions};
 use assay_core::error::{Error, Result};
@@ -41,7 +43,12 @@ pub(crate) const SUITE: Suite = Suite {
 };
 
 /// The phases of which a table shows the rate, in order.
-pub const PHASES: [&str; 5] = ["load", "insert", "query", "update", "delete"];
+pub const PHASES: [&str; 5] = [LOAD, INSERT, QUERY, UPDATE, DELETE];
+
+const INSERT: &str = "insert";
+const QUERY: &str = "query";
+const UPDATE: &str = "update";
+const DELETE: &str = "delete";
 
 /// Rounds of query and of update.
 const ROUNDS: usize = 10;
@@ -55,6 +62,16 @@ pub enum Keys {
     Dense,
     /// The same number of prefixes spread over the whole 32-bit range.
     Sparse,
+}
+
+/// As variants and the markers of stores name them: the words must never change.
+impl fmt::Display for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Dense => "dense keys",
+            Self::Sparse => "sparse keys",
+        })
+    }
 }
 
 /// How the store comes by its rows.
@@ -93,9 +110,8 @@ impl Options {
     /// What tells cells with these options from others, in words.
     pub fn variant(&self) -> String {
         let access = if self.sequential { "sequential" } else { "random" };
-        let keys = format!("{:?}", self.keys).to_lowercase();
         let latencies = self.latencies.map_or_else(String::new, |l| format!(", {}", l.variant()));
-        format!("{access} access, {keys} keys{latencies}")
+        format!("{access} access, {}{latencies}", self.keys)
     }
 }
 
@@ -129,11 +145,10 @@ fn run(
         .map_err(|e| Error::engine("read the cell's options", e))?;
     let routes = Routes::new(options.keys, cell.seed);
     let keep = options.fill == Fill::Open;
-    let records = format!("{:?} keys", options.keys).to_lowercase();
     let schema = routes.schema().clone();
     let needs = Needs {
         schema: &schema,
-        records,
+        records: options.keys.to_string(),
         keep,
         expected_rows: cell.rows,
         threads: cell.threads,
@@ -180,7 +195,7 @@ impl Run<'_> {
             published_top: 1,
         };
 
-        self.fill(&mut session, one("insert", random_all, seed("insert", 0), self.cell.rows))?;
+        self.fill(&mut session, one(INSERT, random_all, seed(INSERT, 0), self.cell.rows))?;
         let living = session.marker.population.live();
         if living == 0 {
             return session.close();
@@ -189,28 +204,28 @@ impl Run<'_> {
             self.query(
                 &mut session,
                 Plan {
-                    name: "query",
+                    name: QUERY,
                     order: random_some,
-                    seeds: rounds("query"),
+                    seeds: rounds(QUERY),
                     count: self.options.query,
                     published_top: 3,
                 },
             )?;
         }
-        if self.options.update > 0 && session.offers(Change::Update, "update") {
+        if self.options.update > 0 && session.offers(Change::Update, UPDATE) {
             self.update(
                 &mut session,
                 Plan {
-                    name: "update",
+                    name: UPDATE,
                     order: random_some,
-                    seeds: rounds("update"),
+                    seeds: rounds(UPDATE),
                     count: self.options.update,
                     published_top: 5,
                 },
             )?;
         }
         let deleted = self.options.delete.min(living);
-        if deleted > 0 && !session.offers(Change::Delete, "delete") {
+        if deleted > 0 && !session.offers(Change::Delete, DELETE) {
             // What was to be emptied is not left for a next run.
             return match deleted == living {
                 true => session.discard(),
@@ -218,8 +233,8 @@ impl Run<'_> {
             };
         }
         if deleted > 0 {
-            let order_seed = seed("delete", living);
-            self.delete(&mut session, one("delete", random_all, order_seed, deleted))?;
+            let order_seed = seed(DELETE, living);
+            self.delete(&mut session, one(DELETE, random_all, order_seed, deleted))?;
         }
         session.close()
     }

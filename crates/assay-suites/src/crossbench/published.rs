@@ -6,7 +6,7 @@ use assay_core::driver::{KeyKind, Storage};
 use assay_core::run_file::{CellResult, NO_TIME, Phase, Round, RunFile, Status};
 use assay_core::stats::mean_of_top;
 
-use super::Options;
+use super::{DELETE, INSERT, Options, QUERY, UPDATE};
 use crate::phases::LOAD;
 
 /// What `-Q` and `-H` ask for.
@@ -75,7 +75,7 @@ pub fn text(result: &CellResult, show: Show) -> Result<String, fmt::Error> {
             )?;
         }
         if !(show.quiet && show.header_off) {
-            let inserted = result.measurement.phase("insert").is_some();
+            let inserted = result.measurement.phase(INSERT).is_some();
             writeln!(out, "{}", header_for(if inserted { "Insert" } else { "Load" }))?;
         }
         writeln!(out, "{}", row(result))?;
@@ -108,10 +108,10 @@ fn row(result: &CellResult) -> String {
     columns([
         result.measurement.engine_name.clone(),
         result.cell.rows.to_string(),
-        published(&["insert", "load"]),
-        published(&["query"]),
-        published(&["update"]),
-        published(&["delete"]),
+        published(&[INSERT, LOAD]),
+        published(&[QUERY]),
+        published(&[UPDATE]),
+        published(&[DELETE]),
     ])
 }
 
@@ -131,9 +131,9 @@ fn rounds(out: &mut String, phase: &Phase) -> fmt::Result {
     };
     let (time_us, rate) = figures(first);
     match phase.name.as_str() {
-        "query" | "update" => {
-            let (title, unit) = match phase.name.as_str() {
-                "query" => ("Query Test", "QPS"),
+        name @ (QUERY | UPDATE) => {
+            let (title, unit) = match name {
+                QUERY => ("Query Test", "QPS"),
                 _ => ("Update Test", "TPS"),
             };
             writeln!(out, "{title}: {operations}")?;
@@ -144,7 +144,7 @@ fn rounds(out: &mut String, phase: &Phase) -> fmt::Result {
                 writeln!(out, "{time}{unit}: {rate}")?;
             }
         }
-        "delete" => {
+        DELETE => {
             let label = tab(format!("Delete: {operations}"));
             let time = tab(format!("{label}Use Time: {time_us}us"));
             writeln!(out, "\n{time}TPS: {rate}")?;

@@ -36,6 +36,10 @@ pub(crate) const SUITE: Suite = Suite {
     charts: published::charts,
 };
 
+/// The phases, which the published tables are named after.
+const INSERT: &str = "insert";
+const FETCH: &str = "fetch";
+
 /// The longest key.
 pub const MOST_KEY_BYTES: u32 = 64 * 1024;
 
@@ -127,11 +131,11 @@ struct Bench<'b> {
 impl Bench<'_> {
     /// All inserts, the store closed and opened again, all fetches.
     fn whole(&self, session: &mut Session<'_>, report: &mut Report<'_>) -> Result<()> {
-        let mut insert = Growing::new("insert", 1);
+        let mut insert = Growing::new(INSERT, 1);
         self.insert(session, &mut insert, (0, 1), self.cell.rows, report)?;
         session.keep(insert.done());
         session.reopen()?;
-        let mut fetch = Growing::new("fetch", 1);
+        let mut fetch = Growing::new(FETCH, 1);
         self.fetch(session, &mut fetch, (0, 1), self.cell.rows, report)?;
         session.keep(fetch.done());
         Ok(())
@@ -140,7 +144,7 @@ impl Bench<'_> {
     /// A batch of inserts, the store closed and opened again, a batch of fetches among all that is
     /// there, and so on.
     fn batches(&self, session: &mut Session<'_>, size: u64, report: &mut Report<'_>) -> Result<()> {
-        let (mut insert, mut fetch) = (Growing::new("insert", 1), Growing::new("fetch", 1));
+        let (mut insert, mut fetch) = (Growing::new(INSERT, 1), Growing::new(FETCH, 1));
         let batches = (self.cell.rows / size) as usize;
         for batch in 0..batches {
             self.insert(session, &mut insert, (batch, batches), size, report)?;
@@ -172,7 +176,7 @@ impl Bench<'_> {
             multiple_of: 1,
             check: self.check,
         };
-        let mut told = telling(report, "insert", (batch + 1, batches), count, 1);
+        let mut told = telling(report, INSERT, (batch + 1, batches), count, 1);
         let (timed, time) =
             crew_round(session, 1, &visit, &mut told, &|round| round.inserts(false))?;
         phase.round(&timed, time);
@@ -188,7 +192,7 @@ impl Bench<'_> {
         report: &mut Report<'_>,
     ) -> Result<()> {
         let count = self.options.fetches;
-        let seed = mix(derive(self.cell.seed, "fetch"), batch as u64);
+        let seed = mix(derive(self.cell.seed, FETCH), batch as u64);
         let visit = Visit {
             records: self.items,
             rows: &Population::all(held).rows(),
@@ -197,7 +201,7 @@ impl Bench<'_> {
             multiple_of: 1,
             check: self.check,
         };
-        let mut told = telling(report, "fetch", (batch + 1, batches), count, 1);
+        let mut told = telling(report, FETCH, (batch + 1, batches), count, 1);
         let (timed, time) =
             crew_round(session, 1, &visit, &mut told, &|round| round.queries(None))?;
         phase.round(&timed, time);

@@ -7,7 +7,7 @@ use assay_core::chart::{Axes, Line, LineChart};
 use assay_core::run_file::{CellResult, NO_TIME, Phase, RunFile, Status};
 use assay_core::stats::median;
 
-use super::{ID, Options};
+use super::{FETCH, ID, INSERT, Options};
 
 /// The suite's results, without those of engines that cannot do it.
 fn of_suite(run: &RunFile) -> impl Iterator<Item = &CellResult> {
@@ -36,15 +36,15 @@ pub fn text(run: &RunFile, _: &str) -> Result<String, fmt::Error> {
     };
     let mut out = String::new();
     if let Some(size) = options.batch_size {
-        for operation in ["insert", "fetch"] {
+        for operation in [INSERT, FETCH] {
             summary(&mut out, run, operation, size)?;
         }
         return Ok(out);
     }
-    writeln!(out, "insert")?;
-    table(&mut out, run, "insert", "inserts")?;
-    writeln!(out, "\nfetch\n{}\nitems", options.fetches)?;
-    table(&mut out, run, "fetch", "# db keys")?;
+    writeln!(out, "{INSERT}")?;
+    table(&mut out, run, INSERT, "inserts")?;
+    writeln!(out, "\n{FETCH}\n{}\nitems", options.fetches)?;
+    table(&mut out, run, FETCH, "# db keys")?;
     Ok(out)
 }
 
@@ -151,7 +151,7 @@ pub fn raw(run: &RunFile) -> Result<String, fmt::Error> {
 
 /// For each batch the items in the store when it began, and its rate.
 fn curve(phase: &Phase, batch_size: u64) -> impl Iterator<Item = (u64, Option<f64>)> {
-    let before = u64::from(phase.name == "fetch");
+    let before = u64::from(phase.name == FETCH);
     let batches = phase.rounds.iter().zip(before..);
     batches.map(move |(round, batch)| (batch.saturating_mul(batch_size), round.rate()))
 }
@@ -183,7 +183,7 @@ pub fn charts(run: &RunFile) -> Vec<LineChart> {
             lines: lines.collect(),
         }
     };
-    [chart("insert", "inserts as the store grows"), chart("fetch", "fetches as the store grows")]
+    [chart(INSERT, "inserts as the store grows"), chart(FETCH, "fetches as the store grows")]
         .into_iter()
         .filter(|chart| !chart.lines.is_empty())
         .collect()

@@ -9,6 +9,8 @@ mod adapter;
 mod charts;
 mod published;
 
+use std::fmt;
+
 use assay_core::crew::{Pace, Spans};
 use assay_core::driver::{Connection, DeleteRule, Driver, InsertRule, Outcome};
 use assay_core::error::{Error, ErrorKind, Result};
@@ -197,6 +199,24 @@ struct Rules {
     check: bool,
 }
 
+/// What is done to every volume.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Remove,
+    Link,
+    Unlink,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Remove => "remove",
+            Self::Link => "link",
+            Self::Unlink => "unlink",
+        })
+    }
+}
+
 /// The volumes mounted at one point, the first with the highest priority.
 struct Mount<'c> {
     volumes: Vec<Mounted<'c>>,
@@ -250,25 +270,25 @@ impl<'c> Mount<'c> {
 
     fn remove(&mut self, record: u64, at: u64) -> Result<()> {
         let (name, _) = property(at);
-        self.every("remove", name, |volume| volume.remove(record, name))
+        self.every(Step::Remove, name, |volume| volume.remove(record, name))
     }
 
     fn link(&mut self, parent: u64, at: u64) -> Result<()> {
         let name = child_name(at);
         let name = name.as_str();
-        self.every("link", name, |volume| volume.link(parent, name, parent + at + 1))
+        self.every(Step::Link, name, |volume| volume.link(parent, name, parent + at + 1))
     }
 
     fn unlink(&mut self, parent: u64, at: u64) -> Result<()> {
         let name = child_name(at);
         let name = name.as_str();
-        self.every("unlink", name, |volume| volume.unlink(parent, name))
+        self.every(Step::Unlink, name, |volume| volume.unlink(parent, name))
     }
 
     /// Does the same on every volume, where it has to be done.
     fn every(
         &mut self,
-        what: &str,
+        step: Step,
         name: &str,
         mut work: impl FnMut(&mut dyn Volume) -> Result<Outcome>,
     ) -> Result<()> {
@@ -276,8 +296,8 @@ impl<'c> Mount<'c> {
         for mounted in &mut self.volumes {
             right &= work(mounted.volume())? == Outcome::Done;
         }
-        self.expect(right || self.rules.silent_delete && what != "link", || {
-            format!("{what} of {name}: it was not there, or there already")
+        self.expect(right || self.rules.silent_delete && step != Step::Link, || {
+            format!("{step} of {name}: it was not there, or there already")
         })
     }
 

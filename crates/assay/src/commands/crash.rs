@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use assay_core::driver::{Driver, Durability, Storage};
+use assay_core::driver::{Driver, Durability, Reach, Storage};
 use assay_core::durability::{Crash, Promise, Verdict, Verdicts};
 use assay_core::random::derive;
 use assay_core::whole_file;
@@ -136,9 +136,9 @@ fn testable(driver: &dyn Driver) -> Result<(), String> {
     if !profile.keeps_data || profile.levels_in(Storage::Disk).is_empty() {
         return Err("it keeps nothing on disk".into());
     }
-    match profile.parameters.contains(&"s3-endpoint") {
-        true => Err("its tables are on a server, which no crash here reaches".into()),
-        false => Ok(()),
+    match driver.reach() {
+        Reach::Machine => Ok(()),
+        Reach::Server => Err("its tables are on a server, which no crash here reaches".into()),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use assay_core::driver::Driver;
 use assay_core::run_file::{CellResult, RunFile, Status};
-use assay_suites::crossbench::ladder::{LOOPS, ROWS, SECTIONS, counts};
+use assay_suites::crossbench::ladder::{LOOPS, ROWS, SECTIONS, Script};
 use assay_suites::crossbench::published::{self, Show};
 
 use crate::Outcome;
@@ -69,9 +69,7 @@ fn plan(args: &LadderArgs, setting: &Setting, places: &Places) -> Vec<Planned> {
     let mut plan = Vec::new();
     for rows in ROWS.into_iter().filter(|&rows| rows <= args.max_rows) {
         let options = |driver: &dyn Driver, storage| {
-            let profile = driver.profile();
-            let memory_only = profile.levels.iter().all(|(s, _)| *s == SECTIONS[2].0);
-            let counts = counts(profile.id, memory_only, storage, rows);
+            let counts = Script::of(driver.profile()).counts(storage, rows);
             Options {
                 fill: Fill::Insert,
                 query: counts.query,

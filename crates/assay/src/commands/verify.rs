@@ -52,12 +52,9 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
             say(&format!("verifying {} on {storage} at {durability}, {key_kind} keys", job.engine));
             let checks = checks(&job, args, &interrupt)?;
             subjects += 1;
-            let result = match &checks {
-                Ok(checks) => summary(checks, args.long),
-                Err(why) => ("0".into(), format!("FAILED: {why}")),
-            };
-            if result.1.starts_with("FAILED") {
-                failures.push(format!("{} on {storage}: {}", job.engine, &result.1[8..]));
+            let ending = Ending::of(checks);
+            if let Some(why) = &ending.failure {
+                failures.push(format!("{} on {storage}: {why}", job.engine));
             }
             let settings: Vec<_> = job.options.iter().map(|(n, v)| format!("\n{n}={v}")).collect();
             table.add_row([
@@ -65,8 +62,8 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
                 storage.to_string(),
                 durability.to_string(),
                 key_kind.to_string(),
-                result.0,
-                result.1,
+                ending.passed.to_string(),
+                ending.text(args.long),
             ]);
         }
     }
@@ -156,31 +153,77 @@ fn clear(dir: &Path) -> Outcome {
     std::fs::remove_dir_all(dir).map_err(|e| Failure::Refused(format!("{path}: {e}")))
 }
 
-fn summary(checks: &[Check], long: bool) -> (String, String) {
-    let passed = checks.iter().filter(|check| check.verdict == Verdict::Passed).count();
-    let mut lines = Vec::new();
-    let mut skipped = Vec::new();
-    for check in checks {
-        match &check.verdict {
-            Verdict::Passed if long => lines.push(format!("passed  {}", check.name)),
-            Verdict::Passed => {}
-            Verdict::Skipped(why) if long => {
-                lines.push(format!("skipped {}: {why}", check.name));
-            }
-            Verdict::Skipped(why) => {
-                if !skipped.contains(why) {
-                    skipped.push(why.clone());
-                }
-            }
-            Verdict::Failed(why) => {
-                return (passed.to_string(), format!("FAILED: {}: {why}", check.name));
+/// How the checks of a variant ended.
+struct Ending {
+    checks: Vec<Check>,
+    /// How many passed.
+    passed: usize,
+    /// The check that failed and why, or why there are no checks.
+    failure: Option<String>,
+}
+
+impl Ending {
+    fn of(checks: Result<Vec<Check>, String>) -> Self {
+        let (checks, broken) = match checks {
+            Ok(checks) => (checks, None),
+            Err(why) => (Vec::new(), Some(why)),
+        };
+        let passed = checks.iter().filter(|check| check.verdict == Verdict::Passed).count();
+        let failure = checks.iter().find_map(|check| match &check.verdict {
+            Verdict::Failed(why) => Some(format!("{}: {why}", check.name)),
+            Verdict::Passed | Verdict::Skipped(_) => None,
+        });
+        Self { checks, passed, failure: failure.or(broken) }
+    }
+
+    /// The last column of the table; with `long` every check.
+    fn text(&self, long: bool) -> String {
+        if let Some(why) = &self.failure {
+            return format!("FAILED: {why}");
+        }
+        let (mut lines, mut skipped) = (Vec::new(), Vec::new());
+        for Check { name, verdict } in &self.checks {
+            match verdict {
+                Verdict::Skipped(why) if long => lines.push(format!("skipped {name}: {why}")),
+                Verdict::Skipped(why) if !skipped.contains(&why.as_str()) => skipped.push(why),
+                Verdict::Passed if long => lines.push(format!("passed  {name}")),
+                _ => {}
             }
         }
+        let mut result = "passed".to_string();
+        if !skipped.is_empty() {
+            result += &format!("; not offered: {}", skipped.join(", "));
+        }
+        lines.insert(0, result);
+        lines.join("\n")
     }
-    let mut result = "passed".to_string();
-    if !skipped.is_empty() {
-        result += &format!("; not offered: {}", skipped.join(", "));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, verdict: Verdict) -> Check {
+        Check { name: name.into(), verdict }
     }
-    lines.insert(0, result);
-    (passed.to_string(), lines.join("\n"))
+
+    #[test]
+    fn a_check_named_like_a_failure_is_none() {
+        let checks = vec![
+            check("FAILED: by name only", Verdict::Passed),
+            check("scan", Verdict::Skipped("FAILED: no order".into())),
+        ];
+        let ending = Ending::of(Ok(checks));
+        assert_eq!((ending.passed, &ending.failure), (1, &None));
+        assert_eq!(ending.text(false), "passed; not offered: FAILED: no order");
+    }
+
+    #[test]
+    fn the_failed_check_is_the_failure() {
+        let failed = Verdict::Failed("lost".into());
+        let ending = Ending::of(Ok(vec![check("insert", Verdict::Passed), check("get", failed)]));
+        assert_eq!((ending.passed, ending.failure.as_deref()), (1, Some("get: lost")));
+        assert_eq!(ending.text(true), "FAILED: get: lost");
+        assert_eq!(Ending::of(Err("it hung".into())).text(false), "FAILED: it hung");
+    }
 }
