@@ -44,10 +44,8 @@ pub fn run(cell: &Cell, driver: &dyn Driver, report: &mut Report<'_>) -> (Status
         Ok(version) => measurement.engine_version = version,
         Err(why) => return (Status::Unavailable(why), measurement),
     }
-    let result = match crate::find(&cell.suite) {
-        Some(suite) => (suite.run)(cell, driver, &mut measurement, report),
-        None => Err(Error::unsupported(format!("there is no suite {}", cell.suite))),
-    };
+    let task = crate::task(cell);
+    let result = task.and_then(|task| task.run(driver, &mut measurement, report));
     let (user, system) = cpu_time();
     measurement.resources.cpu_user_ns = as_ns(user);
     measurement.resources.cpu_system_ns = as_ns(system);

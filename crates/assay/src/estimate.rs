@@ -78,7 +78,7 @@ fn keys(cell: &Cell) -> [Key; 2] {
 
 /// About how many operations a cell does; none if its suite does not know.
 pub fn operations(cell: &Cell) -> Option<u64> {
-    (assay_suites::find(&cell.suite)?.operations)(cell)
+    assay_suites::task(cell).ok()?.operations()
 }
 
 /// A time as one says it.

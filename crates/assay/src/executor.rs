@@ -11,6 +11,7 @@ use assay_core::environment::{Build, Environment};
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, Measurement, RunFile, Status};
 use assay_core::store_dir::StoreDir;
+use assay_suites::StoreUse;
 use jiff::Timestamp;
 
 use crate::Outcome;
@@ -49,8 +50,8 @@ pub fn examine(run: &mut RunFile, places: &Places, plan: &[Planned]) {
         return;
     }
     let data_bytes = |cell: &Cell| {
-        let suite = assay_suites::find(&cell.suite)?;
-        Some(cell.rows.saturating_mul((suite.record_bytes)(cell)))
+        let task = assay_suites::task(cell).ok()?;
+        Some(cell.rows.saturating_mul(task.record_bytes()))
     };
     let largest = plan.iter().filter_map(|planned| data_bytes(&planned.cell)).max();
     run.findings = doctor::findings(&Facts::capture(&places.bases(), largest));
@@ -164,7 +165,7 @@ fn refuted(verdicts: &Verdicts, result: &CellResult) -> Option<String> {
 
 /// Removes the store that a cell made and did not finish. One that was there before stays.
 fn clean_up(cell: &Cell) {
-    let ours = assay_suites::find(&cell.suite).is_some_and(|suite| (suite.makes_store)(cell));
+    let ours = assay_suites::task(cell).is_ok_and(|task| task.store_use() == StoreUse::Makes);
     if let (true, Some(dir)) = (ours, &cell.dir) {
         // What cannot be removed, the next run replaces or names.
         let _ = StoreDir::new(dir.clone()).remove();

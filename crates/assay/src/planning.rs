@@ -7,15 +7,13 @@ use assay_core::driver::{Driver, Durability, KeyKind, Profile, Storage};
 use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::Status;
 use assay_core::store_dir::StoreDir;
+use assay_suites::{StoreUse, Suite, plain};
 
 use crate::Outcome;
 use crate::cli::Common;
 use crate::engines::{self, NULL, Settings};
 use crate::exit::Failure;
 use crate::places::Places;
-
-/// Calibration takes no more operations than this, which is enough for its figure.
-pub const CALIBRATION_COUNT: u64 = 1_000_000;
 
 /// A cell, or the reason why there is nothing to measure.
 pub struct Planned {
@@ -103,9 +101,21 @@ pub struct Work {
     pub scans: bool,
 }
 
-/// Options as cells carry them.
-pub fn plain(options: &impl serde::Serialize) -> serde_json::Value {
-    serde_json::to_value(options).expect("options are plain data")
+impl Work {
+    /// A suite's work on so many rows, by one thread.
+    pub fn of<S: Suite>(rows: u64, options: &S::Options) -> Self {
+        Self {
+            suite: S::ID,
+            rows,
+            threads: 1,
+            variant: S::variant(options),
+            options: plain(options),
+            calibration: S::calibration(options).map(|options| plain(&options)),
+            parameters: BTreeMap::new(),
+            reopens: S::store_use(options) == StoreUse::Opens,
+            scans: S::scans(options),
+        }
+    }
 }
 
 /// The level at which storage modes are compared unless the user names one: memory promises
@@ -221,7 +231,7 @@ pub fn planned(
 }
 
 fn revision(suite: &str) -> u32 {
-    assay_suites::find(suite).expect("a plan is made of known suites").revision
+    assay_suites::find(suite).expect("a plan is made of known suites").revision()
 }
 
 /// The cell that shows what the instrument costs in this work, if there is to be one.

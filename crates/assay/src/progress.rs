@@ -147,9 +147,10 @@ fn title(cell: &Cell) -> String {
         1 => String::new(),
         threads => format!(" · {threads} threads"),
     };
-    let variant = match cell.suite == assay_suites::crossbench::ID {
-        true => String::new(),
-        false => format!(" · {}", cell.variant),
+    let shows_variant = assay_suites::find(&cell.suite).is_none_or(|suite| suite.shows_variant());
+    let variant = match shows_variant {
+        true => format!(" · {}", cell.variant),
+        false => String::new(),
     };
     format!("{engine} · {}{rows}{threads}{variant}{trial}", cell.storage)
 }

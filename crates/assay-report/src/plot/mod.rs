@@ -10,6 +10,7 @@ mod style;
 mod text;
 
 use std::collections::HashMap;
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 

@@ -6,7 +6,7 @@ use assay_core::tape::{Population, Tape};
 use assay_core::timing::{Action, Timed};
 use serde::{Deserialize, Serialize};
 
-use super::Run;
+use super::{DELETE, INSERT, Run};
 use crate::cell::Session;
 use crate::phases::{Visit, crew_visit, telling};
 
@@ -73,8 +73,8 @@ impl Run<'_> {
         }
         session.marker.in_progress = true;
         session.mark()?;
-        self.latencies(session, "insert", visited, Action::Insert)?;
-        self.latencies(session, "delete", visited, Action::Delete)?;
+        self.latencies(session, INSERT, visited, Action::Insert)?;
+        self.latencies(session, DELETE, visited, Action::Delete)?;
         session.settle()
     }
 }

@@ -11,19 +11,20 @@ pub mod route;
 
 use std::fmt;
 
+use assay_core::chart::LineChart;
 use assay_core::crew::{Pace, Spans};
 use assay_core::driver::{Change, Connection, Driver, Transactions};
 use assay_core::error::{Error, Result};
 use assay_core::plan::Cell;
 use assay_core::random::{derive, mix};
-use assay_core::run_file::{self, Measurement, Phase};
+use assay_core::run_file::{self, Measurement, Phase, RunFile};
 use assay_core::tape::{Order, Population, Records, Tape, TapeHash};
 use assay_core::timing::{Action, Round, Timed};
 use serde::{Deserialize, Serialize};
 
-use crate::Suite;
 use crate::cell::{Needs, Progress, Report, Session, as_ns};
 use crate::phases::{Growing, LOAD, Visit, crew_round, telling};
+use crate::suite::{CALIBRATION_COUNT, StoreUse, Suite};
 use latencies::Latencies;
 use route::Routes;
 
@@ -31,16 +32,7 @@ use route::Routes;
 pub const ID: &str = "crossbench";
 
 /// The suite.
-pub(crate) const SUITE: Suite = Suite {
-    id: ID,
-    revision: 1,
-    run,
-    operations,
-    record_bytes: |_| RECORD_BYTES,
-    makes_store,
-    published: published::run,
-    charts: crate::scaling::charts,
-};
+pub struct CrossBench;
 
 /// The phases of which a table shows the rate, in order.
 pub const PHASES: [&str; 5] = [LOAD, INSERT, QUERY, UPDATE, DELETE];
@@ -87,7 +79,7 @@ pub enum Fill {
 }
 
 /// What a cell of this suite does: the published options.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
     /// How the store comes by its rows.
     pub fill: Fill,
@@ -106,57 +98,92 @@ pub struct Options {
     pub latencies: Option<Latencies>,
 }
 
-impl Options {
-    /// What tells cells with these options from others, in words.
-    pub fn variant(&self) -> String {
-        let access = if self.sequential { "sequential" } else { "random" };
-        let latencies = self.latencies.map_or_else(String::new, |l| format!(", {}", l.variant()));
-        format!("{access} access, {}{latencies}", self.keys)
-    }
-}
-
 /// Bytes of a route.
 const RECORD_BYTES: u64 = 34;
-
-fn operations(cell: &Cell) -> Option<u64> {
-    let options: Options = crate::options(cell)?;
-    let filled = if options.fill == Fill::Open { 0 } else { cell.rows };
-    let more = u64::from(options.latencies.is_some());
-    let rounds = options.query.saturating_add(options.update).saturating_mul(ROUNDS as u64 + more);
-    let deleted = options.delete.min(cell.rows).saturating_mul(1 + 2 * more);
-    Some(rounds.saturating_add(filled).saturating_add(deleted))
-}
-
-fn makes_store(cell: &Cell) -> bool {
-    crate::options::<Options>(cell).is_some_and(|options| options.fill != Fill::Open)
-}
 
 /// As many rows as there are different keys.
 pub const MOST_ROWS: u64 = route::MOST_ROWS;
 
-/// Measures a cell.
-fn run(
-    cell: &Cell,
-    driver: &dyn Driver,
-    measurement: &mut Measurement,
-    report: &mut Report<'_>,
-) -> Result<()> {
-    let options: Options = serde_json::from_value(cell.options.clone())
-        .map_err(|e| Error::engine("read the cell's options", e))?;
-    let routes = Routes::new(options.keys, cell.seed);
-    let keep = options.fill == Fill::Open;
-    let schema = routes.schema().clone();
-    let needs = Needs {
-        schema: &schema,
-        records: options.keys.to_string(),
-        keep,
-        expected_rows: cell.rows,
-        threads: cell.threads,
-        volumes: 1,
-    };
-    let session = Session::open(cell, driver, &needs, measurement)?;
-    let run = Run { cell, options, routes, check: driver.profile().keeps_data, report };
-    run.phases(session)
+impl Suite for CrossBench {
+    type Options = Options;
+
+    const ID: &'static str = ID;
+    const REVISION: u32 = 1;
+    // The published name of the suite says what its cells do.
+    const SHOWS_VARIANT: bool = false;
+
+    fn variant(options: &Options) -> String {
+        let access = if options.sequential { "sequential" } else { "random" };
+        let latencies =
+            options.latencies.map_or_else(String::new, |l| format!(", {}", l.variant()));
+        format!("{access} access, {}{latencies}", options.keys)
+    }
+
+    fn run(
+        cell: &Cell,
+        options: &Options,
+        driver: &dyn Driver,
+        measurement: &mut Measurement,
+        report: &mut Report<'_>,
+    ) -> Result<()> {
+        let routes = Routes::new(options.keys, cell.seed);
+        let keep = options.fill == Fill::Open;
+        let schema = routes.schema().clone();
+        let needs = Needs {
+            schema: &schema,
+            records: options.keys.to_string(),
+            keep,
+            expected_rows: cell.rows,
+            threads: cell.threads,
+            volumes: 1,
+        };
+        let session = Session::open(cell, driver, &needs, measurement)?;
+        let run =
+            Run { cell, options: *options, routes, check: driver.profile().keeps_data, report };
+        run.phases(session)
+    }
+
+    fn operations(cell: &Cell, options: &Options) -> Option<u64> {
+        let filled = if options.fill == Fill::Open { 0 } else { cell.rows };
+        let more = u64::from(options.latencies.is_some());
+        let rounds =
+            options.query.saturating_add(options.update).saturating_mul(ROUNDS as u64 + more);
+        let deleted = options.delete.min(cell.rows).saturating_mul(1 + 2 * more);
+        Some(rounds.saturating_add(filled).saturating_add(deleted))
+    }
+
+    fn record_bytes(_: &Options) -> u64 {
+        RECORD_BYTES
+    }
+
+    fn store_use(options: &Options) -> StoreUse {
+        match options.fill {
+            Fill::Insert | Fill::Load => StoreUse::Makes,
+            Fill::Open => StoreUse::Opens,
+        }
+    }
+
+    fn calibration(options: &Options) -> Option<Options> {
+        Some(Options {
+            fill: match options.fill {
+                Fill::Load => Fill::Load,
+                Fill::Insert | Fill::Open => Fill::Insert,
+            },
+            query: options.query.min(CALIBRATION_COUNT),
+            update: options.update.min(CALIBRATION_COUNT),
+            delete: options.delete.min(CALIBRATION_COUNT),
+            latencies: None,
+            ..*options
+        })
+    }
+
+    fn published(run: &RunFile, _: &str) -> std::result::Result<String, fmt::Error> {
+        published::run(run)
+    }
+
+    fn charts(run: &RunFile) -> Vec<LineChart> {
+        crate::scaling::charts(run)
+    }
 }
 
 /// What a round does; it gets the round and its number from 1.

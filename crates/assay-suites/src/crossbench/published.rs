@@ -6,8 +6,9 @@ use assay_core::driver::{KeyKind, Storage};
 use assay_core::run_file::{CellResult, NO_TIME, Phase, Round, RunFile, Status};
 use assay_core::stats::mean_of_top;
 
-use super::{DELETE, INSERT, Options, QUERY, UPDATE};
+use super::{CrossBench, DELETE, INSERT, QUERY, UPDATE};
 use crate::phases::LOAD;
+use crate::suite::options;
 
 /// What `-Q` and `-H` ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,8 +32,8 @@ fn header_for(filled: &str) -> String {
 pub fn text(result: &CellResult, show: Show) -> Result<String, fmt::Error> {
     let mut out = String::new();
     let cell = &result.cell;
-    let options = crate::options::<Options>(cell);
-    let access = match options.is_some_and(|options| options.sequential) {
+    let options = options::<CrossBench>(cell);
+    let access = match options.is_ok_and(|options| options.sequential) {
         true => "Sequential",
         false => "Random",
     };
@@ -84,7 +85,7 @@ pub fn text(result: &CellResult, show: Show) -> Result<String, fmt::Error> {
 }
 
 /// What CrossBench prints for the cells of a run, one after another.
-pub(super) fn run(run: &RunFile, _: &str) -> Result<String, fmt::Error> {
+pub(super) fn run(run: &RunFile) -> Result<String, fmt::Error> {
     let of_suite = run.results().filter(|result| result.cell.suite == super::ID);
     of_suite.map(|result| text(result, Show::default())).collect()
 }

@@ -8,33 +8,27 @@
 mod items;
 pub mod published;
 
+use std::fmt;
+
+use assay_core::chart::LineChart;
 use assay_core::driver::Driver;
 use assay_core::error::{Error, Result};
 use assay_core::plan::Cell;
 use assay_core::random::{derive, mix};
-use assay_core::run_file::Measurement;
+use assay_core::run_file::{Measurement, RunFile};
 use assay_core::tape::{Order, Population, Records, Tape};
 use serde::{Deserialize, Serialize};
 
-use crate::Suite;
 use crate::cell::{Needs, Report, Session};
 use crate::phases::{Growing, Offset, Visit, crew_round, telling};
+use crate::suite::{CALIBRATION_COUNT, Suite};
 use items::Items;
 
 /// The id of the suite.
 pub const ID: &str = "nudb";
 
 /// The suite.
-pub(crate) const SUITE: Suite = Suite {
-    id: ID,
-    revision: 2,
-    run,
-    operations,
-    record_bytes,
-    makes_store: |_| true,
-    published: published::text,
-    charts: published::charts,
-};
+pub struct Nudb;
 
 /// The phases, which the published tables are named after.
 const INSERT: &str = "insert";
@@ -57,68 +51,85 @@ pub struct Options {
     pub batch_size: Option<u64>,
 }
 
-impl Options {
-    /// What tells cells with these options from others, in words.
-    pub fn variant(&self) -> String {
-        let keys = format!("keys of {} bytes", self.key_size);
-        match self.batch_size {
-            None => keys,
-            Some(size) => format!("{keys}, batches of {size}"),
-        }
-    }
-}
+/// The mean size of a value, which has 250 to 750 bytes.
+const MEAN_VALUE_BYTES: u64 = 500;
 
 /// How many different keys of a size there are; none for more than 2⁶⁴.
 pub fn most_items(key_size: u32) -> Option<u64> {
     (key_size < 8).then(|| 1 << (8 * key_size))
 }
 
-/// The mean of a value's 250 to 750 bytes, and its key.
-fn record_bytes(cell: &Cell) -> u64 {
-    500 + crate::options::<Options>(cell).map_or(0, |options| u64::from(options.key_size))
-}
+impl Suite for Nudb {
+    type Options = Options;
 
-fn operations(cell: &Cell) -> Option<u64> {
-    let options: Options = crate::options(cell)?;
-    let batches = options.batch_size.map_or(1, |size| cell.rows / size);
-    Some(cell.rows.saturating_add(options.fetches.saturating_mul(batches)))
-}
+    const ID: &'static str = ID;
+    const REVISION: u32 = 2;
 
-fn run(
-    cell: &Cell,
-    driver: &dyn Driver,
-    measurement: &mut Measurement,
-    report: &mut Report<'_>,
-) -> Result<()> {
-    let options: Options =
-        crate::options(cell).ok_or_else(|| Error::engine("read the cell", "no nudb options"))?;
-    let ignored: Vec<_> = cell
-        .engine_parameters
-        .keys()
-        .filter(|name| !driver.profile().parameters.contains(&name.as_str()))
-        .cloned()
-        .collect();
-    let items = Items::new(options.key_size, cell.seed);
-    let needs = Needs {
-        schema: items.schema(),
-        records: String::new(),
-        keep: false,
-        expected_rows: cell.rows,
-        threads: 1,
-        volumes: 1,
-    };
-    let mut session = Session::open(cell, driver, &needs, measurement)?;
-    if !ignored.is_empty() {
-        session
-            .note(format!("ignored, since the engine has no such setting: {}", ignored.join(", ")));
+    fn variant(options: &Options) -> String {
+        let keys = format!("keys of {} bytes", options.key_size);
+        match options.batch_size {
+            None => keys,
+            Some(size) => format!("{keys}, batches of {size}"),
+        }
     }
-    let bench =
-        Bench { cell, options: &options, items: &items, check: driver.profile().keeps_data };
-    match options.batch_size {
-        None => bench.whole(&mut session, report)?,
-        Some(size) => bench.batches(&mut session, size, report)?,
+
+    fn run(
+        cell: &Cell,
+        options: &Options,
+        driver: &dyn Driver,
+        measurement: &mut Measurement,
+        report: &mut Report<'_>,
+    ) -> Result<()> {
+        let ignored: Vec<_> = cell
+            .engine_parameters
+            .keys()
+            .filter(|name| !driver.profile().parameters.contains(&name.as_str()))
+            .cloned()
+            .collect();
+        let items = Items::new(options.key_size, cell.seed);
+        let needs = Needs {
+            schema: items.schema(),
+            records: String::new(),
+            keep: false,
+            expected_rows: cell.rows,
+            threads: 1,
+            volumes: 1,
+        };
+        let mut session = Session::open(cell, driver, &needs, measurement)?;
+        if !ignored.is_empty() {
+            session.note(format!(
+                "ignored, since the engine has no such setting: {}",
+                ignored.join(", ")
+            ));
+        }
+        let bench = Bench { cell, options, items: &items, check: driver.profile().keeps_data };
+        match options.batch_size {
+            None => bench.whole(&mut session, report)?,
+            Some(size) => bench.batches(&mut session, size, report)?,
+        }
+        session.discard()
     }
-    session.discard()
+
+    fn operations(cell: &Cell, options: &Options) -> Option<u64> {
+        let batches = options.batch_size.map_or(1, |size| cell.rows / size);
+        Some(cell.rows.saturating_add(options.fetches.saturating_mul(batches)))
+    }
+
+    fn record_bytes(options: &Options) -> u64 {
+        MEAN_VALUE_BYTES + u64::from(options.key_size)
+    }
+
+    fn calibration(options: &Options) -> Option<Options> {
+        Some(Options { fetches: options.fetches.min(CALIBRATION_COUNT), ..options.clone() })
+    }
+
+    fn published(run: &RunFile, _: &str) -> std::result::Result<String, fmt::Error> {
+        published::text(run)
+    }
+
+    fn charts(run: &RunFile) -> Vec<LineChart> {
+        published::charts(run)
+    }
 }
 
 struct Bench<'b> {

@@ -7,44 +7,34 @@ use assay_core::chart::{Axes, Line, LineChart};
 use assay_core::run_file::{CellResult, NO_TIME, Phase, RunFile, Status};
 use assay_core::stats::median;
 
-use super::{FETCH, ID, INSERT, Options};
+use super::{FETCH, INSERT, Nudb, Options};
+use crate::suite::results;
 
-/// The suite's results, without those of engines that cannot do it.
-fn of_suite(run: &RunFile) -> impl Iterator<Item = &CellResult> {
-    let cannot =
-        |status: &Status| matches!(status, Status::Unsupported(_) | Status::Unavailable(_));
-    run.results().filter(move |r| r.cell.suite == ID && !cannot(&r.status))
-}
+/// A result of the suite, with its options where they can be read.
+type Found<'r> = (&'r CellResult, Option<Options>);
 
-fn engines(run: &RunFile) -> Vec<String> {
-    let (mut engines, labels) = (Vec::new(), crate::Labels::of(run));
-    for result in of_suite(run) {
-        let label = labels.label(&result.cell);
-        if !engines.contains(&label) {
-            engines.push(label);
-        }
-    }
-    engines
+fn engines(run: &RunFile, found: &[Found<'_>]) -> Vec<String> {
+    crate::Labels::of(run).of_all(found.iter().map(|(result, _)| *result))
 }
 
 /// The published text: seconds by number of items and engine; for a run in batches, operations a
 /// second by the items in the store.
-pub fn text(run: &RunFile, _: &str) -> Result<String, fmt::Error> {
-    let options = of_suite(run).find_map(|result| crate::options::<Options>(&result.cell));
-    let Some(options) = options else {
+pub(super) fn text(run: &RunFile) -> Result<String, fmt::Error> {
+    let found = results::<Nudb>(run);
+    let Some(options) = found.iter().find_map(|(_, options)| options.clone()) else {
         return Ok(String::new());
     };
     let mut out = String::new();
     if let Some(size) = options.batch_size {
         for operation in [INSERT, FETCH] {
-            summary(&mut out, run, operation, size)?;
+            summary(&mut out, run, &found, operation, size)?;
         }
         return Ok(out);
     }
     writeln!(out, "{INSERT}")?;
-    table(&mut out, run, INSERT, "inserts")?;
+    table(&mut out, run, &found, INSERT, "inserts")?;
     writeln!(out, "\n{FETCH}\n{}\nitems", options.fetches)?;
-    table(&mut out, run, FETCH, "# db keys")?;
+    table(&mut out, run, &found, FETCH, "# db keys")?;
     Ok(out)
 }
 
@@ -62,25 +52,31 @@ fn heads(out: &mut String, title: &str, engines: &[String]) -> fmt::Result {
 
 /// Operations a second at powers of ten, from 100 items on and from the first batch on; `NA` where
 /// no batch has that number.
-fn summary(out: &mut String, run: &RunFile, operation: &str, batch_size: u64) -> fmt::Result {
-    let (engines, labels) = (engines(run), crate::Labels::of(run));
+fn summary(
+    out: &mut String,
+    run: &RunFile,
+    found: &[Found<'_>],
+    operation: &str,
+    batch_size: u64,
+) -> fmt::Result {
+    let (engines, labels) = (engines(run, found), crate::Labels::of(run));
+    let results = || found.iter().map(|(result, _)| *result);
     writeln!(out, "\n{operation} (per second)")?;
     heads(out, "num_db_keys", &engines)?;
-    let most = of_suite(run).map(|result| result.cell.rows).max().unwrap_or(0);
+    let most = results().map(|result| result.cell.rows).max().unwrap_or(0);
     let powers = (2..).map_while(|power| 10u64.checked_pow(power));
     let sizes = powers.take_while(|&items| items <= most).filter(|&items| items >= batch_size);
     let mut too_short = false;
     for items in sizes {
         write!(out, "{items:>15}")?;
         for engine in &engines {
-            let found: Vec<_> = of_suite(run)
+            let rates: Option<Vec<_>> = results()
                 .filter(|r| labels.label(&r.cell) == *engine)
                 .filter(|r| !matches!(r.status, Status::Wrong(_)))
                 .flat_map(|r| r.measurement.phase(operation))
                 .flat_map(|phase| curve(phase, batch_size))
                 .filter_map(|(at, rate)| (at == items).then_some(rate))
                 .collect();
-            let rates: Option<Vec<_>> = found.into_iter().collect();
             too_short |= rates.is_none();
             match rates.map(|rates| median(&rates)) {
                 // The original prints whole numbers.
@@ -97,11 +93,17 @@ fn summary(out: &mut String, run: &RunFile, operation: &str, batch_size: u64) ->
     }
 }
 
-fn table(out: &mut String, run: &RunFile, phase: &str, title: &str) -> fmt::Result {
-    let (engines, labels) = (engines(run), crate::Labels::of(run));
+fn table(
+    out: &mut String,
+    run: &RunFile,
+    found: &[Found<'_>],
+    phase: &str,
+    title: &str,
+) -> fmt::Result {
+    let (engines, labels) = (engines(run, found), crate::Labels::of(run));
     heads(out, title, &engines)?;
     let mut sizes: BTreeMap<u64, Vec<&CellResult>> = BTreeMap::new();
-    for result in of_suite(run) {
+    for (result, _) in found {
         sizes.entry(result.cell.rows).or_default().push(result);
     }
     for (rows, results) in sizes {
@@ -129,8 +131,8 @@ fn table(out: &mut String, run: &RunFile, phase: &str, title: &str) -> fmt::Resu
 pub fn raw(run: &RunFile) -> Result<String, fmt::Error> {
     let mut out = String::from("num_db_items,db,op,ops/sec\n");
     let labels = crate::Labels::of(run);
-    for result in of_suite(run) {
-        let Some(size) = crate::options::<Options>(&result.cell).and_then(|o| o.batch_size) else {
+    for (result, options) in results::<Nudb>(run) {
+        let Some(size) = options.and_then(|options| options.batch_size) else {
             continue;
         };
         let engine = labels.label(&result.cell);
@@ -157,15 +159,17 @@ fn curve(phase: &Phase, batch_size: u64) -> impl Iterator<Item = (u64, Option<f6
 }
 
 /// Cost against size: a picture for each operation, from the batches or from the sizes.
-pub fn charts(run: &RunFile) -> Vec<LineChart> {
-    let labels = crate::Labels::of(run);
+pub(super) fn charts(run: &RunFile) -> Vec<LineChart> {
+    let (found, labels) = (results::<Nudb>(run), crate::Labels::of(run));
     let chart = |phase: &str, title: &str| {
-        let lines = engines(run).into_iter().filter_map(|engine| {
+        let lines = engines(run, &found).into_iter().filter_map(|engine| {
             let mut points: Vec<(f64, f64)> = Vec::new();
-            let is_first = |r: &&CellResult| labels.label(&r.cell) == engine && r.cell.trial == 1;
-            for result in of_suite(run).filter(is_first) {
+            for (result, options) in &found {
+                if labels.label(&result.cell) != engine || result.cell.trial != 1 {
+                    continue;
+                }
                 let Some(measured) = result.measurement.phase(phase) else { continue };
-                match crate::options::<Options>(&result.cell).and_then(|o| o.batch_size) {
+                match options.as_ref().and_then(|options| options.batch_size) {
                     Some(size) => points
                         .extend(curve(measured, size).filter_map(|(x, y)| Some((x as f64, y?)))),
                     None => points.push((result.cell.rows as f64, *measured.rates().first()?)),

@@ -3,15 +3,15 @@
 use assay_core::chart::{Axes, Line, LineChart};
 use assay_core::run_file::RunFile;
 
-use super::published::{TABLES, picture_name, table};
+use super::published::{TABLES, engines, found, picture_name, table};
 
 pub(super) fn charts(run: &RunFile) -> Vec<LineChart> {
-    let mut charts = Vec::new();
-    for engine in super::published::engines(run) {
+    let (mut charts, found) = (Vec::new(), found(run));
+    for engine in engines(run, &found) {
         for published in &TABLES {
-            let table = table(run, &engine, published.phase);
+            let table = table(run, &found, &engine, published.phase);
             let line = |at: usize, entries: u32| Line {
-                label: super::Options { operations: 0, children: 0, entries }.variant(),
+                label: super::entries_in_words(entries),
                 points: table
                     .rows
                     .iter()

@@ -11,34 +11,26 @@ mod published;
 
 use std::fmt;
 
+use assay_core::chart::LineChart;
 use assay_core::crew::{Pace, Spans};
 use assay_core::driver::{Connection, DeleteRule, Driver, InsertRule, Outcome};
 use assay_core::error::{Error, ErrorKind, Result};
 use assay_core::plan::Cell;
-use assay_core::run_file::{Measurement, Phase, Round};
+use assay_core::run_file::{Measurement, Phase, Round, RunFile};
 use assay_core::tape::TapeHash;
 use assay_core::volume::{Property, Volume};
 use serde::{Deserialize, Serialize};
 
-use crate::Suite;
 use crate::cell::{Needs, Report, Session, as_ns};
 use crate::phases::telling;
+use crate::suite::Suite;
 use adapter::RecordVolume;
 
 /// The id of the suite.
 pub const ID: &str = "skvdb";
 
 /// The suite.
-pub(crate) const SUITE: Suite = Suite {
-    id: ID,
-    revision: 2,
-    run,
-    operations,
-    record_bytes: |_| RECORD_BYTES,
-    makes_store: |_| true,
-    published: published::text,
-    charts: charts::charts,
-};
+pub struct Skvdb;
 
 /// What a cell of this suite does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,13 +43,11 @@ pub struct Options {
     pub entries: u32,
 }
 
-impl Options {
-    /// What tells cells with these options from others, in words.
-    pub fn variant(&self) -> String {
-        match self.entries {
-            1 => "1 entry".into(),
-            entries => format!("{entries} entries"),
-        }
+/// A number of entries in words.
+fn entries_in_words(entries: u32) -> String {
+    match entries {
+        1 => "1 entry".into(),
+        entries => format!("{entries} entries"),
     }
 }
 
@@ -107,63 +97,88 @@ fn own(thread: usize) -> u64 {
     (thread as u64 + 1) * ROOM
 }
 
-fn operations(cell: &Cell) -> Option<u64> {
-    let options: Options = crate::options(cell)?;
-    let each = options.operations.saturating_mul(6).saturating_add(options.children * 2);
-    Some(each.saturating_mul(u64::from(cell.threads) * u64::from(options.entries)))
-}
+impl Suite for Skvdb {
+    type Options = Options;
 
-fn run(
-    cell: &Cell,
-    driver: &dyn Driver,
-    measurement: &mut Measurement,
-    report: &mut Report<'_>,
-) -> Result<()> {
-    let options: Options =
-        crate::options(cell).ok_or_else(|| Error::engine("read the cell", "no skvdb options"))?;
-    let needs = Needs {
-        schema: &adapter::schema(),
-        records: String::new(),
-        keep: false,
-        expected_rows: u64::from(cell.threads) * (options.operations + options.children)
-            + 2 * PROPERTIES,
-        threads: cell.threads,
-        volumes: options.entries,
-    };
-    let profile = driver.profile();
-    let rules = Rules {
-        insert: profile.insert_rule,
-        silent_delete: profile.delete_rule == DeleteRule::Silent,
-        check: profile.keeps_data,
-    };
-    let mut session = Session::open(cell, driver, &needs, measurement)?;
-    for (name, at) in PHASES.iter().zip(1..) {
-        let count = if at > 5 { options.children } else { options.operations };
-        if count == 0 {
-            continue;
-        }
-        let total = count * u64::from(cell.threads);
-        let mut told = telling(report, name, (1, 1), total, cell.threads);
-        let crew =
-            session.crew(cell.threads, &mut told, &|thread, pace, connections, progress| {
-                let mut mount = Mount::new(connections, rules);
-                phase(at, thread, count, &mut mount, pace)?;
-                progress(count);
-                pace.finish()
-            })?;
-        let mut hash = TapeHash::default();
-        [at as u64, count, u64::from(cell.threads)].into_iter().for_each(|part| hash.add(part));
-        session.keep(Phase {
-            name: (*name).into(),
-            rounds: vec![Round { operations: total, time_ns: as_ns(Spans::total(&crew)) }],
-            published_top: 1,
-            tape_hash: format!("{:016x}", hash.value()),
-            checked: if rules.check { total } else { 0 },
-            threads: cell.threads,
-            ..Phase::default()
-        });
+    const ID: &'static str = ID;
+    const REVISION: u32 = 2;
+
+    fn variant(options: &Options) -> String {
+        entries_in_words(options.entries)
     }
-    session.discard()
+
+    fn run(
+        cell: &Cell,
+        options: &Options,
+        driver: &dyn Driver,
+        measurement: &mut Measurement,
+        report: &mut Report<'_>,
+    ) -> Result<()> {
+        let needs = Needs {
+            schema: &adapter::schema(),
+            records: String::new(),
+            keep: false,
+            expected_rows: u64::from(cell.threads) * (options.operations + options.children)
+                + 2 * PROPERTIES,
+            threads: cell.threads,
+            volumes: options.entries,
+        };
+        let profile = driver.profile();
+        let rules = Rules {
+            insert: profile.insert_rule,
+            silent_delete: profile.delete_rule == DeleteRule::Silent,
+            check: profile.keeps_data,
+        };
+        let mut session = Session::open(cell, driver, &needs, measurement)?;
+        for (name, at) in PHASES.iter().zip(1..) {
+            let count = if at > 5 { options.children } else { options.operations };
+            if count == 0 {
+                continue;
+            }
+            let total = count * u64::from(cell.threads);
+            let mut told = telling(report, name, (1, 1), total, cell.threads);
+            let crew =
+                session.crew(cell.threads, &mut told, &|thread, pace, connections, progress| {
+                    let mut mount = Mount::new(connections, rules);
+                    phase(at, thread, count, &mut mount, pace)?;
+                    progress(count);
+                    pace.finish()
+                })?;
+            let mut hash = TapeHash::default();
+            [at as u64, count, u64::from(cell.threads)].into_iter().for_each(|part| hash.add(part));
+            session.keep(Phase {
+                name: (*name).into(),
+                rounds: vec![Round { operations: total, time_ns: as_ns(Spans::total(&crew)) }],
+                published_top: 1,
+                tape_hash: format!("{:016x}", hash.value()),
+                checked: if rules.check { total } else { 0 },
+                threads: cell.threads,
+                ..Phase::default()
+            });
+        }
+        session.discard()
+    }
+
+    fn operations(cell: &Cell, options: &Options) -> Option<u64> {
+        let each = options.operations.saturating_mul(6).saturating_add(options.children * 2);
+        Some(each.saturating_mul(u64::from(cell.threads) * u64::from(options.entries)))
+    }
+
+    fn record_bytes(_: &Options) -> u64 {
+        RECORD_BYTES
+    }
+
+    fn calibration(options: &Options) -> Option<Options> {
+        Some(options.clone())
+    }
+
+    fn published(run: &RunFile, name: &str) -> std::result::Result<String, fmt::Error> {
+        published::text(run, name)
+    }
+
+    fn charts(run: &RunFile) -> Vec<LineChart> {
+        charts::charts(run)
+    }
 }
 
 /// One thread's part of the phase with this number. Every answer is checked as it comes: the

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
-use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, NO_TIME, Phase, Round, RunFile, Status};
 use assay_core::stats::median;
 
-use super::{ID, Options};
+use super::{Options, Skvdb, entries_in_words};
+use crate::suite::results;
 
 /// A published table, and the picture of it.
 pub(super) struct Table {
@@ -62,46 +62,37 @@ pub(super) struct Rates {
     pub(super) is_without_time: bool,
 }
 
-/// The engines of a run, in its order.
-pub(super) fn engines(run: &RunFile) -> Vec<String> {
-    let (mut engines, labels) = (Vec::new(), crate::Labels::of(run));
-    for result in of_suite(run) {
-        let label = labels.label(&result.cell);
-        if !engines.contains(&label) {
-            engines.push(label);
-        }
-    }
-    engines
+/// A result of the suite, with its options where they can be read.
+pub(super) type Found<'r> = (&'r CellResult, Option<Options>);
+
+/// The suite's results in a run.
+pub(super) fn found(run: &RunFile) -> Vec<Found<'_>> {
+    results::<Skvdb>(run)
 }
 
-/// The suite's results, without those of engines that cannot do it.
-fn of_suite(run: &RunFile) -> impl Iterator<Item = &CellResult> {
-    let cannot =
-        |status: &Status| matches!(status, Status::Unsupported(_) | Status::Unavailable(_));
-    run.results().filter(move |r| r.cell.suite == ID && !cannot(&r.status))
-}
-
-fn entries(cell: &Cell) -> Option<u32> {
-    crate::options::<Options>(cell).map(|options| options.entries)
+/// Their engines, in the order of the run.
+pub(super) fn engines(run: &RunFile, found: &[Found<'_>]) -> Vec<String> {
+    crate::Labels::of(run).of_all(found.iter().map(|(result, _)| *result))
 }
 
 /// An engine's rates in a phase, in operations per second and thread: medians over the trials.
-pub(super) fn table(run: &RunFile, engine: &str, phase: &str) -> Rates {
+pub(super) fn table(run: &RunFile, found: &[Found<'_>], engine: &str, phase: &str) -> Rates {
     let labels = crate::Labels::of(run);
-    let of_engine = || of_suite(run).filter(|r| labels.label(&r.cell) == engine);
-    let mut columns: Vec<u32> = of_engine().filter_map(|r| entries(&r.cell)).collect();
+    let of_engine = || found.iter().filter(|(result, _)| labels.label(&result.cell) == engine);
+    let entries = |options: &Option<Options>| options.as_ref().map(|options| options.entries);
+    let mut columns: Vec<u32> = of_engine().filter_map(|(_, options)| entries(options)).collect();
     columns.sort_unstable_by(|a, b| b.cmp(a));
     columns.dedup();
-    let threads: BTreeSet<u32> = of_engine().map(|result| result.cell.threads).collect();
-    let measured = || of_engine().filter(|r| r.status == Status::Measured);
+    let threads: BTreeSet<u32> = of_engine().map(|(result, _)| result.cell.threads).collect();
+    let measured = || of_engine().filter(|(result, _)| result.status == Status::Measured);
     let rate = |threads: u32, of: u32| {
         let rates: Option<Vec<_>> = measured()
-            .filter(|r| r.cell.threads == threads && entries(&r.cell) == Some(of))
-            .filter_map(|r| r.measurement.phase(phase)?.rounds.first().map(Round::rate))
+            .filter(|(r, options)| r.cell.threads == threads && entries(options) == Some(of))
+            .filter_map(|(r, _)| r.measurement.phase(phase)?.rounds.first().map(Round::rate))
             .collect();
         Some(median(&rates?)?.value / f64::from(threads))
     };
-    let mut phases = measured().filter_map(|r| r.measurement.phase(phase));
+    let mut phases = measured().filter_map(|(result, _)| result.measurement.phase(phase));
     let is_without_time = phases.any(Phase::is_without_time);
     let rows = threads
         .into_iter()
@@ -110,14 +101,14 @@ pub(super) fn table(run: &RunFile, engine: &str, phase: &str) -> Rates {
 }
 
 /// The published text; `name` is what the run file's pictures begin with.
-pub fn text(run: &RunFile, name: &str) -> Result<String, fmt::Error> {
-    let mut out = String::new();
-    for engine in engines(run) {
+pub(super) fn text(run: &RunFile, name: &str) -> Result<String, fmt::Error> {
+    let (mut out, found) = (String::new(), found(run));
+    for engine in engines(run, &found) {
         writeln!(out, "# {engine}\n")?;
         for (published, number) in TABLES.iter().zip(1..) {
             let title = published.title;
             writeln!(out, "**Table {number}**. {title}. Properties/sec. per-thread\n")?;
-            lines(&mut out, &table(run, &engine, published.phase))?;
+            lines(&mut out, &table(run, &found, &engine, published.phase))?;
             let file = picture_name(&engine, published);
             writeln!(out, "\n![{}]({name}-{file}.png)\n", published.picture)?;
         }
@@ -129,7 +120,7 @@ pub fn text(run: &RunFile, name: &str) -> Result<String, fmt::Error> {
 fn lines(out: &mut String, table: &Rates) -> fmt::Result {
     write!(out, "No. threads |")?;
     for (at, &entries) in table.entries.iter().enumerate() {
-        let variant = Options { operations: 0, children: 0, entries }.variant();
+        let variant = entries_in_words(entries);
         write!(out, " {variant}{}|", if at == 0 { " " } else { "" })?;
     }
     let rules = (0..table.entries.len()).map(|at| if at == 0 { "--------" } else { "-------" });

@@ -2,6 +2,7 @@
 //! Criterion.rs samples: a warm-up, then 100 samples of d, 2d, 3d, … iterations, where d is such
 //! that all of them take about the time for measuring.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use assay_core::crew::{Pace, Spans};
@@ -9,29 +10,20 @@ use assay_core::driver::{Connection, Driver, Outcome, Transactions};
 use assay_core::error::{Error, ErrorKind, Result};
 use assay_core::plan::Cell;
 use assay_core::random::{Words, derive, mix};
-use assay_core::run_file::{Measurement, Phase, Round};
+use assay_core::run_file::{Measurement, Phase, Round, RunFile};
 use assay_core::schema::{ColumnType, Schema};
 use assay_core::tape::Records;
 use assay_core::timing::sample;
 use serde::{Deserialize, Serialize};
 
-use crate::Suite;
 use crate::cell::{Needs, Progress, Report, Session, as_ns};
+use crate::suite::Suite;
 
 /// The id of the suite.
 pub const ID: &str = "tonbo-micro";
 
 /// The suite.
-pub(crate) const SUITE: Suite = Suite {
-    id: ID,
-    revision: 1,
-    run,
-    operations: |_| None,
-    record_bytes: |_| 2 * SIZE as u64,
-    makes_store: |_| true,
-    published: super::published::estimates,
-    charts: crate::no_charts,
-};
+pub struct TonboMicro;
 
 /// What a cell of this suite does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,11 +39,6 @@ pub struct Options {
 }
 
 impl Options {
-    /// What tells cells with these options from others, in words.
-    pub fn variant(&self) -> String {
-        format!("{} samples in about {} ms", self.samples, self.measurement_ms)
-    }
-
     /// More records than any engine writes in that time: a million a second, twice over.
     fn most_rows(&self) -> u64 {
         let time_ms = self.warm_up_ms + self.measurement_ms;
@@ -93,44 +80,71 @@ fn fill(mut words: Words, bytes: &mut [u8]) {
     }
 }
 
-fn run(
-    cell: &Cell,
-    driver: &dyn Driver,
-    measurement: &mut Measurement,
-    report: &mut Report<'_>,
-) -> Result<()> {
-    let options: Options =
-        crate::options(cell).ok_or_else(|| Error::engine("read the cell", "no options"))?;
-    let size = ColumnType::Bytes(SIZE);
-    let pairs = Pairs {
-        schema: Schema::new("pairs", &[("k", size), ("v", size)], 1),
-        seed: derive(cell.seed, "pairs"),
-    };
-    let needs = Needs {
-        schema: &pairs.schema,
-        records: String::new(),
-        keep: false,
-        expected_rows: options.most_rows(),
-        threads: 1,
-        volumes: 1,
-    };
-    let transactions = driver.profile().transactions != Transactions::None;
-    let mut session = Session::open(cell, driver, &needs, measurement)?;
-    if !transactions && options.batches.iter().any(|&size| size > 1) {
-        session.note("it has no transactions: the writes of a batch are single writes".into());
+impl Suite for TonboMicro {
+    type Options = Options;
+
+    const ID: &'static str = ID;
+    const REVISION: u32 = 1;
+
+    fn variant(options: &Options) -> String {
+        format!("{} samples in about {} ms", options.samples, options.measurement_ms)
     }
-    let mut bench = Bench {
-        pairs: &pairs,
-        options: &options,
-        transactions,
-        check: driver.profile().keeps_data,
-        next: 0,
-        records: Vec::new(),
-    };
-    for &size in &options.batches {
-        session.phase(|connection| bench.phase(size, connection, report))?;
+
+    fn run(
+        cell: &Cell,
+        options: &Options,
+        driver: &dyn Driver,
+        measurement: &mut Measurement,
+        report: &mut Report<'_>,
+    ) -> Result<()> {
+        let size = ColumnType::Bytes(SIZE);
+        let pairs = Pairs {
+            schema: Schema::new("pairs", &[("k", size), ("v", size)], 1),
+            seed: derive(cell.seed, "pairs"),
+        };
+        let needs = Needs {
+            schema: &pairs.schema,
+            records: String::new(),
+            keep: false,
+            expected_rows: options.most_rows(),
+            threads: 1,
+            volumes: 1,
+        };
+        let transactions = driver.profile().transactions != Transactions::None;
+        let mut session = Session::open(cell, driver, &needs, measurement)?;
+        if !transactions && options.batches.iter().any(|&size| size > 1) {
+            session.note("it has no transactions: the writes of a batch are single writes".into());
+        }
+        let mut bench = Bench {
+            pairs: &pairs,
+            options,
+            transactions,
+            check: driver.profile().keeps_data,
+            next: 0,
+            records: Vec::new(),
+        };
+        for &size in &options.batches {
+            session.phase(|connection| bench.phase(size, connection, report))?;
+        }
+        session.discard()
     }
-    session.discard()
+
+    fn operations(_: &Cell, _: &Options) -> Option<u64> {
+        None
+    }
+
+    fn record_bytes(_: &Options) -> u64 {
+        2 * u64::from(SIZE)
+    }
+
+    /// A null engine would fill the time with writing nothing.
+    fn calibration(_: &Options) -> Option<Options> {
+        None
+    }
+
+    fn published(run: &RunFile, _: &str) -> std::result::Result<String, fmt::Error> {
+        super::published::estimates(run)
+    }
 }
 
 struct Bench<'b> {

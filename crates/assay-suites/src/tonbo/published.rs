@@ -10,7 +10,7 @@ use crate::phases::LOAD;
 
 /// The boxed table of `tonbo-write` and `tonbo-read`: phases down, engines across, milliseconds.
 /// A phase of several rounds has a line for each.
-pub fn times(run: &RunFile, _: &str) -> Result<String, fmt::Error> {
+pub(super) fn times(run: &RunFile) -> Result<String, fmt::Error> {
     let mut out = String::new();
     let results: Vec<_> = run.results().collect();
     let mut seen: Vec<&CellResult> = Vec::new();
@@ -91,7 +91,7 @@ fn table(out: &mut String, results: &[&CellResult]) -> fmt::Result {
 }
 
 /// The lines of `tonbo-micro`, as Criterion.rs prints them.
-pub fn estimates(run: &RunFile, _: &str) -> Result<String, fmt::Error> {
+pub(super) fn estimates(run: &RunFile) -> Result<String, fmt::Error> {
     let mut out = String::new();
     let with_storage = crate::has_several_storages(run);
     for result in run.results() {

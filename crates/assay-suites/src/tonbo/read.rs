@@ -1,6 +1,7 @@
 //! `tonbo-read`: random ranges of a loaded store are scanned, whole and with one column only, by
 //! one and by more threads.
 
+use std::fmt;
 use std::ops::Bound;
 use std::path::PathBuf;
 
@@ -9,7 +10,7 @@ use assay_core::driver::{Connection, Driver, Scan};
 use assay_core::error::{Error, ErrorKind, Result};
 use assay_core::plan::Cell;
 use assay_core::random::{derive, draw};
-use assay_core::run_file::Measurement;
+use assay_core::run_file::{Measurement, RunFile};
 use assay_core::schema::Schema;
 use assay_core::tape::{Population, Records};
 use assay_core::timing::Timed;
@@ -19,24 +20,15 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::customers::{Customers, Numbering};
 use super::tbl::Table;
 use super::write::phase_name;
-use crate::Suite;
 use crate::cell::{Needs, Report, Session};
 use crate::phases::{Growing, load, telling};
+use crate::suite::{StoreUse, Suite};
 
 /// The id of the suite.
 pub const ID: &str = "tonbo-read";
 
 /// The suite.
-pub(crate) const SUITE: Suite = Suite {
-    id: ID,
-    revision: 2,
-    run,
-    operations,
-    record_bytes: |_| super::customers::RECORD_BYTES,
-    makes_store,
-    published: super::published::times,
-    charts: crate::no_charts,
-};
+pub struct TonboRead;
 
 /// What a cell of this suite does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,49 +45,70 @@ pub struct Options {
     pub keep: bool,
 }
 
-impl Options {
-    /// What tells cells with these options from others, in words.
-    pub fn variant(&self) -> String {
-        let of = match &self.tbl {
-            None => String::new(),
-            Some(path) => format!(" of {}", path.display()),
-        };
-        format!("{} ranges of {} records{of}", self.ranges, self.range_size)
-    }
-}
-
 /// The column that projected reads want.
 const PROJECTED: &str = "c_name";
 
-fn operations(cell: &Cell) -> Option<u64> {
-    let options: Options = crate::options(cell)?;
-    let scans = 4 + options.threads.len() as u64;
-    Some(cell.rows.saturating_add((options.ranges * options.range_size).saturating_mul(scans)))
-}
+impl Suite for TonboRead {
+    type Options = Options;
 
-fn makes_store(cell: &Cell) -> bool {
-    crate::options::<Options>(cell).is_some_and(|options| !options.keep)
-}
+    const ID: &'static str = ID;
+    const REVISION: u32 = 2;
 
-fn run(
-    cell: &Cell,
-    driver: &dyn Driver,
-    measurement: &mut Measurement,
-    report: &mut Report<'_>,
-) -> Result<()> {
-    let options: Options =
-        crate::options(cell).ok_or_else(|| Error::engine("read the cell", "no options"))?;
-    match &options.tbl {
-        None => {
-            let customers = Customers::new(cell.rows, Numbering::ByKey, cell.seed);
-            read(cell, &options, &customers, String::new(), driver, measurement, report)
+    fn variant(options: &Options) -> String {
+        let of = match &options.tbl {
+            None => String::new(),
+            Some(path) => format!(" of {}", path.display()),
+        };
+        format!("{} ranges of {} records{of}", options.ranges, options.range_size)
+    }
+
+    fn run(
+        cell: &Cell,
+        options: &Options,
+        driver: &dyn Driver,
+        measurement: &mut Measurement,
+        report: &mut Report<'_>,
+    ) -> Result<()> {
+        match &options.tbl {
+            None => {
+                let customers = Customers::new(cell.rows, Numbering::ByKey, cell.seed);
+                read(cell, options, &customers, String::new(), driver, measurement, report)
+            }
+            Some(path) => {
+                let table =
+                    Table::read(path).map_err(|e| Error::new(ErrorKind::Engine, e.to_string()))?;
+                let records = format!("customers {:016x}", table.hash());
+                read(cell, options, &table, records, driver, measurement, report)
+            }
         }
-        Some(path) => {
-            let table =
-                Table::read(path).map_err(|e| Error::new(ErrorKind::Engine, e.to_string()))?;
-            let records = format!("customers {:016x}", table.hash());
-            read(cell, &options, &table, records, driver, measurement, report)
+    }
+
+    fn operations(cell: &Cell, options: &Options) -> Option<u64> {
+        let scans = 4 + options.threads.len() as u64;
+        Some(cell.rows.saturating_add((options.ranges * options.range_size).saturating_mul(scans)))
+    }
+
+    fn record_bytes(_: &Options) -> u64 {
+        super::customers::RECORD_BYTES
+    }
+
+    fn store_use(options: &Options) -> StoreUse {
+        match options.keep {
+            true => StoreUse::TakesOrMakes,
+            false => StoreUse::Makes,
         }
+    }
+
+    fn scans(_: &Options) -> bool {
+        true
+    }
+
+    fn calibration(options: &Options) -> Option<Options> {
+        Some(Options { keep: false, ..options.clone() })
+    }
+
+    fn published(run: &RunFile, _: &str) -> std::result::Result<String, fmt::Error> {
+        super::published::times(run)
     }
 }
 

@@ -1,34 +1,27 @@
 //! `tonbo-write`: a bulk load in one transaction, individual writes by 1, 4 and 8 threads,
 //! transactions of 100 writes by as many, and removals.
 
+use std::fmt;
+
 use assay_core::driver::{Change, Driver, Transactions};
 use assay_core::error::{Error, ErrorKind, Result};
 use assay_core::plan::Cell;
 use assay_core::random::derive;
-use assay_core::run_file::Measurement;
+use assay_core::run_file::{Measurement, RunFile};
 use assay_core::tape::{Order, Population, Records, Tape};
 use assay_core::timing::{Round, Timed};
 use serde::{Deserialize, Serialize};
 
 use super::customers::{Customers, Numbering};
-use crate::Suite;
 use crate::cell::{Needs, Report, Session};
 use crate::phases::{Growing, Offset, Visit, crew_round, telling};
+use crate::suite::Suite;
 
 /// The id of the suite.
 pub const ID: &str = "tonbo-write";
 
 /// The suite.
-pub(crate) const SUITE: Suite = Suite {
-    id: ID,
-    revision: 1,
-    run,
-    operations,
-    record_bytes: |_| super::customers::RECORD_BYTES,
-    makes_store: |_| true,
-    published: super::published::times,
-    charts: crate::no_charts,
-};
+pub struct TonboWrite;
 
 /// What a cell of this suite does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -66,20 +59,10 @@ impl Options {
         let each = self.individual + self.batches * self.batch_size;
         self.bulk + each * self.threads.len() as u64
     }
-
-    /// What tells cells with these options from others, in words.
-    pub fn variant(&self) -> String {
-        format!("{} individual writes, {} batches", self.individual, self.batches)
-    }
 }
 
 /// As many records as there are keys.
 pub const MOST_ROWS: u64 = super::customers::MOST_ROWS;
-
-fn operations(cell: &Cell) -> Option<u64> {
-    let options: Options = crate::options(cell)?;
-    Some(options.rows() + options.removals)
-}
 
 /// The phase that removes records.
 const REMOVALS: &str = "removals";
@@ -92,49 +75,79 @@ pub(super) fn phase_name(what: &str, threads: u32) -> String {
     }
 }
 
-fn run(
-    cell: &Cell,
-    driver: &dyn Driver,
-    measurement: &mut Measurement,
-    report: &mut Report<'_>,
-) -> Result<()> {
-    let options: Options =
-        crate::options(cell).ok_or_else(|| Error::engine("read the cell", "no options"))?;
-    let customers = Customers::new(options.rows(), Numbering::Scattered, cell.seed);
-    let needs = Needs {
-        schema: customers.schema(),
-        records: String::new(),
-        keep: false,
-        expected_rows: cell.rows,
-        threads: options.threads.iter().copied().max().unwrap_or(1),
-        volumes: 1,
-    };
-    let transactions = driver.profile().transactions != Transactions::None;
-    let check = driver.profile().keeps_data;
-    let session = Session::open(cell, driver, &needs, measurement)?;
-    let mut bench = Bench { session, customers: &customers, check, written: 0 };
+impl Suite for TonboWrite {
+    type Options = Options;
 
-    if !transactions {
-        bench.session.note(
-            "it has no transactions: the bulk load was inserted without one, and there are no \
+    const ID: &'static str = ID;
+    const REVISION: u32 = 1;
+
+    fn variant(options: &Options) -> String {
+        format!("{} individual writes, {} batches", options.individual, options.batches)
+    }
+
+    fn run(
+        cell: &Cell,
+        options: &Options,
+        driver: &dyn Driver,
+        measurement: &mut Measurement,
+        report: &mut Report<'_>,
+    ) -> Result<()> {
+        let customers = Customers::new(options.rows(), Numbering::Scattered, cell.seed);
+        let needs = Needs {
+            schema: customers.schema(),
+            records: String::new(),
+            keep: false,
+            expected_rows: cell.rows,
+            threads: options.threads.iter().copied().max().unwrap_or(1),
+            volumes: 1,
+        };
+        let transactions = driver.profile().transactions != Transactions::None;
+        let check = driver.profile().keeps_data;
+        let session = Session::open(cell, driver, &needs, measurement)?;
+        let mut bench = Bench { session, customers: &customers, check, written: 0 };
+
+        if !transactions {
+            bench.session.note(
+                "it has no transactions: the bulk load was inserted without one, and there are no \
              batch writes"
-                .into(),
-        );
+                    .into(),
+            );
+        }
+        bench.write("bulk load", options.bulk, 1, 1, report, &|r| r.inserts(transactions))?;
+        for &threads in &options.threads {
+            let name = phase_name("individual writes", threads);
+            bench.write(&name, options.individual, 1, threads, report, &|r| r.inserts(false))?;
+        }
+        for &threads in options.threads.iter().filter(|_| transactions) {
+            let (name, size) = (phase_name("batch writes", threads), options.batch_size);
+            let count = options.batches * size;
+            bench.write(&name, count, size, threads, report, &|r| r.batches(size))?;
+        }
+        if bench.session.offers(Change::Delete, REMOVALS) {
+            bench.remove(
+                options.removals.min(bench.written),
+                derive(cell.seed, REMOVALS),
+                report,
+            )?;
+        }
+        bench.session.discard()
     }
-    bench.write("bulk load", options.bulk, 1, 1, report, &|r| r.inserts(transactions))?;
-    for &threads in &options.threads {
-        let name = phase_name("individual writes", threads);
-        bench.write(&name, options.individual, 1, threads, report, &|r| r.inserts(false))?;
+
+    fn operations(_: &Cell, options: &Options) -> Option<u64> {
+        Some(options.rows() + options.removals)
     }
-    for &threads in options.threads.iter().filter(|_| transactions) {
-        let (name, size) = (phase_name("batch writes", threads), options.batch_size);
-        let count = options.batches * size;
-        bench.write(&name, count, size, threads, report, &|r| r.batches(size))?;
+
+    fn record_bytes(_: &Options) -> u64 {
+        super::customers::RECORD_BYTES
     }
-    if bench.session.offers(Change::Delete, REMOVALS) {
-        bench.remove(options.removals.min(bench.written), derive(cell.seed, REMOVALS), report)?;
+
+    fn calibration(options: &Options) -> Option<Options> {
+        Some(options.clone())
     }
-    bench.session.discard()
+
+    fn published(run: &RunFile, _: &str) -> std::result::Result<String, fmt::Error> {
+        super::published::times(run)
+    }
 }
 
 struct Bench<'b, 'm> {

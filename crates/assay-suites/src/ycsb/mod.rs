@@ -12,17 +12,20 @@ mod users;
 pub mod workload;
 mod zipf;
 
+use std::fmt;
+
+use assay_core::chart::LineChart;
 use assay_core::driver::{Driver, KeyKind};
 use assay_core::error::{Error, Result};
 use assay_core::latency::summary;
 use assay_core::plan::Cell;
-use assay_core::run_file::Measurement;
+use assay_core::run_file::{Measurement, RunFile};
 use assay_core::tape::Records;
 use serde::{Deserialize, Serialize};
 
-use crate::Suite;
 use crate::cell::{Needs, Report, Session};
 use crate::phases::{Growing, load, telling};
+use crate::suite::Suite;
 use clients::{Clients, Round};
 use users::Users;
 use workload::{Distribution, Kind, Workload};
@@ -31,18 +34,9 @@ use workload::{Distribution, Kind, Workload};
 pub const ID: &str = "ycsb";
 
 /// The suite.
-pub(crate) const SUITE: Suite = Suite {
-    id: ID,
-    revision: 2,
-    run,
-    operations,
-    record_bytes,
-    makes_store: |_| true,
-    published: published::text,
-    charts: crate::scaling::charts,
-};
+pub struct Ycsb;
 
-/// A field has at least so many bytes: the number of the operation that wrote it is in it.
+/// The fewest bytes of a field: the number of the operation that wrote it is in it.
 pub const LEAST_FIELD_BYTES: u32 = users::STAMP_SIZE as u32;
 
 /// What a cell of this suite does.
@@ -63,80 +57,98 @@ pub struct Options {
     pub rate: Option<u64>,
 }
 
-impl Options {
-    /// What tells cells with these options from others, in words.
-    pub fn variant(&self) -> String {
-        let rate = self.rate.map(|rate| format!(" · latencies at {rate} operations a second"));
+impl Suite for Ycsb {
+    type Options = Options;
+
+    const ID: &'static str = ID;
+    const REVISION: u32 = 2;
+
+    fn variant(options: &Options) -> String {
+        let rate = options.rate.map(|rate| format!(" · latencies at {rate} operations a second"));
         format!(
             "workload {} · {} · {} fields of {} bytes{}",
-            self.workload,
-            self.distribution,
-            self.field_count,
-            self.field_length,
+            options.workload,
+            options.distribution,
+            options.field_count,
+            options.field_length,
             rate.unwrap_or_default()
         )
     }
-}
 
-fn record_bytes(cell: &Cell) -> u64 {
-    crate::options::<Options>(cell)
-        .map_or(0, |options| u64::from(options.field_count) * u64::from(options.field_length))
-}
+    fn run(
+        cell: &Cell,
+        options: &Options,
+        driver: &dyn Driver,
+        measurement: &mut Measurement,
+        report: &mut Report<'_>,
+    ) -> Result<()> {
+        if options.workload == Workload::E && cell.key_kind == KeyKind::Hash {
+            return Err(Error::unsupported("ordered scans, which workload E consists of"));
+        }
+        if let Some(change) = driver.lacks().iter().find(|&&change| options.workload.needs(change))
+        {
+            let workload = options.workload;
+            return Err(Error::unsupported(format!(
+                "workload {workload} needs an {change}, and the engine has none"
+            )));
+        }
+        let users = Users::new(cell.rows, options, cell.seed);
+        let needs = Needs {
+            schema: users.schema(),
+            records: String::new(),
+            keep: false,
+            expected_rows: cell.rows + 2 * options.operations,
+            threads: cell.threads,
+            volumes: 1,
+        };
+        let check = driver.profile().keeps_data;
+        let mut session = Session::open(cell, driver, &needs, measurement)?;
+        load(cell, &users, LOAD_BATCH, driver, &mut session, report)?;
+        session.cool()?;
 
-fn operations(cell: &Cell) -> Option<u64> {
-    let options: Options = crate::options(cell)?;
-    // A scan is about fifty reads.
-    let weight = if options.workload == Workload::E { 50 } else { 1 };
-    Some(cell.rows.saturating_add(options.operations.saturating_mul(2 * weight)))
-}
-
-fn run(
-    cell: &Cell,
-    driver: &dyn Driver,
-    measurement: &mut Measurement,
-    report: &mut Report<'_>,
-) -> Result<()> {
-    let options: Options =
-        crate::options(cell).ok_or_else(|| Error::engine("read the cell", "no ycsb options"))?;
-    if options.workload == Workload::E && cell.key_kind == KeyKind::Hash {
-        return Err(Error::unsupported("ordered scans, which workload E consists of"));
+        let clients = Clients::new(&users, options, cell, check);
+        let mut told = telling(report, "run", (1, 2), options.operations, cell.threads);
+        let (timed, time, _) = clients.round(&session, Round::Throughput, &mut told)?;
+        drop(told);
+        let mut phase = Growing::new("run", cell.threads);
+        phase.round(&timed, time);
+        session.keep(phase.done());
+        let count = clients.operations(Round::Latencies);
+        let mut told = telling(report, "latencies", (2, 2), count, cell.threads);
+        let (timed, _, stopwatches) = clients.round(&session, Round::Latencies, &mut told)?;
+        drop(told);
+        let looked_at = if check { clients.lost_updates(&session)? } else { 0 };
+        if let Some(taken) = summary(stopwatches, &Kind::ALL.map(Kind::name)) {
+            session.add_latencies("run", cell.threads, timed.checked + looked_at, taken);
+        }
+        session.discard()
     }
-    if let Some(change) = driver.lacks().iter().find(|&&change| options.workload.needs(change)) {
-        let workload = options.workload;
-        return Err(Error::unsupported(format!(
-            "workload {workload} needs an {change}, and the engine has none"
-        )));
-    }
-    let users = Users::new(cell.rows, &options, cell.seed);
-    let needs = Needs {
-        schema: users.schema(),
-        records: String::new(),
-        keep: false,
-        expected_rows: cell.rows + 2 * options.operations,
-        threads: cell.threads,
-        volumes: 1,
-    };
-    let check = driver.profile().keeps_data;
-    let mut session = Session::open(cell, driver, &needs, measurement)?;
-    load(cell, &users, LOAD_BATCH, driver, &mut session, report)?;
-    session.cool()?;
 
-    let clients = Clients::new(&users, &options, cell, check);
-    let mut told = telling(report, "run", (1, 2), options.operations, cell.threads);
-    let (timed, time, _) = clients.round(&session, Round::Throughput, &mut told)?;
-    drop(told);
-    let mut phase = Growing::new("run", cell.threads);
-    phase.round(&timed, time);
-    session.keep(phase.done());
-    let count = clients.operations(Round::Latencies);
-    let mut told = telling(report, "latencies", (2, 2), count, cell.threads);
-    let (timed, _, stopwatches) = clients.round(&session, Round::Latencies, &mut told)?;
-    drop(told);
-    let looked_at = if check { clients.lost_updates(&session)? } else { 0 };
-    if let Some(taken) = summary(stopwatches, &Kind::ALL.map(Kind::name)) {
-        session.add_latencies("run", cell.threads, timed.checked + looked_at, taken);
+    fn operations(cell: &Cell, options: &Options) -> Option<u64> {
+        // A scan is about fifty reads.
+        let weight = if options.workload == Workload::E { 50 } else { 1 };
+        Some(cell.rows.saturating_add(options.operations.saturating_mul(2 * weight)))
     }
-    session.discard()
+
+    fn record_bytes(options: &Options) -> u64 {
+        u64::from(options.field_count) * u64::from(options.field_length)
+    }
+
+    fn scans(options: &Options) -> bool {
+        options.workload == Workload::E
+    }
+
+    fn calibration(options: &Options) -> Option<Options> {
+        Some(options.clone())
+    }
+
+    fn published(run: &RunFile, _: &str) -> std::result::Result<String, fmt::Error> {
+        published::text(run)
+    }
+
+    fn charts(run: &RunFile) -> Vec<LineChart> {
+        crate::scaling::charts(run)
+    }
 }
 
 /// Records loaded in a transaction: the load is not what the suite is about.

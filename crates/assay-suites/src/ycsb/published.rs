@@ -4,15 +4,16 @@ use std::fmt::{self, Write};
 
 use assay_core::run_file::{NO_TIME, RunFile, Status};
 
-use super::{ID, Options};
+use super::Ycsb;
+use crate::suite::results;
 
 /// The published text: for each cell its totals, and its latencies by kind of operation.
-pub fn text(run: &RunFile, _: &str) -> Result<String, fmt::Error> {
+pub(super) fn text(run: &RunFile) -> Result<String, fmt::Error> {
     let mut out = String::new();
-    for result in run.results().filter(|result| result.cell.suite == ID) {
+    for (result, options) in results::<Ycsb>(run) {
         let (cell, measurement) = (&result.cell, &result.measurement);
         let (Status::Measured, Some(options), Some(phase)) =
-            (&result.status, crate::options::<Options>(cell), measurement.phase("run"))
+            (&result.status, options, measurement.phase("run"))
         else {
             continue;
         };

@@ -11,8 +11,8 @@ use assay_core::tape::{Order, Population, Records, Tape};
 use assay_core::timing::{Action, Round};
 use assay_suites::crossbench::latencies::Latencies;
 use assay_suites::crossbench::route::Routes;
-use assay_suites::crossbench::{Fill, Keys, Options};
-use assay_suites::{cell, verify};
+use assay_suites::crossbench::{CrossBench, Fill, Keys, Options};
+use assay_suites::{Suite, cell, verify};
 
 use crate::engine::{Fault, Faulty};
 
@@ -76,7 +76,7 @@ fn cell_of(fault: Fault, options: &Options) -> (Status, Measurement) {
         threads: 1,
         trial: 1,
         seed: 1,
-        variant: options.variant(),
+        variant: CrossBench::variant(options),
         options: serde_json::to_value(options).expect("plain data"),
         engine_options: BTreeMap::new(),
         engine_parameters: BTreeMap::new(),

@@ -140,7 +140,7 @@ fn the_operations_of_a_seed_never_change() {
         let engine = Faulty::with(Fault::None);
         assert_eq!(measured(cell, &engine).0, Status::Measured, "{name}");
         let (operations, hash) = engine.recorded();
-        let revision = assay_suites::find(&cell.suite).expect("a suite").revision;
+        let revision = assay_suites::find(&cell.suite).expect("a suite").revision();
         found.push(format!("{name}, revision {revision}: {operations} {hash:016x}"));
     }
     assert_eq!(found, PINNED);

@@ -15,7 +15,7 @@ use assay_suites::{crossbench, nudb, skvdb, ycsb};
 fn cell(suite: &str, engine: &str, rows: u64, options: &impl serde::Serialize) -> Cell {
     Cell {
         suite: suite.into(),
-        revision: assay_suites::find(suite).expect("a suite").revision,
+        revision: assay_suites::find(suite).expect("a suite").revision(),
         engine: engine.into(),
         storage: Storage::Disk,
         durability: Durability::Periodic,
@@ -67,7 +67,7 @@ fn run(cells: Vec<CellResult>) -> RunFile {
 
 fn published(run: &RunFile) -> String {
     let suite = assay_suites::find(&run.cells[0].cell.suite).expect("a suite");
-    (suite.published)(run, "run").expect("text")
+    suite.published_text(run, "run").expect("text")
 }
 
 mod of_crossbench {

@@ -7,6 +7,7 @@ use assay_core::driver::Driver;
 use assay_core::run_file::{CellResult, RunFile, Status};
 use assay_suites::crossbench::ladder::{LOOPS, ROWS, SECTIONS, Script};
 use assay_suites::crossbench::published::{self, Show};
+use assay_suites::crossbench::{CrossBench, Fill, Options};
 
 use crate::Outcome;
 use crate::cli::{Format, LadderArgs, StorageArg};
@@ -16,9 +17,8 @@ use crate::files;
 use crate::interrupt::Interrupt;
 use crate::output::print;
 use crate::places::Places;
-use crate::planning::{Planned, Setting, calibration, planned};
+use crate::planning::{Planned, Setting, Work, calibration, planned};
 use crate::resume::Resumable;
-use crate::works::crossbench::{Fill, Options, work_of};
 
 /// Runs the published ladder of CrossBench.
 pub fn crossbench(args: &LadderArgs) -> Outcome {
@@ -81,11 +81,11 @@ fn plan(args: &LadderArgs, setting: &Setting, places: &Places) -> Vec<Planned> {
             }
         };
         let first = options(setting.engines[0].as_ref(), SECTIONS[0].0);
-        plan.extend(calibration(setting, &work_of(rows, &first), places));
+        plan.extend(calibration(setting, &Work::of::<CrossBench>(rows, &first), places));
         for (storage, _) in SECTIONS.into_iter().filter(|(s, _)| modes.contains(s)) {
             for trial in 1..=LOOPS {
                 for driver in &setting.engines {
-                    let work = work_of(rows, &options(driver.as_ref(), storage));
+                    let work = Work::of::<CrossBench>(rows, &options(driver.as_ref(), storage));
                     let planned =
                         planned(driver.as_ref(), setting, &work, (storage, trial), places);
                     if planned.refusal.is_none() || (setting.named && trial == 1) {

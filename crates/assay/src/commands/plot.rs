@@ -69,5 +69,5 @@ pub fn charts_of(run: &RunFile) -> Vec<LineChart> {
         }
     }
     let suites = suites.into_iter().filter_map(assay_suites::find);
-    suites.flat_map(|suite| (suite.charts)(run)).collect()
+    suites.flat_map(|suite| suite.line_charts(run)).collect()
 }

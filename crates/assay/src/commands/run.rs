@@ -215,7 +215,7 @@ pub fn print_published(run: &RunFile, path: &Path) -> Outcome {
         }
     }
     for suite in suites.into_iter().filter_map(assay_suites::find) {
-        print(&(suite.published)(run, &name).expect("text can be written to memory"))?;
+        print(&suite.published_text(run, &name).expect("text can be written to memory"))?;
     }
     say_notes(run);
     Ok(())

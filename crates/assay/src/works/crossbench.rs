@@ -1,45 +1,16 @@
-//! `assay run crossbench` and the cells of its ladder.
-
-use std::collections::BTreeMap;
+//! `assay run crossbench`.
 
 use assay_suites::crossbench::latencies::Latencies;
-pub use assay_suites::crossbench::{Fill, Options};
-use assay_suites::crossbench::{ID, MOST_ROWS};
+use assay_suites::crossbench::{CrossBench, Fill, MOST_ROWS, Options};
 
 use crate::Outcome;
 use crate::cli::CrossbenchArgs;
 use crate::count::each_thread_count;
 use crate::exit::Failure;
-use crate::planning::{CALIBRATION_COUNT, Work, plain};
+use crate::planning::Work;
 
 /// The published default of every count.
 const DEFAULT_COUNT: u64 = 1_000_000;
-
-/// The work with these options.
-pub fn work_of(rows: u64, options: &Options) -> Work {
-    let calibration = Options {
-        fill: match options.fill {
-            Fill::Load => Fill::Load,
-            Fill::Insert | Fill::Open => Fill::Insert,
-        },
-        query: options.query.min(CALIBRATION_COUNT),
-        update: options.update.min(CALIBRATION_COUNT),
-        delete: options.delete.min(CALIBRATION_COUNT),
-        latencies: None,
-        ..*options
-    };
-    Work {
-        suite: ID,
-        rows,
-        threads: 1,
-        variant: options.variant(),
-        options: plain(options),
-        calibration: Some(plain(&calibration)),
-        parameters: BTreeMap::new(),
-        reopens: options.fill == Fill::Open,
-        scans: false,
-    }
-}
 
 /// The work that the command line asks for: one for each number of threads.
 pub fn works(args: &CrossbenchArgs) -> Outcome<Vec<Work>> {
@@ -80,5 +51,5 @@ pub fn works(args: &CrossbenchArgs) -> Outcome<Vec<Work>> {
         latencies: args.latency.then_some(Latencies { rate: args.rate }),
     };
     let works = each_thread_count(&args.threads).into_iter();
-    Ok(works.map(|threads| Work { threads, ..work_of(rows, &options) }).collect())
+    Ok(works.map(|threads| Work { threads, ..Work::of::<CrossBench>(rows, &options) }).collect())
 }

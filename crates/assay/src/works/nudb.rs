@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use assay_suites::nudb::{ID, Options, most_items};
+use assay_suites::nudb::{Nudb, Options, most_items};
 
 use crate::Outcome;
 use crate::cli::NudbArgs;
 use crate::exit::Failure;
-use crate::planning::{CALIBRATION_COUNT, Work, plain};
+use crate::planning::Work;
 
 /// The published defaults.
 const INSERTS: [u64; 2] = [100_000, 1_000_000];
@@ -44,7 +44,6 @@ pub fn works(args: &NudbArgs) -> Outcome<Vec<Work>> {
     };
     let fetches = args.fetches.unwrap_or(batch_size.unwrap_or(FETCHES));
     let options = Options { key_size: args.key_size, fetches, batch_size };
-    let calibration = Options { fetches: fetches.min(CALIBRATION_COUNT), ..options.clone() };
     let mut works = Vec::new();
     for rows in sizes {
         if let Some(most) = most_items(args.key_size).filter(|&most| rows > most) {
@@ -54,17 +53,7 @@ pub fn works(args: &NudbArgs) -> Outcome<Vec<Work>> {
                 args.key_size
             )));
         }
-        works.push(Work {
-            suite: ID,
-            rows,
-            threads: 1,
-            variant: options.variant(),
-            options: plain(&options),
-            calibration: Some(plain(&calibration)),
-            parameters: parameters.clone(),
-            reopens: false,
-            scans: false,
-        });
+        works.push(Work { parameters: parameters.clone(), ..Work::of::<Nudb>(rows, &options) });
     }
     Ok(works)
 }

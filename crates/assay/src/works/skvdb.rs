@@ -1,12 +1,10 @@
 //! `assay run skvdb`.
 
-use std::collections::BTreeMap;
-
-use assay_suites::skvdb::{ID, Options};
+use assay_suites::skvdb::{Options, Skvdb};
 
 use crate::cli::SkvdbArgs;
 use crate::count::each_thread_count;
-use crate::planning::{Work, plain};
+use crate::planning::Work;
 
 /// The work of a command line: one for each number of entries and of threads.
 pub fn works(args: &SkvdbArgs) -> Vec<Work> {
@@ -14,17 +12,8 @@ pub fn works(args: &SkvdbArgs) -> Vec<Work> {
     for &entries in &args.entries {
         for threads in each_thread_count(&args.threads) {
             let options = Options { operations: args.operations, children: args.children, entries };
-            works.push(Work {
-                suite: ID,
-                rows: args.operations,
-                threads,
-                variant: options.variant(),
-                options: plain(&options),
-                calibration: Some(plain(&options)),
-                parameters: BTreeMap::new(),
-                reopens: false,
-                scans: false,
-            });
+            let work = Work::of::<Skvdb>(args.operations, &options);
+            works.push(Work { threads, ..work });
         }
     }
     works

@@ -1,8 +1,9 @@
 //! `assay run tonbo-write`, `tonbo-read` and `tonbo-micro`.
 
-use std::collections::BTreeMap;
-
+use assay_suites::tonbo::micro::TonboMicro;
+use assay_suites::tonbo::read::TonboRead;
 use assay_suites::tonbo::tbl::Table;
+use assay_suites::tonbo::write::TonboWrite;
 use assay_suites::tonbo::{micro, read, write};
 
 use crate::Outcome;
@@ -10,7 +11,7 @@ use crate::cli::{TonboMicroArgs, TonboReadArgs, TonboWriteArgs};
 use crate::count::each_thread_count;
 use crate::exit::Failure;
 use crate::files;
-use crate::planning::{Work, plain};
+use crate::planning::Work;
 
 /// Records that `tonbo-read` loads, where the published bench has a hundred times as many.
 const READ_RECORDS: u64 = 400_000;
@@ -25,17 +26,7 @@ pub fn write_work(args: &TonboWriteArgs) -> Outcome<Work> {
             write::MOST_ROWS
         )));
     }
-    Ok(Work {
-        suite: write::ID,
-        rows,
-        threads: 1,
-        variant: options.variant(),
-        options: plain(&options),
-        calibration: Some(plain(&options)),
-        parameters: BTreeMap::new(),
-        reopens: false,
-        scans: false,
-    })
+    Ok(Work::of::<TonboWrite>(rows, &options))
 }
 
 /// The work of `tonbo-read`.
@@ -80,21 +71,10 @@ pub fn read_work(args: &TonboReadArgs) -> Outcome<Work> {
         tbl,
         keep: args.measure.common.dir.is_some(),
     };
-    let calibration = read::Options { keep: false, ..options.clone() };
-    Ok(Work {
-        suite: read::ID,
-        rows,
-        threads: 1,
-        variant: options.variant(),
-        options: plain(&options),
-        calibration: Some(plain(&calibration)),
-        parameters: BTreeMap::new(),
-        reopens: false,
-        scans: true,
-    })
+    Ok(Work::of::<TonboRead>(rows, &options))
 }
 
-/// The work of `tonbo-micro`. (A null engine would fill its time with writing nothing.)
+/// The work of `tonbo-micro`.
 pub fn micro_work(args: &TonboMicroArgs) -> Work {
     let options = micro::Options {
         batches: args.batches.clone(),
@@ -102,15 +82,5 @@ pub fn micro_work(args: &TonboMicroArgs) -> Work {
         measurement_ms: (args.measurement * 1e3) as u64,
         samples: args.samples,
     };
-    Work {
-        suite: micro::ID,
-        rows: 0,
-        threads: 1,
-        variant: options.variant(),
-        options: plain(&options),
-        calibration: None,
-        parameters: BTreeMap::new(),
-        reopens: false,
-        scans: false,
-    }
+    Work::of::<TonboMicro>(0, &options)
 }

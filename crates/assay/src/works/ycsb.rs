@@ -1,13 +1,10 @@
 //! `assay run ycsb`.
 
-use std::collections::BTreeMap;
-
-use assay_suites::ycsb::workload::Workload;
-use assay_suites::ycsb::{ID, Options};
+use assay_suites::ycsb::{Options, Ycsb};
 
 use crate::cli::YcsbArgs;
 use crate::count::each_thread_count;
-use crate::planning::{Work, plain};
+use crate::planning::Work;
 
 /// The work of a command line: one for each workload and number of threads.
 pub fn works(args: &YcsbArgs) -> Vec<Work> {
@@ -23,17 +20,7 @@ pub fn works(args: &YcsbArgs) -> Vec<Work> {
                 field_count: args.field_count,
                 field_length: args.field_length,
             };
-            works.push(Work {
-                suite: ID,
-                rows: args.records,
-                threads,
-                variant: options.variant(),
-                options: plain(&options),
-                calibration: Some(plain(&options)),
-                parameters: BTreeMap::new(),
-                reopens: false,
-                scans: workload == Workload::E,
-            });
+            works.push(Work { threads, ..Work::of::<Ycsb>(args.records, &options) });
         }
     }
     works

@@ -1,0 +1,205 @@
+//! What a suite is. A [`Suite`] has its options as a type of its own; [`AnySuite`] and [`Task`] are
+//! the same for callers that know neither: they read a cell's options once, here and nowhere else.
+
+use std::fmt;
+
+use assay_core::chart::LineChart;
+use assay_core::driver::Driver;
+use assay_core::error::{Error, Result};
+use assay_core::plan::Cell;
+use assay_core::run_file::{CellResult, Measurement, RunFile, Status};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::cell::Report;
+
+/// The cells that show what the instrument costs do at most this many operations of a kind.
+pub const CALIBRATION_COUNT: u64 = 1_000_000;
+
+/// What a cell does with the store in its directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreUse {
+    /// It makes a new one, and removes it at the end or leaves it for a next run.
+    Makes,
+    /// It takes the one that is there, or makes one and leaves it.
+    TakesOrMakes,
+    /// It opens the one that is there.
+    Opens,
+}
+
+/// The workload of a published benchmark. What implements it stands for the suite, and has no
+/// values of its own.
+pub trait Suite: Sync + 'static {
+    /// What a cell of this suite does.
+    type Options: Serialize + DeserializeOwned + 'static;
+
+    /// Its id.
+    const ID: &'static str;
+
+    /// Its revision, from 1: one more with every change after which its figures can no longer be
+    /// compared with earlier ones. `docs/run-file.md` says what each change was.
+    const REVISION: u32;
+
+    /// Whether lines of progress name the variant of a cell.
+    const SHOWS_VARIANT: bool = true;
+
+    /// What tells cells with these options from others, in words.
+    fn variant(options: &Self::Options) -> String;
+
+    /// Measures a cell.
+    fn run(
+        cell: &Cell,
+        options: &Self::Options,
+        driver: &dyn Driver,
+        measurement: &mut Measurement,
+        report: &mut Report<'_>,
+    ) -> Result<()>;
+
+    /// About how many operations a cell does, for estimates of time.
+    fn operations(cell: &Cell, options: &Self::Options) -> Option<u64>;
+
+    /// About how many bytes a record of a cell has.
+    fn record_bytes(options: &Self::Options) -> u64;
+
+    /// What a cell does with the store in its directory.
+    fn store_use(_: &Self::Options) -> StoreUse {
+        StoreUse::Makes
+    }
+
+    /// Whether a cell reads ranges, for which keys have to be in order.
+    fn scans(_: &Self::Options) -> bool {
+        false
+    }
+
+    /// The options of the cell that shows what the instrument costs; none: there is no such cell.
+    fn calibration(options: &Self::Options) -> Option<Self::Options>;
+
+    /// What the suite's project prints of a run; with the name that its pictures begin with.
+    fn published(run: &RunFile, name: &str) -> std::result::Result<String, fmt::Error>;
+
+    /// The line charts of a run; none for suites whose pictures are bars.
+    fn charts(_: &RunFile) -> Vec<LineChart> {
+        Vec::new()
+    }
+}
+
+/// Options as cells carry them.
+pub fn plain(options: &impl Serialize) -> serde_json::Value {
+    serde_json::to_value(options).expect("options are plain data")
+}
+
+/// The options of a cell of this suite.
+pub(crate) fn options<S: Suite>(cell: &Cell) -> Result<S::Options> {
+    S::Options::deserialize(&cell.options)
+        .map_err(|why| Error::engine("read the options of the cell", why))
+}
+
+/// The results of a suite in a run, without those of engines that cannot do it; with their
+/// options, where they can be read.
+pub(crate) fn results<S: Suite>(run: &RunFile) -> Vec<(&CellResult, Option<S::Options>)> {
+    let cannot =
+        |status: &Status| matches!(status, Status::Unsupported(_) | Status::Unavailable(_));
+    run.results()
+        .filter(|result| result.cell.suite == S::ID && !cannot(&result.status))
+        .map(|result| (result, options::<S>(&result.cell).ok()))
+        .collect()
+}
+
+/// A suite of which only the name is known.
+pub trait AnySuite: Sync {
+    /// Its id.
+    fn id(&self) -> &'static str;
+
+    /// Its revision.
+    fn revision(&self) -> u32;
+
+    /// Whether lines of progress name the variant of a cell.
+    fn shows_variant(&self) -> bool;
+
+    /// A cell of this suite, with its options read.
+    ///
+    /// # Errors
+    /// The options are not those of this suite.
+    fn task<'c>(&self, cell: &'c Cell) -> Result<Box<dyn Task + 'c>>;
+
+    /// What the suite's project prints of a run; with the name that its pictures begin with.
+    fn published_text(&self, run: &RunFile, name: &str) -> std::result::Result<String, fmt::Error>;
+
+    /// The line charts of a run.
+    fn line_charts(&self, run: &RunFile) -> Vec<LineChart>;
+}
+
+impl<S: Suite> AnySuite for S {
+    fn id(&self) -> &'static str {
+        S::ID
+    }
+
+    fn revision(&self) -> u32 {
+        S::REVISION
+    }
+
+    fn shows_variant(&self) -> bool {
+        S::SHOWS_VARIANT
+    }
+
+    fn task<'c>(&self, cell: &'c Cell) -> Result<Box<dyn Task + 'c>> {
+        let options = options::<S>(cell)?;
+        Ok(Box::new(TaskOf::<'c, S> { cell, options }))
+    }
+
+    fn published_text(&self, run: &RunFile, name: &str) -> std::result::Result<String, fmt::Error> {
+        S::published(run, name)
+    }
+
+    fn line_charts(&self, run: &RunFile) -> Vec<LineChart> {
+        S::charts(run)
+    }
+}
+
+/// A cell with its options read.
+pub trait Task {
+    /// About how many operations it does; none if its suite does not know.
+    fn operations(&self) -> Option<u64>;
+
+    /// About how many bytes a record of it has.
+    fn record_bytes(&self) -> u64;
+
+    /// What it does with the store in its directory.
+    fn store_use(&self) -> StoreUse;
+
+    /// Measures it.
+    fn run(
+        &self,
+        driver: &dyn Driver,
+        measurement: &mut Measurement,
+        report: &mut Report<'_>,
+    ) -> Result<()>;
+}
+
+struct TaskOf<'c, S: Suite> {
+    cell: &'c Cell,
+    options: S::Options,
+}
+
+impl<S: Suite> Task for TaskOf<'_, S> {
+    fn operations(&self) -> Option<u64> {
+        S::operations(self.cell, &self.options)
+    }
+
+    fn record_bytes(&self) -> u64 {
+        S::record_bytes(&self.options)
+    }
+
+    fn store_use(&self) -> StoreUse {
+        S::store_use(&self.options)
+    }
+
+    fn run(
+        &self,
+        driver: &dyn Driver,
+        measurement: &mut Measurement,
+        report: &mut Report<'_>,
+    ) -> Result<()> {
+        S::run(self.cell, &self.options, driver, measurement, report)
+    }
+}
