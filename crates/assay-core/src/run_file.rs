@@ -7,13 +7,13 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use jiff::Timestamp;
+use program_support::whole_file;
 use serde::{Deserialize, Serialize};
 
 use crate::doctor::Finding;
 use crate::environment::{Build, Environment, Filesystem};
 use crate::plan::Cell;
 use crate::resources::Resources;
-use crate::whole_file;
 
 /// The version of the format that this code writes and reads.
 pub const SCHEMA_VERSION: u32 = 2;

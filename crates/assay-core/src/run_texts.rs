@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use program_support::printable;
 use serde_json::Value;
 
 use crate::doctor::Finding;
 use crate::environment::{Build, Environment};
 use crate::plan::Cell;
-use crate::printable;
 use crate::run_file::{CellResult, Measurement, RunFile, Status};
 
 impl RunFile {

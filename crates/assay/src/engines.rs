@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use assay_core::driver::Driver;
+use program_support::exit::{Failure, Outcome};
 
-use crate::Outcome;
-use crate::exit::Failure;
 use crate::plugins;
 use crate::plugins::known::Known;
 

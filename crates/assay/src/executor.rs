@@ -13,12 +13,11 @@ use assay_core::run_file::{CellResult, Measurement, RunFile, Status};
 use assay_core::store_dir::StoreDir;
 use assay_suites::StoreUse;
 use jiff::Timestamp;
+use program_support::exit::{Failure, Outcome};
+use program_support::interrupt::Interrupt;
 
-use crate::Outcome;
 use crate::crash::VERDICTS_FILE;
-use crate::exit::Failure;
 use crate::files;
-use crate::interrupt::Interrupt;
 use crate::places::Places;
 use crate::planning::Planned;
 use crate::progress::Display;
@@ -201,8 +200,8 @@ fn failed_cells(run: &RunFile, path: &Path) -> Outcome {
             None => "nothing could be measured".into(),
         })),
         [] => Ok(()),
-        [only] => Err(Failure::Cells(only.clone())),
-        [first, others @ ..] => Err(Failure::Cells(format!(
+        [only] => Err(Failure::Wrong(only.clone())),
+        [first, others @ ..] => Err(Failure::Wrong(format!(
             "{} of {} cells failed, all in {}; the first: {first}",
             others.len() + 1,
             run.cells.len(),

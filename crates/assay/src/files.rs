@@ -5,10 +5,8 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use assay_core::whole_file;
-
-use crate::Outcome;
-use crate::exit::Failure;
+use program_support::exit::{Failure, Outcome};
+use program_support::whole_file;
 
 /// Where run files go unless an option says otherwise.
 pub const RUNS_FOLDER: &str = "assay-runs";

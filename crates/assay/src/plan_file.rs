@@ -6,13 +6,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use program_support::exit::{Failure, Outcome};
 use serde::Deserialize;
 use toml::Value;
 
-use crate::Outcome;
 use crate::cli::{self, RunSuite};
 use crate::count;
-use crate::exit::Failure;
 use crate::files;
 
 /// Options that belong to the plan as a whole.

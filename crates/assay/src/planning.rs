@@ -8,11 +8,10 @@ use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::Status;
 use assay_core::store_dir::StoreDir;
 use assay_suites::{StoreUse, Suite, plain};
+use program_support::exit::{Failure, Outcome};
 
-use crate::Outcome;
 use crate::cli::Common;
 use crate::engines::{self, NULL, Settings};
-use crate::exit::Failure;
 use crate::places::Places;
 
 /// A cell, or the reason why there is nothing to measure.

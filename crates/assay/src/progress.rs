@@ -5,14 +5,14 @@ use std::io::IsTerminal;
 use std::time::Instant;
 
 use assay_core::plan::Cell;
-use assay_core::printable;
 use assay_core::run_file::{CellResult, Status};
 use assay_report::format::{quantity, rows};
 use assay_suites::cell::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
+use program_support::output::say;
+use program_support::printable;
 
 use crate::estimate::{Estimate, rough};
-use crate::output::say;
 
 /// Shows how far a plan is.
 pub struct Display {

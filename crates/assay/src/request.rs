@@ -1,8 +1,8 @@
 //! What the command line of any suite comes down to.
 
 use assay_core::driver::KeyKind;
+use program_support::exit::Outcome;
 
-use crate::Outcome;
 use crate::cli::{Common, CrossbenchArgs, Measure, NudbArgs, RunSuite, StorageArg, Trials};
 use crate::planning::Work;
 use crate::works;

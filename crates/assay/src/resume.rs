@@ -5,11 +5,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use assay_core::run_file::RunFile;
+use program_support::exit::{Failure, Outcome};
+use program_support::interrupt::Interrupt;
 
-use crate::Outcome;
 use crate::executor::{Execution, examine, new_run};
-use crate::exit::Failure;
-use crate::interrupt::Interrupt;
 use crate::places::Places;
 use crate::planning::Planned;
 use crate::progress::Display;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lode::{KeyKind, Options};
-
-use crate::exit::Failure;
+use program_support::command_line;
+use program_support::exit::Failure;
 
 /// Checks, describes, dumps and loads the databases of Lode.
 #[derive(Parser)]
@@ -217,7 +217,7 @@ pub fn parse() -> Result<CommandLine, Failure> {
     })
 }
 
-/// clap says what is wrong in a first paragraph, then hints, then usage.
+/// What is wrong with a command line, in one line.
 fn one_line(error: &clap::Error) -> String {
     use clap::error::ErrorKind;
     if let ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand =
@@ -225,14 +225,7 @@ fn one_line(error: &clap::Error) -> String {
     {
         return "no command given; see lode --help".into();
     }
-    let text = error.render().to_string();
-    let said: Vec<_> = text
-        .lines()
-        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
-        .map(|line| line.trim().trim_start_matches("error: ").trim_start_matches("tip: "))
-        .filter(|line| !line.is_empty())
-        .collect();
-    format!("{}; see --help", said.join("; ").replace(":; ", ": "))
+    command_line::one_line(&error.render().to_string())
 }
 
 #[cfg(test)]

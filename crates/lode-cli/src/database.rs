@@ -6,9 +6,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use lode::{Database, Error, KeyKind, Options, Table};
+use program_support::exit::{Failure, Outcome};
 
-use crate::Outcome;
-use crate::exit::Failure;
 use crate::progress;
 
 /// What is at the place where a database should be.

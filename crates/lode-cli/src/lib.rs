@@ -6,30 +6,20 @@
 mod cli;
 mod commands;
 mod database;
-mod exit;
-mod interrupt;
-mod output;
 mod progress;
 mod record;
 mod schema_text;
-mod whole_file;
 
 use std::process::ExitCode;
 
-use cli::{Command, CommandLine};
-use exit::Failure;
+use program_support::exit::{self, Outcome};
 
-/// Does what the command line of this process says, and answers the status to end with.
+use cli::{Command, CommandLine};
+
+/// Does what the command line of this process says, and returns the status to end with.
 pub fn run() -> ExitCode {
-    match cli::parse().and_then(|line| carry_out(&line)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            if let Some(line) = failure.line() {
-                output::say(&format!("lode: {line}"));
-            }
-            failure.code()
-        }
-    }
+    let outcome = cli::parse().and_then(|line| carry_out(&line));
+    exit::end("lode", &outcome)
 }
 
 fn carry_out(line: &CommandLine) -> Outcome {
@@ -42,6 +32,3 @@ fn carry_out(line: &CommandLine) -> Outcome {
         Command::Schema(args) => commands::schema::schema(args, &options),
     }
 }
-
-/// What commands return.
-type Outcome<T = ()> = Result<T, Failure>;

@@ -11,8 +11,7 @@
 //! White space may stand between all of them. The columns of the key come first, and have no "?".
 
 use lode::{Column, Schema, Type};
-
-use crate::output::is_hidden;
+use program_support::printable::is_hidden;
 
 /// The types that have no size, by their words.
 const PLAIN: [(&str, Type); 12] = [

@@ -10,8 +10,8 @@ use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use assay_core::printable;
 use libloading::Library;
+use program_support::printable;
 
 use super::version::Version;
 

@@ -7,8 +7,8 @@ use std::ptr;
 use assay_core::driver::{
     Change, Concurrency, DeleteRule, Durability, InsertRule, KeyKind, Storage, Transactions,
 };
-use assay_core::printable;
 use libloading::Library;
+use program_support::printable;
 use serde::{Deserialize, Serialize};
 
 use super::abi::{ABI_VERSION, CDriver, CVolume, DRIVER_1_BYTES};

@@ -18,10 +18,10 @@ use assay_core::chart::LineChart;
 use assay_core::driver::Storage;
 use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::RunFile;
-use assay_core::whole_file;
 use plotters::backend::{BitMapBackend, DrawingBackend, SVGBackend};
 use plotters::coord::Shift;
 use plotters::drawing::{DrawingArea, IntoDrawingArea};
+use program_support::whole_file;
 
 use crate::blocks::{Block, Distinct, Line, Rate, blocks};
 use crate::format;

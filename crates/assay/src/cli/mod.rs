@@ -11,10 +11,11 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
+use program_support::command_line;
+use program_support::exit::Failure;
+use program_support::output::say;
 
 use crate::count;
-use crate::exit::Failure;
-use crate::output::say;
 use internal::Inside;
 
 pub use internal::Internal;
@@ -431,7 +432,7 @@ pub fn parse() -> Result<Asked, Failure> {
         if !error.use_stderr() && !lacks_command(&error) {
             // Help or version; a reader that went away is no error.
             let _ = error.print();
-            return Failure::Quiet(0);
+            return Failure::Quiet;
         }
         list_commands(&error);
         Failure::Usage(one_line(&error))
@@ -487,7 +488,7 @@ fn lacks_command(error: &clap::Error) -> bool {
     )
 }
 
-/// clap says what is wrong in a first paragraph, then hints, then usage.
+/// What is wrong with a command line, in one line.
 fn one_line(error: &clap::Error) -> String {
     if lacks_command(error) {
         return match unfinished() {
@@ -499,14 +500,7 @@ fn one_line(error: &clap::Error) -> String {
             }
         };
     }
-    let text = error.render().to_string();
-    let said: Vec<_> = text
-        .lines()
-        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
-        .map(|line| line.trim().trim_start_matches("error: ").trim_start_matches("tip: "))
-        .filter(|line| !line.is_empty())
-        .collect();
-    format!("{}; see --help", said.join("; ").replace(":; ", ": "))
+    command_line::one_line(&error.render().to_string())
 }
 
 #[cfg(test)]

@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
-use assay_core::printable;
 use assay_core::run_file::RunFile;
 use assay_report::compare::{self, Comparison};
+use program_support::exit::{Failure, Outcome};
+use program_support::output::print;
+use program_support::printable;
 
-use crate::Outcome;
 use crate::cli::CompareArgs;
-use crate::exit::Failure;
-use crate::output::print;
 
 /// Compares two runs, or two engines of one.
 pub fn compare(args: &CompareArgs) -> Outcome {

@@ -8,20 +8,19 @@ use std::time::Duration;
 use assay_core::driver::{Driver, Durability, Reach, Storage};
 use assay_core::durability::{Crash, Promise, Verdict, Verdicts};
 use assay_core::random::derive;
-use assay_core::whole_file;
 use assay_suites::crash::Job;
 use comfy_table::{CellAlignment, Table, presets};
 use jiff::Timestamp;
+use program_support::exit::{Failure, Outcome};
+use program_support::interrupt::Interrupt;
+use program_support::output::{print, say};
+use program_support::whole_file;
 
-use crate::Outcome;
 use crate::cli::{CrashArg, CrashArgs, LevelsArg};
 use crate::crash::power::{Bench, Chosen};
 use crate::crash::{Round, Subject, VERDICTS_FILE, process};
 use crate::engines::{self, Settings};
-use crate::exit::Failure;
 use crate::files;
-use crate::interrupt::Interrupt;
-use crate::output::{print, say};
 use crate::places::Places;
 
 /// Broken rounds that are listed for each engine and level; the file has all.
@@ -112,8 +111,8 @@ pub fn crash(args: &CrashArgs) -> Outcome {
     let refuted: Vec<_> = done.iter().filter(|verdict| verdict.is_refuted()).collect();
     match (failed.as_slice(), refuted.as_slice()) {
         ([], []) => Ok(()),
-        ([first, ..], _) => Err(Failure::Cells(first.clone())),
-        (_, [first, others @ ..]) => Err(Failure::Cells(format!(
+        ([first, ..], _) => Err(Failure::Wrong(first.clone())),
+        (_, [first, others @ ..]) => Err(Failure::Wrong(format!(
             "{} does not keep what {} promises: {}{}",
             first.engine,
             first.durability,

@@ -2,10 +2,10 @@
 
 use assay_core::doctor::{self, Facts, Finding, Gravity};
 use comfy_table::{ContentArrangement, Table, presets};
+use program_support::exit::Outcome;
+use program_support::output::print;
 
-use crate::Outcome;
 use crate::cli::{DoctorArgs, StorageArg};
-use crate::output::print;
 use crate::places::Places;
 
 /// Looks at the machine and at the directories for stores, and says what it found.

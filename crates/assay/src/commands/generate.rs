@@ -2,12 +2,11 @@
 
 use std::io;
 
-use assay_core::whole_file;
 use assay_suites::tonbo::tbl;
+use program_support::exit::{Failure, Outcome};
+use program_support::whole_file;
 
-use crate::Outcome;
 use crate::cli::GenerateCustomerArgs;
-use crate::exit::Failure;
 
 /// Writes a file of customers.
 pub fn customer(args: &GenerateCustomerArgs) -> Outcome {

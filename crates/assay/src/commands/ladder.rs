@@ -8,14 +8,13 @@ use assay_core::run_file::{CellResult, RunFile, Status};
 use assay_suites::crossbench::ladder::{LOOPS, ROWS, SECTIONS, Script};
 use assay_suites::crossbench::published::{self, Show};
 use assay_suites::crossbench::{CrossBench, Fill, Options};
+use program_support::exit::{Failure, Outcome};
+use program_support::interrupt::Interrupt;
+use program_support::output::print;
 
-use crate::Outcome;
 use crate::cli::{Format, LadderArgs, StorageArg};
 use crate::commands::run::show_table;
-use crate::exit::Failure;
 use crate::files;
-use crate::interrupt::Interrupt;
-use crate::output::print;
 use crate::places::Places;
 use crate::planning::{Planned, Setting, Work, calibration, planned};
 use crate::resume::Resumable;

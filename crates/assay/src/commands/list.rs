@@ -5,11 +5,11 @@ use std::fmt::Write;
 
 use assay_core::driver::{Concurrency, Driver, InsertRule, Profile, Transactions};
 use comfy_table::{Table, presets};
+use program_support::exit::Outcome;
+use program_support::output::{print, say};
 
-use crate::Outcome;
 use crate::cli::ListArgs;
 use crate::engines;
-use crate::output::{print, say};
 use crate::plugins;
 use crate::plugins::known::{KNOWN, Known};
 

@@ -4,12 +4,11 @@
 use std::path::Path;
 
 use clap_complete::Shell;
+use program_support::exit::{Failure, Outcome};
+use program_support::output::print;
 
-use crate::Outcome;
 use crate::cli;
-use crate::exit::Failure;
 use crate::files;
-use crate::output::print;
 
 /// Prints the completions for a shell.
 pub fn completions(shell: Shell) -> Outcome {

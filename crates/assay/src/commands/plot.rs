@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 use assay_core::chart::LineChart;
 use assay_core::run_file::RunFile;
 use assay_report::plot;
+use program_support::exit::{Failure, Outcome};
+use program_support::output::print;
 
-use crate::Outcome;
 use crate::cli::PlotArgs;
-use crate::exit::Failure;
 use crate::files;
-use crate::output::print;
 
 /// Draws the published pictures (lines for the suites that publish lines, bars for the others), and
 /// the curves of latencies.

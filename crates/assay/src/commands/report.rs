@@ -1,15 +1,14 @@
 //! `assay report`
 
 use assay_core::run_file::RunFile;
-use assay_core::whole_file;
 use assay_report::html::{self, Part};
+use program_support::exit::{Failure, Outcome};
+use program_support::output::print;
+use program_support::whole_file;
 
-use crate::Outcome;
 use crate::cli::ReportArgs;
 use crate::commands::plot::charts_of;
-use crate::exit::Failure;
 use crate::files;
-use crate::output::print;
 
 /// Makes one page of run files.
 pub fn report(args: &ReportArgs) -> Outcome {

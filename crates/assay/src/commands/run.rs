@@ -7,23 +7,22 @@ use assay_core::bootstrap::TRIALS_LEAST;
 use assay_core::driver::Storage;
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, RunFile, RunFileError};
-use assay_core::whole_file;
 use assay_report::blocks::blocks;
 use assay_suites::crossbench::published::{self, Show};
 use assay_suites::nudb;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use program_support::exit::{Failure, Outcome};
+use program_support::interrupt::Interrupt;
+use program_support::output::{print, say};
+use program_support::whole_file;
 
-use crate::Outcome;
 use crate::cli::{
     Common, CrossbenchArgs, Format, LevelsArg, NudbArgs, RunSuite, StorageArg, Trials, VerifyArgs,
 };
 use crate::commands::{plot, verify};
 use crate::executor::{Execution, examine, new_run};
-use crate::exit::Failure;
 use crate::files;
-use crate::interrupt::Interrupt;
-use crate::output::{print, say};
 use crate::places::Places;
 use crate::planning::{self, Setting};
 use crate::progress::Display;

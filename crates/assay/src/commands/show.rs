@@ -2,12 +2,11 @@
 
 use assay_core::run_file::RunFile;
 use assay_report::rows;
+use program_support::exit::{Failure, Outcome};
+use program_support::output::print;
 
-use crate::Outcome;
 use crate::cli::{ShowArgs, ShowFormat};
 use crate::commands::run::{print_published, show_table};
-use crate::exit::Failure;
-use crate::output::print;
 
 /// Shows a run file again.
 pub fn show(args: &ShowArgs) -> Outcome {

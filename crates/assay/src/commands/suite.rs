@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use assay_core::run_file::RunFile;
-use assay_core::whole_file;
 use comfy_table::{CellAlignment, Table, presets};
+use program_support::exit::Outcome;
+use program_support::interrupt::Interrupt;
+use program_support::output::print;
+use program_support::whole_file;
 
-use crate::Outcome;
 use crate::cli::{StorageArg, SuiteArgs};
 use crate::commands::run::show_table;
 use crate::estimate::{Estimate, operations, rough};
 use crate::executor::new_run;
 use crate::files;
-use crate::interrupt::Interrupt;
-use crate::output::print;
 use crate::places::Places;
 use crate::plan_file::PlanFile;
 use crate::planning::{self, Planned, Setting};

@@ -7,13 +7,12 @@ use std::time::Duration;
 use assay_core::driver::{Driver, Durability, KeyKind, Storage};
 use assay_suites::verify::{self, Check, Verdict};
 use comfy_table::{Table, presets};
+use program_support::exit::{Failure, Outcome};
+use program_support::interrupt::Interrupt;
+use program_support::output::{print, say};
 
-use crate::Outcome;
 use crate::cli::{LevelsArg, StorageArg, VerifyArgs};
 use crate::engines;
-use crate::exit::Failure;
-use crate::interrupt::Interrupt;
-use crate::output::{print, say};
 use crate::places::Places;
 use crate::planning;
 use crate::worker::parent::{self, End};
@@ -74,7 +73,7 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
             "there was nothing to verify: no such engine is available in that storage mode".into(),
         )),
         ([], _) => Ok(()),
-        ([first, others @ ..], _) => Err(Failure::Cells(match others.len() {
+        ([first, others @ ..], _) => Err(Failure::Wrong(match others.len() {
             0 => first.clone(),
             more => format!("{first} (and {more} more)"),
         })),

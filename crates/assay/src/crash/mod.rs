@@ -11,10 +11,9 @@ use std::time::{Duration, Instant};
 use assay_core::durability::{Age, Found};
 use assay_core::random::mix;
 use assay_suites::crash::{Job, Said};
+use program_support::exit::{Failure, Outcome};
+use program_support::interrupt::Interrupt;
 
-use crate::Outcome;
-use crate::exit::Failure;
-use crate::interrupt::Interrupt;
 use crate::worker::parent::{self, End, Worker};
 use crate::worker::patience::Patience;
 use crate::worker::{self, Message};

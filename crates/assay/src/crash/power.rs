@@ -9,10 +9,9 @@ use assay_core::durability::now_us;
 use assay_core::random::{derive, draw};
 use assay_powercut::client::Server;
 use assay_powercut::{Directories, Loss};
+use program_support::exit::{Failure, Outcome};
 
 use super::{Heard, Pause, Round, Subject, Writer, gave_up};
-use crate::Outcome;
-use crate::exit::Failure;
 use crate::program;
 
 /// The filesystem, served by a process of its own, and where it is mounted for those who enter

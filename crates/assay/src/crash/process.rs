@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use assay_core::durability::now_us;
 use assay_core::random::{derive, draw};
+use program_support::exit::Outcome;
 
 use super::{Pause, Round, Subject, Writer, gave_up};
-use crate::Outcome;
 
 /// A writer lives on for at most so long after the commit that it is killed for.
 const DELAY_MOST_US: u64 = 2_000;

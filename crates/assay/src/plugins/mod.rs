@@ -10,11 +10,10 @@ use std::time::Duration;
 
 use assay_core::driver::Driver;
 use assay_drivers::plugin::{self, Description};
+use program_support::exit::{Failure, Outcome};
+use program_support::interrupt::Interrupt;
 
-use crate::Outcome;
 use crate::cli::Plugins;
-use crate::exit::Failure;
-use crate::interrupt::Interrupt;
 use crate::worker::parent::{self, End};
 use crate::worker::patience::Patience;
 use crate::worker::{Job, Message};

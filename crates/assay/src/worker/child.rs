@@ -14,10 +14,9 @@ use assay_suites::crash;
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::{dup, dup2_stdout};
+use program_support::exit::{Failure, Outcome};
 
 use super::{Job, Message};
-use crate::Outcome;
-use crate::exit::Failure;
 use crate::program;
 
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);

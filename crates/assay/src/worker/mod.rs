@@ -5,6 +5,7 @@
 //! up with its standard error, of which the parent keeps the end for its report.
 
 pub mod child;
+pub mod groups;
 pub mod parent;
 pub mod patience;
 mod pipes;

@@ -12,11 +12,12 @@ use assay_suites::cell::Progress;
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
+use program_support::interrupt::Interrupt;
 
+use super::groups;
 use super::patience::{Clock, Patience};
 use super::pipes::Pipes;
 use super::{Job, Message};
-use crate::interrupt::{self, Interrupt};
 use crate::program;
 
 /// How often the parent looks for interrupts and for the end of its patience.
@@ -73,7 +74,7 @@ impl Worker {
             // then ends the worker and whatever the engine started.
             .process_group(0)
             .spawn()?;
-        interrupt::begin_group(group(&child));
+        groups::begin(group(&child));
         let stdin = child.stdin.take();
         let pipes = Some(Pipes::of(&mut child));
         let worker = Self { child, pipes };
@@ -115,7 +116,7 @@ impl Worker {
         // The worker is not reaped yet, so its number still means this group.
         self.kill();
         let status = self.child.wait();
-        interrupt::end_group(group(&self.child));
+        groups::end(group(&self.child));
         let (messages, stderr) =
             self.pipes.take().map(|pipes| pipes.drain(LAST_WORDS)).unwrap_or_default();
         Remains { messages, status, stderr }
@@ -132,7 +133,7 @@ impl Drop for Worker {
         if self.pipes.is_some() {
             self.kill();
             let _ = self.child.wait();
-            interrupt::end_group(group(&self.child));
+            groups::end(group(&self.child));
         }
     }
 }

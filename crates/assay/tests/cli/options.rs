@@ -248,7 +248,7 @@ fn a_signal_ends_any_command_with_its_own_status() {
             let child = bench.start(command);
             let id = Pid::from_raw(child.id().cast_signed());
             wait_for("its work", || {
-                let begun = bench.list().iter().any(|name| name.starts_with(".assay-file"));
+                let begun = bench.list().iter().any(|name| name.starts_with(".unfinished-"));
                 let data = bench.stores().join("sqlite-disk/data");
                 (begun || data.exists()).then_some(())
             });

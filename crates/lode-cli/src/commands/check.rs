@@ -3,13 +3,12 @@
 use std::fmt::Write;
 
 use lode::{Fault, Options};
+use program_support::exit::{Failure, Outcome};
+use program_support::output::{print, say};
 
 use super::records;
-use crate::Outcome;
 use crate::cli::CheckArgs;
 use crate::database::{Opened, kind_word};
-use crate::exit::Failure;
-use crate::output::{print, say};
 use crate::progress;
 use crate::schema_text;
 

@@ -5,16 +5,14 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use lode::{Error, Options, Table};
+use program_support::exit::{Failure, Outcome};
+use program_support::interrupt::{self, Interrupt};
+use program_support::{output, whole_file};
 
-use crate::Outcome;
 use crate::cli::DumpArgs;
 use crate::database::Opened;
-use crate::exit::Failure;
-use crate::interrupt::Interrupt;
-use crate::output;
 use crate::progress::Progress;
 use crate::record::Writer;
-use crate::whole_file;
 
 /// Writes all records of a table as lines of JSON.
 pub fn dump(args: &DumpArgs, options: &Options) -> Outcome {
@@ -73,20 +71,21 @@ fn whole(opened: &Opened, table: &Table, read: Result<Dumped, Error>) -> Outcome
 }
 
 fn to_file(opened: &Opened, table: &Table, target: &Path) -> Outcome {
-    let interrupt = Interrupt::watch()?;
+    let noted = Interrupt::noted();
+    interrupt::watch("lode", || ())?;
     let mut progress = progress(table);
     let mut read = Ok(Dumped::default());
-    let written = whole_file::write(target, &mut |out| {
-        read = write_all(opened, table, &mut progress, &|| interrupt.came(), out)?;
-        match read.is_ok() && !interrupt.came() {
+    let written = whole_file::write_with(target, &mut |out| {
+        read = write_all(opened, table, &mut progress, &|| noted.came(), out)?;
+        match read.is_ok() && !noted.came() {
             true => Ok(()),
             // What is there so far is not what was wanted.
             false => Err(io::Error::other("it is not whole")),
         }
     });
     let read = Ok(read.map_err(|error| opened.failure(&error))?);
-    written.map_err(|error| match interrupt.came() {
-        true => interrupt.failure("interrupted; the file was not written"),
+    written.map_err(|error| match noted.came() {
+        true => Failure::Interrupted("interrupted; the file was not written".into()),
         false => Failure::Refused(format!("{}: {error}", target.display())),
     })?;
     whole(opened, table, read)

@@ -1,11 +1,11 @@
 //! `lode schema`
 
 use lode::Options;
+use program_support::exit::Outcome;
+use program_support::output::print;
 
-use crate::Outcome;
 use crate::cli::SchemaArgs;
 use crate::database::{Opened, kind_word};
-use crate::output::print;
 use crate::schema_text;
 
 /// Prints the schemas of all tables, or of one.

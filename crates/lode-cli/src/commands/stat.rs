@@ -6,13 +6,12 @@ use std::path::Path;
 
 use comfy_table::{CellAlignment, presets};
 use lode::{Options, Snapshot};
+use program_support::exit::{Failure, Outcome};
+use program_support::output::print;
 use serde::Serialize;
 
-use crate::Outcome;
 use crate::cli::{Format, StatArgs};
 use crate::database::{Opened, kind_word};
-use crate::exit::Failure;
-use crate::output::print;
 use crate::progress;
 use crate::schema_text;
 

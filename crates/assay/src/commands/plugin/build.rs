@@ -10,18 +10,17 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use assay_core::whole_file;
 use assay_drivers::plugin::{self, Description};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use program_support::exit::{Failure, Outcome};
+use program_support::interrupt::Interrupt;
+use program_support::output::{print, say};
+use program_support::whole_file;
 use tempfile::{NamedTempFile, TempDir};
 
-use crate::Outcome;
 use crate::cli::PluginBuildArgs;
-use crate::exit::Failure;
 use crate::files;
-use crate::interrupt::Interrupt;
-use crate::output::{print, say};
 use crate::plugins;
 use crate::plugins::folders;
 use crate::plugins::known::{KNOWN, Known};

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::Outcome;
-use crate::exit::Failure;
+use program_support::exit::{Failure, Outcome};
+use program_support::output::print;
+
 use crate::files;
-use crate::output::print;
 
 const SOURCE: &str = include_str!("../../../templates/plugin.c");
 const MAKEFILE: &str = include_str!("../../../templates/plugin.mk");

@@ -3,10 +3,9 @@
 use std::mem::take;
 
 use lode::{Error, Table};
+use program_support::exit::{Failure, Outcome};
 
-use crate::Outcome;
 use crate::database::Opened;
-use crate::exit::Failure;
 
 /// The most records of a transaction, which is as long as syncing it is cheap beside writing it.
 const MOST_RECORDS: usize = 4096;

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use crate::Outcome;
-use crate::exit::Failure;
+use program_support::exit::{Failure, Outcome};
+
 use crate::progress::Progress;
 use crate::record::Fault;
 

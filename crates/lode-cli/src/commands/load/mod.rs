@@ -4,15 +4,14 @@ mod batch;
 mod lines;
 
 use lode::{KeyKind, Options, Schema, Table};
+use program_support::exit::{Failure, Outcome};
+use program_support::output::print;
 
 use self::batch::{Batch, IfThere, Loaded};
 use self::lines::Lines;
 use super::records;
-use crate::Outcome;
 use crate::cli::LoadArgs;
 use crate::database::{Opened, Place, kind_word, look};
-use crate::exit::Failure;
-use crate::output::print;
 use crate::record;
 use crate::schema_text;
 

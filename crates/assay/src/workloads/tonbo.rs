@@ -5,11 +5,10 @@ use assay_suites::tonbo::read::TonboRead;
 use assay_suites::tonbo::tbl::Table;
 use assay_suites::tonbo::write::TonboWrite;
 use assay_suites::tonbo::{micro, read, write};
+use program_support::exit::{Failure, Outcome};
 
-use crate::Outcome;
 use crate::cli::{TonboMicroArgs, TonboReadArgs, TonboWriteArgs};
 use crate::count::each_thread_count;
-use crate::exit::Failure;
 use crate::files;
 use crate::planning::Work;
 

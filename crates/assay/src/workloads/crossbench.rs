@@ -2,11 +2,10 @@
 
 use assay_suites::crossbench::latencies::Latencies;
 use assay_suites::crossbench::{CrossBench, Fill, MOST_ROWS, Options};
+use program_support::exit::{Failure, Outcome};
 
-use crate::Outcome;
 use crate::cli::CrossbenchArgs;
 use crate::count::each_thread_count;
-use crate::exit::Failure;
 use crate::planning::Work;
 
 /// The published default of every count.

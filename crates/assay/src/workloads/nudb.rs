@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use assay_suites::nudb::{Nudb, Options, most_items};
+use program_support::exit::{Failure, Outcome};
 
-use crate::Outcome;
 use crate::cli::NudbArgs;
-use crate::exit::Failure;
 use crate::planning::Work;
 
 /// The published defaults.

@@ -1,4 +1,4 @@
-//! Files that are whole or not there.
+//! Files that are whole or as they were before.
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -51,9 +51,11 @@ struct Unfinished {
 impl Unfinished {
     fn begin(path: &Path) -> io::Result<Self> {
         let mut names = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
+        // A new file is as the user's mask says; one that is replaced is not opened to others.
+        let mode = fs::metadata(path).map_or(0o666, |found| found.permissions().mode() & 0o777);
         let file = tempfile::Builder::new()
-            .prefix(".assay-file")
-            .permissions(PermissionsExt::from_mode(0o644))
+            .prefix(".unfinished-")
+            .permissions(PermissionsExt::from_mode(mode))
             .tempfile_in(folder_of(path))
             .map_err(|e| without_path(&e))?;
         names.push(file.path().to_path_buf());
@@ -82,13 +84,15 @@ pub fn folder_of(path: &Path) -> &Path {
 /// file.
 pub fn target(path: &Path) -> io::Result<PathBuf> {
     match fs::metadata(path) {
-        Ok(found) if found.is_dir() => Err(io::Error::other("is a directory")),
-        Ok(found) if !found.is_file() => Err(io::Error::other("is a device or a pipe, not a file")),
+        Ok(found) if found.is_dir() => Err(io::Error::other("it is a directory")),
+        Ok(found) if !found.is_file() => Err(io::Error::other("it is a device or a pipe, not a file")),
         Ok(_) => fs::canonicalize(path),
         Err(error) if error.kind() == io::ErrorKind::NotFound && path.is_symlink() => {
-            Err(io::Error::other("is a link to a file that is not there"))
+            Err(io::Error::other("it is a link to a file that is not there"))
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(path.into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && path.file_name().is_some() => {
+            Ok(path.into())
+        }
         Err(error) => Err(error),
     }
 }

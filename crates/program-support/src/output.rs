@@ -3,18 +3,21 @@
 
 use std::io::{self, Write};
 
-use assay_core::printable;
-
-use crate::Outcome;
-use crate::exit::Failure;
+use crate::exit::{Failure, Outcome};
+use crate::printable;
 
 /// Prints text that ends with its own newline. What would command the terminal is shown as an
 /// escape: names, messages and paths may come from anywhere.
 pub fn print(text: &str) -> Outcome {
-    // The tabs are those of published forms: a view gets no text with a tab in it.
+    // The tabs are those of the programs' own forms: a view gets no text with a tab in it.
     let parts: Vec<_> = text.split('\t').map(printable::lines).collect();
-    let mut out = io::stdout().lock();
-    match out.write_all(parts.join("\t").as_bytes()).and_then(|()| out.flush()) {
+    to_standard_output(&mut |out| out.write_all(parts.join("\t").as_bytes()))
+}
+
+/// Lets `work` write to standard output, byte by byte as it wants.
+pub fn to_standard_output(work: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) -> Outcome {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    match work(&mut out).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::Refused(format!("cannot write to standard output: {error}")))
         }

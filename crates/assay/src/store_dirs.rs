@@ -8,11 +8,10 @@ use std::path::{Path, PathBuf};
 use assay_core::driver::Storage;
 use assay_core::environment::{Filesystem, filesystem_of};
 use assay_core::random::derive;
-use assay_core::whole_file;
 use nix::unistd::geteuid;
+use program_support::exit::{Failure, Outcome};
+use program_support::whole_file;
 
-use crate::Outcome;
-use crate::exit::Failure;
 use crate::files;
 
 const NAME: &str = "_benchmarkdb";

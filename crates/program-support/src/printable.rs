@@ -46,7 +46,7 @@ pub fn lines(text: &str) -> Cow<'_, str> {
 }
 
 /// Whether a character does something else than to be seen.
-fn is_hidden(character: char) -> bool {
+pub fn is_hidden(character: char) -> bool {
     match character {
         ' '..='~' => false,
         // Soft hyphen, Arabic letter mark, zero-width and direction marks, line and paragraph

@@ -1,0 +1,81 @@
+//! The command line of Assay: one command that measures any embedded database on the workloads
+//! that the field publishes, checks every answer, and keeps the result in a file.
+//!
+//! `cli` is what a user can say; each command is a file in `commands`. `works` and `planning` make
+//! cells of it, `executor` carries them out by the processes in `worker`.
+
+mod cli;
+mod commands;
+mod count;
+mod crash;
+mod engines;
+mod estimate;
+mod executor;
+mod files;
+mod places;
+mod plan_file;
+mod planning;
+mod plugins;
+mod program;
+mod progress;
+mod request;
+mod resume;
+mod worker;
+mod works;
+
+use std::process::ExitCode;
+
+use program_support::exit::{self, Outcome};
+use program_support::interrupt;
+
+use cli::{Asked, Command, Internal, PluginCommand};
+use worker::groups;
+
+/// Does what the command line of this process says, and returns the status to end with.
+pub fn run() -> ExitCode {
+    let outcome = cli::parse().and_then(|asked| match asked {
+        Asked::Command(command, plugins) => {
+            interrupt::watch("assay", groups::kill_all)?;
+            plugins::load(&plugins)?;
+            carry_out(command)
+        }
+        Asked::Internal(command) => carry_out_inside(command),
+    });
+    exit::end("assay", &outcome)
+}
+
+fn carry_out(command: Command) -> Outcome {
+    match command {
+        Command::Run(suite) => commands::run::run(&suite),
+        Command::Ladder(cli::LadderSuite::Crossbench(args)) => commands::ladder::crossbench(&args),
+        Command::Suite(args) => commands::suite::suite(&args),
+        Command::Verify(args) => commands::verify::verify(&args),
+        Command::Crash(args) => commands::crash::crash(&args),
+        Command::Doctor(args) => commands::doctor::doctor(&args),
+        Command::Completions { shell } => commands::manual::completions(shell),
+        Command::Man { output } => commands::manual::pages(output.as_deref()),
+        Command::List(args) => commands::list::list(&args),
+        Command::Generate(cli::Generate::Customer(args)) => commands::generate::customer(&args),
+        Command::Plugin(PluginCommand::New { name, output }) => {
+            commands::plugin::new::new(&name, output)
+        }
+        Command::Plugin(PluginCommand::Build(args)) => commands::plugin::build::build(&args),
+        Command::Show(args) => commands::show::show(&args),
+        Command::Report(args) => commands::report::report(&args),
+        Command::Compare(args) => commands::compare::compare(&args),
+        Command::Plot(args) => commands::plot::plot(&args),
+    }
+}
+
+fn carry_out_inside(command: Internal) -> Outcome {
+    match command {
+        Internal::Worker { namespace, plugin } => worker::child::work(namespace, &plugin),
+        Internal::PowerCutServer { mount } => crash::power::serve(&mount),
+        Internal::PowerCutUnmount { mount } => crash::power::unmount(&mount),
+        #[cfg(feature = "tonbo")]
+        Internal::S3Server { root } => {
+            let refused = |e| exit::Failure::Refused(format!("s3-server: {e}"));
+            assay_drivers::serve_s3(&root).map_err(refused)
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Signals that ask a program to end: SIGINT from the keyboard, SIGTERM, SIGHUP. Each ends a
+//! command with status 128 and the signal's number.
+//!
+//! A command that holds an [`Interrupt::noted`] looks for the signal where it is safe to stop. Any
+//! other command ends at once: the program's own last steps are done, and its unfinished files
+//! removed.
+
+use std::process;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::thread;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+use signal_hook::iterator::Signals;
+
+use crate::exit::{Failure, Outcome};
+use crate::output::say;
+use crate::whole_file;
+
+/// The last signal that came, set before the program goes on from it; 0 before.
+static LAST: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
+/// The first signal that came, which decides the status; 0 before.
+static FIRST: AtomicI32 = AtomicI32::new(0);
+/// Whether the command looks for signals itself.
+static NOTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the user wants to stop.
+#[derive(Debug)]
+pub struct Interrupt {
+    noted: bool,
+}
+
+/// From now on signals end this program as described above. `last_steps` is what a program has to
+/// do before it ends at once.
+///
+/// # Errors
+/// [`Failure::Refused`] if the system does not allow to watch for signals.
+pub fn watch(program: &'static str, last_steps: fn()) -> Outcome {
+    const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+    let refused = |e| Failure::Refused(format!("cannot watch for interrupts: {e}"));
+    for signal in SIGNALS {
+        let number = usize::try_from(signal).unwrap_or_default();
+        flag::register_usize(signal, Arc::clone(&LAST), number).map_err(refused)?;
+    }
+    let mut signals = Signals::new(SIGNALS).map_err(refused)?;
+    thread::spawn(move || {
+        for signal in &mut signals {
+            let _ = FIRST.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst);
+            if !NOTED.load(Ordering::SeqCst) {
+                last_steps();
+                whole_file::remove_unfinished();
+                say(&format!("{program}: interrupted"));
+                process::exit(i32::from(status()));
+            }
+        }
+    });
+    Ok(())
+}
+
+impl Interrupt {
+    /// A signal is noted until this is dropped, and the command looks for it.
+    pub fn noted() -> Self {
+        NOTED.store(true, Ordering::SeqCst);
+        Self { noted: true }
+    }
+
+    /// For work that ends at once when a signal comes.
+    pub fn ending_at_once() -> Self {
+        Self { noted: false }
+    }
+
+    /// Whether a signal came.
+    pub fn came(&self) -> bool {
+        self.noted && LAST.load(Ordering::SeqCst) != 0
+    }
+}
+
+impl Drop for Interrupt {
+    fn drop(&mut self) {
+        if self.noted {
+            NOTED.store(false, Ordering::SeqCst);
+        }
+    }
+}
+
+/// The status of a command that a signal ended.
+pub fn status() -> u8 {
+    let first = u8::try_from(FIRST.load(Ordering::SeqCst)).unwrap_or_default();
+    let last = u8::try_from(LAST.load(Ordering::SeqCst)).unwrap_or_default();
+    let signal = [first, last].into_iter().find(|&signal| signal != 0);
+    128 + signal.unwrap_or(SIGINT as u8)
+}

@@ -1,0 +1,17 @@
+//! What the programs `assay` and `lode` share, so that both end, speak and write files alike.
+//!
+//! - [`exit`]: how a command ends, and with which status;
+//! - [`interrupt`]: signals that ask the program to end;
+//! - [`output`]: standard output and standard error;
+//! - [`command_line`]: what is wrong with a command line, in one line;
+//! - [`printable`]: texts of others made safe to show;
+//! - [`whole_file`]: files that are whole or as they were.
+//!
+//! This crate knows neither program.
+
+pub mod command_line;
+pub mod exit;
+pub mod interrupt;
+pub mod output;
+pub mod printable;
+pub mod whole_file;
