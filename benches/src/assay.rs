@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use assay_core::crew::{Pace, Spans};
-use assay_core::driver::{Durability, OpenSpec, Storage};
-use assay_core::error::Result;
 use assay_core::tape::{Population, Records};
 use assay_core::timing::{Round, Timed};
+use assay_driver::error::Result;
+use assay_driver::{Durability, OpenSpec, Storage};
 use assay_suites::crossbench::Keys;
 use assay_suites::crossbench::route::Routes;
 

@@ -9,11 +9,10 @@ use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use assay_driver::error::{Error, ErrorKind, Result};
+use assay_driver::{Connection, Store};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
-
-use crate::driver::{Connection, Store};
-use crate::error::{Error, ErrorKind, Result};
 
 /// Binds the calling thread (and what it starts from now on) to processors.
 pub fn bind(cpus: &[usize]) -> std::result::Result<(), String> {
@@ -266,7 +265,7 @@ fn connect(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::{Outcome, Work};
+    use assay_driver::{Outcome, Work};
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     struct Nothing;

@@ -7,10 +7,10 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use assay_driver::Storage;
 use procfs::CurrentSI as _;
 use serde::{Deserialize, Serialize};
 
-use crate::driver::Storage;
 use crate::environment::{Environment, Filesystem, filesystem_of};
 use crate::stats::median;
 

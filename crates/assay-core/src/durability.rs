@@ -10,10 +10,9 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use assay_driver::{Durability, Profile};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-
-use crate::driver::{Durability, Profile};
 
 /// The version of the file's format.
 const SCHEMA_VERSION: u32 = 1;

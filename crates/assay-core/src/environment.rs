@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use assay_driver::machine::{memory_bytes, usable_cpus};
 use procfs::Current;
 use serde::{Deserialize, Serialize};
 
@@ -79,7 +80,7 @@ impl Environment {
                 .and_then(|info| info.model_name(0).map(str::to_string))
                 .unwrap_or_default(),
             cpus: usable_cpus().len(),
-            memory_bytes: memory.as_ref().map_or(0, |m| m.mem_total),
+            memory_bytes: memory_bytes(),
             memory_available_bytes: memory.and_then(|m| m.mem_available).unwrap_or(0),
             kernel: format!(
                 "{} {}",
@@ -94,14 +95,6 @@ impl Environment {
             load_1min: procfs::LoadAverage::current().map_or(0.0, |load| load.one),
         }
     }
-}
-
-/// The processors that this process may use, by number.
-pub fn usable_cpus() -> Vec<usize> {
-    let Ok(set) = nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0)) else {
-        return Vec::new();
-    };
-    (0..nix::sched::CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect()
 }
 
 /// The file system under `path`, which exists: of the mounts that hold it, the deepest, and of

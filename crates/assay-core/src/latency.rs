@@ -12,9 +12,9 @@
 
 use std::time::{Duration, Instant};
 
+use assay_driver::error::Result;
 use hdrhistogram::Histogram;
 
-use crate::error::Result;
 use crate::run_file::{Interval, Latency, Timeline};
 
 /// A round in an open loop lasts at most so long, if the engine keeps up.

@@ -1,20 +1,18 @@
-//! The instrument's core: what every suite, driver and view of Assay shares.
+//! The instrument's core: measuring, and the run file. What engines see of Assay is in
+//! [`assay_driver`].
 //!
 //! Data flows one way: a [`plan`] becomes cells; a worker process opens an engine through the
-//! traits in [`driver`], replays a [`tape`] of operations in the timed loops of [`timing`], and
+//! traits of [`assay_driver`], replays a [`tape`] of operations in the timed loops of [`timing`], and
 //! returns phase results (a [`crew`] of threads at once, where a
 //! suite asks for that); they are collected in a [`run_file`], from which views are drawn.
 //! This crate knows no engine, no suite and no view.
 
 pub mod bootstrap;
 pub mod chart;
-pub mod compact;
 pub mod crew;
 pub mod doctor;
-pub mod driver;
 pub mod durability;
 pub mod environment;
-pub mod error;
 pub mod estimate;
 pub mod latency;
 pub mod plan;
@@ -22,9 +20,7 @@ pub mod random;
 pub mod resources;
 pub mod run_file;
 mod run_texts;
-pub mod schema;
 pub mod stats;
 pub mod store_dir;
 pub mod tape;
 pub mod timing;
-pub mod volume;

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use assay_driver::{Durability, KeyKind, Storage};
 use serde::{Deserialize, Serialize};
-
-use crate::driver::{Durability, KeyKind, Storage};
 
 /// What of the store's files is in the page cache when a phase after the filling begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

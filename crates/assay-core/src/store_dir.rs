@@ -8,11 +8,11 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use assay_driver::KeyKind;
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 use nix::unistd::{Whence, lseek};
 use serde::{Deserialize, Serialize};
 
-use crate::driver::KeyKind;
 use crate::tape::Population;
 
 const MARKER: &str = "assay-store.json";
@@ -30,7 +30,7 @@ pub struct Marker {
     pub engine_options: BTreeMap<String, String>,
     /// The suite that filled it.
     pub suite: String,
-    /// The shape of its records ([`crate::schema::Schema::fingerprint`]).
+    /// The shape of its records ([`assay_driver::schema::Schema::fingerprint`]).
     pub schema: String,
     /// What else decides the records: the suite's words for it.
     pub records: String,

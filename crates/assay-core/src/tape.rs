@@ -1,9 +1,9 @@
 //! The operations of a phase: seeded, computed by position, the same for every engine.
 
+use assay_driver::schema::Schema;
 use serde::{Deserialize, Serialize};
 
 use crate::random::{Bijection, draw};
-use crate::schema::Schema;
 
 /// The records of a suite: everything about them is a pure function of row and version.
 pub trait Records {

@@ -12,12 +12,13 @@
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
+use assay_driver::error::{Error, ErrorKind, Result};
+use assay_driver::schema::Schema;
+use assay_driver::{Connection, Outcome};
+
 use crate::crew::{Pace, Spans};
-use crate::driver::{Connection, Outcome};
-use crate::error::{Error, ErrorKind, Result};
 use crate::latency::Stopwatch;
 use crate::random::Bijection;
-use crate::schema::Schema;
 use crate::tape::{Records, Rows, Tape, TapeHash};
 
 /// Operations prepared at a time, at most and at least: many, so that the start and the end of

@@ -17,12 +17,12 @@ use std::ops::Bound;
 use std::slice::ChunksExact;
 use std::time::Duration;
 
-use assay_core::driver::{
+use assay_driver::error::{Error, Result};
+use assay_driver::schema::Schema;
+use assay_driver::{
     Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome, Profile,
     Storage, Store, Transactions, Work,
 };
-use assay_core::error::{Error, Result};
-use assay_core::schema::Schema;
 use canopydb::{Database, DbOptions, EnvOptions, ReadTransaction, Tree, WriteTransaction};
 use self_cell::self_cell;
 

@@ -30,12 +30,12 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use assay_core::driver::{
+use assay_driver::error::{Error, Result};
+use assay_driver::schema::{Column, ColumnType, Schema, Value, write_bytes, write_integer};
+use assay_driver::{
     Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
     Outcome, Profile, Scan, Storage, Store, Transactions, Work,
 };
-use assay_core::error::{Error, Result};
-use assay_core::schema::{Column, ColumnType, Schema, Value, write_bytes, write_integer};
 use duckdb::types::{ToSqlOutput, ValueRef};
 use duckdb::{Config, Row, Statement};
 

@@ -15,13 +15,13 @@ use std::ops::Bound;
 use std::slice::ChunksExact;
 use std::time::Duration;
 
-use assay_core::driver::{
+use assay_driver::error::{Error, Result};
+use assay_driver::machine;
+use assay_driver::schema::Schema;
+use assay_driver::{
     Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome, Profile,
     Storage, Store, Transactions, Work,
 };
-use assay_core::environment::Environment;
-use assay_core::error::{Error, Result};
-use assay_core::schema::Schema;
 use fjall::{
     KeyspaceCreateOptions, PersistMode, Readable, SingleWriterTxDatabase, SingleWriterTxKeyspace,
     SingleWriterWriteTx,
@@ -65,7 +65,7 @@ impl Driver for Fjall {
 
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
         let said = |e| Error::engine("open", e);
-        let cache_bytes = Environment::capture().memory_bytes / 4;
+        let cache_bytes = machine::memory_bytes() / 4;
         let database = SingleWriterTxDatabase::builder(&spec.dir)
             .cache_size(cache_bytes)
             .open()

@@ -8,10 +8,10 @@
 
 use std::ops::{Bound, Range};
 
-use assay_core::compact::Compact;
-use assay_core::driver::{Connection, Outcome, Scan};
-use assay_core::error::{Error, Result};
-use assay_core::schema::{ColumnType, KeyOrder, Schema};
+use assay_driver::compact::Compact;
+use assay_driver::error::{Error, Result};
+use assay_driver::schema::{ColumnType, KeyOrder, Schema};
+use assay_driver::{Connection, Outcome, Scan};
 
 /// A thread's handle of a key-value engine. Writes outside a transaction commit by themselves.
 pub(crate) trait Handle {
@@ -258,7 +258,7 @@ pub(crate) fn successor(key: &[u8]) -> Vec<u8> {
 /// A number of bytes that was given as a parameter, or the driver's own.
 #[cfg(any(feature = "leveldb", feature = "rocksdb"))]
 pub(crate) fn bytes_parameter(
-    spec: &assay_core::driver::OpenSpec,
+    spec: &assay_driver::OpenSpec,
     name: &str,
     own: usize,
 ) -> Result<usize> {

@@ -66,9 +66,10 @@ mod tonbo;
 #[cfg(any(feature = "maps", feature = "stl"))]
 mod word_key;
 
+use assay_driver::Driver;
+
 #[cfg(feature = "tonbo")]
 pub use crate::tonbo::s3_server::serve as serve_s3;
-use assay_core::driver::Driver;
 
 /// Every engine that was compiled in, in the order in which tables show them, and then those of
 /// plugins.

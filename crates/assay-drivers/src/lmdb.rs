@@ -21,12 +21,12 @@
 use std::ops::Bound;
 use std::slice::ChunksExact;
 
-use assay_core::driver::{
+use assay_driver::error::{Error, Result};
+use assay_driver::schema::{KeyOrder, Schema};
+use assay_driver::{
     Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome, Profile,
     Storage, Store, Transactions, Work,
 };
-use assay_core::error::{Error, Result};
-use assay_core::schema::{KeyOrder, Schema};
 use heed::types::Bytes;
 use heed::{
     CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, MdbError, PutFlags, RoTxn, RwTxn,

@@ -30,12 +30,12 @@ use std::slice::ChunksExact;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use assay_core::driver::{
+use assay_driver::error::{Error, Result};
+use assay_driver::schema::{KeyOrder, Schema};
+use assay_driver::{
     Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome, Profile,
     Storage, Store, Transactions, Work,
 };
-use assay_core::error::{Error, Result};
-use assay_core::schema::{KeyOrder, Schema};
 use signet_libmdbx::sys::{EnvironmentKind, PageSize};
 use signet_libmdbx::tx::Tx;
 use signet_libmdbx::tx::aliases::{RoTxUnsync, RwTxUnsync};

@@ -4,11 +4,11 @@
 //! not checked. Each of its operations is a call that the compiler may not remove, as the call
 //! of an engine's function is.
 
-use assay_core::driver::{
+use assay_driver::error::Result;
+use assay_driver::{
     Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
     Outcome, Profile, Scan, Storage, Store, Transactions, Work,
 };
-use assay_core::error::Result;
 
 pub(crate) struct Null;
 

@@ -21,13 +21,13 @@
 use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use assay_core::driver::{
+use assay_driver::error::{Error, Result};
+use assay_driver::machine;
+use assay_driver::schema::Schema;
+use assay_driver::{
     Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome, Profile,
     Storage, Store, Transactions, Work,
 };
-use assay_core::environment::Environment;
-use assay_core::error::{Error, Result};
-use assay_core::schema::Schema;
 use persy::{ByteVec, Config, OpenOptions, Transaction, TransactionConfig, ValueMode};
 
 use crate::kv::{Handle, KvConnection};
@@ -67,7 +67,7 @@ impl Driver for Persy {
     }
 
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
-        let cache_bytes = Environment::capture().memory_bytes / 4;
+        let cache_bytes = machine::memory_bytes() / 4;
         let mut config = Config::new();
         config.change_cache_size(cache_bytes);
         let mut options = OpenOptions::new();

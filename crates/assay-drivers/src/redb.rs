@@ -19,12 +19,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use assay_core::driver::{
+use assay_driver::error::{Error, Result};
+use assay_driver::schema::Schema;
+use assay_driver::{
     Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome, Profile,
     Storage, Store, Transactions, Work,
 };
-use assay_core::error::{Error, Result};
-use assay_core::schema::Schema;
 use redb::{
     Database, ReadableDatabase, ReadableTable, Table, TableDefinition, WriteTransaction, backends,
 };

@@ -27,13 +27,13 @@ use std::slice::ChunksExact;
 use std::sync::Arc;
 use std::time::Duration;
 
-use assay_core::driver::{
+use assay_driver::error::{Error, Result};
+use assay_driver::machine;
+use assay_driver::schema::Schema;
+use assay_driver::{
     Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome, Profile,
     Storage, Store, Transactions, Work,
 };
-use assay_core::environment::Environment;
-use assay_core::error::{Error, Result};
-use assay_core::schema::Schema;
 use rocksdb::{
     BlockBasedOptions, Cache, ColumnFamily, DB, DBCompressionType, DEFAULT_COLUMN_FAMILY_NAME,
     Options, ReadOptions, WriteBatch, WriteOptions,
@@ -83,10 +83,10 @@ impl Driver for RocksDb {
     }
 
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
-        let machine = Environment::capture();
-        let cache_bytes = machine.memory_bytes as usize / 3;
+        let cpus = machine::usable_cpus().len();
+        let cache_bytes = machine::memory_bytes() as usize / 3;
         let block_size = bytes_parameter(spec, "block_size", BLOCK_SIZE)?;
-        let options = options(spec, machine.cpus, cache_bytes, block_size);
+        let options = options(spec, cpus, cache_bytes, block_size);
         let families = [(DEFAULT_COLUMN_FAMILY_NAME, options.clone())];
         let database = DB::open_cf_with_opts(&options, &spec.dir, families)
             .map_err(|e| Error::engine("open", e))?;
@@ -118,7 +118,7 @@ impl Driver for RocksDb {
                 "pin_l0_filter_and_index_blocks_in_cache".into(),
                 "LZ4, bottommost ZSTD".into(),
                 format!("bytes_per_sync {BYTES_PER_SYNC}"),
-                format!("max_background_jobs {}", background_jobs(machine.cpus)),
+                format!("max_background_jobs {}", background_jobs(cpus)),
             ],
             syncer,
         }))

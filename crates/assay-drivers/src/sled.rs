@@ -16,12 +16,12 @@ use std::ops::Bound;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use assay_core::driver::{
+use assay_driver::error::{Error, Result};
+use assay_driver::schema::Schema;
+use assay_driver::{
     Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome, Profile,
     Storage, Store, Transactions, Work,
 };
-use assay_core::error::{Error, Result};
-use assay_core::schema::Schema;
 use sled::{Batch, Db, Mode};
 
 use crate::kv::{Handle, KvConnection};

@@ -5,8 +5,8 @@
 use std::ops::Bound;
 
 #[cfg(any(feature = "duckdb", feature = "sqlite"))]
-use assay_core::driver::Scan;
-use assay_core::schema::{Column, ColumnType, Schema};
+use assay_driver::Scan;
+use assay_driver::schema::{Column, ColumnType, Schema};
 
 /// What differs between dialects.
 pub(crate) struct Dialect {

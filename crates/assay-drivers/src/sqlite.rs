@@ -19,12 +19,12 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use assay_core::driver::{
+use assay_driver::error::{Error, Result};
+use assay_driver::schema::{Column, ColumnType, Schema, Value, write_bytes, write_integer};
+use assay_driver::{
     Concurrency, Connection, DeleteRule, Driver, Durability, EngineOption, InsertRule, KeyKind,
     OpenSpec, Outcome, Profile, Scan, Storage, Store, Transactions, Work,
 };
-use assay_core::error::{Error, Result};
-use assay_core::schema::{Column, ColumnType, Schema, Value, write_bytes, write_integer};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, Row, Statement};
 

@@ -22,13 +22,13 @@ use std::slice::ChunksExact;
 use std::sync::Arc;
 use std::time::Duration;
 
-use assay_core::driver::{
+use assay_driver::error::{Error, Result};
+use assay_driver::machine;
+use assay_driver::schema::Schema;
+use assay_driver::{
     Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome, Profile,
     Storage, Store, Transactions, Work,
 };
-use assay_core::environment::Environment;
-use assay_core::error::{Error, Result};
-use assay_core::schema::Schema;
 use surrealkv::autotune::HardwareProfile;
 use surrealkv::{LSMIterator, Mode, ReadOptions, Transaction, Tree, TreeBuilder};
 use tokio::runtime::{self, Runtime};
@@ -70,15 +70,14 @@ impl Driver for SurrealKv {
     }
 
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
-        let machine = Environment::capture();
+        let (cpus, memory_bytes) = (machine::usable_cpus().len(), machine::memory_bytes());
         let runtime = runtime::Builder::new_multi_thread()
-            .worker_threads(machine.cpus.max(1))
+            .worker_threads(cpus.max(1))
             .enable_all()
             .build()
             .map_err(|e| Error::engine("start the runtime", e))?;
-        let options =
-            HardwareProfile { cpu_cores: machine.cpus, total_ram_bytes: machine.memory_bytes }
-                .tune_options(surrealkv::Options::new().with_path(spec.dir.clone()));
+        let options = HardwareProfile { cpu_cores: cpus, total_ram_bytes: memory_bytes }
+            .tune_options(surrealkv::Options::new().with_path(spec.dir.clone()));
         let memtable_bytes = options.max_memtable_size;
         let tree = runtime
             .block_on(async { TreeBuilder::with_options(options).build() })
@@ -106,9 +105,9 @@ impl Driver for SurrealKv {
                     ),
                     _ => "Durability::Eventual".into(),
                 },
-                format!("autotune for {} MiB", machine.memory_bytes >> 20),
+                format!("autotune for {} MiB", memory_bytes >> 20),
                 format!("max_memtable_size {} MiB", memtable_bytes >> 20),
-                format!("tokio, {} workers", machine.cpus.max(1)),
+                format!("tokio, {} workers", cpus.max(1)),
             ],
             syncer,
         }))

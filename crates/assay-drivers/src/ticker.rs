@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use assay_core::error::{Error, Result};
+use assay_driver::error::{Error, Result};
 
 /// The interval: at most this and one sync is lost.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(100);

@@ -1,7 +1,7 @@
 //! Keys of at most eight bytes as one 64-bit word, for containers in memory: a comparison of
 //! words is the comparison of the typed keys.
 
-use assay_core::schema::{Column, ColumnType, Schema};
+use assay_driver::schema::{Column, ColumnType, Schema};
 
 /// How a schema's key area becomes a word in the order of the typed key: the first column above
 /// the second (which is empty in keys of one column), with the sign bits flipped. C++ has the

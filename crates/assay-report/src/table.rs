@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Write};
 
 use assay_core::doctor::{Finding, Gravity};
-use assay_core::driver::Storage;
 use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::{CellResult, NO_TIME, RunFile, Status};
+use assay_driver::Storage;
 use comfy_table::{CellAlignment, Table, presets};
 
 use crate::blocks::{Block, Distinct, Line, Rate, blocks};

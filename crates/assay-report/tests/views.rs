@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use assay_core::doctor::{Finding, Gravity};
-use assay_core::driver::{Durability, KeyKind, Storage};
 use assay_core::environment::{Build, Environment};
 use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::{CellResult, Measurement, Phase, Round, RunFile, Status};
+use assay_driver::{Durability, KeyKind, Storage};
 use assay_report::compare::Verdict;
 use assay_report::{blocks, compare, plot, rows, table};
 

@@ -5,17 +5,17 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use assay_core::crew;
-use assay_core::driver::{
-    Change, Concurrency, Connection, Driver, Durability, OpenSpec, Profile, Storage, Store,
-};
 use assay_core::environment::{available_bytes, filesystem_of};
-use assay_core::error::{Error, ErrorKind, Result};
 use assay_core::plan::{Cell, PageCache};
 use assay_core::resources::{cpu_time, peak_rss_bytes, written_bytes};
 use assay_core::run_file::{Latency, Measurement, NotOffered, Phase, Status, Timeline};
-use assay_core::schema::Schema;
 use assay_core::store_dir::{Marker, StoreDir, StoreDirError};
 use assay_core::tape::Population;
+use assay_driver::error::{Error, ErrorKind, Result};
+use assay_driver::schema::Schema;
+use assay_driver::{
+    Change, Concurrency, Connection, Driver, Durability, OpenSpec, Profile, Storage, Store,
+};
 use serde::{Deserialize, Serialize};
 
 /// How far a cell is.

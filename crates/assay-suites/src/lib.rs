@@ -1,9 +1,9 @@
 //! The workloads that Assay runs, one module a suite. A suite knows no engine: it works on a
-//! [`Driver`](assay_core::driver::Driver) that somebody hands it.
+//! [`Driver`](assay_driver::Driver) that somebody hands it.
 
-use assay_core::error::{Error, Result};
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, RunFile};
+use assay_driver::error::{Error, Result};
 
 pub mod cell;
 pub mod crash;

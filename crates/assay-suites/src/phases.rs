@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use assay_core::crew::{Pace, share};
-use assay_core::driver::{Connection, Driver, Transactions};
-use assay_core::error::Result;
 use assay_core::plan::Cell;
 use assay_core::random::derive;
 use assay_core::run_file::{self, Phase};
 use assay_core::tape::{Order, Population, Records, Rows, Tape, TapeHash};
 use assay_core::timing::{Round, Timed};
+use assay_driver::error::Result;
+use assay_driver::{Connection, Driver, Transactions};
 
 use crate::cell::{Progress, Report, Session, as_ns};
 
@@ -48,7 +48,7 @@ pub(crate) struct Offset<'r, R> {
 }
 
 impl<R: Records> Records for Offset<'_, R> {
-    fn schema(&self) -> &assay_core::schema::Schema {
+    fn schema(&self) -> &assay_driver::schema::Schema {
         self.records.schema()
     }
 

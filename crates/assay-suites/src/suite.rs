@@ -4,10 +4,10 @@
 use std::fmt;
 
 use assay_core::chart::LineChart;
-use assay_core::driver::Driver;
-use assay_core::error::{Error, Result};
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, Measurement, RunFile, Status};
+use assay_driver::Driver;
+use assay_driver::error::{Error, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 

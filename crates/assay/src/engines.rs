@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use assay_core::driver::Driver;
+use assay_driver::Driver;
 use program_support::exit::{Failure, Outcome};
 
 use crate::plugins;

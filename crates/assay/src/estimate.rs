@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
-use assay_core::driver::Storage;
 use assay_core::plan::Cell;
 use assay_core::run_file::{RunFile, Status};
+use assay_driver::Storage;
 
 /// What an operation took, by what it was.
 #[derive(Default)]

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use assay_core::doctor::{self, Facts};
-use assay_core::driver::Storage;
 use assay_core::durability::Verdicts;
 use assay_core::environment::{Build, Environment};
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, Measurement, RunFile, Status};
 use assay_core::store_dir::StoreDir;
+use assay_driver::Storage;
 use assay_suites::StoreUse;
 use jiff::Timestamp;
 use program_support::exit::{Failure, Outcome};

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
-use assay_core::driver::{Driver, Durability, KeyKind, Profile, Storage};
 use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::Status;
 use assay_core::store_dir::StoreDir;
+use assay_driver::{Driver, Durability, KeyKind, Profile, Storage};
 use assay_suites::{StoreUse, Suite, plain};
 use program_support::exit::{Failure, Outcome};
 
@@ -37,7 +37,7 @@ pub struct Setting {
 
 impl Setting {
     pub fn new(common: &Common, key: Option<KeyKind>) -> Outcome<Self> {
-        let usable = assay_core::environment::usable_cpus();
+        let usable = assay_driver::machine::usable_cpus();
         for cpu in &common.cpu {
             if !usable.contains(cpu) {
                 let list: Vec<_> = usable.iter().map(ToString::to_string).collect();

@@ -1,6 +1,6 @@
 //! What the command line of any suite comes down to.
 
-use assay_core::driver::KeyKind;
+use assay_driver::KeyKind;
 use program_support::exit::Outcome;
 
 use crate::cli::{Common, CrossbenchArgs, Measure, NudbArgs, RunSuite, StorageArg, Trials};

@@ -5,9 +5,9 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use assay_core::driver::Storage;
 use assay_core::environment::{Filesystem, filesystem_of};
 use assay_core::random::derive;
+use assay_driver::Storage;
 use nix::unistd::geteuid;
 use program_support::exit::{Failure, Outcome};
 use program_support::whole_file;

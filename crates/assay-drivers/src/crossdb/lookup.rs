@@ -3,9 +3,9 @@
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
-use assay_core::driver::Outcome;
-use assay_core::error::{Error, Result};
-use assay_core::schema::Schema;
+use assay_driver::Outcome;
+use assay_driver::error::{Error, Result};
+use assay_driver::schema::Schema;
 
 use super::library::{CrossDbLibrary, ExecuteWithCallback, Handle};
 use super::row::{Answer, RowReader, take};

@@ -37,12 +37,12 @@ use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use assay_core::driver::{
+use assay_driver::error::{Error, Result};
+use assay_driver::schema::{ColumnType, Schema};
+use assay_driver::{
     Concurrency, Connection, DeleteRule, Driver, Durability, EngineOption, InsertRule, KeyKind,
     OpenSpec, Outcome, Profile, Storage, Store, Transactions, Work,
 };
-use assay_core::error::{Error, Result};
-use assay_core::schema::{ColumnType, Schema};
 
 use crate::sql::{Dialect, Statements};
 use library::{CrossDbLibrary, Handle, library, text};

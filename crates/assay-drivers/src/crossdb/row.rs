@@ -7,7 +7,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
-use assay_core::schema::{ColumnType, Schema, write_bytes};
+use assay_driver::schema::{ColumnType, Schema, write_bytes};
 
 use super::MOST_SHORT_BYTES;
 use super::library::{CrossDbLibrary, Row};

@@ -2,8 +2,8 @@
 
 use std::ffi::{CString, c_char, c_int};
 
-use assay_core::error::{Error, Result};
-use assay_core::schema::{Column, ColumnType, Value};
+use assay_driver::error::{Error, Result};
+use assay_driver::schema::{Column, ColumnType, Value};
 
 use super::MOST_SHORT_BYTES;
 use super::library::{CrossDbLibrary, Handle, QueryResult, text};

@@ -25,13 +25,13 @@ use std::ffi::CString;
 use std::ops::Bound;
 use std::os::unix::ffi::OsStrExt;
 
-use assay_core::driver::{
+use assay_driver::error::{Error, Result};
+use assay_driver::machine;
+use assay_driver::schema::Schema;
+use assay_driver::{
     Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome, Profile,
     Storage, Store, Transactions, Work,
 };
-use assay_core::environment::Environment;
-use assay_core::error::{Error, Result};
-use assay_core::schema::Schema;
 use library::library;
 use objects::{Batch, Database, Entries, ReadOptions, WriteOptions};
 
@@ -77,7 +77,7 @@ impl Driver for LevelDb {
         let library = library().map_err(|e| said(&e))?;
         let path = CString::new(spec.dir.as_os_str().as_bytes()).map_err(|e| said(&e))?;
         let block_size = bytes_parameter(spec, "block_size", BLOCK_SIZE)?;
-        let cache_bytes = Environment::capture().memory_bytes as usize / 4;
+        let cache_bytes = machine::memory_bytes() as usize / 4;
         let database =
             Database::open(library, &path, spec.create, cache_bytes, block_size, BLOOM_BITS)
                 .map_err(|e| said(&e))?;

@@ -12,12 +12,12 @@ mod packing;
 
 use std::time::Duration;
 
-use assay_core::driver::{
+use assay_driver::error::{Error, ErrorKind, Result};
+use assay_driver::schema::{ColumnType, LENGTH_SIZE, Schema, var_bytes, write_bytes};
+use assay_driver::{
     Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
     Outcome, Profile, Scan, Storage, Store, Transactions, Work,
 };
-use assay_core::error::{Error, ErrorKind, Result};
-use assay_core::schema::{ColumnType, LENGTH_SIZE, Schema, var_bytes, write_bytes};
 use lode::{Database, Options, Table, Transaction};
 use packing::{Packing, own_bytes};
 

@@ -1,6 +1,6 @@
 //! How Assay's packed records and Lode's lie to each other.
 
-use assay_core::schema::{ColumnType, LENGTH_SIZE, Schema, Value, var_bytes, write_bytes};
+use assay_driver::schema::{ColumnType, LENGTH_SIZE, Schema, Value, var_bytes, write_bytes};
 
 /// A column after the key, of records whose texts vary in length.
 #[derive(Clone, Copy)]

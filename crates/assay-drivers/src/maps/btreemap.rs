@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ops::Bound;
 
-use assay_core::driver::{KeyKind, OpenSpec, Store};
-use assay_core::error::Result;
-use assay_core::schema::KeyOrder;
+use assay_driver::error::Result;
+use assay_driver::schema::KeyOrder;
+use assay_driver::{KeyKind, OpenSpec, Store};
 
 use super::{Key, Map, MapDriver, MapStore, Payload, Visitor, open_map};
 use crate::word_key::WordKey;

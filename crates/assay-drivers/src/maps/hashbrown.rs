@@ -8,9 +8,9 @@ use std::borrow::Borrow;
 use std::hash::Hash;
 use std::ops::Bound;
 
-use assay_core::driver::{KeyKind, OpenSpec, Store};
-use assay_core::error::Result;
-use assay_core::schema::KeyOrder;
+use assay_driver::error::Result;
+use assay_driver::schema::KeyOrder;
+use assay_driver::{KeyKind, OpenSpec, Store};
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 

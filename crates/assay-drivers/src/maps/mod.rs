@@ -11,13 +11,6 @@ pub(crate) mod hashbrown;
 use std::ops::Bound;
 use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 
-use assay_core::driver::{
-    Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
-    Outcome, Profile, Scan, Storage, Store, Transactions, Work,
-};
-use assay_core::error::{Error, Result};
-use assay_core::schema::{ColumnType, KeyOrder, Schema};
-
 use crate::word_key::WordKey;
 
 /// The driver of a container: its profile, and how to make its store.
@@ -402,6 +395,12 @@ macro_rules! open_map {
         }
     }};
 }
+use assay_driver::error::{Error, Result};
+use assay_driver::schema::{ColumnType, KeyOrder, Schema};
+use assay_driver::{
+    Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
+    Outcome, Profile, Scan, Storage, Store, Transactions, Work,
+};
 use open_map;
 
 fn no_order() -> Error {

@@ -4,10 +4,10 @@ use std::ffi::{c_int, c_void};
 use std::ops::Bound;
 use std::ptr;
 
-use assay_core::driver::{Connection, Outcome, Scan};
-use assay_core::error::{Error, Result};
-use assay_core::schema::Schema;
-use assay_core::volume::Volume;
+use assay_driver::error::{Error, Result};
+use assay_driver::schema::Schema;
+use assay_driver::volume::Volume;
+use assay_driver::{Connection, Outcome, Scan};
 
 use super::abi::{
     CDriver, CError, CHandle, CScan, CStore, CVolume, DONE, DUPLICATE, MISSING, OfHandle, WithBytes,

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char};
 use std::path::Path;
 use std::ptr;
 
-use assay_core::driver::{
+use assay_driver::{
     Change, Concurrency, DeleteRule, Durability, InsertRule, KeyKind, Storage, Transactions,
 };
 use libloading::Library;

@@ -18,11 +18,9 @@ use std::ptr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use assay_core::driver::{
-    Change, Driver, Durability, KeyKind, OpenSpec, Profile, Storage, Store, Work,
-};
-use assay_core::error::{Error, Result};
-use assay_core::schema::{ColumnType, Schema};
+use assay_driver::error::{Error, Result};
+use assay_driver::schema::{ColumnType, Schema};
+use assay_driver::{Change, Driver, Durability, KeyKind, OpenSpec, Profile, Storage, Store, Work};
 
 use abi::{
     CColumn, CError, COpenOptions, CParameter, CSchema, CStore, DONE, ERROR_BYTES, FAILED,

@@ -3,9 +3,9 @@
 use std::ffi::{c_int, c_void};
 use std::slice;
 
-use assay_core::driver::Outcome;
-use assay_core::error::{Error, Result};
-use assay_core::volume::{Property, Volume};
+use assay_driver::Outcome;
+use assay_driver::error::{Error, Result};
+use assay_driver::volume::{Property, Volume};
 
 use super::abi::{CProperty, CVolume, OfName};
 use super::connection::PluginConnection;

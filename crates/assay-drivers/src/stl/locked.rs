@@ -2,8 +2,8 @@
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use assay_core::driver::{Connection, Outcome, Scan};
-use assay_core::error::Result;
+use assay_driver::error::Result;
+use assay_driver::{Connection, Outcome, Scan};
 
 /// `inner` under the store's lock: shared for reads, alone for writes.
 pub(super) struct Locked<'s, C> {

@@ -22,12 +22,12 @@ mod words;
 use std::ffi::{CStr, c_void};
 use std::sync::{PoisonError, RwLock};
 
-use assay_core::driver::{
+use assay_driver::error::Result;
+use assay_driver::schema::{KeyOrder, Schema};
+use assay_driver::{
     Concurrency, Connection, DeleteRule, Driver, Durability, EngineOption, InsertRule, KeyKind,
     OpenSpec, Profile, Storage, Store, Transactions, Work,
 };
-use assay_core::error::Result;
-use assay_core::schema::{KeyOrder, Schema};
 
 use crate::word_key::WordKey;
 use bytes::BytesConnection;

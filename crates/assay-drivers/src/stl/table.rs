@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_void};
 
-use assay_core::driver::Outcome;
+use assay_driver::Outcome;
 
 use crate::word_key::WordKey;
 

@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 use std::ops::Bound;
 
-use assay_core::driver::Scan;
-use assay_core::schema::Schema;
+use assay_driver::Scan;
+use assay_driver::schema::Schema;
 
 /// A scan under way: where it ends, and where its rows go.
 pub(super) struct Visit<'v> {

@@ -3,9 +3,9 @@
 use std::ffi::c_void;
 use std::ops::Bound;
 
-use assay_core::driver::{Connection, Outcome, Scan};
-use assay_core::error::{Error, Result};
-use assay_core::schema::Schema;
+use assay_driver::error::{Error, Result};
+use assay_driver::schema::Schema;
+use assay_driver::{Connection, Outcome, Scan};
 
 use super::payload_offset;
 use super::table::WordTable;

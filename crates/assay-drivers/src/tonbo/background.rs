@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use assay_core::error::{Error, Result};
+use assay_driver::error::{Error, Result};
 use tracing::dispatcher::{self, DefaultGuard, Dispatch};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};

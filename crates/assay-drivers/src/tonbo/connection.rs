@@ -5,8 +5,8 @@ use std::pin::pin;
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
-use assay_core::driver::{Connection, Outcome, Scan};
-use assay_core::error::{Error, Result};
+use assay_driver::error::{Error, Result};
+use assay_driver::{Connection, Outcome, Scan};
 use futures_util::StreamExt;
 use tonbo::Projection;
 use tonbo::transaction::{CommitError, Transaction};

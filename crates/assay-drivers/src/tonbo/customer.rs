@@ -3,8 +3,8 @@
 //! times faster than the dynamic records that serve every other schema.
 
 // (The derive macro takes `Result` for the one of the prelude.)
-use assay_core::error::Result as Checked;
-use assay_core::schema::{ColumnType, Schema, Value, write_bytes};
+use assay_driver::error::Result as Checked;
+use assay_driver::schema::{ColumnType, Schema, Value, write_bytes};
 use tonbo::Record;
 
 use super::layout::Layout;

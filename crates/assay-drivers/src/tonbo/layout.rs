@@ -1,7 +1,7 @@
 //! How Assay's columns lie in a Tonbo table: the primary key is its first column, under the key
 //! column's name or as `key`, and every other column follows under its own name.
 
-use assay_core::schema::{Column, ColumnType, KeyOrder, Schema};
+use assay_driver::schema::{Column, ColumnType, KeyOrder, Schema};
 use tonbo::record::DataType;
 
 /// The table of a schema.

@@ -48,11 +48,11 @@ mod rows;
 pub(crate) mod s3_server;
 mod store;
 
-use assay_core::driver::{
+use assay_driver::error::Result;
+use assay_driver::{
     Concurrency, DeleteRule, Driver, Durability, EngineOption, InsertRule, KeyKind, OpenSpec,
     Profile, Reach, Storage, Store, Transactions,
 };
-use assay_core::error::Result;
 use tonbo::record::DynRecord;
 
 use customer::Customer;

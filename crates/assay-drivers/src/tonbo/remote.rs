@@ -3,8 +3,8 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use assay_core::driver::OpenSpec;
-use assay_core::error::{Error, Result};
+use assay_driver::OpenSpec;
+use assay_driver::error::{Error, Result};
 use futures_util::StreamExt;
 use tonbo::DbOption;
 use tonbo::option::{AwsCredential, ExceedsMaxLevel, FsOptions, Path};

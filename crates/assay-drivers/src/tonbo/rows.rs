@@ -4,8 +4,8 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use assay_core::error::{Error, Result};
-use assay_core::schema::{Column, ColumnType, Value as Cell, write_bytes};
+use assay_driver::error::{Error, Result};
+use assay_driver::schema::{Column, ColumnType, Value as Cell, write_bytes};
 use tonbo::record::{DataType, DynRecord, DynRecordRef, DynSchema, Record, Schema};
 use tonbo::record::{Value, ValueDesc};
 

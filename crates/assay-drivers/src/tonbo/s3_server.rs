@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use assay_core::error::{Error, Result};
+use assay_driver::error::{Error, Result};
 use hyper::body::Incoming;
 use hyper::http::uri::{InvalidUriParts, PathAndQuery};
 use hyper::server::conn::http1;

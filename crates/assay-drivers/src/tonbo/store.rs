@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use assay_core::driver::{Durability, OpenSpec, Store, Work};
-use assay_core::error::{Error, Result};
+use assay_driver::error::{Error, Result};
+use assay_driver::{Durability, OpenSpec, Store, Work};
 use tokio::runtime::{Builder, Runtime};
 use tonbo::executor::tokio::TokioExecutor;
 use tonbo::option::Path;

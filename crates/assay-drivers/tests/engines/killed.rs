@@ -5,8 +5,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use assay_driver::{Driver, Durability, Outcome, Profile, Storage};
+
 use crate::stores::{PAYLOAD_SIZE, THREADS, columns, drivers, open, record};
-use assay_core::driver::{Driver, Durability, Outcome, Profile, Storage};
 
 /// Tells the test below that it is the process to be killed: engine, level and directory.
 const SUBJECT: &str = "ASSAY_TEST_KILLED";

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use assay_core::driver::{Driver, Durability, OpenSpec, Storage, Store};
-use assay_core::error::Result;
-use assay_core::schema::{ColumnType, Schema};
+use assay_driver::error::Result;
+use assay_driver::schema::{ColumnType, Schema};
+use assay_driver::{Driver, Durability, OpenSpec, Storage, Store};
 
 /// Threads that work at once, each with a column of its own.
 pub const THREADS: usize = 8;

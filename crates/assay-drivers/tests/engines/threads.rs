@@ -3,9 +3,10 @@
 
 use std::sync::Barrier;
 
+use assay_driver::error::{ErrorKind, Result};
+use assay_driver::{Concurrency, Connection, Driver, Durability, Outcome, Storage};
+
 use crate::stores::{PAYLOAD_SIZE, THREADS, columns, drivers, open, record};
-use assay_core::driver::{Concurrency, Connection, Driver, Durability, Outcome, Storage};
-use assay_core::error::{ErrorKind, Result};
 
 /// So few that threads meet at them.
 const SHARED: u64 = 2;

@@ -15,9 +15,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use assay_core::chart::LineChart;
-use assay_core::driver::Storage;
 use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::RunFile;
+use assay_driver::Storage;
 use plotters::backend::{BitMapBackend, DrawingBackend, SVGBackend};
 use plotters::coord::Shift;
 use plotters::drawing::{DrawingArea, IntoDrawingArea};

@@ -2,10 +2,10 @@
 
 use std::ops::Bound;
 
-use assay_core::driver::{Connection, Driver, KeyKind, Outcome, Scan};
 use assay_core::durability::Found;
-use assay_core::error::{Error, Result};
 use assay_core::tape::Records;
+use assay_driver::error::{Error, Result};
+use assay_driver::{Connection, Driver, KeyKind, Outcome, Scan};
 
 use super::history::{Habits, History, Step};
 use super::ledger::{Contents, Ledger};

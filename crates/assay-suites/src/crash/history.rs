@@ -1,7 +1,7 @@
 //! What a writer commits: single operations and transactions, a function of the seed.
 
-use assay_core::driver::{Driver, Transactions};
 use assay_core::random::{Words, derive, mix};
+use assay_driver::{Driver, Transactions};
 
 use super::ledger::Contents;
 

@@ -1,8 +1,8 @@
 //! The records of a crash test: each says which commit wrote it and which touched it last.
 
 use assay_core::random::{Words, derive, mix};
-use assay_core::schema::{ColumnType, Schema};
 use assay_core::tape::Records;
+use assay_driver::schema::{ColumnType, Schema};
 
 /// The longest text of a record.
 const TEXT_BYTES: u32 = 220;

@@ -14,9 +14,9 @@ mod write;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use assay_core::driver::{Driver, Durability, KeyKind, OpenSpec, Storage, Store};
-use assay_core::error::Result;
 use assay_core::tape::Records;
+use assay_driver::error::Result;
+use assay_driver::{Driver, Durability, KeyKind, OpenSpec, Storage, Store};
 use serde::{Deserialize, Serialize};
 
 pub use check::check;

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use assay_core::driver::{Connection, Driver, Outcome};
 use assay_core::durability::now_us;
-use assay_core::error::{Error, ErrorKind, Result};
+use assay_driver::error::{Error, ErrorKind, Result};
+use assay_driver::{Connection, Driver, Outcome};
 use serde::{Deserialize, Serialize};
 
 use super::history::{Habits, History, Step};

@@ -1,7 +1,7 @@
 //! The published benchmark scripts: six sizes, three storage modes, three loops, and for each
 //! how many lookups and updates.
 
-use assay_core::driver::{Profile, Storage};
+use assay_driver::{Profile, Storage};
 
 /// The sizes.
 pub const ROWS: [u64; 6] = [1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];

@@ -1,9 +1,9 @@
 //! Latencies: rounds of their own after those for the throughput, each operation timed by itself.
 
-use assay_core::error::Result;
 use assay_core::latency::{Stopwatch, operations_at, summary};
 use assay_core::tape::{Population, Tape};
 use assay_core::timing::{Action, Timed};
+use assay_driver::error::Result;
 use serde::{Deserialize, Serialize};
 
 use super::{DELETE, INSERT, Run};

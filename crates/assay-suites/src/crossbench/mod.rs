@@ -13,13 +13,13 @@ use std::fmt;
 
 use assay_core::chart::LineChart;
 use assay_core::crew::{Pace, Spans};
-use assay_core::driver::{Change, Connection, Driver, Transactions};
-use assay_core::error::{Error, Result};
 use assay_core::plan::Cell;
 use assay_core::random::{derive, mix};
 use assay_core::run_file::{self, Measurement, Phase, RunFile};
 use assay_core::tape::{Order, Population, Records, Tape, TapeHash};
 use assay_core::timing::{Action, Round, Timed};
+use assay_driver::error::{Error, Result};
+use assay_driver::{Change, Connection, Driver, Transactions};
 use serde::{Deserialize, Serialize};
 
 use crate::cell::{Needs, Progress, Report, Session, as_ns};

@@ -2,9 +2,9 @@
 
 use std::fmt::{self, Write};
 
-use assay_core::driver::{KeyKind, Storage};
 use assay_core::run_file::{CellResult, NO_TIME, Phase, Round, RunFile, Status};
 use assay_core::stats::mean_of_top;
+use assay_driver::{KeyKind, Storage};
 
 use super::{CrossBench, DELETE, INSERT, QUERY, UPDATE};
 use crate::phases::LOAD;

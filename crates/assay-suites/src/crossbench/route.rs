@@ -1,8 +1,8 @@
 //! CrossBench's record: a route.
 
 use assay_core::random::{Bijection, Words, derive, mix};
-use assay_core::schema::{ColumnType, Schema};
 use assay_core::tape::Records;
+use assay_driver::schema::{ColumnType, Schema};
 
 use super::Keys;
 
@@ -81,7 +81,7 @@ impl Records for Routes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_core::schema::Value;
+    use assay_driver::schema::Value;
 
     #[test]
     fn dense_prefixes_run_upward_from_the_published_one() {

@@ -1,8 +1,8 @@
 //! The items of NuDB's bench.
 
 use assay_core::random::{Bijection, Words, derive, draw, mix};
-use assay_core::schema::{ColumnType, Schema};
 use assay_core::tape::Records;
+use assay_driver::schema::{ColumnType, Schema};
 
 /// The shortest value, and how many lengths there are: 250 to 750 bytes.
 const LEAST_VALUE_BYTES: usize = 250;
@@ -68,7 +68,7 @@ impl Records for Items {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_core::schema::Value;
+    use assay_driver::schema::Value;
     use std::collections::BTreeSet;
 
     #[test]

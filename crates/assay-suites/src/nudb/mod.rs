@@ -11,12 +11,12 @@ pub mod published;
 use std::fmt;
 
 use assay_core::chart::LineChart;
-use assay_core::driver::Driver;
-use assay_core::error::{Error, Result};
 use assay_core::plan::Cell;
 use assay_core::random::{derive, mix};
 use assay_core::run_file::{Measurement, RunFile};
 use assay_core::tape::{Order, Population, Records, Tape};
+use assay_driver::Driver;
+use assay_driver::error::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::cell::{Needs, Report, Session};

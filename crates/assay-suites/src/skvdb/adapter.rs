@@ -1,10 +1,10 @@
 //! Volumes over the record level: a property or a link is a record whose key is the owner's
 //! number, what it is, and its name; its value is a tag of one byte and the bytes of the value.
 
-use assay_core::driver::{Connection, InsertRule, Outcome};
-use assay_core::error::{Error, Result};
-use assay_core::schema::{ColumnType, Schema, Value};
-use assay_core::volume::{Property, Volume};
+use assay_driver::error::{Error, Result};
+use assay_driver::schema::{ColumnType, Schema, Value};
+use assay_driver::volume::{Property, Volume};
+use assay_driver::{Connection, InsertRule, Outcome};
 
 /// The longest name and the longest value.
 const MOST_NAME_BYTES: u32 = 16;

@@ -13,12 +13,12 @@ use std::fmt;
 
 use assay_core::chart::LineChart;
 use assay_core::crew::{Pace, Spans};
-use assay_core::driver::{Connection, DeleteRule, Driver, InsertRule, Outcome};
-use assay_core::error::{Error, ErrorKind, Result};
 use assay_core::plan::Cell;
 use assay_core::run_file::{Measurement, Phase, Round, RunFile};
 use assay_core::tape::TapeHash;
-use assay_core::volume::{Property, Volume};
+use assay_driver::error::{Error, ErrorKind, Result};
+use assay_driver::volume::{Property, Volume};
+use assay_driver::{Connection, DeleteRule, Driver, InsertRule, Outcome};
 use serde::{Deserialize, Serialize};
 
 use crate::cell::{Needs, Report, Session, as_ns};

@@ -1,8 +1,8 @@
 //! Customers with random contents: an i32 key and seven columns, texts of 50 characters.
 
 use assay_core::random::{Bijection, Words, derive, draw, mix};
-use assay_core::schema::{Column, ColumnType, Schema};
 use assay_core::tape::Records;
+use assay_driver::schema::{Column, ColumnType, Schema};
 
 /// Characters of a text.
 const TEXT_SIZE: u32 = 50;
@@ -121,7 +121,7 @@ pub(super) fn slot_mut<'p>(column: &Column, base: usize, payload: &'p mut [u8]) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_core::schema::Value;
+    use assay_driver::schema::Value;
 
     #[test]
     fn keys_ascend_with_the_rows_and_cover_the_range() {

@@ -6,14 +6,14 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use assay_core::crew::{Pace, Spans};
-use assay_core::driver::{Connection, Driver, Outcome, Transactions};
-use assay_core::error::{Error, ErrorKind, Result};
 use assay_core::plan::Cell;
 use assay_core::random::{Words, derive, mix};
 use assay_core::run_file::{Measurement, Phase, Round, RunFile};
-use assay_core::schema::{ColumnType, Schema};
 use assay_core::tape::Records;
 use assay_core::timing::sample;
+use assay_driver::error::{Error, ErrorKind, Result};
+use assay_driver::schema::{ColumnType, Schema};
+use assay_driver::{Connection, Driver, Outcome, Transactions};
 use serde::{Deserialize, Serialize};
 
 use crate::cell::{Needs, Progress, Report, Session, as_ns};

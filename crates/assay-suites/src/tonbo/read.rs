@@ -6,14 +6,14 @@ use std::ops::Bound;
 use std::path::PathBuf;
 
 use assay_core::crew::{Pace, share};
-use assay_core::driver::{Connection, Driver, Scan};
-use assay_core::error::{Error, ErrorKind, Result};
 use assay_core::plan::Cell;
 use assay_core::random::{derive, draw};
 use assay_core::run_file::{Measurement, RunFile};
-use assay_core::schema::Schema;
 use assay_core::tape::{Population, Records};
 use assay_core::timing::Timed;
+use assay_driver::error::{Error, ErrorKind, Result};
+use assay_driver::schema::Schema;
+use assay_driver::{Connection, Driver, Scan};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 

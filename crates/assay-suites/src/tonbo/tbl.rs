@@ -6,8 +6,8 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 
 use assay_core::random::{Words, derive, draw, mix};
-use assay_core::schema::{ColumnType, Schema, write_bytes};
 use assay_core::tape::Records;
+use assay_driver::schema::{ColumnType, Schema, write_bytes};
 
 use super::customers::{TEXTS, schema, slot_mut};
 
@@ -217,7 +217,7 @@ fn text(seed: u64, len: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_core::compact::Compact;
+    use assay_driver::compact::Compact;
 
     fn read(text: &str) -> Result<Table, TblError> {
         let file = tempfile::NamedTempFile::new().expect("a temporary file");

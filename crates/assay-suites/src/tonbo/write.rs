@@ -3,13 +3,13 @@
 
 use std::fmt;
 
-use assay_core::driver::{Change, Driver, Transactions};
-use assay_core::error::{Error, ErrorKind, Result};
 use assay_core::plan::Cell;
 use assay_core::random::derive;
 use assay_core::run_file::{Measurement, RunFile};
 use assay_core::tape::{Order, Population, Records, Tape};
 use assay_core::timing::{Round, Timed};
+use assay_driver::error::{Error, ErrorKind, Result};
+use assay_driver::{Change, Driver, Transactions};
 use serde::{Deserialize, Serialize};
 
 use super::customers::{Customers, Numbering};

@@ -11,13 +11,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use assay_core::crew;
-use assay_core::driver::{
+use assay_core::random::derive;
+use assay_core::tape::Records;
+use assay_driver::error::{Error, ErrorKind, Result};
+use assay_driver::{
     Change, Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
     Outcome, Profile, Scan, Storage, Store, Transactions,
 };
-use assay_core::error::{Error, ErrorKind, Result};
-use assay_core::random::derive;
-use assay_core::tape::Records;
 use serde::{Deserialize, Serialize};
 
 use model::Model;

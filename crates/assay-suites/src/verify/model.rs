@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use assay_core::driver::{
+use assay_core::random::mix;
+use assay_core::tape::Records;
+use assay_driver::error::{Error, ErrorKind, Result};
+use assay_driver::schema::KeyOrder;
+use assay_driver::{
     Change, Connection, DeleteRule, InsertRule, KeyKind, Outcome, Profile, Scan, Transactions,
 };
-use assay_core::error::{Error, ErrorKind, Result};
-use assay_core::random::mix;
-use assay_core::schema::KeyOrder;
-use assay_core::tape::Records;
 
 use super::schemas::ShapedRecords;
 

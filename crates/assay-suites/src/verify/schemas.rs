@@ -1,8 +1,8 @@
 //! The shapes of records that drivers are verified on.
 
 use assay_core::random::{derive, mix};
-use assay_core::schema::{ColumnType, Schema, write_bytes};
 use assay_core::tape::Records;
+use assay_driver::schema::{ColumnType, Schema, write_bytes};
 
 /// A shape of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,10 +4,10 @@
 //! so it can be asked whether it writes this field of this record; and within a thread, positions
 //! tell what came first.
 
-use assay_core::driver::Outcome;
-use assay_core::error::Result;
 use assay_core::random::draw;
 use assay_core::tape::Records;
+use assay_driver::Outcome;
+use assay_driver::error::Result;
 
 use super::clients::{Clients, Round, wrong};
 use super::users::Users;

@@ -4,13 +4,13 @@ use std::ops::{Bound, Range};
 use std::time::Duration;
 
 use assay_core::crew::{Pace, share};
-use assay_core::driver::{Connection, Outcome, Scan};
-use assay_core::error::{Error, ErrorKind, Result};
 use assay_core::latency::{Stopwatch, operations_at};
 use assay_core::plan::Cell;
 use assay_core::random::{derive, mix};
 use assay_core::tape::Records;
 use assay_core::timing::Timed;
+use assay_driver::error::{Error, ErrorKind, Result};
+use assay_driver::{Connection, Outcome, Scan};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Options;

@@ -15,12 +15,12 @@ mod zipf;
 use std::fmt;
 
 use assay_core::chart::LineChart;
-use assay_core::driver::{Driver, KeyKind};
-use assay_core::error::{Error, Result};
 use assay_core::latency::summary;
 use assay_core::plan::Cell;
 use assay_core::run_file::{Measurement, RunFile};
 use assay_core::tape::Records;
+use assay_driver::error::{Error, Result};
+use assay_driver::{Driver, KeyKind};
 use serde::{Deserialize, Serialize};
 
 use crate::cell::{Needs, Report, Session};

@@ -2,8 +2,8 @@
 //! them.
 
 use assay_core::random::{Bijection, Words, derive, draw, mix};
-use assay_core::schema::{ColumnType, Schema};
 use assay_core::tape::Records;
+use assay_driver::schema::{ColumnType, Schema};
 
 /// `user` and 20 digits, so that the order of keys is the order of their numbers.
 const KEY_SIZE: u32 = 24;

@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-use assay_core::driver::Change;
 use assay_core::random::{draw, mix};
+use assay_driver::Change;
 use serde::{Deserialize, Serialize};
 
 use super::choice::{Chooser, Chosen};

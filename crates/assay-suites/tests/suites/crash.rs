@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 
-use assay_core::driver::{Durability, KeyKind};
 use assay_core::durability::Found;
+use assay_driver::{Durability, KeyKind};
 use assay_suites::crash::{Job, Said, check, write};
 
 use crate::engine::{Content, Fault, Faulty};

@@ -5,12 +5,12 @@ use std::ops::Bound;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use assay_core::driver::{
+use assay_driver::error::{Error, Result};
+use assay_driver::schema::{KeyOrder, Schema};
+use assay_driver::{
     Change, Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
     Outcome, Profile, Scan, Storage, Store, Transactions, Work,
 };
-use assay_core::error::{Error, Result};
-use assay_core::schema::{KeyOrder, Schema};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// What the engine does wrong.

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use assay_core::crew::Pace;
-use assay_core::driver::{Connection, Driver, Durability, KeyKind, OpenSpec, Storage};
 use assay_core::latency::Stopwatch;
 use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::{Measurement, Status};
 use assay_core::tape::{Order, Population, Records, Tape};
 use assay_core::timing::{Action, Round};
+use assay_driver::{Connection, Driver, Durability, KeyKind, OpenSpec, Storage};
 use assay_suites::crossbench::latencies::Latencies;
 use assay_suites::crossbench::route::Routes;
 use assay_suites::crossbench::{CrossBench, Fill, Keys, Options};

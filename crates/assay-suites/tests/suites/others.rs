@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use assay_core::driver::{Durability, KeyKind, Storage};
 use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::{Measurement, Status};
+use assay_driver::{Durability, KeyKind, Storage};
 use assay_suites::tonbo::{micro, read, write};
 use assay_suites::ycsb::workload::Workload;
 use assay_suites::{cell, crossbench, nudb, skvdb, ycsb};

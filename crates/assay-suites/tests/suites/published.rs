@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use assay_core::driver::{Durability, KeyKind, Storage};
 use assay_core::environment::{Build, Environment};
 use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::{CellResult, Latency, Measurement, Phase, Round, RunFile, Status};
+use assay_driver::{Durability, KeyKind, Storage};
 use assay_suites::tonbo::{micro, read, write};
 use assay_suites::ycsb::workload::{Distribution, Workload};
 use assay_suites::{crossbench, nudb, skvdb, ycsb};

@@ -1,8 +1,8 @@
 //! The words that options take, and what they stand for.
 
-use assay_core::driver::{Durability, KeyKind, Storage};
 use assay_core::durability::Crash;
 use assay_core::plan::PageCache;
+use assay_driver::{Durability, KeyKind, Storage};
 use assay_powercut::Directories;
 use assay_suites::crossbench::Keys;
 use clap::ValueEnum;

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use assay_core::driver::{Driver, Durability, Reach, Storage};
 use assay_core::durability::{Crash, Promise, Verdict, Verdicts};
 use assay_core::random::derive;
+use assay_driver::{Driver, Durability, Reach, Storage};
 use assay_suites::crash::Job;
 use comfy_table::{CellAlignment, Table, presets};
 use jiff::Timestamp;

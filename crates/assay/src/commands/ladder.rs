@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use assay_core::driver::Driver;
 use assay_core::run_file::{CellResult, RunFile, Status};
+use assay_driver::Driver;
 use assay_suites::crossbench::ladder::{LOOPS, ROWS, SECTIONS, Script};
 use assay_suites::crossbench::published::{self, Show};
 use assay_suites::crossbench::{CrossBench, Fill, Options};

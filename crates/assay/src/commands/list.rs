@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use assay_core::driver::{Concurrency, Driver, InsertRule, Profile, Transactions};
+use assay_driver::{Concurrency, Driver, InsertRule, Profile, Transactions};
 use comfy_table::{Table, presets};
 use program_support::exit::Outcome;
 use program_support::output::{print, say};

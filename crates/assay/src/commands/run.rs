@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use assay_core::bootstrap::TRIALS_LEAST;
-use assay_core::driver::Storage;
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, RunFile, RunFileError};
+use assay_driver::Storage;
 use assay_report::blocks::blocks;
 use assay_suites::crossbench::published::{self, Show};
 use assay_suites::nudb;

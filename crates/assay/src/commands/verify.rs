@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use assay_core::driver::{Driver, Durability, KeyKind, Storage};
+use assay_driver::{Driver, Durability, KeyKind, Storage};
 use assay_suites::verify::{self, Check, Verdict};
 use comfy_table::{Table, presets};
 use program_support::exit::{Failure, Outcome};

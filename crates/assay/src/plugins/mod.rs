@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use assay_core::driver::Driver;
+use assay_driver::Driver;
 use assay_drivers::plugin::{self, Description};
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;

@@ -113,7 +113,7 @@ fn carry_out(job: Job, answers: &mut Answers) -> Message {
     }
 }
 
-fn driver(id: &str) -> Box<dyn assay_core::driver::Driver> {
+fn driver(id: &str) -> Box<dyn assay_driver::Driver> {
     assay_drivers::find(id).expect("parent and worker are the same program")
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use assay_core::driver::{Driver, Profile, Storage};
+use assay_driver::{Driver, Profile, Storage};
 
 /// A directory with nothing of anybody else's in it, in which Assay is run.
 pub struct Bench {

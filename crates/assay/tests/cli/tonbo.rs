@@ -7,9 +7,9 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use assay_core::driver::{Durability, KeyKind, OpenSpec, Outcome, Storage, Store};
-use assay_core::error::Result;
-use assay_core::schema::{ColumnType, Schema};
+use assay_driver::error::Result;
+use assay_driver::schema::{ColumnType, Schema};
+use assay_driver::{Durability, KeyKind, OpenSpec, Outcome, Storage, Store};
 
 fn open(id: &str, dir: &Path, endpoint: Option<&str>, create: bool) -> Result<Box<dyn Store>> {
     let driver = assay_drivers::find(id).expect("the driver is compiled in");
@@ -99,7 +99,7 @@ fn what_was_closed_is_there_however_often_it_is_opened() {
     let (key, value) = (7u64.to_le_bytes(), 8u64.to_le_bytes());
     for round in 0..4 {
         let store = open("tonbo", folder.path(), None, round == 0).expect("it opens");
-        let work = &mut |connection: &mut dyn assay_core::driver::Connection| {
+        let work = &mut |connection: &mut dyn assay_driver::Connection| {
             let mut found = [0; 8];
             if round == 0 {
                 connection.insert(&[key, value].concat())?;

@@ -1,9 +1,9 @@
 //! Volumes of a virtual storage: records with typed properties, linked into a tree by name. It
 //! is what SKVDB offers; the suite of that name drives other engines through an adapter over the
 //! record level. An engine with such a notion of its own implements [`Volume`] itself and hands
-//! it out by [`Connection::volume`](crate::driver::Connection::volume).
+//! it out by [`Connection::volume`](crate::Connection::volume).
 
-use crate::driver::Outcome;
+use crate::Outcome;
 use crate::error::Result;
 
 /// A typed value.

@@ -1,6 +1,6 @@
 //! What an engine can answer besides success, as drivers report it.
 //!
-//! A missing row and a duplicate key are outcomes, not errors (see [`crate::driver::Outcome`]);
+//! A missing row and a duplicate key are outcomes, not errors (see [`crate::Outcome`]);
 //! an [`Error`] means that the operation did not happen.
 
 use std::fmt;
@@ -94,6 +94,6 @@ mod tests {
 
     #[test]
     fn results_of_operations_fit_two_registers() {
-        assert!(size_of::<Result<crate::driver::Outcome>>() <= 16);
+        assert!(size_of::<Result<crate::Outcome>>() <= 16);
     }
 }

@@ -1,0 +1,19 @@
+//! What an engine implements to be measured by Assay, and nothing else: neither measuring nor the
+//! run file. Engines compile against this crate only, so a change of statistics rebuilds none.
+//!
+//! A [`Driver`] opens a [`Store`]; a thread works on it through a [`Connection`]. What the engine
+//! promises and offers stands in its [`Profile`]. Records are packed as [`schema`] says.
+
+pub mod compact;
+pub mod error;
+pub mod machine;
+mod profile;
+pub mod schema;
+mod store;
+pub mod volume;
+
+pub use profile::{
+    Change, Concurrency, DeleteRule, Durability, EngineOption, InsertRule, KeyKind, Profile, Reach,
+    Storage, Transactions,
+};
+pub use store::{Connection, Driver, OpenSpec, Outcome, Scan, Store, Work};
