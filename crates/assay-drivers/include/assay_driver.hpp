@@ -70,6 +70,46 @@ inline const char *parameter(const assay_open_options &options, const char *name
     return nullptr;
 }
 
+/* The table of an engine with its names. All else is 0 or null until it is set. */
+inline assay_driver driver_of(const char *id, const char *name, const char *version,
+                              const char *about) noexcept
+{
+    assay_driver driver{};
+    driver.size_bytes = sizeof driver;
+    driver.abi_version = ASSAY_DRIVER_ABI;
+    driver.id = id;
+    driver.name = name;
+    driver.version = version;
+    driver.about = about;
+    return driver;
+}
+
+/* The functions that every plugin has, in the order of the table. */
+inline void set_functions(assay_driver &driver, decltype(assay_driver::create) create,
+                          decltype(assay_driver::close) close,
+                          decltype(assay_driver::settings) settings,
+                          decltype(assay_driver::connect) connect,
+                          decltype(assay_driver::disconnect) disconnect,
+                          decltype(assay_driver::insert) insert,
+                          decltype(assay_driver::query) query) noexcept
+{
+    driver.create = create;
+    driver.close = close;
+    driver.settings = settings;
+    driver.connect = connect;
+    driver.disconnect = disconnect;
+    driver.insert = insert;
+    driver.query = query;
+}
+
 } // namespace assay
+
+/* Exports the table that a function returns. */
+#define ASSAY_EXPORT(driver)                                                                       \
+    const assay_driver *assay_plugin(void)                                                         \
+    {                                                                                              \
+        static const assay_driver DRIVER = driver();                                               \
+        return &DRIVER;                                                                            \
+    }
 
 #endif

@@ -28,7 +28,7 @@
 //!   write, they therefore take turns by a mutex; reads do not wait.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use assay_driver::error::{Error, Result};
 use assay_driver::schema::{Column, ColumnType, Schema, Value, write_bytes, write_integer};
@@ -39,7 +39,7 @@ use assay_driver::{
 use duckdb::types::{ToSqlOutput, ValueRef};
 use duckdb::{Config, Row, Statement};
 
-use crate::sql::{Dialect, Statements, scan_statement};
+use crate::sql::{Dialect, Statements, Turns, changed, each_row, scan_statement};
 
 pub(crate) struct DuckDb;
 
@@ -189,8 +189,7 @@ impl Store for DuckDbStore {
             select: prepare(&self.statements.select)?,
             updates: updates.map(|sql| prepare(sql)).collect::<Result<_>>()?,
             delete: prepare(&self.statements.delete)?,
-            writing: self.writing.as_ref(),
-            turn: None,
+            turns: Turns::new(self.writing.as_ref()),
             in_transaction: false,
         })
     }
@@ -213,23 +212,15 @@ struct DuckDbConnection<'c> {
     select: Statement<'c>,
     updates: Vec<Statement<'c>>,
     delete: Statement<'c>,
-    writing: Option<&'c Mutex<()>>,
-    /// This connection's turn to write, while a transaction is open.
-    turn: Option<MutexGuard<'c, ()>>,
+    turns: Turns<'c>,
     in_transaction: bool,
 }
 
-impl<'c> DuckDbConnection<'c> {
-    /// The turn for one write, unless a transaction has it already.
-    fn turn(&self) -> Option<MutexGuard<'c, ()>> {
-        let writing = self.writing.filter(|_| self.turn.is_none())?;
-        Some(writing.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
+impl DuckDbConnection<'_> {
     /// Inserts without a clause for conflicts; a duplicate ends the transaction, if there is one.
     fn insert_plainly(&mut self, record: &[u8]) -> Result<Outcome> {
         bind(&mut self.insert, 1, self.schema.columns(), record)?;
-        let _turn = self.turn();
+        let _turn = self.turns.one();
         match self.insert.raw_execute() {
             Ok(_) => Ok(Outcome::Done),
             Err(error) if is_duplicate(&error) => Ok(Outcome::Duplicate),
@@ -240,9 +231,9 @@ impl<'c> DuckDbConnection<'c> {
 
 impl Connection for DuckDbConnection<'_> {
     fn begin(&mut self) -> Result<()> {
-        self.turn = self.turn();
+        self.turns.begin();
         if let Err(error) = self.begin.raw_execute() {
-            self.turn = None;
+            self.turns.end();
             return Err(said("begin")(error));
         }
         self.in_transaction = true;
@@ -251,13 +242,15 @@ impl Connection for DuckDbConnection<'_> {
 
     fn commit(&mut self) -> Result<()> {
         let committed = self.commit.raw_execute().map_err(said("commit"));
-        (self.turn, self.in_transaction) = (None, false);
+        self.turns.end();
+        self.in_transaction = false;
         committed.map(drop)
     }
 
     fn rollback(&mut self) -> Result<()> {
         let rolled_back = self.rollback.raw_execute().map_err(said("rollback"));
-        (self.turn, self.in_transaction) = (None, false);
+        self.turns.end();
+        self.in_transaction = false;
         rolled_back.map(drop)
     }
 
@@ -290,7 +283,7 @@ impl Connection for DuckDbConnection<'_> {
 
     fn upsert(&mut self, record: &[u8]) -> Result<()> {
         bind(&mut self.upsert, 1, self.schema.columns(), record)?;
-        let _turn = self.turn();
+        let _turn = self.turns.one();
         self.upsert.raw_execute().map_err(said("upsert"))?;
         Ok(())
     }
@@ -315,14 +308,14 @@ impl Connection for DuckDbConnection<'_> {
         let kind = self.schema.columns()[column].kind;
         bind_value(statement, 1, kind, Value::read(kind, value))?;
         bind(statement, 2, self.schema.key_columns(), key)?;
-        let _turn = self.turn();
-        changed(self.updates[at].raw_execute().map_err(said("update"))?)
+        let _turn = self.turns.one();
+        Ok(changed(self.updates[at].raw_execute().map_err(said("update"))?))
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<Outcome> {
         bind(&mut self.delete, 1, self.schema.key_columns(), key)?;
-        let _turn = self.turn();
-        changed(self.delete.raw_execute().map_err(said("delete"))?)
+        let _turn = self.turns.one();
+        Ok(changed(self.delete.raw_execute().map_err(said("delete"))?))
     }
 
     fn scan(&mut self, scan: &Scan<'_>, row: &mut dyn FnMut(&[u8])) -> Result<u64> {
@@ -333,17 +326,13 @@ impl Connection for DuckDbConnection<'_> {
             bind(&mut statement, first, key_columns, bound)?;
         }
         statement.raw_execute().map_err(said("scan"))?;
-        let columns: Vec<_> =
-            scan.columns.iter().map(|&at| self.schema.columns()[at].clone()).collect();
-        let mut record = vec![0; self.schema.record_size()];
-        let mut count = 0;
         let mut rows = statement.raw_query();
-        while let Some(found) = rows.next().map_err(said("scan"))? {
-            read(found, &columns, 0, &mut record)?;
-            row(&record);
-            count += 1;
-        }
-        Ok(count)
+        each_row(self.schema, scan, row, |columns, record| {
+            match rows.next().map_err(said("scan"))? {
+                Some(found) => read(found, columns, 0, record).map(|()| true),
+                None => Ok(false),
+            }
+        })
     }
 }
 
@@ -365,10 +354,6 @@ fn compare_keys(key: &[Column], operator: &str, first: usize) -> String {
 fn is_duplicate(error: &duckdb::Error) -> bool {
     matches!(error, duckdb::Error::DuckDBFailure(_, Some(text))
         if text.starts_with("Constraint Error: Duplicate key"))
-}
-
-fn changed(rows: usize) -> Result<Outcome> {
-    Ok(if rows == 0 { Outcome::Missing } else { Outcome::Done })
 }
 
 /// Binds columns of a packed record to parameters from `first` on.

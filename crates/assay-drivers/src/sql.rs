@@ -3,9 +3,14 @@
 
 #[cfg(any(feature = "duckdb", feature = "sqlite"))]
 use std::ops::Bound;
+#[cfg(any(feature = "duckdb", feature = "sqlite"))]
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use assay_driver::Outcome;
 #[cfg(any(feature = "duckdb", feature = "sqlite"))]
 use assay_driver::Scan;
+#[cfg(any(feature = "duckdb", feature = "sqlite"))]
+use assay_driver::error::Result;
 use assay_driver::schema::{Column, ColumnType, Schema};
 
 /// What differs between dialects.
@@ -74,6 +79,62 @@ impl Statements {
             delete: format!("DELETE FROM {table} WHERE {key}"),
         }
     }
+}
+
+/// What became of a change, by the number of rows that it changed.
+pub(crate) fn changed<N: PartialEq + From<u8>>(rows: N) -> Outcome {
+    if rows == N::from(0) { Outcome::Missing } else { Outcome::Done }
+}
+
+/// The turns that writers take where several connections write.
+#[cfg(any(feature = "duckdb", feature = "sqlite"))]
+pub(crate) struct Turns<'t> {
+    /// Held by the connection that writes; none where only one connection does.
+    writing: Option<&'t Mutex<()>>,
+    /// This connection's turn, while a transaction is open.
+    held: Option<MutexGuard<'t, ()>>,
+}
+
+#[cfg(any(feature = "duckdb", feature = "sqlite"))]
+impl<'t> Turns<'t> {
+    pub(crate) fn new(writing: Option<&'t Mutex<()>>) -> Self {
+        Self { writing, held: None }
+    }
+
+    /// The turn for one write, unless a transaction has it already.
+    pub(crate) fn one(&self) -> Option<MutexGuard<'t, ()>> {
+        let writing = self.writing.filter(|_| self.held.is_none())?;
+        Some(writing.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes the turn for a transaction.
+    pub(crate) fn begin(&mut self) {
+        self.held = self.one();
+    }
+
+    /// The transaction is over.
+    pub(crate) fn end(&mut self) {
+        self.held = None;
+    }
+}
+
+/// Hands the rows of a scan on as packed records. `next` copies the columns of the next row to
+/// their places in a record; false: there is none. Returns how many rows there were.
+#[cfg(any(feature = "duckdb", feature = "sqlite"))]
+pub(crate) fn each_row(
+    schema: &Schema,
+    scan: &Scan<'_>,
+    row: &mut dyn FnMut(&[u8]),
+    mut next: impl FnMut(&[Column], &mut [u8]) -> Result<bool>,
+) -> Result<u64> {
+    let columns: Vec<_> = scan.columns.iter().map(|&at| schema.columns()[at].clone()).collect();
+    let mut record = vec![0; schema.record_size()];
+    let mut count = 0;
+    while next(&columns, &mut record)? {
+        row(&record);
+        count += 1;
+    }
+    Ok(count)
 }
 
 /// How a dialect compares a key with the parameters from a number on: the key columns, one of

@@ -17,7 +17,7 @@
 //! - Unsigned 64-bit integers are stored as signed ones of the same bits; in the key with the
 //!   highest bit flipped, so that their order is kept.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use assay_driver::error::{Error, Result};
 use assay_driver::schema::{Column, ColumnType, Schema, Value, write_bytes, write_integer};
@@ -28,7 +28,7 @@ use assay_driver::{
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, Row, Statement};
 
-use crate::sql::{Dialect, Statements, scan_statement};
+use crate::sql::{Dialect, Statements, Turns, changed, each_row, scan_statement};
 
 pub(crate) struct Sqlite;
 
@@ -201,8 +201,7 @@ impl SqliteStore {
                 .collect::<Result<_>>()?,
             delete: prepare(&self.statements.delete)?,
             journaled: self.path.is_some(),
-            writing: self.writing.as_ref(),
-            turn: None,
+            turns: Turns::new(self.writing.as_ref()),
         })
     }
 }
@@ -242,29 +241,19 @@ struct SqliteConnection<'c> {
     updates: Vec<Statement<'c>>,
     delete: Statement<'c>,
     journaled: bool,
-    writing: Option<&'c Mutex<()>>,
-    /// This connection's turn to write, while a transaction is open.
-    turn: Option<MutexGuard<'c, ()>>,
-}
-
-impl<'c> SqliteConnection<'c> {
-    /// The turn for one write, unless a transaction has it already.
-    fn turn(&self) -> Option<MutexGuard<'c, ()>> {
-        let writing = self.writing.filter(|_| self.turn.is_none())?;
-        Some(writing.lock().unwrap_or_else(PoisonError::into_inner))
-    }
+    turns: Turns<'c>,
 }
 
 impl Connection for SqliteConnection<'_> {
     fn begin(&mut self) -> Result<()> {
-        self.turn = self.turn();
+        self.turns.begin();
         self.begin.raw_execute().map_err(said("begin"))?;
         Ok(())
     }
 
     fn commit(&mut self) -> Result<()> {
         self.commit.raw_execute().map_err(said("commit"))?;
-        self.turn = None;
+        self.turns.end();
         Ok(())
     }
 
@@ -273,13 +262,13 @@ impl Connection for SqliteConnection<'_> {
             return Err(Error::unsupported("rollback with journal_mode = OFF"));
         }
         self.rollback.raw_execute().map_err(said("rollback"))?;
-        self.turn = None;
+        self.turns.end();
         Ok(())
     }
 
     fn insert(&mut self, record: &[u8]) -> Result<Outcome> {
         bind(&mut self.insert, 1, self.schema.columns(), record)?;
-        let _turn = self.turn();
+        let _turn = self.turns.one();
         match self.insert.raw_execute() {
             Ok(_) => Ok(Outcome::Done),
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
@@ -291,7 +280,7 @@ impl Connection for SqliteConnection<'_> {
 
     fn upsert(&mut self, record: &[u8]) -> Result<()> {
         bind(&mut self.upsert, 1, self.schema.columns(), record)?;
-        let _turn = self.turn();
+        let _turn = self.turns.one();
         self.upsert.raw_execute().map_err(said("upsert"))?;
         Ok(())
     }
@@ -311,18 +300,18 @@ impl Connection for SqliteConnection<'_> {
 
     fn update(&mut self, key: &[u8], column: usize, value: &[u8]) -> Result<Outcome> {
         let at = column - self.schema.key_columns().len();
-        let _turn = self.turn();
+        let _turn = self.turns.one();
         let statement = &mut self.updates[at];
         let kind = self.schema.columns()[column].kind;
         bind_value(statement, 1, Value::read(kind, value))?;
         bind(statement, 2, self.schema.key_columns(), key)?;
-        changed(statement.raw_execute().map_err(said("update"))?)
+        Ok(changed(statement.raw_execute().map_err(said("update"))?))
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<Outcome> {
         bind(&mut self.delete, 1, self.schema.key_columns(), key)?;
-        let _turn = self.turn();
-        changed(self.delete.raw_execute().map_err(said("delete"))?)
+        let _turn = self.turns.one();
+        Ok(changed(self.delete.raw_execute().map_err(said("delete"))?))
     }
 
     fn scan(&mut self, scan: &Scan<'_>, row: &mut dyn FnMut(&[u8])) -> Result<u64> {
@@ -332,17 +321,13 @@ impl Connection for SqliteConnection<'_> {
         for (bound, first) in bounds.iter().zip((1..).step_by(key_columns.len())) {
             bind(&mut statement, first, key_columns, bound)?;
         }
-        let columns: Vec<_> =
-            scan.columns.iter().map(|&at| self.schema.columns()[at].clone()).collect();
-        let mut record = vec![0; self.schema.record_size()];
-        let mut count = 0;
         let mut rows = statement.raw_query();
-        while let Some(found) = rows.next().map_err(said("scan"))? {
-            read(found, &columns, 0, &mut record)?;
-            row(&record);
-            count += 1;
-        }
-        Ok(count)
+        each_row(self.schema, scan, row, |columns, record| {
+            match rows.next().map_err(said("scan"))? {
+                Some(found) => read(found, columns, 0, record).map(|()| true),
+                None => Ok(false),
+            }
+        })
     }
 }
 
@@ -350,10 +335,6 @@ impl Connection for SqliteConnection<'_> {
 fn compare_keys(key: &[Column], operator: &str, _: usize) -> String {
     let names = key.iter().map(|column| column.name).collect::<Vec<_>>().join(", ");
     format!("({names}) {operator} ({})", vec!["?"; key.len()].join(", "))
-}
-
-fn changed(rows: usize) -> Result<Outcome> {
-    Ok(if rows == 0 { Outcome::Missing } else { Outcome::Done })
 }
 
 const SIGN: u64 = 1 << 63;

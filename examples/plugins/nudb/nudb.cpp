@@ -173,13 +173,9 @@ const char *const PARAMETERS[] = {"block_size", "load_factor", nullptr};
 
 assay_driver driver()
 {
-    assay_driver driver{};
-    driver.size_bytes = sizeof driver;
-    driver.abi_version = ASSAY_DRIVER_ABI;
-    driver.id = "nudb";
-    driver.name = "NuDB";
-    driver.version = NUDB_VERSION_STRING;
-    driver.about = "append-only hash table on disk (C++ headers); inserts and fetches only";
+    assay_driver driver = assay::driver_of(
+        "nudb", "NuDB", NUDB_VERSION_STRING,
+        "append-only hash table on disk (C++ headers); inserts and fetches only");
     driver.key_kinds = ASSAY_KEY_HASH;
     driver.ramdisk_levels = ASSAY_LEVEL_PERIODIC;
     driver.disk_levels = ASSAY_LEVEL_PERIODIC;
@@ -187,20 +183,10 @@ assay_driver driver()
     driver.concurrency = ASSAY_CONCURRENT;
     driver.periodic_interval_ms = 1000;
     driver.parameters = PARAMETERS;
-    driver.create = create;
-    driver.close = close;
-    driver.settings = settings;
-    driver.connect = connect;
-    driver.disconnect = disconnect;
-    driver.insert = insert;
-    driver.query = query;
+    assay::set_functions(driver, create, close, settings, connect, disconnect, insert, query);
     return driver;
 }
 
 } // namespace
 
-const assay_driver *assay_plugin(void)
-{
-    static const assay_driver DRIVER = driver();
-    return &DRIVER;
-}
+ASSAY_EXPORT(driver)

@@ -452,26 +452,16 @@ assay_volume volume()
 assay_driver driver()
 {
     static const assay_volume VOLUME = volume();
-    assay_driver driver{};
-    driver.size_bytes = sizeof driver;
-    driver.abi_version = ASSAY_DRIVER_ABI;
-    driver.id = "skvdb";
-    driver.name = "SKVDB";
-    driver.version = SKVDB_VERSION;
-    driver.about = "tree of entries with typed properties, in memory until closed (C++)";
+    assay_driver driver = assay::driver_of(
+        "skvdb", "SKVDB", SKVDB_VERSION,
+        "tree of entries with typed properties, in memory until closed (C++)");
     driver.key_kinds = ASSAY_KEY_HASH;
     driver.ramdisk_levels = ASSAY_LEVEL_NONE;
     driver.disk_levels = ASSAY_LEVEL_NONE;
     driver.transactions = ASSAY_NO_TRANSACTIONS;
     driver.insert_replaces = 1;
     driver.concurrency = ASSAY_CONCURRENT;
-    driver.create = create;
-    driver.close = close;
-    driver.settings = settings;
-    driver.connect = connect;
-    driver.disconnect = disconnect;
-    driver.insert = insert;
-    driver.query = query;
+    assay::set_functions(driver, create, close, settings, connect, disconnect, insert, query);
     driver.update = update;
     driver.remove = remove;
     driver.upsert = insert;
@@ -481,8 +471,4 @@ assay_driver driver()
 
 } // namespace
 
-const assay_driver *assay_plugin(void)
-{
-    static const assay_driver DRIVER = driver();
-    return &DRIVER;
-}
+ASSAY_EXPORT(driver)

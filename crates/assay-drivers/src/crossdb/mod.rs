@@ -44,7 +44,7 @@ use assay_driver::{
     OpenSpec, Outcome, Profile, Storage, Store, Transactions, Work,
 };
 
-use crate::sql::{Dialect, Statements};
+use crate::sql::{Dialect, Statements, changed};
 use library::{CrossDbLibrary, Handle, library, text};
 use lookup::Lookup;
 use statement::{Inserted, Parameter, Prepared, c_text, checked};
@@ -356,16 +356,12 @@ impl Connection for CrossDbConnection<'_> {
 
     fn delete(&mut self, key: &[u8]) -> Result<Outcome> {
         self.delete.bind_all(key)?;
-        changed(self.delete.execute("delete")?)
+        Ok(changed(self.delete.execute("delete")?))
     }
 }
 
 #[inline]
 fn update(statement: &mut Prepared, key: &[u8], value: &[u8]) -> Result<Outcome> {
     statement.bind_value_and_rest(value, key)?;
-    changed(statement.execute("update")?)
-}
-
-fn changed(rows: u64) -> Result<Outcome> {
-    Ok(if rows == 0 { Outcome::Missing } else { Outcome::Done })
+    Ok(changed(statement.execute("update")?))
 }

@@ -13,7 +13,7 @@ use assay_driver::error::Result;
 use assay_driver::schema::KeyOrder;
 use assay_driver::{KeyKind, OpenSpec, Store};
 
-use super::{Key, Map, MapDriver, MapStore, Payload, Visitor, open_map};
+use super::{Key, Map, MapDriver, MapStore, Payload, Visitor, open_map, point_operations};
 use crate::word_key::WordKey;
 
 pub(crate) fn driver() -> MapDriver {
@@ -38,31 +38,7 @@ where
     type Key = K;
     type Payload = P;
 
-    fn insert(&mut self, key: &K::Lookup, payload: &[u8]) -> bool {
-        match self.entry(K::owned(key)) {
-            Entry::Vacant(free) => {
-                free.insert(P::new(payload));
-                true
-            }
-            Entry::Occupied(_) => false,
-        }
-    }
-
-    fn get(&self, key: &K::Lookup) -> Option<&[u8]> {
-        self.get(key).map(P::bytes)
-    }
-
-    fn upsert(&mut self, key: &K::Lookup, payload: &[u8]) {
-        self.insert(K::owned(key), P::new(payload));
-    }
-
-    fn get_mut(&mut self, key: &K::Lookup) -> Option<&mut P> {
-        self.get_mut(key)
-    }
-
-    fn remove(&mut self, key: &K::Lookup) -> bool {
-        self.remove(key).is_some()
-    }
+    point_operations!();
 
     fn scan(
         &self,

@@ -366,6 +366,39 @@ impl<A: Access> Connection for MapConnection<'_, A> {
     }
 }
 
+/// The functions of [`Map`] for single keys: the containers have methods of the same names, but no
+/// trait for them.
+macro_rules! point_operations {
+    () => {
+        fn insert(&mut self, key: &K::Lookup, payload: &[u8]) -> bool {
+            match self.entry(K::owned(key)) {
+                Entry::Vacant(free) => {
+                    free.insert(P::new(payload));
+                    true
+                }
+                Entry::Occupied(_) => false,
+            }
+        }
+
+        fn get(&self, key: &K::Lookup) -> Option<&[u8]> {
+            self.get(key).map(P::bytes)
+        }
+
+        fn upsert(&mut self, key: &K::Lookup, payload: &[u8]) {
+            self.insert(K::owned(key), P::new(payload));
+        }
+
+        fn get_mut(&mut self, key: &K::Lookup) -> Option<&mut P> {
+            self.get_mut(key)
+        }
+
+        fn remove(&mut self, key: &K::Lookup) -> bool {
+            self.remove(key).is_some()
+        }
+    };
+}
+pub(crate) use point_operations;
+
 /// Makes the store with the narrowest types that fit a schema.
 macro_rules! open_map {
     ($spec:expr, $ordered:expr, $setting:expr, $map:ident) => {{

@@ -37,9 +37,6 @@ const FETCH: &str = "fetch";
 /// The longest key.
 pub const MOST_KEY_BYTES: u32 = 64 * 1024;
 
-/// Parameters that engines may take from this suite.
-pub const PARAMETERS: [&str; 2] = ["block_size", "load_factor"];
-
 /// What a cell of this suite does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
