@@ -18,7 +18,7 @@ pub struct LineChart {
     pub lines: Vec<Line>,
 }
 
-/// How axes are scaled, if nobody says otherwise.
+/// How axes are scaled, unless an option says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axes {
     /// Both in proportion, from zero.

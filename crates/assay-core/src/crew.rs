@@ -1,7 +1,7 @@
 //! Threads that work at once, each on connections of its own.
 //!
 //! Each thread prepares a batch of operations, meets the others at a gate, replays its batch, and
-//! meets them again: so nobody prepares while others are on the clock. What a batch took is the
+//! meets them again: so none prepares while others are on the clock. What a batch took is the
 //! time from the first thread's start to the last one's end; what a round took is the sum over
 //! its batches. A single thread passes no gate.
 
@@ -42,7 +42,7 @@ struct State {
     waiting: usize,
     /// How often the gate has opened.
     opened: u64,
-    /// A thread has failed, so nobody may wait for it.
+    /// A thread has failed, so none may wait for it.
     given_up: bool,
 }
 
@@ -159,7 +159,7 @@ impl Pace<'_> {
     }
 
     /// This thread has timed all that it had to; waits for the others, so that what follows
-    /// disturbs nobody. Answers its spans.
+    /// disturbs none of them. Returns its spans.
     pub fn finish(&mut self) -> Result<Spans> {
         if let (Some(gate), true) = (self.gate, std::mem::take(&mut self.working)) {
             gate.leave(false);
@@ -180,16 +180,16 @@ impl Drop for Pace<'_> {
 }
 
 /// What each thread of a crew does: it gets its number, its clock, its connections (one to each
-/// store), and where to tell how many operations it has done.
+/// store), and where to report how many operations it has done.
 pub type Duty<'d, T> =
     dyn Fn(usize, &mut Pace<'_>, Connections<'_, '_>, &mut dyn FnMut(u64)) -> Result<T> + Sync + 'd;
 
 /// The connections of a thread, one to each store.
 pub type Connections<'c, 's> = &'c mut [&'s mut dyn Connection];
 
-/// Runs `duty` on so many threads at once and answers what each of them answered. The first one
-/// is the calling thread, and the only one whose progress is told. With `cpus`, thread *n* is
-/// bound to the one at place *n* modulo their number.
+/// Runs `duty` on `threads` threads at once, and returns what each of them returned. The first one
+/// is the calling thread, and the only one that reports progress. With `cpus`, thread *n* is bound
+/// to the processor at index *n* modulo their number.
 pub fn run<T: Send>(
     stores: &[Box<dyn Store>],
     threads: u32,
@@ -327,7 +327,7 @@ mod tests {
         let answers = run(&stores(2), 3, &[], &mut |_| (), &|number, pace, connections, _| {
             assert_eq!(connections.len(), 2);
             for _ in 0..if number == 2 { 20 } else { 50 } {
-                assert_eq!(busy.load(Ordering::SeqCst), 0, "somebody is on the clock");
+                assert_eq!(busy.load(Ordering::SeqCst), 0, "a thread is on the clock");
                 pace.span(|| {
                     busy.fetch_add(1, Ordering::SeqCst);
                     std::thread::yield_now();

@@ -43,7 +43,7 @@ pub struct Finding {
 
 /// A directory for stores.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Place {
+pub struct DataDir {
     /// Of which mode.
     pub storage: Storage,
     /// Its filesystem, if it is known.
@@ -57,14 +57,14 @@ pub struct Place {
 pub struct Facts {
     /// The rest of what a run file keeps.
     pub environment: Environment,
-    /// Whether processors may exceed their nominal frequency; none where nothing tells.
+    /// Whether processors may exceed their nominal frequency; none where the system does not say.
     pub turbo: Option<bool>,
     /// The share of time that a hypervisor gave to others, just now; none without a sample.
     pub steal_share: Option<f64>,
-    /// About how much data the run has; none if nobody knows.
+    /// About how much data the run has; none if that is not known.
     pub data_bytes: Option<u64>,
     /// The directories for stores.
-    pub places: Vec<Place>,
+    pub data_dirs: Vec<DataDir>,
     /// Other processes of Assay that are measuring.
     pub other_runs: Vec<i32>,
 }
@@ -74,22 +74,22 @@ const SYNCS: usize = 15;
 
 impl Facts {
     /// Asks the machine, which takes some tenths of a second.
-    pub fn capture(places: &[(Storage, &Path)], data_bytes: Option<u64>) -> Self {
+    pub fn capture(data_dirs: &[(Storage, &Path)], data_bytes: Option<u64>) -> Self {
         let before = Ticks::now();
         let started = Instant::now();
-        let places = places.iter().map(|(storage, dir)| Place {
+        let data_dirs = data_dirs.iter().map(|(storage, dir)| DataDir {
             storage: *storage,
             filesystem: filesystem_of(dir),
             sync_latency_ns: sync_latency(dir).ok(),
         });
-        let places = places.collect();
+        let data_dirs = data_dirs.collect();
         std::thread::sleep(SAMPLE.saturating_sub(started.elapsed()));
         Self {
             environment: Environment::capture(),
             turbo: turbo(),
             steal_share: before.zip(Ticks::now()).and_then(|(before, now)| now.steal_since(before)),
             data_bytes,
-            places,
+            data_dirs,
             other_runs: other_runs(),
         }
     }
@@ -174,9 +174,9 @@ pub fn findings(facts: &Facts) -> Vec<Finding> {
         clock(facts),
         randomisation(facts),
     ];
-    for place in &facts.places {
-        findings.push(filesystem(place));
-        findings.extend(syncs(place));
+    for dir in &facts.data_dirs {
+        findings.push(filesystem(dir));
+        findings.extend(syncs(dir));
     }
     findings
 }
@@ -212,7 +212,7 @@ fn governor(facts: &Facts) -> Finding {
 
 fn turbo_boost(facts: &Facts) -> Finding {
     match facts.turbo {
-        None => finding("turbo", Gravity::Good, "nothing tells, as in most virtual machines", ""),
+        None => finding("turbo", Gravity::Good, "not known, as in most virtual machines", ""),
         Some(false) => finding("turbo", Gravity::Good, "off", ""),
         Some(true) => finding(
             "turbo",
@@ -227,7 +227,7 @@ fn turbo_boost(facts: &Facts) -> Finding {
 
 fn steal(facts: &Facts) -> Finding {
     let Some(share) = facts.steal_share else {
-        return finding("steal time", Gravity::Note, "the kernel does not tell", "");
+        return finding("steal time", Gravity::Note, "the kernel does not say", "");
     };
     let found = format!("{:.1} % of processor time went to other machines", share * 100.0);
     let advice = "measure on a machine of your own, or repeat with --trials and look at intervals";
@@ -317,7 +317,7 @@ fn clock(facts: &Facts) -> Finding {
         "tsc" | "kvm-clock" | "arch_sys_counter" | "hyperv_clocksource_tsc_page" => {
             finding("clock", Gravity::Good, source.clone(), "")
         }
-        "" => finding("clock", Gravity::Note, "the kernel does not tell its clock source", ""),
+        "" => finding("clock", Gravity::Note, "the kernel does not name its clock source", ""),
         other => finding(
             "clock",
             Gravity::Warning,
@@ -330,7 +330,7 @@ fn clock(facts: &Facts) -> Finding {
 fn randomisation(facts: &Facts) -> Finding {
     match facts.environment.aslr.as_str() {
         "0" => finding("address randomisation", Gravity::Good, "off", ""),
-        "" => finding("address randomisation", Gravity::Good, "the kernel does not tell", ""),
+        "" => finding("address randomisation", Gravity::Good, "the kernel does not say", ""),
         _ => finding(
             "address randomisation",
             Gravity::Note,
@@ -340,15 +340,15 @@ fn randomisation(facts: &Facts) -> Finding {
     }
 }
 
-fn of_place(place: &Place, finding: Finding) -> Finding {
-    Finding { storage: Some(place.storage), ..finding }
+fn of_dir(dir: &DataDir, finding: Finding) -> Finding {
+    Finding { storage: Some(dir.storage), ..finding }
 }
 
-fn filesystem(place: &Place) -> Finding {
-    let storage = place.storage;
-    let Some(filesystem) = &place.filesystem else {
+fn filesystem(dir: &DataDir) -> Finding {
+    let storage = dir.storage;
+    let Some(filesystem) = &dir.filesystem else {
         let found = "not known";
-        return of_place(place, finding("filesystem", Gravity::Note, found, ""));
+        return of_dir(dir, finding("filesystem", Gravity::Note, found, ""));
     };
     let found = format!(
         "{} on {} ({})",
@@ -379,21 +379,21 @@ fn filesystem(place: &Place) -> Finding {
         }
         _ => (Gravity::Good, ""),
     };
-    of_place(place, finding("filesystem", gravity, found, advice))
+    of_dir(dir, finding("filesystem", gravity, found, advice))
 }
 
 /// A device that has synchronised within this has not synchronised.
 const SYNC_LEAST_NS: u64 = 15_000;
 const SYNC_SLOW_NS: u64 = 10_000_000;
 
-fn syncs(place: &Place) -> Option<Finding> {
-    if place.storage != Storage::Disk {
+fn syncs(dir: &DataDir) -> Option<Finding> {
+    if dir.storage != Storage::Disk {
         return None;
     }
-    let Some(latency_ns) = place.sync_latency_ns else {
+    let Some(latency_ns) = dir.sync_latency_ns else {
         let advice = "choose a directory that can be written with --dir";
         let none = finding("sync", Gravity::Warning, "a file could not be synchronised", advice);
-        return Some(of_place(place, none));
+        return Some(of_dir(dir, none));
     };
     let found = format!("4 KiB take {:.3} ms", latency_ns as f64 / 1e6);
     let (gravity, advice) = match latency_ns {
@@ -407,7 +407,7 @@ fn syncs(place: &Place) -> Option<Finding> {
         }
         _ => (Gravity::Good, ""),
     };
-    Some(of_place(place, finding("sync", gravity, found, advice)))
+    Some(of_dir(dir, finding("sync", gravity, found, advice)))
 }
 
 #[cfg(test)]
@@ -433,7 +433,7 @@ mod tests {
             turbo: Some(false),
             steal_share: Some(0.0),
             data_bytes: Some(1 << 30),
-            places: vec![Place {
+            data_dirs: vec![DataDir {
                 storage: Storage::Disk,
                 filesystem: Some(Filesystem {
                     kind: "ext4".into(),
@@ -487,11 +487,11 @@ mod tests {
         is(trouble(|f| f.data_bytes = Some(8 << 30)), "memory", Note);
         is(trouble(|f| f.environment.clock_source = "hpet".into()), "clock", Warning);
         is(trouble(|f| f.environment.aslr = "2".into()), "address randomisation", Note);
-        is(trouble(|f| f.places[0].sync_latency_ns = Some(2_000)), "sync", Warning);
-        is(trouble(|f| f.places[0].sync_latency_ns = Some(30_000_000)), "sync", Note);
-        is(trouble(|f| f.places[0].sync_latency_ns = None), "sync", Warning);
+        is(trouble(|f| f.data_dirs[0].sync_latency_ns = Some(2_000)), "sync", Warning);
+        is(trouble(|f| f.data_dirs[0].sync_latency_ns = Some(30_000_000)), "sync", Note);
+        is(trouble(|f| f.data_dirs[0].sync_latency_ns = None), "sync", Warning);
         let kind = |f: &mut Facts, kind: &str| {
-            f.places[0].filesystem.as_mut().expect("there is one").kind = kind.into();
+            f.data_dirs[0].filesystem.as_mut().expect("there is one").kind = kind.into();
         };
         is(trouble(|f| kind(f, "tmpfs")), "filesystem", Warning);
         is(trouble(|f| kind(f, "nfs4")), "filesystem", Warning);
@@ -502,8 +502,8 @@ mod tests {
     fn this_machine_can_be_asked() {
         let folder = tempfile::tempdir().expect("a directory");
         let facts = Facts::capture(&[(Storage::Disk, folder.path())], None);
-        assert!(facts.places[0].filesystem.is_some());
-        assert!(facts.places[0].sync_latency_ns.is_some());
+        assert!(facts.data_dirs[0].filesystem.is_some());
+        assert!(facts.data_dirs[0].sync_latency_ns.is_some());
         assert_eq!(fs::read_dir(folder.path()).expect("it is there").count(), 0);
     }
 }

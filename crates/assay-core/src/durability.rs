@@ -117,7 +117,7 @@ pub enum Found {
         commits: u32,
     },
     /// No moment of the history: half a commit, one without those before it, or records that
-    /// nobody wrote.
+    /// were never written.
     Torn(String),
     /// The store cannot be opened or read.
     Refused(String),
@@ -299,7 +299,7 @@ impl Verdicts {
     }
 
     /// Takes a verdict up, in place of an older one of the same; but what was refuted stays so
-    /// until a test of as many rounds with as many commits clears it. Answers whether it was taken.
+    /// until a test of as many rounds with as many commits clears it. Returns whether it was taken.
     pub fn add(&mut self, verdict: Verdict) -> bool {
         let stronger = |old: &Verdict| {
             old.is_refuted() && (old.rounds > verdict.rounds || old.commits > verdict.commits)

@@ -1,6 +1,6 @@
 //! The machine and the build, as captured at the start of a run.
 //!
-//! What the machine does not tell is an empty text or absent, never guessed.
+//! What the machine does not say is an empty text or absent, never guessed.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::random::draw;
 
-/// A sample: so many iterations took so long.
+/// A sample: how long a number of iterations took.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
     /// Iterations.

@@ -72,9 +72,9 @@ fn first_revision() -> u32 {
     1
 }
 
-/// What tells one work from another; see [`Cell::same_work`].
+/// What tells one workload from another; see [`Cell::same_workload`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct WorkKey<'c> {
+pub struct WorkloadKey<'c> {
     suite: &'c str,
     revision: u32,
     storage: Storage,
@@ -90,18 +90,18 @@ pub struct LineKey(String);
 impl Cell {
     /// Whether two cells belong into one table: the same work on another engine, or by another
     /// number of threads.
-    pub fn same_work(&self, other: &Self) -> bool {
-        self.work() == other.work()
+    pub fn same_workload(&self, other: &Self) -> bool {
+        self.workload() == other.workload()
     }
 
     /// What cells of the same work have in common, to look them up by.
-    pub fn work(&self) -> WorkKey<'_> {
-        WorkKey { revision: self.revision, ..self.work_but_revision() }
+    pub fn workload(&self) -> WorkloadKey<'_> {
+        WorkloadKey { revision: self.revision, ..self.workload_but_revision() }
     }
 
     /// The same for cells of any revision of the suite.
-    pub fn work_but_revision(&self) -> WorkKey<'_> {
-        WorkKey {
+    pub fn workload_but_revision(&self) -> WorkloadKey<'_> {
+        WorkloadKey {
             suite: &self.suite,
             revision: 0,
             storage: self.storage,

@@ -146,7 +146,7 @@ pub struct Phase {
     /// Threads that worked at once.
     #[serde(default = "one")]
     pub threads: u32,
-    /// Latencies by kind of operation, from a round of their own; none if nobody asked.
+    /// Latencies by kind of operation, from a round of their own; none if they were not asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latencies: Vec<Latency>,
     /// How the operations of that round went over time.

@@ -322,7 +322,7 @@ impl StoreDir {
         }
     }
 
-    /// Drops the engine's files, which nobody has open, from the page cache.
+    /// Drops the engine's files from the page cache. None of them may be open.
     pub fn drop_from_page_cache(&self) -> Result<(), StoreDirError> {
         drop_from_page_cache(&self.data()).map_err(|e| self.io(e))
     }

@@ -1,7 +1,7 @@
 //! The timed loops.
 //!
 //! Operations are prepared in batches that stay in the processor's cache; only the replay of a
-//! batch by the driver is inside the timed span. Each lookup answers into a place of its own,
+//! batch by the driver is inside the timed span. Each lookup returns into a buffer of its own,
 //! and between the spans every answer is compared, byte by byte, with what it had to be; every
 //! write is checked by its outcome, and after a round of writes a sample is read back.
 //!
@@ -30,8 +30,8 @@ const BATCH_BYTES: usize = 40 * 1024;
 const SHARED_BATCH_MOST: usize = 16 * 1024;
 const SHARED_BATCH_BYTES: usize = 1 << 20;
 
-/// Rows read back after a round of writes: at most so many, and no more than can be read in that
-/// time once there are enough of them. (Some engines take milliseconds for a lookup.)
+/// Rows read back after a round of writes: at most `SAMPLE`, and no more than can be read in
+/// `SAMPLE_TIME` once there are enough of them. (Some engines take milliseconds for a lookup.)
 const SAMPLE: u64 = 4096;
 const SAMPLE_TIME: Duration = Duration::from_secs(2);
 const SAMPLE_ENOUGH: u64 = 128;

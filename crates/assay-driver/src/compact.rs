@@ -50,7 +50,7 @@ impl Compact {
     }
 
     /// Writes the columns of what [`Self::pack`] wrote into a payload area whose padding is zero.
-    /// Of bytes that it did not write, something; the check of the answer finds that out.
+    /// Of bytes that it did not write, something; the check of what was read finds that out.
     pub fn unpack(&self, packed: &[u8], payload: &mut [u8]) {
         self.unpack_some(packed, |_| true, payload);
     }

@@ -1,4 +1,4 @@
-//! What an engine can answer besides success, as drivers report it.
+//! What an engine can return besides success, as drivers report it.
 //!
 //! A missing row and a duplicate key are outcomes, not errors (see [`crate::Outcome`]);
 //! an [`Error`] means that the operation did not happen.

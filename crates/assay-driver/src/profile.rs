@@ -88,13 +88,13 @@ pub enum Transactions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InsertRule {
-    /// It answers [`Outcome::Duplicate`] and changes nothing.
+    /// It returns [`Outcome::Duplicate`](crate::Outcome::Duplicate) and changes nothing.
     Refuses,
     /// It replaces the record (a blind put).
     Replaces,
 }
 
-/// What `delete` answers for a key that is not there, as the engine's fast path has it.
+/// What `delete` returns for a key that is not there, as the engine's fast path has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeleteRule {
@@ -157,7 +157,7 @@ pub struct Profile {
     pub transactions: Transactions,
     /// What insert does with a key that is there.
     pub insert_rule: InsertRule,
-    /// What delete answers for a key that is not there.
+    /// What delete returns for a key that is not there.
     pub delete_rule: DeleteRule,
     /// How many connections can work at once.
     pub concurrency: Concurrency,
@@ -165,7 +165,7 @@ pub struct Profile {
     pub options: &'static [EngineOption],
     /// Parameters with values of their own that the engine takes: `block_size` and the like.
     pub parameters: &'static [&'static str],
-    /// False for `null`, whose answers cannot be checked.
+    /// False for `null`, whose results cannot be checked.
     pub keeps_data: bool,
 }
 

@@ -31,12 +31,12 @@ pub enum ColumnType {
     I64,
     /// IEEE 754, 8 bytes.
     F64,
-    /// UTF-8 text of at most so many bytes, filled up with zero bytes.
+    /// UTF-8 text of at most this number of bytes, filled up with zero bytes.
     Text(u32),
-    /// Exactly so many bytes.
+    /// Exactly this number of bytes.
     Bytes(u32),
-    /// At most so many bytes, with their number (4 bytes) before them. Only the last column can
-    /// have this type.
+    /// At most this number of bytes, with their length (4 bytes) before them. Only the last column
+    /// can have this type.
     VarBytes(u32),
 }
 
@@ -174,7 +174,7 @@ pub fn write_integer(kind: ColumnType, value: i64, bytes: &mut [u8]) {
 }
 
 /// Writes text or bytes that an engine returned into a column's packed bytes; what is too long
-/// is cut (and found by the check of the answer).
+/// is cut (and found by the check of what was read).
 pub fn write_bytes(kind: ColumnType, value: &[u8], bytes: &mut [u8]) {
     let (length, bytes) = match kind {
         ColumnType::VarBytes(_) => bytes.split_at_mut(LENGTH_SIZE),
@@ -296,7 +296,7 @@ impl Schema {
         }
     }
 
-    /// Whether an answer is the expected payload area; what lies behind a value of variable
+    /// Whether what was read is the expected payload area; what lies behind a value of variable
     /// length does not count.
     #[inline]
     pub fn same_payload(&self, expected: &[u8], got: &[u8]) -> bool {

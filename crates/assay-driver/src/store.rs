@@ -3,7 +3,7 @@
 //! A [`Driver`] opens a [`Store`]; a thread works on it through a [`Connection`] of its own.
 //! Keys, payloads and records are packed as [`crate::schema`] says. A driver allocates nothing
 //! and formats nothing on the path of a single operation, and never stands in for an operation
-//! that its engine does not have: it answers [`Error::unsupported`].
+//! that its engine does not have: it returns [`Error::unsupported`].
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -153,7 +153,7 @@ pub trait Connection {
     fn get(&mut self, key: &[u8], payload: &mut [u8]) -> Result<Outcome>;
 
     /// Looks up several keys, packed one after another, in one call; `payloads` and `outcomes`
-    /// have room for an answer to each.
+    /// have room for the result of each.
     fn get_many(
         &mut self,
         keys: &[u8],
@@ -171,7 +171,7 @@ pub trait Connection {
     /// Deletes a record.
     fn delete(&mut self, key: &[u8]) -> Result<Outcome>;
 
-    /// Replays inserts of packed records one after another; answers how many were
+    /// Replays inserts of packed records one after another; returns how many were
     /// [`Outcome::Done`].
     ///
     /// The `replay` functions are what the timed loops call: one virtual call for a batch of
@@ -188,7 +188,7 @@ pub trait Connection {
         Ok(done)
     }
 
-    /// Inserts packed records in one transaction; answers how many were [`Outcome::Done`].
+    /// Inserts packed records in one transaction; returns how many were [`Outcome::Done`].
     fn batch(&mut self, records: &[u8], record_size: usize) -> Result<u64> {
         self.begin()?;
         let done = self.replay_inserts(records, record_size)?;
@@ -260,6 +260,6 @@ pub struct Scan<'s> {
     pub upper: Bound<&'s [u8]>,
     /// Positions of the columns wanted, ascending.
     pub columns: &'s [usize],
-    /// At most so many records.
+    /// The most records.
     pub limit: u64,
 }

@@ -19,21 +19,21 @@
 
 namespace assay {
 
-/* Answers ASSAY_FAILED with a reason. */
+/* Returns ASSAY_FAILED with a reason. */
 inline int failed(assay_error *error, const char *why) noexcept
 {
     std::snprintf(error->text, sizeof error->text, "%s", why);
     return ASSAY_FAILED;
 }
 
-/* Answers ASSAY_UNSUPPORTED with what the engine does not have. */
+/* Returns ASSAY_UNSUPPORTED with what the engine does not have. */
 inline int unsupported(assay_error *error, const char *what) noexcept
 {
     std::snprintf(error->text, sizeof error->text, "%s", what);
     return ASSAY_UNSUPPORTED;
 }
 
-/* Answers what work answers. An exception becomes ASSAY_FAILED with its text. */
+/* Returns what work returns. An exception becomes ASSAY_FAILED with its text. */
 template <class Work>
 int kept_inside(assay_error *error, Work &&work) noexcept
 {

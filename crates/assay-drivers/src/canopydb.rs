@@ -191,7 +191,7 @@ fn look_up_many(
     Ok(())
 }
 
-/// Calls `row` with the entries of a range until it answers false.
+/// Calls `row` with the entries of a range until it returns false.
 fn each_in_range(
     tree: &Tree<'_>,
     bounds: (Bound<&[u8]>, Bound<&[u8]>),

@@ -50,7 +50,7 @@ pub(crate) trait Handle {
     /// Deletes, as the profile's delete rule says.
     fn delete(&mut self, key: &[u8]) -> Result<Outcome>;
 
-    /// Calls `row` with keys and values in order until it answers false.
+    /// Calls `row` with keys and values in order until it returns false.
     fn scan(
         &mut self,
         lower: Bound<&[u8]>,
@@ -76,8 +76,8 @@ fn value_of<'r>(
     }
 }
 
-/// A stored value is at most a payload area long; a longer one is a wrong answer, which the
-/// comparison of the answer tells.
+/// A stored value is at most a payload area long; a longer one is wrong, which the comparison of
+/// payloads finds.
 fn copy_value(compact: Option<&Compact>, value: &[u8], payload: &mut [u8]) {
     match compact {
         None => {

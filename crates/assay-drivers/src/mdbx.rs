@@ -194,7 +194,7 @@ impl Store for MdbxStore {
         work(&mut KvConnection::new(handle, &self.schema))
     }
 
-    /// Syncs, as `mdbx_env_close` does, but tells what came of it.
+    /// Syncs, as `mdbx_env_close` does, but returns what came of it.
     fn close(self: Box<Self>) -> Result<()> {
         if let Some(syncer) = self.syncer {
             syncer.stop()?;
@@ -247,7 +247,7 @@ impl<'s> MdbxHandle<'s> {
     }
 }
 
-/// Calls `found` with the value of a key, if there is one, and answers whether there was.
+/// Calls `found` with the value of a key, if there is one, and returns whether there was.
 fn look_up<K: TransactionKind>(
     txn: &Tx<K>,
     database: Database,
@@ -277,7 +277,7 @@ fn look_up_many<K: TransactionKind>(
     Ok(())
 }
 
-/// Calls `row` with the entries of a range until it answers false.
+/// Calls `row` with the entries of a range until it returns false.
 fn each_in_range<K: TransactionKind>(
     txn: &Tx<K>,
     database: Database,

@@ -1,6 +1,6 @@
 //! `null`: an engine that does nothing, so that what remains is the instrument itself.
 //!
-//! It answers every operation with success and leaves the payload as it is; its answers are
+//! It returns success for every operation and leaves the payload as it is; its results are
 //! not checked. Each of its operations is a call that the compiler may not remove, as the call
 //! of an engine's function is.
 

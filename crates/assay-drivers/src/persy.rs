@@ -266,7 +266,7 @@ impl Handle for PersyHandle<'_> {
     }
 }
 
-/// Calls `row` with keys and values until it answers false.
+/// Calls `row` with keys and values until it returns false.
 fn each<V: Iterator<Item = ByteVec>>(
     entries: impl Iterator<Item = (ByteVec, V)>,
     mut row: impl FnMut(&[u8], &[u8]) -> bool,

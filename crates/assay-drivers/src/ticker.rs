@@ -28,7 +28,7 @@ impl Ticker {
         Self { stop, thread }
     }
 
-    /// Stops the thread and tells whether a sync failed.
+    /// Stops the thread and returns whether a sync failed.
     pub(crate) fn stop(self) -> Result<()> {
         drop(self.stop);
         self.thread

@@ -1,4 +1,4 @@
-//! How another process starts a server and tells it what to do.
+//! How another process starts a server and sends it commands.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};

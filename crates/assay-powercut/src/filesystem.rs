@@ -41,7 +41,7 @@ pub(crate) struct Power {
     pub(crate) operations: u64,
     /// The operation at which the power goes, instead of being carried out, and who dies of it.
     pub(crate) armed: Option<(u64, Pid)>,
-    /// The power is gone: nothing is synchronised any more, and nobody may change anything.
+    /// The power is gone: nothing is synchronised any more, and nothing may be changed.
     pub(crate) frozen: bool,
     /// When an operation was what the power went at: microseconds since 1970.
     pub(crate) gone_at_us: Option<u64>,

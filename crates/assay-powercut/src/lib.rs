@@ -5,7 +5,7 @@
 //! applies them to its live [`volume`] at once and to its durable one when they are synchronised;
 //! a cut lets a [`Loss`] choose which of the others reach the durable one too, and goes on from
 //! there. [`server`] is the process that serves the filesystem, [`client`] is how another
-//! process starts it and tells it when to cut, [`mount`] is what the kernel has to be told.
+//! process starts it and says when to cut, [`mount`] is what the kernel has to do.
 //!
 //! The processes: a server owns the disk and the mount, in a mount namespace of its own; whoever
 //! works on the filesystem enters that namespace first ([`mount::enter`]) and never is the

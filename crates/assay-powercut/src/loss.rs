@@ -1,4 +1,4 @@
-//! What a power cut spares of the changes that nobody synchronised.
+//! What a power cut spares of the changes that were not synchronised.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;

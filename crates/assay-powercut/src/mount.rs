@@ -58,7 +58,7 @@ pub fn enter(process: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Mounts at a directory, and answers the device on which the kernel asks.
+/// Mounts at a directory, and returns the device on which the kernel asks.
 pub(crate) fn mount(at: &Path) -> io::Result<OwnedFd> {
     let device = OwnedFd::from(open_device()?);
     let options = format!(

@@ -15,7 +15,7 @@ use crate::filesystem::{Power, Shared};
 use crate::loss::Loss;
 use crate::mount;
 
-/// What a server is told.
+/// A command to a server.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum Command {
     /// Begin anew with an empty disk.
@@ -49,7 +49,7 @@ pub struct State {
     pub gone_at_us: Option<u64>,
 }
 
-/// What it answers.
+/// What it returns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
     /// It is done.

@@ -37,7 +37,7 @@ pub struct Node {
     pub links: u32,
     /// When its content was changed.
     pub modified: SystemTime,
-    /// When it was read, as far as anybody said so.
+    /// When it was read, as far as it was set.
     pub accessed: SystemTime,
 }
 

@@ -62,9 +62,9 @@ pub struct Rate {
 pub fn blocks(run: &RunFile) -> Vec<Block<'_>> {
     let mut blocks: Vec<Block<'_>> = Vec::new();
     // Where each is; a run may have very many.
-    let (mut works, mut lines) = (HashMap::new(), HashMap::new());
+    let (mut positions, mut lines) = (HashMap::new(), HashMap::new());
     for result in run.results() {
-        let at = *works.entry(result.cell.work()).or_insert(blocks.len());
+        let at = *positions.entry(result.cell.workload()).or_insert(blocks.len());
         if at == blocks.len() {
             blocks.push(Block { cell: &result.cell, lines: Vec::new() });
         }

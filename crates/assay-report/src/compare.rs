@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use std::hash::Hash;
 
 use assay_core::bootstrap::{self, Estimate, TRIALS_LEAST};
-use assay_core::plan::{Cell, WorkKey};
+use assay_core::plan::{Cell, WorkloadKey};
 use assay_core::run_file::{CellResult, NO_TIME, Phase, RunFile, Status};
 use assay_core::stats::median;
 use comfy_table::{CellAlignment, Table, presets};
@@ -115,10 +115,10 @@ pub fn engines(run: &RunFile, base: &str, new: &str) -> Comparison {
     let mut comparison = Comparing::default();
     let groups = trials(run);
     let others: Vec<_> = groups.iter().filter(|g| g[0].cell.engine == new).cloned().collect();
-    let others = first_of_each(&others, same_work);
+    let others = first_of_each(&others, same_workload);
     for group in groups.iter().filter(|group| group[0].cell.engine == base) {
         let cell = &group[0].cell;
-        match others.get(&same_work(cell)) {
+        match others.get(&same_workload(cell)) {
             Some(other) => comparison.add(group, other, true),
             None => comparison.notes.add(format!("{new} has no {}", named(cell))),
         }
@@ -127,8 +127,8 @@ pub fn engines(run: &RunFile, base: &str, new: &str) -> Comparison {
 }
 
 /// What is the same of two engines that are compared.
-fn same_work(cell: &Cell) -> (WorkKey<'_>, u32) {
-    (cell.work(), cell.threads)
+fn same_workload(cell: &Cell) -> (WorkloadKey<'_>, u32) {
+    (cell.workload(), cell.threads)
 }
 
 /// A comparison that is being made.
@@ -282,7 +282,7 @@ fn trials(run: &RunFile) -> Vec<Vec<&CellResult>> {
 /// named.
 fn same_cell(cell: &Cell) -> impl Eq + Hash + use<'_> {
     let engine = (&cell.engine, &cell.engine_options, &cell.engine_parameters);
-    (cell.work_but_revision(), engine, cell.threads, cell.key_kind)
+    (cell.workload_but_revision(), engine, cell.threads, cell.key_kind)
 }
 
 fn machines(base: &RunFile, new: &RunFile) -> Vec<String> {
@@ -321,13 +321,13 @@ fn named(cell: &Cell) -> String {
 /// The comparison as a table.
 pub fn render(comparison: &Comparison) -> Result<String, fmt::Error> {
     let mut out = String::new();
-    let mut works = Distinct::default();
+    let mut workloads = Distinct::default();
     let mut lines: HashMap<&str, Vec<&Line>> = HashMap::new();
     for line in &comparison.lines {
-        works.add(line.work.as_str());
+        workloads.add(line.work.as_str());
         lines.entry(line.work.as_str()).or_default().push(line);
     }
-    for work in works.in_order {
+    for work in workloads.in_order {
         writeln!(out, "\n{work}\n")?;
         let mut table = Table::new();
         table.load_style(presets::NOTHING);

@@ -36,7 +36,7 @@ pub struct Progress {
 /// Where progress goes.
 pub type Report<'r> = dyn FnMut(&Progress) + 'r;
 
-/// Runs a cell with the suite that it names, and tells how it ended and what was measured.
+/// Runs a cell with the suite that it names; returns how it ended and what was measured.
 pub fn run(cell: &Cell, driver: &dyn Driver, report: &mut Report<'_>) -> (Status, Measurement) {
     let mut measurement =
         Measurement { engine_name: driver.profile().name.into(), ..Measurement::default() };
@@ -213,7 +213,7 @@ impl<'m> Session<'m> {
         Ok(())
     }
 
-    /// Runs a duty on so many threads at once, each with a connection to every store.
+    /// Runs a duty on `threads` threads at once, each with a connection to every store.
     pub(crate) fn crew<T: Send>(
         &self,
         threads: u32,
@@ -348,7 +348,7 @@ fn store_error(error: StoreDirError) -> Error {
     }
 }
 
-/// What [`assay_core::latency::summary`] answers.
+/// What [`assay_core::latency::summary`] returns.
 pub(crate) type Taken = (Vec<Latency>, Timeline);
 
 /// What makes the figures of an open loop other than they look: that clearly less was done than

@@ -1,5 +1,5 @@
 //! The workloads that Assay runs, one module a suite. A suite knows no engine: it works on a
-//! [`Driver`](assay_driver::Driver) that somebody hands it.
+//! [`Driver`](assay_driver::Driver) that it is given.
 
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, RunFile};

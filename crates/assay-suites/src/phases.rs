@@ -72,7 +72,7 @@ pub(crate) struct Visit<'v, R> {
     pub(crate) check: bool,
 }
 
-/// Runs a round, shared out to so many threads.
+/// Runs a round, shared out to `threads` threads.
 pub(crate) fn crew_round<R: Records + Sync>(
     session: &Session<'_>,
     threads: u32,
@@ -84,7 +84,7 @@ pub(crate) fn crew_round<R: Records + Sync>(
     Ok(Timed::of_crew(crew))
 }
 
-/// The same for work that knows the number of its thread; answers what each thread answered.
+/// The same for work that knows the number of its thread; returns what each thread returned.
 pub(crate) fn crew_visit<R: Records + Sync, T: Send>(
     session: &Session<'_>,
     threads: u32,
@@ -147,7 +147,7 @@ pub(crate) fn load<R: Records + Sync>(
     Ok(())
 }
 
-/// A function for [`crew_round`] that tells the progress of a round; the first thread tells it,
+/// A function for [`crew_round`] that reports the progress of a round; the first thread reports
 /// for all.
 pub(crate) fn telling<'p>(
     report: &'p mut Report<'_>,

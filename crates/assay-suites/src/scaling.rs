@@ -8,32 +8,32 @@ use assay_core::stats::median;
 
 use crate::Labels;
 
-/// A chart for each kind of work and phase that was measured with several numbers of threads: how
-/// many times the rate of the fewest threads each number has.
+/// A chart for each workload and phase that was measured with several numbers of threads: how many
+/// times the rate of the fewest threads each number has.
 pub(crate) fn charts(run: &RunFile) -> Vec<LineChart> {
-    let (mut works, mut places) = (Vec::<Vec<&CellResult>>::new(), HashMap::new());
+    let (mut workloads, mut positions) = (Vec::<Vec<&CellResult>>::new(), HashMap::new());
     for result in run.results().filter(|result| result.status == Status::Measured) {
-        let at = *places.entry(result.cell.work()).or_insert(works.len());
-        match works.get_mut(at) {
-            Some(work) => work.push(result),
-            None => works.push(vec![result]),
+        let at = *positions.entry(result.cell.workload()).or_insert(workloads.len());
+        match workloads.get_mut(at) {
+            Some(workload) => workload.push(result),
+            None => workloads.push(vec![result]),
         }
     }
     let labelled = Labels::of(run);
     let mut charts = Vec::new();
-    for work in &works {
+    for workload in &workloads {
         let mut phases: Vec<&str> = Vec::new();
-        for phase in work.iter().flat_map(|result| &result.measurement.phases) {
+        for phase in workload.iter().flat_map(|result| &result.measurement.phases) {
             if !phases.contains(&phase.name.as_str()) {
                 phases.push(&phase.name);
             }
         }
         for phase in phases {
-            let lines: Vec<_> = lines(&labelled, work, phase);
+            let lines: Vec<_> = lines(&labelled, workload, phase);
             if lines.is_empty() {
                 continue;
             }
-            let cell = &work[0].cell;
+            let cell = &workload[0].cell;
             charts.push(LineChart {
                 name: format!("speedup-{}", charts.len() + 1),
                 title: format!("{} · {} · {}: {phase}", cell.suite, cell.storage, cell.variant),
@@ -48,9 +48,9 @@ pub(crate) fn charts(run: &RunFile) -> Vec<LineChart> {
 }
 
 /// A line for each engine that did the phase with at least two numbers of threads.
-fn lines(labelled: &Labels, work: &[&CellResult], phase: &str) -> Vec<Line> {
+fn lines(labelled: &Labels, workload: &[&CellResult], phase: &str) -> Vec<Line> {
     let mut labels: Vec<String> = Vec::new();
-    for result in work {
+    for result in workload {
         let label = labelled.label(&result.cell);
         if !labels.contains(&label) {
             labels.push(label);
@@ -58,7 +58,7 @@ fn lines(labelled: &Labels, work: &[&CellResult], phase: &str) -> Vec<Line> {
     }
     let of_label = |wanted: &String| {
         let mut rates: Vec<(u32, Vec<f64>)> = Vec::new();
-        for result in work.iter().filter(|result| labelled.label(&result.cell) == *wanted) {
+        for result in workload.iter().filter(|result| labelled.label(&result.cell) == *wanted) {
             let Some(found) = result.measurement.phase(phase) else {
                 continue;
             };

@@ -123,7 +123,7 @@ pub fn parse_scale(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Reads a percentage, with its sign or without: above 0, below 100; answers the share.
+/// Reads a percentage, with its sign or without: above 0, below 100; returns the share.
 pub fn parse_percent(text: &str) -> Result<f64, String> {
     match text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>() {
         Ok(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
@@ -131,7 +131,7 @@ pub fn parse_percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// As many threads as anybody may ask for.
+/// The most threads.
 const MOST_THREADS: u64 = 256;
 
 /// Numbers of threads, from the first to the last.

@@ -18,9 +18,9 @@ use program_support::interrupt::Interrupt;
 
 use crate::crash::VERDICTS_FILE;
 use crate::files;
-use crate::places::Places;
 use crate::planning::Planned;
 use crate::progress::Display;
+use crate::store_dirs::StoreDirs;
 use crate::worker::parent::{self, End};
 use crate::worker::patience::Patience;
 use crate::worker::{Job, Message};
@@ -44,7 +44,7 @@ pub fn new_run(planned_cells: usize) -> RunFile {
 }
 
 /// Notes what the machine's state does to the figures of a run, once.
-pub fn examine(run: &mut RunFile, places: &Places, plan: &[Planned]) {
+pub fn examine(run: &mut RunFile, store_dirs: &StoreDirs, plan: &[Planned]) {
     if !run.findings.is_empty() {
         return;
     }
@@ -53,7 +53,7 @@ pub fn examine(run: &mut RunFile, places: &Places, plan: &[Planned]) {
         Some(cell.rows.saturating_mul(task.record_bytes()))
     };
     let largest = plan.iter().filter_map(|planned| data_bytes(&planned.cell)).max();
-    run.findings = doctor::findings(&Facts::capture(&places.bases(), largest));
+    run.findings = doctor::findings(&Facts::capture(&store_dirs.bases(), largest));
 }
 
 /// How a run is carried out.

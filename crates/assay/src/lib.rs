@@ -1,8 +1,8 @@
 //! The command line of Assay: one command that measures any embedded database on the workloads
 //! that the field publishes, checks every answer, and keeps the result in a file.
 //!
-//! `cli` is what a user can say; each command is a file in `commands`. `works` and `planning` make
-//! cells of it, `executor` carries them out by the processes in `worker`.
+//! `cli` is what a user can say; each command is a file in `commands`. `workloads` and `planning`
+//! make cells of it, `executor` carries them out by the processes in `worker`.
 
 mod cli;
 mod commands;
@@ -12,7 +12,6 @@ mod engines;
 mod estimate;
 mod executor;
 mod files;
-mod places;
 mod plan_file;
 mod planning;
 mod plugins;
@@ -20,8 +19,9 @@ mod program;
 mod progress;
 mod request;
 mod resume;
+mod store_dirs;
 mod worker;
-mod works;
+mod workloads;
 
 use std::process::ExitCode;
 

@@ -12,7 +12,7 @@ use program_support::exit::{Failure, Outcome};
 
 use crate::cli::Common;
 use crate::engines::{self, NULL, Settings};
-use crate::places::Places;
+use crate::store_dirs::StoreDirs;
 
 /// A cell, or the reason why there is nothing to measure.
 pub struct Planned {
@@ -82,9 +82,9 @@ impl Setting {
     }
 }
 
-/// One sort of work, to be measured on every engine and storage mode.
+/// What is to be measured on every engine and storage mode.
 #[derive(Clone, Debug)]
-pub struct Work {
+pub struct Workload {
     pub suite: &'static str,
     pub rows: u64,
     pub threads: u32,
@@ -100,8 +100,8 @@ pub struct Work {
     pub scans: bool,
 }
 
-impl Work {
-    /// A suite's work on so many rows, by one thread.
+impl Workload {
+    /// A suite's workload on `rows` rows, by one thread.
     pub fn of<S: Suite>(rows: u64, options: &S::Options) -> Self {
         Self {
             suite: S::ID,
@@ -130,7 +130,7 @@ pub fn default_level(storage: Storage) -> Durability {
 /// The level at which an engine runs where `wanted` was asked for, or why it does not.
 ///
 /// An engine that lacks the level takes the weakest that promises as much. One that promises
-/// less at best runs at its best if nobody named a level, and the table says so.
+/// less at best runs at its best if no level was named, and the table says so.
 pub fn level(
     profile: &Profile,
     storage: Storage,
@@ -161,17 +161,18 @@ fn key_kind_for(profile: &Profile, scans: bool) -> KeyKind {
 pub fn planned(
     driver: &dyn Driver,
     setting: &Setting,
-    work: &Work,
+    workload: &Workload,
     (storage, trial): (Storage, u32),
-    places: &Places,
+    store_dirs: &StoreDirs,
 ) -> Planned {
     let profile = driver.profile();
-    let dir: Option<PathBuf> = places
+    let dir: Option<PathBuf> = store_dirs
         .store(profile.id, storage)
         .filter(|_| profile.keeps_data && !profile.levels_in(storage).is_empty());
-    let own_key_kind = key_kind_for(profile, work.scans);
+    let own_key_kind = key_kind_for(profile, workload.scans);
     // A store that is there says itself how its key is organised.
-    let found = dir.clone().filter(|_| work.reopens).and_then(|dir| StoreDir::new(dir).key_kind());
+    let found =
+        dir.clone().filter(|_| workload.reopens).and_then(|dir| StoreDir::new(dir).key_kind());
     let named = setting.key.or(found.filter(|&found| found != own_key_kind));
     let key_kind = named.unwrap_or(own_key_kind);
     let mut refusal = driver.version().err().map(Status::Unavailable);
@@ -184,40 +185,40 @@ pub fn planned(
             refusal.get_or_insert(Status::Unsupported(why));
             (wanted, wanted)
         });
-    if work.reopens && !profile.reopens(storage) {
+    if workload.reopens && !profile.reopens(storage) {
         refusal.get_or_insert(Status::Unsupported(format!(
             "it leaves no store on {} that -r could open",
             storage
         )));
     }
     if setting.page_cache == PageCache::Cold
-        && (storage != Storage::Disk || places.disk_is_in_memory())
+        && (storage != Storage::Disk || store_dirs.disk_is_in_memory())
     {
         refusal.get_or_insert(Status::Unsupported(format!(
             "its data on {} is in memory, so there is no page cache to drop",
             storage
         )));
     }
-    let mut engine_parameters = work.parameters.clone();
+    let mut engine_parameters = workload.parameters.clone();
     let taken = |name: &str| profile.parameters.contains(&name);
     let given = setting.parameters.iter().filter(|(name, _)| taken(name));
     engine_parameters.extend(given.map(|(name, value)| (name.clone(), value.clone())));
     Planned {
         cell: Cell {
-            suite: work.suite.into(),
-            revision: revision(work.suite),
+            suite: workload.suite.into(),
+            revision: revision(workload.suite),
             engine: profile.id.into(),
             storage,
             durability,
             durability_wanted,
             key_kind,
             key_kind_named: named.is_some(),
-            rows: work.rows,
-            threads: work.threads,
+            rows: workload.rows,
+            threads: workload.threads,
             trial,
             seed: setting.seed,
-            variant: work.variant.clone(),
-            options: work.options.clone(),
+            variant: workload.variant.clone(),
+            options: workload.options.clone(),
             engine_options: setting.settings.of(profile.id),
             engine_parameters,
             cpus: setting.cpus.clone(),
@@ -233,10 +234,15 @@ fn revision(suite: &str) -> u32 {
     assay_suites::find(suite).expect("a plan is made of known suites").revision()
 }
 
-/// The cell that shows what the instrument costs in this work, if there is to be one.
-pub fn calibration(setting: &Setting, work: &Work, places: &Places) -> Option<Planned> {
+/// The cell that shows what the instrument costs in this workload, if there is to be one.
+pub fn calibration(
+    setting: &Setting,
+    workload: &Workload,
+    store_dirs: &StoreDirs,
+) -> Option<Planned> {
     let mut null = engines::named(&[NULL.to_string()]).expect("the null engine is always there");
-    let work = Work { options: work.calibration.clone()?, reopens: false, ..work.clone() };
+    let workload =
+        Workload { options: workload.calibration.clone()?, reopens: false, ..workload.clone() };
     let plain = Setting {
         engines: Vec::new(),
         named: true,
@@ -248,7 +254,8 @@ pub fn calibration(setting: &Setting, work: &Work, places: &Places) -> Option<Pl
         page_cache: PageCache::Warm,
         seed: setting.seed,
     };
-    let mut planned = planned(null.remove(0).as_ref(), &plain, &work, (Storage::Memory, 1), places);
+    let mut planned =
+        planned(null.remove(0).as_ref(), &plain, &workload, (Storage::Memory, 1), store_dirs);
     planned.cell.calibration = true;
     Some(planned)
 }
@@ -256,35 +263,39 @@ pub fn calibration(setting: &Setting, work: &Work, places: &Places) -> Option<Pl
 /// The cells of a command: calibration first, then its trials.
 pub fn plan(
     setting: &Setting,
-    works: &[Work],
+    workloads: &[Workload],
     modes: &[Storage],
     trials: u32,
-    places: &Places,
+    store_dirs: &StoreDirs,
 ) -> Outcome<Vec<Planned>> {
     let mut known = HashSet::new();
-    let calibrations = works.iter().filter_map(|work| calibration(setting, work, places));
+    let calibrations =
+        workloads.iter().filter_map(|workload| calibration(setting, workload, store_dirs));
     let mut plan: Vec<Planned> =
         calibrations.filter(|planned| known.insert(planned.cell.identity())).collect();
-    plan.extend((1..=trials).flat_map(|number| trial(setting, works, modes, number, places)));
+    plan.extend(
+        (1..=trials).flat_map(|number| trial(setting, workloads, modes, number, store_dirs)),
+    );
     if plan.iter().all(|planned| planned.cell.calibration) {
         return Err(Failure::Usage("no engine here can do that; see assay list".into()));
     }
     Ok(plan)
 }
 
-/// One trial: for each storage mode and work all engines in turn.
+/// One trial: for each storage mode and workload all engines in turn.
 pub fn trial(
     setting: &Setting,
-    works: &[Work],
+    workloads: &[Workload],
     modes: &[Storage],
     number: u32,
-    places: &Places,
+    store_dirs: &StoreDirs,
 ) -> Vec<Planned> {
     let (mut cells, mut known) = (Vec::new(), HashSet::new());
     for &storage in modes {
-        for work in works {
+        for workload in workloads {
             for driver in &setting.engines {
-                let planned = planned(driver.as_ref(), setting, work, (storage, number), places);
+                let planned =
+                    planned(driver.as_ref(), setting, workload, (storage, number), store_dirs);
                 // What is asked for twice is measured once.
                 let is_new = known.insert(planned.cell.identity());
                 if is_new && (setting.named || planned.refusal.is_none()) {
@@ -311,7 +322,7 @@ mod tests {
         };
         assert_eq!(of("sqlite", None), Ok(Durability::Periodic));
         assert_eq!(of("lmdb", None), Ok(Durability::Periodic));
-        assert_eq!(of("crossdb", None), Ok(Durability::Process), "its best, if nobody asks");
+        assert_eq!(of("crossdb", None), Ok(Durability::Process), "its best, if no level is named");
         assert_eq!(of("lmdb", Some(Durability::Process)), Ok(Durability::Process));
         // A killed process costs redb and sled what `periodic` may lose.
         assert_eq!(of("redb", Some(Durability::Process)), Ok(Durability::Commit));

@@ -4,8 +4,8 @@ use assay_driver::KeyKind;
 use program_support::exit::Outcome;
 
 use crate::cli::{Common, CrossbenchArgs, Measure, NudbArgs, RunSuite, StorageArg, Trials};
-use crate::planning::Work;
-use crate::works;
+use crate::planning::Workload;
+use crate::workloads;
 
 /// What is to be measured, and how.
 pub struct Request {
@@ -14,22 +14,28 @@ pub struct Request {
     pub trials: Trials,
     pub quiet: bool,
     pub key: Option<KeyKind>,
-    pub works: Vec<Work>,
+    pub workloads: Vec<Workload>,
 }
 
 impl Request {
     /// The request of any suite's command line.
     pub fn of(suite: &RunSuite) -> Outcome<Self> {
-        let (measure, works) = match suite {
+        let (measure, workloads) = match suite {
             RunSuite::Crossbench(args) => return Self::crossbench(args),
             RunSuite::Nudb(args) => return Self::nudb(args),
-            RunSuite::Skvdb(args) => (&args.measure, works::skvdb::works(args)),
-            RunSuite::TonboWrite(args) => (&args.measure, vec![works::tonbo::write_work(args)?]),
-            RunSuite::TonboRead(args) => (&args.measure, vec![works::tonbo::read_work(args)?]),
-            RunSuite::TonboMicro(args) => (&args.measure, vec![works::tonbo::micro_work(args)]),
-            RunSuite::Ycsb(args) => (&args.measure, works::ycsb::works(args)),
+            RunSuite::Skvdb(args) => (&args.measure, workloads::skvdb::workloads(args)),
+            RunSuite::TonboWrite(args) => {
+                (&args.measure, vec![workloads::tonbo::write_workload(args)?])
+            }
+            RunSuite::TonboRead(args) => {
+                (&args.measure, vec![workloads::tonbo::read_workload(args)?])
+            }
+            RunSuite::TonboMicro(args) => {
+                (&args.measure, vec![workloads::tonbo::micro_workload(args)])
+            }
+            RunSuite::Ycsb(args) => (&args.measure, workloads::ycsb::workloads(args)),
         };
-        Ok(Self::measuring(measure, works))
+        Ok(Self::measuring(measure, workloads))
     }
 
     /// That of CrossBench.
@@ -40,25 +46,25 @@ impl Request {
             trials: args.trials.clone(),
             quiet: args.quiet,
             key: args.key.kind(),
-            works: works::crossbench::works(args)?,
+            workloads: workloads::crossbench::workloads(args)?,
         })
     }
 
     /// That of NuDB's bench, which has a second name for engines.
     pub fn nudb(args: &NudbArgs) -> Outcome<Self> {
-        let mut request = Self::measuring(&args.measure, works::nudb::works(args)?);
+        let mut request = Self::measuring(&args.measure, workloads::nudb::workloads(args)?);
         request.common.engine.extend(args.dbs.iter().cloned());
         Ok(request)
     }
 
-    fn measuring(measure: &Measure, works: Vec<Work>) -> Self {
+    fn measuring(measure: &Measure, workloads: Vec<Workload>) -> Self {
         Self {
             common: measure.common.clone(),
             storage: measure.storage.clone(),
             trials: measure.trials.clone(),
             quiet: measure.quiet,
             key: None,
-            works,
+            workloads,
         }
     }
 }

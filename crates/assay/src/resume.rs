@@ -9,9 +9,9 @@ use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
 
 use crate::executor::{Execution, examine, new_run};
-use crate::places::Places;
 use crate::planning::Planned;
 use crate::progress::Display;
+use crate::store_dirs::StoreDirs;
 
 /// How a run that can go on is carried out.
 pub struct Resumable<'r> {
@@ -20,18 +20,18 @@ pub struct Resumable<'r> {
     pub restart: bool,
     pub timeout: Option<Duration>,
     pub quiet: bool,
-    pub places: &'r Places,
+    pub store_dirs: &'r StoreDirs,
     pub interrupt: &'r Interrupt,
 }
 
 impl Resumable<'_> {
-    /// Measures what of a plan is not there yet; answers the run, and how it ended. An interrupt
+    /// Measures what of a plan is not there yet; returns the run, and how it ended. An interrupt
     /// ends it at once.
     pub fn carry_out(&self, plan: Vec<Planned>) -> Outcome<(RunFile, Outcome)> {
         let mut run = begin(self.restart, self.path, &plan)?;
-        examine(&mut run, self.places, &plan);
+        examine(&mut run, self.store_dirs, &plan);
         let mut display = Display::new(plan.len() - run.cells.len(), self.quiet);
-        let warnings = self.places.warnings.iter();
+        let warnings = self.store_dirs.warnings.iter();
         warnings.for_each(|warning| display.say(&format!("note: {warning}")));
         if !run.cells.is_empty() {
             display.say(&format!(
@@ -58,7 +58,7 @@ impl Resumable<'_> {
     }
 }
 
-/// A new run, or the one at `path` if it has the same plan and nobody wants to begin anew.
+/// A new run, or the one at `path` if it has the same plan and `restart` is not set.
 fn begin(restart: bool, path: &Path, plan: &[Planned]) -> Outcome<RunFile> {
     if restart || !path.exists() {
         return Ok(new_run(plan.len()));

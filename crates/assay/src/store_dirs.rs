@@ -19,7 +19,7 @@ const TMPFS: &str = "/dev/shm";
 
 /// The base directories of a run. They are locked until this is dropped, and then removed if
 /// nothing was left in them.
-pub struct Places {
+pub struct StoreDirs {
     bases: Vec<Base>,
     /// What the user has to know, each one line.
     pub warnings: Vec<String>,
@@ -34,20 +34,20 @@ struct Base {
     is_ours: bool,
 }
 
-impl Places {
+impl StoreDirs {
     /// Makes and locks the directories for these storage modes.
     pub fn prepare(modes: &[Storage], dir: Option<&Path>) -> Outcome<Self> {
-        let mut places = Self { bases: Vec::new(), warnings: Vec::new() };
+        let mut store_dirs = Self { bases: Vec::new(), warnings: Vec::new() };
         for (storage, path) in bases(modes, dir)? {
-            places.add(storage, path)?;
+            store_dirs.add(storage, path)?;
         }
-        Ok(places)
+        Ok(store_dirs)
     }
 
     /// Finds the directories without making or locking them; where one is not there yet, the one
     /// that it would be made in.
     pub fn look(modes: &[Storage], dir: Option<&Path>) -> Outcome<Self> {
-        let mut places = Self { bases: Vec::new(), warnings: Vec::new() };
+        let mut store_dirs = Self { bases: Vec::new(), warnings: Vec::new() };
         for (storage, path) in bases(modes, dir)? {
             let found = match path.exists() {
                 true => path.as_path(),
@@ -59,9 +59,9 @@ impl Places {
                     "{shown}: there is no such directory; choose another one with --dir"
                 )));
             }
-            places.bases.push(Base { storage, path: found.into(), lock: None, is_ours: false });
+            store_dirs.bases.push(Base { storage, path: found.into(), lock: None, is_ours: false });
         }
-        Ok(places)
+        Ok(store_dirs)
     }
 
     fn add(&mut self, storage: Storage, path: PathBuf) -> Outcome {
@@ -122,7 +122,7 @@ impl Places {
     }
 }
 
-impl Drop for Places {
+impl Drop for StoreDirs {
     fn drop(&mut self) {
         for base in self.bases.iter().filter(|base| base.is_ours) {
             // A directory that still holds stores is not empty, and stays.

@@ -1,5 +1,5 @@
 //! The database in a directory: whether there is one, opening it without creating one by mistake,
-//! and what the engine's errors mean for whoever called.
+//! and what the engine's errors mean for a command.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -10,9 +10,9 @@ use program_support::exit::{Failure, Outcome};
 
 use crate::progress;
 
-/// What is at the place where a database should be.
+/// What a directory for a database has in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum DirContent {
     /// A database, or what is left of one: the engine knows which.
     Database,
     /// Nothing: no directory, or an empty one.
@@ -21,12 +21,12 @@ pub enum Place {
     Taken,
 }
 
-/// Looks at a place without changing anything.
-pub fn look(dir: &Path) -> Outcome<Place> {
+/// Looks at a directory without changing anything.
+pub fn look(dir: &Path) -> Outcome<DirContent> {
     let refused = |error| Failure::Refused(format!("{}: {error}", dir.display()));
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Place::Free),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(DirContent::Free),
         Err(error) if error.kind() == ErrorKind::NotADirectory => {
             return Err(Failure::Usage(format!(
                 "{}: this is a file; name the directory of a database",
@@ -35,7 +35,7 @@ pub fn look(dir: &Path) -> Outcome<Place> {
         }
         Err(error) => return Err(refused(error)),
     };
-    let mut place = Place::Free;
+    let mut content = DirContent::Free;
     for entry in entries {
         let entry = entry.map_err(refused)?;
         if !entry.file_type().map_err(refused)?.is_file() {
@@ -43,12 +43,12 @@ pub fn look(dir: &Path) -> Outcome<Place> {
         }
         match entry.file_name().to_str() {
             Some("lock") => {}
-            Some("data" | "creating") => return Ok(Place::Database),
-            Some(name) if name.starts_with("log-") => return Ok(Place::Database),
-            _ => place = Place::Taken,
+            Some("data" | "creating") => return Ok(DirContent::Database),
+            Some(name) if name.starts_with("log-") => return Ok(DirContent::Database),
+            _ => content = DirContent::Taken,
         }
     }
-    Ok(place)
+    Ok(content)
 }
 
 /// A database that is open.
@@ -114,8 +114,8 @@ impl Opened {
 
 fn expect_database(dir: &Path) -> Outcome {
     match look(dir)? {
-        Place::Database => Ok(()),
-        Place::Free | Place::Taken => Err(Failure::Usage(format!(
+        DirContent::Database => Ok(()),
+        DirContent::Free | DirContent::Taken => Err(Failure::Usage(format!(
             "{}: there is no database; name the directory of one, or make one with lode load and \
              --schema",
             dir.display()

@@ -29,12 +29,12 @@ enum State {
 }
 
 impl Progress {
-    /// Counts records, of which nobody knows how many there are.
+    /// Counts records whose number is not known.
     pub fn of_records(what: impl Into<String>) -> Self {
         Self::new(what.into(), None, "{spinner} {msg} · {human_pos} records")
     }
 
-    /// Counts bytes of so many.
+    /// Counts bytes up to `total_bytes`.
     pub fn of_bytes(what: impl Into<String>, total_bytes: u64) -> Self {
         Self::new(what.into(), Some(total_bytes), "{msg} {bar:40} {bytes}/{total_bytes} · {eta}")
     }
@@ -56,7 +56,7 @@ impl Progress {
         self
     }
 
-    /// So many records, or bytes, are done.
+    /// `done` records, or bytes, are done.
     pub fn at(&mut self, done: u64) {
         if self.state == State::Never {
             return;
@@ -88,7 +88,7 @@ pub fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
             }
             let bar = ProgressBar::new_spinner().with_message(what.to_string());
             bar.enable_steady_tick(TURN);
-            // Nobody sends anything: the other end goes away, and that is it.
+            // Nothing is sent: the other end goes away, and that is it.
             let _ = end.recv();
             bar.finish_and_clear();
         });

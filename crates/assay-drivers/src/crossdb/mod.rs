@@ -15,7 +15,7 @@
 //!   on insert. Texts are compared without regard to case: keys that differ only there are one.
 //! - Columns are declared without `NOT NULL`: 0.8 never returns from a column option that it
 //!   does not know.
-//! - A missing key and a duplicate key both answer "no rows affected" without an error (0.8.0
+//! - A missing key and a duplicate key both return "no rows affected" without an error (0.8.0
 //!   has an error for the latter), and so does an insert that finds no room. So an insert that
 //!   affected nothing looks for its key.
 //! - Unsigned integers are stored as signed ones of the same bits, bytes as `BIGINT` where they
@@ -178,7 +178,7 @@ fn quotable(path: &Path) -> Result<String> {
 /// what `xdb_open` does with a path, but it says of a failure on standard error only.)
 fn open(library: &'static CrossDbLibrary, database: &str) -> Result<Handle> {
     let create = c_text(&format!("CREATE DATABASE IF NOT EXISTS {database}"))?;
-    // SAFETY: without a path, it makes a connection; null is the answer for failure.
+    // SAFETY: without a path, it makes a connection; null means failure.
     let connection = unsafe { (library.open)(ptr::null()) };
     if connection.is_null() {
         return Err(Error::engine("open", "xdb_open failed"));
@@ -194,7 +194,7 @@ fn open(library: &'static CrossDbLibrary, database: &str) -> Result<Handle> {
         false => Ok(connection),
     });
     if opened.is_err() {
-        // SAFETY: it is open, and nobody uses it after this.
+        // SAFETY: it is open, and not used after this.
         unsafe { (library.close)(connection) };
     }
     opened

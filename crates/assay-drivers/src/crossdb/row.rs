@@ -1,4 +1,4 @@
-//! Copies the rows that CrossDB answers with into payload areas.
+//! Copies the rows that CrossDB returns into payload areas.
 //!
 //! CrossDB hands a row out as the addresses of its columns. Numbers lie there in the machine's
 //! order and in their column's width, as its documentation says; the length of a text is asked

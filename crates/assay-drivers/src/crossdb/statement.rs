@@ -160,7 +160,7 @@ impl Prepared {
         (first..self.parameters.len()).fold(0, |codes, at| codes | self.bind_one(at, area))
     }
 
-    /// Binds the parameter at a position; answers CrossDB's code.
+    /// Binds the parameter at a position; returns CrossDB's code.
     #[inline]
     fn bind_one(&mut self, at: usize, area: &[u8]) -> c_int {
         let number = at as u16 + 1;
@@ -200,7 +200,7 @@ impl Prepared {
         unsafe { (self.library.bind_str2)(self.handle, number, text, value.len() as c_int) }
     }
 
-    /// Executes it; answers the rows that it affected.
+    /// Executes it; returns the number of rows that it affected.
     #[inline]
     pub(super) fn execute(&mut self, what: &str) -> Result<u64> {
         Ok(self.result(what)?.affected_rows)
@@ -232,7 +232,7 @@ impl Prepared {
 
 impl Drop for Prepared {
     fn drop(&mut self) {
-        // SAFETY: it is live, and nobody uses it after this.
+        // SAFETY: it is live, and not used after this.
         unsafe { (self.library.stmt_close)(self.handle) };
     }
 }

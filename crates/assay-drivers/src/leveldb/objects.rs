@@ -115,7 +115,7 @@ impl Database {
         block_size: usize,
         bloom_bits: i32,
     ) -> Result<Self> {
-        // SAFETY: constructors that take numbers and answer new objects.
+        // SAFETY: constructors that take numbers and return new objects.
         let (cache, filter, options) = unsafe {
             (
                 Cache { library, handle: (library.cache_create_lru)(cache_bytes) },
@@ -225,7 +225,7 @@ impl Deref for Value {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the lookup answered so many bytes, which are ours until they are freed.
+        // SAFETY: the lookup returned `size` bytes, which are ours until they are freed.
         unsafe { std::slice::from_raw_parts(self.data, self.size) }
     }
 }
@@ -276,8 +276,8 @@ impl Entries<'_> {
     /// The entry that it is at, until it is moved.
     pub(super) fn item(&self) -> Option<(&[u8], &[u8])> {
         let (mut key_size, mut value_size) = (0, 0);
-        // SAFETY: the handle is an iterator; at an entry, key and value are so many bytes that
-        // stay until it is moved, for which it has to be borrowed anew.
+        // SAFETY: the handle is an iterator; at an entry, key and value are bytes of the returned
+        // sizes, which stay until it is moved, for which it has to be borrowed anew.
         unsafe {
             if (self.library.iterator_valid)(self.handle) == 0 {
                 return None;
@@ -298,7 +298,7 @@ impl Entries<'_> {
     }
 }
 
-/// Calls a function that tells its error through a pointer.
+/// Calls a function that reports its error through a pointer.
 fn checked<T>(library: &LevelDbLibrary, call: impl FnOnce(*mut *mut c_char) -> T) -> Result<T> {
     let mut error: *mut c_char = ptr::null_mut();
     let answer = call(&raw mut error);

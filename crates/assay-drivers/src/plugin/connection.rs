@@ -34,7 +34,7 @@ impl<'p> PluginConnection<'p> {
         let code = unsafe { connect(store, &raw mut handle, &raw mut *error) };
         done("connect", code, &mut error)?;
         match handle.is_null() {
-            true => Err(Error::engine("connect", "the plugin answers no handle")),
+            true => Err(Error::engine("connect", "the plugin returns no handle")),
             false => Ok(Self { table, volume, handle, schema, error, columns: Vec::new() }),
         }
     }
@@ -65,7 +65,7 @@ impl<'p> PluginConnection<'p> {
 impl Drop for PluginConnection<'_> {
     fn drop(&mut self) {
         let disconnect = self.table.disconnect.expect("a loaded table has it");
-        // SAFETY: a live handle, which nobody uses after this.
+        // SAFETY: a live handle, which is not used after this.
         unsafe { disconnect(self.handle) };
     }
 }

@@ -78,9 +78,9 @@ impl Plugin {
         // SAFETY: as above; what comes back is looked at before it is used.
         let table = unsafe { symbol() };
         if table.is_null() || !table.is_aligned() {
-            return Err("its assay_plugin() answers no table".into());
+            return Err("its assay_plugin() returns no table".into());
         }
-        // SAFETY: what comes back is what `assay_plugin` answers, and the library is loaded.
+        // SAFETY: what comes back is what `assay_plugin` returns, and the library is loaded.
         let table = unsafe { read(table) }?;
         // SAFETY: the pointer is the table's own.
         let volume = unsafe { read_volume(table.volume) }?;

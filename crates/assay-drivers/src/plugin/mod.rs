@@ -1,7 +1,7 @@
 //! Engines outside of this program: shared libraries that fill the table in
 //! `include/assay_driver.h`.
 //!
-//! A library is loaded by workers only: [`describe`] is called in one, and what it answers is
+//! A library is loaded by workers only: [`describe`] is called in one, and what it returns is
 //! enough for the parent to plan with ([`register`]). So a plugin that crashes, crashes a worker.
 
 #![allow(unsafe_code)]
@@ -47,7 +47,7 @@ struct Registered {
     path: PathBuf,
 }
 
-/// Loads a plugin, and answers what its engine declares about itself.
+/// Loads a plugin, and returns what its engine declares about itself.
 pub fn describe(path: &Path) -> std::result::Result<Description, String> {
     Plugin::load(path).map(|plugin| plugin.description)
 }
@@ -174,7 +174,7 @@ impl Driver for PluginDriver {
         let code = unsafe { create(&raw const options, &raw mut store, &raw mut error) };
         done("open", code, &mut error)?;
         if store.is_null() {
-            return Err(Error::engine("open", "the plugin answers no store"));
+            return Err(Error::engine("open", "the plugin returns no store"));
         }
         Ok(Box::new(PluginStore { store, plugin, _c_schema: schema, schema: spec.schema.clone() }))
     }
@@ -303,12 +303,12 @@ fn failure(doing: &str, code: c_int, error: &mut CError) -> Error {
         (FAILED, "") => Error::engine(doing, "the plugin does not say why"),
         (FAILED, why) => Error::engine(doing, why),
         (other, _) => {
-            Error::engine(doing, format!("the plugin answers {other}, which means nothing"))
+            Error::engine(doing, format!("the plugin returns {other}, which means nothing"))
         }
     }
 }
 
-/// For functions that answer only whether they did it.
+/// For functions that return only whether they did it.
 fn done(doing: &str, code: c_int, error: &mut CError) -> Result<()> {
     match code {
         DONE => Ok(()),

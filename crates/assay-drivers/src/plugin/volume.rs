@@ -152,11 +152,11 @@ extern "C" fn take(context: *mut c_void, value: *const CProperty) {
     let value = unsafe { &*value };
     let bytes = match value.bytes.is_null() {
         true => &[],
-        // SAFETY: it says that it has so many bytes.
+        // SAFETY: it says that it has this number of bytes.
         false => unsafe {
             slice::from_raw_parts(value.bytes.cast::<u8>(), value.size_bytes as usize)
         },
     };
-    // What is no property is no answer.
+    // What is no property is no result.
     typed(value.kind, bytes).into_iter().for_each(&mut *taker.found);
 }

@@ -325,7 +325,7 @@ template <size_t W> using mixing = std::unordered_map<uint64_t, payload<W>, mixi
 } // namespace
 
 // kind: 0 std::map, 1 std::unordered_map with the published hash, 2 with a mixing hash.
-// Null when there is no container for payloads of so many words.
+// Null when there is no container for payloads of this number of words.
 extern "C" const word_table *assay_stl_words(uint32_t kind, size_t words) {
     constexpr auto all = std::make_index_sequence<LONGEST>();
     switch (kind) {

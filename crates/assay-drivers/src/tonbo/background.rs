@@ -1,4 +1,4 @@
-//! What Tonbo's background tasks say. Tonbo compacts in a task whose errors it hands to nobody
+//! What Tonbo's background tasks say. Tonbo compacts in a task whose errors it hands to no caller
 //! but the `tracing` log; here they are kept, so that the next write, or the close, can fail
 //! with the engine's own words instead of going on with a table that cannot reach its files.
 

@@ -24,7 +24,7 @@ struct Open<'s, R: Row> {
     inner: Transaction<'s, R>,
     /// The locks of all keys, where several connections write. They are taken before the
     /// transaction begins: a transaction holds a lock of Tonbo's that a commit of another may
-    /// wait for, so nobody waits for these while he has one.
+    /// wait for, so no thread waits for these while it holds one.
     held: Vec<MutexGuard<'s, ()>>,
     /// Whether it has deleted: its own deletes are hidden from `Transaction::get`, not from its
     /// scans.
@@ -172,7 +172,7 @@ impl<'s, R: Row> TonboConnection<'s, R> {
                 open.inner.remove(key);
                 open.deleted = true;
             }
-            // What it answers is not whether the key was there.
+            // What it returns is not whether the key was there.
             None => {
                 store.patiently("delete", store.database.remove(key)).await?;
                 store.acknowledge("delete").await?;

@@ -55,7 +55,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Where it answers.
+    /// Where it listens.
     pub(super) fn endpoint(&self) -> String {
         format!("http://{}:{}", Ipv4Addr::LOCALHOST, self.port)
     }

@@ -99,7 +99,7 @@ impl Figure {
     }
 }
 
-/// Draws the pictures of all runs together into `folder` and answers their paths.
+/// Draws the pictures of all runs together into `folder` and returns their paths.
 ///
 /// # Errors
 /// When there is nothing to draw, or a file cannot be written.
@@ -126,7 +126,7 @@ pub fn draw(
     Ok(paths)
 }
 
-/// Draws line charts into `folder` and answers their paths.
+/// Draws line charts into `folder` and returns their paths.
 ///
 /// # Errors
 /// When there is nothing to draw, or a file cannot be written.

@@ -31,10 +31,10 @@ pub(super) const INK: RGBColor = RGBColor(0x22, 0x22, 0x22);
 /// Lines to guide the eye.
 pub(super) const FAINT: RGBColor = RGBColor(0xdd, 0xdd, 0xdd);
 
-/// What drawing on a backend answers.
+/// What drawing on a backend returns.
 pub(super) type Drawn<DB> = Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>>;
 
-/// Letters of so many pixels.
+/// Letters of `size` pixels.
 pub(super) fn style(size: u32, colour: RGBColor) -> TextStyle<'static> {
     (FAMILY, size).into_font().color(&colour)
 }

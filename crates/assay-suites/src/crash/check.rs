@@ -12,7 +12,7 @@ use super::ledger::{Contents, Ledger};
 use super::write::commit;
 use super::{COMMITS_AFTER, Job, open, rows};
 
-/// Opens what a writer left after it had acknowledged so many commits, and looks at it; then
+/// Opens what a writer left after it had `acknowledged` commits, and looks at it; then
 /// goes on with the history, closes, and looks again.
 pub fn check(job: &Job, driver: &dyn Driver, acknowledged: u32) -> Found {
     let (ledger, row_count) = (Ledger::new(job.seed), rows(job, driver));

@@ -43,7 +43,7 @@ impl Habits {
         Self { transactions: driver.profile().transactions, changes: driver.lacks().is_empty() }
     }
 
-    /// Rows that a history of so many commits needs.
+    /// Rows that a history of `commits` commits needs.
     pub(super) fn rows(self, commits: u32) -> u32 {
         match (self.changes, self.transactions) {
             (true, _) => ROWS,
@@ -64,7 +64,7 @@ pub(super) struct History {
 }
 
 impl History {
-    /// The empty table, with so many rows to come.
+    /// The empty table, with room for `rows` rows.
     pub(super) fn new(seed: u64, habits: Habits, rows: u32) -> Self {
         let rows = vec![None; rows as usize];
         Self { seed: derive(seed, "history"), habits, rows, inserts: 0, commits: 0 }
@@ -79,7 +79,7 @@ impl History {
         self.rows[row as usize]
     }
 
-    /// Makes the next commit and answers its steps, each on another row; several are a
+    /// Makes the next commit and returns its steps, each on another row; several are a
     /// transaction.
     pub(super) fn advance(&mut self) -> Vec<Step> {
         self.commits += 1;

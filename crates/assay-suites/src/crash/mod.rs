@@ -1,10 +1,10 @@
 //! `crash`: what an engine keeps when its process is killed or the power goes.
 //!
 //! A *writer* commits a seeded history (`history`) of `ledger` records and acknowledges each
-//! commit; somebody ends it at some moment. A *checker* opens what is left and looks for the
+//! commit; it is ended at some moment. A *checker* opens what is left and looks for the
 //! moment of the history that the store is at: all that was acknowledged has to be there, of the
-//! commit in flight all or nothing, and nothing else. What was promised, is for
-//! whoever starts the two ([`assay_core::durability::Promise`]).
+//! commit in flight all or nothing, and nothing else. What was promised is known to
+//! the caller ([`assay_core::durability::Promise`]).
 
 mod check;
 mod history;

@@ -106,7 +106,7 @@ impl Volume for RecordVolume<'_> {
                 Value::Bytes([tag, bytes @ ..]) => typed(*tag, bytes),
                 _ => None,
             };
-            // Bytes that are no property are no answer.
+            // Bytes that are no property are no result.
             property.into_iter().for_each(found);
         }
         Ok(outcome)

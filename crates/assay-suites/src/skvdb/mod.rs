@@ -196,7 +196,7 @@ fn phase(
         1 | 3 => pace.span(|| (0..count).try_for_each(|at| mount.set(record, at))),
         2 | 4 => pace.span(|| (0..count).try_for_each(|at| mount.get(record, at))),
         5 => {
-            // Removed is what was there: seven properties of each of so many records.
+            // Removed is what was there: seven properties of each record.
             let record = |at: u64| own + 1 + at / PROPERTIES;
             (0..count).try_for_each(|at| mount.set(record(at), at))?;
             pace.span(|| (0..count).try_for_each(|at| mount.remove(record(at), at)))
@@ -209,7 +209,7 @@ fn phase(
 #[derive(Clone, Copy)]
 struct Rules {
     insert: InsertRule,
-    /// A delete does not tell what was there.
+    /// A delete does not return whether something was there.
     silent_delete: bool,
     check: bool,
 }
@@ -270,7 +270,7 @@ impl<'c> Mount<'c> {
     }
 
     /// Asks every volume, as the original does. Writes went to all of them, so each has to have
-    /// what the first one answers.
+    /// what the first one returns.
     fn get(&mut self, record: u64, at: u64) -> Result<()> {
         let (name, expected) = property(at);
         let mut right = 0;

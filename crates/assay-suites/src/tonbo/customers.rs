@@ -48,7 +48,7 @@ pub(super) enum Numbering {
 ///
 /// Their keys are spread over the whole range of i32: the range is cut into as many equal parts
 /// as there are rows, and each has one key at a random place. So keys are random, no two are the
-/// same, and a range of so many records can be named without a list of keys.
+/// same, and a range of any size can be named without a list of keys.
 pub(super) struct Customers {
     schema: Schema,
     rows: u64,

@@ -152,7 +152,7 @@ struct Bench<'b> {
     options: &'b Options,
     transactions: bool,
     check: bool,
-    /// The first row that nobody has written.
+    /// The first row that is not written yet.
     next: u64,
     records: Vec<u8>,
 }
@@ -193,7 +193,7 @@ impl Bench<'_> {
         Ok(phase)
     }
 
-    /// Writes for the time of the warm-up, twice as much each time; answers the time of an
+    /// Writes for the time of the warm-up, twice as much each time; returns the time of an
     /// iteration in nanoseconds.
     fn warm_up(&mut self, size: u64, connection: &mut dyn Connection) -> Result<f64> {
         let enough = Duration::from_millis(self.options.warm_up_ms);

@@ -15,11 +15,11 @@ pub(super) fn times(run: &RunFile) -> Result<String, fmt::Error> {
     let results: Vec<_> = run.results().collect();
     let mut seen: Vec<&CellResult> = Vec::new();
     for result in &results {
-        if seen.iter().any(|first| first.cell.same_work(&result.cell)) {
+        if seen.iter().any(|first| first.cell.same_workload(&result.cell)) {
             continue;
         }
         let group: Vec<_> =
-            results.iter().copied().filter(|r| r.cell.same_work(&result.cell)).collect();
+            results.iter().copied().filter(|r| r.cell.same_workload(&result.cell)).collect();
         if !seen.is_empty() {
             writeln!(out)?;
         }

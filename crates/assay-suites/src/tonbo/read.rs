@@ -181,8 +181,8 @@ fn read<R: Records + Sync>(
     }
 }
 
-/// Records loaded in a transaction: enough that its end does not count, and not so many that
-/// engines which keep a transaction in memory run out of it.
+/// Records loaded in a transaction: enough that its end does not count, and few enough
+/// for engines that keep a transaction in memory.
 const LOAD_BATCH: u64 = 10_000;
 
 /// The ranges of a phase.

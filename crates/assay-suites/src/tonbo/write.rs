@@ -67,7 +67,7 @@ pub const MOST_ROWS: u64 = super::customers::MOST_ROWS;
 /// The phase that removes records.
 const REMOVALS: &str = "removals";
 
-/// The name of a phase with so many threads.
+/// The name of a phase with a number of threads.
 pub(super) fn phase_name(what: &str, threads: u32) -> String {
     match threads {
         1 => what.into(),

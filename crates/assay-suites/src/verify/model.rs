@@ -13,7 +13,7 @@ use assay_driver::{
 
 use super::schemas::ShapedRecords;
 
-/// Random operations touch so many different rows, so that they meet.
+/// Different rows that random operations touch: few enough that they meet.
 const ROWS: u64 = 2_000;
 
 type Content = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -195,7 +195,7 @@ impl<'m> Model<'m> {
             Operation::Delete => {
                 self.content.remove(&encoded);
                 let got = connection.delete(&key)?;
-                // Inside a batch, nobody can know what is there.
+                // Inside a batch, what is there cannot be known.
                 let silent = self.profile.delete_rule == DeleteRule::Silent;
                 let unknown = batched && got == Outcome::Done;
                 (got, if silent || unknown { Outcome::Done } else { found(there) })

@@ -1,4 +1,4 @@
-//! Whether what was read is what somebody wrote.
+//! Whether what was read is what was written.
 //!
 //! Every field names the operation that wrote it. That operation is a function of its position,
 //! so it can be asked whether it writes this field of this record; and within a thread, positions

@@ -68,7 +68,7 @@ struct Batch {
     keys: Vec<u8>,
     /// New fields, or new records.
     values: Vec<u8>,
-    /// What reads answer, each in a place of its own.
+    /// What reads return, each in a buffer of its own.
     answers: Vec<u8>,
     /// All columns, for scans.
     columns: Vec<usize>,
@@ -231,7 +231,7 @@ impl Client<'_> {
         }
     }
 
-    /// Fills a batch; answers how many records this thread had inserted before it.
+    /// Fills a batch; returns how many records this thread had inserted before it.
     fn prepare(&mut self, positions: Range<u64>, batch: &mut Batch) -> u64 {
         let users = self.clients.users;
         let schema = users.schema();
@@ -338,7 +338,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// A scan answers the records that follow in the order of keys: every one that was loaded
+    /// A scan returns the records that follow in the order of keys: every one that was loaded
     /// or that this thread has inserted, and maybe those of other threads.
     fn check_scan(
         &self,

@@ -26,7 +26,7 @@ pub(super) struct Users {
     seed: u64,
 }
 
-/// The names of fields: as many as anybody may ask for.
+/// The names of fields: as many as there can be.
 pub(super) const FIELD_NAMES: [&str; 32] = [
     "field0", "field1", "field2", "field3", "field4", "field5", "field6", "field7", "field8",
     "field9", "field10", "field11", "field12", "field13", "field14", "field15", "field16",

@@ -30,7 +30,7 @@ impl Workload {
     /// All six.
     pub const ALL: [Self; 6] = [Self::A, Self::B, Self::C, Self::D, Self::E, Self::F];
 
-    /// How it chooses records unless somebody says otherwise.
+    /// How it chooses records unless an option says otherwise.
     pub fn distribution(self) -> Distribution {
         match self {
             Self::D => Distribution::Latest,

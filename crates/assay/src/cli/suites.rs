@@ -66,7 +66,7 @@ pub struct Trials {
     /// of its median, such as 2%
     #[arg(long, value_name = "PERCENT", value_parser = count::parse_percent)]
     pub until_ci: Option<f64>,
-    /// But not longer than so many trials [default: 30]
+    /// The most trials [default: 30]
     #[arg(long, value_name = "COUNT", requires = "until_ci", value_parser = count::parse_trials)]
     pub max_trials: Option<u32>,
 }
@@ -102,23 +102,24 @@ pub struct CrossbenchArgs {
     /// Where the data lives: ramdisk | inmem | ondisk, or r | m | d; several with commas, or all
     #[arg(short, long, value_name = "STORAGE", value_delimiter = ',', default_value = "ramdisk")]
     pub storage: Vec<StorageArg>,
-    /// Insert so many rows, one transaction each [default: 1m]
+    /// Rows to insert, one transaction each [default: 1m]
     #[arg(short, long, value_name = "COUNT", value_parser = count::parse_positive,
           conflicts_with_all = ["load", "rows"])]
     pub insert: Option<u64>,
-    /// Open the store that an earlier run left, with so many rows; 0 with -H only prints the header
+    /// Open the store of this number of rows that an earlier run left; 0 with -H only prints the
+    /// header
     #[arg(short, long, value_name = "COUNT", value_parser = count::parse)]
     pub rows: Option<u64>,
-    /// Look up so many rows in each of ten rounds
+    /// Rows to look up in each of ten rounds
     #[arg(short, long, value_name = "COUNT", value_parser = count::parse, default_value = "1m")]
     pub query: u64,
-    /// Update so many rows in each of ten rounds
+    /// Rows to update in each of ten rounds
     #[arg(short, long, value_name = "COUNT", value_parser = count::parse, default_value = "1m")]
     pub update: u64,
-    /// Delete so many rows, at most all; what is left stays for -r
+    /// Rows to delete, at most all; what is left stays for -r
     #[arg(short, long, value_name = "COUNT", value_parser = count::parse, default_value = "1m")]
     pub delete: u64,
-    /// Load so many rows in one transaction instead of inserting them
+    /// Rows to load in one transaction, instead of inserting them
     #[arg(short, long, value_name = "COUNT", value_parser = count::parse_positive,
           conflicts_with = "rows")]
     pub load: Option<u64>,
@@ -141,7 +142,7 @@ pub struct CrossbenchArgs {
     /// for insert and delete, the deleted rows are inserted and deleted once more
     #[arg(long)]
     pub latency: bool,
-    /// Take them in an open loop: so many operations a second arrive, and latency counts from when
+    /// Take them in an open loop: COUNT operations a second arrive, and latency counts from when
     /// each was meant to begin; for a minute at most
     #[arg(long, value_name = "COUNT", requires = "latency", value_parser = count::parse_rate)]
     pub rate: Option<u64>,
@@ -214,7 +215,7 @@ pub struct NudbArgs {
     #[arg(long = "load_factor", visible_alias = "load-factor", value_name = "SHARE",
           value_parser = count::parse_share)]
     pub load_factor: Option<f64>,
-    /// Insert and fetch in batches of so many items, as the newer version of the bench does
+    /// Items in a batch: insert and fetch in batches, as the newer version of the bench does
     /// [default with --num_batches: 20000]
     #[arg(long = "batch_size", visible_alias = "batch-size", value_name = "COUNT",
           value_parser = count::parse_positive)]
@@ -326,7 +327,7 @@ pub struct YcsbArgs {
     /// How operations choose records [default: latest in workload d, zipfian in the others]
     #[arg(long, value_name = "DISTRIBUTION")]
     pub distribution: Option<DistributionArg>,
-    /// Take the latencies in an open loop: so many operations a second arrive, and latency counts
+    /// Take the latencies in an open loop: COUNT operations a second arrive, and latency counts
     /// from when each was meant to begin; for a minute at most [default: a closed loop]
     #[arg(long, value_name = "COUNT", value_parser = count::parse_rate)]
     pub rate: Option<u64>,

@@ -21,7 +21,7 @@ use crate::crash::power::{Bench, Chosen};
 use crate::crash::{Round, Subject, VERDICTS_FILE, process};
 use crate::engines::{self, Settings};
 use crate::files;
-use crate::places::Places;
+use crate::store_dirs::StoreDirs;
 
 /// Broken rounds that are listed for each engine and level; the file has all.
 const LISTED: usize = 3;
@@ -42,7 +42,7 @@ pub fn crash(args: &CrashArgs) -> Outcome {
         return Err(Failure::Usage("--loss and --directories are for --crash power".into()));
     }
     let interrupt = Interrupt::noted();
-    let places = Places::prepare(&[Storage::Disk], args.dir.as_deref())?;
+    let store_dirs = StoreDirs::prepare(&[Storage::Disk], args.dir.as_deref())?;
     let path = args.output.clone().unwrap_or_else(|| PathBuf::from(VERDICTS_FILE));
     let keeps = args.round.is_none() && args.loss.is_none();
     if keeps {
@@ -77,7 +77,8 @@ pub fn crash(args: &CrashArgs) -> Outcome {
         ));
     }
     notes.iter().for_each(|note| say(&format!("note: {note}")));
-    let bench = Workbench { args, settings: &settings, places: &places, interrupt: &interrupt };
+    let bench =
+        Workbench { args, settings: &settings, store_dirs: &store_dirs, interrupt: &interrupt };
     let (mut done, mut failed) = (Vec::new(), Vec::new());
     for test in &tests {
         match bench.carry_out(test)? {
@@ -166,7 +167,7 @@ fn tests_of<'t>(driver: &'t dyn Driver, args: &CrashArgs) -> Vec<Test<'t>> {
 struct Workbench<'w> {
     args: &'w CrashArgs,
     settings: &'w Settings,
-    places: &'w Places,
+    store_dirs: &'w StoreDirs,
     interrupt: &'w Interrupt,
 }
 
@@ -177,9 +178,9 @@ impl Workbench<'_> {
         let id = profile.id;
         say(&format!("testing {id} at {} with {} crashes", test.durability, test.crash));
         let dir = self
-            .places
+            .store_dirs
             .store(&format!("crash-{id}"), Storage::Disk)
-            .expect("places were prepared for the disk");
+            .expect("store_dirs were prepared for the disk");
         let options = self.settings.of(id);
         let mut verdict = self.no_rounds_yet(test, options.clone());
         let subject = Subject {

@@ -6,13 +6,13 @@ use program_support::exit::Outcome;
 use program_support::output::print;
 
 use crate::cli::{DoctorArgs, StorageArg};
-use crate::places::Places;
+use crate::store_dirs::StoreDirs;
 
 /// Looks at the machine and at the directories for stores, and says what it found.
 pub fn doctor(args: &DoctorArgs) -> Outcome {
     let modes = StorageArg::modes(&args.storage);
-    let places = Places::look(&modes, args.dir.as_deref())?;
-    let findings = doctor::findings(&Facts::capture(&places.bases(), None));
+    let store_dirs = StoreDirs::look(&modes, args.dir.as_deref())?;
+    let findings = doctor::findings(&Facts::capture(&store_dirs.bases(), None));
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_content_arrangement(ContentArrangement::Dynamic);

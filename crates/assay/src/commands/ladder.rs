@@ -15,9 +15,9 @@ use program_support::output::print;
 use crate::cli::{Format, LadderArgs, StorageArg};
 use crate::commands::run::show_table;
 use crate::files;
-use crate::places::Places;
-use crate::planning::{Planned, Setting, Work, calibration, planned};
+use crate::planning::{Planned, Setting, Workload, calibration, planned};
 use crate::resume::Resumable;
+use crate::store_dirs::StoreDirs;
 
 /// Runs the published ladder of CrossBench.
 pub fn crossbench(args: &LadderArgs) -> Outcome {
@@ -35,8 +35,8 @@ pub fn crossbench(args: &LadderArgs) -> Outcome {
         Some(_) => files::check_writable(&path, "--output")?,
         None => files::check_default(&path)?,
     }
-    let places = Places::prepare(&modes, args.common.dir.as_deref())?;
-    let plan = plan(args, &setting, &places);
+    let store_dirs = StoreDirs::prepare(&modes, args.common.dir.as_deref())?;
+    let plan = plan(args, &setting, &store_dirs);
     if plan.iter().all(|planned| planned.cell.calibration || planned.refusal.is_some()) {
         return Err(Failure::Usage("no engine here can do that; see assay list".into()));
     }
@@ -45,7 +45,7 @@ pub fn crossbench(args: &LadderArgs) -> Outcome {
         restart: args.restart,
         timeout: args.common.timeout.map(Duration::from_secs),
         quiet: false,
-        places: &places,
+        store_dirs: &store_dirs,
         interrupt: &interrupt,
     }
     .carry_out(plan)?;
@@ -63,7 +63,7 @@ pub fn crossbench(args: &LadderArgs) -> Outcome {
 
 /// Sizes from small to large, so that the first results come soon; in each, storage modes in the
 /// published order; in each, loops, in which the engines take turns.
-fn plan(args: &LadderArgs, setting: &Setting, places: &Places) -> Vec<Planned> {
+fn plan(args: &LadderArgs, setting: &Setting, store_dirs: &StoreDirs) -> Vec<Planned> {
     let modes = StorageArg::modes(&args.storage);
     let mut plan = Vec::new();
     for rows in ROWS.into_iter().filter(|&rows| rows <= args.max_rows) {
@@ -80,13 +80,14 @@ fn plan(args: &LadderArgs, setting: &Setting, places: &Places) -> Vec<Planned> {
             }
         };
         let first = options(setting.engines[0].as_ref(), SECTIONS[0].0);
-        plan.extend(calibration(setting, &Work::of::<CrossBench>(rows, &first), places));
+        plan.extend(calibration(setting, &Workload::of::<CrossBench>(rows, &first), store_dirs));
         for (storage, _) in SECTIONS.into_iter().filter(|(s, _)| modes.contains(s)) {
             for trial in 1..=LOOPS {
                 for driver in &setting.engines {
-                    let work = Work::of::<CrossBench>(rows, &options(driver.as_ref(), storage));
+                    let workload =
+                        Workload::of::<CrossBench>(rows, &options(driver.as_ref(), storage));
                     let planned =
-                        planned(driver.as_ref(), setting, &work, (storage, trial), places);
+                        planned(driver.as_ref(), setting, &workload, (storage, trial), store_dirs);
                     if planned.refusal.is_none() || (setting.named && trial == 1) {
                         plan.push(planned);
                     }

@@ -23,10 +23,10 @@ use crate::cli::{
 use crate::commands::{plot, verify};
 use crate::executor::{Execution, examine, new_run};
 use crate::files;
-use crate::places::Places;
 use crate::planning::{self, Setting};
 use crate::progress::Display;
 use crate::request::Request;
+use crate::store_dirs::StoreDirs;
 
 /// Runs a suite.
 pub fn run(suite: &RunSuite) -> Outcome {
@@ -108,7 +108,7 @@ fn plainly(request: &Request) -> Outcome<(RunFile, Outcome)> {
     Ok((run, result))
 }
 
-/// Measures, and answers the run, where its file is, and how it ended.
+/// Measures, and returns the run, where its file is, and how it ended.
 fn measure(
     request: &Request,
     each: &mut dyn FnMut(&CellResult) -> Outcome,
@@ -120,22 +120,22 @@ fn measure(
     check_trials(wanted)?;
     if request.common.output.is_some() {
         // Before anything is made.
-        run_path(&request.common, request.works[0].suite, Timestamp::now())?;
+        run_path(&request.common, request.workloads[0].suite, Timestamp::now())?;
     }
-    let places = Places::prepare(&modes, request.common.dir.as_deref())?;
+    let store_dirs = StoreDirs::prepare(&modes, request.common.dir.as_deref())?;
     let first = match wanted.until_ci {
         Some(_) => wanted.trials.max(TRIALS_LEAST as u32),
         None => wanted.trials,
     };
-    let mut plan = planning::plan(&setting, &request.works, &modes, first, &places)?;
+    let mut plan = planning::plan(&setting, &request.workloads, &modes, first, &store_dirs)?;
     let mut run = new_run(plan.len());
-    let path = run_path(&request.common, request.works[0].suite, run.created)?;
-    examine(&mut run, &places, &plan);
+    let path = run_path(&request.common, request.workloads[0].suite, run.created)?;
+    examine(&mut run, &store_dirs, &plan);
     let mut trials = first;
     let result = loop {
         let mut display = Display::new(plan.len(), request.quiet);
         if trials == first {
-            places.warnings.iter().for_each(|warning| display.say(&format!("note: {warning}")));
+            store_dirs.warnings.iter().for_each(|warning| display.say(&format!("note: {warning}")));
         }
         let result = Execution {
             timeout: request.common.timeout.map(Duration::from_secs),
@@ -155,14 +155,14 @@ fn measure(
             break result;
         }
         trials += 1;
-        plan = planning::trial(&setting, &request.works, &modes, trials, &places);
+        plan = planning::trial(&setting, &request.workloads, &modes, trials, &store_dirs);
         plan.retain(|planned| wide.iter().any(|cell| cell.same_but_trial(&planned.cell)));
         run.planned_cells += plan.len();
     };
     Ok((run, path, result))
 }
 
-/// Whether so many trials can be.
+/// Checks the numbers of trials against each other.
 fn check_trials(wanted: &Trials) -> Outcome {
     let refused = |why: String| Err(Failure::Usage(why));
     match wanted.max_trials {
@@ -272,7 +272,7 @@ fn run_path(common: &Common, suite: &str, created: Timestamp) -> Outcome<PathBuf
         Some(_) => files::check_writable(&path, "--output")?,
         None => files::check_default(&path)?,
     }
-    // An empty file is one that somebody made for this.
+    // An empty file is one that was made for this.
     let holds_something = std::fs::metadata(&path).is_ok_and(|found| found.len() > 0);
     match RunFile::load(&path) {
         Err(RunFileError::Foreign { .. }) if holds_something => Err(Failure::Refused(format!(

@@ -16,11 +16,11 @@ use crate::commands::run::show_table;
 use crate::estimate::{Estimate, operations, rough};
 use crate::executor::new_run;
 use crate::files;
-use crate::places::Places;
 use crate::plan_file::PlanFile;
 use crate::planning::{self, Planned, Setting};
 use crate::request::Request;
 use crate::resume::Resumable;
+use crate::store_dirs::StoreDirs;
 
 /// What a cell is taken to need of which nothing is known: an operation on a synchronising engine.
 const GUESS_PER_OPERATION: Duration = Duration::from_micros(50);
@@ -47,11 +47,11 @@ pub fn suite(args: &SuiteArgs) -> Outcome {
         Some(_) => files::check_writable(&path, "--output")?,
         None => files::check_default(&path)?,
     }
-    let places = match args.dry_run {
-        true => Places::look(&modes, file.dir.as_deref())?,
-        false => Places::prepare(&modes, file.dir.as_deref())?,
+    let store_dirs = match args.dry_run {
+        true => StoreDirs::look(&modes, file.dir.as_deref())?,
+        false => StoreDirs::prepare(&modes, file.dir.as_deref())?,
     };
-    let sections = plan(&requests, &places)?;
+    let sections = plan(&requests, &store_dirs)?;
     let estimate = Estimate::of_earlier_runs(whole_file::folder_of(&path), &new_run(0));
     print(&overview(&requests, &sections, &estimate))?;
     if args.dry_run {
@@ -63,7 +63,7 @@ pub fn suite(args: &SuiteArgs) -> Outcome {
         restart: args.restart,
         timeout: file.timeout_s.map(Duration::from_secs),
         quiet: args.quiet,
-        places: &places,
+        store_dirs: &store_dirs,
         interrupt: &interrupt,
     }
     .carry_out(plan)?;
@@ -72,14 +72,19 @@ pub fn suite(args: &SuiteArgs) -> Outcome {
 }
 
 /// The cells of each run; what two runs ask for is measured once.
-fn plan(requests: &[Request], places: &Places) -> Outcome<Vec<Vec<Planned>>> {
+fn plan(requests: &[Request], store_dirs: &StoreDirs) -> Outcome<Vec<Vec<Planned>>> {
     let mut sections: Vec<Vec<Planned>> = Vec::new();
     let mut known = HashSet::new();
     for request in requests {
         let setting = Setting::new(&request.common, request.key)?;
         let modes = StorageArg::modes(&request.storage);
-        let mut cells =
-            planning::plan(&setting, &request.works, &modes, request.trials.trials, places)?;
+        let mut cells = planning::plan(
+            &setting,
+            &request.workloads,
+            &modes,
+            request.trials.trials,
+            store_dirs,
+        )?;
         cells.retain(|planned| known.insert(planned.cell.identity()));
         sections.push(cells);
     }
@@ -109,7 +114,7 @@ fn overview(requests: &[Request], sections: &[Vec<Planned>], estimate: &Estimate
         whole += time;
         table.add_row([
             number.to_string(),
-            request.works[0].suite.to_string(),
+            request.workloads[0].suite.to_string(),
             engines.len().to_string(),
             request.trials.trials.to_string(),
             cells.len().to_string(),

@@ -13,8 +13,8 @@ use program_support::output::{print, say};
 
 use crate::cli::{LevelsArg, StorageArg, VerifyArgs};
 use crate::engines;
-use crate::places::Places;
 use crate::planning;
+use crate::store_dirs::StoreDirs;
 use crate::worker::parent::{self, End};
 use crate::worker::patience::{self, Patience};
 use crate::worker::{Job, Message};
@@ -25,7 +25,7 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
     let drivers = if named.is_empty() { engines::all()? } else { named };
     let modes = StorageArg::modes(&args.storage);
     let interrupt = Interrupt::noted();
-    let places = Places::prepare(&modes, args.dir.as_deref())?;
+    let store_dirs = StoreDirs::prepare(&modes, args.dir.as_deref())?;
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(["engine", "storage", "durability", "key", "checks", "result"]);
@@ -41,7 +41,7 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
                 storage,
                 durability,
                 key_kind,
-                dir: places
+                dir: store_dirs
                     .store(&format!("verify-{}", driver.profile().id), storage)
                     .unwrap_or_default(),
                 options,

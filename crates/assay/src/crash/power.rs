@@ -47,7 +47,7 @@ pub struct Chosen {
 }
 
 impl Bench {
-    /// Mounts the filesystem on an empty directory, in a namespace that nobody else sees.
+    /// Mounts the filesystem on an empty directory, in a namespace that no other process sees.
     pub fn set_up(mount: &Path, directories: Directories) -> Outcome<Self> {
         let server = Server::start(served(mount), directories).map_err(refused)?;
         Ok(Self { server, mount: mount.into(), directories })

@@ -63,7 +63,7 @@ pub fn ids_in(folder: &Path) -> Result<Vec<String>, String> {
     Ok(ids)
 }
 
-/// Whether nobody but this user and root can change what would be loaded: the folder and the file.
+/// Whether only this user and root can change what would be loaded: the folder and the file.
 ///
 /// # Errors
 /// Who can, in one line.

@@ -15,7 +15,7 @@ pub struct Known {
     /// The plugin's own files.
     pub files: [(&'static str, &'static str); 2],
     /// Where the needed files may lie in the folder.
-    places: [&'static str; 2],
+    subfolders: [&'static str; 2],
     /// What has to be there.
     needs: &'static [&'static str],
 }
@@ -30,7 +30,7 @@ pub const KNOWN: [Known; 2] = [
             ("nudb.cpp", include_str!("../../templates/plugins/nudb/nudb.cpp")),
             ("Makefile", include_str!("../../templates/plugins/nudb/Makefile")),
         ],
-        places: [".", "include"],
+        subfolders: [".", "include"],
         needs: &["nudb/nudb.hpp", "nudb/version.hpp", "nudb/impl/basic_store.ipp"],
     },
     Known {
@@ -41,7 +41,7 @@ pub const KNOWN: [Known; 2] = [
             ("skvdb.cpp", include_str!("../../templates/plugins/skvdb/skvdb.cpp")),
             ("Makefile", include_str!("../../templates/plugins/skvdb/Makefile")),
         ],
-        places: [".", "lib"],
+        subfolders: [".", "lib"],
         needs: &["vfs/Storage.hpp", "vfs/Storage.cpp", "ondisk/Volume.hpp", "ondisk/Volume.cpp"],
     },
 ];
@@ -63,14 +63,14 @@ impl Known {
     /// What is missing.
     pub fn look(&self, folder: &Path) -> Result<(), String> {
         let first = self.needs[0];
-        let place = |place: &&&str| folder.join(**place).join(first).is_file();
-        let Some(place) = self.places.iter().find(place) else {
+        let subfolder = |subfolder: &&&str| folder.join(**subfolder).join(first).is_file();
+        let Some(subfolder) = self.subfolders.iter().find(subfolder) else {
             return Err(format!(
                 "there is no {first} in it, nor in its folder {}; name the folder of {}",
-                self.places[1], self.what
+                self.subfolders[1], self.what
             ));
         };
-        let path = |name: &&&str| -> PathBuf { folder.join(place).join(**name) };
+        let path = |name: &&&str| -> PathBuf { folder.join(subfolder).join(**name) };
         match self.needs.iter().find(|name| !path(name).is_file()) {
             Some(missing) => Err(format!("{missing} is missing; it is not all of {}", self.what)),
             None => Ok(()),

@@ -1,5 +1,5 @@
 //! Engines in shared libraries: those that the command line names, and those in folders of plugins,
-//! which are looked at only when somebody asks for them.
+//! which are looked at only when they are asked for.
 
 pub mod folders;
 pub mod known;
@@ -21,7 +21,7 @@ use crate::worker::{Job, Message};
 /// How long a plugin may take to describe itself.
 static TIMEOUT: OnceLock<Duration> = OnceLock::new();
 
-/// What `--plugin-timeout` has if nobody says otherwise.
+/// The default of `--plugin-timeout`.
 const TIMEOUT_S: u64 = 60;
 
 /// Has each library that the command line names looked at in a process of its own, and makes its

@@ -1,7 +1,7 @@
 //! One process for each cell. The parent (`parent`) starts this same program as a worker and
-//! writes it a [`Job`]; the worker (`child`) answers with [`Message`]s, one JSON text a line.
+//! writes it a [`Job`]; the worker (`child`) replies with [`Message`]s, one JSON text a line.
 //!
-//! The answers go through a pipe of their own: what an engine prints to standard output ends
+//! The replies go through a pipe of their own: what an engine prints to standard output ends
 //! up with its standard error, of which the parent keeps the end for its report.
 
 pub mod child;
@@ -32,7 +32,7 @@ pub enum Job {
     Describe(PathBuf),
     /// Commit a history, and wait to be ended.
     CrashWrite(crash::Job),
-    /// Look at what is left of one, of which so many commits were acknowledged.
+    /// Look at what is left of one, of which this number of commits was acknowledged.
     CrashCheck(crash::Job, u32),
 }
 

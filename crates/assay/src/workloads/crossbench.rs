@@ -6,13 +6,13 @@ use program_support::exit::{Failure, Outcome};
 
 use crate::cli::CrossbenchArgs;
 use crate::count::each_thread_count;
-use crate::planning::Work;
+use crate::planning::Workload;
 
 /// The published default of every count.
 const DEFAULT_COUNT: u64 = 1_000_000;
 
-/// The work that the command line asks for: one for each number of threads.
-pub fn works(args: &CrossbenchArgs) -> Outcome<Vec<Work>> {
+/// The workload that the command line asks for: one for each number of threads.
+pub fn workloads(args: &CrossbenchArgs) -> Outcome<Vec<Workload>> {
     let (fill, rows) = match (args.rows, args.load, args.insert) {
         (Some(rows), _, _) => (Fill::Open, rows),
         (_, Some(rows), _) => (Fill::Load, rows),
@@ -49,6 +49,8 @@ pub fn works(args: &CrossbenchArgs) -> Outcome<Vec<Work>> {
         keys: args.keys.keys(),
         latencies: args.latency.then_some(Latencies { rate: args.rate }),
     };
-    let works = each_thread_count(&args.threads).into_iter();
-    Ok(works.map(|threads| Work { threads, ..Work::of::<CrossBench>(rows, &options) }).collect())
+    let workloads = each_thread_count(&args.threads).into_iter();
+    Ok(workloads
+        .map(|threads| Workload { threads, ..Workload::of::<CrossBench>(rows, &options) })
+        .collect())
 }

@@ -1,4 +1,4 @@
-//! From the arguments of a suite to the work that they ask for, one module a suite.
+//! From the arguments of a suite to the workloads that they ask for, one module a suite.
 
 pub mod crossbench;
 pub mod nudb;

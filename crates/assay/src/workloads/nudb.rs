@@ -6,7 +6,7 @@ use assay_suites::nudb::{Nudb, Options, most_items};
 use program_support::exit::{Failure, Outcome};
 
 use crate::cli::NudbArgs;
-use crate::planning::Work;
+use crate::planning::Workload;
 
 /// The published defaults.
 const INSERTS: [u64; 2] = [100_000, 1_000_000];
@@ -14,8 +14,8 @@ const FETCHES: u64 = 1_000_000;
 const BATCH_SIZE: u64 = 20_000;
 const BATCHES: u64 = 500;
 
-/// The work of a command line: one for each number of items.
-pub fn works(args: &NudbArgs) -> Outcome<Vec<Work>> {
+/// The workload of a command line: one for each number of items.
+pub fn workloads(args: &NudbArgs) -> Outcome<Vec<Workload>> {
     let parameters: BTreeMap<_, _> = [
         ("block_size", args.block_size.map(|size| size.to_string())),
         ("load_factor", args.load_factor.map(|share| share.to_string())),
@@ -43,7 +43,7 @@ pub fn works(args: &NudbArgs) -> Outcome<Vec<Work>> {
     };
     let fetches = args.fetches.unwrap_or(batch_size.unwrap_or(FETCHES));
     let options = Options { key_size: args.key_size, fetches, batch_size };
-    let mut works = Vec::new();
+    let mut workloads = Vec::new();
     for rows in sizes {
         if let Some(most) = most_items(args.key_size).filter(|&most| rows > most) {
             return Err(Failure::Usage(format!(
@@ -52,7 +52,10 @@ pub fn works(args: &NudbArgs) -> Outcome<Vec<Work>> {
                 args.key_size
             )));
         }
-        works.push(Work { parameters: parameters.clone(), ..Work::of::<Nudb>(rows, &options) });
+        workloads.push(Workload {
+            parameters: parameters.clone(),
+            ..Workload::of::<Nudb>(rows, &options)
+        });
     }
-    Ok(works)
+    Ok(workloads)
 }

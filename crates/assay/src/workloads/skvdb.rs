@@ -4,17 +4,17 @@ use assay_suites::skvdb::{Options, Skvdb};
 
 use crate::cli::SkvdbArgs;
 use crate::count::each_thread_count;
-use crate::planning::Work;
+use crate::planning::Workload;
 
-/// The work of a command line: one for each number of entries and of threads.
-pub fn works(args: &SkvdbArgs) -> Vec<Work> {
-    let mut works = Vec::new();
+/// The workload of a command line: one for each number of entries and of threads.
+pub fn workloads(args: &SkvdbArgs) -> Vec<Workload> {
+    let mut workloads = Vec::new();
     for &entries in &args.entries {
         for threads in each_thread_count(&args.threads) {
             let options = Options { operations: args.operations, children: args.children, entries };
-            let work = Work::of::<Skvdb>(args.operations, &options);
-            works.push(Work { threads, ..work });
+            let workload = Workload::of::<Skvdb>(args.operations, &options);
+            workloads.push(Workload { threads, ..workload });
         }
     }
-    works
+    workloads
 }

@@ -10,13 +10,13 @@ use program_support::exit::{Failure, Outcome};
 use crate::cli::{TonboMicroArgs, TonboReadArgs, TonboWriteArgs};
 use crate::count::each_thread_count;
 use crate::files;
-use crate::planning::Work;
+use crate::planning::Workload;
 
 /// Records that `tonbo-read` loads, where the published bench has a hundred times as many.
 const READ_RECORDS: u64 = 400_000;
 
-/// The work of `tonbo-write`.
-pub fn write_work(args: &TonboWriteArgs) -> Outcome<Work> {
+/// The workload of `tonbo-write`.
+pub fn write_workload(args: &TonboWriteArgs) -> Outcome<Workload> {
     let options = write::Options::scaled(args.scale, each_thread_count(&args.threads));
     let rows = options.rows();
     if rows > write::MOST_ROWS {
@@ -25,11 +25,11 @@ pub fn write_work(args: &TonboWriteArgs) -> Outcome<Work> {
             write::MOST_ROWS
         )));
     }
-    Ok(Work::of::<TonboWrite>(rows, &options))
+    Ok(Workload::of::<TonboWrite>(rows, &options))
 }
 
-/// The work of `tonbo-read`.
-pub fn read_work(args: &TonboReadArgs) -> Outcome<Work> {
+/// The workload of `tonbo-read`.
+pub fn read_workload(args: &TonboReadArgs) -> Outcome<Workload> {
     let rows = match &args.tbl {
         None => args.records.unwrap_or(READ_RECORDS),
         Some(path) => {
@@ -70,16 +70,16 @@ pub fn read_work(args: &TonboReadArgs) -> Outcome<Work> {
         tbl,
         keep: args.measure.common.dir.is_some(),
     };
-    Ok(Work::of::<TonboRead>(rows, &options))
+    Ok(Workload::of::<TonboRead>(rows, &options))
 }
 
-/// The work of `tonbo-micro`.
-pub fn micro_work(args: &TonboMicroArgs) -> Work {
+/// The workload of `tonbo-micro`.
+pub fn micro_workload(args: &TonboMicroArgs) -> Workload {
     let options = micro::Options {
         batches: args.batches.clone(),
         warm_up_ms: (args.warm_up * 1e3) as u64,
         measurement_ms: (args.measurement * 1e3) as u64,
         samples: args.samples,
     };
-    Work::of::<TonboMicro>(0, &options)
+    Workload::of::<TonboMicro>(0, &options)
 }

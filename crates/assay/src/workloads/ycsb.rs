@@ -4,11 +4,11 @@ use assay_suites::ycsb::{Options, Ycsb};
 
 use crate::cli::YcsbArgs;
 use crate::count::each_thread_count;
-use crate::planning::Work;
+use crate::planning::Workload;
 
-/// The work of a command line: one for each workload and number of threads.
-pub fn works(args: &YcsbArgs) -> Vec<Work> {
-    let mut works = Vec::new();
+/// The workload of a command line: one for each workload and number of threads.
+pub fn workloads(args: &YcsbArgs) -> Vec<Workload> {
+    let mut workloads = Vec::new();
     for workload in args.workload.iter().map(|workload| workload.workload()) {
         for threads in each_thread_count(&args.threads) {
             let distribution = args.distribution.map(|chosen| chosen.distribution());
@@ -20,8 +20,8 @@ pub fn works(args: &YcsbArgs) -> Vec<Work> {
                 field_count: args.field_count,
                 field_length: args.field_length,
             };
-            works.push(Work { threads, ..Work::of::<Ycsb>(args.records, &options) });
+            workloads.push(Workload { threads, ..Workload::of::<Ycsb>(args.records, &options) });
         }
     }
-    works
+    workloads
 }

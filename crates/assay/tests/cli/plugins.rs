@@ -86,7 +86,7 @@ fn what_is_no_plugin_is_refused() {
     for (fault, words) in [
         ("OTHER_VERSION", "version 99, this Assay has versions 1 to 2"),
         ("OTHER_SIZE", "its table has"),
-        ("NO_TABLE", "answers no table"),
+        ("NO_TABLE", "returns no table"),
         ("BAD_ID", "lower-case letters"),
         ("TAKEN_ID", "an engine btreemap already"),
         ("NO_INSERT", "no function insert"),
@@ -104,12 +104,12 @@ fn a_plugin_that_goes_wrong_is_one_failed_cell() {
     let bench = Bench::new();
     for (fault, words) in [
         ("CRASHES", "killed by SIGSEGV"),
-        ("GARBAGE", "insert: the plugin answers 77, which means nothing"),
+        ("GARBAGE", "insert: the plugin returns 77, which means nothing"),
         ("FAILS", "insert: out of cheese"),
         ("FILLS_ERROR", "insert: "),
         ("LIES", "expected"),
         ("HANGS", "not done after 3 s"),
-        ("NO_STORE", "the plugin answers no store"),
+        ("NO_STORE", "the plugin returns no store"),
         ("CLOSES_PIPES", "killed by SIGKILL"),
         ("NEVER_ENDS_A_LINE", "not done after 3 s"),
         ("STOPS", "not done after 3 s"),

@@ -12,7 +12,7 @@ use super::{HEX, INFINITE, MINUS_INFINITE, NAN};
 /// The most characters of a value that an error repeats.
 const MOST_REPEATED: usize = 40;
 
-/// What is said to somebody who writes bytes in another way.
+/// What is said of bytes that are written in another way.
 const WRITE_HEX: &str = "write bytes as {\"hex\": \"00ff\"}";
 
 /// What is wrong with a line.

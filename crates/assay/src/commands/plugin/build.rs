@@ -242,7 +242,7 @@ impl Room {
         let text = fs::read(log.path()).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let first = first_error(&text).unwrap_or("make failed and does not say why");
-        // The folder is gone when somebody reads this.
+        // The folder is gone when this is read.
         let here = format!("{}/", self.folder.path().display());
         let first = first.replace(&here, "");
         match log.keep() {

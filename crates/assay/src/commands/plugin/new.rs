@@ -10,7 +10,7 @@ use crate::files;
 const SOURCE: &str = include_str!("../../../templates/plugin.c");
 const MAKEFILE: &str = include_str!("../../../templates/plugin.mk");
 
-/// Writes a plugin that builds, for somebody to fill in.
+/// Writes a plugin that builds, to be filled in.
 pub fn new(name: &str, output: Option<PathBuf>) -> Outcome {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let begins_well = name.starts_with(|c: char| c.is_ascii_lowercase());

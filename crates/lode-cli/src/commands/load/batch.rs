@@ -114,7 +114,7 @@ impl<'b> Batch<'b> {
     }
 
     /// Writes records, of which the first begins at a byte, in one transaction, up to the first
-    /// whose key is there if that is an error: answers its line then.
+    /// whose key is there if that is an error: returns its line then.
     fn commit(
         &mut self,
         records: &[u8],

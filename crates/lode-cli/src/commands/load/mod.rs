@@ -11,7 +11,7 @@ use self::batch::{Batch, IfThere, Loaded};
 use self::lines::Lines;
 use super::records;
 use crate::cli::LoadArgs;
-use crate::database::{Opened, Place, kind_word, look};
+use crate::database::{DirContent, Opened, kind_word, look};
 use crate::record;
 use crate::schema_text;
 
@@ -31,8 +31,8 @@ pub fn load(args: &LoadArgs, options: &Options) -> Outcome {
 
 fn open(args: &LoadArgs, may_create: bool, options: &Options) -> Outcome<Opened> {
     match look(&args.dir)? {
-        Place::Free if may_create => Opened::or_new(&args.dir, options),
-        Place::Taken if may_create => Err(Failure::Usage(format!(
+        DirContent::Free if may_create => Opened::or_new(&args.dir, options),
+        DirContent::Taken if may_create => Err(Failure::Usage(format!(
             "{}: there are other files in this directory; choose an empty or a new one",
             args.dir.display()
         ))),
