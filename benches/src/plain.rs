@@ -35,7 +35,7 @@ pub fn run(setup: &Setup) -> Times {
     let births: Vec<u32> = (0..setup.count as u32).collect();
     let deletes = keys("delete", 0, setup.rows);
     let mut times_ns = vec![0; 2 + 2 * setup.rounds];
-    let pointers = |lists: &[Vec<u64>]| lists.iter().map(|l| l.as_ptr()).collect::<Vec<_>>();
+    let pointers = |lists: &[Vec<u64>]| lists.iter().map(Vec::as_ptr).collect::<Vec<_>>();
     let (query_lists, update_lists) = (pointers(&queries), pointers(&updates));
     // SAFETY: every list has the length that is passed with it, and `times_ns` has room for
     // one insert, the rounds twice, and one delete.

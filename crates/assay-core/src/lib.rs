@@ -7,6 +7,8 @@
 //! are collected in a [`run_file`], from which views are drawn.
 //! This crate knows no engine, no suite and no view.
 
+#![warn(unreachable_pub)]
+
 pub mod bootstrap;
 pub mod chart;
 pub mod crew;

@@ -4,6 +4,8 @@
 //! A [`Driver`] opens a [`Store`]; a thread works on it through a [`Connection`]. What the engine
 //! promises and offers stands in its [`Profile`]. Records are packed as [`schema`] says.
 
+#![warn(unreachable_pub)]
+
 pub mod compact;
 pub mod error;
 pub mod machine;

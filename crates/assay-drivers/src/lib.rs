@@ -2,6 +2,8 @@
 //!
 //! To add an engine: write its module, give it a feature, and add one line to [`all`].
 
+#![warn(unreachable_pub)]
+
 #[cfg(feature = "canopydb")]
 mod canopydb;
 #[cfg(feature = "crossdb")]

@@ -12,6 +12,8 @@
 //! server itself, which could not be ended if it waited for its own answers. The mount goes with
 //! the last process of the namespace, so nothing is left behind however they end.
 
+#![warn(unreachable_pub)]
+
 pub mod client;
 mod disk;
 mod filesystem;

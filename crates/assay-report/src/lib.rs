@@ -1,6 +1,8 @@
 //! Views over run files. A view reads run files and nothing else, so what it shows can be shown
 //! again at any time; it knows no engine and no suite.
 
+#![warn(unreachable_pub)]
+
 pub mod blocks;
 pub mod compare;
 pub mod format;

@@ -294,7 +294,7 @@ impl<'m> Session<'m> {
             return Ok(());
         }
         let volumes = self.stores.len() as u32;
-        self.stores.drain(..).try_for_each(|store| store.close())?;
+        self.stores.drain(..).try_for_each(Store::close)?;
         if let (PageCache::Cold, Some(dir)) = (self.page_cache, &self.dir) {
             dir.drop_from_page_cache().map_err(store_error)?;
         }
@@ -312,7 +312,7 @@ impl<'m> Session<'m> {
     /// Closes the store on the clock, and removes it if nothing lives in it any more.
     pub(crate) fn close(mut self) -> Result<()> {
         let start = Instant::now();
-        self.stores.drain(..).try_for_each(|store| store.close())?;
+        self.stores.drain(..).try_for_each(Store::close)?;
         self.measurement.resources.close_ns = as_ns(start.elapsed());
         if let Some(dir) = &self.dir {
             self.measurement.resources.store_closed_bytes = Some(dir.size_bytes());

@@ -1,6 +1,8 @@
 //! The workloads that Assay runs, one module a suite. A suite knows no engine: it works on a
 //! [`Driver`](assay_driver::Driver) that it is given.
 
+#![warn(unreachable_pub)]
+
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, RunFile};
 use assay_driver::error::{Error, Result};

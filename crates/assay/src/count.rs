@@ -2,7 +2,7 @@
 //! shares, threads.
 
 /// Reads a count; k or K is a thousand, m or M a million.
-pub fn parse(text: &str) -> Result<u64, String> {
+pub(crate) fn parse(text: &str) -> Result<u64, String> {
     let (digits, factor) = match text.char_indices().last() {
         Some((at, 'k' | 'K')) => (&text[..at], 1_000),
         Some((at, 'm' | 'M')) => (&text[..at], 1_000_000),
@@ -23,7 +23,7 @@ pub fn parse(text: &str) -> Result<u64, String> {
 const MOST: u64 = 1_000_000_000_000;
 
 /// Reads a count between two others.
-pub fn between<T: TryFrom<u64>>(
+pub(crate) fn between<T: TryFrom<u64>>(
     least: u64,
     most: u64,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
@@ -35,7 +35,7 @@ pub fn between<T: TryFrom<u64>>(
 }
 
 /// Reads a seed: any whole number of 64 bits.
-pub fn parse_seed(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_seed(text: &str) -> Result<u64, String> {
     match text.bytes().all(|byte| byte.is_ascii_digit()) {
         true => text.parse().ok(),
         false => None,
@@ -44,13 +44,13 @@ pub fn parse_seed(text: &str) -> Result<u64, String> {
 }
 
 /// Reads the number of a processor.
-pub fn parse_cpu(text: &str) -> Result<usize, String> {
+pub(crate) fn parse_cpu(text: &str) -> Result<usize, String> {
     let number = text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok());
     number.flatten().ok_or_else(|| "a processor is named by its number: 0 is the first".to_string())
 }
 
 /// Reads a count that may not be zero.
-pub fn parse_positive(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_positive(text: &str) -> Result<u64, String> {
     match parse(text)? {
         0 => Err("must be at least 1".into()),
         count => Ok(count),
@@ -58,7 +58,7 @@ pub fn parse_positive(text: &str) -> Result<u64, String> {
 }
 
 /// Reads a number of seconds that something may take.
-pub fn parse_seconds(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_seconds(text: &str) -> Result<u64, String> {
     match parse_positive(text)? {
         seconds if seconds <= MOST_SECONDS => Ok(seconds),
         _ => Err("too long; it can be at most 1000m seconds".into()),
@@ -69,7 +69,7 @@ pub fn parse_seconds(text: &str) -> Result<u64, String> {
 const MOST_SECONDS: u64 = 1_000_000_000;
 
 /// Reads operations a second.
-pub fn parse_rate(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_rate(text: &str) -> Result<u64, String> {
     match parse_positive(text)? {
         rate if rate <= MOST_RATE => Ok(rate),
         _ => Err("no engine is that fast; a rate can be at most 1000m operations a second".into()),
@@ -79,7 +79,7 @@ pub fn parse_rate(text: &str) -> Result<u64, String> {
 const MOST_RATE: u64 = 1_000_000_000;
 
 /// Reads a number of trials.
-pub fn parse_trials(text: &str) -> Result<u32, String> {
+pub(crate) fn parse_trials(text: &str) -> Result<u32, String> {
     match parse_positive(text)? {
         count if count <= MOST_TRIALS => Ok(count as u32),
         _ => Err("there can be at most 10k trials".into()),
@@ -89,7 +89,7 @@ pub fn parse_trials(text: &str) -> Result<u32, String> {
 const MOST_TRIALS: u64 = 10_000;
 
 /// Reads a number of records of YCSB, whose distribution of the latest has a term for each.
-pub fn parse_records(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_records(text: &str) -> Result<u64, String> {
     match parse_positive(text)? {
         count if count <= MOST_RECORDS => Ok(count),
         _ => Err("too large; there can be at most 1000m records".into()),
@@ -99,7 +99,7 @@ pub fn parse_records(text: &str) -> Result<u64, String> {
 const MOST_RECORDS: u64 = 1_000_000_000;
 
 /// Reads the size of a key in bytes.
-pub fn parse_key_size(text: &str) -> Result<u32, String> {
+pub(crate) fn parse_key_size(text: &str) -> Result<u32, String> {
     let most = assay_suites::nudb::MOST_KEY_BYTES;
     match parse(text)? {
         size @ 1.. if size <= u64::from(most) => Ok(size as u32),
@@ -108,7 +108,7 @@ pub fn parse_key_size(text: &str) -> Result<u32, String> {
 }
 
 /// Reads a share: above 0, at most 1.
-pub fn parse_share(text: &str) -> Result<f64, String> {
+pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
         _ => Err("must be a number above 0 and at most 1".into()),
@@ -116,7 +116,7 @@ pub fn parse_share(text: &str) -> Result<f64, String> {
 }
 
 /// Reads a factor or a number of seconds: above 0, at most a million.
-pub fn parse_scale(text: &str) -> Result<f64, String> {
+pub(crate) fn parse_scale(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(scale) if scale > 0.0 && scale <= 1e6 => Ok(scale),
         _ => Err("must be a number above 0 and at most a million".into()),
@@ -124,7 +124,7 @@ pub fn parse_scale(text: &str) -> Result<f64, String> {
 }
 
 /// Reads a percentage, with its sign or without: above 0, below 100; returns the share.
-pub fn parse_percent(text: &str) -> Result<f64, String> {
+pub(crate) fn parse_percent(text: &str) -> Result<f64, String> {
     match text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>() {
         Ok(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
         _ => Err("must be a percentage above 0 and below 100, such as 5%".into()),
@@ -136,13 +136,13 @@ const MOST_THREADS: u64 = 256;
 
 /// Numbers of threads, from the first to the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Threads {
+pub(crate) struct Threads {
     first: u32,
     last: u32,
 }
 
 /// Reads a number of threads, or a range of them.
-pub fn parse_threads(text: &str) -> Result<Threads, String> {
+pub(crate) fn parse_threads(text: &str) -> Result<Threads, String> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     match (parse(first)?, parse(last)?) {
         (first @ 1.., last) if first <= last && last <= MOST_THREADS => {
@@ -153,7 +153,7 @@ pub fn parse_threads(text: &str) -> Result<Threads, String> {
 }
 
 /// Every number once, in the order named.
-pub fn each_thread_count(ranges: &[Threads]) -> Vec<u32> {
+pub(crate) fn each_thread_count(ranges: &[Threads]) -> Vec<u32> {
     let mut counts = Vec::new();
     for count in ranges.iter().flat_map(|range| range.first..=range.last) {
         if !counts.contains(&count) {

@@ -9,10 +9,10 @@ use crate::plugins;
 use crate::plugins::known::Known;
 
 /// The id of the engine that shows what the instrument costs.
-pub const NULL: &str = "null";
+pub(crate) const NULL: &str = "null";
 
 /// The named engines in the order named, each once; none named: none, and the caller decides.
-pub fn named(ids: &[String]) -> Outcome<Vec<Box<dyn Driver>>> {
+pub(crate) fn named(ids: &[String]) -> Outcome<Vec<Box<dyn Driver>>> {
     if ids.iter().any(String::is_empty) {
         return Err(Failure::Usage(
             "the name of an engine is empty; name engines with commas between them".into(),
@@ -49,18 +49,18 @@ fn missing(id: &str) -> Failure {
 
 /// All engines but `null`, with those of plugins that are found. `assay list` says which plugins
 /// cannot be used.
-pub fn all() -> Outcome<Vec<Box<dyn Driver>>> {
+pub(crate) fn all() -> Outcome<Vec<Box<dyn Driver>>> {
     plugins::find_all()?;
     Ok(assay_drivers::all().into_iter().filter(|d| d.profile().id != NULL).collect())
 }
 
 /// Settings by engine, from `ENGINE.NAME=VALUE` and `--as-published`.
 #[derive(Clone, Debug, Default)]
-pub struct Settings(BTreeMap<String, BTreeMap<String, String>>);
+pub(crate) struct Settings(BTreeMap<String, BTreeMap<String, String>>);
 
 impl Settings {
     /// Reads and checks them.
-    pub fn parse(set: &[String], as_published: bool) -> Outcome<Self> {
+    pub(crate) fn parse(set: &[String], as_published: bool) -> Outcome<Self> {
         let mut settings = Self::default();
         if as_published {
             for driver in assay_drivers::all() {
@@ -110,7 +110,7 @@ impl Settings {
     }
 
     /// What was chosen for an engine.
-    pub fn of(&self, engine: &str) -> BTreeMap<String, String> {
+    pub(crate) fn of(&self, engine: &str) -> BTreeMap<String, String> {
         self.0.get(engine).cloned().unwrap_or_default()
     }
 }

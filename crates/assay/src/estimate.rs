@@ -10,7 +10,7 @@ use assay_driver::Storage;
 
 /// What an operation took, by what it was.
 #[derive(Default)]
-pub struct Estimate {
+pub(crate) struct Estimate {
     seconds: HashMap<Key, f64>,
 }
 
@@ -19,7 +19,7 @@ type Key = (Option<String>, String, Storage);
 
 impl Estimate {
     /// Learns from the runs on this machine that are kept in a folder.
-    pub fn of_earlier_runs(folder: &Path, fresh: &RunFile) -> Self {
+    pub(crate) fn of_earlier_runs(folder: &Path, fresh: &RunFile) -> Self {
         let mut estimate = Self::default();
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         // Other files may be there too.
@@ -39,7 +39,7 @@ impl Estimate {
     }
 
     /// Learns what a cell took that was measured.
-    pub fn learn(&mut self, cell: &Cell, took: Duration) {
+    pub(crate) fn learn(&mut self, cell: &Cell, took: Duration) {
         let Some(operations) = operations(cell).filter(|_| !cell.calibration) else {
             return;
         };
@@ -51,14 +51,14 @@ impl Estimate {
 
     /// What a cell will take, from the same engine and storage mode: in the same suite, or else in
     /// any.
-    pub fn of(&self, cell: &Cell) -> Option<Duration> {
+    pub(crate) fn of(&self, cell: &Cell) -> Option<Duration> {
         let seconds = keys(cell).iter().find_map(|key| self.seconds.get(key))?;
         let whole = seconds * operations(cell)? as f64;
         Duration::try_from_secs_f64(whole).ok()
     }
 
     /// The same, and where nothing of the kind is known, as for the slowest that is.
-    pub fn of_at_most(&self, cell: &Cell) -> Option<Duration> {
+    pub(crate) fn of_at_most(&self, cell: &Cell) -> Option<Duration> {
         self.of(cell).or_else(|| {
             let slowest = self.seconds.values().copied().reduce(f64::max)?;
             Duration::try_from_secs_f64(slowest * operations(cell)? as f64).ok()
@@ -66,7 +66,7 @@ impl Estimate {
     }
 
     /// What several cells will take.
-    pub fn of_all(&self, cells: &[&Cell]) -> Option<Duration> {
+    pub(crate) fn of_all(&self, cells: &[&Cell]) -> Option<Duration> {
         cells.iter().map(|cell| self.of_at_most(cell)).sum()
     }
 }
@@ -77,12 +77,12 @@ fn keys(cell: &Cell) -> [Key; 2] {
 }
 
 /// About how many operations a cell does; none if its suite does not know.
-pub fn operations(cell: &Cell) -> Option<u64> {
+pub(crate) fn operations(cell: &Cell) -> Option<u64> {
     assay_suites::task(cell).ok()?.operations()
 }
 
 /// A time as one says it.
-pub fn rough(time: Duration) -> String {
+pub(crate) fn rough(time: Duration) -> String {
     match time.as_secs() {
         seconds @ ..120 => format!("{seconds} s"),
         seconds @ 120..7200 => format!("{} min", seconds / 60),

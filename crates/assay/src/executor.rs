@@ -26,7 +26,7 @@ use crate::worker::patience::Patience;
 use crate::worker::{Job, Message};
 
 /// The build that is running.
-pub fn build() -> Build {
+pub(crate) fn build() -> Build {
     Build {
         version: env!("CARGO_PKG_VERSION").into(),
         rustc: env!("ASSAY_RUSTC").into(),
@@ -37,14 +37,14 @@ pub fn build() -> Build {
 }
 
 /// A run that begins now, with the command line that repeats it.
-pub fn new_run(planned_cells: usize) -> RunFile {
+pub(crate) fn new_run(planned_cells: usize) -> RunFile {
     let mut command = vec!["assay".to_string()];
     command.extend(std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()));
     RunFile::new(command, build(), Environment::capture(), planned_cells)
 }
 
 /// Notes what the machine's state does to the figures of a run, once.
-pub fn examine(run: &mut RunFile, store_dirs: &StoreDirs, plan: &[Planned]) {
+pub(crate) fn examine(run: &mut RunFile, store_dirs: &StoreDirs, plan: &[Planned]) {
     if !run.findings.is_empty() {
         return;
     }
@@ -57,7 +57,7 @@ pub fn examine(run: &mut RunFile, store_dirs: &StoreDirs, plan: &[Planned]) {
 }
 
 /// How a run is carried out.
-pub struct Execution<'e> {
+pub(crate) struct Execution<'e> {
     pub timeout: Option<Duration>,
     pub interrupt: &'e Interrupt,
     pub path: &'e Path,
@@ -68,7 +68,7 @@ pub struct Execution<'e> {
 
 impl Execution<'_> {
     /// Measures every planned cell that is not in `run` yet.
-    pub fn carry_out(mut self, plan: Vec<Planned>, run: &mut RunFile) -> Outcome {
+    pub(crate) fn carry_out(mut self, plan: Vec<Planned>, run: &mut RunFile) -> Outcome {
         let done: HashSet<_> = run.cells.iter().map(|done| done.cell.identity()).collect();
         let todo: Vec<_> =
             plan.into_iter().filter(|planned| !done.contains(&planned.cell.identity())).collect();

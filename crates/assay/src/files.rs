@@ -9,16 +9,16 @@ use program_support::exit::{Failure, Outcome};
 use program_support::whole_file;
 
 /// Where run files go unless an option says otherwise.
-pub const RUNS_FOLDER: &str = "assay-runs";
+pub(crate) const RUNS_FOLDER: &str = "assay-runs";
 
 /// Whether a file can be written here; `option` is what chose it. Its directory has to be there.
-pub fn check_writable(path: &Path, option: &str) -> Outcome {
+pub(crate) fn check_writable(path: &Path, option: &str) -> Outcome {
     can_write(path, Missing::IsRefused)
         .map_err(|why| Failure::Refused(format!("{}: {why}; {}", path.display(), another(option))))
 }
 
 /// The same for the file of a run that has no option: its directory is made when it is written.
-pub fn check_default(path: &Path) -> Outcome {
+pub(crate) fn check_default(path: &Path) -> Outcome {
     can_write(path, Missing::IsMadeLater).map_err(|why| {
         Failure::Refused(format!("{}: {why}; {}", path.display(), another("--output")))
     })
@@ -58,7 +58,7 @@ fn can_write(path: &Path, missing: Missing) -> Result<(), String> {
 }
 
 /// Whether a file can be read to its end: a device may have none.
-pub fn check_readable(path: &Path, option: &str) -> Outcome {
+pub(crate) fn check_readable(path: &Path, option: &str) -> Outcome {
     let refused = |why: String| {
         let shown = path.display();
         Err(Failure::Refused(format!("{shown}: {why}; name another file with {option}")))
@@ -74,7 +74,7 @@ pub fn check_readable(path: &Path, option: &str) -> Outcome {
 }
 
 /// Whether files can be made in a directory. The one that is tried has no name.
-pub fn can_make_files(folder: &Path) -> io::Result<()> {
+pub(crate) fn can_make_files(folder: &Path) -> io::Result<()> {
     tempfile::tempfile_in(folder).map(drop).map_err(|error| match error.raw_os_error() {
         Some(code) => io::Error::from_raw_os_error(code),
         None => error,
@@ -82,7 +82,7 @@ pub fn can_make_files(folder: &Path) -> io::Result<()> {
 }
 
 /// Makes a directory, if it is not there yet, in one that is there. Says whether it made it.
-pub fn make_directory(path: &Path, option: &str) -> Outcome<bool> {
+pub(crate) fn make_directory(path: &Path, option: &str) -> Outcome<bool> {
     let refused = |why: String| {
         let shown = path.display();
         Failure::Refused(format!("{shown}: {why}; choose another directory with {option}"))
@@ -104,7 +104,7 @@ pub fn make_directory(path: &Path, option: &str) -> Outcome<bool> {
 }
 
 /// Makes the directory of a file that has its default place.
-pub fn make_default_folder(path: &Path) -> Outcome {
+pub(crate) fn make_default_folder(path: &Path) -> Outcome {
     let folder = whole_file::folder_of(path);
     match folder == Path::new(RUNS_FOLDER) {
         true => make_directory(folder, "--output").map(drop),
@@ -113,7 +113,7 @@ pub fn make_default_folder(path: &Path) -> Outcome {
 }
 
 /// Whether two names are of one file, which need not be there yet.
-pub fn is_same(one: &Path, other: &Path) -> bool {
+pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
     let real = |path: &Path| -> Option<PathBuf> {
         let target = whole_file::target(path).ok()?;
         let folder = whole_file::folder_of(&target).canonicalize().ok()?;

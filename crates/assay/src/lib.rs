@@ -4,6 +4,8 @@
 //! `cli` is what a user can say; each command is a file in `commands`. `workloads` and `planning`
 //! make cells of it, `executor` carries them out by the processes in `worker`.
 
+#![warn(unreachable_pub)]
+
 mod cli;
 mod commands;
 mod count;

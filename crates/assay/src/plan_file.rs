@@ -22,7 +22,7 @@ const REFUSED: [&str; 8] =
     ["quiet", "header", "verify", "format", "raw_out", "raw-out", "until-ci", "max-trials"];
 
 /// A plan.
-pub struct PlanFile {
+pub(crate) struct PlanFile {
     /// The runs, in order.
     pub runs: Vec<RunSuite>,
     /// Where stores go.
@@ -46,7 +46,7 @@ struct Text {
 
 impl PlanFile {
     /// Reads a plan.
-    pub fn read(path: &Path) -> Outcome<Self> {
+    pub(crate) fn read(path: &Path) -> Outcome<Self> {
         files::check_readable(path, "--config")?;
         let name = path.display();
         let text = std::fs::read_to_string(path)

@@ -10,18 +10,18 @@ use assay_driver::{Driver, Durability, KeyKind, Profile, Storage};
 use assay_suites::{StoreUse, Suite, plain};
 use program_support::exit::{Failure, Outcome};
 
-use crate::cli::Common;
+use crate::cli::{Common, DurabilityArg};
 use crate::engines::{self, NULL, Settings};
 use crate::store_dirs::StoreDirs;
 
 /// A cell, or the reason why there is nothing to measure.
-pub struct Planned {
+pub(crate) struct Planned {
     pub cell: Cell,
     pub refusal: Option<Status>,
 }
 
 /// What all cells of a command have in common.
-pub struct Setting {
+pub(crate) struct Setting {
     pub engines: Vec<Box<dyn Driver>>,
     /// Engines that were asked for by name are shown even where they cannot do it.
     pub named: bool,
@@ -36,7 +36,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    pub fn new(common: &Common, key: Option<KeyKind>) -> Outcome<Self> {
+    pub(crate) fn new(common: &Common, key: Option<KeyKind>) -> Outcome<Self> {
         let usable = assay_driver::machine::usable_cpus();
         for cpu in &common.cpu {
             if !usable.contains(cpu) {
@@ -73,7 +73,7 @@ impl Setting {
                 .into_iter()
                 .filter_map(|(name, value)| Some((name.into(), value.clone()?)))
                 .collect(),
-            wanted: common.durability.map(|level| level.level()),
+            wanted: common.durability.map(DurabilityArg::level),
             key,
             cpus: common.cpu.clone(),
             page_cache: common.page_cache.state(),
@@ -84,7 +84,7 @@ impl Setting {
 
 /// What is to be measured on every engine and storage mode.
 #[derive(Clone, Debug)]
-pub struct Workload {
+pub(crate) struct Workload {
     pub suite: &'static str,
     pub rows: u64,
     pub threads: u32,
@@ -102,7 +102,7 @@ pub struct Workload {
 
 impl Workload {
     /// A suite's workload on `rows` rows, by one thread.
-    pub fn of<S: Suite>(rows: u64, options: &S::Options) -> Self {
+    pub(crate) fn of<S: Suite>(rows: u64, options: &S::Options) -> Self {
         Self {
             suite: S::ID,
             rows,
@@ -119,7 +119,7 @@ impl Workload {
 
 /// The level at which storage modes are compared unless the user names one: memory promises
 /// nothing, a RAM disk outlives a process, and on disk SQLite's published setting is `periodic`.
-pub fn default_level(storage: Storage) -> Durability {
+pub(crate) fn default_level(storage: Storage) -> Durability {
     match storage {
         Storage::Memory => Durability::None,
         Storage::Ramdisk => Durability::Process,
@@ -131,7 +131,7 @@ pub fn default_level(storage: Storage) -> Durability {
 ///
 /// An engine that lacks the level takes the weakest that promises as much. One that promises
 /// less at best runs at its best if no level was named, and the table says so.
-pub fn level(
+pub(crate) fn level(
     profile: &Profile,
     storage: Storage,
     named: Option<Durability>,
@@ -158,7 +158,7 @@ fn key_kind_for(profile: &Profile, scans: bool) -> KeyKind {
 }
 
 /// One engine's cell.
-pub fn planned(
+pub(crate) fn planned(
     driver: &dyn Driver,
     setting: &Setting,
     workload: &Workload,
@@ -187,16 +187,14 @@ pub fn planned(
         });
     if workload.reopens && !profile.reopens(storage) {
         refusal.get_or_insert(Status::Unsupported(format!(
-            "it leaves no store on {} that -r could open",
-            storage
+            "it leaves no store on {storage} that -r could open"
         )));
     }
     if setting.page_cache == PageCache::Cold
         && (storage != Storage::Disk || store_dirs.disk_is_in_memory())
     {
         refusal.get_or_insert(Status::Unsupported(format!(
-            "its data on {} is in memory, so there is no page cache to drop",
-            storage
+            "its data on {storage} is in memory, so there is no page cache to drop"
         )));
     }
     let mut engine_parameters = workload.parameters.clone();
@@ -235,7 +233,7 @@ fn revision(suite: &str) -> u32 {
 }
 
 /// The cell that shows what the instrument costs in this workload, if there is to be one.
-pub fn calibration(
+pub(crate) fn calibration(
     setting: &Setting,
     workload: &Workload,
     store_dirs: &StoreDirs,
@@ -261,7 +259,7 @@ pub fn calibration(
 }
 
 /// The cells of a command: calibration first, then its trials.
-pub fn plan(
+pub(crate) fn plan(
     setting: &Setting,
     workloads: &[Workload],
     modes: &[Storage],
@@ -283,7 +281,7 @@ pub fn plan(
 }
 
 /// One trial: for each storage mode and workload all engines in turn.
-pub fn trial(
+pub(crate) fn trial(
     setting: &Setting,
     workloads: &[Workload],
     modes: &[Storage],

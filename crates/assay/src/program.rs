@@ -7,7 +7,7 @@ use std::process::Command;
 const SELF: &str = "/proc/self/exe";
 
 /// This same program.
-pub fn again() -> Command {
+pub(crate) fn again() -> Command {
     let mut program = Command::new(SELF);
     program.arg0("assay");
     program

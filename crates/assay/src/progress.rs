@@ -7,6 +7,7 @@ use std::time::Instant;
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, Status};
 use assay_report::format::{quantity, rows};
+use assay_suites::AnySuite;
 use assay_suites::cell::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 use program_support::output::say;
@@ -15,7 +16,7 @@ use program_support::printable;
 use crate::estimate::{Estimate, rough};
 
 /// Shows how far a plan is.
-pub struct Display {
+pub(crate) struct Display {
     bar: Option<ProgressBar>,
     quiet: bool,
     cells: usize,
@@ -25,7 +26,7 @@ pub struct Display {
 }
 
 impl Display {
-    pub fn new(cells: usize, quiet: bool) -> Self {
+    pub(crate) fn new(cells: usize, quiet: bool) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let bar = (terminal && !quiet).then(|| {
             let style = ProgressStyle::with_template("{wide_msg}\n{bar:50} {prefix}")
@@ -43,7 +44,7 @@ impl Display {
     }
 
     /// A cell begins; `left` are the ones after it.
-    pub fn begin(&mut self, cell: &Cell, left: &[&Cell]) {
+    pub(crate) fn begin(&mut self, cell: &Cell, left: &[&Cell]) {
         self.cell_started = Instant::now();
         if let Some(bar) = &self.bar {
             bar.set_position(0);
@@ -54,7 +55,7 @@ impl Display {
     }
 
     /// A cell goes on.
-    pub fn advance(&mut self, cell: &Cell, left: &[&Cell], at: &Progress) {
+    pub(crate) fn advance(&mut self, cell: &Cell, left: &[&Cell], at: &Progress) {
         let Some(bar) = &self.bar else { return };
         let rounds = match at.rounds {
             1 => String::new(),
@@ -68,7 +69,7 @@ impl Display {
     }
 
     /// A cell has ended; `left` are the ones to come.
-    pub fn end(&mut self, result: &CellResult, left: &[&Cell]) {
+    pub(crate) fn end(&mut self, result: &CellResult, left: &[&Cell]) {
         self.done += 1;
         if result.status == Status::Measured {
             self.estimate.learn(&result.cell, self.cell_started.elapsed());
@@ -96,7 +97,7 @@ impl Display {
     }
 
     /// Says something beside the bar.
-    pub fn say(&self, line: &str) {
+    pub(crate) fn say(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.println(printable::line(line)),
             None => say(line),
@@ -104,7 +105,7 @@ impl Display {
     }
 
     /// All cells have ended.
-    pub fn finish(&self) {
+    pub(crate) fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
@@ -147,7 +148,7 @@ fn title(cell: &Cell) -> String {
         1 => String::new(),
         threads => format!(" · {threads} threads"),
     };
-    let shows_variant = assay_suites::find(&cell.suite).is_none_or(|suite| suite.shows_variant());
+    let shows_variant = assay_suites::find(&cell.suite).is_none_or(AnySuite::shows_variant);
     let variant = match shows_variant {
         true => format!(" · {}", cell.variant),
         false => String::new(),

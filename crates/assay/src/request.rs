@@ -8,7 +8,7 @@ use crate::planning::Workload;
 use crate::workloads;
 
 /// What is to be measured, and how.
-pub struct Request {
+pub(crate) struct Request {
     pub common: Common,
     pub storage: Vec<StorageArg>,
     pub trials: Trials,
@@ -19,7 +19,7 @@ pub struct Request {
 
 impl Request {
     /// The request of any suite's command line.
-    pub fn of(suite: &RunSuite) -> Outcome<Self> {
+    pub(crate) fn of(suite: &RunSuite) -> Outcome<Self> {
         let (measure, workloads) = match suite {
             RunSuite::Crossbench(args) => return Self::crossbench(args),
             RunSuite::Nudb(args) => return Self::nudb(args),
@@ -39,7 +39,7 @@ impl Request {
     }
 
     /// That of CrossBench.
-    pub fn crossbench(args: &CrossbenchArgs) -> Outcome<Self> {
+    pub(crate) fn crossbench(args: &CrossbenchArgs) -> Outcome<Self> {
         Ok(Self {
             common: args.common.clone(),
             storage: args.storage.clone(),
@@ -51,7 +51,7 @@ impl Request {
     }
 
     /// That of NuDB's bench, which has a second name for engines.
-    pub fn nudb(args: &NudbArgs) -> Outcome<Self> {
+    pub(crate) fn nudb(args: &NudbArgs) -> Outcome<Self> {
         let mut request = Self::measuring(&args.measure, workloads::nudb::workloads(args)?);
         request.common.engine.extend(args.dbs.iter().cloned());
         Ok(request)

@@ -14,7 +14,7 @@ use crate::progress::Display;
 use crate::store_dirs::StoreDirs;
 
 /// How a run that can go on is carried out.
-pub struct Resumable<'r> {
+pub(crate) struct Resumable<'r> {
     pub path: &'r Path,
     /// Begin anew, whatever is there.
     pub restart: bool,
@@ -27,7 +27,7 @@ pub struct Resumable<'r> {
 impl Resumable<'_> {
     /// Measures what of a plan is not there yet; returns the run, and how it ended. An interrupt
     /// ends it at once.
-    pub fn carry_out(&self, plan: Vec<Planned>) -> Outcome<(RunFile, Outcome)> {
+    pub(crate) fn carry_out(&self, plan: Vec<Planned>) -> Outcome<(RunFile, Outcome)> {
         let mut run = begin(self.restart, self.path, &plan)?;
         examine(&mut run, self.store_dirs, &plan);
         let mut display = Display::new(plan.len() - run.cells.len(), self.quiet);

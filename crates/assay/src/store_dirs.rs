@@ -19,7 +19,7 @@ const TMPFS: &str = "/dev/shm";
 
 /// The base directories of a run. They are locked until this is dropped, and then removed if
 /// nothing was left in them.
-pub struct StoreDirs {
+pub(crate) struct StoreDirs {
     bases: Vec<Base>,
     /// What the user has to know, each one line.
     pub warnings: Vec<String>,
@@ -36,7 +36,7 @@ struct Base {
 
 impl StoreDirs {
     /// Makes and locks the directories for these storage modes.
-    pub fn prepare(modes: &[Storage], dir: Option<&Path>) -> Outcome<Self> {
+    pub(crate) fn prepare(modes: &[Storage], dir: Option<&Path>) -> Outcome<Self> {
         let mut store_dirs = Self { bases: Vec::new(), warnings: Vec::new() };
         for (storage, path) in bases(modes, dir)? {
             store_dirs.add(storage, path)?;
@@ -46,7 +46,7 @@ impl StoreDirs {
 
     /// Finds the directories without making or locking them; where one is not there yet, the one
     /// that it would be made in.
-    pub fn look(modes: &[Storage], dir: Option<&Path>) -> Outcome<Self> {
+    pub(crate) fn look(modes: &[Storage], dir: Option<&Path>) -> Outcome<Self> {
         let mut store_dirs = Self { bases: Vec::new(), warnings: Vec::new() };
         for (storage, path) in bases(modes, dir)? {
             let found = match path.exists() {
@@ -105,18 +105,18 @@ impl StoreDirs {
     }
 
     /// The base directories, each with its mode.
-    pub fn bases(&self) -> Vec<(Storage, &Path)> {
+    pub(crate) fn bases(&self) -> Vec<(Storage, &Path)> {
         self.bases.iter().map(|base| (base.storage, base.path.as_path())).collect()
     }
 
     /// Whether what is called a disk is a RAM disk.
-    pub fn disk_is_in_memory(&self) -> bool {
+    pub(crate) fn disk_is_in_memory(&self) -> bool {
         let disk = self.bases.iter().find(|base| base.storage == Storage::Disk);
         disk.and_then(|base| filesystem_of(&base.path)).is_some_and(|found| found.is_in_memory())
     }
 
     /// The directory of an engine's store; none in memory.
-    pub fn store(&self, engine: &str, storage: Storage) -> Option<PathBuf> {
+    pub(crate) fn store(&self, engine: &str, storage: Storage) -> Option<PathBuf> {
         let base = self.bases.iter().find(|base| base.storage == storage)?;
         Some(base.path.join(format!("{engine}-{storage}")))
     }

@@ -20,7 +20,7 @@ Exit status: 0 done, and nothing is wrong; 1 the database is damaged, or a line 
 loaded; 2 the command line is wrong, or there is no such database or table; 3 a file, a \
 directory or the machine does not allow it, or the database is open elsewhere; 128 and its \
 number a signal ended it: 130 SIGINT, 143 SIGTERM, 129 SIGHUP.")]
-pub struct CommandLine {
+pub(crate) struct CommandLine {
     /// The most memory for pages: bytes, or with K, M or G [default: half of what the process may
     /// take up]
     #[arg(long, global = true, value_name = "BYTES", value_parser = bytes,
@@ -33,14 +33,14 @@ pub struct CommandLine {
 
 impl CommandLine {
     /// How databases are opened.
-    pub fn options(&self) -> Options {
+    pub(crate) fn options(&self) -> Options {
         self.memory.map_or_else(Options::new, |bytes| Options::new().memory_bytes(bytes))
     }
 }
 
 /// The commands.
 #[derive(Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Look at every page, index and record, and say whether all is well
     Check(CheckArgs),
     /// Show the sizes of a database, and its tables with their columns and records
@@ -61,7 +61,7 @@ crash, the log is replayed in memory only.
 
 Example:
   lode check zoo")]
-pub struct CheckArgs {
+pub(crate) struct CheckArgs {
     /// The directory of the database
     pub dir: PathBuf,
 }
@@ -74,7 +74,7 @@ shown. Counting reads the indexes of tables.
 
 Example:
   lode stat zoo --format json")]
-pub struct StatArgs {
+pub(crate) struct StatArgs {
     /// The directory of the database
     pub dir: PathBuf,
     /// For people or for programs
@@ -84,7 +84,7 @@ pub struct StatArgs {
 
 /// How statistics are shown.
 #[derive(Clone, Copy, ValueEnum)]
-pub enum Format {
+pub(crate) enum Format {
     /// A table
     Table,
     /// A JSON object
@@ -103,7 +103,7 @@ read is named on standard error, and the status is 1.
 
 Example:
   lode dump zoo animal -o animals.jsonl")]
-pub struct DumpArgs {
+pub(crate) struct DumpArgs {
     /// The directory of the database
     pub dir: PathBuf,
     /// The table
@@ -135,7 +135,7 @@ Examples:
   lode load zoo animal animals.jsonl --schema 'id:u64 key, name:text(32), tag:bytes(8)?'
   lode dump zoo animal | lode load copy animal --schema 'id:u64 key, name:text(32), tag:bytes(8)?'
   lode load zoo animal --replace < changes.jsonl")]
-pub struct LoadArgs {
+pub(crate) struct LoadArgs {
     /// The directory of the database
     pub dir: PathBuf,
     /// The table
@@ -181,7 +181,7 @@ One line a table: its name, the kind of its keys, and its columns, with tabs bet
 
 Example:
   lode load copy animal --schema \"$(lode schema zoo animal | cut -f 3)\" < animals.jsonl")]
-pub struct SchemaArgs {
+pub(crate) struct SchemaArgs {
     /// The directory of the database
     pub dir: PathBuf,
     /// This table only
@@ -206,7 +206,7 @@ fn bytes(text: &str) -> Result<u64, String> {
 }
 
 /// Reads the command line; what is wrong with it becomes one line.
-pub fn parse() -> Result<CommandLine, Failure> {
+pub(crate) fn parse() -> Result<CommandLine, Failure> {
     CommandLine::try_parse().map_err(|error| {
         if !error.use_stderr() {
             // Help or version; a reader that went away is no error.

@@ -12,7 +12,7 @@ use crate::progress;
 
 /// What a directory for a database has in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DirContent {
+pub(crate) enum DirContent {
     /// A database, or what is left of one: the engine knows which.
     Database,
     /// Nothing: no directory, or an empty one.
@@ -22,7 +22,7 @@ pub enum DirContent {
 }
 
 /// Looks at a directory without changing anything.
-pub fn look(dir: &Path) -> Outcome<DirContent> {
+pub(crate) fn look(dir: &Path) -> Outcome<DirContent> {
     let refused = |error| Failure::Refused(format!("{}: {error}", dir.display()));
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
@@ -52,7 +52,7 @@ pub fn look(dir: &Path) -> Outcome<DirContent> {
 }
 
 /// A database that is open.
-pub struct Opened {
+pub(crate) struct Opened {
     /// The engine's handle.
     pub db: Database,
     dir: PathBuf,
@@ -60,19 +60,19 @@ pub struct Opened {
 
 impl Opened {
     /// Opens a database that is there, to write to it.
-    pub fn existing(dir: &Path, options: &Options) -> Outcome<Self> {
+    pub(crate) fn existing(dir: &Path, options: &Options) -> Outcome<Self> {
         expect_database(dir)?;
         Self::or_new(dir, options)
     }
 
     /// Opens a database that is there, to read it. Its files stay as they are.
-    pub fn to_read(dir: &Path, options: &Options) -> Outcome<Self> {
+    pub(crate) fn to_read(dir: &Path, options: &Options) -> Outcome<Self> {
         expect_database(dir)?;
         Self::opened_by(dir, || options.open_read_only(dir))
     }
 
     /// Opens a database, or makes a new one.
-    pub fn or_new(dir: &Path, options: &Options) -> Outcome<Self> {
+    pub(crate) fn or_new(dir: &Path, options: &Options) -> Outcome<Self> {
         Self::opened_by(dir, || options.open(dir))
     }
 
@@ -84,7 +84,7 @@ impl Opened {
     }
 
     /// A table; if it is not there, the failure names those that are.
-    pub fn table(&self, name: &str) -> Outcome<Table> {
+    pub(crate) fn table(&self, name: &str) -> Outcome<Table> {
         self.db.table(name).map_err(|error| match error {
             Error::NoTable { .. } => Failure::Usage(format!(
                 "{}: there is no table {name}; {}",
@@ -96,17 +96,17 @@ impl Opened {
     }
 
     /// What an error of the engine means for the command.
-    pub fn failure(&self, error: &Error) -> Failure {
+    pub(crate) fn failure(&self, error: &Error) -> Failure {
         failure(&self.dir, error)
     }
 
     /// A fault of the database.
-    pub fn fault(&self, what: &str) -> String {
+    pub(crate) fn fault(&self, what: &str) -> String {
         format!("{}: {what}", self.dir.display())
     }
 
     /// Closes it. What comes before counts more than what the closing says.
-    pub fn close_after<T>(self, outcome: Outcome<T>) -> Outcome<T> {
+    pub(crate) fn close_after<T>(self, outcome: Outcome<T>) -> Outcome<T> {
         let closed = self.db.close().map_err(|error| failure(&self.dir, &error));
         outcome.and_then(|answer| closed.map(|()| answer))
     }
@@ -144,7 +144,7 @@ fn tables(names: &[String]) -> String {
 }
 
 /// The word for a kind of keys, as `--kind` takes it.
-pub fn kind_word(kind: KeyKind) -> &'static str {
+pub(crate) fn kind_word(kind: KeyKind) -> &'static str {
     match kind {
         KeyKind::Hash => "hash",
         KeyKind::Tree => "tree",

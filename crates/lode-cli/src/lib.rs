@@ -3,6 +3,8 @@
 //! Each command is a file in `commands`. What they share: `database` finds and opens a directory,
 //! `schema_text` is the grammar of `--schema`, `record` turns records into lines of JSON and back.
 
+#![warn(unreachable_pub)]
+
 mod cli;
 mod commands;
 mod database;

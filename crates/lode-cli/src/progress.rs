@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 const TURN: Duration = Duration::from_millis(100);
 
 /// Shows how far something is. It goes away when it is dropped.
-pub struct Progress {
+pub(crate) struct Progress {
     bar: ProgressBar,
     begun: Instant,
     state: State,
@@ -30,12 +30,12 @@ enum State {
 
 impl Progress {
     /// Counts records whose number is not known.
-    pub fn of_records(what: impl Into<String>) -> Self {
+    pub(crate) fn of_records(what: impl Into<String>) -> Self {
         Self::new(what.into(), None, "{spinner} {msg} · {human_pos} records")
     }
 
     /// Counts bytes up to `total_bytes`.
-    pub fn of_bytes(what: impl Into<String>, total_bytes: u64) -> Self {
+    pub(crate) fn of_bytes(what: impl Into<String>, total_bytes: u64) -> Self {
         Self::new(what.into(), Some(total_bytes), "{msg} {bar:40} {bytes}/{total_bytes} · {eta}")
     }
 
@@ -49,7 +49,7 @@ impl Progress {
     }
 
     /// The same, or nothing at all if it would be in the way.
-    pub fn only_if(mut self, is_wanted: bool) -> Self {
+    pub(crate) fn only_if(mut self, is_wanted: bool) -> Self {
         if !is_wanted {
             self.state = State::Never;
         }
@@ -57,7 +57,7 @@ impl Progress {
     }
 
     /// `done` records, or bytes, are done.
-    pub fn at(&mut self, done: u64) {
+    pub(crate) fn at(&mut self, done: u64) {
         if self.state == State::Never {
             return;
         }
@@ -76,7 +76,7 @@ impl Drop for Progress {
 }
 
 /// Does something that cannot say how far it is, under a spinner.
-pub fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
+pub(crate) fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
     if !std::io::stderr().is_terminal() {
         return work();
     }

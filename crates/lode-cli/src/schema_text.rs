@@ -30,7 +30,7 @@ const PLAIN: [(&str, Type); 12] = [
 ];
 
 /// The columns of a schema, as [`parse`] reads them.
-pub fn print(schema: &Schema) -> String {
+pub(crate) fn print(schema: &Schema) -> String {
     let columns = schema.columns().iter().enumerate().map(|(at, column)| {
         let suffix = match (at < schema.key_columns(), column.nullable) {
             (true, _) => " key",
@@ -43,7 +43,7 @@ pub fn print(schema: &Schema) -> String {
 }
 
 /// A name as it is if it is plain, and otherwise as a JSON string.
-pub fn name(name: &str) -> String {
+pub(crate) fn name(name: &str) -> String {
     match !name.is_empty() && name.chars().all(is_plain) {
         true => name.into(),
         false => {
@@ -61,7 +61,7 @@ pub fn name(name: &str) -> String {
 }
 
 /// The words for the type of a column.
-pub fn type_words(column: &Column) -> String {
+pub(crate) fn type_words(column: &Column) -> String {
     match column.kind {
         Type::Text(size) => format!("text({size})"),
         Type::Bytes(size) => format!("bytes({size})"),
@@ -83,7 +83,7 @@ fn is_plain(character: char) -> bool {
 ///
 /// # Errors
 /// What is wrong, and at which character.
-pub fn parse(table: &str, text: &str) -> Result<Schema, String> {
+pub(crate) fn parse(table: &str, text: &str) -> Result<Schema, String> {
     let mut reader = Reader { text, rest: text };
     let mut builder = Schema::build(table);
     loop {

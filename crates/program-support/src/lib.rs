@@ -9,6 +9,8 @@
 //!
 //! This crate knows neither program.
 
+#![warn(unreachable_pub)]
+
 pub mod command_line;
 pub mod exit;
 pub mod interrupt;

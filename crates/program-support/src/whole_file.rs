@@ -85,7 +85,9 @@ pub fn folder_of(path: &Path) -> &Path {
 pub fn target(path: &Path) -> io::Result<PathBuf> {
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(io::Error::other("it is a directory")),
-        Ok(found) if !found.is_file() => Err(io::Error::other("it is a device or a pipe, not a file")),
+        Ok(found) if !found.is_file() => {
+            Err(io::Error::other("it is a device or a pipe, not a file"))
+        }
         Ok(_) => fs::canonicalize(path),
         Err(error) if error.kind() == io::ErrorKind::NotFound && path.is_symlink() => {
             Err(io::Error::other("it is a link to a file that is not there"))

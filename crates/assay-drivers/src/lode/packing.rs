@@ -102,7 +102,7 @@ fn copy(from: &[u8], to: &mut [u8]) {
 
 impl Packing {
     /// Of records of this schema; and what Lode's looks like.
-    pub fn new(assay: &Schema) -> lode::Result<(lode::Schema, Self)> {
+    pub(super) fn new(assay: &Schema) -> lode::Result<(lode::Schema, Self)> {
         let (keys, rest) = assay.columns().split_at(assay.key_columns().len());
         let mut build = lode::Schema::build(assay.name());
         let (mut key, mut columns) = (Vec::<Stretch>::new(), Vec::new());
@@ -173,19 +173,19 @@ impl Packing {
     }
 
     /// Which of Lode's columns one of Assay's is.
-    pub fn column(&self, column: usize) -> usize {
+    pub(super) fn column(&self, column: usize) -> usize {
         self.columns[column]
     }
 
     /// How many bytes of Assay's payload are Lode's, if all of it has a fixed size.
     #[inline(always)]
-    pub fn one_piece(&self) -> Option<usize> {
+    pub(super) fn one_piece(&self) -> Option<usize> {
         self.one_piece
     }
 
     /// Lode's key; in its place `packed`, unless it is in one piece.
     #[inline(always)]
-    pub fn key<'k>(&self, key: &'k [u8], packed: &'k mut [u8]) -> &'k [u8] {
+    pub(super) fn key<'k>(&self, key: &'k [u8], packed: &'k mut [u8]) -> &'k [u8] {
         if self.has_whole_key {
             return &key[..self.lode_key_size];
         }
@@ -202,7 +202,7 @@ impl Packing {
 
     /// Lode's record.
     #[inline(always)]
-    pub fn record(&self, record: &[u8], packed: &mut Vec<u8>) {
+    pub(super) fn record(&self, record: &[u8], packed: &mut Vec<u8>) {
         let size = self.lode_key_size + self.fixed_size;
         if packed.len() != size {
             packed.resize(size, 0);
@@ -257,7 +257,7 @@ impl Packing {
 
     /// Assay's payload.
     #[inline(always)]
-    pub fn payload(&self, packed: &[u8], payload: &mut [u8]) {
+    pub(super) fn payload(&self, packed: &[u8], payload: &mut [u8]) {
         if let Some(cells) = &self.cells {
             return self.unpack_cells(cells, packed, payload);
         }

@@ -73,7 +73,7 @@ fn summary(
             let rates: Option<Vec<_>> = results()
                 .filter(|r| labels.label(&r.cell) == *engine)
                 .filter(|r| !matches!(r.status, Status::Wrong(_)))
-                .flat_map(|r| r.measurement.phase(operation))
+                .filter_map(|r| r.measurement.phase(operation))
                 .flat_map(|phase| curve(phase, batch_size))
                 .filter_map(|(at, rate)| (at == items).then_some(rate))
                 .collect();

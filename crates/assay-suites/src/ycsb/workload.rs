@@ -54,9 +54,7 @@ impl Workload {
     /// The kind of an operation, from a uniform draw of 0..100.
     fn kind(self, percent: u64) -> Kind {
         match (self, percent) {
-            (Self::A, ..50) | (Self::B | Self::D, ..95) | (Self::C, _) | (Self::F, ..50) => {
-                Kind::Read
-            }
+            (Self::A | Self::F, ..50) | (Self::B | Self::D, ..95) | (Self::C, _) => Kind::Read,
             (Self::A | Self::B, _) => Kind::Update,
             (Self::D, _) => Kind::Insert,
             (Self::E, ..95) => Kind::Scan,

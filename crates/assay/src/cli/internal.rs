@@ -7,13 +7,13 @@ use clap::{Parser, Subcommand};
 
 /// A command line that this program writes.
 #[derive(Parser)]
-pub struct Inside {
+pub(super) struct Inside {
     #[command(subcommand)]
     pub command: Internal,
 }
 
 #[derive(Subcommand)]
-pub enum Internal {
+pub(crate) enum Internal {
     /// Do one job, for the parent process
     Worker {
         /// In the mount namespace of this process

@@ -18,9 +18,9 @@ use program_support::output::say;
 use crate::count;
 use internal::Inside;
 
-pub use internal::Internal;
-pub use suites::*;
-pub use values::*;
+pub(crate) use internal::Internal;
+pub(crate) use suites::*;
+pub(crate) use values::*;
 
 /// Measures embedded databases on the workloads that the field publishes.
 #[derive(Parser)]
@@ -38,7 +38,7 @@ struct Cli {
 
 /// Engines in shared libraries.
 #[derive(Args)]
-pub struct Plugins {
+pub(crate) struct Plugins {
     /// Load an engine from a shared library that follows assay_driver.h; libNAME.so in a folder of
     /// ASSAY_PLUGINS, or else in ~/.local/share/assay/plugins, is found by its NAME
     #[arg(long = "plugin", global = true, value_name = "FILE")]
@@ -50,7 +50,7 @@ pub struct Plugins {
 }
 
 #[derive(Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Run a suite and show its table
     #[command(subcommand)]
     Run(RunSuite),
@@ -95,7 +95,7 @@ pub enum Command {
 }
 
 #[derive(Subcommand)]
-pub enum RunSuite {
+pub(crate) enum RunSuite {
     /// CrossBench: insert or load, query, update and delete routes
     Crossbench(Box<CrossbenchArgs>),
     /// NuDB's bench: insert random items, fetch them; or both in batches, as the store grows
@@ -113,19 +113,19 @@ pub enum RunSuite {
 }
 
 #[derive(Subcommand)]
-pub enum LadderSuite {
+pub(crate) enum LadderSuite {
     /// CrossBench: 1k to 100m rows, on disk, on a RAM disk and in memory, three times each
     Crossbench(Box<LadderArgs>),
 }
 
 #[derive(Subcommand)]
-pub enum Generate {
+pub(crate) enum Generate {
     /// Customers as TPC-H has them, for `assay run tonbo-read --tbl`
     Customer(GenerateCustomerArgs),
 }
 
 #[derive(Args)]
-pub struct GenerateCustomerArgs {
+pub(crate) struct GenerateCustomerArgs {
     /// How many customers; TPC-H has 150k for each unit of its scale factor
     #[arg(short, long, value_name = "COUNT", value_parser = count::parse_positive,
           default_value = "150k")]
@@ -154,7 +154,7 @@ without the dashes; options of all runs stand above.
   threads = [1, 4]
 
 An interrupted plan goes on with the same command; cells that are done are not repeated.")]
-pub struct SuiteArgs {
+pub(crate) struct SuiteArgs {
     /// The plan
     #[arg(short, long, value_name = "FILE")]
     pub config: PathBuf,
@@ -174,7 +174,7 @@ pub struct SuiteArgs {
 }
 
 #[derive(Args)]
-pub struct VerifyArgs {
+pub(crate) struct VerifyArgs {
     /// Engines to verify, separated by commas [default: all]
     #[arg(short, long, value_name = "ENGINE", value_delimiter = ',')]
     pub engine: Vec<String>,
@@ -208,7 +208,7 @@ and the store has to go on. Power cuts need root and /dev/fuse.
 Examples:
   assay crash -e sqlite,lmdb                     every level, both kinds of crash
   assay crash -e redb --durability commit --crash power --rounds 200")]
-pub struct CrashArgs {
+pub(crate) struct CrashArgs {
     /// Engines to test, separated by commas [default: all that keep something on disk]
     #[arg(short, long, value_name = "ENGINE", value_delimiter = ',')]
     pub engine: Vec<String>,
@@ -262,7 +262,7 @@ pub struct CrashArgs {
 }
 
 #[derive(Args)]
-pub struct DoctorArgs {
+pub(crate) struct DoctorArgs {
     /// Where the data would live: ramdisk | inmem | ondisk, or r | m | d; several with commas, or
     /// all
     #[arg(short, long, value_name = "STORAGE", value_delimiter = ',', default_value = "all")]
@@ -273,7 +273,7 @@ pub struct DoctorArgs {
 }
 
 #[derive(Subcommand)]
-pub enum PluginCommand {
+pub(crate) enum PluginCommand {
     /// Write a plugin that builds, with everything still to be filled in
     New {
         /// Its name, which is the engine's id: lower-case letters, digits and hyphens
@@ -296,7 +296,7 @@ and Boost (libboost-dev on Debian; skvdb also libboost-filesystem-dev).
 Examples:
   assay plugin build nudb --with NuDB/include
   assay run nudb --dbs nudb,lmdb                 the engine is there as others are")]
-pub struct PluginBuildArgs {
+pub(crate) struct PluginBuildArgs {
     /// The engine: nudb or skvdb
     pub name: String,
     /// The folder of NuDB's headers, or of SKVDB's sources
@@ -311,14 +311,14 @@ pub struct PluginBuildArgs {
 }
 
 #[derive(Args)]
-pub struct ListArgs {
+pub(crate) struct ListArgs {
     /// Show these engines only
     #[arg(short, long, value_name = "ENGINE", value_delimiter = ',')]
     pub engine: Vec<String>,
 }
 
 #[derive(Args)]
-pub struct ShowArgs {
+pub(crate) struct ShowArgs {
     /// A run file
     pub run: PathBuf,
     /// How to show it: as our table, as the text that the suite's project publishes, or for
@@ -328,7 +328,7 @@ pub struct ShowArgs {
 }
 
 #[derive(Args)]
-pub struct ReportArgs {
+pub(crate) struct ReportArgs {
     /// Run files; what they measured is put together
     #[arg(required = true)]
     pub run: Vec<PathBuf>,
@@ -343,7 +343,7 @@ Examples:
   assay run crossbench -e lmdb --trials 5 -o before.json     and after the change -o after.json
   assay compare before.json after.json --fail-on-regression 5%
   assay compare run.json --engines sqlite,lmdb                an engine against another")]
-pub struct CompareArgs {
+pub(crate) struct CompareArgs {
     /// The run file to compare with
     pub base: PathBuf,
     /// The run file that is compared
@@ -362,7 +362,7 @@ pub struct CompareArgs {
 }
 
 #[derive(Args)]
-pub struct PlotArgs {
+pub(crate) struct PlotArgs {
     /// Run files; what they measured is drawn together
     #[arg(required = true)]
     pub run: Vec<PathBuf>,
@@ -375,7 +375,7 @@ pub struct PlotArgs {
 }
 
 /// The definition of the command line, from which completions and manual pages are made.
-pub fn definition() -> clap::Command {
+pub(crate) fn definition() -> clap::Command {
     Cli::command()
 }
 
@@ -391,7 +391,7 @@ fn two_engines(text: &str) -> Result<(String, String), String> {
 }
 
 /// What a command line asks for.
-pub enum Asked {
+pub(crate) enum Asked {
     /// What a user can ask for, and the plugins that come with it.
     Command(Command, Plugins),
     /// What only this program asks of itself.
@@ -399,7 +399,7 @@ pub enum Asked {
 }
 
 /// Reads the options of a suite as if they stood behind `assay run`.
-pub fn parse_suite(words: &[String]) -> Result<RunSuite, String> {
+pub(crate) fn parse_suite(words: &[String]) -> Result<RunSuite, String> {
     let line = ["assay", "run"].into_iter().map(String::from).chain(words.iter().cloned());
     match read(line.map(OsString::from).collect()) {
         Ok(Cli { command: Command::Run(suite), .. }) => Ok(suite),
@@ -421,7 +421,7 @@ fn parted(word: OsString) -> Vec<OsString> {
 }
 
 /// Reads the command line; what is wrong with it becomes one line.
-pub fn parse() -> Result<Asked, Failure> {
+pub(crate) fn parse() -> Result<Asked, Failure> {
     let first = std::env::args_os().nth(1).unwrap_or_default();
     let asked = match first.to_str().is_some_and(Internal::has_subcommand) {
         true => Inside::try_parse().map(|inside| Asked::Internal(inside.command)),

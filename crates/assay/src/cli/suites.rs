@@ -10,7 +10,7 @@ use crate::count;
 
 /// What all measuring commands share.
 #[derive(Args, Clone)]
-pub struct Common {
+pub(crate) struct Common {
     /// Engines to measure, separated by commas [default: all that can]
     #[arg(short, long, value_name = "ENGINE", value_delimiter = ',')]
     pub engine: Vec<String>,
@@ -58,7 +58,7 @@ pub struct Common {
 
 /// How often everything is repeated.
 #[derive(Args, Clone)]
-pub struct Trials {
+pub(crate) struct Trials {
     /// Repetitions of the whole; engines take turns
     #[arg(long, value_name = "COUNT", value_parser = count::parse_trials, default_value = "1")]
     pub trials: u32,
@@ -73,7 +73,7 @@ pub struct Trials {
 
 /// What the suites share that measure on disk unless told otherwise.
 #[derive(Args, Clone)]
-pub struct Measure {
+pub(crate) struct Measure {
     /// Where the data lives: ramdisk | inmem | ondisk, or r | m | d; several with commas, or all
     #[arg(short, long, value_name = "STORAGE", value_delimiter = ',', default_value = "ondisk")]
     pub storage: Vec<StorageArg>,
@@ -98,7 +98,7 @@ Examples:
   assay run crossbench -i 10k -q 0 -u 0 -d 0      leave a store with 10k rows
   assay run crossbench -r 10k -q 100k -u 0 -d 0   query the store that is there"
 )]
-pub struct CrossbenchArgs {
+pub(crate) struct CrossbenchArgs {
     /// Where the data lives: ramdisk | inmem | ondisk, or r | m | d; several with commas, or all
     #[arg(short, long, value_name = "STORAGE", value_delimiter = ',', default_value = "ramdisk")]
     pub storage: Vec<StorageArg>,
@@ -166,7 +166,7 @@ pub struct CrossbenchArgs {
 #[command(after_help = "\
 The counts are those of the published scripts: CrossDB's for crossdb and for engines that live \
 in memory only, SQLite's for all others. An interrupted ladder goes on with the same command.")]
-pub struct LadderArgs {
+pub(crate) struct LadderArgs {
     /// Leave out sizes above this
     #[arg(long, value_name = "COUNT", value_parser = count::parse_positive, default_value = "100m")]
     pub max_rows: u64,
@@ -191,7 +191,7 @@ Examples:
   assay run nudb --inserts 100k 1m --fetches 100k --dbs lmdb redb
   assay run nudb --num_batches 10 --raw_out curve.csv   ten batches of 20000 items"
 )]
-pub struct NudbArgs {
+pub(crate) struct NudbArgs {
     /// Numbers of items to insert, each in a store of its own [default: 100000 1000000]
     #[arg(long, value_name = "COUNT", value_parser = count::parse_positive, num_args = 1..,
           value_delimiter = ',', conflicts_with_all = ["batch_size", "num_batches"])]
@@ -232,7 +232,7 @@ pub struct NudbArgs {
 }
 
 #[derive(Args)]
-pub struct SkvdbArgs {
+pub(crate) struct SkvdbArgs {
     /// Numbers of threads, separated by commas; 2-16 means all from 2 to 16
     #[arg(short, long, value_name = "THREADS", value_delimiter = ',', default_value = "2-16",
           value_parser = count::parse_threads)]
@@ -252,7 +252,7 @@ pub struct SkvdbArgs {
 }
 
 #[derive(Args)]
-pub struct TonboWriteArgs {
+pub(crate) struct TonboWriteArgs {
     /// Multiply the published counts (500,000 loaded, 500,000 written one by one and 5,000 batches
     /// of 100 for each number of threads, 250,000 removed) by this
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = count::parse_scale)]
@@ -268,7 +268,7 @@ pub struct TonboWriteArgs {
 #[derive(Args)]
 #[command(after_help = "\
 With --dir, a store that was loaded stays there, and the next run with the same records takes it.")]
-pub struct TonboReadArgs {
+pub(crate) struct TonboReadArgs {
     /// Records to load [default: 400k; the published bench has 40m]
     #[arg(long, value_name = "COUNT", value_parser = count::parse_positive, conflicts_with = "tbl")]
     pub records: Option<u64>,
@@ -290,7 +290,7 @@ pub struct TonboReadArgs {
 }
 
 #[derive(Args)]
-pub struct TonboMicroArgs {
+pub(crate) struct TonboMicroArgs {
     /// Writes in a transaction, separated by commas
     #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "1,16,128",
           value_parser = count::parse_positive)]
@@ -310,7 +310,7 @@ pub struct TonboMicroArgs {
 }
 
 #[derive(Args)]
-pub struct YcsbArgs {
+pub(crate) struct YcsbArgs {
     /// Workloads, separated by commas
     #[arg(short, long, value_name = "A-F", value_delimiter = ',', default_value = "a,b,c,d,e,f")]
     pub workload: Vec<WorkloadArg>,
@@ -345,7 +345,7 @@ pub struct YcsbArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum WorkloadArg {
+pub(crate) enum WorkloadArg {
     A,
     B,
     C,
@@ -355,20 +355,20 @@ pub enum WorkloadArg {
 }
 
 impl WorkloadArg {
-    pub fn workload(self) -> Workload {
+    pub(crate) fn workload(self) -> Workload {
         Workload::ALL[self as usize]
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DistributionArg {
+pub(crate) enum DistributionArg {
     Zipfian,
     Uniform,
     Latest,
 }
 
 impl DistributionArg {
-    pub fn distribution(self) -> Distribution {
+    pub(crate) fn distribution(self) -> Distribution {
         match self {
             Self::Zipfian => Distribution::Zipfian,
             Self::Uniform => Distribution::Uniform,

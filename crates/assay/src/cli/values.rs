@@ -8,7 +8,7 @@ use assay_suites::crossbench::Keys;
 use clap::ValueEnum;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum StorageArg {
+pub(crate) enum StorageArg {
     #[value(alias = "r")]
     Ramdisk,
     #[value(aliases = ["m", "memory"])]
@@ -20,7 +20,7 @@ pub enum StorageArg {
 
 impl StorageArg {
     /// The chosen storage modes, each once, in the order memory, ramdisk, disk.
-    pub fn modes(chosen: &[Self]) -> Vec<Storage> {
+    pub(crate) fn modes(chosen: &[Self]) -> Vec<Storage> {
         let has = |storage| {
             chosen.iter().any(|arg| match arg {
                 Self::Ramdisk => storage == Storage::Ramdisk,
@@ -34,7 +34,7 @@ impl StorageArg {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum KeyArg {
+pub(crate) enum KeyArg {
     #[value(alias = "d")]
     Default,
     #[value(alias = "h")]
@@ -45,7 +45,7 @@ pub enum KeyArg {
 
 impl KeyArg {
     /// The kind, or none for the engine's own default.
-    pub fn kind(self) -> Option<KeyKind> {
+    pub(crate) fn kind(self) -> Option<KeyKind> {
         match self {
             Self::Default => None,
             Self::Hash => Some(KeyKind::Hash),
@@ -55,13 +55,13 @@ impl KeyArg {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum KeysArg {
+pub(crate) enum KeysArg {
     Dense,
     Sparse,
 }
 
 impl KeysArg {
-    pub fn keys(self) -> Keys {
+    pub(crate) fn keys(self) -> Keys {
         match self {
             Self::Dense => Keys::Dense,
             Self::Sparse => Keys::Sparse,
@@ -70,13 +70,13 @@ impl KeysArg {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PageCacheArg {
+pub(crate) enum PageCacheArg {
     Warm,
     Cold,
 }
 
 impl PageCacheArg {
-    pub fn state(self) -> PageCache {
+    pub(crate) fn state(self) -> PageCache {
         match self {
             Self::Warm => PageCache::Warm,
             Self::Cold => PageCache::Cold,
@@ -85,7 +85,7 @@ impl PageCacheArg {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DurabilityArg {
+pub(crate) enum DurabilityArg {
     None,
     Process,
     Periodic,
@@ -93,7 +93,7 @@ pub enum DurabilityArg {
 }
 
 impl DurabilityArg {
-    pub fn level(self) -> Durability {
+    pub(crate) fn level(self) -> Durability {
         match self {
             Self::None => Durability::None,
             Self::Process => Durability::Process,
@@ -104,7 +104,7 @@ impl DurabilityArg {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum LevelsArg {
+pub(crate) enum LevelsArg {
     None,
     Process,
     Periodic,
@@ -114,7 +114,7 @@ pub enum LevelsArg {
 
 impl LevelsArg {
     /// The level; none for all of them.
-    pub fn level(self) -> Option<Durability> {
+    pub(crate) fn level(self) -> Option<Durability> {
         match self {
             Self::None => Some(Durability::None),
             Self::Process => Some(Durability::Process),
@@ -137,21 +137,21 @@ impl From<DurabilityArg> for LevelsArg {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub(crate) enum Format {
     Table,
     #[value(alias = "crossbench")]
     Published,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum CrashArg {
+pub(crate) enum CrashArg {
     Process,
     Power,
 }
 
 impl CrashArg {
     /// Whether a kind was chosen.
-    pub fn has(chosen: &[Self], crash: Crash) -> bool {
+    pub(crate) fn has(chosen: &[Self], crash: Crash) -> bool {
         chosen.iter().any(|arg| match arg {
             Self::Process => crash == Crash::Process,
             Self::Power => crash == Crash::Power,
@@ -160,26 +160,26 @@ impl CrashArg {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DirectoriesArg {
+pub(crate) enum DirectoriesArg {
     Journal,
     Strict,
 }
 
 impl DirectoriesArg {
-    pub fn rule(self) -> Directories {
+    pub(crate) fn rule(self) -> Directories {
         match self {
             Self::Journal => Directories::Journal,
             Self::Strict => Directories::Strict,
         }
     }
 
-    pub fn is_strict(self) -> bool {
+    pub(crate) fn is_strict(self) -> bool {
         self == Self::Strict
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ShowFormat {
+pub(crate) enum ShowFormat {
     Table,
     #[value(alias = "crossbench")]
     Published,

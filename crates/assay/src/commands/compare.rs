@@ -11,7 +11,7 @@ use program_support::printable;
 use crate::cli::CompareArgs;
 
 /// Compares two runs, or two engines of one.
-pub fn compare(args: &CompareArgs) -> Outcome {
+pub(crate) fn compare(args: &CompareArgs) -> Outcome {
     let comparison = match (&args.new, &args.engines) {
         (Some(new), _) => compare::runs(&load(&args.base)?, &load(new)?),
         (None, Some((base, new))) => {

@@ -27,7 +27,7 @@ use crate::store_dirs::StoreDirs;
 const LISTED: usize = 3;
 
 /// Tests engines at their levels.
-pub fn crash(args: &CrashArgs) -> Outcome {
+pub(crate) fn crash(args: &CrashArgs) -> Outcome {
     let named = engines::named(&args.engine)?;
     if args.at.is_some() && args.round.is_none() {
         // clap does not look at what an option needs if something excludes that.

@@ -9,7 +9,7 @@ use crate::cli::{DoctorArgs, StorageArg};
 use crate::store_dirs::StoreDirs;
 
 /// Looks at the machine and at the directories for stores, and says what it found.
-pub fn doctor(args: &DoctorArgs) -> Outcome {
+pub(crate) fn doctor(args: &DoctorArgs) -> Outcome {
     let modes = StorageArg::modes(&args.storage);
     let store_dirs = StoreDirs::look(&modes, args.dir.as_deref())?;
     let findings = doctor::findings(&Facts::capture(&store_dirs.bases(), None));

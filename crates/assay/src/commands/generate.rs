@@ -9,7 +9,7 @@ use program_support::whole_file;
 use crate::cli::GenerateCustomerArgs;
 
 /// Writes a file of customers.
-pub fn customer(args: &GenerateCustomerArgs) -> Outcome {
+pub(crate) fn customer(args: &GenerateCustomerArgs) -> Outcome {
     let rows = u32::try_from(args.rows).ok().filter(|&rows| rows <= i32::MAX.cast_unsigned());
     let rows = rows.ok_or_else(|| {
         Failure::Usage(format!(

@@ -20,7 +20,7 @@ use crate::resume::Resumable;
 use crate::store_dirs::StoreDirs;
 
 /// Runs the published ladder of CrossBench.
-pub fn crossbench(args: &LadderArgs) -> Outcome {
+pub(crate) fn crossbench(args: &LadderArgs) -> Outcome {
     let interrupt = Interrupt::noted();
     let setting = Setting::new(&args.common, None)?;
     let modes = StorageArg::modes(&args.storage);

@@ -14,7 +14,7 @@ use crate::plugins;
 use crate::plugins::known::{KNOWN, Known};
 
 /// Shows every engine and what it declares.
-pub fn list(args: &ListArgs) -> Outcome {
+pub(crate) fn list(args: &ListArgs) -> Outcome {
     let named = engines::named(&args.engine)?;
     let drivers = match named.is_empty() {
         true => {

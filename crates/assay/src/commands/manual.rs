@@ -11,14 +11,14 @@ use crate::cli;
 use crate::files;
 
 /// Prints the completions for a shell.
-pub fn completions(shell: Shell) -> Outcome {
+pub(crate) fn completions(shell: Shell) -> Outcome {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut cli::definition(), "assay", &mut script);
     print(&String::from_utf8_lossy(&script))
 }
 
 /// Prints the main manual page, or writes those of all commands into a directory.
-pub fn pages(output: Option<&Path>) -> Outcome {
+pub(crate) fn pages(output: Option<&Path>) -> Outcome {
     let Some(folder) = output else {
         let mut page = Vec::new();
         return match clap_mangen::Man::new(cli::definition()).render(&mut page) {

@@ -1,16 +1,16 @@
 //! The commands, one file each.
 
-pub mod compare;
-pub mod crash;
-pub mod doctor;
-pub mod generate;
-pub mod ladder;
-pub mod list;
-pub mod manual;
-pub mod plot;
-pub mod plugin;
-pub mod report;
-pub mod run;
-pub mod show;
-pub mod suite;
-pub mod verify;
+pub(crate) mod compare;
+pub(crate) mod crash;
+pub(crate) mod doctor;
+pub(crate) mod generate;
+pub(crate) mod ladder;
+pub(crate) mod list;
+pub(crate) mod manual;
+pub(crate) mod plot;
+pub(crate) mod plugin;
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod show;
+pub(crate) mod suite;
+pub(crate) mod verify;

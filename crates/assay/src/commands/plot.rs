@@ -13,7 +13,7 @@ use crate::files;
 
 /// Draws the published pictures (lines for the suites that publish lines, bars for the others), and
 /// the curves of latencies.
-pub fn plot(args: &PlotArgs) -> Outcome {
+pub(crate) fn plot(args: &PlotArgs) -> Outcome {
     let refused = |e: &dyn std::fmt::Display| Failure::Refused(e.to_string());
     let runs = args
         .run
@@ -55,12 +55,12 @@ fn is_known(suite: &str) -> bool {
 }
 
 /// What the names of a run file's pictures begin with.
-pub fn name(path: &Path) -> String {
+pub(crate) fn name(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// The line charts of the suites in a run.
-pub fn charts_of(run: &RunFile) -> Vec<LineChart> {
+pub(crate) fn charts_of(run: &RunFile) -> Vec<LineChart> {
     let mut suites: Vec<&str> = Vec::new();
     for result in run.results() {
         if !suites.contains(&result.cell.suite.as_str()) && is_known(&result.cell.suite) {

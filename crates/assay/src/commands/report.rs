@@ -11,7 +11,7 @@ use crate::commands::plot::charts_of;
 use crate::files;
 
 /// Makes one page of run files.
-pub fn report(args: &ReportArgs) -> Outcome {
+pub(crate) fn report(args: &ReportArgs) -> Outcome {
     files::check_writable(&args.output, "--output")?;
     let parts = args.run.iter().map(|path| {
         let run = RunFile::load(path).map_err(|e| Failure::Refused(e.to_string()))?;

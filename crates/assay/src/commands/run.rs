@@ -29,7 +29,7 @@ use crate::request::Request;
 use crate::store_dirs::StoreDirs;
 
 /// Runs a suite.
-pub fn run(suite: &RunSuite) -> Outcome {
+pub(crate) fn run(suite: &RunSuite) -> Outcome {
     match suite {
         RunSuite::Crossbench(args) => crossbench(args),
         RunSuite::Nudb(args) => nudb(args),
@@ -205,7 +205,7 @@ fn show_result(run: &RunFile, path: &Path, quiet: bool) -> Outcome {
 }
 
 /// Prints the run of a file as the projects of its suites do.
-pub fn print_published(run: &RunFile, path: &Path) -> Outcome {
+pub(crate) fn print_published(run: &RunFile, path: &Path) -> Outcome {
     let name = plot::name(path);
     let mut suites: Vec<&str> = Vec::new();
     for result in run.results() {
@@ -240,7 +240,7 @@ fn say_notes(run: &RunFile) {
 }
 
 /// Prints the default view.
-pub fn show_table(run: &RunFile, brief: bool) -> Outcome {
+pub(crate) fn show_table(run: &RunFile, brief: bool) -> Outcome {
     print(&assay_report::table::render(run, brief).expect("text can be written to memory"))
 }
 

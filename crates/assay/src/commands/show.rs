@@ -9,7 +9,7 @@ use crate::cli::{ShowArgs, ShowFormat};
 use crate::commands::run::{print_published, show_table};
 
 /// Shows a run file again.
-pub fn show(args: &ShowArgs) -> Outcome {
+pub(crate) fn show(args: &ShowArgs) -> Outcome {
     let run = RunFile::load(&args.run).map_err(|e| Failure::Refused(e.to_string()))?.printable();
     match args.format {
         ShowFormat::Table => show_table(&run, false),

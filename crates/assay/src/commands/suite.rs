@@ -26,7 +26,7 @@ use crate::store_dirs::StoreDirs;
 const GUESS_PER_OPERATION: Duration = Duration::from_micros(50);
 
 /// Runs a plan.
-pub fn suite(args: &SuiteArgs) -> Outcome {
+pub(crate) fn suite(args: &SuiteArgs) -> Outcome {
     let file = PlanFile::read(&args.config)?;
     let requests = file.runs.iter().map(Request::of).collect::<Outcome<Vec<_>>>()?;
     let interrupt = Interrupt::noted();

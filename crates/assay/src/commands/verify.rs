@@ -20,7 +20,7 @@ use crate::worker::patience::{self, Patience};
 use crate::worker::{Job, Message};
 
 /// Verifies engines in every storage mode, key kind and level asked for.
-pub fn verify(args: &VerifyArgs) -> Outcome {
+pub(crate) fn verify(args: &VerifyArgs) -> Outcome {
     let named = engines::named(&args.engine)?;
     let drivers = if named.is_empty() { engines::all()? } else { named };
     let modes = StorageArg::modes(&args.storage);

@@ -1,8 +1,8 @@
 //! Crash tests: a worker writes, is ended at a moment that the round's seed draws, and another
 //! looks at what is left. `process` and `power` are the two ways of ending it.
 
-pub mod power;
-pub mod process;
+pub(crate) mod power;
+pub(crate) mod process;
 
 use std::path::PathBuf;
 use std::sync::mpsc::RecvTimeoutError;
@@ -19,13 +19,13 @@ use crate::worker::patience::Patience;
 use crate::worker::{self, Message};
 
 /// Where the verdicts are kept, and looked up by later runs.
-pub const VERDICTS_FILE: &str = "assay-runs/durability.json";
+pub(crate) const VERDICTS_FILE: &str = "assay-runs/durability.json";
 
 /// How often an interrupt is looked for.
 const TICK: Duration = Duration::from_millis(50);
 
 /// What all rounds of one engine at one level share.
-pub struct Subject<'s> {
+pub(crate) struct Subject<'s> {
     /// The job of writers and checkers, but for the seed, the directory and the namespace.
     pub job: Job,
     /// The seed that the seeds of the rounds are derived from.
@@ -37,7 +37,7 @@ pub struct Subject<'s> {
 }
 
 /// One round, done.
-pub struct Round {
+pub(crate) struct Round {
     /// How many commits were acknowledged before the end.
     pub acknowledged: u32,
     /// The moment of the end, as a number that repeats it.

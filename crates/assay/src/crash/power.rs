@@ -16,7 +16,7 @@ use crate::program;
 
 /// The filesystem, served by a process of its own, and where it is mounted for those who enter
 /// its namespace.
-pub struct Bench {
+pub(crate) struct Bench {
     server: Server,
     mount: PathBuf,
     directories: Directories,
@@ -32,14 +32,14 @@ struct Written {
 
 /// Which operations of a writer a cut may come before.
 #[derive(Clone, Copy, Debug)]
-pub struct Span {
+pub(crate) struct Span {
     opened: u64,
     ended: u64,
 }
 
 /// What of a round is given, and not drawn.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Chosen {
+pub(crate) struct Chosen {
     /// The operation that the cut comes before.
     pub at: Option<u64>,
     /// What is lost.
@@ -48,13 +48,13 @@ pub struct Chosen {
 
 impl Bench {
     /// Mounts the filesystem on an empty directory, in a namespace that no other process sees.
-    pub fn set_up(mount: &Path, directories: Directories) -> Outcome<Self> {
+    pub(crate) fn set_up(mount: &Path, directories: Directories) -> Outcome<Self> {
         let server = Server::start(served(mount), directories).map_err(refused)?;
         Ok(Self { server, mount: mount.into(), directories })
     }
 
     /// Counts a writer's operations in an undisturbed run. The inner error says why it cannot.
-    pub fn span(&mut self, subject: &Subject<'_>) -> Outcome<Result<Span, String>> {
+    pub(crate) fn span(&mut self, subject: &Subject<'_>) -> Outcome<Result<Span, String>> {
         let mut counts = [0; 2];
         for (count, commits) in counts.iter_mut().zip([0, subject.job.commits]) {
             let Written { pause, heard, .. } = self.write(subject, 0, commits, u64::MAX)?;
@@ -69,7 +69,7 @@ impl Bench {
 
     /// Runs a round: the power goes before an operation, which is drawn from the span if it is
     /// not given. The inner error says why there is no result.
-    pub fn round(
+    pub(crate) fn round(
         &mut self,
         subject: &Subject<'_>,
         number: u32,
@@ -130,7 +130,7 @@ fn refused(error: io::Error) -> Failure {
 }
 
 /// Serves the filesystem; the hidden command behind [`Bench`].
-pub fn serve(mount: &Path) -> Outcome {
+pub(crate) fn serve(mount: &Path) -> Outcome {
     let unmount = |at: &Path| {
         let mut process = program::again();
         process.arg("power-cut-unmount").arg(at);
@@ -140,6 +140,6 @@ pub fn serve(mount: &Path) -> Outcome {
 }
 
 /// Unmounts it; the hidden command that [`serve`] starts.
-pub fn unmount(mount: &Path) -> Outcome {
+pub(crate) fn unmount(mount: &Path) -> Outcome {
     assay_powercut::mount::unmount(mount).map_err(refused)
 }

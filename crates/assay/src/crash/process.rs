@@ -14,7 +14,7 @@ const DELAY_MOST_US: u64 = 2_000;
 
 /// Runs a round in an empty directory: the writer is killed a little after it has acknowledged
 /// commit `at`, which is drawn if it is not given. The inner error says why there is no result.
-pub fn round(
+pub(crate) fn round(
     subject: &Subject<'_>,
     number: u32,
     at: Option<u64>,
@@ -30,9 +30,8 @@ pub fn round(
     }
     let killed_us = now_us();
     let heard = writer.end();
-    let acknowledged = match (pause, heard.acknowledged) {
-        (Pause::Reached | Pause::Late, Some(acknowledged)) => acknowledged,
-        _ => return Ok(Err(gave_up(&heard))),
+    let (Pause::Reached | Pause::Late, Some(acknowledged)) = (pause, heard.acknowledged) else {
+        return Ok(Err(gave_up(&heard)));
     };
     let found = subject.check(&job, acknowledged)?;
     let age = heard.age(&found, killed_us);

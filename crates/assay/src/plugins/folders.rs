@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use nix::unistd::{getegid, geteuid};
 
 /// The variable that names folders, with colons between them.
-pub const VARIABLE: &str = "ASSAY_PLUGINS";
+pub(crate) const VARIABLE: &str = "ASSAY_PLUGINS";
 
 /// The folders, in the order in which they are searched; none if there is neither the variable nor
 /// a home directory.
-pub fn all() -> Vec<PathBuf> {
+pub(crate) fn all() -> Vec<PathBuf> {
     chosen(env::var_os(VARIABLE), env::var_os("XDG_DATA_HOME"), env::var_os("HOME"))
 }
 
@@ -34,7 +34,7 @@ fn chosen(
 }
 
 /// The name of an engine's plugin.
-pub fn file_name(id: &str) -> String {
+pub(crate) fn file_name(id: &str) -> String {
     format!("lib{id}.so")
 }
 
@@ -48,7 +48,7 @@ fn id_in(name: &str) -> Option<&str> {
 ///
 /// # Errors
 /// Why the folder cannot be looked at.
-pub fn ids_in(folder: &Path) -> Result<Vec<String>, String> {
+pub(crate) fn ids_in(folder: &Path) -> Result<Vec<String>, String> {
     let said = |error: std::io::Error| format!("{}: {error}", folder.display());
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -67,7 +67,7 @@ pub fn ids_in(folder: &Path) -> Result<Vec<String>, String> {
 ///
 /// # Errors
 /// Who can, in one line.
-pub fn is_safe(folder: &Path, file: &Path) -> Result<(), String> {
+pub(crate) fn is_safe(folder: &Path, file: &Path) -> Result<(), String> {
     [folder, file].into_iter().try_for_each(|path| {
         let shown = path.display();
         let found = fs::metadata(path).map_err(|error| format!("{shown}: {error}"))?;

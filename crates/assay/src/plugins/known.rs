@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// A plugin that `assay plugin build` knows.
 #[derive(Debug)]
-pub struct Known {
+pub(crate) struct Known {
     /// The engine's id.
     pub id: &'static str,
     /// What `--with` names.
@@ -21,7 +21,7 @@ pub struct Known {
 }
 
 /// All of them.
-pub const KNOWN: [Known; 2] = [
+pub(crate) const KNOWN: [Known; 2] = [
     Known {
         id: "nudb",
         what: "NuDB's headers",
@@ -48,12 +48,12 @@ pub const KNOWN: [Known; 2] = [
 
 impl Known {
     /// The one with this id.
-    pub fn find(id: &str) -> Option<&'static Self> {
+    pub(crate) fn find(id: &str) -> Option<&'static Self> {
         KNOWN.iter().find(|known| known.id == id)
     }
 
     /// How to get it.
-    pub fn command(&self) -> String {
+    pub(crate) fn command(&self) -> String {
         format!("assay plugin build {} --with <folder of {}>", self.id, self.what)
     }
 
@@ -61,7 +61,7 @@ impl Known {
     ///
     /// # Errors
     /// What is missing.
-    pub fn look(&self, folder: &Path) -> Result<(), String> {
+    pub(crate) fn look(&self, folder: &Path) -> Result<(), String> {
         let first = self.needs[0];
         let subfolder = |subfolder: &&&str| folder.join(**subfolder).join(first).is_file();
         let Some(subfolder) = self.subfolders.iter().find(subfolder) else {

@@ -1,8 +1,8 @@
 //! Engines in shared libraries: those that the command line names, and those in folders of plugins,
 //! which are looked at only when they are asked for.
 
-pub mod folders;
-pub mod known;
+pub(crate) mod folders;
+pub(crate) mod known;
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -28,7 +28,7 @@ const TIMEOUT_S: u64 = 60;
 /// engine one of those that can be asked for.
 ///
 /// A library that does not describe itself in time is refused.
-pub fn load(plugins: &Plugins) -> Outcome {
+pub(crate) fn load(plugins: &Plugins) -> Outcome {
     TIMEOUT.get_or_init(|| Duration::from_secs(plugins.plugin_timeout));
     for path in &plugins.paths {
         let refused = |why: String| Failure::Refused(format!("{}: {why}", path.display()));
@@ -40,7 +40,7 @@ pub fn load(plugins: &Plugins) -> Outcome {
 }
 
 /// What a library declares, or why it is no plugin; the outer error is the user's interrupt.
-pub fn describe(whole: &Path) -> Outcome<Result<Description, String>> {
+pub(crate) fn describe(whole: &Path) -> Outcome<Result<Description, String>> {
     if whole.to_str().is_none() {
         return Ok(Err("not UTF-8; choose another name for it".into()));
     }
@@ -58,7 +58,7 @@ pub fn describe(whole: &Path) -> Outcome<Result<Description, String>> {
 
 /// Looks for an engine's plugin in the folders, and makes its engine one of those that can be asked
 /// for. A plugin that is there and cannot be used is refused.
-pub fn find(id: &str) -> Outcome<Option<Box<dyn Driver>>> {
+pub(crate) fn find(id: &str) -> Outcome<Option<Box<dyn Driver>>> {
     let file = folders::file_name(id);
     for folder in folders::all() {
         let path = folder.join(&file);
@@ -72,7 +72,7 @@ pub fn find(id: &str) -> Outcome<Option<Box<dyn Driver>>> {
 
 /// Makes the engines of all plugins in the folders ones that can be asked for. Returns a line for
 /// each that cannot be used.
-pub fn find_all() -> Outcome<Vec<String>> {
+pub(crate) fn find_all() -> Outcome<Vec<String>> {
     let mut refusals = Vec::new();
     for folder in folders::all() {
         match folders::ids_in(&folder) {

@@ -23,7 +23,7 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Does the job that stands on standard input; in the mount namespace of a process, if one is
 /// named, and with the engines of these plugins.
-pub fn work(namespace: Option<u32>, plugins: &[PathBuf]) -> Outcome {
+pub(crate) fn work(namespace: Option<u32>, plugins: &[PathBuf]) -> Outcome {
     if let Some(process) = namespace {
         return Err(begin_again_inside(process, plugins));
     }

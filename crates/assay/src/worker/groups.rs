@@ -8,17 +8,17 @@ use nix::unistd::Pid;
 static GROUPS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
 /// A worker has started, in a process group of its own.
-pub fn begin(group: Pid) {
+pub(crate) fn begin(group: Pid) {
     GROUPS.lock().unwrap_or_else(PoisonError::into_inner).push(group);
 }
 
 /// A worker is gone.
-pub fn end(group: Pid) {
+pub(crate) fn end(group: Pid) {
     GROUPS.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| *other != group);
 }
 
 /// Kills all workers; for a process that ends at once. No worker begins or ends after that.
-pub fn kill_all() {
+pub(crate) fn kill_all() {
     let groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
     for group in groups.iter() {
         // It may be gone already.

@@ -4,10 +4,10 @@
 //! The replies go through a pipe of their own: what an engine prints to standard output ends
 //! up with its standard error, of which the parent keeps the end for its report.
 
-pub mod child;
-pub mod groups;
-pub mod parent;
-pub mod patience;
+pub(crate) mod child;
+pub(crate) mod groups;
+pub(crate) mod parent;
+pub(crate) mod patience;
 mod pipes;
 
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a worker is to do.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Job {
+pub(crate) enum Job {
     /// Measure a cell.
     Measure(Box<Cell>),
     /// Verify a driver.
@@ -58,7 +58,7 @@ impl Job {
 
 /// What a worker says.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Message {
+pub(crate) enum Message {
     /// It is at work.
     Progress(Progress),
     /// It has measured.

@@ -29,7 +29,7 @@ const LAST_WORDS: Duration = Duration::from_secs(10);
 
 /// How a worker ended.
 #[derive(Debug)]
-pub enum End {
+pub(crate) enum End {
     /// With an answer.
     Answered(Message),
     /// Without one; why, in one line.
@@ -39,14 +39,14 @@ pub enum End {
 }
 
 /// A worker at work. It is killed when this is dropped.
-pub struct Worker {
+pub(crate) struct Worker {
     child: Child,
     /// None once it was waited for.
     pipes: Option<Pipes>,
 }
 
 /// What is left of a worker.
-pub struct Remains {
+pub(crate) struct Remains {
     /// What it said last.
     pub messages: Vec<Message>,
     status: std::io::Result<ExitStatus>,
@@ -55,7 +55,7 @@ pub struct Remains {
 
 impl Worker {
     /// Starts a worker. `prepare` is called with its process number before it gets its job.
-    pub fn start(
+    pub(crate) fn start(
         job: &Job,
         prepare: &mut dyn FnMut(u32) -> std::io::Result<()>,
     ) -> std::io::Result<Self> {
@@ -88,7 +88,7 @@ impl Worker {
     }
 
     /// The next thing that it says; nothing for a while, or that it is gone.
-    pub fn next(&self, within: Duration) -> Result<Message, RecvTimeoutError> {
+    pub(crate) fn next(&self, within: Duration) -> Result<Message, RecvTimeoutError> {
         let Some(pipes) = &self.pipes else {
             return Err(RecvTimeoutError::Disconnected);
         };
@@ -102,13 +102,13 @@ impl Worker {
     }
 
     /// Kills it, and whatever it started.
-    pub fn kill(&self) {
+    pub(crate) fn kill(&self) {
         // It may be gone already.
         let _ = killpg(group(&self.child), Signal::SIGKILL);
     }
 
     /// Waits for its end, which comes by force after `within`. Nothing that it started stays.
-    pub fn wait(mut self, within: Duration) -> Remains {
+    pub(crate) fn wait(mut self, within: Duration) -> Remains {
         let deadline = Instant::now() + within;
         while self.is_running() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
@@ -144,7 +144,7 @@ fn group(child: &Child) -> Pid {
 
 impl Remains {
     /// What a worker died of that should not have died, in one line.
-    pub fn cause(&self) -> String {
+    pub(crate) fn cause(&self) -> String {
         match &self.status {
             Ok(status) => crash(*status, &self.stderr),
             Err(error) => format!("its worker was lost: {error}"),
@@ -157,7 +157,7 @@ impl Remains {
 }
 
 /// Runs a worker to its end, which comes at the latest when the patience is at its end.
-pub fn run(
+pub(crate) fn run(
     job: &Job,
     patience: Patience,
     interrupt: &Interrupt,

@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 /// A cell is given up after this time without progress, unless `--timeout` limits the whole.
-pub const STALL: Duration = Duration::from_secs(600);
+pub(crate) const STALL: Duration = Duration::from_secs(600);
 /// The time that a verification may take, unless `--timeout` says otherwise.
-pub const VERIFY: Duration = Duration::from_secs(600);
+pub(crate) const VERIFY: Duration = Duration::from_secs(600);
 
 /// How long a worker may take.
 #[derive(Clone, Copy, Debug)]
-pub enum Patience {
+pub(crate) enum Patience {
     /// This long in all; the option that allows more.
     Whole(Duration, &'static str),
     /// This long without progress.
@@ -18,7 +18,7 @@ pub enum Patience {
 
 impl Patience {
     /// For the cells of a command.
-    pub fn with_cells(timeout: Option<Duration>) -> Self {
+    pub(crate) fn with_cells(timeout: Option<Duration>) -> Self {
         timeout.map_or(Self::Progress(STALL), |timeout| Self::Whole(timeout, "--timeout"))
     }
 
@@ -31,31 +31,31 @@ impl Patience {
 
 /// A worker's time, which runs out.
 #[derive(Debug)]
-pub struct Clock {
+pub(crate) struct Clock {
     patience: Patience,
     since: Instant,
 }
 
 impl Clock {
     /// Begins now.
-    pub fn start(patience: Patience) -> Self {
+    pub(crate) fn start(patience: Patience) -> Self {
         Self { patience, since: Instant::now() }
     }
 
     /// The worker has made progress.
-    pub fn progress(&mut self) {
+    pub(crate) fn progress(&mut self) {
         if let Patience::Progress(_) = self.patience {
             self.since = Instant::now();
         }
     }
 
     /// What is left of the time.
-    pub fn left(&self) -> Duration {
+    pub(crate) fn left(&self) -> Duration {
         self.patience.limit().saturating_sub(self.since.elapsed())
     }
 
     /// Why the worker is given up, if it is.
-    pub fn ran_out(&self) -> Option<String> {
+    pub(crate) fn ran_out(&self) -> Option<String> {
         let limit = self.patience.limit();
         (self.since.elapsed() >= limit).then(|| {
             let seconds = limit.as_secs();

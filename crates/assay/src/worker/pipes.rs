@@ -16,7 +16,7 @@ const MESSAGE_MOST_BYTES: u64 = 256 << 20;
 const MESSAGES_WAITING: usize = 1024;
 
 /// The two pipes that a worker writes to.
-pub struct Pipes {
+pub(super) struct Pipes {
     /// What it reports; disconnected once it cannot report any more.
     pub messages: Receiver<Message>,
     stderr: Receiver<String>,
@@ -24,13 +24,13 @@ pub struct Pipes {
 
 impl Pipes {
     /// Begins to read.
-    pub fn of(child: &mut Child) -> Self {
+    pub(super) fn of(child: &mut Child) -> Self {
         Self { messages: listen(child), stderr: keep_stderr(child) }
     }
 
     /// Reads to the ends of both pipes, or until the time is up: another process may have
     /// inherited them, and keep them open.
-    pub fn drain(self, within: Duration) -> (Vec<Message>, String) {
+    pub(super) fn drain(self, within: Duration) -> (Vec<Message>, String) {
         let deadline = Instant::now() + within;
         let left = || deadline.saturating_duration_since(Instant::now());
         let mut messages = Vec::new();

@@ -12,7 +12,7 @@ use crate::planning::Workload;
 const DEFAULT_COUNT: u64 = 1_000_000;
 
 /// The workload that the command line asks for: one for each number of threads.
-pub fn workloads(args: &CrossbenchArgs) -> Outcome<Vec<Workload>> {
+pub(crate) fn workloads(args: &CrossbenchArgs) -> Outcome<Vec<Workload>> {
     let (fill, rows) = match (args.rows, args.load, args.insert) {
         (Some(rows), _, _) => (Fill::Open, rows),
         (_, Some(rows), _) => (Fill::Load, rows),

@@ -1,7 +1,7 @@
 //! From the arguments of a suite to the workloads that they ask for, one module a suite.
 
-pub mod crossbench;
-pub mod nudb;
-pub mod skvdb;
-pub mod tonbo;
-pub mod ycsb;
+pub(crate) mod crossbench;
+pub(crate) mod nudb;
+pub(crate) mod skvdb;
+pub(crate) mod tonbo;
+pub(crate) mod ycsb;

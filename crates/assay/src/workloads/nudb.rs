@@ -15,7 +15,7 @@ const BATCH_SIZE: u64 = 20_000;
 const BATCHES: u64 = 500;
 
 /// The workload of a command line: one for each number of items.
-pub fn workloads(args: &NudbArgs) -> Outcome<Vec<Workload>> {
+pub(crate) fn workloads(args: &NudbArgs) -> Outcome<Vec<Workload>> {
     let parameters: BTreeMap<_, _> = [
         ("block_size", args.block_size.map(|size| size.to_string())),
         ("load_factor", args.load_factor.map(|share| share.to_string())),

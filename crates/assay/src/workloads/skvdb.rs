@@ -7,7 +7,7 @@ use crate::count::each_thread_count;
 use crate::planning::Workload;
 
 /// The workload of a command line: one for each number of entries and of threads.
-pub fn workloads(args: &SkvdbArgs) -> Vec<Workload> {
+pub(crate) fn workloads(args: &SkvdbArgs) -> Vec<Workload> {
     let mut workloads = Vec::new();
     for &entries in &args.entries {
         for threads in each_thread_count(&args.threads) {

@@ -16,7 +16,7 @@ use crate::planning::Workload;
 const READ_RECORDS: u64 = 400_000;
 
 /// The workload of `tonbo-write`.
-pub fn write_workload(args: &TonboWriteArgs) -> Outcome<Workload> {
+pub(crate) fn write_workload(args: &TonboWriteArgs) -> Outcome<Workload> {
     let options = write::Options::scaled(args.scale, each_thread_count(&args.threads));
     let rows = options.rows();
     if rows > write::MOST_ROWS {
@@ -29,7 +29,7 @@ pub fn write_workload(args: &TonboWriteArgs) -> Outcome<Workload> {
 }
 
 /// The workload of `tonbo-read`.
-pub fn read_workload(args: &TonboReadArgs) -> Outcome<Workload> {
+pub(crate) fn read_workload(args: &TonboReadArgs) -> Outcome<Workload> {
     let rows = match &args.tbl {
         None => args.records.unwrap_or(READ_RECORDS),
         Some(path) => {
@@ -74,7 +74,7 @@ pub fn read_workload(args: &TonboReadArgs) -> Outcome<Workload> {
 }
 
 /// The workload of `tonbo-micro`.
-pub fn micro_workload(args: &TonboMicroArgs) -> Workload {
+pub(crate) fn micro_workload(args: &TonboMicroArgs) -> Workload {
     let options = micro::Options {
         batches: args.batches.clone(),
         warm_up_ms: (args.warm_up * 1e3) as u64,

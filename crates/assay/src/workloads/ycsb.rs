@@ -2,16 +2,16 @@
 
 use assay_suites::ycsb::{Options, Ycsb};
 
-use crate::cli::YcsbArgs;
+use crate::cli::{DistributionArg, YcsbArgs};
 use crate::count::each_thread_count;
 use crate::planning::Workload;
 
 /// The workload of a command line: one for each workload and number of threads.
-pub fn workloads(args: &YcsbArgs) -> Vec<Workload> {
+pub(crate) fn workloads(args: &YcsbArgs) -> Vec<Workload> {
     let mut workloads = Vec::new();
     for workload in args.workload.iter().map(|workload| workload.workload()) {
         for threads in each_thread_count(&args.threads) {
-            let distribution = args.distribution.map(|chosen| chosen.distribution());
+            let distribution = args.distribution.map(DistributionArg::distribution);
             let options = Options {
                 workload,
                 operations: args.operations,

@@ -16,7 +16,7 @@ use crate::schema_text;
 const MOST_FAULTS: usize = 100;
 
 /// Looks at everything in a database, and names all faults that it finds.
-pub fn check(args: &CheckArgs, options: &Options) -> Outcome {
+pub(crate) fn check(args: &CheckArgs, options: &Options) -> Outcome {
     let opened = Opened::to_read(&args.dir, options)?;
     let faults = progress::during("checking", || opened.db.faults(MOST_FAULTS));
     let faults = faults.map_err(|error| opened.failure(&error))?;

@@ -15,7 +15,7 @@ use crate::progress::Progress;
 use crate::record::Writer;
 
 /// Writes all records of a table as lines of JSON.
-pub fn dump(args: &DumpArgs, options: &Options) -> Outcome {
+pub(crate) fn dump(args: &DumpArgs, options: &Options) -> Outcome {
     let target = args.output.as_deref().map(|path| target(&args.dir, path)).transpose()?;
     let opened = Opened::to_read(&args.dir, options)?;
     let dumped = opened.table(&args.table).and_then(|table| match &target {

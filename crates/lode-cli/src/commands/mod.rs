@@ -1,10 +1,10 @@
 //! The commands, each in a file.
 
-pub mod check;
-pub mod dump;
-pub mod load;
-pub mod schema;
-pub mod stat;
+pub(crate) mod check;
+pub(crate) mod dump;
+pub(crate) mod load;
+pub(crate) mod schema;
+pub(crate) mod stat;
 
 /// So many records, in words.
 fn records(count: u64) -> String {

@@ -9,7 +9,7 @@ use crate::database::{Opened, kind_word};
 use crate::schema_text;
 
 /// Prints the schemas of all tables, or of one.
-pub fn schema(args: &SchemaArgs, options: &Options) -> Outcome {
+pub(crate) fn schema(args: &SchemaArgs, options: &Options) -> Outcome {
     let opened = Opened::to_read(&args.dir, options)?;
     let names = match &args.table {
         Some(name) => vec![name.clone()],

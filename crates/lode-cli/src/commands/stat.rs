@@ -60,7 +60,7 @@ struct Column {
 }
 
 /// Shows the sizes of a database and its tables.
-pub fn stat(args: &StatArgs, options: &Options) -> Outcome {
+pub(crate) fn stat(args: &StatArgs, options: &Options) -> Outcome {
     let files = files(&args.dir);
     let opened = Opened::to_read(&args.dir, options)?;
     let shown = files.and_then(|files| report(&opened, files)).and_then(|report| {

@@ -11,8 +11,8 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use read::{Fault, read};
-pub use write::Writer;
+pub(crate) use read::{Fault, read};
+pub(crate) use write::Writer;
 
 /// The key of an object that holds bytes.
 const HEX: &str = "hex";

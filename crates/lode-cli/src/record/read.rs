@@ -17,7 +17,7 @@ const WRITE_HEX: &str = "write bytes as {\"hex\": \"00ff\"}";
 
 /// What is wrong with a line.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Fault {
+pub(crate) struct Fault {
     /// At which byte.
     pub at: usize,
     /// What.
@@ -25,7 +25,7 @@ pub struct Fault {
 }
 
 /// Reads a packed record from a line, which has a value for every column, in any order.
-pub fn read(schema: &Schema, line: &str) -> Result<Vec<u8>, Fault> {
+pub(crate) fn read(schema: &Schema, line: &str) -> Result<Vec<u8>, Fault> {
     let place = |part: &RawValue| part.get().as_ptr().addr() - line.as_ptr().addr();
     let Members(members) = serde_json::from_str(line).map_err(|error| broken(&error))?;
     let columns = schema.columns();

@@ -8,7 +8,7 @@ use lode::{Column, Schema, Type, Value};
 use super::{HEX, INFINITE, MINUS_INFINITE, NAN};
 
 /// Writes the records of a schema.
-pub struct Writer<'s> {
+pub(crate) struct Writer<'s> {
     schema: &'s Schema,
     /// What stands before each value: the name of its column, and what separates it.
     names: Vec<String>,
@@ -16,7 +16,7 @@ pub struct Writer<'s> {
 
 impl<'s> Writer<'s> {
     /// For the records of a table.
-    pub fn new(schema: &'s Schema) -> Self {
+    pub(crate) fn new(schema: &'s Schema) -> Self {
         let before = |at| if at == 0 { '{' } else { ',' };
         let names = schema.columns().iter().enumerate();
         let names = names.map(|(at, column)| format!("{}{}:", before(at), json(&column.name)));
@@ -27,7 +27,7 @@ impl<'s> Writer<'s> {
     ///
     /// # Errors
     /// When it does not have the bytes of a record.
-    pub fn append(&self, record: &[u8], line: &mut Vec<u8>) -> lode::Result<()> {
+    pub(crate) fn append(&self, record: &[u8], line: &mut Vec<u8>) -> lode::Result<()> {
         let row = self.schema.row(record)?;
         for (at, (column, name)) in self.schema.columns().iter().zip(&self.names).enumerate() {
             line.extend_from_slice(name.as_bytes());

@@ -32,7 +32,7 @@ const TICK: Duration = Duration::from_millis(20);
 const BOOST_FILE: &str = "boost/version.hpp";
 
 /// Builds a plugin of which this program carries the source, and puts it where it is found.
-pub fn build(args: &PluginBuildArgs) -> Outcome {
+pub(crate) fn build(args: &PluginBuildArgs) -> Outcome {
     let known = Known::find(&args.name).ok_or_else(|| {
         let all: Vec<_> = KNOWN.iter().map(|known| known.id).collect();
         Failure::Usage(format!(

@@ -1,4 +1,4 @@
 //! `assay plugin`
 
-pub mod build;
-pub mod new;
+pub(crate) mod build;
+pub(crate) mod new;

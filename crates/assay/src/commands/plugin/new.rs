@@ -11,7 +11,7 @@ const SOURCE: &str = include_str!("../../../templates/plugin.c");
 const MAKEFILE: &str = include_str!("../../../templates/plugin.mk");
 
 /// Writes a plugin that builds, to be filled in.
-pub fn new(name: &str, output: Option<PathBuf>) -> Outcome {
+pub(crate) fn new(name: &str, output: Option<PathBuf>) -> Outcome {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let begins_well = name.starts_with(|c: char| c.is_ascii_lowercase());
     if !begins_well || name.len() > 32 || !name.chars().all(plain) {

@@ -18,7 +18,7 @@ type Waiting = (u64, usize);
 
 /// What is done about records whose keys are there.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum IfThere {
+pub(super) enum IfThere {
     /// They are an error.
     Stop,
     /// They are overwritten.
@@ -29,7 +29,7 @@ pub enum IfThere {
 
 /// How many records came to what.
 #[derive(Clone, Copy, Default)]
-pub struct Loaded {
+pub(super) struct Loaded {
     inserted: u64,
     /// Overwrote others.
     pub replaced: u64,
@@ -39,13 +39,13 @@ pub struct Loaded {
 
 impl Loaded {
     /// Those that are in the table now.
-    pub fn written(&self) -> u64 {
+    pub(super) fn written(&self) -> u64 {
         self.inserted + self.replaced
     }
 }
 
 /// Records that wait to be written.
-pub struct Batch<'b> {
+pub(super) struct Batch<'b> {
     opened: &'b Opened,
     table: &'b Table,
     if_there: IfThere,
@@ -59,24 +59,29 @@ pub struct Batch<'b> {
 
 impl<'b> Batch<'b> {
     /// One without records, which come from a source of that name.
-    pub fn new(opened: &'b Opened, table: &'b Table, if_there: IfThere, source: String) -> Self {
+    pub(super) fn new(
+        opened: &'b Opened,
+        table: &'b Table,
+        if_there: IfThere,
+        source: String,
+    ) -> Self {
         let (records, waiting, loaded) = (Vec::new(), Vec::new(), Loaded::default());
         let most = MOST_RECORDS;
         Self { opened, table, if_there, source, records, waiting, most, loaded }
     }
 
     /// The name of what the records come from.
-    pub fn source(&self) -> &str {
+    pub(super) fn source(&self) -> &str {
         &self.source
     }
 
     /// What was loaded so far.
-    pub fn loaded(&self) -> Loaded {
+    pub(super) fn loaded(&self) -> Loaded {
         self.loaded
     }
 
     /// Adds the record of a line, and writes all if they are enough.
-    pub fn add(&mut self, line: u64, record: &[u8]) -> Outcome {
+    pub(super) fn add(&mut self, line: u64, record: &[u8]) -> Outcome {
         self.records.extend_from_slice(record);
         self.waiting.push((line, self.records.len()));
         let is_enough = self.waiting.len() >= MOST_RECORDS || self.records.len() >= MOST_BYTES;
@@ -86,7 +91,7 @@ impl<'b> Batch<'b> {
     /// Writes the records that wait, in one transaction, or in several if the memory is too small
     /// for that. If it fails nothing waits any more, and those before the one that it fails at are
     /// written.
-    pub fn write(&mut self) -> Outcome {
+    pub(super) fn write(&mut self) -> Outcome {
         let (records, waiting) = (take(&mut self.records), take(&mut self.waiting));
         let end_of = |count: usize| count.checked_sub(1).map_or(0, |last| waiting[last].1);
         let mut from = 0;

@@ -16,7 +16,7 @@ const MOST_LINE_BYTES: u64 = 16 << 20;
 const LINES_PER_LOOK: u64 = 1024;
 
 /// Lines that are being read.
-pub struct Lines {
+pub(super) struct Lines {
     name: String,
     reader: Box<dyn BufRead>,
     line: Vec<u8>,
@@ -29,7 +29,7 @@ pub struct Lines {
 
 impl Lines {
     /// The lines of a file, or of standard input.
-    pub fn of(file: Option<&Path>) -> Outcome<Self> {
+    pub(super) fn of(file: Option<&Path>) -> Outcome<Self> {
         let Some(path) = file else {
             let (name, reader) = ("standard input".into(), Box::new(io::stdin().lock()));
             return Ok(Self::new(name, reader, Progress::of_records("loading"), false));
@@ -55,7 +55,7 @@ impl Lines {
     ///
     /// A program that writes to this one may read the same database: it has to be first to lock it,
     /// so that this one fails. Otherwise the other one would, and this one find nothing to load.
-    pub fn wait(&mut self) -> Outcome {
+    pub(super) fn wait(&mut self) -> Outcome {
         match self.reader.fill_buf() {
             Ok(_) => Ok(()),
             Err(error) => Err(Failure::Refused(format!("{}: {error}", self.name))),
@@ -63,12 +63,12 @@ impl Lines {
     }
 
     /// What errors call the place that they come from.
-    pub fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         self.name.clone()
     }
 
     /// The next line that is not blank, with its number; `None` at the end.
-    pub fn next(&mut self) -> Outcome<Option<(u64, &str)>> {
+    pub(super) fn next(&mut self) -> Outcome<Option<(u64, &str)>> {
         loop {
             self.line.clear();
             let mut limited = self.reader.by_ref().take(MOST_LINE_BYTES);
@@ -104,7 +104,7 @@ impl Lines {
 }
 
 /// A line that cannot be loaded: where it is, up to the character, and why.
-pub fn wrong(source: &str, number: u64, line: &str, fault: &Fault) -> Failure {
+pub(super) fn wrong(source: &str, number: u64, line: &str, fault: &Fault) -> Failure {
     let before = line.char_indices().take_while(|(at, _)| *at < fault.at).count();
     Failure::Wrong(format!("{source}:{number}:{}: {}", before + 1, fault.why))
 }

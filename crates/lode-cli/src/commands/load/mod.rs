@@ -16,7 +16,7 @@ use crate::record;
 use crate::schema_text;
 
 /// Puts lines of JSON into a table.
-pub fn load(args: &LoadArgs, options: &Options) -> Outcome {
+pub(crate) fn load(args: &LoadArgs, options: &Options) -> Outcome {
     let schema = args.schema.as_deref().map(|text| schema_text::parse(&args.table, text));
     let schema = schema.transpose().map_err(|why| Failure::Usage(format!("--schema: {why}")))?;
     // Nothing is created for lines that cannot be read.
