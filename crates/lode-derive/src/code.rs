@@ -46,7 +46,8 @@ pub fn implementation(structure: &Structure) -> TokenStream {
                 schema.pack_key(&[#(#key_values),*])
             }
 
-            fn unpack(row: ::lode::Row<'_>) -> ::lode::Result<Self> {
+            fn unpack(row: ::lode::RowRef<'_>) -> ::lode::Result<Self> {
+                let columns = row.schema().columns();
                 ::core::result::Result::Ok(Self { #(#fields),* })
             }
         }
@@ -92,7 +93,7 @@ fn read(at: usize, column: &Column) -> TokenStream {
     let Column { field, kind, is_nullable, .. } = column;
     let arm = kind.arm();
     let found = quote! {
-        match row.at(#at) {
+        match row.at(columns[#at].id()) {
             #arm,
             _ => ::core::option::Option::None,
         }
@@ -101,7 +102,7 @@ fn read(at: usize, column: &Column) -> TokenStream {
     match is_nullable {
         false => quote!(#field: #found),
         true => quote! {
-            #field: match row.at(#at) {
+            #field: match row.at(columns[#at].id()) {
                 ::lode::Value::Null => ::core::option::Option::None,
                 _ => ::core::option::Option::Some(#found),
             }

@@ -9,7 +9,7 @@ mod common;
 
 use std::time::Instant;
 
-use lode::{Durability, KeyKind, Options, Type};
+use lode::{Durability, KeyKind, Options, ReadTable, Type};
 
 const KEY_BYTES: usize = 64;
 
@@ -74,7 +74,7 @@ fn main() {
         let (start, count) = (Instant::now(), rows.min(200_000));
         for at in 0..count {
             let id = mix(at + round * count) % rows;
-            assert!(table.read(&key(id), &mut payload).expect("it can be read"));
+            assert!(table.get_into(&key(id), &mut payload).expect("it can be read"));
             assert_eq!(payload.len(), 4 + size(id));
         }
         let took = start.elapsed().as_secs_f64();

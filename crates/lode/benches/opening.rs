@@ -8,7 +8,7 @@ mod common;
 
 use std::time::Instant;
 
-use lode::{Durability, KeyKind, Options, Type};
+use lode::{Durability, KeyKind, Options, ReadTable, Type};
 
 const REST: usize = 26;
 
@@ -39,9 +39,9 @@ fn main() {
             let opened = start.elapsed();
             let id = round * rows / 7;
             let table = db.table("records").expect("it is there");
-            let found = table.payload(&key(id)).expect("a key");
+            let found = table.get(key(id)).expect("a key");
             let all = start.elapsed();
-            assert_eq!(found.as_deref(), Some(&[id as u8; REST][..]));
+            assert_eq!(found.expect("it was inserted").payload(), [id as u8; REST]);
             let [opened, got, all] =
                 [opened, all - opened, all].map(|took| took.as_secs_f64() * 1000.0);
             println!("{kind:?}, round {round}: {opened:>9.3} {got:>9.3} {all:>9.3}");

@@ -8,7 +8,7 @@ use std::sync::RwLock;
 use std::time::Instant;
 
 use hashbrown::HashMap as Hashbrown;
-use lode::{Database, KeyKind, Schema, Table, Type};
+use lode::{ColumnId, Database, KeyKind, ReadTable, Schema, Table, Type};
 
 const PAYLOAD: usize = 29;
 type Record = [u8; 5 + PAYLOAD];
@@ -23,24 +23,38 @@ trait Subject {
     fn update(&mut self, key: &[u8; 5], bytes: [u8; 4]) -> bool;
 }
 
-impl Subject for Table {
+/// A table of Lode.
+struct Routes {
+    table: Table,
+    next_hop: ColumnId,
+}
+
+impl Routes {
+    fn new(schema: &Schema, kind: KeyKind) -> Self {
+        let db = Database::in_memory().expect("memory");
+        let table = db.create_table(schema, kind).expect("a table");
+        Self { table, next_hop: schema.column("next_hop").expect("a column") }
+    }
+}
+
+impl Subject for Routes {
     fn insert(&mut self, record: &Record) {
-        assert!(Table::insert(self, record).expect("memory"));
+        assert!(self.table.insert(record).expect("memory"));
     }
 
     fn get(&self, key: &[u8; 5], payload: &mut [u8; PAYLOAD]) -> bool {
-        Table::get(self, key, payload).expect("a key")
+        self.table.get_exact(key, payload).expect("a key")
     }
 
     fn get_many(&self, keys: &[u8]) -> usize {
         let mut count = 0;
-        Table::get_many(self, keys, &mut |_, found| count += usize::from(found.is_some()))
-            .expect("keys");
+        let found = &mut |_, found: Option<&[u8]>| count += usize::from(found.is_some());
+        self.table.get_many_with(keys, found).expect("keys");
         count
     }
 
     fn update(&mut self, key: &[u8; 5], bytes: [u8; 4]) -> bool {
-        Table::update(self, key, 2, &bytes).expect("a key")
+        self.table.update(key, self.next_hop, &bytes).expect("a key")
     }
 }
 
@@ -141,15 +155,11 @@ fn main() {
         let all: Vec<_> = keys(rows).collect();
         let chosen: Vec<_> = (0..lookups).map(|_| all[(random() % rows) as usize]).collect();
         for round in 1..=3 {
-            let table = |kind| {
-                let db = Database::in_memory().expect("memory");
-                db.create_table(&schema, kind).expect("a table")
-            };
             let subjects: [(&str, Box<dyn Subject>); 5] = [
-                ("hash", Box::new(table(KeyKind::Hash))),
+                ("hash", Box::new(Routes::new(&schema, KeyKind::Hash))),
                 ("HashMap", Box::new(RwLock::new(HashMap::<[u8; 5], [u8; PAYLOAD]>::new()))),
                 ("hashbrown", Box::new(RwLock::new(Hashbrown::<[u8; 5], [u8; PAYLOAD]>::new()))),
-                ("tree", Box::new(table(KeyKind::Tree))),
+                ("tree", Box::new(Routes::new(&schema, KeyKind::Tree))),
                 ("BTreeMap", Box::new(RwLock::new(BTreeMap::<[u8; 5], [u8; PAYLOAD]>::new()))),
             ];
             for (name, mut subject) in subjects {

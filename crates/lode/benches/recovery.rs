@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use lode::simulation::Checkpoint;
-use lode::{Database, Durability, KeyKind, Options, Type};
+use lode::{Database, Durability, KeyKind, Options, ReadTable, Type};
 
 const REST: usize = 92;
 
@@ -66,7 +66,7 @@ fn has_all(db: &Database, count: u64) -> bool {
     let table = db.table("records").expect("it is there");
     [count.saturating_sub(KEYS), count - 1].into_iter().all(|number| {
         let record = record(number);
-        table.payload(&record[..8]).expect("a key").as_deref() == Some(&record[8..])
+        table.get(&record[..8]).expect("a key").is_some_and(|row| row.bytes() == record)
     })
 }
 

@@ -42,10 +42,10 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let db = open(directory.path())?;
     let events = db.records::<Event>()?;
     let mut count = 0;
-    events.each(|event| {
+    for event in events.iter() {
+        let event = event?;
         count += u64::from(event.what == format!("event {}", event.number));
-        Ok(true)
-    })?;
+    }
     println!("{count} of {EVENTS} events are there");
     db.close()?;
     Ok(ExitCode::from(u8::from(count != EVENTS)))

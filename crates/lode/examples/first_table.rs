@@ -1,6 +1,6 @@
 //! A table of cities: created, filled, asked, changed.
 
-use lode::{Database, KeyKind, Result, Schema, Type, Value};
+use lode::{Database, KeyKind, ReadTable, Result, Schema, Type, Value};
 
 fn main() -> Result<()> {
     let db = Database::in_memory()?;
@@ -20,12 +20,13 @@ fn main() -> Result<()> {
         assert!(cities.insert(&schema.pack(&values)?)?, "nobody has inserted it before");
     }
 
-    let bern = schema.pack_key(&[Value::Text("CH"), Value::Text("Bern")])?;
-    let people = schema.position("people").expect("a column");
-    cities.update(&bern, people, &134_600u64.to_le_bytes())?;
-    cities.with(&bern, |row| println!("Bern: {:?} people", row.at(people)))?;
+    let (bern, people) = (("CH", "Bern"), schema.column("people")?);
+    cities.update(bern, people, &134_600u64.to_le_bytes())?;
+    if let Some(row) = cities.get(bern)? {
+        println!("Bern: {:?} people", row.at(people));
+    }
 
-    println!("deleted: {}", cities.delete(&bern)?);
-    println!("there: {}", cities.payload(&bern)?.is_some());
+    println!("deleted: {}", cities.delete(bern)?);
+    println!("there: {}", cities.contains(bern)?);
     Ok(())
 }

@@ -28,12 +28,12 @@ fn main() -> Result<()> {
     println!("Thun: {:?}", cities.get(("CH", "Thun"))?);
 
     println!("In Switzerland, the last one first:");
-    cities.scan_backward(("CH", "")..("CI", ""), 10, |city| {
+    for city in cities.range(("CH", "")..("CI", "")).rev() {
+        let city = city?;
         println!("  {}: {} people", city.name, city.people);
-        Ok(true)
-    })?;
+    }
 
     println!("deleted: {}", cities.delete(("CH", "Bern"))?);
-    println!("there: {}", cities.get(("CH", "Bern"))?.is_some());
+    println!("there: {}", cities.contains(("CH", "Bern"))?);
     Ok(())
 }

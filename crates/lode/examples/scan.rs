@@ -1,9 +1,7 @@
 //! A range of an ordered table, of which only some columns are copied, from a snapshot that does
 //! not see what is written meanwhile.
 
-use std::ops::Bound;
-
-use lode::{Database, KeyKind, Result, Scan, Schema, Type, Value};
+use lode::{Database, KeyKind, ReadTable, Result, Schema, Type, Value};
 
 fn main() -> Result<()> {
     let db = Database::in_memory()?;
@@ -32,19 +30,13 @@ fn main() -> Result<()> {
     readings.insert(&record(2, 24, 99.0)?)?;
 
     // The last three of sensor 2, the latest first.
-    let lower = schema.pack_key(&[Value::Unsigned(2), Value::Timestamp(i64::MIN)])?;
-    let upper = schema.pack_key(&[Value::Unsigned(3), Value::Timestamp(i64::MIN)])?;
-    let scan = Scan {
-        lower: Bound::Included(&lower),
-        upper: Bound::Excluded(&upper),
-        backward: true,
-        columns: &[1, 2],
-        limit: 3,
-    };
-    snapshot.scan(&readings, &scan, &mut |columns| {
-        let time = i64::from_le_bytes(*columns.first_chunk().expect("a time"));
-        let celsius = f32::from_le_bytes(*columns[8..].first_chunk().expect("a temperature"));
-        println!("{:>2} h: {celsius} °C", time / 3_600_000_000);
-        Ok(true)
-    })
+    let (time, celsius) = (schema.column("time")?, schema.column("celsius")?);
+    let of_sensor_2 = readings.at(&snapshot).prefix(&[Value::Unsigned(2)]);
+    for row in of_sensor_2.rev().limit(3).columns([time, celsius]) {
+        let row = row?;
+        if let (Value::Timestamp(time), Value::Float(celsius)) = (row.at(time), row.at(celsius)) {
+            println!("{:>2} h: {celsius} °C", time / 3_600_000_000);
+        }
+    }
+    Ok(())
 }

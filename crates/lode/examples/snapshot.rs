@@ -16,8 +16,8 @@ struct Account {
 /// Moves a cent from each account to the next one, round and round.
 fn move_money(db: &Database, accounts: &Records<Account>) -> Result<()> {
     for from in 0..TRANSFERS {
-        let mut transaction = db.begin();
-        let mut within = accounts.within(&mut transaction);
+        let transaction = db.begin();
+        let within = accounts.within(&transaction);
         within.change(from % ACCOUNTS, |account| account.cents -= 1)?;
         within.change((from + 1) % ACCOUNTS, |account| account.cents += 1)?;
         transaction.commit()?;
@@ -28,13 +28,13 @@ fn move_money(db: &Database, accounts: &Records<Account>) -> Result<()> {
 /// The sum of all accounts, and what the first one has.
 fn look(snapshot: &Snapshot, accounts: &Records<Account>) -> Result<(i64, i64)> {
     let (mut sum, mut first) = (0, 0);
-    accounts.at(snapshot).each(|account| {
+    for account in accounts.at(snapshot).iter() {
+        let account = account?;
         sum += account.cents;
         if account.id == 0 {
             first = account.cents;
         }
-        Ok(true)
-    })?;
+    }
     Ok((sum, first))
 }
 

@@ -1,20 +1,24 @@
 //! Two threads move money between the same accounts. Each transfer happens as a whole or not at
 //! all, and is tried again when the other thread was first.
 
-use lode::{Database, Error, KeyKind, Result, Schema, Table, Type, Value};
+use lode::{Database, Error, KeyKind, ReadTable, Result, Schema, Table, Type, Value};
 
-fn cents(payload: Option<Vec<u8>>) -> i64 {
-    let payload = payload.expect("the account is there");
-    i64::from_le_bytes(*payload.first_chunk().expect("eight bytes"))
+/// What an account has, as it is read.
+fn cents_of(accounts: &impl ReadTable, id: u64) -> Result<i64> {
+    let account = accounts.get(id)?.expect("the account is there");
+    match account.get("cents") {
+        Some(Value::Signed(cents)) => Ok(cents),
+        other => unreachable!("cents are an I64, not {other:?}"),
+    }
 }
 
 fn transfer(db: &Database, accounts: &Table, from: u64, to: u64, amount: i64) -> Result<u32> {
+    let cents = accounts.schema().column("cents")?;
     for conflicts in 0.. {
-        let mut transaction = db.begin();
-        for (account, change) in [(from, -amount), (to, amount)] {
-            let key = account.to_le_bytes();
-            let sum = cents(transaction.payload(accounts, &key)?) + change;
-            transaction.update(accounts, &key, 1, &sum.to_le_bytes())?;
+        let transaction = db.begin();
+        for (id, change) in [(from, -amount), (to, amount)] {
+            let sum = cents_of(&accounts.within(&transaction), id)? + change;
+            transaction.update(accounts, id, cents, &sum.to_le_bytes())?;
         }
         match transaction.commit() {
             Err(Error::Conflict { .. }) => {}
@@ -42,7 +46,7 @@ fn main() -> Result<()> {
         threads.into_iter().map(|thread| thread.join().expect("no panic")).sum::<Result<_>>()
     })?;
     for id in 0..2u64 {
-        println!("account {id}: {} cents", cents(accounts.payload(&id.to_le_bytes())?));
+        println!("account {id}: {} cents", cents_of(&accounts, id)?);
     }
     println!("transfers that had to be tried again: {conflicts}");
     Ok(())

@@ -3,6 +3,7 @@
 use std::fmt::{Display, Formatter};
 use std::io;
 use std::ops::Deref;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The result of what can go wrong.
@@ -133,6 +134,21 @@ pub enum Error {
          once for writing, or several times for reading only"
     )]
     Locked,
+    /// There is no database in the directory.
+    #[error("there is no database in {}; create one, or open another directory", directory.display())]
+    NoDatabase {
+        /// The directory.
+        directory: PathBuf,
+    },
+    /// There is a database in the directory already.
+    #[error(
+        "there is a database in {} already; open it, or choose another directory",
+        directory.display()
+    )]
+    DatabaseExists {
+        /// The directory.
+        directory: PathBuf,
+    },
     /// The database was opened for reading only.
     #[error("the database was opened for reading only; open it for writing")]
     ReadOnly,

@@ -5,7 +5,7 @@
 //! what is in the files.
 //!
 //! ```
-//! use lode::{Database, KeyKind, Schema, Type, Value};
+//! use lode::{Database, KeyKind, ReadTable, Schema, Type, Value};
 //!
 //! let db = Database::in_memory()?;
 //! let schema = Schema::build("account").key("id", Type::U64).column("cents", Type::I64).finish()?;
@@ -15,15 +15,14 @@
 //! }
 //!
 //! // Move ten cents, or nothing.
-//! let mut transaction = db.begin();
-//! for (id, cents) in [(0u64, 90i64), (1, 110)] {
-//!     transaction.update(&accounts, &id.to_le_bytes(), 1, &cents.to_le_bytes())?;
+//! let (cents, transaction) = (schema.column("cents")?, db.begin());
+//! for (id, sum) in [(0, 90i64), (1, 110)] {
+//!     transaction.update(&accounts, id, cents, &sum.to_le_bytes())?;
 //! }
 //! transaction.commit()?;
 //!
-//! let is_110 = |row: lode::Row<'_>| row.get("cents") == Some(Value::Signed(110));
-//! let cents = accounts.with(&1u64.to_le_bytes(), is_110)?;
-//! assert_eq!(cents, Some(true));
+//! let account = accounts.get(1)?.expect("it was inserted");
+//! assert_eq!(account.get("cents"), Some(Value::Signed(110)));
 //! # Ok::<(), lode::Error>(())
 //! ```
 //!
@@ -53,10 +52,9 @@
 //! accounts.change(7, |account| account.owner = Some("Ada".into()))?;
 //!
 //! let mut owners = Vec::new();
-//! accounts.scan(5.., 100, |account| {
-//!     owners.extend(account.owner);
-//!     Ok(true)
-//! })?;
+//! for account in accounts.range(5..) {
+//!     owners.extend(account?.owner);
+//! }
 //! assert_eq!(owners, ["Ada"]);
 //! # }
 //! # Ok::<(), lode::Error>(())
@@ -75,6 +73,7 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 compile_error!("Lode runs on 64-bit little-endian machines");
 
 mod api;
+mod batch;
 mod codec;
 mod data;
 mod engine;
@@ -97,16 +96,18 @@ mod wal;
 #[doc(hidden)]
 pub use api::misfit;
 pub use api::{
-    DEFAULT_SYNC_INTERVAL, Database, MOST_BYTES as MOST_TRANSACTION_BYTES, Options, Record,
-    Records, RecordsAt, RecordsWithin, Snapshot, Table, Transaction,
+    Batches, Cursor, DEFAULT_SYNC_INTERVAL, Database, Key, KeyPart,
+    MOST_ATTEMPTS as MOST_TRANSACT_ATTEMPTS, MOST_BYTES as MOST_TRANSACTION_BYTES, Options,
+    ReadTable, Record, RecordCursor, Records, RecordsAt, RecordsWithin, Row, RowBatch, Snapshot,
+    Table, TableAt, TableWithin, Transaction,
 };
 pub use engine::{Compacted, Fault, Faults, Statistics};
 pub use error::{Cause, Error, Result};
 #[cfg(feature = "derive")]
 pub use lode_derive::Record;
 pub use schema::{
-    Builder, Column, MOST_FIXED_BYTES, MOST_KEY_BYTES, MOST_RECORD_BYTES, MOST_VARIABLE_BYTES, Row,
-    Schema, Type, Value,
+    Builder, Column, ColumnId, MOST_FIXED_BYTES, MOST_KEY_BYTES, MOST_RECORD_BYTES,
+    MOST_VARIABLE_BYTES, RowRef, Schema, Type, Value,
 };
 pub use store::Durability;
-pub use table::{KeyKind, Scan};
+pub use table::KeyKind;

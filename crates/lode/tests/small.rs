@@ -2,11 +2,15 @@
 //! to memory. `MIRIFLAGS=-Zmiri-isolation-error=hide cargo +nightly miri test -p lodedb --test
 //! small`
 
+#[path = "support/reading.rs"]
+mod reading;
+
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+use crate::reading::{Scan, cursor, each_row, payload_of};
 use lode::simulation::{self, Simulated};
-use lode::{Database, Durability, KeyKind, Options, Result, Scan, Schema, Table, Type};
+use lode::{Database, Durability, KeyKind, Options, ReadTable, Result, Schema, Table, Type};
 
 /// Keys that are worked with. (Miri takes ten thousand times as long as the machine.)
 const IDS: u32 = if cfg!(miri) { 16 } else { 100 };
@@ -49,11 +53,11 @@ fn work(db: &Database, table: &Table, model: &mut Model) -> Result<()> {
         model.insert(id, record);
     }
     for id in (0..IDS).step_by(4) {
-        assert!(table.delete(&id.to_le_bytes())?);
+        assert!(table.delete(id.to_le_bytes())?);
         model.remove(&id);
     }
     for commits in [true, false] {
-        let mut transaction = db.begin();
+        let transaction = db.begin();
         let mut changed = model.clone();
         for id in (0..IDS + 20).step_by(7) {
             let record = record(schema, id, 2);
@@ -61,7 +65,7 @@ fn work(db: &Database, table: &Table, model: &mut Model) -> Result<()> {
             changed.insert(id, record);
         }
         for id in (0..IDS).step_by(9) {
-            transaction.delete(table, &id.to_le_bytes())?;
+            transaction.delete(table, id.to_le_bytes())?;
             changed.remove(&id);
         }
         if commits {
@@ -75,18 +79,18 @@ fn work(db: &Database, table: &Table, model: &mut Model) -> Result<()> {
 /// Everything that a table has, found in every way that there is.
 fn expect(db: &Database, table: &Table, model: &Model) -> Result<()> {
     let mut all = Model::new();
-    db.snapshot().each(table, &mut |record| {
+    each_row(table.iter(), &mut |record| {
         let id = u32::from_le_bytes(*record.first_chunk().expect("a key"));
         assert!(all.insert(id, record.to_vec()).is_none());
         Ok(true)
     })?;
     assert_eq!(&all, model);
     let keys: Vec<u8> = (0..IDS + 20).flat_map(u32::to_le_bytes).collect();
-    table.get_many(&keys, &mut |id, payload| {
+    table.get_many_with(&keys, &mut |id, payload| {
         assert_eq!(payload, model.get(&(id as u32)).map(|record| &record[4..]));
     })?;
     for id in 0..IDS + 20 {
-        let payload = table.payload(&id.to_le_bytes())?;
+        let payload = payload_of(&table, id.to_le_bytes())?;
         assert_eq!(payload.as_deref(), model.get(&id).map(|record| &record[4..]));
     }
     if table.key_kind() == KeyKind::Tree {
@@ -99,7 +103,7 @@ fn expect(db: &Database, table: &Table, model: &Model) -> Result<()> {
                 limit: 15,
             };
             let mut found = Vec::new();
-            table.scan(&scan, &mut |row| {
+            each_row(cursor(&table, &scan), &mut |row| {
                 found.push(u32::from_le_bytes(row.try_into().expect("a key")));
                 Ok(true)
             })?;
@@ -124,7 +128,8 @@ fn tables_in_memory_are_what_their_model_is() {
             let before = db.snapshot();
             work(&db, &table, &mut model).expect("room");
             expect(&db, &table, &model).expect("it is there");
-            before.each(&table, &mut |_| panic!("it was empty")).expect("it was empty");
+            each_row(table.at(&before).iter(), &mut |_| panic!("it was empty"))
+                .expect("it was empty");
         }
     }
 }
@@ -142,7 +147,7 @@ fn tables_on_a_disk_are_there_after_a_crash() {
             let (table, mut model) = (db.create_table(&schema, kind).expect("room"), Model::new());
             work(&db, &table, &mut model).expect("room");
             db.checkpoint().expect("room");
-            assert_eq!(table.delete(&[1, 0, 0, 0]), Ok(model.remove(&1).is_some()));
+            assert_eq!(table.delete([1, 0, 0, 0]), Ok(model.remove(&1).is_some()));
             disk.crash(2);
             drop((table, db));
             let db = simulation::open(&options, &disk, 2).expect("everything is there");
@@ -166,7 +171,7 @@ fn threads_change_pages_that_others_read() {
                             let record = record(table.schema(), id + 1, writer);
                             assert!(table.insert(&record).expect("room"));
                             if id.is_multiple_of(5) {
-                                let mut transaction = db.begin();
+                                let transaction = db.begin();
                                 transaction.upsert(table, &record).expect("room");
                                 transaction.commit().expect("nobody else writes it");
                             }
@@ -175,7 +180,8 @@ fn threads_change_pages_that_others_read() {
                 }
                 scope.spawn(|| {
                     for id in (0..IDS / 2).cycle().take(2 * IDS as usize) {
-                        if let Some(payload) = table.payload(&id.to_le_bytes()).expect("a key") {
+                        if let Some(payload) = payload_of(&table, id.to_le_bytes()).expect("a key")
+                        {
                             let whole = record(table.schema(), id, (id + 1) % 2);
                             assert_eq!(payload, whole[4..]);
                         }
@@ -185,7 +191,7 @@ fn threads_change_pages_that_others_read() {
                         ids += 1;
                         Ok(true)
                     };
-                    db.snapshot().each(&table, count).expect("a snapshot");
+                    each_row(table.iter(), count).expect("a snapshot");
                     assert!(ids <= IDS / 2);
                 });
             });

@@ -18,7 +18,7 @@ use assay_driver::{
     Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
     Outcome, Profile, Scan, Storage, Store, Transactions, Work,
 };
-use lode::{Database, Options, Table, Transaction};
+use lode::{Database, Options, ReadTable, Table, Transaction};
 use packing::{Packing, own_bytes};
 
 pub(crate) struct LodeDriver;
@@ -179,14 +179,15 @@ impl LodeConnection<'_> {
     #[inline(never)]
     fn get_in_transaction(&mut self, key: &[u8], payload: &mut [u8]) -> Result<Outcome> {
         let key = self.packing.key(key, &mut self.key);
-        let answer = match &mut self.transaction {
-            Some(transaction) => transaction.payload(self.table, key).map_err(said("get"))?,
-            None => return Err(Error::engine("get", "there is no transaction")),
+        let Some(transaction) = &self.transaction else {
+            return Err(Error::engine("get", "there is no transaction"));
         };
-        if let Some(answer) = &answer {
-            self.packing.payload(answer, payload);
+        let table = self.table.within(transaction);
+        let there = table.get_into(key, &mut self.payload).map_err(said("get"))?;
+        if there {
+            self.packing.payload(&self.payload, payload);
         }
-        Ok(found(answer.is_some()))
+        Ok(found(there))
     }
 }
 
@@ -218,7 +219,7 @@ impl Connection for LodeConnection<'_> {
 
     fn insert(&mut self, record: &[u8]) -> Result<Outcome> {
         self.packing.record(record, &mut self.record);
-        let new = match &mut self.transaction {
+        let new = match &self.transaction {
             None => self.table.insert(&self.record),
             Some(transaction) => transaction.insert(self.table, &self.record),
         };
@@ -227,7 +228,7 @@ impl Connection for LodeConnection<'_> {
 
     fn upsert(&mut self, record: &[u8]) -> Result<()> {
         self.packing.record(record, &mut self.record);
-        let there = match &mut self.transaction {
+        let there = match &self.transaction {
             None => self.table.upsert(&self.record),
             Some(transaction) => transaction.upsert(self.table, &self.record),
         };
@@ -240,9 +241,10 @@ impl Connection for LodeConnection<'_> {
         }
         let key = self.packing.key(key, &mut self.key);
         if let Some(size) = self.packing.one_piece() {
-            return self.table.get(key, &mut payload[..size]).map(found).map_err(said("get"));
+            let payload = &mut payload[..size];
+            return self.table.get_exact(key, payload).map(found).map_err(said("get"));
         }
-        let there = self.table.read(key, &mut self.payload).map_err(said("get"))?;
+        let there = self.table.get_into(key, &mut self.payload).map_err(said("get"))?;
         if there {
             self.packing.payload(&self.payload, payload);
         }
@@ -269,7 +271,7 @@ impl Connection for LodeConnection<'_> {
                 self.packing.payload(payload, to);
             }
         };
-        self.table.get_many(&packed, keep).map_err(said("get several"))
+        self.table.get_many_with(&packed, keep).map_err(said("get several"))
     }
 
     fn update(&mut self, key: &[u8], column: usize, value: &[u8]) -> Result<Outcome> {
@@ -279,7 +281,7 @@ impl Connection for LodeConnection<'_> {
             _ => value,
         };
         let (key, column) = (self.packing.key(key, &mut self.key), self.packing.column(column));
-        let there = match &mut self.transaction {
+        let there = match &self.transaction {
             None => self.table.update(key, column, value),
             Some(transaction) => transaction.update(self.table, key, column, value),
         };
@@ -288,7 +290,7 @@ impl Connection for LodeConnection<'_> {
 
     fn delete(&mut self, key: &[u8]) -> Result<Outcome> {
         let key = self.packing.key(key, &mut self.key);
-        let there = match &mut self.transaction {
+        let there = match &self.transaction {
             None => self.table.delete(key),
             Some(transaction) => transaction.delete(self.table, key),
         };
@@ -299,19 +301,16 @@ impl Connection for LodeConnection<'_> {
         let mut packed = |key: &[u8]| self.packing.key(key, &mut self.key).to_vec();
         let (lower, upper) = (scan.lower.map(&mut packed), scan.upper.map(packed));
         let wanted: Vec<_> = scan.columns.iter().map(|&at| self.packing.column(at)).collect();
-        let ask = lode::Scan {
-            lower: lower.as_ref().map(|key| &key[..]),
-            upper: upper.as_ref().map(|key| &key[..]),
-            backward: false,
-            columns: &wanted,
-            limit: scan.limit,
-        };
+        let (lower, upper) =
+            (lower.as_ref().map(|key| &key[..]), upper.as_ref().map(|key| &key[..]));
+        let mut cursor = self.table.range_packed(lower, upper).columns(wanted).limit(scan.limit);
         // Lode hands the columns out one after another; a row has each at its own place.
         let columns: Vec<_> = scan.columns.iter().map(|&at| &self.schema.columns()[at]).collect();
         let mut record = vec![0; self.schema.record_size()];
         let varied = self.schema.has_varied_texts();
         let mut count = 0;
-        let visit = &mut |packed: &[u8]| {
+        while let Some(found) = cursor.next_row().map_err(said("scan"))? {
+            let packed = found.bytes();
             count += 1;
             let mut from = 0;
             for column in &columns {
@@ -327,9 +326,7 @@ impl Connection for LodeConnection<'_> {
                 from += size;
             }
             row(&record);
-            Ok(true)
-        };
-        self.table.scan(&ask, visit).map_err(said("scan"))?;
+        }
         Ok(count)
     }
 }

@@ -47,7 +47,7 @@ pub(super) struct Packing {
     /// The columns after the key, if texts vary in length: each comes by itself then.
     cells: Option<Vec<Cell>>,
     /// Which of Lode's columns each of Assay's is.
-    columns: Vec<usize>,
+    columns: Vec<lode::ColumnId>,
 }
 
 fn type_of(kind: ColumnType) -> lode::Type {
@@ -100,6 +100,11 @@ fn copy(from: &[u8], to: &mut [u8]) {
     }
 }
 
+/// The handles of Lode's columns at these places.
+fn handles(schema: &lode::Schema, places: &[usize]) -> Vec<lode::ColumnId> {
+    places.iter().map(|at| schema.columns()[*at].id()).collect()
+}
+
 impl Packing {
     /// Of records of this schema; and what Lode's looks like.
     pub(super) fn new(assay: &Schema) -> lode::Result<(lode::Schema, Self)> {
@@ -127,6 +132,7 @@ impl Packing {
                 columns.push(columns.len());
                 build = build.column(column.name, varied_type_of(column.kind));
             }
+            let schema = build.finish()?;
             let packing = Self {
                 has_whole_key: key.len() == 1,
                 key,
@@ -136,9 +142,9 @@ impl Packing {
                 one_piece: None,
                 variable_at: None,
                 cells: Some(cells),
-                columns,
+                columns: handles(&schema, &columns),
             };
-            return build.finish().map(|schema| (schema, packing));
+            return Ok((schema, packing));
         }
         for column in rest {
             if column.offset > end {
@@ -158,6 +164,7 @@ impl Packing {
                 };
         }
         let variable_at = assay.variable_column().map(|column| column.offset);
+        let schema = build.finish()?;
         let packing = Self {
             has_whole_key: key.len() == 1,
             key,
@@ -167,13 +174,13 @@ impl Packing {
             one_piece: variable_at.is_none().then_some(end - key_size),
             variable_at,
             cells: None,
-            columns,
+            columns: handles(&schema, &columns),
         };
-        build.finish().map(|schema| (schema, packing))
+        Ok((schema, packing))
     }
 
     /// Which of Lode's columns one of Assay's is.
-    pub(super) fn column(&self, column: usize) -> usize {
+    pub(super) fn column(&self, column: usize) -> lode::ColumnId {
         self.columns[column]
     }
 

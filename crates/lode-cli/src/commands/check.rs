@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use lode::{Fault, Options};
+use lode::{Fault, Options, ReadTable};
 use program_support::exit::{Failure, Outcome};
 use program_support::output::{print, say};
 
@@ -45,7 +45,7 @@ fn whole_tables(opened: &Opened, faults: &[Fault]) -> (String, Vec<String>) {
         let counted = opened
             .db
             .table(&name)
-            .and_then(|table| Ok((kind_word(table.key_kind()), snapshot.count(&table)?)));
+            .and_then(|table| Ok((kind_word(table.key_kind()), table.at(&snapshot).len()?)));
         match counted {
             Ok((kind, count)) => {
                 let name = schema_text::name(&name);

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use lode::{Error, Options, Table};
+use lode::{Error, Options, ReadTable, Table};
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::{self, Interrupt};
 use program_support::{output, whole_file};
@@ -43,7 +43,7 @@ fn to_standard_output(opened: &Opened, table: &Table) -> Outcome {
     let mut progress = progress(table).only_if(!io::stdout().is_terminal());
     let mut read = Ok(Dumped::default());
     let written = output::to_standard_output(&mut |out| {
-        read = write_all(opened, table, &mut progress, &|| false, out)?;
+        read = write_all(table, &mut progress, &|| false, out)?;
         Ok(())
     });
     written?;
@@ -76,7 +76,7 @@ fn to_file(opened: &Opened, table: &Table, target: &Path) -> Outcome {
     let mut progress = progress(table);
     let mut read = Ok(Dumped::default());
     let written = whole_file::write_with(target, &mut |out| {
-        read = write_all(opened, table, &mut progress, &|| noted.came(), out)?;
+        read = write_all(table, &mut progress, &|| noted.came(), out)?;
         match read.is_ok() && !noted.came() {
             true => Ok(()),
             // What is there so far is not what was wanted.
@@ -110,31 +110,39 @@ struct Dumped {
 /// Writes the records as they are now, as far as they can be read, until `stop` says so. What
 /// writing says comes first, and then what reading says.
 fn write_all(
-    opened: &Opened,
     table: &Table,
     progress: &mut Progress,
     stop: &dyn Fn() -> bool,
     out: &mut dyn Write,
 ) -> io::Result<Result<Dumped, Error>> {
     let writer = Writer::new(table.schema());
-    let (mut line, mut records, mut written) = (Vec::new(), 0, Ok(()));
+    let (mut line, mut records) = (Vec::new(), 0);
     let (mut faults, mut known) = (Vec::new(), HashSet::new());
-    let read = opened.db.snapshot().each_readable(
-        table,
-        &mut |record| {
-            line.clear();
-            writer.append(record, &mut line)?;
-            written = out.write_all(&line);
-            records += 1;
-            progress.at(records);
-            Ok(written.is_ok() && !stop())
-        },
-        &mut |error| {
-            let why = error.to_string();
-            if known.insert(why.clone()) {
-                faults.push(why);
+    let mut cursor = table.iter().skip_damaged();
+    let read = loop {
+        match cursor.next() {
+            None => break Ok(()),
+            Some(Ok(row)) => {
+                line.clear();
+                if let Err(error) = writer.append(row.bytes(), &mut line) {
+                    break Err(error);
+                }
             }
-        },
-    );
-    written.map(|()| read.map(|()| Dumped { records, faults }))
+            Some(Err(error)) if !cursor.has_ended() => {
+                let why = error.to_string();
+                if known.insert(why.clone()) {
+                    faults.push(why);
+                }
+                continue;
+            }
+            Some(Err(error)) => break Err(error),
+        }
+        out.write_all(&line)?;
+        records += 1;
+        progress.at(records);
+        if stop() {
+            break Ok(());
+        }
+    };
+    Ok(read.map(|()| Dumped { records, faults }))
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use comfy_table::{CellAlignment, presets};
-use lode::{Options, Snapshot};
+use lode::{Options, ReadTable, Snapshot};
 use program_support::exit::{Failure, Outcome};
 use program_support::output::print;
 use serde::Serialize;
@@ -105,7 +105,7 @@ fn report(opened: &Opened, files: Vec<File>) -> Outcome<Report> {
 
 fn describe(opened: &Opened, snapshot: &Snapshot, name: &str) -> Outcome<Table> {
     let table = opened.table(name)?;
-    let counted = progress::during(&format!("counting {name}"), || snapshot.count(&table));
+    let counted = progress::during(&format!("counting {name}"), || table.at(snapshot).len());
     let records = counted.map_err(|error| opened.failure(&error))?;
     let schema = table.schema();
     let columns = schema.columns().iter().enumerate().map(|(at, column)| Column {

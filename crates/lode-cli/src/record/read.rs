@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use lode::{Column, Schema, Type, Value};
+use lode::{Column, ColumnId, Schema, Type, Value};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -43,7 +43,7 @@ pub(crate) fn read(schema: &Schema, line: &str) -> Result<Vec<u8>, Fault> {
         // Most lines have the columns in the order of the schema.
         let at = match columns.get(order).is_some_and(|column| column.name == text) {
             true => Some(order),
-            false => schema.position(&text),
+            false => schema.column(&text).ok().map(ColumnId::index),
         };
         let Some(at) = at else {
             let columns: Vec<_> = columns.iter().map(|column| &column.name[..]).collect();

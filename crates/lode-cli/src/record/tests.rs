@@ -86,9 +86,9 @@ fn without_meaningless_bytes(schema: &Schema, record: &mut [u8]) {
     let row = record.to_vec();
     let row = schema.row(&row).expect("a record");
     let mut bits = 0;
-    for (at, column) in schema.columns().iter().enumerate() {
+    for column in schema.columns() {
         bits += u32::from(column.nullable);
-        if row.at(at) == lode::Value::Null {
+        if row.at(column.id()) == lode::Value::Null {
             record[column.range()].fill(0);
         }
     }

@@ -29,9 +29,9 @@ impl<'s> Writer<'s> {
     /// When it does not have the bytes of a record.
     pub(crate) fn append(&self, record: &[u8], line: &mut Vec<u8>) -> lode::Result<()> {
         let row = self.schema.row(record)?;
-        for (at, (column, name)) in self.schema.columns().iter().zip(&self.names).enumerate() {
+        for (column, name) in self.schema.columns().iter().zip(&self.names) {
             line.extend_from_slice(name.as_bytes());
-            match row.at(at) {
+            match row.at(column.id()) {
                 Value::Null => line.extend_from_slice(b"null"),
                 _ => append_cell(column, self.schema.bytes_of(record, column), line),
             }

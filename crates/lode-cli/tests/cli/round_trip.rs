@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use lode::{Database, KeyKind, Schema, Type, Value};
+use lode::{Database, KeyKind, ReadTable, Schema, Type, Value};
 
 use crate::support::{Bench, close, end, start};
 
@@ -77,7 +77,7 @@ fn edges(schema: &Schema) -> Vec<Vec<u8>> {
     let with = |changes: &[(&str, Value<'_>)]| {
         let mut record = schema.pack(&lowest).expect("a record");
         for (name, value) in changes {
-            let column = &schema.columns()[schema.position(name).expect("a column")];
+            let column = &schema[schema.column(name).expect("a column")];
             schema.set(&mut record, column, *value).expect("it fits");
         }
         record
@@ -87,7 +87,7 @@ fn edges(schema: &Schema) -> Vec<Vec<u8>> {
     for (name, bytes) in
         [("text", &b"\xc3(\0\xff"[..]), ("bool", &[2]), ("f32", &[1, 0, 0x80, 0xff])]
     {
-        let from = schema.columns()[schema.position(name).expect("a column")].offset;
+        let from = schema[schema.column(name).expect("a column")].offset;
         strange[from..from + bytes.len()].copy_from_slice(bytes);
     }
     vec![
@@ -107,12 +107,8 @@ fn edges(schema: &Schema) -> Vec<Vec<u8>> {
 /// All packed records of a table, sorted by their bytes.
 fn records(db: &Database, table: &str) -> Vec<Vec<u8>> {
     let table = db.table(table).expect("a table");
-    let mut records = Vec::new();
-    let add = &mut |record: &[u8]| {
-        records.push(record.to_vec());
-        Ok(true)
-    };
-    db.snapshot().each(&table, add).expect("the table is read");
+    let rows = table.iter().map(|row| row.expect("the table is read").into_bytes());
+    let mut records: Vec<_> = rows.collect();
     records.sort();
     records
 }

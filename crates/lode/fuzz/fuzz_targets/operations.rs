@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use lode::simulation::{self, Checkpoint, Fault, Simulated};
-use lode::{Database, Durability, Error, Options};
+use lode::{Database, Durability, Error, Options, ReadTable};
 use lode_fuzz::{TABLES, number_of, packed, record, schema};
 
 #[derive(Arbitrary, Clone, Debug)]
@@ -43,15 +43,15 @@ fn read(db: &Database) -> Content {
         let at = TABLES.iter().position(|(other, ..)| *other == name).expect("a known table");
         let table = db.table(&name).expect("it is whole");
         let records = content.entry(at).or_default();
-        let each = &mut |bytes: &[u8]| {
+        for row in table.iter() {
+            let row = row.expect("nothing is wrong with the disk");
+            let bytes = row.bytes();
             let number = number_of(at, bytes);
             let payload = &bytes[packed(at, number).len()..];
             let value = u32::from_le_bytes(*payload.first_chunk().expect("four bytes"));
             assert!(bytes == record(at, number, value), "a record of {name}");
             records.insert(number, value);
-            Ok(true)
-        };
-        db.snapshot().each(&table, each).expect("nothing is wrong with the disk");
+        }
     }
     content
 }
@@ -126,7 +126,7 @@ impl Run {
             }
             Op::Commit(writes) => {
                 let mut content = self.content.clone();
-                let mut transaction = self.db().begin();
+                let transaction = self.db().begin();
                 for (at, key, value) in writes.iter().take(10) {
                     let (at, number) = place(at, key);
                     let Some(records) = content.get_mut(&at) else { continue };

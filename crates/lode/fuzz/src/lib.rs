@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lode::simulation::{self, Simulated};
-use lode::{Database, Durability, Error, KeyKind, Options, Schema, Type, Value};
+use lode::{Database, Durability, Error, KeyKind, Options, ReadTable, Schema, Type, Value};
 
 /// Bytes of a page, and of its slot in the data file.
 pub const SLOT_BYTES: usize = 16 * 1024;
@@ -118,11 +118,11 @@ pub fn small() -> Simulated {
         tables[2].upsert(&record(2, key * 2, 77)).expect("room");
         tables[3].delete(&key.to_le_bytes()).expect("a key");
         tables[4].upsert(&record(4, key * 2, 77)).expect("room");
-        tables[5].update(&key.to_le_bytes(), 2, &[77; 20_000]).expect("a key");
+        tables[5].update(&key.to_le_bytes(), tables[5].schema().columns()[2].id(), &[77; 20_000]).expect("a key");
         tables[6].upsert(&record(6, key * 2, 77)).expect("room");
         tables[7].delete(&packed(7, key)).expect("a key");
     }
-    let mut transaction = db.begin();
+    let transaction = db.begin();
     transaction.upsert(&tables[2], &record(2, 100, 1)).expect("room");
     transaction.upsert(&tables[3], &record(3, 100, 1)).expect("room");
     transaction.commit().expect("nobody else is there");
@@ -150,7 +150,7 @@ pub fn exercise(disk: &Simulated) {
         }
         let Ok((lowest, highest)) = table.schema().pack_prefix(&[]) else { continue };
         for key in [lowest, highest, vec![7; table.schema().key_size()]] {
-            let _ = table.payload(&key);
+            let _ = table.get(&key);
             let _ = table.delete(&key);
         }
     }
@@ -169,11 +169,8 @@ pub fn read(db: &Database) -> Result<BTreeMap<String, Vec<Vec<u8>>>, Error> {
     let mut content = BTreeMap::new();
     for name in db.table_names() {
         let table = db.table(&name)?;
-        let mut records = Vec::new();
-        db.snapshot().each(&table, &mut |record| {
-            records.push(record.to_vec());
-            Ok(records.len() < 100_000)
-        })?;
+        let rows = table.iter().limit(100_000).map(|row| Ok(row?.into_bytes()));
+        let records = rows.collect::<Result<_, Error>>()?;
         content.insert(name, records);
     }
     Ok(content)

@@ -1,27 +1,39 @@
 //! Databases: tables by their names, transactions, snapshots.
 
 use std::path::Path;
+use std::time::Duration;
 
 use super::{Options, Snapshot, Table, Transaction};
 use crate::engine::{Compacted, Faults, Handle, Statistics};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::schema::Schema;
 use crate::table::KeyKind;
+
+/// How often [`Database::transact`] runs a transaction before it gives up.
+pub const MOST_ATTEMPTS: u32 = 1_000;
+
+/// Lets other writers go first, the longer the more often they were quicker.
+fn wait_after(attempt: u32) {
+    match attempt {
+        0..4 => std::thread::yield_now(),
+        _ => std::thread::sleep(Duration::from_micros(1 << attempt.min(10))),
+    }
+}
 
 /// A database, in memory or in a directory. Handles are cheap to clone, and may be used by any
 /// number of threads.
 ///
 /// ```
-/// use lode::{Database, KeyKind, Schema, Type, Value};
+/// use lode::{Database, KeyKind, ReadTable, Schema, Type, Value};
 ///
 /// let db = Database::in_memory()?;
 /// let schema = Schema::build("city").key("name", Type::Text(32)).column("people", Type::U64);
 /// let cities = db.create_table(&schema.finish()?, KeyKind::Tree)?;
-/// cities.insert(&cities.schema().pack(&[Value::Text("Bern"), Value::Unsigned(146_000)])?)?;
+/// cities.insert(&cities.schema().pack(&[Value::Text("Bern"), Value::Unsigned(134_591)])?)?;
 ///
-/// let key = cities.schema().pack_key(&[Value::Text("Bern")])?;
-/// let people = cities.with(&key, |row| row.get("people") == Some(Value::Unsigned(146_000)))?;
-/// assert_eq!(people, Some(true));
+/// let bern = cities.get("Bern")?.expect("it was inserted");
+/// assert_eq!(bern.get("people"), Some(Value::Unsigned(134_591)));
+/// assert!(cities.get("Thun")?.is_none());
 /// # Ok::<(), lode::Error>(())
 /// ```
 #[derive(Clone)]
@@ -95,6 +107,78 @@ impl Database {
     /// Begins a transaction.
     pub fn begin(&self) -> Transaction {
         Transaction::new(self.engine.clone())
+    }
+
+    /// Runs `work` in a transaction and commits it; again, from the beginning, when another writer
+    /// has changed meanwhile what it read or wrote. Returns what `work` returned.
+    ///
+    /// `work` may be called several times, so it changes nothing but what is in the transaction. An
+    /// error that it returns ends it, and nothing of the transaction happens. Such an error comes
+    /// from records that were there all at the same time: if they were not, `work` runs again.
+    ///
+    /// ```
+    /// use lode::{Database, KeyKind, ReadTable, Schema, Table, Type, Value};
+    ///
+    /// /// Takes cents from an account, unless it has fewer.
+    /// fn take(db: &Database, accounts: &Table, id: u64, cents: u64) -> Result<u64, String> {
+    ///     db.transact(|transaction| {
+    ///         let account = accounts.within(transaction).get(id).map_err(Refused::from)?;
+    ///         let has = account.as_ref().and_then(|account| account.get("cents"));
+    ///         let Some(Value::Unsigned(has)) = has else { return Err(Refused::NoAccount) };
+    ///         let left = has.checked_sub(cents).ok_or(Refused::TooFew { has })?;
+    ///         let column = accounts.schema().column("cents")?;
+    ///         transaction.update(accounts, id, column, &left.to_le_bytes())?;
+    ///         Ok(left)
+    ///     })
+    ///     .map_err(|refused| format!("{refused:?}"))
+    /// }
+    ///
+    /// #[derive(Debug)]
+    /// enum Refused {
+    ///     NoAccount,
+    ///     TooFew { has: u64 },
+    ///     Store(lode::Error),
+    /// }
+    ///
+    /// impl From<lode::Error> for Refused {
+    ///     fn from(error: lode::Error) -> Self {
+    ///         Self::Store(error)
+    ///     }
+    /// }
+    ///
+    /// let db = Database::in_memory()?;
+    /// let schema = Schema::build("account").key("id", Type::U64).column("cents", Type::U64);
+    /// let accounts = db.create_table(&schema.finish()?, KeyKind::Hash)?;
+    /// accounts.insert(&accounts.schema().pack(&[Value::Unsigned(1), Value::Unsigned(50)])?)?;
+    /// assert_eq!(take(&db, &accounts, 1, 20), Ok(30));
+    /// assert_eq!(take(&db, &accounts, 1, 40), Err("TooFew { has: 30 }".into()));
+    /// assert_eq!(take(&db, &accounts, 2, 1), Err("NoAccount".into()));
+    /// # Ok::<(), lode::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What `work` returns; those of [`Transaction::commit`]; `Conflict` after
+    /// [`MOST_ATTEMPTS`](crate::MOST_TRANSACT_ATTEMPTS) attempts.
+    pub fn transact<T, E: From<Error>>(
+        &self,
+        mut work: impl FnMut(&Transaction) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut attempt = 1;
+        loop {
+            let transaction = self.begin();
+            let (conflict, outcome) = match work(&transaction) {
+                Ok(done) => match transaction.commit() {
+                    Ok(()) => return Ok(done),
+                    Err(error) => (matches!(error, Error::Conflict { .. }), Err(error.into())),
+                },
+                Err(error) => (transaction.has_conflict(), Err(error)),
+            };
+            if !conflict || attempt == MOST_ATTEMPTS {
+                return outcome;
+            }
+            wait_after(attempt);
+            attempt += 1;
+        }
     }
 
     /// All tables as they are now, for as long as the snapshot is kept. It blocks no other
@@ -175,7 +259,7 @@ impl Database {
     pub fn faults(&self, most: usize) -> Result<Faults> {
         let mut faults = Faults::new(most);
         let tables = self.engine.tables(&mut faults)?;
-        self.engine.check(&tables, self.snapshot().moment, &mut faults);
+        self.engine.check(&tables, self.snapshot().moment(), &mut faults);
         Ok(faults)
     }
 }

@@ -1,6 +1,7 @@
 //! How a database is opened.
 
 use std::hash::{BuildHasher, RandomState};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -11,7 +12,7 @@ use crate::engine::{Engine, Handle, available_memory_bytes};
 use crate::error::{Error, Result};
 use crate::io::os::Directory;
 use crate::io::{Access, Disk};
-use crate::store::{Durability, Settings};
+use crate::store::{Durability, Expected, Settings};
 use crate::wal::Sizes;
 
 /// How to open a database.
@@ -111,38 +112,80 @@ impl Options {
     /// when the memory is too little for a transaction that has to be replayed; `DiskFull`; `Io`.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Database> {
         let path = path.as_ref();
-        let failed = |error| Error::io(format!("open directory {}", path.display()), &error);
-        std::fs::create_dir_all(path).map_err(failed)?;
-        let disk = Directory::new(path, Access::Write).map_err(failed)?;
-        self.open_on(Arc::new(disk), random(), true)
+        create_directory(path)?;
+        self.open_directory(path, Expected::Any)
+    }
+
+    /// The database in a directory, which has to be there.
+    ///
+    /// ```
+    /// use lode::{Database, Error, Options};
+    ///
+    /// let directory = std::env::temp_dir().join(format!("lode-example-{}", std::process::id()));
+    /// let refused = Options::new().open_existing(&directory);
+    /// assert!(matches!(refused, Err(Error::NoDatabase { .. })));
+    /// assert!(!directory.exists());
+    ///
+    /// Options::new().create_new(&directory)?.close()?;
+    /// Options::new().open_existing(&directory)?.close()?;
+    /// let refused = Options::new().create_new(&directory);
+    /// assert!(matches!(refused, Err(Error::DatabaseExists { .. })));
+    /// # std::fs::remove_dir_all(&directory).expect("it is there");
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `NoDatabase` when there is none, or no directory; nothing is created then. And as
+    /// [`open`](Self::open).
+    pub fn open_existing(&self, path: impl AsRef<Path>) -> Result<Database> {
+        let path = path.as_ref();
+        self.open_directory(path, Expected::Database { directory: path })
+    }
+
+    /// A new database in a directory, which is created if it is not there, and else has to be
+    /// empty.
+    ///
+    /// # Errors
+    /// `DatabaseExists` when there is one already, which stays as it is. And as
+    /// [`open`](Self::open).
+    pub fn create_new(&self, path: impl AsRef<Path>) -> Result<Database> {
+        let path = path.as_ref();
+        create_directory(path)?;
+        self.open_directory(path, Expected::Nothing { directory: path })
+    }
+
+    fn open_directory(&self, path: &Path, expected: Expected<'_>) -> Result<Database> {
+        let disk = directory(path, Access::Write)?;
+        self.open_on(Arc::new(disk), random(), Attended::ByThread, expected)
     }
 
     /// The database in a directory, to read it only: writing returns `ReadOnly`. Any number of
-    /// users may have it open in this way at the same time, if nobody has it open for writing.
+    /// users may have it open in this way at the same time, if none has it open for writing.
     ///
-    /// Nothing is written, so the directory may be on a medium or belong to somebody that does not
-    /// allow it. If the database was not closed, what the log has is replayed in memory.
+    /// Nothing is written, so the directory may be on a medium or belong to another user that does
+    /// not allow it. If the database was not closed, what the log has is replayed in memory.
     ///
     /// # Errors
-    /// `Locked` when it is open for writing; `Io` when there is none; `Full` when the memory is too
-    /// little for what has to be replayed: open it with more, or once for writing; `Corrupt`;
-    /// `Version`.
+    /// `NoDatabase` when there is none; `Locked` when it is open for writing; `Full` when the
+    /// memory is too little for what has to be replayed: open it with more, or once for writing;
+    /// `Corrupt`; `Version`; `Io`.
     pub fn open_read_only(&self, path: impl AsRef<Path>) -> Result<Database> {
         let path = path.as_ref();
-        let failed = |error| Error::io(format!("open directory {}", path.display()), &error);
-        let disk = Directory::new(path, Access::Read).map_err(failed)?;
-        Ok(Database::new(Handle::new(Engine::open_to_read(&disk, self.settings(random()))?)))
+        let disk = directory(path, Access::Read)?;
+        let engine = Engine::open_to_read(&disk, self.settings(random()), path)?;
+        Ok(Database::new(Handle::new(engine)))
     }
 
-    /// The database on a disk of any kind; `attended` by a thread that looks after it, or not.
+    /// The database on a disk of any kind.
     pub(crate) fn open_on(
         &self,
         disk: Arc<dyn Disk>,
         random: u64,
-        attended: bool,
+        attended: Attended,
+        expected: Expected<'_>,
     ) -> Result<Database> {
-        let engine = Handle::new(Engine::open(disk, self.settings(random))?);
-        if attended {
+        let engine = Handle::new(Engine::open(disk, self.settings(random), expected)?);
+        if attended == Attended::ByThread {
             let periodic = self.durability == Durability::Periodic;
             Engine::attend(engine.shared(), periodic.then_some(self.sync_interval))?;
         }
@@ -164,6 +207,30 @@ impl Options {
 impl Default for Options {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// What looks after a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attended {
+    /// A thread of its own.
+    ByThread,
+    /// Its user, step by step: see [`simulation`](crate::simulation).
+    ByUser,
+}
+
+fn create_directory(path: &Path) -> Result<()> {
+    std::fs::create_dir_all(path).map_err(|error| not_opened(path, &error))
+}
+
+fn directory(path: &Path, access: Access) -> Result<Directory> {
+    Directory::new(path, access).map_err(|error| not_opened(path, &error))
+}
+
+fn not_opened(path: &Path, error: &std::io::Error) -> Error {
+    match error.kind() {
+        ErrorKind::NotFound => Error::NoDatabase { directory: path.into() },
+        _ => Error::io(format!("open directory {}", path.display()), error),
     }
 }
 

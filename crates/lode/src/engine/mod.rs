@@ -11,6 +11,7 @@ mod periodic;
 mod statistics;
 mod worker;
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
@@ -20,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::io::Disk;
 use crate::pager::{PAGE_BYTES, Pager, ReadEpoch};
 use crate::schema::Schema;
-use crate::store::{Catalogue, Checkpoint, Durability, Need, Opened, Settings, Store};
+use crate::store::{Catalogue, Checkpoint, Durability, Expected, Need, Opened, Settings, Store};
 use crate::table::{Definition, KeyKind, Storage, TableCore};
 use crate::wal::{Log, LogPosition, LogRecord, Place};
 
@@ -54,13 +55,22 @@ impl Engine {
         Ok(Self::of(pager, RwLock::default(), None, settings))
     }
 
-    pub(crate) fn open(disk: Arc<dyn Disk>, settings: Settings) -> Result<Self> {
-        let Opened { store, pager, catalogue } = crate::store::open(disk, &settings)?;
+    pub(crate) fn open(
+        disk: Arc<dyn Disk>,
+        settings: Settings,
+        expected: Expected<'_>,
+    ) -> Result<Self> {
+        let Opened { store, pager, catalogue } = crate::store::open(disk, &settings, expected)?;
         Ok(Self::of(pager, RwLock::new(catalogue), Some(store), settings))
     }
 
-    pub(crate) fn open_to_read(disk: &dyn Disk, settings: Settings) -> Result<Self> {
-        let Opened { store, pager, catalogue } = crate::store::open_to_read(disk, &settings)?;
+    pub(crate) fn open_to_read(
+        disk: &dyn Disk,
+        settings: Settings,
+        directory: &Path,
+    ) -> Result<Self> {
+        let opened = crate::store::open_to_read(disk, &settings, directory)?;
+        let Opened { store, pager, catalogue } = opened;
         Ok(Self::of(pager, RwLock::new(catalogue), Some(store), settings))
     }
 

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::api::Attended;
 use crate::io::held::{Held, Kind};
-use crate::store::{Need, Store};
+use crate::store::{Expected, Need, Store};
 use crate::wal::Log;
 use crate::{Database, Durability, KeyKind, Options, Schema, Table, Type, Value};
 
@@ -34,7 +35,9 @@ fn options() -> Options {
 impl Run {
     fn new(mapping: bool) -> Self {
         let disk = Held::new(mapping);
-        let db = options().open_on(Arc::new(disk.clone()), 5, true).expect("an empty disk");
+        let db = options()
+            .open_on(Arc::new(disk.clone()), 5, Attended::ByThread, Expected::Any)
+            .expect("an empty disk");
         let schema = Schema::build("t").key("id", Type::U64).column("text", Type::VarText(1 << 17));
         let schema = schema.finish().expect("a schema");
         let table = db.create_table(&schema, KeyKind::Tree).expect("room");
@@ -148,7 +151,8 @@ fn nothing_runs_after_the_last_handle_has_gone() {
                 .memory_bytes(4 << 20)
                 .durability(Durability::Periodic)
                 .sync_interval(Duration::ZERO);
-            let open = || options.open_on(Arc::new(disk.clone()), 5, true);
+            let open =
+                || options.open_on(Arc::new(disk.clone()), 5, Attended::ByThread, Expected::Any);
             let db = open().expect("an empty disk");
             let engine = Arc::downgrade(db.engine().shared());
             let snapshot = db.snapshot();
@@ -179,7 +183,7 @@ fn the_last_handle_waits_for_a_checkpoint_that_is_being_made() {
             let dropped = scope.spawn(move || {
                 drop((db, table));
                 assert!(!of_thread.is_waiting("data", Kind::Write), "it is still being written");
-                options().open_on(Arc::new(disk), 5, true).map(drop)
+                options().open_on(Arc::new(disk), 5, Attended::ByThread, Expected::Any).map(drop)
             });
             // Time for a handle that does not wait to be caught; one that waits takes all of it.
             for _ in (0..50).take_while(|_| !dropped.is_finished()) {

@@ -21,8 +21,9 @@ use directory::Directory;
 use shortcut::{Entry, Shortcut};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::error::{Error, Result};
-use crate::index::{EntryMut, Index, Record, Shape, Step, Visit, WriteContext};
+use crate::batch::Batch;
+use crate::error::Result;
+use crate::index::{EntryMut, Index, Record, Shape, Step, WriteContext};
 use crate::pager::{Epoch, Latched, PageNumber, PageRef, Pager, ReadEpoch, Seen, Space};
 
 pub(crate) use bucket::MOST_RECORD_BYTES;
@@ -36,6 +37,20 @@ pub(crate) struct Hash {
     shortcut: Shortcut,
     slots: Slots,
     seed: u64,
+}
+
+/// A walk over all buckets, one at a time, in the order of their places.
+pub(crate) struct Buckets {
+    /// The place of the next one.
+    next: Option<u64>,
+    /// Whether there is no telling where the next one begins.
+    pub is_lost: bool,
+}
+
+impl Buckets {
+    pub(crate) fn new() -> Self {
+        Self { next: Some(0), is_lost: false }
+    }
 }
 
 /// Where a key belongs.
@@ -169,33 +184,29 @@ impl Hash {
         way.validate().then_some(found.is_some())
     }
 
-    /// Calls `visit` with key and payload of all records at a moment, in the order of their places,
-    /// until it answers false.
-    pub(crate) fn scan(
+    /// Copies key and payload of the records of the next bucket, as they were at a moment. Returns
+    /// false, and copies nothing, at the end.
+    ///
+    /// # Errors
+    /// What is wrong with a page. The walk can go on after it, unless it is lost.
+    pub(crate) fn next_bucket(
         &self,
         pager: &Pager,
         moment: ReadEpoch,
-        visit: &mut Visit<'_>,
-    ) -> Result<()> {
-        let shape = self.slots.shape();
-        let size = shape.key_size + shape.payload_size;
-        let mut records = Vec::new();
-        let mut next = Some(0);
-        while let Some(place) = next {
-            let (bucket, end) = self.directory.read_at_epoch(pager, moment, place)?;
-            pager.at(moment, bucket, |words| {
-                records.clear();
-                self.slots.copy_all(words, &mut records);
-            })?;
-            for record in records.chunks_exact(size) {
-                let (key, payload) = record.split_at(shape.key_size);
-                if !visit(key, payload)? {
-                    return Ok(());
-                }
-            }
-            next = end;
-        }
-        Ok(())
+        buckets: &mut Buckets,
+        batch: &mut Batch,
+    ) -> Result<bool> {
+        batch.clear();
+        let Some(place) = buckets.next.take() else { return Ok(false) };
+        let found = self.directory.read_at_epoch(pager, moment, place);
+        let (bucket, end) = found.inspect_err(|_| buckets.is_lost = true)?;
+        buckets.next = end;
+        let Shape { key_size, payload_size, .. } = self.slots.shape();
+        let copied = pager.at(moment, bucket, |words| {
+            batch.fill((key_size, payload_size), |bytes| self.slots.copy_all(words, bytes));
+        });
+        copied.inspect_err(|_| batch.clear())?;
+        Ok(true)
     }
 
     /// Joins the bucket of a key with another, if little is left in both.
@@ -271,42 +282,6 @@ impl Hash {
             }
             return Ok(next);
         }
-    }
-
-    /// Calls `visit` with key and payload of all records at a moment that can be read, until it
-    /// returns false, and `fault` with each error of a page that cannot.
-    pub(crate) fn each_readable(
-        &self,
-        pager: &Pager,
-        moment: ReadEpoch,
-        visit: &mut Visit<'_>,
-        fault: &mut dyn FnMut(Error),
-    ) -> Result<()> {
-        let shape = self.slots.shape();
-        let (mut records, mut next) = (Vec::new(), Some(0));
-        while let Some(place) = next {
-            let (bucket, end) = self.directory.read_at_epoch(pager, moment, place)?;
-            let read = pager.at(moment, bucket, |words| {
-                records.clear();
-                self.slots.copy_all(words, &mut records);
-            });
-            match read {
-                Ok(()) => {}
-                Err(error @ Error::Corrupt { .. }) => {
-                    records.clear();
-                    fault(error);
-                }
-                Err(error) => return Err(error),
-            }
-            for record in records.chunks_exact(shape.key_size + shape.payload_size) {
-                let (key, payload) = record.split_at(shape.key_size);
-                if !visit(key, payload)? {
-                    return Ok(());
-                }
-            }
-            next = end;
-        }
-        Ok(())
     }
 
     /// How many records there were at a moment, as the buckets count them.

@@ -71,13 +71,16 @@ impl Run {
 
     fn expect_at(&self, hash: &Hash, moment: ReadEpoch, ids: &[u64]) {
         let mut found = Vec::new();
-        let each = hash.scan(&self.pager, moment, &mut |key, payload| {
-            let id = u64::from_le_bytes(*key.first_chunk().expect("eight bytes"));
-            assert!(payload == Self::payload(id), "{id}");
-            found.push(id);
-            Ok(true)
-        });
-        assert_eq!(each, Ok(()));
+        let (mut buckets, mut batch) = (Buckets::new(), Batch::default());
+        while hash.next_bucket(&self.pager, moment, &mut buckets, &mut batch) == Ok(true) {
+            for at in 0..batch.len() {
+                let (key, payload) = batch.record(at);
+                let id = u64::from_le_bytes(*key.first_chunk().expect("eight bytes"));
+                assert!(payload == Self::payload(id), "{id}");
+                found.push(id);
+            }
+        }
+        assert!(!buckets.is_lost);
         found.sort_unstable();
         assert!(found == ids, "{} of {} records at a moment", found.len(), ids.len());
     }

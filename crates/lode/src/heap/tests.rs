@@ -10,7 +10,7 @@ use crate::hash::Hash;
 use crate::index::{Index, Put, Record, Shape, WriteContext};
 use crate::pager::{Pager, Space};
 use crate::wal::TableId;
-use crate::{Database, KeyKind, Schema, Snapshot, Table, Type};
+use crate::{Database, Key, KeyKind, ReadTable, Schema, Snapshot, Table, Type};
 
 const KEY_BYTES: usize = 16;
 
@@ -68,15 +68,20 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     proptest::collection::vec(one, 0..900)
 }
 
+/// What the record with a key has after it.
+fn found(table: &Table, key: impl Key) -> Option<Vec<u8>> {
+    table.get(key).expect("a key").map(|row| row.payload().to_vec())
+}
+
 fn content(snapshot: &Snapshot, table: &Table) -> Model {
     let mut content = Model::new();
-    let each = &mut |record: &[u8]| {
+    for row in table.at(snapshot).iter() {
+        let row = row.expect("a table");
+        let record = row.bytes();
         let id = u16::from_le_bytes([record[KEY_BYTES - 2], record[KEY_BYTES - 1]]);
         assert_eq!(record[..KEY_BYTES], key(id));
         assert!(content.insert(id, record[KEY_BYTES..].to_vec()).is_none());
-        Ok(true)
-    };
-    snapshot.each(table, each).expect("a table");
+    }
     content
 }
 
@@ -103,22 +108,23 @@ proptest! {
                     }
                 }
                 Op::Update(id) => {
+                    let value = table.schema().column("number").expect("a column");
                     let bytes = number.to_le_bytes();
                     let mut payload = model.get_mut(&id);
                     let there = payload.as_mut().map(|all| all[..4].copy_from_slice(&bytes));
-                    prop_assert_eq!(table.update(&key(id), 1, &bytes), Ok(there.is_some()));
+                    prop_assert_eq!(table.update(key(id), value, &bytes), Ok(there.is_some()));
                 }
                 Op::Delete(id) => {
-                    prop_assert_eq!(table.delete(&key(id)), Ok(model.remove(&id).is_some()));
+                    prop_assert_eq!(table.delete(key(id)), Ok(model.remove(&id).is_some()));
                 }
                 Op::Transaction(writes, commits) => {
                     let mut changed = model.clone();
-                    let mut transaction = db.begin();
+                    let transaction = db.begin();
                     for (id, size) in writes {
                         match size {
                             None => {
                                 let there = changed.remove(&id).is_some();
-                                prop_assert_eq!(transaction.delete(&table, &key(id)), Ok(there));
+                                prop_assert_eq!(transaction.delete(&table, key(id)), Ok(there));
                             }
                             Some(size) => {
                                 let wanted = payload(id, number, size);
@@ -141,14 +147,14 @@ proptest! {
         for (snapshot, model) in &snapshots {
             prop_assert_eq!(&content(snapshot, &table), model);
             for id in (0..KEYS).step_by(7) {
-                let there = snapshot.read(&table, &key(id), &mut found);
+                let there = table.at(snapshot).get_into(&key(id), &mut found);
                 prop_assert_eq!(there.map(|there| there.then_some(&found)), Ok(model.get(&id)));
             }
         }
         let (_, model) = snapshots.last().expect("the last one");
         let keys: Vec<_> = (0..KEYS).flat_map(key).collect();
         let mut wrong = None;
-        table.get_many(&keys, &mut |at, payload| {
+        table.get_many_with(&keys, &mut |at, payload| {
             if payload != model.get(&(at as u16)).map(Vec::as_slice) {
                 wrong = Some(at);
             }
@@ -173,10 +179,10 @@ fn threads_pass_each_other() {
                         let wanted = payload(id, round, size);
                         let record = [&key(id)[..], &wanted].concat();
                         assert_eq!(table.insert(&record), Ok(true));
-                        assert_eq!(table.payload(&key(id)), Ok(Some(wanted)));
+                        assert_eq!(found(table, key(id)), Some(wanted));
                         if round < 29 || id % 3 == 0 {
-                            assert_eq!(table.delete(&key(id)), Ok(true));
-                            assert_eq!(table.payload(&key(id)), Ok(None));
+                            assert_eq!(table.delete(key(id)), Ok(true));
+                            assert_eq!(found(table, key(id)), None);
                         }
                     }
                 }
@@ -230,13 +236,13 @@ fn keys_of_any_length_have_the_digests_of_shorter_ones() {
     let before = db.snapshot();
     for id in 0..KEYS {
         let mut payload = Vec::new();
-        assert_eq!(table.payload(&key(id, 200)), Ok(None));
-        assert_eq!(before.read(&table, &key(id, 200), &mut payload), Ok(false));
+        assert_eq!(found(&table, key(id, 200)), None);
+        assert_eq!(table.at(&before).get_into(&key(id, 200), &mut payload), Ok(false));
         assert_eq!(table.insert(&[key(id, 200), vec![2]].concat()), Ok(true));
     }
     for id in 0..KEYS {
-        assert_eq!(table.payload(&key(id, 4)), Ok(Some(vec![1])));
-        assert_eq!(table.payload(&key(id, 200)), Ok(Some(vec![2])));
+        assert_eq!(found(&table, key(id, 4)), Some(vec![1]));
+        assert_eq!(found(&table, key(id, 200)), Some(vec![2]));
     }
     assert_eq!(db.check(), Ok(()));
 }

@@ -23,9 +23,6 @@ pub(crate) struct Shape {
     pub payload_size: usize,
 }
 
-/// What a scan calls with key and payload of each record; it returns whether to go on.
-pub(crate) type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> Result<bool> + 'v;
-
 /// A record as an index has it: its key in the order of keys, and what is under it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record<'r> {

@@ -19,8 +19,10 @@ mod stored;
 mod types;
 mod variable;
 
-pub use row::{Row, Value};
+pub use row::{RowRef, Value};
 pub use types::Type;
+
+use std::ops::Index;
 
 use crate::error::{Error, Result};
 
@@ -37,9 +39,33 @@ pub const MOST_KEY_BYTES: usize = 1024;
 /// length.
 pub const MOST_RECORD_BYTES: usize = MOST_KEY_BYTES + MOST_FIXED_BYTES + MOST_VARIABLE_BYTES;
 
+/// A handle of a column: its place among the columns of its schema. Made by [`Schema::column`].
+///
+/// ```
+/// use lode::{Database, KeyKind, Schema, Type, Value};
+///
+/// let db = Database::in_memory()?;
+/// let schema = Schema::build("page").key("id", Type::U32).column("views", Type::U32).finish()?;
+/// let pages = db.create_table(&schema, KeyKind::Hash)?;
+/// pages.insert(&schema.pack(&[Value::Unsigned(7), Value::Unsigned(0)])?)?;
+/// let views = schema.column("views")?;
+/// assert_eq!(pages.increment(7, views, 3)?, Some(Value::Unsigned(3)));
+/// # Ok::<(), lode::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ColumnId(usize);
+
+impl ColumnId {
+    /// The place among the [columns](Schema::columns), from 0 on.
+    pub fn index(self) -> usize {
+        self.0
+    }
+}
+
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
+    id: ColumnId,
     /// Its name.
     pub name: String,
     /// Its type.
@@ -58,6 +84,11 @@ pub struct Column {
 }
 
 impl Column {
+    /// The handle of the column.
+    pub fn id(&self) -> ColumnId {
+        self.id
+    }
+
     /// Where it lies in a packed record, as far as that is always the same; of a column of variable
     /// length, where its end is told, or in a key its length. [`Schema::bytes_of`] finds its bytes.
     pub fn range(&self) -> std::ops::Range<usize> {
@@ -142,9 +173,22 @@ impl Schema {
         self.record_size - self.key_size
     }
 
-    /// The number of the column with a name.
-    pub fn position(&self, name: &str) -> Option<usize> {
-        self.columns.iter().position(|column| column.name == name)
+    /// The handle of the column with a name.
+    ///
+    /// # Errors
+    /// `Schema` when there is none.
+    pub fn column(&self, name: &str) -> Result<ColumnId> {
+        let found = self.columns.iter().find(|column| column.name == name);
+        found.map(Column::id).ok_or_else(|| self.mismatch(format!("there is no column {name}")))
+    }
+
+    /// The column of a handle.
+    ///
+    /// # Errors
+    /// `Schema` when there is none.
+    pub(crate) fn expect_column(&self, column: ColumnId) -> Result<&Column> {
+        let found = self.columns.get(column.0);
+        found.ok_or_else(|| self.mismatch(format!("no column {}", column.0)))
     }
 
     /// Where in a payload the bit is that says that a column is null: its byte, and which bit of
@@ -182,6 +226,17 @@ impl Schema {
     #[cold]
     fn wrong_size(&self, what: &str, size: usize, expected: usize) -> Result<()> {
         Err(self.mismatch(format!("a packed {what} has {expected} bytes, not {size}")))
+    }
+}
+
+/// The column of a handle.
+impl Index<ColumnId> for Schema {
+    type Output = Column;
+
+    /// # Panics
+    /// If the handle is of a schema with more columns.
+    fn index(&self, column: ColumnId) -> &Column {
+        &self.columns[column.0]
     }
 }
 
@@ -249,7 +304,9 @@ impl Builder {
                 true => packed_key::LENGTH_BYTES,
                 false => kind.size_bytes(),
             };
-            columns.push(Column { name, kind, nullable, offset, size, null_bit, variable: number });
+            let id = ColumnId(columns.len());
+            let variable = number;
+            columns.push(Column { id, name, kind, nullable, offset, size, null_bit, variable });
             offset += size;
             if offset > MOST_FIXED_BYTES {
                 break;

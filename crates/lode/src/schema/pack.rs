@@ -11,7 +11,7 @@ impl Schema {
     /// the record gets too long.
     pub fn pack(&self, values: &[Value<'_>]) -> Result<Vec<u8>> {
         let columns = self.columns();
-        self.expect_count(columns, values)?;
+        self.expect_count(columns, values.len())?;
         let variable = columns.iter().zip(values).filter(|(column, _)| column.kind.is_variable());
         // What does not fit needs no room.
         let variable =
@@ -45,11 +45,10 @@ impl Schema {
     }
 
     /// Packs the lowest and the highest key that begin with the values of the first columns of the
-    /// key: the bounds, both included, of a [scan](crate::Scan) of all keys that do.
+    /// key: the bounds, both included, of a range of all keys that do.
     ///
     /// ```
-    /// use std::ops::Bound;
-    /// use lode::{Database, KeyKind, Scan, Schema, Type, Value};
+    /// use lode::{Database, KeyKind, ReadTable, Schema, Type, Value};
     ///
     /// let db = Database::in_memory()?;
     /// let schema = Schema::build("call").key("caller", Type::I32).key("time", Type::Timestamp);
@@ -59,18 +58,12 @@ impl Schema {
     /// }
     ///
     /// let (lower, upper) = calls.schema().pack_prefix(&[Value::Signed(2)])?;
-    /// let scan = Scan {
-    ///     lower: Bound::Included(&lower),
-    ///     upper: Bound::Included(&upper),
-    ///     backward: false,
-    ///     columns: &[1],
-    ///     limit: u64::MAX,
-    /// };
     /// let mut times = Vec::new();
-    /// calls.scan(&scan, &mut |row| {
-    ///     times.push(i64::from_le_bytes(row.try_into().expect("eight bytes")));
-    ///     Ok(true)
-    /// })?;
+    /// for row in calls.range(lower..=upper) {
+    ///     if let Some(Value::Timestamp(time)) = row?.get("time") {
+    ///         times.push(time);
+    ///     }
+    /// }
     /// assert_eq!(times, [-7, 5]);
     /// # Ok::<(), lode::Error>(())
     /// ```
@@ -95,7 +88,7 @@ impl Schema {
 
     /// Appends columns of the key.
     fn pack_cells(&self, columns: &[Column], values: &[Value<'_>], to: &mut Vec<u8>) -> Result<()> {
-        self.expect_count(columns, values)?;
+        self.expect_count(columns, values.len())?;
         for (column, value) in columns.iter().zip(values) {
             if column.kind.is_variable() {
                 let bytes = self.variable_bytes(column, *value)?;
@@ -116,8 +109,9 @@ impl Schema {
         Ok(())
     }
 
-    fn expect_count(&self, columns: &[Column], values: &[Value<'_>]) -> Result<()> {
-        let (wanted, given) = (columns.len(), values.len());
+    /// Refuses `given` values for columns that are not as many.
+    pub(crate) fn expect_count(&self, columns: &[Column], given: usize) -> Result<()> {
+        let wanted = columns.len();
         match wanted == given {
             true => Ok(()),
             false => Err(self.mismatch(format!("there are {wanted} columns and {given} values"))),

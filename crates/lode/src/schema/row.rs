@@ -1,6 +1,6 @@
 //! Packed records read as values.
 
-use super::{Schema, Type};
+use super::{ColumnId, Schema, Type};
 use crate::error::Result;
 
 /// A value of a column.
@@ -57,72 +57,196 @@ impl Schema {
     /// # Errors
     /// `Schema` when it has more or fewer bytes than a record, or its columns of variable length do
     /// not have the bytes that they should.
-    pub fn row<'r>(&'r self, record: &'r [u8]) -> Result<Row<'r>> {
+    pub fn row<'r>(&'r self, record: &'r [u8]) -> Result<RowRef<'r>> {
         self.expect_record(record)?;
-        Ok(Row { schema: self, record, front: self.front_of(record) })
+        Ok(self.row_of(record, None))
+    }
+
+    /// A row of these columns, or of all, which is none but such a row.
+    pub(crate) fn row_of<'r>(
+        &'r self,
+        bytes: &'r [u8],
+        columns: Option<&'r [ColumnId]>,
+    ) -> RowRef<'r> {
+        let parts = match columns {
+            None => Parts::Record { key_size: self.front_of(bytes) },
+            Some(columns) => Parts::Cells(columns),
+        };
+        RowRef { schema: self, bytes, parts }
+    }
+
+    /// Appends what a row of some columns has of a record: the cell of each, as
+    /// [`Cursor::columns`](crate::Cursor::columns) describes it.
+    pub(crate) fn append_cells(&self, record: &[u8], columns: &[ColumnId], row: &mut Vec<u8>) {
+        let key_size = self.front_of(record);
+        for at in columns {
+            let column = &self.columns[at.index()];
+            let bytes = self.bytes_after(record, key_size, column);
+            if column.kind.is_variable() {
+                row.extend((bytes.len() as u32).to_le_bytes());
+            }
+            row.extend_from_slice(bytes);
+            if let Some((at, mask)) = self.null_bit(column) {
+                row.push(u8::from(record[key_size + at] & mask != 0));
+            }
+        }
     }
 }
 
-/// A packed record with its schema.
+/// Bytes of the length before what is of variable length in a cell.
+const LENGTH_BYTES: usize = 4;
+
+/// A record, or some columns of one, and how they are to be read. It borrows their bytes: see
+/// [`Row`](crate::Row) for one that has bytes of its own.
+///
+/// ```
+/// use lode::{Schema, Type, Value};
+///
+/// let schema = Schema::build("city").key("name", Type::Text(32)).column("people", Type::U64);
+/// let schema = schema.finish()?;
+/// let record = schema.pack(&[Value::Text("Bern"), Value::Unsigned(134_591)])?;
+/// let row = schema.row(&record)?;
+/// assert_eq!(row.get("people"), Some(Value::Unsigned(134_591)));
+/// assert_eq!(row.at(schema.column("name")?), Value::Text("Bern"));
+/// assert_eq!(row.get("mayor"), None);
+/// # Ok::<(), lode::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Row<'r> {
+pub struct RowRef<'r> {
     schema: &'r Schema,
-    record: &'r [u8],
-    /// Bytes of its key.
-    front: usize,
+    bytes: &'r [u8],
+    parts: Parts<'r>,
 }
 
-impl<'r> Row<'r> {
-    /// What it looks like.
+/// What the bytes of a row are.
+#[derive(Clone, Copy, Debug)]
+enum Parts<'r> {
+    /// A packed record, whose key has `key_size` bytes.
+    Record { key_size: usize },
+    /// The cells of these columns, one after another.
+    Cells(&'r [ColumnId]),
+}
+
+impl<'r> RowRef<'r> {
+    /// What records of its table look like.
     pub fn schema(&self) -> &'r Schema {
         self.schema
     }
 
-    /// The value of a column by its name; `None` if there is no such column.
-    pub fn get(&self, name: &str) -> Option<Value<'r>> {
-        self.schema.position(name).map(|at| self.at(at))
+    /// The bytes: the packed record, or the cells of the columns that a cursor reads.
+    pub fn bytes(&self) -> &'r [u8] {
+        self.bytes
     }
 
-    /// The value of the column at a place.
+    /// The packed key.
     ///
     /// # Panics
-    /// If there is no such column.
-    pub fn at(&self, column: usize) -> Value<'r> {
-        let column = &self.schema.columns()[column];
-        if let Some((at, mask)) = self.schema.null_bit(column)
-            && self.record[self.front + at] & mask != 0
-        {
-            return Value::Null;
+    /// If the row has only some columns.
+    pub fn key(&self) -> &'r [u8] {
+        &self.bytes[..self.key_size()]
+    }
+
+    /// What the packed record has after the key.
+    ///
+    /// # Panics
+    /// If the row has only some columns.
+    pub fn payload(&self) -> &'r [u8] {
+        &self.bytes[self.key_size()..]
+    }
+
+    fn key_size(&self) -> usize {
+        match self.parts {
+            Parts::Record { key_size } => key_size,
+            Parts::Cells(_) => panic!("the row has only some columns of its record"),
         }
-        let cell = self.schema.bytes_after(self.record, self.front, column);
+    }
+
+    /// The value of a column by its name; `None` if the row has no such column.
+    pub fn get(&self, name: &str) -> Option<Value<'r>> {
+        self.value(self.schema.column(name).ok()?)
+    }
+
+    /// The value of a column.
+    ///
+    /// # Panics
+    /// If the row has no such column.
+    pub fn at(&self, column: ColumnId) -> Value<'r> {
+        self.value(column).unwrap_or_else(|| panic!("the row has no column {}", column.index()))
+    }
+
+    fn value(&self, at: ColumnId) -> Option<Value<'r>> {
+        let column = self.schema.columns().get(at.index())?;
+        match self.parts {
+            Parts::Record { key_size } => {
+                let bit = self.schema.null_bit(column);
+                Some(match bit.is_some_and(|(at, mask)| self.bytes[key_size + at] & mask != 0) {
+                    true => Value::Null,
+                    false => {
+                        column.kind.value(self.schema.bytes_after(self.bytes, key_size, column))
+                    }
+                })
+            }
+            Parts::Cells(columns) => self.value_in_cells(columns, at),
+        }
+    }
+
+    fn value_in_cells(&self, columns: &[ColumnId], wanted: ColumnId) -> Option<Value<'r>> {
+        let mut rest = self.bytes;
+        for at in columns {
+            let column = &self.schema.columns()[at.index()];
+            let size = match column.kind.is_variable() {
+                false => column.kind.size_bytes(),
+                true => {
+                    let (length, after) = rest.split_first_chunk::<LENGTH_BYTES>()?;
+                    rest = after;
+                    u32::from_le_bytes(*length) as usize
+                }
+            };
+            let (cell, after) = rest.split_at_checked(size)?;
+            let (null, after) = after.split_at_checked(usize::from(column.nullable))?;
+            if *at == wanted {
+                return Some(match null {
+                    [1] => Value::Null,
+                    _ => column.kind.value(cell),
+                });
+            }
+            rest = after;
+        }
+        None
+    }
+}
+
+impl Type {
+    /// The value that a cell has.
+    fn value(self, cell: &[u8]) -> Value<'_> {
         let mut bytes = [0; 8];
         let count = cell.len().min(8);
         bytes[..count].copy_from_slice(&cell[..count]);
         let bits = count as u32 * 8;
         let signed = || i64::from_le_bytes(bytes) << (64 - bits) >> (64 - bits);
-        match column.kind {
-            Type::U8 | Type::U16 | Type::U32 | Type::U64 => {
+        match self {
+            Self::U8 | Self::U16 | Self::U32 | Self::U64 => {
                 Value::Unsigned(u64::from_le_bytes(bytes))
             }
-            Type::I8 | Type::I16 | Type::I32 | Type::I64 => Value::Signed(signed()),
-            Type::Timestamp => Value::Timestamp(signed()),
-            Type::F32 => {
+            Self::I8 | Self::I16 | Self::I32 | Self::I64 => Value::Signed(signed()),
+            Self::Timestamp => Value::Timestamp(signed()),
+            Self::F32 => {
                 let four = bytes.first_chunk().expect("eight bytes");
                 Value::Float(f32::from_le_bytes(*four).into())
             }
-            Type::F64 => Value::Float(f64::from_le_bytes(bytes)),
-            Type::Bool => Value::Bool(cell[0] != 0),
-            Type::Text(_) => {
+            Self::F64 => Value::Float(f64::from_le_bytes(bytes)),
+            Self::Bool => Value::Bool(cell[0] != 0),
+            Self::Text(_) => {
                 let end = cell.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
                 text_or_bytes(&cell[..end])
             }
-            Type::VarText(_) => text_or_bytes(cell),
-            Type::Bytes(_) | Type::VarBytes(_) => Value::Bytes(cell),
+            Self::VarText(_) => text_or_bytes(cell),
+            Self::Bytes(_) | Self::VarBytes(_) => Value::Bytes(cell),
         }
     }
 }
 
-/// What is in a column of text, where whoever packs records himself may put what is none.
+/// What is in a column of text. Those who pack records themselves may put other bytes there.
 fn text_or_bytes(bytes: &[u8]) -> Value<'_> {
     str::from_utf8(bytes).map_or(Value::Bytes(bytes), Value::Text)
 }

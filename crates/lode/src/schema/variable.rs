@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use super::{Column, MOST_VARIABLE_BYTES, Schema};
+use super::{Column, ColumnId, MOST_VARIABLE_BYTES, Schema};
 use crate::error::{Error, Result};
 
 /// Bytes of the place where it says where a column ends.
@@ -224,10 +224,14 @@ impl Schema {
     /// # Errors
     /// `Schema` when there is no such column, it is of the key, the bytes do not fit it, the
     /// payload is none, or the record gets too long.
-    pub(crate) fn replace(&self, payload: &mut Vec<u8>, column: usize, bytes: &[u8]) -> Result<()> {
-        let found = self.columns.get(column);
-        let found = found.ok_or_else(|| self.mismatch(format!("no column {column}")))?;
-        if column < self.key_columns {
+    pub(crate) fn replace(
+        &self,
+        payload: &mut Vec<u8>,
+        column: ColumnId,
+        bytes: &[u8],
+    ) -> Result<()> {
+        let found = self.expect_column(column)?;
+        if column.index() < self.key_columns {
             return Err(self.mismatch(format!("column {} is of the key; it stays", found.name)));
         }
         self.expect_payload(payload)?;

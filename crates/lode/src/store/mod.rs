@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub(crate) use catalogue::Catalogue;
 pub(crate) use checkpoint::Checkpoint;
-pub(crate) use open::{Opened, open};
+pub(crate) use open::{Expected, Opened, open};
 pub(crate) use read::open_to_read;
 pub use settings::Durability;
 pub(crate) use settings::Settings;

@@ -1,6 +1,7 @@
 //! Opening a directory: creating a database, or bringing one back to what was promised.
 
 use std::io::ErrorKind;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -24,10 +25,57 @@ pub(crate) struct Opened {
     pub catalogue: Catalogue,
 }
 
-/// Opens a directory; creates a database if it is empty.
-pub(crate) fn open(disk: Arc<dyn Disk>, settings: &Settings) -> Result<Opened> {
+/// What has to be in a directory that is opened to be written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Expected<'p> {
+    /// A database, or nothing: then one is created.
+    Any,
+    /// A database.
+    Database { directory: &'p Path },
+    /// Nothing: one is created.
+    Nothing { directory: &'p Path },
+}
+
+impl Expected<'_> {
+    /// Refuses a directory with a database, or without one, if it should be the other way.
+    fn verify(self, disk: &dyn Disk, names: &[String]) -> Result<()> {
+        match self {
+            Self::Database { directory } if !has_database(disk, names)? => {
+                Err(Error::NoDatabase { directory: directory.into() })
+            }
+            Self::Nothing { directory } if has_database(disk, names)? => {
+                Err(Error::DatabaseExists { directory: directory.into() })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether there is a database, or what is left of one.
+fn has_database(disk: &dyn Disk, names: &[String]) -> Result<bool> {
+    let is_there = |name: &str| names.iter().any(|other| other == name);
+    match is_there(CREATING) {
+        true => Ok(is_there(DATA) && is_finished(disk)?),
+        false => Ok(is_there(DATA) || names.iter().any(|name| name.starts_with("log-"))),
+    }
+}
+
+fn list(disk: &dyn Disk) -> Result<Vec<String>> {
+    disk.list().map_err(|error| Error::io("list the files of the database", &error))
+}
+
+/// Opens a directory; creates a database if it is empty, and that is expected.
+pub(crate) fn open(
+    disk: Arc<dyn Disk>,
+    settings: &Settings,
+    expected: Expected<'_>,
+) -> Result<Opened> {
+    // The lock is a file, which a directory that is refused does not get.
+    expected.verify(&*disk, &list(&*disk)?)?;
     let lock = disk.lock().map_err(|error| not_locked(&error))?;
-    let names = disk.list().map_err(|error| Error::io("list the files of the database", &error))?;
+    let names = list(&*disk)?;
+    // Another process may have been quicker.
+    expected.verify(&*disk, &names)?;
     let is_there = |name: &str| names.iter().any(|other| other == name);
     if is_there(CREATING) {
         if is_there(DATA) && is_finished(&*disk)? {

@@ -1,6 +1,7 @@
 //! Opening a directory to read what is there. Nothing is written; what was not in the data file is
 //! replayed in memory only.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -20,7 +21,11 @@ fn refused(why: &str) -> Error {
 }
 
 /// Opens the database in a directory, which must be there.
-pub(crate) fn open_to_read(disk: &dyn Disk, settings: &Settings) -> Result<Opened> {
+pub(crate) fn open_to_read(
+    disk: &dyn Disk,
+    settings: &Settings,
+    directory: &Path,
+) -> Result<Opened> {
     let lock = disk.lock().map_err(|error| not_locked(&error))?;
     let names = disk.list().map_err(|error| Error::io("list the files of the database", &error))?;
     let is_there = |name: &str| names.iter().any(|other| other == name);
@@ -30,7 +35,7 @@ pub(crate) fn open_to_read(disk: &dyn Disk, settings: &Settings) -> Result<Opene
     if !is_there(DATA) {
         return Err(match names.iter().any(|name| name.starts_with("log-")) {
             true => no_data(&names),
-            false => refused("there is none in the directory"),
+            false => Error::NoDatabase { directory: directory.into() },
         });
     }
     let file = disk.open(DATA).map_err(|error| Error::io("open file data", &error))?;

@@ -4,13 +4,14 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use super::definition::{Definition, Location, free_all};
 use super::kinds::Kinds;
+use crate::batch::Batch;
 use crate::error::{Error, Result, none_if_too_long};
 use crate::heap::{Buffer, Census, Entry, Heap, Name, Swapped, UndoRecord};
 use crate::index::{Index, Put, Record, Swap, WriteContext};
 use crate::io::Home;
 use crate::pager::{Epoch, Pager, ReadEpoch, Space};
 use crate::schema::key::KeyOrder;
-use crate::schema::{Column, Schema};
+use crate::schema::{Column, ColumnId, Schema};
 use crate::tree::Tree;
 use crate::wal::{Log, LogRecord, TableId};
 
@@ -164,7 +165,7 @@ impl TableCore {
             false => {
                 self.schema().expect_size("payload", payload.len(), self.schema().payload_size())
             }
-            true => Err(self.schema().mismatch("payloads have any length; `read` them")),
+            true => Err(self.schema().mismatch("payloads have any length; use `get_into`")),
         }
     }
 
@@ -174,11 +175,10 @@ impl TableCore {
     }
 
     /// A column that may be set by itself.
-    pub(crate) fn column_to_set(&self, column: usize) -> Result<&Column> {
-        let found = self.schema().columns().get(column);
-        let found = found.ok_or_else(|| self.schema().mismatch(format!("no column {column}")))?;
+    pub(crate) fn column_to_set(&self, column: ColumnId) -> Result<&Column> {
+        let found = self.schema().expect_column(column)?;
         let name = &found.name;
-        if column < self.schema().key_columns() {
+        if column.index() < self.schema().key_columns() {
             return Err(self.schema().mismatch(format!("column {name} is of the key; it stays")));
         }
         if found.nullable {
@@ -452,7 +452,7 @@ impl TableCore {
                 if has_keys_to_check && let Err(error) = self.unpack_key(name, &mut packed) {
                     wrong(error.to_string());
                 }
-                let Some(heap) = &self.heap else { return Ok(true) };
+                let Some(heap) = &self.heap else { return };
                 let entry = Entry::of(bytes.try_into().expect("an entry"));
                 let key_of = |whole: &[u8]| self.schema().key_length(whole).ok();
                 match heap.count(pager, moment, (name, entry, &mut whole), key_of, &mut census) {
@@ -464,7 +464,6 @@ impl TableCore {
                     Ok(false) => {}
                     Err(why) => wrong(why),
                 }
-                Ok(true)
             },
             // The index has been checked before.
             &mut |error| faults.push(error),
@@ -480,12 +479,15 @@ impl TableCore {
             return self.index.count(pager, moment);
         }
         // Digests stay for a while when their records are gone.
-        let mut count = 0;
-        self.index.each(pager, moment, &mut |_, entry| {
-            let entry = Entry::of(entry.try_into().expect("an index of a heap has entries"));
-            count += u64::from(entry.address.is_some());
-            Ok(true)
-        })?;
+        let (mut walk, wanted) = (self.index.walk(), self.index.whole());
+        let (mut batch, mut count) = (Batch::default(), 0);
+        while self.index.next_page(pager, moment, &mut walk, &wanted, &mut batch)? {
+            for at in 0..batch.len() {
+                let (_, entry) = batch.record(at);
+                let entry = Entry::of(entry.try_into().expect("an index of a heap has entries"));
+                count += u64::from(entry.address.is_some());
+            }
+        }
         Ok(count)
     }
 }

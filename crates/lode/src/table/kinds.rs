@@ -3,11 +3,12 @@
 use std::ops::Bound;
 
 use super::KeyKind;
+use crate::batch::Batch;
 use crate::error::{Error, Result};
-use crate::hash::Hash;
-use crate::index::{EntryMut, Index, Shape, Step, Visit, WriteContext};
+use crate::hash::{Buckets, Hash};
+use crate::index::{EntryMut, Index, Shape, Step, WriteContext};
 use crate::pager::{PageNumber, Pager, ReadEpoch, Space};
-use crate::tree::{self, Direction, Range, Tree, Wanted};
+use crate::tree::{self, Direction, Leaves, Nodes, Range, Tree, Wanted};
 
 /// A place in an index at which a walk over its pages goes on.
 #[derive(Clone, Debug)]
@@ -15,6 +16,28 @@ pub(crate) enum Cursor {
     /// A place in the directory of a hash.
     Place(u64),
     Node(tree::Cursor),
+}
+
+/// A walk over the records of an index at a moment, a page at a time.
+pub(crate) enum Walk {
+    /// All buckets of a hash.
+    Buckets(Buckets),
+    /// The leaves of a tree that have keys of a range.
+    Leaves(Leaves),
+    /// All nodes of a tree that can be read.
+    Nodes(Nodes),
+}
+
+impl Walk {
+    /// Whether it can go on after an error of a page, and leave the page out.
+    pub(crate) fn goes_on(&self, error: &Error) -> bool {
+        let knows_way = match self {
+            Self::Buckets(buckets) => !buckets.is_lost,
+            Self::Nodes(_) => true,
+            Self::Leaves(_) => false,
+        };
+        knows_way && matches!(error, Error::Corrupt { .. })
+    }
 }
 
 /// The index of a table.
@@ -67,22 +90,56 @@ impl Kinds {
         }
     }
 
-    /// Calls `visit` with every key and what was under it at a moment, until it answers false: in
-    /// the order of keys, or of their hashes.
-    pub(crate) fn each(
+    /// Begins a walk over all records: in the order of keys, or of their hashes.
+    pub(crate) fn walk(&self) -> Walk {
+        let all = || Range { lower: Bound::Unbounded, upper: Bound::Unbounded };
+        match self {
+            Self::Hash(_) => Walk::Buckets(Buckets::new()),
+            Self::Tree(_) => Walk::Leaves(Leaves::new(all(), Direction::Forward)),
+        }
+    }
+
+    /// Begins a walk over all records that can be read. Those of hashes have no direction.
+    pub(crate) fn walk_readable(&self, direction: Direction) -> Walk {
+        match self {
+            Self::Hash(_) => Walk::Buckets(Buckets::new()),
+            Self::Tree(tree) => Walk::Nodes(tree.nodes(direction)),
+        }
+    }
+
+    /// Copies the records of the next page of a walk as they were at a moment: in a walk over
+    /// leaves what is `wanted` of them, in others keys and payloads. There may be none. Returns
+    /// false at the end.
+    ///
+    /// # Errors
+    /// What is wrong with a page. [`Walk::goes_on`] says whether the walk can go on after it.
+    pub(crate) fn next_page(
         &self,
         pager: &Pager,
         moment: ReadEpoch,
-        visit: &mut Visit<'_>,
-    ) -> Result<()> {
-        match self {
-            Self::Hash(hash) => hash.scan(pager, moment, visit),
-            Self::Tree(tree) => {
-                let all = Range { lower: Bound::Unbounded, upper: Bound::Unbounded };
-                let wanted = Wanted::all(tree.shape().payload_size);
-                tree.scan(pager, moment, (&all, Direction::Forward), &wanted, visit)
+        walk: &mut Walk,
+        wanted: &Wanted,
+        batch: &mut Batch,
+    ) -> Result<bool> {
+        match (self, walk) {
+            (Self::Hash(hash), Walk::Buckets(buckets)) => {
+                hash.next_bucket(pager, moment, buckets, batch)
             }
+            (Self::Tree(tree), Walk::Leaves(leaves)) => {
+                tree.next_leaf(pager, moment, leaves, wanted, batch)
+            }
+            (Self::Tree(tree), Walk::Nodes(nodes)) => tree.next_node(pager, moment, nodes, batch),
+            // A walk of the other kind has nothing here.
+            _ => Ok(false),
         }
+    }
+
+    /// Keys and payloads, as a walk wants them.
+    pub(crate) fn whole(&self) -> Wanted {
+        Wanted::all(match self {
+            Self::Hash(hash) => hash.shape().payload_size,
+            Self::Tree(tree) => tree.shape().payload_size,
+        })
     }
 
     /// Does one step of filling sparse pages from their neighbours. Returns where to go on; `None`
@@ -127,17 +184,29 @@ impl Kinds {
         }
     }
 
-    /// The same for all that can be read; `fault` gets the error of each page that cannot.
+    /// Calls `visit` with every key that can be read and what was under it at a moment, and `fault`
+    /// with the error of each page that cannot be read.
     pub(crate) fn each_readable(
         &self,
         pager: &Pager,
         moment: ReadEpoch,
-        visit: &mut Visit<'_>,
+        visit: &mut dyn FnMut(&[u8], &[u8]),
         fault: &mut dyn FnMut(Error),
     ) -> Result<()> {
-        match self {
-            Self::Hash(hash) => hash.each_readable(pager, moment, visit, fault),
-            Self::Tree(tree) => tree.each_readable(pager, moment, visit, fault),
+        let (mut walk, wanted) = (self.walk_readable(Direction::Forward), self.whole());
+        let mut batch = Batch::default();
+        loop {
+            match self.next_page(pager, moment, &mut walk, &wanted, &mut batch) {
+                Ok(false) => return Ok(()),
+                Ok(true) => {
+                    for at in 0..batch.len() {
+                        let (key, payload) = batch.record(at);
+                        visit(key, payload);
+                    }
+                }
+                Err(error) if walk.goes_on(&error) => fault(error),
+                Err(error) => return Err(error),
+            }
         }
     }
 

@@ -10,9 +10,8 @@ mod scan;
 pub(crate) use self::compact::Progress;
 pub(crate) use self::core::TableCore;
 pub(crate) use definition::{Definition, Location, Storage};
-pub(crate) use kinds::Kinds;
-pub(crate) use rows::Rows;
-pub use scan::Scan;
+pub(crate) use kinds::{Kinds, Walk};
+pub(crate) use rows::{Needs, Rows};
 
 /// How a table finds its records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

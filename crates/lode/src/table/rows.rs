@@ -1,57 +1,221 @@
-//! Rows: the columns that a scan asks for, out of whole records.
+//! Rows: what a cursor shows of the records that a walk came by.
+//!
+//! A row is a whole packed record, or some columns of one. Of records that lie in a tree beside
+//! fixed keys, only the bytes of these columns are copied out of the pages.
 
-use super::scan::Scan;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::TableCore;
+use crate::batch::Batch;
 use crate::error::Result;
-use crate::schema::Schema;
-use crate::table::TableCore;
+use crate::pager::{Pager, ReadEpoch};
+use crate::schema::ColumnId;
+use crate::tree::Wanted;
 
-/// Hands the columns that a scan asks for out.
-pub(crate) struct Rows<'r> {
-    core: &'r TableCore,
-    columns: &'r [usize],
-    left: u64,
+/// Makes rows.
+pub(crate) struct Rows {
+    /// The columns of a row; all of a record if there are none.
+    columns: Option<Arc<[ColumnId]>>,
+    /// How a row is put together from what is copied out of a leaf, if only a part is.
+    pieces: Option<Pieces>,
+    /// The record that the row is of, unless the row is made of pieces.
     record: Vec<u8>,
+    /// What the heap has of it.
+    whole: Vec<u8>,
     row: Vec<u8>,
-    visit: &'r mut dyn FnMut(&[u8]) -> Result<bool>,
+    shown: Shown,
 }
 
-impl<'r> Rows<'r> {
-    /// Refuses columns that there are not.
-    pub(crate) fn new(
-        core: &'r TableCore,
-        scan: &'r Scan<'_>,
-        visit: &'r mut dyn FnMut(&[u8]) -> Result<bool>,
-    ) -> Result<Self> {
-        let (schema, columns) = (core.schema(), scan.columns);
-        if let Some(column) = columns.iter().find(|column| **column >= schema.columns().len()) {
-            return Err(schema.mismatch(format!("no column {column}")));
-        }
-        let (record, row) = (Vec::new(), Vec::new());
-        Ok(Self { core, columns, left: scan.limit, record, row, visit })
+/// Where the bytes of the row are.
+#[derive(Clone, Debug)]
+enum Shown {
+    Record,
+    Row,
+    /// In the batch.
+    Batch(Range<usize>),
+}
+
+impl Rows {
+    /// For rows of these columns, which the table has. Walks that need keys get whole records.
+    pub(crate) fn new(core: &TableCore, columns: Option<Arc<[ColumnId]>>, needs: Needs) -> Self {
+        let pieces = match (&columns, needs, core.tree_of_records()) {
+            (Some(columns), Needs::Row, Some(_)) if !core.schema().is_key_variable() => {
+                Some(Pieces::new(core, columns))
+            }
+            _ => None,
+        };
+        let (record, whole, row) = (Vec::new(), Vec::new(), Vec::new());
+        Self { columns, pieces, record, whole, row, shown: Shown::Record }
     }
 
-    /// Shows a record by its key in order, if there is one; whether there may be more.
-    pub(crate) fn show(&mut self, key: &[u8], payload: Option<&[u8]>) -> Result<bool> {
-        let Some(payload) = payload else { return Ok(true) };
-        self.core.pack(key, payload, &mut self.record)?;
-        self.row.clear();
-        for column in self.columns {
-            append(self.core.schema(), *column, (&self.record, payload), &mut self.row);
+    /// What a walk has to copy of each record.
+    pub(crate) fn wanted(&self, core: &TableCore) -> Wanted {
+        match &self.pieces {
+            Some(pieces) => Wanted { keys: pieces.has_key, payloads: pieces.payloads.clone() },
+            None => core.index.whole(),
         }
-        self.left -= 1;
-        Ok((self.visit)(&self.row)? && self.left > 0)
+    }
+
+    /// Makes the row of a record of a batch; false if there is none.
+    pub(crate) fn read(
+        &mut self,
+        core: &TableCore,
+        pager: &Pager,
+        moment: ReadEpoch,
+        (batch, at): (&Batch, usize),
+    ) -> Result<bool> {
+        let (key, found) = batch.record(at);
+        if let Some(pieces) = &self.pieces {
+            self.shown = match pieces.has_key || pieces.has_nulls {
+                false => Shown::Batch(batch.payload_range(at)),
+                true => {
+                    pieces.put_together(core, (key, found), &mut self.record, &mut self.row)?;
+                    Shown::Row
+                }
+            };
+            return Ok(true);
+        }
+        match &core.heap {
+            None => core.pack(key, found, &mut self.record)?,
+            Some(heap) => {
+                if !core.read_found(heap, pager, (moment, found), &mut self.whole)? {
+                    return Ok(false);
+                }
+                match heap.has_keys() {
+                    false => core.pack(key, &self.whole, &mut self.record)?,
+                    true => std::mem::swap(&mut self.record, &mut self.whole),
+                }
+            }
+        }
+        self.show_record(core);
+        Ok(true)
+    }
+
+    /// Makes the row of a record by its key in order and its payload.
+    pub(crate) fn pack(&mut self, core: &TableCore, key: &[u8], payload: &[u8]) -> Result<()> {
+        core.pack(key, payload, &mut self.record)?;
+        self.show_record(core);
+        Ok(())
+    }
+
+    fn show_record(&mut self, core: &TableCore) {
+        self.shown = match &self.columns {
+            None => Shown::Record,
+            Some(columns) => {
+                self.row.clear();
+                core.schema().append_cells(&self.record, columns, &mut self.row);
+                Shown::Row
+            }
+        };
+    }
+
+    /// The record of the row, if it was not made of pieces.
+    pub(crate) fn record(&self) -> &[u8] {
+        &self.record
+    }
+
+    /// The bytes of the row, with the batch that it was read from.
+    pub(crate) fn bytes<'r>(&'r self, batch: &'r Batch) -> &'r [u8] {
+        match &self.shown {
+            Shown::Record => &self.record,
+            Shown::Row => &self.row,
+            Shown::Batch(range) => &batch.bytes()[range.clone()],
+        }
     }
 }
 
-/// Appends what a row has of a column of a record with this payload.
-fn append(schema: &Schema, column: usize, (record, payload): (&[u8], &[u8]), row: &mut Vec<u8>) {
-    let column = &schema.columns()[column];
-    let bytes = schema.bytes_of(record, column);
-    if column.kind.is_variable() {
-        row.extend((bytes.len() as u32).to_le_bytes());
+/// What a cursor needs of records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// Their rows only.
+    Row,
+    /// Their keys too.
+    Key,
+}
+
+/// How rows of some columns lie in what is copied out of a leaf: the key if one of its columns is
+/// wanted, and bytes of the payload.
+struct Pieces {
+    /// Whether the key is copied. One column of it cannot be turned back without those before it.
+    has_key: bool,
+    /// Whether a column can be null. Then the bits that say so are copied, too.
+    has_nulls: bool,
+    payloads: Vec<Range<usize>>,
+    /// In the order of the row.
+    places: Vec<Place>,
+    /// Whether what is copied is the row.
+    is_row: bool,
+}
+
+/// Where a column lies in what is copied.
+struct Place {
+    bytes: Range<usize>,
+    /// The byte and the bit of it that say that the column is null, if it can be.
+    null: Option<(usize, u8)>,
+}
+
+impl Pieces {
+    fn new(core: &TableCore, wanted: &[ColumnId]) -> Self {
+        let (schema, columns) = (core.schema(), core.schema().columns());
+        let is_of_key = |at: &ColumnId| at.index() < schema.key_columns();
+        let has_key = wanted.iter().any(is_of_key);
+        let mut size = if has_key { schema.key_size() } else { 0 };
+        let mut payloads: Vec<Range<usize>> = Vec::new();
+        let mut ranges = Vec::new();
+        for at in wanted {
+            let column = &columns[at.index()];
+            if is_of_key(at) {
+                ranges.push(column.range());
+                continue;
+            }
+            let bytes = schema.range_in_payload(column);
+            ranges.push(size..size + bytes.len());
+            size += bytes.len();
+            match payloads.last_mut() {
+                Some(last) if last.end == bytes.start => last.end = bytes.end,
+                _ => payloads.push(bytes),
+            }
+        }
+        let bits = schema.null_bits();
+        let nulls: Vec<_> = wanted.iter().map(|at| schema.null_bit(&columns[at.index()])).collect();
+        let has_nulls = nulls.iter().any(Option::is_some);
+        if has_nulls {
+            payloads.push(bits.clone());
+        }
+        let in_copy = |(at, mask)| (at - bits.start + size, mask);
+        let places = ranges.into_iter().zip(nulls);
+        let places: Vec<Place> =
+            places.map(|(bytes, null)| Place { bytes, null: null.map(in_copy) }).collect();
+        let after = |end, Place { bytes, .. }: &Place| (bytes.start == end).then_some(bytes.end);
+        let end = places.iter().try_fold(0, after);
+        let is_row = !has_nulls && end == Some(size);
+        Self { has_key, has_nulls, payloads, places, is_row }
     }
-    row.extend_from_slice(bytes);
-    if let Some((at, mask)) = schema.null_bit(column) {
-        row.push(u8::from(payload[at] & mask != 0));
+
+    /// Makes a row of what was copied.
+    fn put_together(
+        &self,
+        core: &TableCore,
+        (key, payload): (&[u8], &[u8]),
+        copy: &mut Vec<u8>,
+        row: &mut Vec<u8>,
+    ) -> Result<()> {
+        row.clear();
+        if self.is_row {
+            core.unpack_key(key, row)?;
+            row.extend_from_slice(payload);
+            return Ok(());
+        }
+        copy.clear();
+        if self.has_key {
+            core.unpack_key(key, copy)?;
+        }
+        copy.extend_from_slice(payload);
+        for Place { bytes, null } in &self.places {
+            row.extend_from_slice(&copy[bytes.clone()]);
+            row.extend(null.map(|(at, mask)| u8::from(copy[at] & mask != 0)));
+        }
+        Ok(())
     }
 }

@@ -13,7 +13,7 @@ mod scan;
 pub(crate) use batch::Wanted;
 pub(crate) use fill::Cursor;
 use node::{Fences, Layout, Node};
-pub(crate) use scan::{Direction, Range};
+pub(crate) use scan::{Direction, Leaves, Nodes, Range};
 
 use crate::error::{Error, Result};
 use crate::index::{EntryMut, Index, Record, Shape, Step, WriteContext};

@@ -1,12 +1,12 @@
-//! Scans of the tree at a moment, one leaf at a time.
+//! Walks over the tree at a moment, one leaf at a time.
 
-use std::ops::Bound;
+use std::ops::{Bound, RangeBounds};
 
-use super::batch::{Batch, Wanted};
+use super::batch::{Wanted, fill};
 use super::{Node, Tree};
+use crate::batch::Batch;
 use crate::error::{Error, Result};
-use crate::index::Visit;
-use crate::pager::{Pager, ReadEpoch};
+use crate::pager::{PageNumber, Pager, ReadEpoch};
 
 /// Which way a scan goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +27,12 @@ pub(crate) struct Range {
 }
 
 impl Range {
+    /// Whether a key is in the range.
+    pub(crate) fn contains(&self, key: &[u8]) -> bool {
+        let (lower, upper) = (self.lower.as_ref(), self.upper.as_ref());
+        (lower.map(Vec::as_slice), upper.map(Vec::as_slice)).contains(key)
+    }
+
     /// Whether there can be keys of the range below this one.
     fn has_some_below(&self, key: &[u8]) -> bool {
         match &self.lower {
@@ -58,19 +64,16 @@ enum Next {
     Last,
 }
 
-impl Tree {
-    /// Calls `visit` with what is wanted of each record in a range as it was at a moment, its key
-    /// and bytes of its payload, until it answers false. Only that is copied out of the pages.
-    pub(crate) fn scan(
-        &self,
-        pager: &Pager,
-        moment: ReadEpoch,
-        (range, direction): (&Range, Direction),
-        wanted: &Wanted,
-        visit: &mut Visit<'_>,
-    ) -> Result<()> {
-        let mut batch = Batch::default();
-        let mut next = Some(match (direction, &range.lower, &range.upper) {
+/// A walk over the leaves of a range, one at a time.
+pub(crate) struct Leaves {
+    range: Range,
+    direction: Direction,
+    next: Option<Next>,
+}
+
+impl Leaves {
+    pub(crate) fn new(range: Range, direction: Direction) -> Self {
+        let next = match (direction, &range.lower, &range.upper) {
             (Direction::Forward, Bound::Unbounded, _) => Next::First,
             (Direction::Forward, Bound::Included(key) | Bound::Excluded(key), _) => {
                 Next::From(key.clone())
@@ -78,75 +81,112 @@ impl Tree {
             (Direction::Backward, _, Bound::Unbounded) => Next::Last,
             (Direction::Backward, _, Bound::Included(key)) => Next::UpTo(key.clone()),
             (Direction::Backward, _, Bound::Excluded(key)) => Next::Before(key.clone()),
-        });
-        while let Some(start) = next.take() {
-            let leaf = self.leaf_at(pager, moment, &|node| start.child_of(node))?;
-            let more = pager.at(moment, leaf, |words| {
-                let node = self.layout.node(words);
-                batch.fill(node, entries_in(node, range), wanted);
-                let fences = node.fences();
-                match direction {
-                    Direction::Forward => {
-                        fences.upper.filter(|fence| range.is_below_upper(fence)).map(Next::From)
-                    }
-                    Direction::Backward => {
-                        fences.lower.filter(|fence| range.has_some_below(fence)).map(Next::Before)
-                    }
-                }
-            })?;
-            if !batch.each(direction, visit)? {
-                return Ok(());
+        };
+        Self { range, direction, next: Some(next) }
+    }
+
+    /// Where the walk goes on after a leaf.
+    fn after(&self, node: Node<'_>) -> Option<Next> {
+        let fences = node.fences();
+        match self.direction {
+            Direction::Forward => {
+                fences.upper.filter(|fence| self.range.is_below_upper(fence)).map(Next::From)
             }
-            if let (Some(more), Some(start)) = (more.as_ref().and_then(Next::fence), start.fence())
-            {
-                let goes_on = match direction {
-                    Direction::Forward => more > start,
-                    Direction::Backward => more < start,
-                };
-                if !goes_on {
-                    let why = "the fences of its node lead back to where a scan came from";
-                    return Err(Error::corrupt(format!("page {leaf}"), why));
-                }
+            Direction::Backward => {
+                fences.lower.filter(|fence| self.range.has_some_below(fence)).map(Next::Before)
             }
-            next = more;
         }
-        Ok(())
+    }
+
+    /// Refuses to go on at what has been passed already.
+    fn expect_beyond(&self, leaf: PageNumber, start: &Next, next: Option<&Next>) -> Result<()> {
+        let (Some(next), Some(start)) = (next.and_then(Next::fence), start.fence()) else {
+            return Ok(());
+        };
+        let goes_on = match self.direction {
+            Direction::Forward => next > start,
+            Direction::Backward => next < start,
+        };
+        match goes_on {
+            true => Ok(()),
+            false => {
+                let why = "the fences of its node lead back to where a scan came from";
+                Err(Error::corrupt(format!("page {leaf}"), why))
+            }
+        }
     }
 }
 
+/// A walk over all nodes that can be read, one at a time, in the order of their keys.
+pub(crate) struct Nodes {
+    direction: Direction,
+    /// Those to come, the next one last, each with a level that is above its own.
+    pages: Vec<(PageNumber, usize)>,
+}
+
 impl Tree {
-    /// Calls `visit` with key and payload of all records at a moment that can be read, in the order
-    /// of keys, until it returns false, and `fault` with each error of a node that cannot.
-    pub(crate) fn each_readable(
+    /// Copies what is wanted of the records of the next leaf, in the order of keys, as they were at
+    /// a moment. Returns false, and copies nothing, at the end.
+    pub(crate) fn next_leaf(
         &self,
         pager: &Pager,
         moment: ReadEpoch,
-        visit: &mut Visit<'_>,
-        fault: &mut dyn FnMut(Error),
-    ) -> Result<()> {
+        leaves: &mut Leaves,
+        wanted: &Wanted,
+        batch: &mut Batch,
+    ) -> Result<bool> {
+        let Some(start) = leaves.next.take() else {
+            batch.clear();
+            return Ok(false);
+        };
+        let leaf = self.leaf_at(pager, moment, &|node| start.child_of(node))?;
+        let next = pager.at(moment, leaf, |words| {
+            let node = self.layout.node(words);
+            fill(batch, node, entries_in(node, &leaves.range), wanted);
+            leaves.after(node)
+        })?;
+        leaves.expect_beyond(leaf, &start, next.as_ref())?;
+        leaves.next = next;
+        Ok(true)
+    }
+
+    /// Begins a walk over all nodes.
+    pub(crate) fn nodes(&self, direction: Direction) -> Nodes {
+        Nodes { direction, pages: vec![(self.root(), usize::MAX)] }
+    }
+
+    /// Copies key and payload of the records of the next node, in the order of keys, as they were
+    /// at a moment. Returns false, and copies nothing, at the end.
+    ///
+    /// # Errors
+    /// What is wrong with a node. The walk can go on, and leaves the node out.
+    pub(crate) fn next_node(
+        &self,
+        pager: &Pager,
+        moment: ReadEpoch,
+        nodes: &mut Nodes,
+        batch: &mut Batch,
+    ) -> Result<bool> {
+        batch.clear();
+        let Some((page, above)) = nodes.pages.pop() else { return Ok(false) };
         let wanted = Wanted::all(self.layout.shape.payload_size);
-        let (mut batch, mut nodes) = (Batch::default(), vec![(self.root(), usize::MAX)]);
-        while let Some((page, above)) = nodes.pop() {
-            let read = pager.at(moment, page, |words| {
-                let node = self.layout.node(words);
-                let records = if node.is_leaf() { node.count() } else { 0 };
-                batch.fill(node, 0..records, &wanted);
-                let children = if node.is_leaf() { 0 } else { node.count() };
-                (node.level(), (0..children).map(|at| node.child(at)).collect::<Vec<_>>())
-            });
-            match read {
-                Ok((level, children)) if level < above => {
-                    nodes.extend(children.into_iter().rev().map(|child| (child, level)));
-                    if !batch.each(Direction::Forward, visit)? {
-                        return Ok(());
-                    }
-                }
-                Ok(_) => fault(super::goes_up(page)),
-                Err(error @ Error::Corrupt { .. }) => fault(error),
-                Err(error) => return Err(error),
-            }
+        let read = pager.at(moment, page, |words| {
+            let node = self.layout.node(words);
+            let records = if node.is_leaf() { node.count() } else { 0 };
+            fill(batch, node, 0..records, &wanted);
+            let children = if node.is_leaf() { 0 } else { node.count() };
+            (node.level(), (0..children).map(|at| node.child(at)).collect::<Vec<_>>())
+        });
+        let read = read.and_then(|(level, children)| match level < above {
+            true => Ok((level, children)),
+            false => Err(super::goes_up(page)),
+        });
+        let (level, mut children) = read.inspect_err(|_| batch.clear())?;
+        if nodes.direction == Direction::Forward {
+            children.reverse();
         }
-        Ok(())
+        nodes.pages.extend(children.into_iter().map(|child| (child, level)));
+        Ok(true)
     }
 
     /// How many records there were at a moment, as the leaves count them.

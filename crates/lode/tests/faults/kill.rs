@@ -12,7 +12,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::effort::{effort, number};
-use lode::{Database, Durability, KeyKind, Options, Schema, Table, Type};
+use crate::reading::each_row;
+use lode::{Database, Durability, KeyKind, Options, ReadTable, Schema, Table, Type};
 
 /// Set for the child only: the directory, the level, the round.
 const CHILD: &str = "LODE_KILL_CHILD";
@@ -94,15 +95,15 @@ fn child(path: &Path, level: Durability, first: u64) {
                     if let [(table, key, put)] = writes[..] {
                         let done = match put {
                             true => tables[table].upsert(&record(key, step)),
-                            false => tables[table].delete(&key.to_le_bytes()),
+                            false => tables[table].delete(key.to_le_bytes()),
                         };
                         done.expect("it is done");
                     } else {
-                        let mut transaction = db.begin();
+                        let transaction = db.begin();
                         for (table, key, put) in writes {
                             let done = match put {
                                 true => transaction.upsert(&tables[table], &record(key, step)),
-                                false => transaction.delete(&tables[table], &key.to_le_bytes()),
+                                false => transaction.delete(&tables[table], key.to_le_bytes()),
                             };
                             done.expect("it is noted");
                         }
@@ -130,7 +131,7 @@ fn read(db: &Database, tables: &[Table; 2]) -> Content {
             assert_eq!(content.insert((at, key), step), None, "a key is there once");
             Ok(true)
         };
-        snapshot.each(table, each).expect("it can be read");
+        each_row(table.at(&snapshot).iter(), each).expect("it can be read");
     }
     content
 }

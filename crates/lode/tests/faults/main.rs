@@ -7,6 +7,8 @@ mod damage;
 mod effort;
 mod failures;
 mod kill;
+#[path = "../support/reading.rs"]
+mod reading;
 mod simulation;
 mod surroundings;
 mod threads;

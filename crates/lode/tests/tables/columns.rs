@@ -1,6 +1,7 @@
 //! Changes of a single column that depend on what it is.
 
-use lode::{Database, Error, KeyKind, Schema, Table, Type, Value};
+use crate::reading::nth;
+use lode::{Database, Error, KeyKind, ReadTable, Schema, Table, Type, Value};
 
 fn create(db: &Database) -> Table {
     let schema = Schema::build("t")
@@ -29,17 +30,20 @@ fn create(db: &Database) -> Table {
 fn sums_that_fit_are_written_and_others_change_nothing() {
     let db = Database::in_memory().expect("memory");
     let table = create(&db);
-    assert_eq!(table.increment(&[1], 1, -28), Ok(Some(Value::Signed(-128))));
-    assert_eq!(table.increment(&[1], 2, 2), Ok(Some(Value::Unsigned(u64::MAX))));
-    assert_eq!(table.increment(&[1], 3, i64::MIN), Ok(Some(Value::Timestamp(i64::MIN))));
-    assert_eq!(table.increment(&[2], 1, 1), Ok(None));
+    assert_eq!(table.increment([1], nth(1), -28), Ok(Some(Value::Signed(-128))));
+    assert_eq!(table.increment([1], nth(2), 2), Ok(Some(Value::Unsigned(u64::MAX))));
+    assert_eq!(table.increment([1], nth(3), i64::MIN), Ok(Some(Value::Timestamp(i64::MIN))));
+    assert_eq!(table.increment([2], nth(1), 1), Ok(None));
     for (column, by) in [(0, 1), (1, -1), (2, 1), (3, -1), (4, 1), (5, 1), (6, 1), (7, 1)] {
-        let refused = table.increment(&[1], column, by);
+        let refused = table.increment([1], nth(column), by);
         assert!(matches!(refused, Err(Error::Schema { .. })), "{column}: {refused:?}");
     }
-    let found = table.with(&[1], |row| {
-        let expected = [Value::Signed(-128), Value::Unsigned(u64::MAX), Value::Timestamp(i64::MIN)];
-        (1..4).map(|at| row.at(at)).eq(expected)
+    let found = table.get([1]).map(|row| {
+        row.map(|row| {
+            let expected =
+                [Value::Signed(-128), Value::Unsigned(u64::MAX), Value::Timestamp(i64::MIN)];
+            (1..4).map(|at| row.at(nth(at))).eq(expected)
+        })
     });
     assert_eq!(found, Ok(Some(true)));
 }
@@ -49,17 +53,20 @@ fn a_column_is_set_if_it_is_what_was_expected() {
     let db = Database::in_memory().expect("memory");
     let table = create(&db);
     let name = |table: &Table| {
-        table.with(&[1], |row| matches!(row.at(4), Value::Text("Grace"))).expect("a table")
+        table
+            .get([1])
+            .map(|row| row.map(|row| matches!(row.at(nth(4)), Value::Text("Grace"))))
+            .expect("a table")
     };
-    assert_eq!(table.compare_and_update(&[1], 4, (b"Eve", b"Grace")), Ok(false));
+    assert_eq!(table.compare_and_update([1], nth(4), b"Eve", b"Grace"), Ok(false));
     assert_eq!(name(&table), Some(false));
-    assert_eq!(table.compare_and_update(&[1], 4, (b"Ada", b"Grace")), Ok(true));
+    assert_eq!(table.compare_and_update([1], nth(4), b"Ada", b"Grace"), Ok(true));
     assert_eq!(name(&table), Some(true));
-    assert_eq!(table.compare_and_update(&[2], 4, (b"Ada", b"Grace")), Ok(false));
-    assert_eq!(table.compare_and_update(&[1], 1, (&[156], &[7])), Ok(true));
+    assert_eq!(table.compare_and_update([2], nth(4), b"Ada", b"Grace"), Ok(false));
+    assert_eq!(table.compare_and_update([1], nth(1), &[156], &[7]), Ok(true));
     for (column, bytes) in [(0, &[1][..]), (1, &[1, 2]), (4, b"eleven byte"), (5, &[0; 4])] {
         let expected: &[u8] = if column == 4 { b"Grace" } else { &[7] };
-        let refused = table.compare_and_update(&[1], column, (expected, bytes));
+        let refused = table.compare_and_update([1], nth(column), expected, bytes);
         assert!(matches!(refused, Err(Error::Schema { .. })), "{column}: {refused:?}");
     }
     assert_eq!(name(&table), Some(true));
@@ -70,18 +77,18 @@ fn no_increment_of_several_threads_is_lost() {
     const EACH: u64 = 5_000;
     let db = Database::in_memory().expect("memory");
     let table = create(&db);
-    table.increment(&[1], 2, -(1 << 40)).expect("there is room");
+    table.increment([1], nth(2), -(1 << 40)).expect("there is room");
     let before = u64::MAX - 2 - (1 << 40);
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..EACH {
-                    table.increment(&[1], 2, 1).expect("there is room");
+                    table.increment([1], nth(2), 1).expect("there is room");
                 }
             });
         }
     });
-    assert_eq!(table.increment(&[1], 2, 0), Ok(Some(Value::Unsigned(before + 4 * EACH))));
+    assert_eq!(table.increment([1], nth(2), 0), Ok(Some(Value::Unsigned(before + 4 * EACH))));
 }
 
 /// A sum that was answered is that of a record that was there, so no two are the same.
@@ -102,7 +109,7 @@ fn no_sum_is_answered_twice_when_the_record_goes_and_comes_again() {
                     scope.spawn(|| {
                         let mut sums = Vec::new();
                         while !is_done.load(relaxed) {
-                            match table.increment(&[1], 1, 1).expect("there is room") {
+                            match table.increment([1], nth(1), 1).expect("there is room") {
                                 Some(Value::Unsigned(sum)) => sums.push(sum),
                                 _ => std::hint::spin_loop(),
                             }
@@ -115,7 +122,7 @@ fn no_sum_is_answered_twice_when_the_record_goes_and_comes_again() {
                 let values = [Value::Unsigned(1), Value::Unsigned(life << 40), Value::Text("x")];
                 let record = table.schema().pack(&values).expect("it fits");
                 assert_eq!(table.insert(&record), Ok(true));
-                assert_eq!(table.delete(&[1]), Ok(true));
+                assert_eq!(table.delete([1]), Ok(true));
             }
             is_done.store(true, relaxed);
             threads.into_iter().flat_map(|thread| thread.join().expect("it adds")).collect()

@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::reading::nth;
 use crate::watched::watched;
-use lode::{Database, Durability, Error, KeyKind, Options, Schema, Table, Type, Value};
+use lode::{Database, Durability, Error, KeyKind, Options, ReadTable, Schema, Table, Type, Value};
 
 const PAGE_BYTES: u64 = 16 << 10;
 
@@ -20,10 +21,12 @@ fn record(table: &Table, id: u32, size: usize) -> Vec<u8> {
 }
 
 fn size_of(table: &Table, id: u32) -> Option<usize> {
-    let found = table.with(&id.to_le_bytes(), |row| {
-        let Value::Bytes(data) = row.at(1) else { panic!("bytes") };
-        assert!(data.iter().all(|byte| *byte == id as u8));
-        data.len()
+    let found = table.get(id.to_le_bytes()).map(|row| {
+        row.map(|row| {
+            let Value::Bytes(data) = row.at(nth(1)) else { panic!("bytes") };
+            assert!(data.iter().all(|byte| *byte == id as u8));
+            data.len()
+        })
     });
     found.expect("a table")
 }
@@ -49,9 +52,9 @@ fn a_commit_without_room_leaves_all_records_in_full_memory() {
                 break;
             }
         }
-        let mut transaction = db.begin();
+        let transaction = db.begin();
         for id in 0..sizes.len() as u32 {
-            assert_eq!(transaction.delete(&table, &id.to_le_bytes()), Ok(true));
+            assert_eq!(transaction.delete(&table, id.to_le_bytes()), Ok(true));
         }
         for id in 1_000..1_010 {
             assert_eq!(transaction.insert(&table, &record(&table, id, 16_000)), Ok(true));
@@ -77,9 +80,9 @@ fn a_commit_without_room_leaves_all_records_in_a_directory() {
             assert_eq!(table.insert(&record(&table, id, 1_000_000)), Ok(true));
         }
         db.checkpoint().expect("the disk has space");
-        let mut transaction = db.begin();
+        let transaction = db.begin();
         for id in 0..12u32 {
-            assert_eq!(transaction.delete(&table, &id.to_le_bytes()), Ok(true));
+            assert_eq!(transaction.delete(&table, id.to_le_bytes()), Ok(true));
         }
         // As much as there are pages, which have more beside it.
         for id in 100..108 {
@@ -115,15 +118,15 @@ fn long_records_in_little_memory_are_read_and_deleted() {
         watched(|| {
             assert_eq!(size_of(&table, 1), Some(size));
             let snapshot = db.snapshot();
-            assert_eq!(table.delete(&1u32.to_le_bytes()), Ok(true));
+            assert_eq!(table.delete(1u32.to_le_bytes()), Ok(true));
             assert_eq!(table.upsert(&record(&table, 2, 70)), Ok(true));
-            assert_eq!(table.update(&3u32.to_le_bytes(), 1, &[3; 9_000]), Ok(true));
-            let mut transaction = db.begin();
-            assert_eq!(transaction.delete(&table, &0u32.to_le_bytes()), Ok(true));
+            assert_eq!(table.update(3u32.to_le_bytes(), nth(1), &[3; 9_000]), Ok(true));
+            let transaction = db.begin();
+            assert_eq!(transaction.delete(&table, 0u32.to_le_bytes()), Ok(true));
             transaction.commit().expect("nobody else was there");
             let mut payload = Vec::new();
             for id in 0..4u32 {
-                let there = snapshot.read(&table, &id.to_le_bytes(), &mut payload);
+                let there = table.at(&snapshot).get_into(&id.to_le_bytes(), &mut payload);
                 assert_eq!(there, Ok(true));
                 assert_eq!(payload.len(), 4 + size);
                 assert!(payload[4..].iter().all(|byte| *byte == id as u8));
@@ -233,7 +236,7 @@ fn no_page_is_forgotten_that_threads_wanted_at_the_same_time() {
     });
     let full = pages(&db) - empty;
     assert!(full < 3_000 * 11 / 10, "{full} pages of one record each");
-    (0..3_000u32).for_each(|id| assert_eq!(table.delete(&id.to_le_bytes()), Ok(true)));
+    (0..3_000u32).for_each(|id| assert_eq!(table.delete(id.to_le_bytes()), Ok(true)));
     let left = pages(&db) - empty;
     assert!(left < 100, "{left} pages");
     db.check().expect("nothing is wrong");

@@ -1,7 +1,8 @@
 //! Tables large enough for every part of their indexes: directories of several levels, trees of
 //! three, and budgets that run out.
 
-use lode::{Error, KeyKind, Options, Scan, Schema, Table, Type};
+use crate::reading::{Scan, cursor, each_row, nth, payload_of};
+use lode::{Error, KeyKind, Options, ReadTable, Schema, Table, Type};
 use std::ops::Bound;
 
 fn schema(payload: u32) -> Schema {
@@ -44,34 +45,33 @@ fn fill_and_empty(kind: KeyKind, payload: u32, count: u64) {
     let mut payload = vec![0; table.schema().payload_size()];
     for id in shuffled(count) {
         let key = id.to_le_bytes();
-        assert!(table.get(&key, &mut payload).expect("a key"), "{id}");
+        assert!(table.get_exact(&key, &mut payload).expect("a key"), "{id}");
         assert_eq!(payload[..8], value(id, 0).to_le_bytes(), "{id}");
         if id % 2 == 0 {
-            assert!(table.delete(&key).expect("a key"));
+            assert!(table.delete(key).expect("a key"));
         } else {
-            assert!(table.update(&key, 1, &value(id, 1).to_le_bytes()).expect("a key"));
+            assert!(table.update(key, nth(1), &value(id, 1).to_le_bytes()).expect("a key"));
         }
     }
     db.check().expect("it is right");
     for id in 0..count {
-        let there = table.get(&id.to_le_bytes(), &mut payload).expect("a key");
+        let there = table.get_exact(&id.to_le_bytes(), &mut payload).expect("a key");
         assert_eq!(there, id % 2 == 1, "{id}");
         assert!(!there || payload[..8] == value(id, 1).to_le_bytes(), "{id}");
     }
-    assert!(!table.get(&count.to_le_bytes(), &mut payload).expect("a key"));
+    assert!(!table.get_exact(&count.to_le_bytes(), &mut payload).expect("a key"));
     let mut seen = 0;
-    before
-        .each(&table, &mut |record| {
-            let id = u64::from_le_bytes(*record.first_chunk().expect("an id"));
-            assert_eq!(record[8..16], value(id, 0).to_le_bytes(), "{id} in the snapshot");
-            seen += 1;
-            Ok(true)
-        })
-        .expect("a snapshot");
+    each_row(table.at(&before).iter(), &mut |record| {
+        let id = u64::from_le_bytes(*record.first_chunk().expect("an id"));
+        assert_eq!(record[8..16], value(id, 0).to_le_bytes(), "{id} in the snapshot");
+        seen += 1;
+        Ok(true)
+    })
+    .expect("a snapshot");
     assert_eq!(seen, count);
     drop(before);
     for id in (1..count).step_by(2) {
-        assert!(table.delete(&id.to_le_bytes()).expect("a key"), "{id}");
+        assert!(table.delete(id.to_le_bytes()).expect("a key"), "{id}");
     }
     db.check().expect("it is right");
     // What was deleted has room again.
@@ -119,12 +119,11 @@ fn ascending_keys_fill_the_leaves() {
         columns: &[0],
         limit: u64::MAX,
     };
-    table
-        .scan(&all, &mut |id| {
-            ids.push(i64::from_le_bytes(*id.first_chunk().expect("an id")));
-            Ok(true)
-        })
-        .expect("a scan");
+    each_row(cursor(&table, &all), &mut |id| {
+        ids.push(i64::from_le_bytes(*id.first_chunk().expect("an id")));
+        Ok(true)
+    })
+    .expect("a scan");
     assert!(ids.iter().copied().eq(-COUNT / 2..COUNT / 2));
 }
 
@@ -144,7 +143,7 @@ fn ascending_long_keys_make_a_tree_of_many_levels() {
     }
     db.check().unwrap_or_else(|why| panic!("{why}"));
     for id in 0..10_000 {
-        assert!(table.payload(&key(id)).expect("it can be read").is_some(), "{id}");
+        assert!(payload_of(&table, key(id)).expect("it can be read").is_some(), "{id}");
     }
 }
 
@@ -163,16 +162,16 @@ fn what_does_not_fit_the_budget_is_refused_and_loses_nothing() {
         });
         assert_eq!(refused, Some(Error::Full { budget_bytes: 1 << 20 }));
         // A transaction that does not fit changes nothing.
-        let mut transaction = db.begin();
+        let transaction = db.begin();
         for id in 1 << 21..(1 << 21) + 1_000 {
             assert!(transaction.insert(&table, &record(&table, id, 0)).expect("memory"));
         }
-        transaction.update(&table, &there[0].to_le_bytes(), 1, &[9; 8]).expect("a key");
+        transaction.update(&table, there[0].to_le_bytes(), nth(1), &[9; 8]).expect("a key");
         assert_eq!(transaction.commit(), Err(Error::Full { budget_bytes: 1 << 20 }), "{kind:?}");
         db.check().expect("it is right");
         let mut payload = vec![0; table.schema().payload_size()];
         for id in &there {
-            assert!(table.get(&id.to_le_bytes(), &mut payload).expect("a key"), "{id}");
+            assert!(table.get_exact(&id.to_le_bytes(), &mut payload).expect("a key"), "{id}");
             assert_eq!(payload[..8], value(*id, 0).to_le_bytes());
         }
         let mut count = 0;
@@ -180,11 +179,11 @@ fn what_does_not_fit_the_budget_is_refused_and_loses_nothing() {
             count += 1;
             Ok(true)
         };
-        db.snapshot().each(&table, each).expect("a snapshot");
+        each_row(table.iter(), each).expect("a snapshot");
         assert_eq!(count, there.len());
         // What is deleted makes room.
         for id in &there {
-            assert!(table.delete(&id.to_le_bytes()).expect("a key"));
+            assert!(table.delete(id.to_le_bytes()).expect("a key"));
         }
         assert!(table.insert(&record(&table, 1, 1)).expect("room"));
     }
@@ -202,9 +201,7 @@ fn tables_are_created_found_and_dropped() {
         assert!(matches!(again, Err(Error::TableExists { .. })));
         assert_eq!(db.table_names(), ["t"]);
         assert!(
-            db.table("t")
-                .expect("it is there")
-                .payload(&7u64.to_le_bytes())
+            payload_of(&db.table("t").expect("it is there"), 7u64.to_le_bytes())
                 .expect("a key")
                 .is_some()
         );
@@ -213,7 +210,7 @@ fn tables_are_created_found_and_dropped() {
         assert!(matches!(table.insert(&record(&table, 1, 0)), Err(Error::NoTable { .. })));
         assert!(matches!(db.table("t"), Err(Error::NoTable { .. })));
         let mut payload = vec![0; table.schema().payload_size()];
-        assert!(old.get(&table, &7u64.to_le_bytes(), &mut payload).expect("a snapshot"));
+        assert!(table.at(&old).get_into(&7u64.to_le_bytes(), &mut payload).expect("a snapshot"));
         assert_eq!(payload[..8], value(7, round).to_le_bytes());
     }
     assert_eq!(db.statistics().page_bytes, 0);
@@ -245,9 +242,9 @@ fn long_keys_that_begin_alike() {
         db.check().expect("it is right");
         let mut payload = [0; 8];
         for (name, id) in &model {
-            assert!(table.get(&key(name), &mut payload).expect("a key"), "{name}");
+            assert!(table.get_exact(&key(name), &mut payload).expect("a key"), "{name}");
             assert_eq!(payload, id.to_le_bytes(), "{name}");
-            assert!(!table.get(&key(&format!("{name}x")), &mut payload).expect("a key"));
+            assert!(!table.get_exact(&key(&format!("{name}x")), &mut payload).expect("a key"));
         }
         let mut found = Vec::new();
         let (lower, upper) = (key(&name(0)), key(&format!("{front}7")));
@@ -262,14 +259,14 @@ fn long_keys_that_begin_alike() {
             found.push(u64::from_le_bytes(*id.first_chunk().expect("an id")));
             Ok(true)
         };
-        table.scan(&scan, keep).expect("a scan");
+        each_row(cursor(&table, &scan), keep).expect("a scan");
         let inside = model.range::<str, _>((
             Bound::Excluded(&name(0)[..]),
             Bound::Excluded(&format!("{front}7")[..]),
         ));
         assert!(inside.rev().map(|(_, id)| *id).eq(found));
         for name in model.keys() {
-            assert!(table.delete(&key(name)).expect("a key"), "{name}");
+            assert!(table.delete(key(name)).expect("a key"), "{name}");
         }
         db.check().expect("it is right");
     }

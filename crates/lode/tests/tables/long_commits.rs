@@ -1,6 +1,7 @@
 //! Commits and records that the log takes piece by piece: they come back whole after a crash, or
 //! not at all.
 
+use crate::reading::payload_of;
 use lode::simulation::{self, Fault, Simulated};
 use lode::{Database, Durability, KeyKind, Options, Schema, Table, Type, Value};
 
@@ -23,7 +24,7 @@ fn record(table: &Table, id: u32, size: usize) -> Vec<u8> {
 }
 
 fn expect(table: &Table, id: u32, size: usize) {
-    let found = table.payload(&id.to_le_bytes()).expect("it can be read");
+    let found = payload_of(&table, id.to_le_bytes()).expect("it can be read");
     assert!(found.as_deref() == Some(&record(table, id, size)[4..]), "{id} of {size} bytes");
 }
 
@@ -65,20 +66,20 @@ fn long_commits_come_back() {
         let disk = Simulated::new(seed);
         let db = simulation::open(&options(), &disk, seed).expect("an empty disk");
         let one = table(&db);
-        let mut transaction = db.begin();
+        let transaction = db.begin();
         // Parts of all lengths: together a little more or less than the size.
         let each = size / 100;
         for id in 0..100 {
             transaction.insert(&one, &record(&one, id, each + id as usize % 7)).expect("room");
         }
         transaction.commit().expect("nobody else is there");
-        one.delete(&7u32.to_le_bytes()).expect("it is there");
+        one.delete(7u32.to_le_bytes()).expect("it is there");
         let db = after_power_cut(&disk, db, seed);
         let one = table(&db);
         for id in (0..100).filter(|id| *id != 7) {
             expect(&one, id, each + id as usize % 7);
         }
-        assert_eq!(one.payload(&7u32.to_le_bytes()), Ok(None));
+        assert_eq!(payload_of(&one, 7u32.to_le_bytes()), Ok(None));
         assert_eq!(db.check(), Ok(()));
     }
 }
@@ -94,7 +95,7 @@ fn a_long_commit_is_there_as_a_whole_or_not_at_all() {
         let db = simulation::open(&options, &disk, seed).expect("an empty disk");
         let one = table(&db);
         db.flush().expect("nothing is wrong");
-        let mut transaction = db.begin();
+        let transaction = db.begin();
         for id in 0..30 {
             transaction.insert(&one, &record(&one, id, 10_000)).expect("room");
         }
@@ -102,7 +103,7 @@ fn a_long_commit_is_there_as_a_whole_or_not_at_all() {
         let db = after_power_cut(&disk, db, seed);
         let one = table(&db);
         let found = (0..30u32).filter(|id| {
-            let there = one.payload(&id.to_le_bytes()).expect("it can be read").is_some();
+            let there = payload_of(&one, id.to_le_bytes()).expect("it can be read").is_some();
             if there {
                 expect(&one, *id, 10_000);
             }

@@ -1,6 +1,10 @@
 //! What tables do: their operations, their columns and records, and how they grow and shrink.
 
 mod columns;
+mod cursors;
+#[cfg(feature = "derive")]
+#[path = "../support/each_of.rs"]
+mod each_of;
 #[path = "../support/effort.rs"]
 mod effort;
 #[allow(clippy::unwrap_used)]
@@ -12,6 +16,8 @@ mod loading;
 mod long_commits;
 mod model;
 mod nulls;
+#[path = "../support/reading.rs"]
+mod reading;
 #[cfg(feature = "derive")]
 mod records;
 #[cfg(feature = "derive")]
@@ -21,6 +27,7 @@ mod records_within;
 mod shrinking;
 mod snapshots;
 mod space;
+mod transact;
 mod transactions;
 #[path = "../support/watched.rs"]
 mod watched;

@@ -2,7 +2,8 @@
 
 use std::ops::Bound;
 
-use lode::{Database, Error, KeyKind, Scan, Schema, Type, Value};
+use crate::reading::{Scan, cursor, each_row};
+use lode::{Database, Error, KeyKind, ReadTable, Schema, Type, Value};
 
 const ALL: Scan<'_> = Scan {
     lower: Bound::Unbounded,
@@ -23,7 +24,7 @@ fn a_row_says_which_columns_are_null() {
         .finish()
         .expect("a schema");
     let table = db.create_table(&schema, KeyKind::Tree).expect("a table");
-    let mut transaction = db.begin();
+    let transaction = db.begin();
     for (id, a, c) in
         [(1, Value::Unsigned(0x0201), Value::Null), (2, Value::Null, Value::Unsigned(9))]
     {
@@ -44,7 +45,8 @@ fn a_row_says_which_columns_are_null() {
             rows.push(row.to_vec());
             Ok(true)
         };
-        transaction.scan(&table, &Scan { columns, ..ALL }, &mut keep).expect("a scan");
+        each_row(cursor(&table.within(&transaction), &Scan { columns, ..ALL }), &mut keep)
+            .expect("a scan");
         assert_eq!(rows, wanted, "{columns:?} in the transaction");
     }
     transaction.commit().expect("nobody else is there");
@@ -54,7 +56,7 @@ fn a_row_says_which_columns_are_null() {
             rows.push(row.to_vec());
             Ok(true)
         };
-        table.scan(&Scan { columns, ..ALL }, &mut keep).expect("a scan");
+        each_row(cursor(&table, &Scan { columns, ..ALL }), &mut keep).expect("a scan");
         assert_eq!(rows, wanted, "{columns:?}");
     }
 }
@@ -78,20 +80,22 @@ fn a_handle_of_a_dropped_table_sees_no_other_table() {
         fill("new");
         let count = |snapshot: &lode::Snapshot| {
             let mut count = 0;
-            snapshot
-                .each(&old, &mut |_| {
-                    count += 1;
-                    Ok(true)
-                })
-                .map(|()| count)
+            each_row(old.at(snapshot).iter(), &mut |_| {
+                count += 1;
+                Ok(true)
+            })
+            .map(|()| count)
         };
         let gone = Err(Error::NoTable { table: "old".into() });
         assert_eq!(count(&before), Ok(1_000));
         assert_eq!(count(&db.snapshot()), gone);
         if kind == KeyKind::Tree {
             let all = Scan { columns: &[0], ..ALL };
-            assert_eq!(old.scan(&all, &mut |_| Ok(true)).map(|()| 0), gone);
-            assert_eq!(transaction.scan(&old, &all, &mut |_| Ok(true)).map(|()| 0), gone);
+            assert_eq!(each_row(cursor(&old, &all), &mut |_| Ok(true)).map(|()| 0), gone);
+            assert_eq!(
+                each_row(cursor(&old.within(&transaction), &all), &mut |_| Ok(true)).map(|()| 0),
+                gone
+            );
         }
     }
 }

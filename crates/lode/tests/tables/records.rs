@@ -4,7 +4,9 @@
 use std::fmt::Debug;
 use std::ops::{Bound, RangeBounds};
 
-use lode::{Database, Error, KeyKind, Record, Records, Schema, Type, Value};
+use crate::each_of::each_of;
+use crate::reading::each_row;
+use lode::{Database, Error, KeyKind, ReadTable, Record, Records, Schema, Type, Value};
 use proptest::prelude::*;
 
 const NOTE_BYTES: u32 = 12;
@@ -202,15 +204,18 @@ fn the_least_and_the_most_of_every_type_come_back() {
             assert_eq!(table.get(record.key()).expect("a record").as_ref(), Some(&record));
             assert_eq!(table.upsert(&record), Ok(true));
         }
-        let mut all = collected(|visit| table.each(visit));
+        let mut all = collected(|visit| each_of(table.iter(), visit));
         all.sort_by_key(|record| record.id);
         assert_eq!(all, [least(), most()]);
         if kind == KeyKind::Tree {
-            assert_eq!(collected(|visit| table.scan(.., 9, visit)), [least(), most()]);
+            assert_eq!(
+                collected(|visit| each_of(table.range(..).limit(9), visit)),
+                [least(), most()]
+            );
         }
         assert_eq!(table.delete(least().key()), Ok(true));
         assert_eq!(table.delete(least().key()), Ok(false));
-        assert_eq!(collected(|visit| table.each(visit)), [most()]);
+        assert_eq!(collected(|visit| each_of(table.iter(), visit)), [most()]);
     }
 }
 
@@ -320,7 +325,7 @@ fn no_change_is_lost_between_threads() {
 fn a_transaction_packs_and_a_snapshot_unpacks() {
     let (db, accounts) = accounts();
     let before = db.snapshot();
-    let mut transaction = db.begin();
+    let transaction = db.begin();
     let eve = Account { owner: "Eve".into(), cents: 5, note: "new".into() };
     let packed = accounts.pack(&eve).expect("it fits");
     transaction.insert(accounts.table(), &packed).expect("it is inserted");
@@ -329,7 +334,7 @@ fn a_transaction_packs_and_a_snapshot_unpacks() {
     transaction.commit().expect("nobody else is there");
     for (snapshot, owner) in [(before, "Ada"), (db.snapshot(), "Eve")] {
         let mut owners = Vec::new();
-        let read = snapshot.each(accounts.table(), &mut |record| {
+        let read = each_row(accounts.table().at(&snapshot).iter(), &mut |record| {
             owners.push(accounts.unpack(record)?.owner);
             Ok(true)
         });
@@ -343,7 +348,7 @@ fn what_is_no_text_does_not_become_a_string() {
     let mut record = vec![0; accounts.table().schema().record_size()];
     record[0] = 0xff;
     accounts.table().insert(&record).expect("nobody looks into packed records");
-    let outcome = accounts.each(|_| Ok(true));
+    let outcome = each_of(accounts.iter(), |_| Ok(true));
     assert!(why(outcome).contains("the field of column owner cannot be Bytes([255])"));
 }
 
@@ -353,13 +358,13 @@ fn a_dropped_table_answers_so() {
     db.drop_table("account").expect("it is there");
     let gone = Error::NoTable { table: "account".into() };
     assert_eq!(accounts.get("Ada"), Err(gone.clone()));
-    assert_eq!(accounts.each(|_| Ok(true)), Err(gone));
+    assert_eq!(each_of(accounts.iter(), |_| Ok(true)), Err(gone));
 }
 
 #[test]
 fn hashed_keys_have_no_ranges() {
     let (_db, accounts) = accounts();
-    let outcome = accounts.scan(.., 1, |_| Ok(true));
+    let outcome = each_of(accounts.range(..).limit(1), |_| Ok(true));
     assert_eq!(outcome, Err(Error::NoOrder { table: "account".into() }));
 }
 
@@ -392,12 +397,12 @@ where
     }
     let reversed = |records: &[R]| records.iter().rev().cloned().collect::<Vec<_>>();
     let scan = |range: (Bound<R::Key<'k>>, Bound<R::Key<'k>>), limit| {
-        let forward = collected(|visit| table.scan(range, limit, visit));
-        let backward = collected(|visit| table.scan_backward(range, limit, visit));
+        let forward = collected(|visit| each_of(table.range(range).limit(limit), visit));
+        let backward = collected(|visit| each_of(table.range(range).rev().limit(limit), visit));
         (forward, backward)
     };
-    assert_eq!(collected(|visit| table.each(visit)), sorted);
-    assert_eq!(collected(|visit| table.scan(.., 2, visit)), sorted[..2]);
+    assert_eq!(collected(|visit| each_of(table.iter(), visit)), sorted);
+    assert_eq!(collected(|visit| each_of(table.range(..).limit(2), visit)), sorted[..2]);
     assert_eq!(scan((Bound::Unbounded, Bound::Unbounded), 0), (vec![], vec![]));
     for from in 0..sorted.len() {
         for to in from..sorted.len() {
@@ -455,7 +460,7 @@ fn a_range_is_written_as_any_range() {
         table.insert(&Placed { row, seat, value: None }).expect("it is inserted");
     }
     fn count(table: &Records<Placed>, keys: impl RangeBounds<(i16, u8)>) -> usize {
-        collected(|visit| table.scan(keys, 9, visit)).len()
+        collected(|visit| each_of(table.range(keys).limit(9), visit)).len()
     }
     assert_eq!(count(&table, ..), 4);
     assert_eq!(count(&table, (1, 2)..), 3);
@@ -472,13 +477,13 @@ fn a_visit_ends_a_scan() {
         table.insert(&Numbered { number, value: None }).expect("it is inserted");
     }
     let mut seen = Vec::new();
-    let outcome = table.scan(3.., 9, |record| {
+    let outcome = each_of(table.range(3..).limit(9), |record| {
         seen.push(record.number);
         Ok(record.number < 5)
     });
     assert_eq!((outcome, &seen[..]), (Ok(()), &[3, 4, 5][..]));
-    assert_eq!(table.scan_backward(.., 9, |_| Err(Error::Closed)), Err(Error::Closed));
-    assert_eq!(table.each(|_| Err(Error::Closed)), Err(Error::Closed));
+    assert_eq!(each_of(table.range(..).rev().limit(9), |_| Err(Error::Closed)), Err(Error::Closed));
+    assert_eq!(each_of(table.iter(), |_| Err(Error::Closed)), Err(Error::Closed));
 }
 
 fn text(most_bytes: usize) -> impl Strategy<Value = String> {

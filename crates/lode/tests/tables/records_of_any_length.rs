@@ -1,8 +1,10 @@
 //! Structs with strings and vectors as records: they are stored as long as they are.
 
+use crate::each_of::each_of;
+use crate::reading::{Scan, cursor, each_row, nth, payload_of};
 use lode::{
     Database, KeyKind, MOST_FIXED_BYTES, MOST_KEY_BYTES, MOST_RECORD_BYTES, MOST_VARIABLE_BYTES,
-    Record, Schema, Type, Value,
+    ReadTable, Record, Schema, Type, Value,
 };
 use proptest::prelude::*;
 
@@ -143,14 +145,17 @@ fn the_longest_record_is_kept() {
         let db = Database::open(directory.path()).expect("a new database");
         let table = db.create_table(&schema, kind).expect("room");
         assert_eq!(table.insert(&record(1)), Ok(true));
-        assert_eq!(table.update(&packed_key, 2, &data(2)), Ok(true));
-        let mut transaction = db.begin();
-        assert_eq!(transaction.update(&table, &packed_key, 2, &data(3)), Ok(true));
+        assert_eq!(table.update(&packed_key, nth(2), &data(2)), Ok(true));
+        let transaction = db.begin();
+        assert_eq!(transaction.update(&table, &packed_key, nth(2), &data(3)), Ok(true));
         transaction.commit().expect("nobody else writes");
         drop((db, table));
         let db = Database::open(directory.path()).expect("it is whole");
         let table = db.table("t").expect("it is there");
-        assert_eq!(table.payload(&packed_key), Ok(Some(record(3)[packed_key.len()..].to_vec())));
+        assert_eq!(
+            payload_of(&table, &packed_key),
+            Ok(Some(record(3)[packed_key.len()..].to_vec()))
+        );
         db.check().expect("nothing is wrong");
     }
 }
@@ -185,7 +190,7 @@ fn records_of_any_length_come_back_from_a_table() {
                 all.push(note);
                 Ok(true)
             };
-            table.each(add).expect("they are read");
+            each_of(table.iter(), add).expect("they are read");
             all.sort_by_key(|note: &Note| note.id);
             all
         };
@@ -206,7 +211,7 @@ fn records_of_any_length_come_back_from_a_table() {
 
         if kind == KeyKind::Tree {
             let mut found = Vec::new();
-            let scanned = table.scan_backward((2, "")..(5, ""), 9, |note| {
+            let scanned = each_of(table.range((2, "")..(5, "")).rev().limit(9), |note| {
                 found.push(note);
                 Ok(true)
             });
@@ -274,7 +279,7 @@ fn keys_of_variable_length_are_in_their_order() {
                 (&page.site[..], page.version, &page.path[..])
             };
             let mut found = Vec::new();
-            let each = table.scan(key(from)..key(to), 100, |page| {
+            let each = each_of(table.range(key(from)..key(to)).limit(100), |page| {
                 found.push(page);
                 Ok(true)
             });
@@ -287,7 +292,7 @@ fn keys_of_variable_length_are_in_their_order() {
         let schema = table.table().schema();
         let (lower, upper) =
             schema.pack_prefix(&[Value::Text("a"), Value::Signed(2)]).expect("they fit");
-        let scan = lode::Scan {
+        let scan = Scan {
             lower: std::ops::Bound::Included(&lower),
             upper: std::ops::Bound::Included(&upper),
             backward: true,
@@ -295,7 +300,7 @@ fn keys_of_variable_length_are_in_their_order() {
             limit: 10,
         };
         let mut paths = Vec::new();
-        let each = table.table().scan(&scan, &mut |row| {
+        let each = each_row(cursor(&table.table(), &scan), &mut |row| {
             paths.push(row[4..].to_vec());
             Ok(true)
         });
@@ -313,26 +318,26 @@ fn a_key_that_is_too_long_is_not_there_and_cannot_be_inserted() {
     assert_eq!(table.delete((&long, 0, b"")), Ok(false));
     assert_eq!(table.change((&long, 0, b""), |_| panic!("there is none")), Ok(false));
     assert_eq!(table.at(&db.snapshot()).get((&long, 0, b"")), Ok(None));
-    let mut transaction = db.begin();
-    assert_eq!(table.within(&mut transaction).get((&long, 0, b"")), Ok(None));
-    assert_eq!(table.within(&mut transaction).delete((&long, 0, b"")), Ok(false));
+    let transaction = db.begin();
+    assert_eq!(table.within(&transaction).get((&long, 0, b"")), Ok(None));
+    assert_eq!(table.within(&transaction).delete((&long, 0, b"")), Ok(false));
     let why = table.pack_key((&long, 0, b"")).expect_err("it does not fit").to_string();
     assert!(why.contains("column site can have at most 100 bytes, not 101"), "{why}");
     // Packed by hand.
     let key = [&[101, 0][..], &[b'x'; 101], &[0; 4]].concat();
-    assert_eq!(table.table().payload(&key), Ok(None));
+    assert_eq!(payload_of(&table.table(), &key), Ok(None));
     assert_eq!(table.table().delete(&key), Ok(false));
-    assert_eq!(transaction.payload(table.table(), &key), Ok(None));
+    assert_eq!(payload_of(&table.table().within(&transaction), &key), Ok(None));
     let refused = table.table().insert(&key);
     assert!(matches!(refused, Err(lode::Error::KeyTooLong { .. })), "{refused:?}");
     // Cut off.
     for key in [&[1, 0, b'x', 0][..], &[1], &[1, 0, b'x', 0, 0, 0, 0, 9], &[]] {
-        let refused = table.table().payload(key);
+        let refused = payload_of(&table.table(), key);
         assert!(matches!(refused, Err(lode::Error::Schema { .. })), "{refused:?}");
         let refused = table.table().insert(key);
         assert!(matches!(refused, Err(lode::Error::Schema { .. })), "{refused:?}");
     }
     let keys = [&[1, 0, b'x', 0, 0, 0, 0][..], &[9]].concat();
-    let many = table.table().get_many(&keys, &mut |_, _| panic!("it is refused as a whole"));
+    let many = table.table().get_many_with(&keys, &mut |_, _| panic!("it is refused as a whole"));
     assert!(matches!(many, Err(lode::Error::Schema { .. })), "{many:?}");
 }

@@ -1,5 +1,6 @@
 //! Structs as records within transactions, and at the moments of snapshots.
 
+use crate::each_of::each_of;
 use lode::{Database, Error, KeyKind, Record, Records, Result};
 
 #[derive(Record, Clone, Debug, PartialEq)]
@@ -49,8 +50,8 @@ fn a_transaction_sees_what_it_wrote_and_others_when_it_is_committed() {
     for kind in [KeyKind::Hash, KeyKind::Tree] {
         let (db, accounts, _) = create(kind);
         let before = db.snapshot();
-        let mut transaction = db.begin();
-        let mut within = accounts.within(&mut transaction);
+        let transaction = db.begin();
+        let within = accounts.within(&transaction);
         let new = account("Edsger", 1, 7);
         assert_eq!(within.insert(&new), Ok(true));
         assert_eq!(within.insert(&account("Edsger", 1, 8)), Ok(false));
@@ -79,26 +80,26 @@ fn a_transaction_sees_what_it_wrote_and_others_when_it_is_committed() {
             (Some(100), None)
         );
         assert_eq!(cents(accounts.get(("Grace", 0))), Some(9));
-        assert_eq!(all_of(|visit| then.each(visit)).len(), 10);
-        assert_eq!(all_of(|visit| accounts.at(&after).each(visit)).len(), 10);
+        assert_eq!(all_of(|visit| each_of(then.iter(), visit)).len(), 10);
+        assert_eq!(all_of(|visit| each_of(accounts.at(&after).iter(), visit)).len(), 10);
     }
 }
 
 #[test]
 fn a_transaction_that_is_dropped_leaves_everything_as_it_was() {
     let (db, accounts, all) = create(KeyKind::Tree);
-    let mut transaction = db.begin();
-    assert_eq!(accounts.within(&mut transaction).delete(("Ada", 0)), Ok(true));
+    let transaction = db.begin();
+    assert_eq!(accounts.within(&transaction).delete(("Ada", 0)), Ok(true));
     drop(transaction);
-    assert_eq!(all_of(|visit| accounts.each(visit)), all);
+    assert_eq!(all_of(|visit| each_of(accounts.iter(), visit)), all);
 }
 
 #[test]
 fn scans_have_what_the_transaction_wrote_in_the_order_of_keys() {
     let (db, accounts, all) = create(KeyKind::Tree);
     let before = db.snapshot();
-    let mut transaction = db.begin();
-    let mut within = accounts.within(&mut transaction);
+    let transaction = db.begin();
+    let within = accounts.within(&transaction);
     let mut model = all.clone();
     assert_eq!(within.delete(("Ada", 2)), Ok(true));
     model.remove(4);
@@ -111,28 +112,31 @@ fn scans_have_what_the_transaction_wrote_in_the_order_of_keys() {
             let some = &model[from..to];
             some[..some.len().min(limit as usize)].to_vec()
         };
-        assert_eq!(all_of(|visit| within.scan(.., limit, visit)), some(0, 10));
+        assert_eq!(all_of(|visit| each_of(within.range(..).limit(limit), visit)), some(0, 10));
         let range = ("Ada", 0)..("Grace", -1);
-        assert_eq!(all_of(|visit| within.scan(range, limit, visit)), some(3, 6));
+        assert_eq!(all_of(|visit| each_of(within.range(range).limit(limit), visit)), some(3, 6));
         let mut backward = model.clone();
         backward.reverse();
         backward.truncate(limit as usize);
-        assert_eq!(all_of(|visit| within.scan_backward(.., limit, visit)), backward);
+        assert_eq!(all_of(|visit| each_of(within.range(..).rev().limit(limit), visit)), backward);
         let mut then = all.clone();
         then.reverse();
         then.truncate(limit as usize);
         let at = accounts.at(&before);
-        assert_eq!(all_of(|visit| at.scan_backward(.., limit, visit)), then);
+        assert_eq!(all_of(|visit| each_of(at.range(..).rev().limit(limit), visit)), then);
     }
     let none = ("Ada", 0)..=("Ada", 1);
-    assert_eq!(all_of(|visit| accounts.at(&before).scan(none, 9, visit)), all[2..4]);
+    assert_eq!(
+        all_of(|visit| each_of(accounts.at(&before).range(none).limit(9), visit)),
+        all[2..4]
+    );
 }
 
 #[test]
 fn what_does_not_fit_is_refused_and_changes_nothing() {
     let (db, accounts, all) = create(KeyKind::Tree);
-    let mut transaction = db.begin();
-    let mut within = accounts.within(&mut transaction);
+    let transaction = db.begin();
+    let within = accounts.within(&transaction);
     let refused = [
         within.change(("Ada", 0), |account| account.number = 77),
         within.change(("Ada", 0), |account| account.note = "x".repeat(101)),
@@ -144,21 +148,22 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     }
     assert!(matches!(within.get((&"A".repeat(21), 0)), Ok(None)), "no record can have it");
     transaction.commit().expect("it wrote nothing");
-    assert_eq!(all_of(|visit| accounts.each(visit)), all);
+    assert_eq!(all_of(|visit| each_of(accounts.iter(), visit)), all);
 
     let (other, ..) = create(KeyKind::Tree);
-    let foreign = accounts.within(&mut other.begin()).delete(("Ada", 0));
+    let foreign = accounts.within(&other.begin()).delete(("Ada", 0));
     assert!(matches!(foreign, Err(Error::Schema { .. })), "{foreign:?}");
     let foreign = accounts.at(&other.snapshot()).get(("Ada", 0));
     assert!(matches!(foreign, Err(Error::Schema { .. })), "{foreign:?}");
     for limit in [0, 1] {
-        let mut transaction = other.begin();
-        let foreign = accounts.within(&mut transaction).scan(.., limit, |_| Ok(true));
+        let transaction = other.begin();
+        let foreign = each_of(accounts.within(&transaction).range(..).limit(limit), |_| Ok(true));
         assert!(matches!(foreign, Err(Error::Schema { .. })), "{foreign:?}");
-        let foreign = accounts.at(&other.snapshot()).scan_backward(.., limit, |_| Ok(true));
+        let foreign =
+            each_of(accounts.at(&other.snapshot()).range(..).rev().limit(limit), |_| Ok(true));
         assert!(matches!(foreign, Err(Error::Schema { .. })), "{foreign:?}");
     }
     let (db, accounts, _) = create(KeyKind::Hash);
-    let no_order = accounts.within(&mut db.begin()).scan(.., 1, |_| Ok(true));
+    let no_order = each_of(accounts.within(&db.begin()).range(..).limit(1), |_| Ok(true));
     assert!(matches!(no_order, Err(Error::NoOrder { .. })), "{no_order:?}");
 }

@@ -3,7 +3,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lode::{Database, Durability, Error, KeyKind, Options, Schema, Table, Type, Value};
+use crate::reading::{each_row, payload_of};
+use lode::{Database, Durability, Error, KeyKind, Options, ReadTable, Schema, Table, Type, Value};
 
 /// Tables of both kinds with records beside their keys, and in a heap.
 const TABLES: [(KeyKind, u32); 4] =
@@ -22,7 +23,7 @@ fn record(table: &Table, id: u64) -> Vec<u8> {
 
 fn expect(table: &Table, ids: impl Iterator<Item = u64>) {
     for id in ids {
-        let found = table.payload(&id.to_le_bytes()).expect("it can be read");
+        let found = payload_of(&table, id.to_le_bytes()).expect("it can be read");
         assert!(found.as_deref() == Some(&record(table, id)[8..]), "record {id}");
     }
 }
@@ -38,12 +39,11 @@ fn shrink(db: &Database, table: &Table, (records, every): (u64, u64), delete: &d
         let gone: Vec<_> = (0..records).filter(|id| id % every != round).collect();
         delete(&gone);
         let mut left = 0;
-        before
-            .each(table, &mut |_| {
-                left += 1;
-                Ok(true)
-            })
-            .expect("it can be read");
+        each_row(table.at(&before).iter(), &mut |_| {
+            left += 1;
+            Ok(true)
+        })
+        .expect("it can be read");
         assert_eq!(left, records, "all are in the snapshot");
         drop(before);
         db.check().unwrap_or_else(|why| panic!("{why}"));
@@ -52,7 +52,7 @@ fn shrink(db: &Database, table: &Table, (records, every): (u64, u64), delete: &d
         assert!(pages < most / 5, "{pages} bytes of {most} are left in round {round}");
     }
     for id in 0..records {
-        table.delete(&id.to_le_bytes()).expect("it can be read");
+        table.delete(id.to_le_bytes()).expect("it can be read");
     }
     // The directory of a hashed table, or a root, and pages that are being filled.
     let pages = db.statistics().page_bytes;
@@ -66,7 +66,7 @@ fn pages_of_deleted_records_come_back_in_memory() {
         let table = table(&db, kind);
         shrink(&db, &table, (30_000, 1_000), &|ids| {
             for id in ids {
-                assert!(table.delete(&id.to_le_bytes()).expect("it can be read"));
+                assert!(table.delete(id.to_le_bytes()).expect("it can be read"));
             }
         });
     }
@@ -81,9 +81,9 @@ fn pages_of_records_that_transactions_delete_come_back_in_memory() {
         let every = if kind.1 < 100 { 50 } else { 1_000 };
         shrink(&db, &table, (20_000, every), &|ids| {
             for ids in ids.chunks(5_000) {
-                let mut transaction = db.begin();
+                let transaction = db.begin();
                 for id in ids {
-                    assert!(transaction.delete(&table, &id.to_le_bytes()).expect("room"));
+                    assert!(transaction.delete(&table, id.to_le_bytes()).expect("room"));
                 }
                 transaction.commit().expect("nobody else is there");
             }
@@ -104,7 +104,7 @@ fn the_file_gives_places_of_deleted_records_back() {
         db.checkpoint().expect("room");
         let used = db.statistics().data_used_bytes;
         for id in 0..19_900u64 {
-            table.delete(&id.to_le_bytes()).expect("it can be read");
+            table.delete(id.to_le_bytes()).expect("it can be read");
         }
         db.checkpoint().expect("room");
         let left = db.statistics().data_used_bytes;
@@ -145,7 +145,7 @@ fn what_stays_is_found_while_others_come_and_go() {
                             }
                             expect(table, own());
                             for id in own() {
-                                assert!(table.delete(&id.to_le_bytes()).expect("it is there"));
+                                assert!(table.delete(id.to_le_bytes()).expect("it is there"));
                             }
                         }
                     })
@@ -156,12 +156,12 @@ fn what_stays_is_found_while_others_come_and_go() {
                     expect(table, 0..STAY);
                     let mut keys = Vec::new();
                     (0..STAY).for_each(|id| keys.extend(id.to_le_bytes()));
-                    let many = table.get_many(&keys, &mut |at, found| {
+                    let many = table.get_many_with(&keys, &mut |at, found| {
                         assert!(found == Some(&record(table, at as u64)[8..]), "record {at}");
                     });
                     many.expect("they can be read");
                     let mut seen = 0;
-                    let each = db.snapshot().each(table, &mut |found| {
+                    let each = each_row(table.iter(), &mut |found| {
                         let id = u64::from_le_bytes(*found.first_chunk().expect("a key"));
                         seen += u64::from(id < STAY);
                         Ok(true)
@@ -235,7 +235,7 @@ fn expect_all(table: &Table, ids: impl Iterator<Item = u64>) {
     for id in ids {
         let record = packed_of(table, id);
         let length = table.schema().key_length(&record).expect("a key");
-        let found = table.payload(&record[..length]).expect("it can be read");
+        let found = payload_of(&table, &record[..length]).expect("it can be read");
         assert!(found.as_deref() == Some(&record[length..]), "record {id} of {table:?}");
     }
 }
@@ -277,7 +277,7 @@ fn compaction_fills_the_pages_that_deletions_have_left_half_empty() {
         db.check().unwrap_or_else(|why| panic!("{name}: {why}"));
         expect_all(&table, (0..RECORDS).filter(|id| !goes(*id, 0)));
         let mut seen = 0;
-        let each = snapshot.each(&table, &mut |_| {
+        let each = each_row(table.at(&snapshot).iter(), &mut |_| {
             seen += 1;
             Ok(true)
         });

@@ -1,6 +1,7 @@
 //! What snapshots cost: memory that is bounded and given back, and nothing for those who write.
 
-use lode::{Database, Error, KeyKind, Options, Schema, Table, Type};
+use crate::reading::{each_row, nth};
+use lode::{Database, Error, KeyKind, Options, ReadTable, Schema, Table, Type};
 
 use crate::watched::watched;
 
@@ -41,7 +42,7 @@ fn in_both(test: impl Fn(&Database)) {
 /// Reads all that there was at the moment of a snapshot.
 fn read(snapshot: &lode::Snapshot, table: &Table, round: u8) -> Result<u64, Error> {
     let mut count = 0;
-    snapshot.each(table, &mut |record| {
+    each_row(table.at(snapshot).iter(), &mut |record| {
         assert!(record[8..].iter().all(|byte| *byte == round), "a record of another moment");
         count += 1;
         Ok(true)
@@ -89,7 +90,7 @@ fn a_snapshot_that_fits_is_right_however_often_the_table_changes_after_it() {
         let snapshot = db.snapshot();
         for round in 0..20 {
             for id in 0..2_000u64 {
-                small.update(&id.to_le_bytes(), 1, &[round]).expect("room");
+                small.update(id.to_le_bytes(), nth(1), &[round]).expect("room");
             }
             // Short ones come and go meanwhile.
             drop(db.snapshot());

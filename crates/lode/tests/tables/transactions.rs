@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use lode::{Database, Error, KeyKind, Options, Scan, Schema, Table, Type, Value};
+use crate::reading::{Scan, cursor, each_row};
+use lode::{Database, Error, KeyKind, Options, ReadTable, Schema, Table, Type, Value};
 use proptest::prelude::*;
 
 type Bounds = (Bound<i32>, Bound<i32>);
@@ -53,7 +54,7 @@ proptest! {
         for (key, value) in &before {
             table.insert(&record(*key, *value)).expect("room");
         }
-        let mut transaction = db.begin();
+        let transaction = db.begin();
         let mut model: BTreeMap<i32, u32> = before.clone();
         for (key, value) in &writes {
             match value {
@@ -62,7 +63,7 @@ proptest! {
                     model.insert(*key, *value);
                 }
                 None => {
-                    transaction.delete(&table, &key.to_le_bytes()).expect("it can be read");
+                    transaction.delete(&table, key.to_le_bytes()).expect("it can be read");
                     model.remove(key);
                 }
             }
@@ -90,7 +91,7 @@ proptest! {
             found.push((number(row), number(&row[4..]) as i32));
             Ok(true)
         };
-        transaction.scan(&table, &scan, &mut keep).expect("a scan");
+        each_row(cursor(&table.within(&transaction), &scan), &mut keep).expect("a scan");
         prop_assert_eq!(&found, &wanted(&model));
         // Nobody else sees it before the commit.
         found.clear();
@@ -98,7 +99,7 @@ proptest! {
             found.push((number(row), number(&row[4..]) as i32));
             Ok(true)
         };
-        table.scan(&scan, &mut keep).expect("a scan");
+        each_row(cursor(&table, &scan), &mut keep).expect("a scan");
         prop_assert_eq!(&found, &wanted(&before));
     }
 }
@@ -114,9 +115,9 @@ fn named(table: &Table, name: &[u8]) -> Vec<u8> {
     table.schema().pack(&[Value::Bytes(name), Value::Bytes(&[1; 1_000])]).expect("it fits")
 }
 
-fn all_of(db: &Database, table: &Table) -> Vec<Vec<u8>> {
+fn all_of(table: &Table) -> Vec<Vec<u8>> {
     let mut records = Vec::new();
-    let each = db.snapshot().each(table, &mut |record| {
+    let each = each_row(table.iter(), &mut |record| {
         records.push(record.to_vec());
         Ok(true)
     });
@@ -140,9 +141,9 @@ fn a_commit_that_fails_puts_long_keys_back_where_no_page_is_left() {
         let schema = Schema::build("other").key("id", Type::U64).column("rest", Type::Bytes(900));
         let schema = schema.finish().expect("a schema");
         let other = db.create_table(&schema, KeyKind::Tree).expect("a table");
-        let before = all_of(&db, &table);
+        let before = all_of(&table);
 
-        let mut transaction = db.begin();
+        let transaction = db.begin();
         let last = table.schema().pack_key(&[Value::Bytes(&long(longs - 1))]).expect("it fits");
         assert_eq!(transaction.delete(&table, &last), Ok(true));
         let new = (0..more).map(|n| short(100 + n)).chain([vec![b'd'; 1_000], vec![b'e'; 1_000]]);
@@ -155,8 +156,8 @@ fn a_commit_that_fails_puts_long_keys_back_where_no_page_is_left() {
         }
         let full = transaction.commit();
         assert!(matches!(full, Err(Error::Full { .. })), "{full:?}");
-        assert!(all_of(&db, &table) == before, "{more} more, {longs} long and {shorts} short ones");
-        assert!(all_of(&db, &other).is_empty());
+        assert!(all_of(&table) == before, "{more} more, {longs} long and {shorts} short ones");
+        assert!(all_of(&other).is_empty());
         assert_eq!(db.check(), Ok(()));
     }
 }

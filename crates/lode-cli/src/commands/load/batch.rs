@@ -126,7 +126,7 @@ impl<'b> Batch<'b> {
         mut from: usize,
         waiting: &[Waiting],
     ) -> lode::Result<Option<u64>> {
-        let mut transaction = self.opened.db.begin();
+        let transaction = self.opened.db.begin();
         let (mut loaded, mut wrong) = (self.loaded, None);
         for (line, end) in waiting {
             let record = &records[from..*end];

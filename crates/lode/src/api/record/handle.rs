@@ -4,13 +4,12 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 
-use super::Record;
 use super::same::expect_same;
-use crate::api::{Database, Snapshot, Table};
+use super::{Record, RecordCursor};
+use crate::api::{Cursor, Database, ReadTable, Snapshot, Table, TableAt, TableWithin, Transaction};
 use crate::error::{Result, none_if_too_long};
 use crate::schema::Schema;
-use crate::table::{KeyKind, Scan};
-use crate::tree::{Direction, Range};
+use crate::table::KeyKind;
 
 impl Database {
     /// Creates a table for the records of a struct, named as its schema is.
@@ -36,7 +35,7 @@ impl Database {
 
 /// A table of records that are structs; see [`Record`] for an example.
 ///
-/// It is a [`Table`], of which the methods take and answer structs instead of bytes, with the same
+/// It is a [`Table`], of which the methods take and return structs instead of bytes, with the same
 /// promises and errors. Text that does not fit its column is a `Schema` error, also in a key that
 /// is looked up. Handles are cheap to clone, and may be used by any number of threads.
 ///
@@ -56,147 +55,159 @@ impl Database {
 /// let db = Database::in_memory()?;
 /// let accounts = db.create_records::<Account>(KeyKind::Hash)?;
 /// let before = db.snapshot();
-/// let mut transaction = db.begin();
+/// let transaction = db.begin();
 /// for id in 0..2 {
-///     accounts.within(&mut transaction).insert(&Account { id, cents: 100 })?;
+///     accounts.within(&transaction).insert(&Account { id, cents: 100 })?;
 /// }
-/// accounts.within(&mut transaction).change(1, |account| account.cents += 1)?;
+/// accounts.within(&transaction).change(1, |account| account.cents += 1)?;
 /// transaction.commit()?;
 ///
 /// let mut sum = 0;
-/// accounts.at(&db.snapshot()).each(|account| {
-///     sum += account.cents;
-///     Ok(true)
-/// })?;
+/// for account in accounts.iter() {
+///     sum += account?.cents;
+/// }
 /// assert_eq!(sum, 201);
 /// assert!(accounts.at(&before).get(1)?.is_none());
 /// # }
 /// # Ok::<(), lode::Error>(())
 /// ```
-pub struct Records<R> {
-    table: Table,
+pub struct Records<R, V = Table> {
+    view: V,
     /// It makes and takes such structs, and keeps none.
     structs: PhantomData<fn(R) -> R>,
 }
 
-impl<R> Clone for Records<R> {
+/// Records as they were at the moment of a snapshot. Made by [`Records::at`].
+pub type RecordsAt<'r, R> = Records<R, TableAt<'r>>;
+
+/// Records as a transaction sees them: those of the table, with what it has written in their place.
+/// Made by [`Records::within`].
+pub type RecordsWithin<'r, R> = Records<R, TableWithin<'r>>;
+
+impl<R, V: Clone> Clone for Records<R, V> {
     fn clone(&self) -> Self {
-        Self { table: self.table.clone(), structs: PhantomData }
+        Self::new(self.view.clone())
     }
 }
 
-impl<R> fmt::Debug for Records<R> {
+impl<R, V: fmt::Debug> fmt::Debug for Records<R, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Records").field("table", &self.table).finish()
+        f.debug_struct("Records").field("table", &self.view).finish()
     }
 }
 
-impl<R: Record> Records<R> {
-    fn new(table: Table) -> Self {
-        Self { table, structs: PhantomData }
+impl<R, V> Records<R, V> {
+    fn new(view: V) -> Self {
+        Self { view, structs: PhantomData }
     }
+}
 
+/// Reading: the table as it is now, at a snapshot, or within a transaction.
+impl<R: Record, V: ReadTable> Records<R, V> {
     /// The table, for everything else.
     pub fn table(&self) -> &Table {
-        &self.table
+        self.view.table()
     }
 
     fn schema(&self) -> &Schema {
-        self.table.schema()
+        self.table().schema()
     }
 
     /// The packed record of a struct.
+    ///
+    /// # Errors
+    /// As [`Record::pack`].
     pub fn pack(&self, record: &R) -> Result<Vec<u8>> {
         record.pack(self.schema())
     }
 
     /// The packed key of a key.
+    ///
+    /// # Errors
+    /// As [`Record::pack_key`].
     pub fn pack_key(&self, key: R::Key<'_>) -> Result<Vec<u8>> {
         R::pack_key(key, self.schema())
     }
 
     /// The packed key of a key; `None` if it is longer than that of any record.
-    pub(super) fn key_of_any(&self, key: R::Key<'_>) -> Result<Option<Vec<u8>>> {
+    fn key_of_any(&self, key: R::Key<'_>) -> Result<Option<Vec<u8>>> {
         none_if_too_long(self.pack_key(key).map(Some))
     }
 
     /// The struct of a packed record.
+    ///
+    /// # Errors
+    /// `Schema` when it is no record of the table; and as [`Record::unpack`].
     pub fn unpack(&self, record: &[u8]) -> Result<R> {
         R::unpack(self.schema().row(record)?)
     }
 
     /// The record with a key, if there is one.
-    pub fn get(&self, key: R::Key<'_>) -> Result<Option<R>> {
-        let Some(key) = self.key_of_any(key)? else { return Ok(None) };
-        self.table.with(&key, R::unpack)?.transpose()
-    }
-
-    /// Inserts a record; false if there is one with its key.
-    pub fn insert(&self, record: &R) -> Result<bool> {
-        self.table.insert(&self.pack(record)?)
-    }
-
-    /// Writes a record, whether there is one with its key or not; answers whether there was.
-    pub fn upsert(&self, record: &R) -> Result<bool> {
-        self.table.upsert(&self.pack(record)?)
-    }
-
-    /// Deletes the record with a key; false if there is none.
-    pub fn delete(&self, key: R::Key<'_>) -> Result<bool> {
-        let Some(key) = self.key_of_any(key)? else { return Ok(false) };
-        self.table.delete(&key)
-    }
-
-    /// Calls `change` with the record of a key, and writes what it has made of it. No other write
-    /// of the record comes between. Returns whether there is such a record.
-    ///
-    /// If another thread writes the record meanwhile, `change` is called again with what the record
-    /// is then. `change` may use the database; but only `change` itself can write this record
-    /// before it has returned.
     ///
     /// # Errors
-    /// `Schema` when `change` has changed the key, or the record does not fit its columns any more;
-    /// the record stays as it was. And as [`Table::change`].
-    pub fn change(&self, key: R::Key<'_>, mut change: impl FnMut(&mut R)) -> Result<bool> {
-        let Some(key) = self.key_of_any(key)? else { return Ok(false) };
-        let mut outcome = Ok(());
-        let there = self.table.change(&key, &mut |payload| {
-            let changed = self.changed(&key, payload, &mut change);
-            outcome = changed.map(|record| {
-                payload.clear();
-                payload.extend_from_slice(&record[key.len()..]);
-            });
-            outcome.is_ok()
-        })?;
-        outcome.map(|()| there)
-    }
-
-    /// The packed record that `change` makes of one.
-    pub(super) fn changed(
-        &self,
-        key: &[u8],
-        payload: &[u8],
-        change: impl FnOnce(&mut R),
-    ) -> Result<Vec<u8>> {
-        let mut record = self.unpack(&[key, payload].concat())?;
-        change(&mut record);
-        let packed = self.pack(&record)?;
-        if !packed.starts_with(key) {
-            let why = "a change cannot change the key; delete the record and insert another";
-            return Err(self.schema().mismatch(why));
+    /// Those of [reading](ReadTable#errors); as [`Record::unpack`].
+    pub fn get(&self, key: R::Key<'_>) -> Result<Option<R>> {
+        let Some(mut record) = self.key_of_any(key)? else { return Ok(None) };
+        let mut payload = Vec::new();
+        if !self.view.get_into(&record, &mut payload)? {
+            return Ok(None);
         }
-        Ok(packed)
+        record.append(&mut payload);
+        self.unpack(&record).map(Some)
     }
 
-    /// Calls `visit` with the records in a range of keys, in the order of keys, until it answers
-    /// false or there were `limit` of them. It sees the table as it is at the start.
+    /// The records with several keys, in the order of the keys; `None` where there is none.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn get_many<'k>(
+        &self,
+        keys: impl IntoIterator<Item = R::Key<'k>>,
+    ) -> Result<Vec<Option<R>>> {
+        let packed = keys.into_iter().map(|key| self.key_of_any(key));
+        let packed = packed.collect::<Result<Vec<_>>>()?;
+        let mut rows = self.view.get_many(packed.iter().flatten())?.into_iter();
+        let found = packed.iter().map(|key| key.as_ref().and_then(|_| rows.next().flatten()));
+        found.map(|row| row.map(|row| R::unpack(row.as_ref())).transpose()).collect()
+    }
+
+    /// Whether there is a record with a key.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn contains(&self, key: R::Key<'_>) -> Result<bool> {
+        self.key_of_any(key)?.map_or(Ok(false), |key| self.view.contains(key))
+    }
+
+    /// The number of records. Pages of the table's index are read, and no record beyond them.
+    ///
+    /// # Errors
+    /// Those of [reading](ReadTable#errors).
+    pub fn len(&self) -> Result<u64> {
+        self.view.len()
+    }
+
+    /// Whether there is no record.
+    ///
+    /// # Errors
+    /// Those of [reading](ReadTable#errors).
+    pub fn is_empty(&self) -> Result<bool> {
+        self.view.is_empty()
+    }
+
+    /// A cursor over all records: in the order of keys, or of their hashes.
+    pub fn iter(&self) -> RecordCursor<R> {
+        RecordCursor::new(self.view.iter())
+    }
+
+    /// A cursor over a range of keys, in the order of keys.
     ///
     /// A tuple of keys is in the order of its first column, then of its second, and so on; floats
     /// are in the order of `total_cmp`.
     ///
     /// ```
     /// # #[cfg(feature = "derive")] {
-    /// use lode::{Database, KeyKind, Record};
+    /// use lode::{Database, KeyKind, Record, Result};
     ///
     /// #[derive(Record)]
     /// struct Reading {
@@ -212,90 +223,22 @@ impl<R: Record> Records<R> {
     /// for (sensor, time, celsius) in [(1, 10, 15.5), (2, 10, 19.0), (2, 20, 19.5), (3, 0, 8.0)] {
     ///     readings.insert(&Reading { sensor, time, celsius })?;
     /// }
-    /// let mut found = Vec::new();
-    /// readings.scan((2, i64::MIN)..=(2, i64::MAX), 10, |reading| {
-    ///     found.push(reading.celsius);
-    ///     Ok(true)
-    /// })?;
-    /// assert_eq!(found, [19.0, 19.5]);
+    /// let of_sensor_2 = readings.range((2, i64::MIN)..=(2, i64::MAX));
+    /// let celsius = of_sensor_2.map(|reading| Ok(reading?.celsius));
+    /// assert_eq!(celsius.collect::<Result<Vec<_>>>()?, [19.0, 19.5]);
     /// # }
     /// # Ok::<(), lode::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// `NoOrder` for hashed keys; and what `visit` answers.
-    pub fn scan<'k>(
-        &self,
-        keys: impl RangeBounds<R::Key<'k>>,
-        limit: u64,
-        visit: impl FnMut(R) -> Result<bool>,
-    ) -> Result<()> {
-        self.scan_in(false, keys, limit, visit)
-    }
-
-    /// As [`scan`](Self::scan), from the highest key down.
-    pub fn scan_backward<'k>(
-        &self,
-        keys: impl RangeBounds<R::Key<'k>>,
-        limit: u64,
-        visit: impl FnMut(R) -> Result<bool>,
-    ) -> Result<()> {
-        self.scan_in(true, keys, limit, visit)
-    }
-
-    fn scan_in<'k>(
-        &self,
-        backward: bool,
-        keys: impl RangeBounds<R::Key<'k>>,
-        limit: u64,
-        visit: impl FnMut(R) -> Result<bool>,
-    ) -> Result<()> {
-        let range = self.range(&keys)?;
-        self.scan_at(&self.snapshot()?, (&range, backward), limit, visit)
-    }
-
-    /// Scans a range at the moment of a snapshot.
-    pub(super) fn scan_at(
-        &self,
-        snapshot: &Snapshot,
-        (range, backward): (&Range, bool),
-        limit: u64,
-        visit: impl FnMut(R) -> Result<bool>,
-    ) -> Result<()> {
-        let (core, mut show) = (snapshot.core(&self.table)?, self.show(limit, visit));
-        if limit == 0 {
-            return Ok(());
-        }
-        snapshot.each_in(core, (range, direction_of(backward)), &mut show)
-    }
-
-    /// Calls `visit` with records by their keys in order and payloads, at most so many.
-    pub(super) fn show(
-        &self,
-        limit: u64,
-        mut visit: impl FnMut(R) -> Result<bool>,
-    ) -> impl FnMut(&[u8], &[u8]) -> Result<bool> {
-        let (mut record, mut left) = (Vec::new(), limit);
-        move |key, payload| {
-            self.table.core().pack(key, payload, &mut record)?;
-            left -= 1;
-            Ok(visit(self.unpack(&record)?)? && left > 0)
-        }
-    }
-
-    /// A range of keys as the index has it.
-    pub(super) fn range<'k>(&self, keys: &impl RangeBounds<R::Key<'k>>) -> Result<Range> {
-        let (lower, upper) =
-            (self.pack_bound(keys.start_bound())?, self.pack_bound(keys.end_bound())?);
-        let (lower, upper) = (deref(&lower), deref(&upper));
-        self.table.core().range(&Scan { lower, upper, backward: false, columns: &[], limit: 0 })
-    }
-
-    /// The table as it is now.
-    fn snapshot(&self) -> Result<Snapshot> {
-        let snapshot = Snapshot::new(self.table.database().clone());
-        self.table.core().ensure_open()?;
-        Ok(snapshot)
+    pub fn range<'k>(&self, keys: impl RangeBounds<R::Key<'k>>) -> RecordCursor<R> {
+        let bounds = self
+            .pack_bound(keys.start_bound())
+            .and_then(|lower| Ok((lower, self.pack_bound(keys.end_bound())?)));
+        RecordCursor::new(match bounds {
+            Err(error) => Cursor::failed(error),
+            Ok((lower, upper)) => self
+                .view
+                .range_packed(lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice)),
+        })
     }
 
     fn pack_bound(&self, bound: Bound<&R::Key<'_>>) -> Result<Bound<Vec<u8>>> {
@@ -306,20 +249,119 @@ impl<R: Record> Records<R> {
         })
     }
 
-    /// Calls `visit` with every record, until it answers false: in the order of keys, or of their
-    /// hashes. It sees the table as it is at the start.
-    ///
-    /// # Errors
-    /// What `visit` answers.
-    pub fn each(&self, mut visit: impl FnMut(R) -> Result<bool>) -> Result<()> {
-        self.snapshot()?.each(&self.table, &mut |record| visit(self.unpack(record)?))
+    /// The packed record that `change` makes of one.
+    fn changed(&self, key: &[u8], payload: &[u8], change: impl FnOnce(&mut R)) -> Result<Vec<u8>> {
+        let mut record = self.unpack(&[key, payload].concat())?;
+        change(&mut record);
+        let packed = self.pack(&record)?;
+        if !packed.starts_with(key) {
+            let why = "a change cannot change the key; delete the record and insert another";
+            return Err(self.schema().mismatch(why));
+        }
+        Ok(packed)
     }
 }
 
-pub(super) fn direction_of(backward: bool) -> Direction {
-    if backward { Direction::Backward } else { Direction::Forward }
+/// Writing, with no transaction.
+impl<R: Record> Records<R> {
+    /// The records as a transaction sees them; what is written is of the transaction.
+    pub fn within<'r>(&'r self, transaction: &'r Transaction) -> RecordsWithin<'r, R> {
+        Records::new(self.view.within(transaction))
+    }
+
+    /// The records as they were at the moment of a snapshot.
+    pub fn at<'r>(&'r self, snapshot: &'r Snapshot) -> RecordsAt<'r, R> {
+        Records::new(self.view.at(snapshot))
+    }
+
+    /// Inserts a record; false if there is one with its key.
+    ///
+    /// # Errors
+    /// As [`Record::pack`] and [`Table::insert`].
+    pub fn insert(&self, record: &R) -> Result<bool> {
+        self.view.insert(&self.pack(record)?)
+    }
+
+    /// Writes a record, whether there is one with its key or not. Returns whether there was.
+    ///
+    /// # Errors
+    /// As [`Record::pack`] and [`Table::upsert`].
+    pub fn upsert(&self, record: &R) -> Result<bool> {
+        self.view.upsert(&self.pack(record)?)
+    }
+
+    /// Deletes the record with a key; false if there is none.
+    ///
+    /// # Errors
+    /// As [`Record::pack_key`] and [`Table::delete`].
+    pub fn delete(&self, key: R::Key<'_>) -> Result<bool> {
+        self.key_of_any(key)?.map_or(Ok(false), |key| self.view.delete(key))
+    }
+
+    /// Calls `change` with the record of a key, and writes what it has made of it. No other write
+    /// of the record comes between. Returns whether there is such a record.
+    ///
+    /// If another thread writes the record meanwhile, `change` is called again with what the record
+    /// is then. `change` may use the database; but only `change` itself can write this record
+    /// before it has returned.
+    ///
+    /// # Errors
+    /// `Schema` when `change` has changed the key, or the record does not fit its columns any more;
+    /// the record stays as it was. And as [`Table::change`].
+    pub fn change(&self, key: R::Key<'_>, mut change: impl FnMut(&mut R)) -> Result<bool> {
+        let Some(key) = self.key_of_any(key)? else { return Ok(false) };
+        let mut outcome = Ok(());
+        let there = self.view.change(&key, &mut |payload| {
+            let changed = self.changed(&key, payload, &mut change);
+            outcome = changed.map(|record| {
+                payload.clear();
+                payload.extend_from_slice(&record[key.len()..]);
+            });
+            outcome.is_ok()
+        })?;
+        outcome.map(|()| there)
+    }
 }
 
-fn deref(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
-    bound.as_ref().map(Vec::as_slice)
+/// Writing, in a transaction.
+impl<R: Record> RecordsWithin<'_, R> {
+    /// Inserts a record; false if there is one with its key.
+    ///
+    /// # Errors
+    /// As [`Record::pack`] and [`Transaction::insert`].
+    pub fn insert(&self, record: &R) -> Result<bool> {
+        self.view.transaction().insert(self.table(), &self.pack(record)?)
+    }
+
+    /// Writes a record, whether there is one with its key or not. Returns whether there was.
+    ///
+    /// # Errors
+    /// As [`Record::pack`] and [`Transaction::upsert`].
+    pub fn upsert(&self, record: &R) -> Result<bool> {
+        self.view.transaction().upsert(self.table(), &self.pack(record)?)
+    }
+
+    /// Lets `change` change the record with a key. Returns whether there is such a record.
+    ///
+    /// # Errors
+    /// `Schema` when `change` has changed the key, or the record does not fit its columns any more;
+    /// the record stays as it was.
+    pub fn change(&self, key: R::Key<'_>, change: impl FnOnce(&mut R)) -> Result<bool> {
+        let Some(key) = self.key_of_any(key)? else { return Ok(false) };
+        let mut payload = Vec::new();
+        if !self.view.get_into(&key, &mut payload)? {
+            return Ok(false);
+        }
+        let changed = self.changed(&key, &payload, change)?;
+        self.view.transaction().upsert(self.table(), &changed)
+    }
+
+    /// Deletes the record with a key; false if there is none.
+    ///
+    /// # Errors
+    /// As [`Record::pack_key`] and [`Transaction::delete`].
+    pub fn delete(&self, key: R::Key<'_>) -> Result<bool> {
+        let Some(key) = self.key_of_any(key)? else { return Ok(false) };
+        self.view.transaction().delete(self.table(), &key)
+    }
 }

@@ -3,15 +3,15 @@
 //! [`Record`] says what the columns of a struct are; the derive macro of the same name writes it.
 //! [`Records`] is a handle of a table whose schema is that of the struct.
 
+mod cursor;
 mod handle;
 mod same;
-mod within;
 
-pub use handle::Records;
-pub use within::{RecordsAt, RecordsWithin};
+pub use cursor::RecordCursor;
+pub use handle::{Records, RecordsAt, RecordsWithin};
 
 use crate::error::{Error, Result};
-use crate::schema::{Row, Schema};
+use crate::schema::{RowRef, Schema};
 
 /// A struct whose values are the records of a table.
 ///
@@ -81,12 +81,13 @@ pub trait Record: Sized {
     /// # Errors
     /// `Schema` when a column has no value that its field can have: text that is not UTF-8, in a
     /// record that somebody else has packed.
-    fn unpack(row: Row<'_>) -> Result<Self>;
+    fn unpack(row: RowRef<'_>) -> Result<Self>;
 }
 
 /// Says that the field of a column cannot have the value that is in a row: for derived code.
 #[doc(hidden)]
-pub fn misfit(row: Row<'_>, column: usize) -> Error {
-    let (value, name) = (row.at(column).shown(), &row.schema().columns()[column].name);
+pub fn misfit(row: RowRef<'_>, column: usize) -> Error {
+    let column = &row.schema().columns()[column];
+    let (value, name) = (row.at(column.id()).shown(), &column.name);
     row.schema().mismatch(format!("the field of column {name} cannot be {value}"))
 }

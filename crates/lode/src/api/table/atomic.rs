@@ -1,8 +1,9 @@
 //! Changes of a single column that depend on what it is.
 
 use super::Table;
+use crate::api::Key;
 use crate::error::Result;
-use crate::schema::{Column, Type, Value};
+use crate::schema::{Column, ColumnId, Type, Value};
 
 impl Table {
     /// Sets a column as [`update`](Self::update) does, if it has the bytes `expected` now; false if
@@ -12,9 +13,23 @@ impl Table {
     /// As [`update`](Self::update).
     pub fn compare_and_update(
         &self,
+        key: impl Key,
+        column: ColumnId,
+        expected: &[u8],
+        bytes: &[u8],
+    ) -> Result<bool> {
+        key.with_packed(self.schema(), |key| {
+            self.compare_and_update_packed(key, column, expected, bytes)
+        })
+        .flatten()
+    }
+
+    fn compare_and_update_packed(
+        &self,
         key: &[u8],
-        column: usize,
-        (expected, bytes): (&[u8], &[u8]),
+        column: ColumnId,
+        expected: &[u8],
+        bytes: &[u8],
     ) -> Result<bool> {
         let (schema, found) = (self.schema(), self.core.column_to_set(column)?);
         let mut outcome = Ok(false);
@@ -41,17 +56,31 @@ impl Table {
     /// let schema = schema.finish()?;
     /// let pages = db.create_table(&schema, KeyKind::Hash)?;
     /// pages.insert(&schema.pack(&[Value::Unsigned(7), Value::Unsigned(65_530)])?)?;
-    /// let key = schema.pack_key(&[Value::Unsigned(7)])?;
-    /// assert_eq!(pages.increment(&key, 1, 3)?, Some(Value::Unsigned(65_533)));
-    /// assert!(pages.increment(&key, 1, 3).is_err());
-    /// assert_eq!(pages.increment(&key, 1, -65_533)?, Some(Value::Unsigned(0)));
+    /// let views = schema.column("views")?;
+    /// assert_eq!(pages.increment(7, views, 3)?, Some(Value::Unsigned(65_533)));
+    /// assert!(pages.increment(7, views, 3).is_err());
+    /// assert_eq!(pages.increment(7, views, -65_533)?, Some(Value::Unsigned(0)));
     /// # Ok::<(), lode::Error>(())
     /// ```
     ///
     /// # Errors
     /// `Schema` when the column is not one of whole numbers, or has no room for the sum: it stays
     /// as it is then. And as [`update`](Self::update).
-    pub fn increment(&self, key: &[u8], column: usize, by: i64) -> Result<Option<Value<'static>>> {
+    pub fn increment(
+        &self,
+        key: impl Key,
+        column: ColumnId,
+        by: i64,
+    ) -> Result<Option<Value<'static>>> {
+        key.with_packed(self.schema(), |key| self.increment_packed(key, column, by)).flatten()
+    }
+
+    fn increment_packed(
+        &self,
+        key: &[u8],
+        column: ColumnId,
+        by: i64,
+    ) -> Result<Option<Value<'static>>> {
         let (schema, found) = (self.schema(), self.core.column_to_set(column)?);
         let place = schema.range_in_payload(found);
         let mut outcome = Ok(None);

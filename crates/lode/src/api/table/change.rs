@@ -10,6 +10,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::Table;
+use crate::api::Key;
+use crate::api::read::with_key;
 use crate::error::{Error, Result};
 use crate::heap;
 use crate::table::TableCore;
@@ -76,7 +78,7 @@ impl Table {
     /// record itself can be written by nothing else before `change` has returned.
     ///
     /// ```
-    /// use lode::{Database, Error, KeyKind, Schema, Type, Value};
+    /// use lode::{Database, Error, KeyKind, ReadTable, Schema, Type};
     ///
     /// let db = Database::in_memory()?;
     /// let schema = Schema::build("page").key("id", Type::U8).column("views", Type::U8).finish()?;
@@ -84,13 +86,13 @@ impl Table {
     /// for id in 0..2 {
     ///     pages.insert(&[id, 10 * id])?;
     /// }
-    /// pages.change(&[0], &mut |views| {
-    ///     let others = pages.payload(&[1]).ok().flatten();
-    ///     views[0] = others.map_or(0, |others| others[0] + 1);
-    ///     assert!(matches!(pages.delete(&[0]), Err(Error::Reentered { .. })));
+    /// pages.change(0, &mut |views| {
+    ///     let other = pages.get(1).ok().flatten();
+    ///     views[0] = other.map_or(0, |other| other.payload()[0] + 1);
+    ///     assert!(matches!(pages.delete(0), Err(Error::Reentered { .. })));
     ///     true
     /// })?;
-    /// assert_eq!(pages.payload(&[0])?, Some(vec![11]));
+    /// assert_eq!(pages.get(0)?.map(lode::Row::into_bytes), Some(vec![0, 11]));
     /// # Ok::<(), lode::Error>(())
     /// ```
     ///
@@ -98,7 +100,19 @@ impl Table {
     /// `Schema` when what `change` has made is no payload of such a record; the record stays as it
     /// was. `Conflict` when other threads wrote the record during each of some thousand calls.
     /// `Reentered` when it is called in a closure that is changing the same record.
-    pub fn change(&self, key: &[u8], change: &mut dyn FnMut(&mut Vec<u8>) -> bool) -> Result<bool> {
+    pub fn change(
+        &self,
+        key: impl Key,
+        change: &mut dyn FnMut(&mut Vec<u8>) -> bool,
+    ) -> Result<bool> {
+        with_key(self, key, |key| self.change_packed(key, change))
+    }
+
+    fn change_packed(
+        &self,
+        key: &[u8],
+        change: &mut dyn FnMut(&mut Vec<u8>) -> bool,
+    ) -> Result<bool> {
         if !self.core.can_have(key)? {
             return Ok(false);
         }
@@ -107,7 +121,7 @@ impl Table {
             expect_not_changing(&self.core, ordered)?;
             self.db.expect_healthy()?;
             for _ in 0..MOST_ATTEMPTS {
-                if !self.read(key, &mut seen)? {
+                if !self.read_into(key, &mut seen)? {
                     return Ok(false);
                 }
                 wanted.clone_from(&seen);

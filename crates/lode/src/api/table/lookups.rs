@@ -5,18 +5,35 @@
 use super::Table;
 use crate::error::Result;
 use crate::hash::{AHEAD, Attempt, Hash};
-use crate::schema::Row;
 use crate::table::Kinds;
 
 impl Table {
-    /// Copies the columns after the key into the caller's buffer; false if there is no such record,
-    /// and then anything may be in the buffer.
+    /// Copies what the record with a packed key has after the key into `payload`, which has exactly
+    /// as many bytes. Returns false if there is no such record; then anything may be in `payload`.
+    ///
+    /// It is the fastest lookup, and allocates nothing. [`get`](crate::ReadTable::get) returns a row
+    /// instead, and takes keys of any kind.
+    ///
+    /// ```
+    /// use lode::{Database, KeyKind, Schema, Type, Value};
+    ///
+    /// let db = Database::in_memory()?;
+    /// let schema = Schema::build("square").key("of", Type::U32).column("is", Type::U64).finish()?;
+    /// let squares = db.create_table(&schema, KeyKind::Hash)?;
+    /// squares.insert(&schema.pack(&[Value::Unsigned(12), Value::Unsigned(144)])?)?;
+    ///
+    /// let mut payload = [0; 8];
+    /// assert!(squares.get_exact(&12u32.to_le_bytes(), &mut payload)?);
+    /// assert_eq!(u64::from_le_bytes(payload), 144);
+    /// # Ok::<(), lode::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// `Schema` when key or buffer do not have the bytes that they should, or there is no telling
-    /// how many, since there are columns of variable length: [`read`](Self::read) them.
+    /// `Schema` when `key` or `payload` do not have the bytes that they should, or there is no
+    /// telling how many, since there are columns of variable length:
+    /// [`get_into`](crate::ReadTable::get_into) is for these.
     #[inline]
-    pub fn get(&self, key: &[u8], payload: &mut [u8]) -> Result<bool> {
+    pub fn get_exact(&self, key: &[u8], payload: &mut [u8]) -> Result<bool> {
         match self.try_read(key, payload) {
             Some(there) => Ok(there),
             None => self.get_slow(key, payload),
@@ -33,10 +50,8 @@ impl Table {
         self.core.in_order(key, |key| self.read_consistent(|| self.core.read(pager, key, payload)))
     }
 
-    /// Puts the columns after the key into the caller's buffer, as many bytes as they have,
-    /// whatever was in it; false if there is no such record.
     #[inline]
-    pub fn read(&self, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
+    pub(in crate::api) fn read_into(&self, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
         if let Some(hash) = self.buckets() {
             let size = hash.shape().payload_size;
             if payload.len() != size {
@@ -75,25 +90,12 @@ impl Table {
         }
     }
 
-    /// The columns after the key; `None` if there is no such record.
-    pub fn payload(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let mut payload = Vec::new();
-        Ok(self.read(key, &mut payload)?.then_some(payload))
-    }
-
-    /// Calls `look` with the record if there is one; it sees a copy that does not change.
-    pub fn with<T>(&self, key: &[u8], look: impl FnOnce(Row<'_>) -> T) -> Result<Option<T>> {
-        let mut payload = Vec::new();
-        if !self.read(key, &mut payload)? {
-            return Ok(None);
-        }
-        Ok(Some(look(self.core.schema().row(&[key, &payload].concat())?)))
-    }
-
-    /// Looks several keys up, packed one after another, and calls `found` with the place of each
-    /// and its payload, if there is one. In a table of hashed keys their cache misses overlap. Each
-    /// lookup is by itself: commits may happen between them.
-    pub fn get_many(&self, keys: &[u8], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<()> {
+    /// See [`get_many_with`](crate::ReadTable::get_many_with).
+    pub(in crate::api) fn read_many(
+        &self,
+        keys: &[u8],
+        found: &mut dyn FnMut(usize, Option<&[u8]>),
+    ) -> Result<()> {
         self.schema().expect_keys(keys)?;
         let (mut payload, mut rest, mut next) = (Vec::new(), keys, 0);
         while !rest.is_empty() {
@@ -111,7 +113,7 @@ impl Table {
         Ok(())
     }
 
-    /// The same of a few keys, which are whole.
+    /// A few of them, whose keys are whole.
     fn get_group(
         &self,
         keys: &[&[u8]],

@@ -7,12 +7,15 @@ mod lookups;
 
 use std::sync::Arc;
 
+use super::read::with_key;
+use super::row::Shape;
+use super::{Key, Row};
 use crate::engine::Handle;
 use crate::error::Result;
 use crate::heap;
 use crate::index::{Put, Record, WriteContext};
-use crate::schema::Schema;
-use crate::table::{KeyKind, Scan, TableCore};
+use crate::schema::{ColumnId, Schema};
+use crate::table::{KeyKind, TableCore};
 
 pub(super) use change::expect_not_changing;
 
@@ -43,6 +46,11 @@ impl Table {
 
     pub(crate) fn database(&self) -> &Handle {
         &self.db
+    }
+
+    /// A row of a packed key and a payload.
+    pub(super) fn row(&self, key: &[u8], payload: &[u8]) -> Row {
+        Row::new(Shape::new(Arc::clone(&self.core), None), [key, payload].concat())
     }
 
     /// What its records look like.
@@ -108,7 +116,12 @@ impl Table {
     /// # Errors
     /// `Schema` when the column is of the key, can be null, or the bytes do not fit it.
     #[inline]
-    pub fn update(&self, key: &[u8], column: usize, bytes: &[u8]) -> Result<bool> {
+    pub fn update(&self, key: impl Key, column: ColumnId, bytes: &[u8]) -> Result<bool> {
+        with_key(self, key, |key| self.update_packed(key, column, bytes))
+    }
+
+    #[inline]
+    fn update_packed(&self, key: &[u8], column: ColumnId, bytes: &[u8]) -> Result<bool> {
         let (schema, found) = (self.core.schema(), self.core.column_to_set(column)?);
         if found.kind.is_variable() {
             return self.update_variable(key, column, bytes);
@@ -123,7 +136,7 @@ impl Table {
         })
     }
 
-    fn update_variable(&self, key: &[u8], column: usize, bytes: &[u8]) -> Result<bool> {
+    fn update_variable(&self, key: &[u8], column: ColumnId, bytes: &[u8]) -> Result<bool> {
         let mut fits = Ok(());
         let there = self.change_in_place(key, &mut |payload| {
             fits = self.core.schema().replace(payload, column, bytes);
@@ -134,24 +147,15 @@ impl Table {
 
     /// Deletes a record; false if there is none.
     #[inline]
-    pub fn delete(&self, key: &[u8]) -> Result<bool> {
+    pub fn delete(&self, key: impl Key) -> Result<bool> {
+        with_key(self, key, |key| self.delete_packed(key))
+    }
+
+    #[inline]
+    fn delete_packed(&self, key: &[u8]) -> Result<bool> {
         if !self.core.can_have(key)? {
             return Ok(false);
         }
         self.core.in_order(key, |key| self.write(key, 0, |context| self.core.remove(context, key)))
-    }
-
-    /// Calls `visit` with the columns asked for, packed one after another, of every record in a
-    /// range of packed keys, until it answers false. The scan sees the table as it is at its start.
-    ///
-    /// # Errors
-    /// `NoOrder` for hashed keys, whose records are read by
-    /// [`Snapshot::each`](crate::Snapshot::each).
-    pub fn scan(
-        &self,
-        scan: &Scan<'_>,
-        visit: &mut dyn FnMut(&[u8]) -> Result<bool>,
-    ) -> Result<()> {
-        super::Snapshot::new(self.db.clone()).scan(self, scan, visit)
     }
 }

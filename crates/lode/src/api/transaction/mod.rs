@@ -2,21 +2,26 @@
 //! still be so then (optimistic concurrency control with backward validation: Härder, Observations
 //! on Optimistic Concurrency Control Schemes, Information Systems 9(2), 1984).
 
-mod scan;
 mod touched;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use touched::Touched;
 
+use crate::api::Key;
+use crate::api::cursor::Written;
+use crate::api::read::with_key;
 use crate::api::table::{Table, expect_not_changing};
 use crate::engine::Handle;
 use crate::error::{Error, Result};
 use crate::hash::AHEAD;
 use crate::heap::{Swapped, UndoRecord, pages_for};
 use crate::index::Swap;
+use crate::schema::ColumnId;
 use crate::store::{Durability, Store};
 use crate::table::{KeyKind, TableCore};
+use crate::tree::Range;
 use crate::wal::{Keyed, LogPosition, LogRecord};
 
 /// Bytes of keys and records that a transaction may hold. What it writes must fit in the memory
@@ -30,13 +35,45 @@ const LEAST_BYTES: usize = 2 << 20;
 /// it has written nothing.
 ///
 /// Transactions do not wait for each other. If a record that one has read or written was changed by
-/// somebody else meanwhile, its commit answers [`Error::Conflict`] and nothing of it happens: run
+/// another writer meanwhile, its commit returns [`Error::Conflict`] and nothing of it happens: run
 /// it again.
+///
+/// What it reads and writes it keeps in memory, so it is used by one thread at a time.
+/// [`Table::within`] is a table as it sees it.
+///
+/// ```
+/// use lode::{Database, Error, KeyKind, ReadTable, Schema, Type, Value};
+///
+/// let db = Database::in_memory()?;
+/// let schema = Schema::build("account").key("id", Type::U64).column("cents", Type::I64).finish()?;
+/// let accounts = db.create_table(&schema, KeyKind::Hash)?;
+/// for id in 0..2 {
+///     accounts.insert(&schema.pack(&[Value::Unsigned(id), Value::Signed(100)])?)?;
+/// }
+///
+/// // Ten cents from one to the other, or nothing.
+/// let (cents, transaction) = (schema.column("cents")?, db.begin());
+/// for (id, sum) in [(0, 90i64), (1, 110)] {
+///     assert!(accounts.within(&transaction).contains(id)?);
+///     transaction.update(&accounts, id, cents, &sum.to_le_bytes())?;
+/// }
+/// accounts.delete(1)?;
+/// assert!(matches!(transaction.commit(), Err(Error::Conflict { .. })));
+/// let first = accounts.get(0)?.expect("nothing of it happened");
+/// assert_eq!(first.at(cents), Value::Signed(100));
+/// # Ok::<(), lode::Error>(())
+/// ```
 pub struct Transaction {
     db: Handle,
-    tables: Vec<Touched>,
+    tables: RefCell<Vec<Touched>>,
     /// What it may write.
     most_written_bytes: usize,
+}
+
+impl std::fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Transaction").finish_non_exhaustive()
+    }
 }
 
 /// A record that a transaction has dealt with: the place of its table, and its number there.
@@ -51,125 +88,152 @@ impl Transaction {
         // What does not fit in all pages together would fail at the commit.
         let budget = usize::try_from(db.pager().budget_bytes()).unwrap_or(usize::MAX);
         let most_written_bytes = MOST_BYTES.min(budget.max(LEAST_BYTES));
-        Self { db, tables: Vec::new(), most_written_bytes }
-    }
-
-    /// The place of a table among those that it has dealt with.
-    fn table(&mut self, core: &Arc<TableCore>) -> usize {
-        let is_it = |touched: &Touched| touched.core().id() == core.id();
-        self.tables.iter().position(is_it).unwrap_or_else(|| {
-            self.tables.push(Touched::new(Arc::clone(core)));
-            self.tables.len() - 1
-        })
+        Self { db, tables: RefCell::default(), most_written_bytes }
     }
 
     /// The record with a packed key, as this transaction has seen it.
-    fn record(&mut self, table: &Table, key: &[u8]) -> Result<Place> {
+    fn record(&self, table: &Table, key: &[u8]) -> Result<Place> {
         let core = table.core();
         core.schema().expect_key(key)?;
         self.expect_own(table)?;
-        let place = self.table(core);
+        let mut tables = self.tables.borrow_mut();
+        let place = place_of(&mut tables, core);
         core.in_order(key, |ordered| {
-            if let Some(number) = self.tables[place].find(ordered) {
+            if let Some(number) = tables[place].find(ordered) {
                 return Ok(Place { table: place, number });
             }
-            let seen = table.payload(key)?;
-            self.expect_room(key.len() + seen.as_ref().map_or(0, Vec::len))?;
-            let number = self.tables[place].note(ordered, seen.as_deref());
+            let mut payload = Vec::new();
+            let seen = table.read_into(key, &mut payload)?.then_some(&payload[..]);
+            expect_room(&tables, key.len() + seen.map_or(0, <[u8]>::len))?;
+            let number = tables[place].note(ordered, seen);
             Ok(Place { table: place, number })
         })
     }
 
-    fn current(&self, place: Place) -> Option<&[u8]> {
-        self.tables[place.table].current(place.number)
+    /// Whether a record is there for the transaction.
+    fn is_there(&self, place: Place) -> bool {
+        self.tables.borrow()[place.table].current(place.number).is_some()
     }
 
-    fn expect_own(&self, table: &Table) -> Result<()> {
+    pub(super) fn expect_own(&self, table: &Table) -> Result<()> {
         match self.db.is_same(table.database()) {
             true => Ok(()),
             false => Err(table.schema().mismatch("it is of another database than the transaction")),
         }
     }
 
-    /// Refuses more bytes than it may hold.
-    fn expect_room(&self, more: usize) -> Result<()> {
-        let held: usize = self.tables.iter().map(Touched::size_bytes).sum();
-        match held + more <= MOST_BYTES {
-            true => Ok(()),
-            false => Err(Error::TxnTooLarge { most_bytes: MOST_BYTES }),
-        }
-    }
-
-    /// The payload of a record, the columns after its key; `None` if there is none.
-    pub fn payload(&mut self, table: &Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
+    /// Copies what a record has after its key for the transaction into the caller's buffer, in
+    /// place of what was in it. Returns false if there is no such record.
+    pub(super) fn read_into(
+        &self,
+        table: &Table,
+        key: &[u8],
+        payload: &mut Vec<u8>,
+    ) -> Result<bool> {
         if !table.core().can_have(key)? {
-            return Ok(None);
+            return Ok(false);
         }
         let place = self.record(table, key)?;
-        Ok(self.current(place).map(<[u8]>::to_vec))
+        let tables = self.tables.borrow();
+        let current = tables[place.table].current(place.number);
+        payload.clear();
+        payload.extend_from_slice(current.unwrap_or_default());
+        Ok(current.is_some())
+    }
+
+    /// A copy of what it has written of a table: of all, or of a range of keys.
+    pub(super) fn written(&self, core: &TableCore, range: Option<&Range>) -> Written {
+        let tables = self.tables.borrow();
+        let touched = tables.iter().find(|touched| touched.core().id() == core.id());
+        Written(touched.map_or_else(Vec::new, |touched| touched.written(range)))
     }
 
     /// Inserts a packed record; false if there is one with its key.
-    pub fn insert(&mut self, table: &Table, record: &[u8]) -> Result<bool> {
+    ///
+    /// # Errors
+    /// `Schema` when it is no record of the table, or the table is of another database;
+    /// `TxnTooLarge`; and those of [reading](super::ReadTable#errors).
+    pub fn insert(&self, table: &Table, record: &[u8]) -> Result<bool> {
         let (key, payload) = table.core().split(record)?;
         let place = self.record(table, key)?;
-        if self.current(place).is_some() {
+        if self.is_there(place) {
             return Ok(false);
         }
         self.put(place, payload)?;
         Ok(true)
     }
 
-    /// Writes a packed record, whether there is one with its key or not; answers whether there was.
-    pub fn upsert(&mut self, table: &Table, record: &[u8]) -> Result<bool> {
+    /// Writes a packed record, whether there is one with its key or not. Returns whether there was.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    pub fn upsert(&self, table: &Table, record: &[u8]) -> Result<bool> {
         let (key, payload) = table.core().split(record)?;
         let place = self.record(table, key)?;
-        let there = self.current(place).is_some();
+        let was_there = self.is_there(place);
         self.put(place, payload)?;
-        Ok(there)
+        Ok(was_there)
     }
 
     /// Sets a column as [`Table::update`] does; false if there is no such record.
+    ///
+    /// # Errors
+    /// As [`Table::update`] and [`insert`](Self::insert).
     pub fn update(
-        &mut self,
+        &self,
+        table: &Table,
+        key: impl Key,
+        column: ColumnId,
+        bytes: &[u8],
+    ) -> Result<bool> {
+        with_key(table, key, |key| self.update_packed(table, key, column, bytes))
+    }
+
+    fn update_packed(
+        &self,
         table: &Table,
         key: &[u8],
-        column: usize,
+        column: ColumnId,
         bytes: &[u8],
     ) -> Result<bool> {
         table.core().column_to_set(column)?;
-        if !table.core().can_have(key)? {
+        let mut payload = Vec::new();
+        if !self.read_into(table, key, &mut payload)? {
             return Ok(false);
         }
-        let place = self.record(table, key)?;
-        let Some(mut payload) = self.current(place).map(<[u8]>::to_vec) else {
-            return Ok(false);
-        };
         table.schema().replace(&mut payload, column, bytes)?;
-        self.put(place, &payload)?;
+        self.put(self.record(table, key)?, &payload)?;
         Ok(true)
     }
 
     /// Deletes a record; false if there is none.
-    pub fn delete(&mut self, table: &Table, key: &[u8]) -> Result<bool> {
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    pub fn delete(&self, table: &Table, key: impl Key) -> Result<bool> {
+        with_key(table, key, |key| self.delete_packed(table, key))
+    }
+
+    fn delete_packed(&self, table: &Table, key: &[u8]) -> Result<bool> {
         if !table.core().can_have(key)? {
             return Ok(false);
         }
         let place = self.record(table, key)?;
-        let there = self.current(place).is_some();
-        if there {
-            self.tables[place.table].delete(place.number);
+        let was_there = self.is_there(place);
+        if was_there {
+            self.tables.borrow_mut()[place.table].delete(place.number);
         }
-        Ok(there)
+        Ok(was_there)
     }
 
-    fn put(&mut self, place: Place, payload: &[u8]) -> Result<()> {
-        self.expect_room(payload.len())?;
-        let written: usize = self.tables.iter().map(Touched::written_bytes).sum();
+    fn put(&self, place: Place, payload: &[u8]) -> Result<()> {
+        let mut tables = self.tables.borrow_mut();
+        expect_room(&tables, payload.len())?;
+        let written: usize = tables.iter().map(Touched::written_bytes).sum();
         if written + payload.len() > self.most_written_bytes {
             return Err(Error::TxnTooLarge { most_bytes: self.most_written_bytes });
         }
-        self.tables[place.table].put(place.number, payload);
+        tables[place.table].put(place.number, payload);
         Ok(())
     }
 
@@ -179,8 +243,9 @@ impl Transaction {
     /// `Conflict` when a record is not any more as the transaction saw it, `Full` when there is no
     /// memory for it, `DiskFull`: in these cases nothing happens.
     pub fn commit(self) -> Result<()> {
-        let end = self.apply()?;
-        self.db.acknowledge(end)
+        let commit = self.into_commit();
+        let end = commit.apply()?;
+        commit.db.acknowledge(end)
     }
 
     /// The same, durable at this level at least. (In a database of [`Durability::None`], which has
@@ -189,16 +254,60 @@ impl Transaction {
     /// # Errors
     /// As [`commit`](Self::commit).
     pub fn commit_with(self, level: Durability) -> Result<()> {
-        let end = self.apply()?;
-        let Some(store) = self.db.store() else { return Ok(()) };
+        let commit = self.into_commit();
+        let end = commit.apply()?;
+        let Some(store) = commit.db.store() else { return Ok(()) };
         match (store.level, level) {
             (_, Durability::None) => Ok(()),
-            (Durability::None, _) => self.db.checkpoint(),
+            (Durability::None, _) => commit.db.checkpoint(),
             (Durability::Commit, _) | (_, Durability::Commit) => store.sync(end),
             _ => Ok(()),
         }
     }
 
+    /// Whether a record is not any more as the transaction saw it.
+    pub(super) fn has_conflict(self) -> bool {
+        let commit = self.into_commit();
+        if commit.db.expect_here().is_err() {
+            // The gate may be closed by a thread that this process has not.
+            return false;
+        }
+        let _alone = commit.db.gate().close();
+        let has_changed = |touched: &Touched| commit.expect_seen(touched, 0..touched.count());
+        let mut seen = commit.tables.iter().map(has_changed);
+        seen.any(|seen| matches!(seen, Err(Error::Conflict { .. })))
+    }
+
+    fn into_commit(self) -> Commit {
+        Commit { db: self.db, tables: self.tables.into_inner() }
+    }
+}
+
+/// The place of a table among those that a transaction has dealt with.
+fn place_of(tables: &mut Vec<Touched>, core: &Arc<TableCore>) -> usize {
+    let is_it = |touched: &Touched| touched.core().id() == core.id();
+    tables.iter().position(is_it).unwrap_or_else(|| {
+        tables.push(Touched::new(Arc::clone(core)));
+        tables.len() - 1
+    })
+}
+
+/// Refuses more bytes than a transaction may hold.
+fn expect_room(tables: &[Touched], more_bytes: usize) -> Result<()> {
+    let held: usize = tables.iter().map(Touched::size_bytes).sum();
+    match held + more_bytes <= MOST_BYTES {
+        true => Ok(()),
+        false => Err(Error::TxnTooLarge { most_bytes: MOST_BYTES }),
+    }
+}
+
+/// What a transaction has read and written, on its way into the tables.
+struct Commit {
+    db: Handle,
+    tables: Vec<Touched>,
+}
+
+impl Commit {
     /// Makes everything happen; answers where it ends in the log.
     fn apply(&self) -> Result<LogPosition> {
         let order = self.order();
@@ -251,13 +360,19 @@ impl Transaction {
     /// Whether everything is still as it was seen that was only read.
     fn validate(&self) -> Result<()> {
         for touched in &self.tables {
-            let core = touched.core();
-            core.ensure_open()?;
-            for number in (0..touched.count()).filter(|number| touched.wanted(*number).is_none()) {
-                let found = core.payload_of(self.db.pager(), touched.key(number))?;
-                if found.as_deref() != touched.seen(number) {
-                    return Err(conflict(core));
-                }
+            let read = (0..touched.count()).filter(|number| touched.wanted(*number).is_none());
+            self.expect_seen(touched, read)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses records that are not as they were seen.
+    fn expect_seen(&self, touched: &Touched, numbers: impl Iterator<Item = usize>) -> Result<()> {
+        touched.core().ensure_open()?;
+        for number in numbers {
+            let found = touched.core().payload_of(self.db.pager(), touched.key(number))?;
+            if found.as_deref() != touched.seen(number) {
+                return Err(conflict(touched.core()));
             }
         }
         Ok(())

@@ -1,12 +1,12 @@
 //! What a transaction has read and written of one table.
 
-use std::ops::RangeBounds;
 use std::sync::Arc;
 
 use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::table::TableCore;
+use crate::tree::Range;
 
 /// Bytes that were copied.
 #[derive(Clone, Copy)]
@@ -147,15 +147,15 @@ impl Touched {
         self.entries[number].wanted = Some(None);
     }
 
-    /// What was written in a range, in the order of keys.
-    pub(super) fn written_in(&self, range: impl RangeBounds<[u8]>) -> Vec<(&[u8], Option<&[u8]>)> {
+    /// A copy of what was written, of all or of a range, in the order of keys.
+    pub(super) fn written(&self, range: Option<&Range>) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
         let written = (0..self.count()).filter_map(|number| {
-            let key = self.key(number);
-            let wanted = self.wanted(number)?;
-            range.contains(key).then_some((key, wanted))
+            let (key, wanted) = (self.key(number), self.wanted(number)?);
+            let is_asked_for = range.is_none_or(|range| range.contains(key));
+            is_asked_for.then(|| (key.to_vec(), wanted.map(<[u8]>::to_vec)))
         });
         let mut written: Vec<_> = written.collect();
-        written.sort_unstable_by_key(|(key, _)| *key);
+        written.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         written
     }
 

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lode::{Database, Durability, Error, Options};
+use crate::reading::{each_row, payload_of};
+use lode::{Database, Durability, Error, Options, ReadTable};
 
 use super::tables::{TABLES, record, schema};
 
@@ -19,14 +20,14 @@ pub fn read_table(db: &Database, at: usize) -> Result<BTreeMap<u32, u32>, Error>
     assert_eq!(table.key_kind(), TABLES[at].1);
     assert_eq!(table.schema(), &schema(at));
     let mut found = BTreeMap::new();
-    db.snapshot().each(&table, &mut |bytes| {
+    each_row(table.iter(), &mut |bytes| {
         let (key, value) = (word(bytes), word(&bytes[4..]));
         assert!(bytes == record(at, key, value), "a record of {} has other bytes", TABLES[at].0);
         assert_eq!(found.insert(key, value), None, "a key is there once");
         Ok(true)
     })?;
     for (key, value) in &found {
-        let payload = table.payload(&key.to_le_bytes())?.expect("what is there is found");
+        let payload = payload_of(&table, key.to_le_bytes())?.expect("what is there is found");
         assert_eq!(word(&payload), *value);
     }
     Ok(found)

@@ -49,14 +49,14 @@ impl Known {
 
     pub fn delete(&mut self, at: usize, key: u32) {
         let table = self.db().table(TABLES[at].0).expect("a table");
-        table.delete(&key.to_le_bytes()).expect("a key");
+        table.delete(key.to_le_bytes()).expect("a key");
         self.content.get_mut(&at).expect("a table").remove(&key);
         self.states.push(self.content.clone());
     }
 
     /// Puts records of several tables at once.
     pub fn commit(&mut self, records: &[(usize, u32, u32)]) {
-        let mut transaction = self.db().begin();
+        let transaction = self.db().begin();
         for (at, key, value) in records {
             let table = self.db().table(TABLES[*at].0).expect("a table");
             transaction.upsert(&table, &record(*at, *key, *value)).expect("room");

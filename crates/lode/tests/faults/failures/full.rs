@@ -33,7 +33,7 @@ fn a_full_disk_loses_nothing() {
         }
         assert_eq!(read(known.db()).as_ref(), Ok(&known.content), "{case}");
         for (at, key) in (0..4).flat_map(|at| (0..3_000u32).step_by(50).map(move |key| (at, key))) {
-            let deleted = known.db().table(TABLES[at].0).and_then(|t| t.delete(&key.to_le_bytes()));
+            let deleted = known.db().table(TABLES[at].0).and_then(|t| t.delete(key.to_le_bytes()));
             match deleted {
                 Ok(there) => {
                     let before = known.content.get_mut(&at).expect("a table").remove(&key);

@@ -1,5 +1,6 @@
 //! Syncs that fail.
 
+use crate::reading::nth;
 use lode::simulation::{self, Fault, FaultKind};
 use lode::{Durability, Error};
 
@@ -24,9 +25,9 @@ fn a_failed_sync_ends_writing_but_not_reading() {
         for _ in 0..2 {
             poisoned(table.insert(&record(3, 2, 2)).map(drop));
             poisoned(table.upsert(&record(3, 2, 2)).map(drop));
-            poisoned(table.update(&0u32.to_le_bytes(), 1, &[0; 4]).map(drop));
-            poisoned(table.delete(&0u32.to_le_bytes()).map(drop));
-            let mut transaction = known.db().begin();
+            poisoned(table.update(0u32.to_le_bytes(), nth(1), &[0; 4]).map(drop));
+            poisoned(table.delete(0u32.to_le_bytes()).map(drop));
+            let transaction = known.db().begin();
             transaction.upsert(&table, &record(3, 2, 2)).expect("it is not written yet");
             poisoned(transaction.commit());
             poisoned(known.db().drop_table("late"));

@@ -91,13 +91,13 @@ impl Work {
         let mut wanted = self.content.clone();
         let Some(records) = wanted.get_mut(&at) else { return };
         records.remove(&key);
-        let result = self.db().table(TABLES[at].0).and_then(|t| t.delete(&key.to_le_bytes()));
+        let result = self.db().table(TABLES[at].0).and_then(|t| t.delete(key.to_le_bytes()));
         self.settle(result, wanted);
     }
 
     fn commit(&mut self, key: u32) {
         let mut wanted = self.content.clone();
-        let mut transaction = self.db().begin();
+        let transaction = self.db().begin();
         let mut result = Ok(());
         for at in self.content.keys() {
             let table = self.db().table(TABLES[*at].0);

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::reading::{each_row, nth, payload_of};
 use lode::simulation::{self, Checkpoint};
-use lode::{Durability, Error, Snapshot};
+use lode::{Durability, Error, ReadTable, Snapshot};
 
 use super::run::{End, Run};
 use super::tables::{
@@ -38,14 +39,14 @@ impl Run {
                 let value = self.value();
                 wanted.records.entry(place).and_modify(|old| old.0 = value);
                 let bytes = value.to_le_bytes();
-                let result = self.table(at).and_then(|t| t.update(&key, VALUE, &bytes));
+                let result = self.table(at).and_then(|t| t.update(&key, nth(VALUE), &bytes));
                 self.settle(result, wanted)
             }
             47..52 => {
                 let seed = self.value();
                 wanted.records.entry(place).and_modify(|old| old.1 = seed);
                 let bytes = rest(at, seed);
-                let result = self.table(at).and_then(|t| t.update(&key, REST, &bytes));
+                let result = self.table(at).and_then(|t| t.update(&key, nth(REST), &bytes));
                 self.settle(result, wanted)
             }
             52..55 => {
@@ -100,7 +101,7 @@ impl Run {
                 for key in place.1..place.1 + 40 {
                     let mut wanted = self.model.clone();
                     wanted.records.remove(&(at, key));
-                    let result = self.table(at).and_then(|t| t.delete(&packed(at, key)));
+                    let result = self.table(at).and_then(|t| t.delete(packed(at, key)));
                     if self.settle(result, wanted) == End::Over {
                         return End::Over;
                     }
@@ -111,7 +112,7 @@ impl Run {
     }
 
     pub(super) fn read_one(&mut self, at: usize, key: u32) -> End {
-        let found = self.table(at).and_then(|table| table.payload(&packed(at, key)));
+        let found = self.table(at).and_then(|table| payload_of(&table, packed(at, key)));
         match found {
             Ok(payload) => {
                 let wanted = self.model.records.get(&(at, key)).copied();
@@ -126,14 +127,14 @@ impl Run {
 
     pub(super) fn transaction(&mut self) -> End {
         let mut wanted = self.model.clone();
-        let mut transaction = self.db().begin();
+        let transaction = self.db().begin();
         for _ in 0..self.random.below(12) {
             let Some(at) = self.some_table() else { break };
             let (key, value) = (self.key(), self.value());
             let result = self.table(at).and_then(|table| match self.random.one_in(3) {
                 true => {
                     wanted.records.remove(&(at, key));
-                    transaction.delete(&table, &packed(at, key)).map(drop)
+                    transaction.delete(&table, packed(at, key)).map(drop)
                 }
                 false => {
                     wanted.records.insert((at, key), entry(value));
@@ -230,7 +231,7 @@ impl Run {
         for at in &model.tables {
             let Ok(table) = self.table(*at) else { continue };
             let mut found = BTreeMap::new();
-            snapshot.each(&table, &mut |record| {
+            each_row(table.at(snapshot).iter(), &mut |record| {
                 let (key, entry) = parts_of(*at, record);
                 found.insert((*at, key), entry);
                 Ok(true)
@@ -254,7 +255,7 @@ impl Run {
         match self.random.below(3) {
             0 => {
                 wanted.records.remove(&(at, key));
-                let result = self.table(at).and_then(|t| t.delete(&packed(at, key)));
+                let result = self.table(at).and_then(|t| t.delete(packed(at, key)));
                 self.settle(result, wanted)
             }
             1 => self.read_one(at, key),

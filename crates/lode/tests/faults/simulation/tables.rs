@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lode::{Database, Error, KeyKind, Schema, Type, Value};
+use crate::reading::each_row;
+use lode::{Database, Error, KeyKind, ReadTable, Schema, Type, Value};
 
 /// What a table's records have after key and value: so many bytes, or any number of them.
 #[derive(Clone, Copy)]
@@ -157,7 +158,7 @@ pub fn read(db: &Database) -> Result<Model, Error> {
         model.tables.insert(at);
         let table = db.table(&name)?;
         assert_eq!(table.key_kind(), TABLES[at].1);
-        snapshot.each(&table, &mut |record| {
+        each_row(table.at(&snapshot).iter(), &mut |record| {
             let (key, entry) = parts_of(at, record);
             model.records.insert((at, key), entry);
             Ok(true)

@@ -5,7 +5,8 @@
 use std::io::Read;
 use std::ops::Bound;
 
-use lode::{Database, Durability, Error, KeyKind, Options, Scan, Schema, Table, Type};
+use crate::reading::{Scan, cursor, each_row, payload_of};
+use lode::{Database, Durability, Error, KeyKind, Options, ReadTable, Schema, Table, Type};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, fork, gettid};
 
@@ -55,11 +56,11 @@ fn try_everything(db: &Database, table: &Table) {
     let key = 7u64.to_le_bytes();
     is_forked(table.upsert(&record(7)));
     is_forked(table.insert(&record(1_000_000)));
-    is_forked(table.delete(&key));
-    is_forked(table.change(&key, &mut |_| true));
-    is_forked(table.payload(&key));
-    is_forked(table.get(&key, &mut [0; 100]));
-    is_forked(table.get_many(&key, &mut |_, _| ()));
+    is_forked(table.delete(key));
+    is_forked(table.change(key, &mut |_| true));
+    is_forked(payload_of(&table, key));
+    is_forked(table.get_exact(&key, &mut [0; 100]));
+    is_forked(table.get_many_with(&key, &mut |_, _| ()));
     let all = Scan {
         lower: Bound::Unbounded,
         upper: Bound::Unbounded,
@@ -67,9 +68,9 @@ fn try_everything(db: &Database, table: &Table) {
         columns: &[0],
         limit: u64::MAX,
     };
-    is_forked(table.scan(&all, &mut |_| Ok(true)));
-    is_forked(db.snapshot().each(table, &mut |_| Ok(true)));
-    let mut transaction = db.begin();
+    is_forked(each_row(cursor(&table, &all), &mut |_| Ok(true)));
+    is_forked(each_row(table.iter(), &mut |_| Ok(true)));
+    let transaction = db.begin();
     is_forked(transaction.upsert(table, &record(7)));
     is_forked(transaction.commit());
     is_forked(db.table("table").map(drop));

@@ -8,6 +8,7 @@ mod forks;
 mod images;
 mod lengthened;
 mod moved;
+mod opening;
 mod power;
 mod read_only;
 mod shared_blocks;

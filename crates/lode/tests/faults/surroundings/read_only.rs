@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
+use crate::reading::payload_of;
 use lode::{Database, Durability, Error};
 
 use super::support::{end, expect_killed, keys, names, options, put, record, role, run, table};
@@ -67,16 +68,16 @@ fn nothing_can_be_written_by_a_reader() {
     let db = read(path.path()).expect("it was closed");
     let table = table(&db);
     let key = 7u64.to_le_bytes();
-    let mut reading = db.begin();
-    assert!(reading.payload(&table, &key).expect("it can be read").is_some());
+    let reading = db.begin();
+    assert!(payload_of(&table.within(&reading), key).expect("it can be read").is_some());
     reading.commit().expect("it has only read");
-    let mut writing = db.begin();
+    let writing = db.begin();
     writing.upsert(&table, &record(7)).expect("it is noted");
     let refused = [
         table.upsert(&record(7)).map(drop),
         table.insert(&record(700)).map(drop),
-        table.delete(&key).map(drop),
-        table.change(&key, &mut |_| true).map(drop),
+        table.delete(key).map(drop),
+        table.change(key, &mut |_| true).map(drop),
         writing.commit(),
         db.create_table(table.schema(), table.key_kind()).map(drop),
         db.drop_table("table"),
@@ -116,7 +117,7 @@ fn what_a_killed_process_had_done_is_replayed_in_memory() {
 fn what_is_no_database_is_refused_and_not_made_one() {
     let path = tempfile::tempdir().expect("a directory");
     for dir in [path.path().join("none"), path.path().into()] {
-        assert!(matches!(read(&dir), Err(Error::Io { .. })), "{}", dir.display());
+        assert!(matches!(read(&dir), Err(Error::NoDatabase { .. })), "{}", dir.display());
     }
     assert_eq!(names(path.path()), [""; 0]);
     fs::write(path.path().join("creating"), "").expect("space");

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use lode::{Database, Durability, Error, KeyKind, Options, Schema, Table, Type};
+use crate::reading::each_row;
+use lode::{Database, Durability, Error, KeyKind, Options, ReadTable, Schema, Table, Type};
 
 /// Set for a child only: what it shall do, and in which directory.
 const CHILD: &str = "LODE_SURROUNDINGS_CHILD";
@@ -42,7 +43,7 @@ pub fn keys(db: &Database) -> Vec<u64> {
         keys.push(key);
         Ok(true)
     };
-    db.snapshot().each(&table(db), each).expect("all can be read");
+    each_row(table(db).iter(), each).expect("all can be read");
     db.check().expect("all is well");
     keys
 }

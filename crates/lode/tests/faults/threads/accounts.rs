@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use lode::{Database, Error, KeyKind, Options, Schema, Type};
+use crate::reading::{each_row, nth, payload_of};
+use lode::{Database, Error, KeyKind, Options, ReadTable, Schema, Type};
 
 use super::support::{in_directories, in_memory, number, rounds};
 use super::wide::{wide, wide_record};
@@ -35,16 +36,18 @@ fn the_sum_stays(db: &Database, rounds: u64) {
                     for round in 0..rounds / 10 {
                         let (from, to) = (round % ACCOUNTS, (round * 3 + thread) % ACCOUNTS);
                         loop {
-                            let mut transaction = db.begin();
+                            let transaction = db.begin();
                             let cents =
                                 |bytes: Option<Vec<u8>>| number(&bytes.expect("an account")) as i64;
                             let keys = (from.to_le_bytes(), to.to_le_bytes());
-                            let read = transaction.payload(&tables[0], &keys.0).expect("a key");
+                            let read =
+                                payload_of(&tables[0].within(&transaction), keys.0).expect("a key");
                             let rest = (cents(read) - 1).to_le_bytes();
-                            transaction.update(&tables[0], &keys.0, 1, &rest).expect("a key");
-                            let read = transaction.payload(&tables[1], &keys.1).expect("a key");
+                            transaction.update(&tables[0], keys.0, nth(1), &rest).expect("a key");
+                            let read =
+                                payload_of(&tables[1].within(&transaction), keys.1).expect("a key");
                             let more = (cents(read) + 1).to_le_bytes();
-                            transaction.update(&tables[1], &keys.1, 1, &more).expect("a key");
+                            transaction.update(&tables[1], keys.1, nth(1), &more).expect("a key");
                             match transaction.commit() {
                                 Ok(()) => break,
                                 Err(Error::Conflict { .. }) => {
@@ -67,14 +70,15 @@ fn the_sum_stays(db: &Database, rounds: u64) {
                         sum += number(&record[8..]) as i64;
                         Ok(true)
                     };
-                    snapshot.each(table, each).expect("a snapshot");
+                    each_row(table.at(&snapshot).iter(), each).expect("a snapshot");
                 }
                 assert_eq!(sum, whole, "in a snapshot");
-                let mut transaction = db.begin();
+                let transaction = db.begin();
                 let mut sum = 0;
                 for (table, id) in tables.iter().flat_map(|t| (0..ACCOUNTS).map(move |id| (t, id)))
                 {
-                    let read = transaction.payload(table, &id.to_le_bytes()).expect("a key");
+                    let read =
+                        payload_of(&table.within(&transaction), id.to_le_bytes()).expect("a key");
                     sum += number(&read.expect("an account")) as i64;
                 }
                 if transaction.commit().is_ok() {
@@ -117,7 +121,7 @@ fn all_that_threads_commit_is_there_when_the_database_is_opened_again() {
                     for round in 0..each {
                         let id = (round * 8 + thread) * 2;
                         if round.is_multiple_of(3) {
-                            let mut transaction = db.begin();
+                            let transaction = db.begin();
                             for id in [id, id + 1] {
                                 let record = wide_record(id, round);
                                 assert!(transaction.insert(table, &record).expect("it is noted"));
@@ -139,7 +143,7 @@ fn all_that_threads_commit_is_there_when_the_database_is_opened_again() {
     for (thread, round) in (0..8).flat_map(|thread| (0..each).map(move |round| (thread, round))) {
         let id = (round * 8 + thread) * 2;
         for id in if round.is_multiple_of(3) { id..id + 2 } else { id..id + 1 } {
-            assert!(table.get(&id.to_le_bytes(), &mut payload).expect("a key"), "{id}");
+            assert!(table.get_exact(&id.to_le_bytes(), &mut payload).expect("a key"), "{id}");
             assert!(payload.chunks(8).all(|word| number(word) == round));
         }
     }

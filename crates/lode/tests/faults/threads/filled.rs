@@ -3,7 +3,8 @@
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use lode::{Database, KeyKind, Row, Scan, Schema, Snapshot, Table, Type, Value};
+use crate::reading::{Scan, cursor, each_row, nth};
+use lode::{Database, KeyKind, ReadTable, RowRef, Schema, Snapshot, Table, Type, Value};
 
 use super::support::{Stop, in_directories, in_memory};
 
@@ -43,8 +44,8 @@ fn filled_record(table: &Table, id: u64, word: u64) -> Vec<u8> {
 }
 
 /// Whether a record is all of one write, but for its mark, which is written by itself.
-fn expect_whole(row: Row<'_>, next: &[AtomicU64]) {
-    let [id, sum, filling, _, name] = [0, 1, 2, 3, 4].map(|column| row.at(column));
+fn expect_whole(row: RowRef<'_>, next: &[AtomicU64]) {
+    let [id, sum, filling, _, name] = [0, 1, 2, 3, 4].map(|column| row.at(nth(column)));
     let (Value::Unsigned(id), Value::Unsigned(sum), Value::Bytes(filling), Value::Text(name)) =
         (id, sum, filling, name)
     else {
@@ -69,16 +70,16 @@ fn fill(table: &Table, next: &[AtomicU64], (thread, rounds): (u64, u64)) {
             filled_record(table, id, word)
         };
         match (round + thread) % 8 {
-            0 => drop(table.delete(&key).expect("a key")),
+            0 => drop(table.delete(key).expect("a key")),
             1 => drop(table.insert(&record()).expect("room")),
-            2 | 3 => drop(table.update(&key, 3, &round.to_le_bytes()).expect("a key")),
+            2 | 3 => drop(table.update(key, nth(3), &round.to_le_bytes()).expect("a key")),
             4 => {
                 let payload = record().split_off(8);
                 let exchange = &mut |old: &mut Vec<u8>| {
                     old.clone_from(&payload);
                     true
                 };
-                table.change(&key, exchange).expect("room");
+                table.change(key, exchange).expect("room");
             }
             _ => drop(table.upsert(&record()).expect("room")),
         }
@@ -93,7 +94,10 @@ fn look_at_filled(db: &Database, table: &Table, next: &[AtomicU64], done: &Atomi
         // Where threads wait for processors, the writers may be done before this begins.
         let is_last = done.load(Ordering::SeqCst);
         for key in keys.chunks(8) {
-            let looked = table.with(key, |row| expect_whole(row, next)).expect("a key");
+            let looked = table
+                .get(key)
+                .map(|row| row.map(|row| expect_whole(row.as_ref(), next)))
+                .expect("a key");
             count += u64::from(looked.is_some());
         }
         let found = &mut |at: usize, payload: Option<&[u8]>| {
@@ -101,7 +105,7 @@ fn look_at_filled(db: &Database, table: &Table, next: &[AtomicU64], done: &Atomi
             let record = [&keys[at * 8..][..8], payload].concat();
             expect_whole(schema.row(&record).expect("a record"), next);
         };
-        table.get_many(&keys, found).expect("keys");
+        table.get_many_with(&keys, found).expect("keys");
         let snapshot = db.snapshot();
         let each = || {
             let mut seen = Vec::new();
@@ -110,7 +114,7 @@ fn look_at_filled(db: &Database, table: &Table, next: &[AtomicU64], done: &Atomi
                 seen.push(record.to_vec());
                 Ok(true)
             };
-            snapshot.each(table, keep).expect("a snapshot");
+            each_row(table.at(&snapshot).iter(), keep).expect("a snapshot");
             seen.sort_unstable();
             seen
         };
@@ -135,7 +139,7 @@ fn expect_scan(snapshot: &Snapshot, table: &Table, records: &[Vec<u8>]) {
         rows.push(row.to_vec());
         Ok(true)
     };
-    snapshot.scan(table, &scan, keep).expect("a snapshot");
+    each_row(cursor(&table.at(snapshot), &scan), keep).expect("a snapshot");
     rows.sort_unstable();
     let columns = table.schema().columns();
     let row = |record: &Vec<u8>| {
@@ -169,7 +173,7 @@ fn no_torn_fillings(db: &Database, rounds: u64, kind: KeyKind) {
     });
     db.check().expect("it is right");
     for id in 0..FILLED {
-        table.delete(&id.to_le_bytes()).expect("a key");
+        table.delete(id.to_le_bytes()).expect("a key");
     }
     db.check().expect("it is right");
 }
@@ -227,7 +231,7 @@ fn pages_that_threads_looked_for_in_vain_are_used_by_others() {
                         ];
                         let record = table.schema().pack(&values).expect("they fit");
                         match round % 5 {
-                            0 => drop(table.delete(&id.to_le_bytes()).expect("a key")),
+                            0 => drop(table.delete(id.to_le_bytes()).expect("a key")),
                             _ => drop(table.upsert(&record).expect("room")),
                         }
                     }
@@ -235,7 +239,7 @@ fn pages_that_threads_looked_for_in_vain_are_used_by_others() {
             }
         });
         for id in 0..3u64 {
-            table.delete(&id.to_le_bytes()).expect("a key");
+            table.delete(id.to_le_bytes()).expect("a key");
         }
         db.check().expect("it is right");
         expect_few_pages(db);
@@ -272,9 +276,12 @@ fn no_lost_mark(db: &Database, rounds: u64, kind: KeyKind) {
 /// Sets the mark of a record, which nobody else does.
 fn set_mark(table: &Table, id: u64, mark: u64) {
     let (key, bytes) = (id.to_le_bytes(), mark.to_le_bytes());
-    assert!(table.update(&key, 3, &bytes).expect("a key"));
+    assert!(table.update(key, nth(3), &bytes).expect("a key"));
     for _ in 0..3 {
-        let found = table.with(&key, |row| row.at(3) == Value::Unsigned(mark)).expect("a key");
+        let found = table
+            .get(key)
+            .map(|row| row.map(|row| row.at(nth(3)) == Value::Unsigned(mark)))
+            .expect("a key");
         assert_eq!(found, Some(true), "a mark is lost");
     }
 }
@@ -283,7 +290,7 @@ fn set_mark(table: &Table, id: u64, mark: u64) {
 fn exchange_filling(table: &Table, id: u64, round: u64) {
     let (key, filling) = (id.to_le_bytes(), vec![round as u8; 17_000 + round as usize % 20_000]);
     if round.is_multiple_of(3) {
-        assert!(table.update(&key, 2, &filling).expect("room"));
+        assert!(table.update(key, nth(2), &filling).expect("room"));
         return;
     }
     let schema = table.schema();
@@ -292,12 +299,12 @@ fn exchange_filling(table: &Table, id: u64, round: u64) {
         let row = schema.row(&old).expect("a record");
         let columns = [0, 1, 2, 3, 4].map(|column| match column {
             2 => Value::Bytes(&filling),
-            _ => row.at(column),
+            _ => row.at(nth(column)),
         });
         *payload = schema.pack(&columns).expect("they fit").split_off(8);
         true
     };
-    assert!(table.change(&key, exchange).expect("room"));
+    assert!(table.change(key, exchange).expect("room"));
 }
 
 #[test]

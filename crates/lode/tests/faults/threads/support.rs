@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::effort::effort;
+use crate::reading::payload_of;
 use crate::watched::watched;
 use lode::{Database, Durability, KeyKind, Options, Schema, Table, Type};
 
@@ -86,7 +87,7 @@ pub fn sweep(db: &Database, table: &Table, done: &AtomicBool) {
             if done.load(Ordering::SeqCst) {
                 return;
             }
-            let found = table.payload(&at.to_le_bytes()).expect("it can be read");
+            let found = payload_of(&table, at.to_le_bytes()).expect("it can be read");
             let wanted = ballast_record(at, last[at as usize]);
             assert!(found.as_deref() == Some(&wanted[8..]), "record {at} of the other table");
         }

@@ -32,7 +32,7 @@ fn compaction_leaves_checkpoints_the_places_that_they_need() {
                         // Half of the data file is free now and then.
                         for at in (thread..BALLAST).step_by(2) {
                             match round % 4 {
-                                0 => drop(table.delete(&at.to_le_bytes()).expect("a key")),
+                                0 => drop(table.delete(at.to_le_bytes()).expect("a key")),
                                 2 => drop(table.upsert(&ballast_record(at, round)).expect("room")),
                                 _ => {}
                             }

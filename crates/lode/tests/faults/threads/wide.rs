@@ -3,7 +3,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use lode::{Database, Durability, KeyKind, Options, Schema, Table, Type};
+use crate::reading::{each_row, payload_of};
+use lode::{Database, Durability, KeyKind, Options, ReadTable, Schema, Table, Type};
 
 use super::support::{in_directories, in_memory, number, rounds};
 use crate::watched::watched;
@@ -38,13 +39,13 @@ fn no_torn_records(db: &Database, rounds: u64, kind: KeyKind) {
                     if (round + thread).is_multiple_of(3) {
                         let word = next[id as usize].fetch_add(1, Ordering::SeqCst);
                         match round % 4 {
-                            0 => drop(table.delete(&id.to_le_bytes()).expect("a key")),
+                            0 => drop(table.delete(id.to_le_bytes()).expect("a key")),
                             1 => drop(table.insert(&wide_record(id, word)).expect("room")),
                             _ => drop(table.upsert(&wide_record(id, word)).expect("room")),
                         }
                         continue;
                     }
-                    if table.get(&id.to_le_bytes(), &mut payload).expect("a key") {
+                    if table.get_exact(&id.to_le_bytes(), &mut payload).expect("a key") {
                         let word = number(&payload);
                         assert!(payload.chunks(8).all(|other| number(other) == word), "torn");
                         assert!(word > 0 && word < next[id as usize].load(Ordering::SeqCst));
@@ -81,7 +82,7 @@ fn no_lost_update(db: &Database, rounds: u64, kind: KeyKind) {
             scope.spawn(move || {
                 for round in 0..rounds {
                     let id = (round + thread) % 16;
-                    let there = table.change(&id.to_le_bytes(), &mut |payload| {
+                    let there = table.change(id.to_le_bytes(), &mut |payload| {
                         for word in payload.chunks_mut(8) {
                             let next = number(word) + 1;
                             word.copy_from_slice(&next.to_le_bytes());
@@ -94,7 +95,7 @@ fn no_lost_update(db: &Database, rounds: u64, kind: KeyKind) {
         }
     });
     let sum: u64 = (0..16u64)
-        .map(|id| number(&table.payload(&id.to_le_bytes()).expect("a key").expect("a record")))
+        .map(|id| number(&payload_of(&table, id.to_le_bytes()).expect("a key").expect("a record")))
         .sum();
     assert_eq!(sum, 8 * rounds);
     db.check().expect("it is right");
@@ -134,7 +135,7 @@ fn pages_split_under_readers(db: &Database, rounds: u64, kind: KeyKind) {
                         let id =
                             at * 97 % (FIXED * 1_000) / 1_000 * 1_000 + thread + at % 7 * 10 + 100;
                         let id = id + at * 1_000_000;
-                        assert!(table.delete(&id.to_le_bytes()).expect("a key"));
+                        assert!(table.delete(id.to_le_bytes()).expect("a key"));
                     }
                 }
                 done.store(true, Ordering::SeqCst);
@@ -145,7 +146,9 @@ fn pages_split_under_readers(db: &Database, rounds: u64, kind: KeyKind) {
             let mut payload = vec![0; 320];
             while !done.load(Ordering::SeqCst) {
                 for id in 0..FIXED {
-                    assert!(table.get(&(id * 1_000).to_le_bytes(), &mut payload).expect("a key"));
+                    assert!(
+                        table.get_exact(&(id * 1_000).to_le_bytes(), &mut payload).expect("a key")
+                    );
                     assert_eq!(number(&payload), id);
                 }
                 let mut found = 0;
@@ -154,7 +157,7 @@ fn pages_split_under_readers(db: &Database, rounds: u64, kind: KeyKind) {
                     found += u64::from(id.is_multiple_of(1_000) && id < FIXED * 1_000);
                     Ok(true)
                 };
-                db.snapshot().each(table, each).expect("a snapshot");
+                each_row(table.iter(), each).expect("a snapshot");
                 assert_eq!(found, FIXED, "a snapshot has them all");
             }
         });

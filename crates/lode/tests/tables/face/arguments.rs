@@ -5,8 +5,10 @@ use std::fmt::Debug;
 use std::ops::Bound;
 use std::time::Duration;
 
+use crate::each_of::each_of;
+use crate::reading::{Scan, cursor, each_row, nth, payload_of};
 use lode::{
-    Database, Durability, Error, KeyKind, Options, Result, Scan, Schema, Table, Type, Value,
+    Database, Durability, Error, KeyKind, Options, ReadTable, Result, Schema, Table, Type, Value,
 };
 
 use super::hooked::Hooked;
@@ -51,34 +53,40 @@ fn expect_wrong_key(world: &World, table: &Table, wrong: &[u8]) {
     let words = &["a packed key has 8 bytes, not"];
     let mut payload = vec![0; table.schema().payload_size()];
     match table.schema().columns().len() {
-        2 => expect_mismatch(table.get(wrong, &mut payload), words),
-        _ => expect_mismatch(table.get(wrong, &mut payload), &["`read`"]),
+        2 => expect_mismatch(table.get_exact(wrong, &mut payload), words),
+        _ => expect_mismatch(table.get_exact(wrong, &mut payload), &["`get_into`"]),
     }
-    expect_mismatch(table.read(wrong, &mut payload), words);
-    expect_mismatch(table.payload(wrong), words);
-    expect_mismatch(table.with(wrong, |_| ()), words);
-    expect_mismatch(table.update(wrong, 1, &[0; 8]), words);
-    expect_mismatch(table.compare_and_update(wrong, 1, (&[0; 8], &[0; 8])), words);
-    expect_mismatch(table.increment(wrong, 1, 1), words);
+    expect_mismatch(table.get_into(wrong, &mut payload), words);
+    expect_mismatch(payload_of(&table, wrong), words);
+    expect_mismatch(table.get(wrong).map(|row| row.map(|_| ())), words);
+    expect_mismatch(table.update(wrong, nth(1), &[0; 8]), words);
+    expect_mismatch(table.compare_and_update(wrong, nth(1), &[0; 8], &[0; 8]), words);
+    expect_mismatch(table.increment(wrong, nth(1), 1), words);
     expect_mismatch(table.change(wrong, &mut |_| true), words);
     expect_mismatch(table.delete(wrong), words);
     if !wrong.len().is_multiple_of(8) {
-        expect_mismatch(table.get_many(wrong, &mut |_, _| panic!("it is no key")), &["key"]);
+        expect_mismatch(table.get_many_with(wrong, &mut |_, _| panic!("it is no key")), &["key"]);
     }
-    let mut transaction = world.db.begin();
-    expect_mismatch(transaction.payload(table, wrong), words);
-    expect_mismatch(transaction.update(table, wrong, 1, &[0; 8]), words);
+    let transaction = world.db.begin();
+    expect_mismatch(payload_of(&table.within(&transaction), wrong), words);
+    expect_mismatch(transaction.update(table, wrong, nth(1), &[0; 8]), words);
     expect_mismatch(transaction.delete(table, wrong), words);
     let snapshot = world.db.snapshot();
-    expect_mismatch(snapshot.read(table, wrong, &mut payload), words);
+    expect_mismatch(table.at(&snapshot).get_into(wrong, &mut payload), words);
     if table.key_kind() == KeyKind::Tree {
         for bounds in
             [(Bound::Included(wrong), Bound::Unbounded), (Bound::Unbounded, Bound::Excluded(wrong))]
         {
             let scan = Scan { lower: bounds.0, upper: bounds.1, ..scan(&[0]) };
-            expect_mismatch(table.scan(&scan, &mut |_| Ok(true)), words);
-            expect_mismatch(snapshot.scan(table, &scan, &mut |_| Ok(true)), words);
-            expect_mismatch(transaction.scan(table, &scan, &mut |_| Ok(true)), words);
+            expect_mismatch(each_row(cursor(&table, &scan), &mut |_| Ok(true)), words);
+            expect_mismatch(
+                each_row(cursor(&table.at(&snapshot), &scan), &mut |_| Ok(true)),
+                words,
+            );
+            expect_mismatch(
+                each_row(cursor(&table.within(&transaction), &scan), &mut |_| Ok(true)),
+                words,
+            );
         }
     }
 }
@@ -95,11 +103,11 @@ fn records_buffers_and_columns_that_do_not_fit_are_refused_everywhere() {
                     expect_mismatch(table.insert(&wrong), &[name]);
                     expect_mismatch(table.upsert(&wrong), &[name]);
                     expect_mismatch(table.load([&right, &wrong]), &[name]);
-                    let mut transaction = world.db.begin();
+                    let transaction = world.db.begin();
                     expect_mismatch(transaction.insert(table, &wrong), &[name]);
                     expect_mismatch(transaction.upsert(table, &wrong), &[name]);
                     expect_mismatch(
-                        table.change(&key(SAME), &mut |payload| {
+                        table.change(key(SAME), &mut |payload| {
                             *payload = wrong.clone();
                             true
                         }),
@@ -109,12 +117,10 @@ fn records_buffers_and_columns_that_do_not_fit_are_refused_everywhere() {
                 let size = table.schema().payload_size();
                 for wrong in [0, size - 1, size + 1] {
                     let mut buffer = vec![0; wrong];
-                    expect_mismatch(table.get(&key(SAME), &mut buffer), &[name]);
-                    let snapshot = world.db.snapshot();
-                    expect_mismatch(snapshot.get(table, &key(SAME), &mut buffer), &[name]);
+                    expect_mismatch(table.get_exact(&key(SAME), &mut buffer), &[name]);
                 }
                 expect_wrong_columns(&world, table);
-                table.delete(&key(90)).unwrap();
+                table.delete(key(90)).unwrap();
             }
             world.expect_well();
         }
@@ -122,49 +128,62 @@ fn records_buffers_and_columns_that_do_not_fit_are_refused_everywhere() {
 }
 
 fn expect_wrong_columns(world: &World, table: &Table) {
-    let mut transaction = world.db.begin();
-    for (column, words) in [(0, "of the key"), (9, "no column 9"), (usize::MAX, "no column")] {
-        expect_mismatch(table.update(&key(SAME), column, &[0; 8]), &[words]);
-        expect_mismatch(table.increment(&key(SAME), column, 1), &[words]);
+    let transaction = world.db.begin();
+    for (column, words) in [(0, "of the key"), (9, "no column 9"), (99, "no column 99")] {
+        expect_mismatch(table.update(key(SAME), nth(column), &[0; 8]), &[words]);
+        expect_mismatch(table.increment(key(SAME), nth(column), 1), &[words]);
         let bytes = (&[0; 8][..], &[0; 8][..]);
-        expect_mismatch(table.compare_and_update(&key(SAME), column, bytes), &[words]);
-        expect_mismatch(transaction.update(table, &key(SAME), column, &[0; 8]), &[words]);
+        expect_mismatch(
+            table.compare_and_update(key(SAME), nth(column), bytes.0, bytes.1),
+            &[words],
+        );
+        expect_mismatch(transaction.update(table, key(SAME), nth(column), &[0; 8]), &[words]);
     }
-    for column in [9, usize::MAX] {
+    for column in [9, 99] {
         if table.key_kind() == KeyKind::Tree {
             for limit in [0, 3] {
                 let scan = Scan { limit, ..scan(&[0, 0]) };
                 let columns = [1, column];
                 let wrong = Scan { columns: &columns, ..scan };
-                expect_mismatch(table.scan(&wrong, &mut |_| Ok(true)), &["no column"]);
+                expect_mismatch(
+                    each_row(cursor(&table, &wrong), &mut |_| Ok(true)),
+                    &["no column"],
+                );
                 let snapshot = world.db.snapshot();
-                expect_mismatch(snapshot.scan(table, &wrong, &mut |_| Ok(true)), &["no column"]);
-                expect_mismatch(transaction.scan(table, &wrong, &mut |_| Ok(true)), &["no column"]);
+                expect_mismatch(
+                    each_row(cursor(&table.at(&snapshot), &wrong), &mut |_| Ok(true)),
+                    &["no column"],
+                );
+                expect_mismatch(
+                    each_row(cursor(&table.within(&transaction), &wrong), &mut |_| Ok(true)),
+                    &["no column"],
+                );
             }
         }
     }
     for bytes in [0, 7, 9, 1 << 21] {
         let bytes = vec![0; bytes];
-        expect_mismatch(table.update(&key(SAME), 1, &bytes), &["column"]);
-        expect_mismatch(transaction.update(table, &key(SAME), 1, &bytes), &["n"]);
-        let swap = table.compare_and_update(&key(SAME), 1, (&(SAME as i64).to_le_bytes(), &bytes));
+        expect_mismatch(table.update(key(SAME), nth(1), &bytes), &["column"]);
+        expect_mismatch(transaction.update(table, key(SAME), nth(1), &bytes), &["n"]);
+        let swap =
+            table.compare_and_update(key(SAME), nth(1), &(SAME as i64).to_le_bytes(), &bytes);
         expect_mismatch(swap, &["n"]);
     }
     for by in [i64::MIN, i64::MAX] {
         let sum = (SAME as i64).checked_add(by);
         match sum {
-            None => expect_mismatch(table.increment(&key(SAME), 1, by), &["no room"]),
+            None => expect_mismatch(table.increment(key(SAME), nth(1), by), &["no room"]),
             Some(sum) => {
                 let sum = Ok(Some(Value::Signed(sum)));
-                assert_eq!(table.increment(&key(SAME), 1, by), sum);
+                assert_eq!(table.increment(key(SAME), nth(1), by), sum);
                 table.upsert(&record(table.schema(), SAME, SAME as i64)).unwrap();
             }
         }
     }
     if table.schema().columns().len() > 2 {
         let text = "x".repeat(40_001);
-        expect_mismatch(table.update(&key(SAME), 2, text.as_bytes()), &["text"]);
-        expect_mismatch(table.increment(&key(SAME), 2, 1), &["text"]);
+        expect_mismatch(table.update(key(SAME), nth(2), text.as_bytes()), &["text"]);
+        expect_mismatch(table.increment(key(SAME), nth(2), 1), &["text"]);
     }
 }
 
@@ -181,13 +200,18 @@ fn ranges_that_are_upside_down_or_empty_have_no_records_and_limits_may_be_anythi
                 for backward in [false, true] {
                     let count = |scan: &Scan<'_>| {
                         let (mut counts, snapshot) = ([0; 3], world.db.snapshot());
-                        let mut transaction = world.db.begin();
+                        let transaction = world.db.begin();
                         transaction.upsert(table, &record(table.schema(), OTHER, 1)).unwrap();
-                        table.scan(scan, &mut |_| Ok(count_up(&mut counts[0]))).unwrap();
-                        snapshot.scan(table, scan, &mut |_| Ok(count_up(&mut counts[1]))).unwrap();
-                        transaction
-                            .scan(table, scan, &mut |_| Ok(count_up(&mut counts[2])))
+                        each_row(cursor(&table, scan), &mut |_| Ok(count_up(&mut counts[0])))
                             .unwrap();
+                        each_row(cursor(&table.at(&snapshot), scan), &mut |_| {
+                            Ok(count_up(&mut counts[1]))
+                        })
+                        .unwrap();
+                        each_row(cursor(&table.within(&transaction), scan), &mut |_| {
+                            Ok(count_up(&mut counts[2]))
+                        })
+                        .unwrap();
                         assert!(counts.iter().all(|count| *count == counts[0]), "{counts:?}");
                         counts[0]
                     };
@@ -207,10 +231,12 @@ fn ranges_that_are_upside_down_or_empty_have_no_records_and_limits_may_be_anythi
             #[allow(clippy::reversed_empty_ranges)]
             for limit in [0, 5, u64::MAX] {
                 let none = |_: Hooked| -> Result<bool> { panic!("there is none") };
-                records.scan(OTHER..SAME, limit, none).unwrap();
-                records.scan_backward(OTHER..=SAME, limit, none).unwrap();
-                records.at(&world.db.snapshot()).scan(SAME..SAME, limit, none).unwrap();
-                records.within(&mut world.db.begin()).scan(OTHER..SAME, limit, none).unwrap();
+                each_of(records.range(OTHER..SAME).limit(limit), none).unwrap();
+                each_of(records.range(OTHER..=SAME).rev().limit(limit), none).unwrap();
+                each_of(records.at(&world.db.snapshot()).range(SAME..SAME).limit(limit), none)
+                    .unwrap();
+                each_of(records.within(&world.db.begin()).range(OTHER..SAME).limit(limit), none)
+                    .unwrap();
             }
         }
     });
@@ -231,20 +257,26 @@ fn what_is_of_another_database_or_another_struct_is_refused() {
             let (world, foreign) = (World::new(home), World::new(home));
             for (name, ..) in TABLES {
                 let table = foreign.table(name);
-                let (mut transaction, snapshot) = (world.db.begin(), world.db.snapshot());
+                let (transaction, snapshot) = (world.db.begin(), world.db.snapshot());
                 let whole = record(table.schema(), SAME, 1);
                 let words = &["another database"];
-                expect_mismatch(transaction.payload(table, &key(SAME)), words);
+                expect_mismatch(payload_of(&table.within(&transaction), key(SAME)), words);
                 expect_mismatch(transaction.insert(table, &whole), words);
                 expect_mismatch(transaction.upsert(table, &whole), words);
-                expect_mismatch(transaction.update(table, &key(SAME), 1, &[0; 8]), words);
-                expect_mismatch(transaction.delete(table, &key(SAME)), words);
-                expect_mismatch(transaction.scan(table, &scan(&[0]), &mut |_| Ok(true)), words);
+                expect_mismatch(transaction.update(table, key(SAME), nth(1), &[0; 8]), words);
+                expect_mismatch(transaction.delete(table, key(SAME)), words);
+                expect_mismatch(
+                    each_row(cursor(&table.within(&transaction), &scan(&[0])), &mut |_| Ok(true)),
+                    words,
+                );
                 let mut payload = vec![0; table.schema().payload_size()];
-                expect_mismatch(snapshot.get(table, &key(SAME), &mut payload), words);
-                expect_mismatch(snapshot.read(table, &key(SAME), &mut payload), words);
-                expect_mismatch(snapshot.scan(table, &scan(&[0]), &mut |_| Ok(true)), words);
-                expect_mismatch(snapshot.each(table, &mut |_| Ok(true)), words);
+                expect_mismatch(table.at(&snapshot).get_into(&key(SAME), &mut payload), words);
+                expect_mismatch(table.at(&snapshot).get_into(&key(SAME), &mut payload), words);
+                expect_mismatch(
+                    each_row(cursor(&table.at(&snapshot), &scan(&[0])), &mut |_| Ok(true)),
+                    words,
+                );
+                expect_mismatch(each_row(table.at(&snapshot).iter(), &mut |_| Ok(true)), words);
                 transaction.commit().unwrap();
             }
             world.db.drop_table(Hooked::TABLE).unwrap();
@@ -255,7 +287,7 @@ fn what_is_of_another_database_or_another_struct_is_refused() {
             assert!(matches!(taken, Err(Error::TableExists { .. })), "{taken:?}");
             let none = world.db.drop_table("nothing");
             assert!(matches!(none, Err(Error::NoTable { .. })), "{none:?}");
-            let hashed = world.table("hash").scan(&scan(&[0]), &mut |_| Ok(true));
+            let hashed = each_row(cursor(&world.table("hash"), &scan(&[0])), &mut |_| Ok(true));
             assert!(matches!(hashed, Err(Error::NoOrder { .. })), "{hashed:?}");
         }
     });
@@ -270,7 +302,7 @@ fn what_is_used_after_its_end_says_so() {
                     let world = World::new(home);
                     let table = world.table(name);
                     let before = world.db.snapshot();
-                    let mut transaction = world.db.begin();
+                    let transaction = world.db.begin();
                     transaction.upsert(table, &record(table.schema(), SAME, 9)).unwrap();
                     match is_closed {
                         true => world.db.clone().close().unwrap(),
@@ -282,12 +314,12 @@ fn what_is_used_after_its_end_says_so() {
                         other => panic!("{name}, {home:?}: {other:?}"),
                     };
                     is_said(transaction.commit());
-                    is_said(after.each(table, &mut |_| Ok(true)));
+                    is_said(each_row(table.at(&after).iter(), &mut |_| Ok(true)));
                     is_said(table.load([record(table.schema(), SAME, 1)]).map(drop));
-                    is_said(table.get_many(&key(SAME), &mut |_, _| ()));
+                    is_said(table.get_many_with(&key(SAME), &mut |_, _| ()));
                     match is_closed {
-                        true => is_said(before.each(table, &mut |_| Ok(true))),
-                        false => before.each(table, &mut |_| Ok(true)).unwrap(),
+                        true => is_said(each_row(table.at(&before).iter(), &mut |_| Ok(true))),
+                        false => each_row(table.at(&before).iter(), &mut |_| Ok(true)).unwrap(),
                     }
                     expect_over(&world, name, is_closed, doing);
                 }
@@ -360,7 +392,7 @@ fn options_of_any_size_make_a_database_or_an_error() {
                         }
                         db.close().unwrap();
                         let db = options.open(directory.path()).unwrap();
-                        let found = db.table("t").and_then(|table| table.payload(&key(7)));
+                        let found = db.table("t").and_then(|table| payload_of(&table, key(7)));
                         assert_eq!(found.unwrap().map(|payload| n_of(&payload)), Some(40));
                     }
                 }

@@ -3,7 +3,9 @@
 
 use std::rc::Rc;
 
-use lode::{Error, Record, Records, Result, Table};
+use crate::each_of::each_of;
+use crate::reading::{cursor, each_row, nth, payload_of};
+use lode::{Error, ReadTable, Record, Records, Result, Table};
 
 use super::hooked::{Hooked, Where, hook};
 use super::operations::{Does, all, scan};
@@ -19,7 +21,7 @@ type Caller = (&'static str, bool, fn(&World, &Table, Run<'_>) -> Result<()>);
 
 const CALLERS: [Caller; 9] = [
     ("change", true, |_, table, run| {
-        let there = table.change(&key(SAME), &mut |payload| {
+        let there = table.change(key(SAME), &mut |payload| {
             run();
             payload[..8].copy_from_slice(&77i64.to_le_bytes());
             true
@@ -27,15 +29,15 @@ const CALLERS: [Caller; 9] = [
         there.map(drop)
     }),
     ("change that changes nothing", true, |_, table, run| {
-        let there = table.change(&key(SAME), &mut |_| {
+        let there = table.change(key(SAME), &mut |_| {
             run();
             false
         });
         there.map(drop)
     }),
-    ("with", false, |_, table, run| table.with(&key(SAME), |_| run()).map(drop)),
+    ("with", false, |_, table, run| table.get(key(SAME)).map(|row| row.map(|_| run())).map(drop)),
     ("get_many", false, |_, table, run| {
-        table.get_many(&[key(SAME), key(OTHER)].concat(), &mut |_, _| run())
+        table.get_many_with(&[key(SAME), key(OTHER)].concat(), &mut |_, _| run())
     }),
     ("load", false, |_, table, run| {
         let records = (COUNT..COUNT + 3).map(|id| {
@@ -45,30 +47,31 @@ const CALLERS: [Caller; 9] = [
         table.load(records).map(drop)
     }),
     ("scan", false, |_, table, run| {
-        let visited = table.scan(&scan(&[0]), &mut |_| {
+        let visited = each_row(cursor(&table, &scan(&[0])), &mut |_| {
             run();
             Ok(true)
         });
         visited.or_else(|error| if_hashed(table, error, run))
     }),
     ("scan of a snapshot", false, |world, table, run| {
-        let visited = world.db.snapshot().scan(table, &scan(&[1, 0]), &mut |_| {
-            run();
-            Ok(true)
-        });
+        let visited =
+            each_row(cursor(&table.at(&world.db.snapshot()), &scan(&[1, 0])), &mut |_| {
+                run();
+                Ok(true)
+            });
         visited.or_else(|error| if_hashed(table, error, run))
     }),
     ("scan of a transaction", false, |world, table, run| {
-        let mut transaction = world.db.begin();
+        let transaction = world.db.begin();
         transaction.upsert(table, &record(table.schema(), SAME, 5))?;
-        let visited = transaction.scan(table, &scan(&[0, 1]), &mut |_| {
+        let visited = each_row(cursor(&table.within(&transaction), &scan(&[0, 1])), &mut |_| {
             run();
             Ok(true)
         });
         visited.or_else(|error| if_hashed(table, error, run))
     }),
-    ("each", false, |world, table, run| {
-        world.db.snapshot().each(table, &mut |_| {
+    ("each", false, |_, table, run| {
+        each_row(table.iter(), &mut |_| {
             run();
             Ok(true)
         })
@@ -161,7 +164,7 @@ fn a_closure_may_wait_for_a_thread_that_uses_the_database() {
                         expect_outcome(called, does, &case);
                         let is_gone = operation.contains("delete");
                         if caller == "change" && does != Does::Ends && !is_gone {
-                            let payload = table.payload(&key(SAME)).unwrap().unwrap();
+                            let payload = payload_of(&table, key(SAME)).unwrap().unwrap();
                             assert_eq!((n_of(&payload), is_change), (77, true), "{case}");
                         }
                         if does != Does::Ends {
@@ -187,20 +190,20 @@ fn a_change_in_a_change_writes_both_records_and_refuses_the_first_again() {
                     true
                 };
                 table
-                    .change(&key(SAME), &mut |outer| {
-                        let inner = table.change(&key(OTHER), &mut |inner| {
-                            let again = table.change(&key(SAME), &mut |_| panic!("it is refused"));
+                    .change(key(SAME), &mut |outer| {
+                        let inner = table.change(key(OTHER), &mut |inner| {
+                            let again = table.change(key(SAME), &mut |_| panic!("it is refused"));
                             assert!(matches!(again, Err(Error::Reentered { .. })), "{again:?}");
                             set(inner, 41)
                         });
                         assert_eq!(inner, Ok(true));
-                        table.delete(&key(OTHER)).expect("its change is over");
+                        table.delete(key(OTHER)).expect("its change is over");
                         set(outer, 42)
                     })
                     .unwrap();
-                assert_eq!(n_of(&table.payload(&key(SAME)).unwrap().unwrap()), 42);
-                assert_eq!(table.payload(&key(OTHER)), Ok(None));
-                table.delete(&key(SAME)).expect("its change is over");
+                assert_eq!(n_of(&payload_of(&table, key(SAME)).unwrap().unwrap()), 42);
+                assert_eq!(payload_of(&table, key(OTHER)), Ok(None));
+                table.delete(key(SAME)).expect("its change is over");
             }
         }
     });
@@ -212,9 +215,9 @@ fn a_record_of_the_same_key_elsewhere_may_be_written_in_a_change() {
         doing.set("a_record_of_the_same_key_elsewhere_may_be_written_in_a_change");
         let (world, another) = (World::new(HOMES[0]), World::new(HOMES[0]));
         let table = world.table("hash");
-        let there = table.change(&key(SAME), &mut |_| {
+        let there = table.change(key(SAME), &mut |_| {
             for elsewhere in [world.table("tree"), world.table("long"), another.table("hash")] {
-                elsewhere.delete(&key(SAME)).expect("it is another record");
+                elsewhere.delete(key(SAME)).expect("it is another record");
             }
             true
         });
@@ -234,10 +237,10 @@ fn a_change_that_never_finds_the_record_as_it_was_ends_in_a_conflict() {
             let (say, said) = std::sync::mpsc::channel();
             scope.spawn(move || {
                 for n in asked {
-                    say.send(table.update(&key(SAME), 1, &n.to_le_bytes())).unwrap();
+                    say.send(table.update(key(SAME), nth(1), &n.to_le_bytes())).unwrap();
                 }
             });
-            table.change(&key(SAME), &mut |payload| {
+            table.change(key(SAME), &mut |payload| {
                 calls += 1;
                 ask.send(1_000 + calls as i64).unwrap();
                 assert_eq!(said.recv(), Ok(Ok(true)));
@@ -247,7 +250,7 @@ fn a_change_that_never_finds_the_record_as_it_was_ends_in_a_conflict() {
         });
         assert!(matches!(there, Err(Error::Conflict { .. })), "{there:?}");
         assert!(calls > 1_000, "{calls}");
-        assert_eq!(n_of(&table.payload(&key(SAME)).unwrap().unwrap()), 1_000 + calls as i64);
+        assert_eq!(n_of(&payload_of(&table, key(SAME)).unwrap().unwrap()), 1_000 + calls as i64);
     });
 }
 
@@ -265,16 +268,16 @@ const TYPED_CALLERS: [TypedCaller; 15] = [
     ("change", Where::Unpack, true, |_, all| all.change(SAME, |one| one.n = 5).map(drop)),
     ("change", Where::Pack, true, |_, all| all.change(SAME, |one| one.n = 5).map(drop)),
     ("change", Where::Drop, true, |_, all| all.change(SAME, |one| one.n = 5).map(drop)),
-    ("scan", Where::PackKey, false, |_, all| all.scan(SAME.., 3, |_| Ok(true))),
-    ("scan", Where::Unpack, false, |_, all| all.scan(SAME.., 3, |_| Ok(true))),
-    ("scan", Where::Drop, false, |_, all| all.scan_backward(..=SAME, 3, |_| Ok(true))),
-    ("each", Where::Unpack, false, |_, all| all.each(|_| Ok(true))),
+    ("scan", Where::PackKey, false, |_, all| each_of(all.range(SAME..).limit(3), |_| Ok(true))),
+    ("scan", Where::Unpack, false, |_, all| each_of(all.range(SAME..).limit(3), |_| Ok(true))),
+    ("scan", Where::Drop, false, |_, all| each_of(all.range(..=SAME).rev().limit(3), |_| Ok(true))),
+    ("each", Where::Unpack, false, |_, all| each_of(all.iter(), |_| Ok(true))),
     ("each of a snapshot", Where::Drop, false, |world, all| {
-        all.at(&world.db.snapshot()).each(|_| Ok(true))
+        each_of(all.at(&world.db.snapshot()).iter(), |_| Ok(true))
     }),
     ("change in a transaction", Where::Pack, false, |world, all| {
-        let mut transaction = world.db.begin();
-        all.within(&mut transaction).change(SAME, |one| one.n = 5)?;
+        let transaction = world.db.begin();
+        all.within(&transaction).change(SAME, |one| one.n = 5)?;
         match transaction.commit() {
             Err(Error::Conflict { .. }) => Ok(()),
             other => other,

@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 
-use lode::{Record, Result, Row, Schema, Value};
+use lode::{Record, Result, RowRef, Schema, Value};
 
 use super::world::schema;
 
@@ -74,7 +74,7 @@ impl Record for Hooked {
         schema.pack_key(&[Value::Unsigned(key)])
     }
 
-    fn unpack(row: Row<'_>) -> Result<Self> {
+    fn unpack(row: RowRef<'_>) -> Result<Self> {
         at(Where::Unpack);
         let (Some(Value::Unsigned(id)), Some(Value::Signed(n))) = (row.get("id"), row.get("n"))
         else {

@@ -2,7 +2,8 @@
 
 use std::ops::Bound;
 
-use lode::{Durability, Error, KeyKind, Result, Scan, Table, Value};
+use crate::reading::{Scan, cursor, each_row, nth, payload_of};
+use lode::{Durability, Error, KeyKind, ReadTable, Result, Table, Value};
 
 use super::world::{World, key, n_of, record, schema};
 
@@ -32,35 +33,37 @@ fn reads() -> Vec<Operation> {
     vec![
         ("get", Does::Nothing, |_, table, id| {
             let mut payload = vec![0; table.schema().payload_size()];
-            match table.get(&key(id), &mut payload) {
+            match table.get_exact(&key(id), &mut payload) {
                 Err(Error::Schema { .. }) if table.schema().columns().len() > 2 => Ok(()),
                 other => other.map(drop),
             }
         }),
-        ("read", Does::Nothing, |_, table, id| table.read(&key(id), &mut Vec::new()).map(drop)),
+        ("read", Does::Nothing, |_, table, id| table.get_into(&key(id), &mut Vec::new()).map(drop)),
         ("payload", Does::Nothing, |_, table, id| {
-            let payload = table.payload(&key(id))?;
+            let payload = payload_of(&table, key(id))?;
             payload.iter().for_each(|payload| assert_eq!(n_of(payload), id as i64));
             Ok(())
         }),
-        ("with", Does::Nothing, |_, table, id| table.with(&key(id), |_| ()).map(drop)),
+        ("with", Does::Nothing, |_, table, id| {
+            table.get(key(id)).map(|row| row.map(|_| ())).map(drop)
+        }),
         ("get_many", Does::Nothing, |_, table, id| {
-            table.get_many(&[key(id), key(id + 1)].concat(), &mut |_, _| ())
+            table.get_many_with(&[key(id), key(id + 1)].concat(), &mut |_, _| ())
         }),
         ("scan", Does::Nothing, |_, table, _| {
-            match table.scan(&scan(&[0, 1]), &mut |_| Ok(true)) {
+            match each_row(cursor(&table, &scan(&[0, 1])), &mut |_| Ok(true)) {
                 Err(Error::NoOrder { .. }) if table.key_kind() == KeyKind::Hash => Ok(()),
                 other => other,
             }
         }),
         ("snapshot", Does::Nothing, |world, table, id| {
             let snapshot = world.db.snapshot();
-            snapshot.read(table, &key(id), &mut Vec::new())?;
-            snapshot.each(table, &mut |_| Ok(true))
+            table.at(&snapshot).get_into(&key(id), &mut Vec::new())?;
+            each_row(table.at(&snapshot).iter(), &mut |_| Ok(true))
         }),
         ("transaction that reads", Does::Nothing, |world, table, id| {
-            let mut transaction = world.db.begin();
-            transaction.payload(table, &key(id))?;
+            let transaction = world.db.begin();
+            payload_of(&table.within(&transaction), key(id))?;
             transaction.commit()
         }),
     ]
@@ -75,29 +78,29 @@ fn writes() -> Vec<Operation> {
             table.upsert(&record(table.schema(), id, 1_500)).map(drop)
         }),
         ("update", Does::Writes, |_, table, id| {
-            table.update(&key(id), 1, &7i64.to_le_bytes()).map(drop)
+            table.update(key(id), nth(1), &7i64.to_le_bytes()).map(drop)
         }),
         ("update text", Does::Writes, |_, table, id| match table.schema().columns().len() {
-            2 => table.update(&key(id), 1, &7i64.to_le_bytes()).map(drop),
-            _ => table.update(&key(id), 2, "y".repeat(30_000).as_bytes()).map(drop),
+            2 => table.update(key(id), nth(1), &7i64.to_le_bytes()).map(drop),
+            _ => table.update(key(id), nth(2), "y".repeat(30_000).as_bytes()).map(drop),
         }),
         ("compare_and_update", Does::Writes, |_, table, id| {
             let (old, new) = ((id as i64).to_le_bytes(), 5i64.to_le_bytes());
-            table.compare_and_update(&key(id), 1, (&old, &new)).map(drop)
+            table.compare_and_update(key(id), nth(1), &old, &new).map(drop)
         }),
         ("increment", Does::Writes, |_, table, id| {
-            let sum = table.increment(&key(id), 1, 1)?;
+            let sum = table.increment(key(id), nth(1), 1)?;
             assert_eq!(sum, Some(Value::Signed(1 + id as i64)));
             Ok(())
         }),
         ("change", Does::Writes, |_, table, id| {
-            table.change(&key(id), &mut |payload| {
+            table.change(key(id), &mut |payload| {
                 payload[0] ^= 1;
                 true
             })?;
             Ok(())
         }),
-        ("delete", Does::Writes, |_, table, id| table.delete(&key(id)).map(drop)),
+        ("delete", Does::Writes, |_, table, id| table.delete(key(id)).map(drop)),
         ("load", Does::Writes, |_, table, id| {
             table.load([record(table.schema(), id, 9)]).map(drop)
         }),
@@ -107,26 +110,26 @@ fn writes() -> Vec<Operation> {
 fn commits() -> Vec<Operation> {
     vec![
         ("transaction that writes", Does::Writes, |world, table, id| {
-            let mut transaction = world.db.begin();
+            let transaction = world.db.begin();
             transaction.upsert(table, &record(table.schema(), id, 12))?;
             transaction.commit()
         }),
         ("transaction that deletes", Does::Writes, |world, table, id| {
-            let mut transaction = world.db.begin();
-            transaction.delete(table, &key(id))?;
+            let transaction = world.db.begin();
+            transaction.delete(table, key(id))?;
             transaction.commit_with(Durability::Commit)
         }),
         ("transaction in a transaction", Does::Nothing, |world, table, id| {
-            let (mut outer, mut inner) = (world.db.begin(), world.db.begin());
-            outer.payload(table, &key(id))?;
+            let (outer, inner) = (world.db.begin(), world.db.begin());
+            payload_of(&table.within(&outer), key(id))?;
             inner.upsert(table, &record(table.schema(), id + 1, 3))?;
             inner.commit()?;
             outer.commit()
         }),
         ("transaction over what one operation wrote", Does::Nothing, |world, table, id| {
-            let mut transaction = world.db.begin();
+            let transaction = world.db.begin();
             transaction.upsert(table, &record(table.schema(), id + 1, 3))?;
-            table.update(&key(id + 1), 1, &8i64.to_le_bytes())?;
+            table.update(key(id + 1), nth(1), &8i64.to_le_bytes())?;
             let committed = transaction.commit();
             assert!(matches!(committed, Err(Error::Conflict { .. })), "{committed:?}");
             Ok(())
@@ -135,7 +138,7 @@ fn commits() -> Vec<Operation> {
             if table.key_kind() == KeyKind::Hash {
                 return Ok(());
             }
-            world.db.begin().scan(table, &scan(&[1]), &mut |_| Ok(true))
+            each_row(cursor(&table.within(&world.db.begin()), &scan(&[1])), &mut |_| Ok(true))
         }),
     ]
 }

@@ -2,7 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use lode::{Error, Result};
+use crate::reading::{cursor, each_row, payload_of};
+use lode::{Error, ReadTable, Result};
 
 use super::hooked::{Hooked, Where, hook};
 use super::operations::scan;
@@ -28,25 +29,31 @@ fn a_closure_that_panics_leaves_nothing_behind() {
                 doing.set(format!("{name}, {home:?}"));
                 let (db, table) = (&world.db, world.table(name));
                 expect_panic(|| {
-                    let there = table.change(&key(SAME), &mut |payload| {
+                    let there = table.change(key(SAME), &mut |payload| {
                         payload.fill(0xff);
                         panic_on_purpose()
                     });
                     there.map(drop)
                 });
-                assert_eq!(n_of(&table.payload(&key(SAME)).unwrap().unwrap()), SAME as i64);
+                assert_eq!(n_of(&payload_of(&table, key(SAME)).unwrap().unwrap()), SAME as i64);
                 // The mark of the change is gone too.
                 table.upsert(&record(table.schema(), SAME, SAME as i64)).unwrap();
-                expect_panic(|| table.with(&key(SAME), |_| panic_on_purpose::<()>()).map(drop));
-                expect_panic(|| table.get_many(&key(SAME), &mut |_, _| panic_on_purpose()));
+                expect_panic(|| {
+                    table.get(key(SAME)).map(|row| row.map(|_| panic_on_purpose::<()>())).map(drop)
+                });
+                expect_panic(|| table.get_many_with(&key(SAME), &mut |_, _| panic_on_purpose()));
                 expect_panic(|| {
                     table.load((90..99).map(|_| panic_on_purpose::<Vec<u8>>())).map(drop)
                 });
-                expect_panic(|| db.snapshot().each(table, &mut |_| panic_on_purpose()));
+                expect_panic(|| each_row(table.iter(), &mut |_| panic_on_purpose()));
                 if table.key_kind() == lode::KeyKind::Tree {
-                    expect_panic(|| table.scan(&scan(&[0]), &mut |_| panic_on_purpose()));
                     expect_panic(|| {
-                        db.begin().scan(table, &scan(&[0]), &mut |_| panic_on_purpose())
+                        each_row(cursor(&table, &scan(&[0])), &mut |_| panic_on_purpose())
+                    });
+                    expect_panic(|| {
+                        each_row(cursor(&table.within(&db.begin()), &scan(&[0])), &mut |_| {
+                            panic_on_purpose()
+                        })
                     });
                 }
                 world.expect_well();
@@ -79,5 +86,5 @@ fn a_database_that_is_let_go_by_a_panic_is_closed() {
     });
     assert!(panicked.is_err());
     let db = lode::Database::open(directory.path()).expect("it was closed");
-    assert_eq!(db.table("t").unwrap().payload(&key(1)).map(|found| found.is_some()), Ok(true));
+    assert_eq!(payload_of(&db.table("t").unwrap(), key(1)).map(|found| found.is_some()), Ok(true));
 }

@@ -90,7 +90,7 @@ impl World {
     pub fn expect_well(&self) {
         for table in &self.tables {
             let schema = table.schema();
-            let mut transaction = self.db.begin();
+            let transaction = self.db.begin();
             for id in 0..COUNT {
                 transaction.upsert(table, &record(schema, id, 1 + id as i64)).unwrap();
             }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use crate::reading::payload_of;
 use lode::simulation::{self, Simulated};
 use lode::{Database, Durability, Error, KeyKind, Options, Schema, Type};
 
@@ -49,7 +50,7 @@ impl Swept {
         for at in 0..count {
             let at = at * 7 % BALLAST;
             let value = self.0.get(&at).copied().unwrap_or(0);
-            let found = table.payload(&at.to_le_bytes())?.expect("it is there");
+            let found = payload_of(&table, at.to_le_bytes())?.expect("it is there");
             assert!(found == ballast(at, value)[4..], "record {at} of the other table");
         }
         let at = count % BALLAST;

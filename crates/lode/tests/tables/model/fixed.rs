@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+use crate::reading::{Scan, cursor, each_row, nth, payload_of};
 use lode::simulation::{self, Checkpoint, Simulated};
 use lode::{
-    Database, Durability, Error, KeyKind, Options, Scan, Schema, Snapshot, Table, Transaction, Type,
+    Database, Durability, Error, KeyKind, Options, ReadTable, Schema, Snapshot, Table, Transaction,
+    Type,
 };
 use proptest::prelude::*;
 
@@ -139,7 +141,7 @@ fn record(a: i16, b: u8, value: u32, payload: u32) -> Vec<u8> {
     [&key((a, b))[..], &value.to_le_bytes(), &rest].concat()
 }
 
-fn payload_of((value, rest): &(u32, Vec<u8>)) -> Vec<u8> {
+fn packed_rest((value, rest): &(u32, Vec<u8>)) -> Vec<u8> {
     [&value.to_le_bytes()[..], rest].concat()
 }
 
@@ -219,18 +221,18 @@ impl Run {
             Op::Update(a, b, value) => {
                 let (key, bytes) = (key((*a, *b)), value.to_le_bytes());
                 if let Some((transaction, model, disturbed)) = &mut self.transaction {
-                    let there = transaction.update(&self.table, &key, 2, &bytes)?;
+                    let there = transaction.update(&self.table, &key, nth(2), &bytes)?;
                     assert!(*disturbed || there == model.contains_key(&(*a, *b)));
                     model.entry((*a, *b)).and_modify(|entry| entry.0 = *value);
                     return Ok(());
                 }
-                let there = self.table.update(&key, 2, &bytes)?;
+                let there = self.table.update(&key, nth(2), &bytes)?;
                 assert_eq!(there, self.model.contains_key(&(*a, *b)));
                 self.model.entry((*a, *b)).and_modify(|entry| entry.0 = *value);
             }
             Op::Increment(a, b) => {
                 self.outside();
-                let there = self.table.change(&key((*a, *b)), &mut |payload| {
+                let there = self.table.change(key((*a, *b)), &mut |payload| {
                     let value = u32::from_le_bytes(*payload.first_chunk().expect("four bytes"));
                     payload[..4].copy_from_slice(&value.wrapping_add(1).to_le_bytes());
                     true
@@ -240,46 +242,46 @@ impl Run {
             }
             Op::Delete(a, b) => {
                 if let Some((transaction, model, disturbed)) = &mut self.transaction {
-                    let there = transaction.delete(&self.table, &key((*a, *b)))?;
+                    let there = transaction.delete(&self.table, key((*a, *b)))?;
                     let before = model.remove(&(*a, *b)).is_some();
                     assert!(*disturbed || there == before);
                     return Ok(());
                 }
-                let there = self.table.delete(&key((*a, *b)))?;
+                let there = self.table.delete(key((*a, *b)))?;
                 assert_eq!(there, self.model.remove(&(*a, *b)).is_some());
             }
             Op::DeleteRange(from, to) => {
                 self.outside();
                 for a in *from..*to {
                     for b in 0..6 {
-                        let there = self.table.delete(&key((a, b)))?;
+                        let there = self.table.delete(key((a, b)))?;
                         assert_eq!(there, self.model.remove(&(a, b)).is_some());
                     }
                 }
             }
             Op::Get(a, b) => {
-                let expected = self.model.get(&(*a, *b)).map(payload_of);
-                assert_eq!(self.table.payload(&key((*a, *b)))?, expected);
+                let expected = self.model.get(&(*a, *b)).map(packed_rest);
+                assert_eq!(payload_of(&self.table, key((*a, *b)))?, expected);
                 if let Some((transaction, model, disturbed)) = &mut self.transaction {
-                    let expected = model.get(&(*a, *b)).map(payload_of);
-                    let found = transaction.payload(&self.table, &key((*a, *b)))?;
+                    let expected = model.get(&(*a, *b)).map(packed_rest);
+                    let found = payload_of(&self.table.within(transaction), key((*a, *b)))?;
                     assert!(*disturbed || found == expected);
                 }
                 for (snapshot, model) in &self.snapshots {
                     let mut payload = vec![0; 4 + payload as usize];
-                    let found = snapshot.get(&self.table, &key((*a, *b)), &mut payload)?;
-                    let expected = model.get(&(*a, *b)).map(payload_of);
+                    let found = self.table.at(snapshot).get_into(&key((*a, *b)), &mut payload)?;
+                    let expected = model.get(&(*a, *b)).map(packed_rest);
                     assert_eq!(found.then_some(payload), expected);
                 }
             }
             Op::GetMany(places) => {
                 let keys: Vec<u8> = places.iter().flat_map(|(a, b)| key((*a, *b))).collect();
                 let mut found = vec![None; places.len()];
-                self.table.get_many(&keys, &mut |at, payload| {
+                self.table.get_many_with(&keys, &mut |at, payload| {
                     found[at] = payload.map(<[u8]>::to_vec);
                 })?;
                 for (place, found) in places.iter().zip(found) {
-                    assert_eq!(found, self.model.get(place).map(payload_of));
+                    assert_eq!(found, self.model.get(place).map(packed_rest));
                 }
             }
             Op::Scan { lower, upper, backward, limit } => {
@@ -357,7 +359,7 @@ impl Run {
                         let there = self.table.upsert(&record(*a, *b, *value, self.payload))?;
                         (there, self.model.insert(place, new))
                     }
-                    None => (self.table.delete(&key((*a, *b)))?, self.model.remove(&place)),
+                    None => (self.table.delete(key((*a, *b)))?, self.model.remove(&place)),
                 };
                 assert_eq!(there, before.is_some());
             }
@@ -374,10 +376,10 @@ impl Run {
         self.transaction = None;
         let (disk, options) = self.disk.as_ref().expect("it is on a disk");
         self.db.clone().close()?;
-        assert_eq!(self.table.payload(&key((0, 0))), Err(Error::Closed));
-        assert_eq!(self.table.delete(&key((0, 0))), Err(Error::Closed));
+        assert_eq!(payload_of(&self.table, key((0, 0))), Err(Error::Closed));
+        assert_eq!(self.table.delete(key((0, 0))), Err(Error::Closed));
         for (snapshot, _) in self.snapshots.drain(..) {
-            let looked = snapshot.each(&self.table, &mut |_| Ok(true));
+            let looked = each_row(self.table.at(&snapshot).iter(), &mut |_| Ok(true));
             assert_eq!(looked, Err(Error::Closed));
         }
         self.db = simulation::open(options, disk, 1)?;
@@ -387,7 +389,7 @@ impl Run {
 
     fn read_all(&mut self) -> Result<(), Error> {
         let mut model = Model::new();
-        self.db.snapshot().each(&self.table, &mut |record| {
+        each_row(self.table.iter(), &mut |record| {
             let a = i16::from_le_bytes(*record.first_chunk().expect("two bytes"));
             let value = u32::from_le_bytes(*record[3..].first_chunk().expect("four bytes"));
             model.insert((a, record[2]), (value, record[7..].to_vec()));
@@ -436,11 +438,12 @@ impl Run {
             rows
         };
         if self.kind == KeyKind::Hash {
-            let refused = self.table.scan(&ask(&[0]), &mut |_| Ok(true));
+            let refused = each_row(cursor(&self.table, &ask(&[0])), &mut |_| Ok(true));
             assert!(matches!(refused, Err(Error::NoOrder { .. })));
             return Ok(());
         }
-        let whole = |(a, b): &(i16, u8), entry: &Entry| [key((*a, *b)), payload_of(entry)].concat();
+        let whole =
+            |(a, b): &(i16, u8), entry: &Entry| [key((*a, *b)), packed_rest(entry)].concat();
         let some =
             |(_, b): &(i16, u8), (value, _): &Entry| [&value.to_le_bytes()[..], &[*b]].concat();
         let values = |_: &(i16, u8), (value, _): &Entry| value.to_le_bytes().to_vec();
@@ -452,7 +455,7 @@ impl Run {
                 found.push(row.to_vec());
                 Ok(true)
             };
-            self.table.scan(&ask(columns), keep)?;
+            each_row(cursor(&self.table, &ask(columns)), keep)?;
             assert_eq!(found, expected(&self.model, pick), "{columns:?}");
             for (snapshot, model) in &self.snapshots {
                 let mut found = Vec::new();
@@ -460,7 +463,7 @@ impl Run {
                     found.push(row.to_vec());
                     Ok(true)
                 };
-                snapshot.scan(&self.table, &ask(columns), keep)?;
+                each_row(cursor(&self.table.at(snapshot), &ask(columns)), keep)?;
                 assert_eq!(found, expected(model, pick), "{columns:?} of a snapshot");
             }
         }
@@ -489,7 +492,7 @@ impl Run {
         self.db.check().unwrap_or_else(|why| panic!("{why}"));
         // Superblocks, the catalogue, and what says where that is.
         assert!(self.db.statistics().data_used_bytes <= 8 << 14, "all places came back");
-        assert!(matches!(self.table.payload(&key((0, 0))), Err(Error::NoTable { .. })));
+        assert!(matches!(payload_of(&self.table, key((0, 0))), Err(Error::NoTable { .. })));
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! The keys of tables in the model: two numbers, or two columns of variable length that are in the
 //! same order.
 
+use crate::reading::nth;
 use lode::{Builder, Schema, Type, Value};
 
 /// A key, as the model has it.
@@ -55,7 +56,7 @@ impl Keys {
     /// The key of a packed record, which `schema` says is one.
     pub fn of(self, schema: &Schema, record: &[u8]) -> Place {
         let row = schema.row(record).expect("a record");
-        let place = match (row.at(0), row.at(1)) {
+        let place = match (row.at(nth(0)), row.at(nth(1))) {
             (Value::Signed(a), Value::Unsigned(b)) => (a as i16, b as u8),
             (Value::Bytes(a), Value::Text(b)) => {
                 let a = u16::from_be_bytes(*a.first_chunk().expect("two bytes"));

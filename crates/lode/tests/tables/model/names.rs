@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, RangeBounds};
 
-use lode::{Database, KeyKind, Options, Scan, Schema, Snapshot, Table, Type, Value};
+use crate::reading::{Scan, cursor, each_row, nth, payload_of};
+use lode::{Database, KeyKind, Options, ReadTable, Schema, Snapshot, Table, Type, Value};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -135,7 +136,7 @@ impl Run {
             }
             Op::Delete(at) => {
                 let name = self.name(at).clone();
-                let there = self.table.delete(&self.key(&name))?;
+                let there = self.table.delete(self.key(&name))?;
                 assert_eq!(there, self.model.remove(&name).is_some());
             }
             Op::Load(from, to, value) => {
@@ -150,23 +151,23 @@ impl Run {
             }
             Op::DeleteBetween(from, to) => {
                 for name in self.between(from, to) {
-                    let there = self.table.delete(&self.key(&name))?;
+                    let there = self.table.delete(self.key(&name))?;
                     assert_eq!(there, self.model.remove(&name).is_some());
                 }
             }
             Op::Get(at) => {
                 let (name, key) = (self.name(at), self.key(self.name(at)));
-                self.expect(name, self.table.payload(&key)?, &self.model);
+                self.expect(name, payload_of(&self.table, &key)?, &self.model);
                 for (snapshot, model) in &self.snapshots {
                     let mut payload = Vec::new();
-                    let there = snapshot.read(&self.table, &key, &mut payload)?;
+                    let there = self.table.at(snapshot).get_into(&key, &mut payload)?;
                     self.expect(name, there.then_some(payload), model);
                 }
             }
             Op::GetMany(places) => {
                 let keys: Vec<_> = places.iter().flat_map(|at| self.key(self.name(at))).collect();
                 let mut found = vec![None; places.len()];
-                self.table.get_many(&keys, &mut |at, payload| {
+                self.table.get_many_with(&keys, &mut |at, payload| {
                     found[at] = payload.map(<[u8]>::to_vec);
                 })?;
                 for (at, found) in places.iter().zip(found) {
@@ -216,14 +217,14 @@ impl Run {
             rows
         };
         let mut found = Vec::new();
-        self.table.scan(&scan, &mut |row| {
+        each_row(cursor(&self.table, &scan), &mut |row| {
             found.push(row.to_vec());
             Ok(true)
         })?;
         assert!(found == expected(&self.model), "{scan:?}");
         for (snapshot, model) in &self.snapshots {
             let mut found = Vec::new();
-            snapshot.scan(&self.table, &scan, &mut |row| {
+            each_row(cursor(&self.table.at(snapshot), &scan), &mut |row| {
                 found.push(row.to_vec());
                 Ok(true)
             })?;
@@ -235,7 +236,7 @@ impl Run {
     fn end(self) {
         self.db.check().unwrap_or_else(|why| panic!("{why}"));
         let mut records = Vec::new();
-        let each = self.db.snapshot().each(&self.table, &mut |record| {
+        let each = each_row(self.table.iter(), &mut |record| {
             records.push(record.to_vec());
             Ok(true)
         });
@@ -243,7 +244,7 @@ impl Run {
         if self.table.key_kind() == KeyKind::Hash {
             records.sort_by_key(|record| {
                 let row = self.table.schema().row(record).expect("a record");
-                let Value::Bytes(name) = row.at(0) else { panic!("no name: {row:?}") };
+                let Value::Bytes(name) = row.at(nth(0)) else { panic!("no name: {row:?}") };
                 name.to_vec()
             });
         }

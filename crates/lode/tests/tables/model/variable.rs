@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, RangeBounds};
 
+use crate::reading::{Scan, cursor, each_row, nth, payload_of};
 use lode::simulation::{self, Checkpoint, Simulated};
 use lode::{
-    Database, Durability, Error, KeyKind, Options, Scan, Schema, Snapshot, Table, Transaction,
+    Database, Durability, Error, KeyKind, Options, ReadTable, Schema, Snapshot, Table, Transaction,
     Type, Value,
 };
 use proptest::prelude::*;
@@ -59,15 +60,16 @@ impl Entry {
     fn of(keys: Keys, record: &[u8]) -> Self {
         let schema = schema(keys);
         let row = schema.row(record).expect("a record");
-        let (Value::Unsigned(value), Value::Unsigned(flag)) = (row.at(2), row.at(4)) else {
+        let (Value::Unsigned(value), Value::Unsigned(flag)) = (row.at(nth(2)), row.at(nth(4)))
+        else {
             panic!("two numbers, not {row:?}");
         };
-        let data = |column| match row.at(column) {
+        let data = |column| match row.at(nth(column)) {
             Value::Null => None,
             Value::Bytes(bytes) => Some(Bytes::of(bytes)),
             other => panic!("{other:?} in column {column}"),
         };
-        let Value::Text(text) = row.at(5) else { panic!("a text, not {:?}", row.at(5)) };
+        let Value::Text(text) = row.at(nth(5)) else { panic!("a text, not {:?}", row.at(nth(5))) };
         let seed = text.bytes().next().map_or(0, |first| first - b'a');
         Self {
             value: value as u32,
@@ -321,16 +323,16 @@ impl Write {
         match self {
             Self::Insert(entry) => table.insert(&entry.record(keys, place)),
             Self::Upsert(entry) => table.upsert(&entry.record(keys, place)),
-            Self::Value(value) => table.update(&key, 2, &value.to_le_bytes()),
-            Self::Data(data) => table.update(&key, 3, &data.data()),
-            Self::Text(text) => table.update(&key, 5, text.text().as_bytes()),
+            Self::Value(value) => table.update(&key, nth(2), &value.to_le_bytes()),
+            Self::Data(data) => table.update(&key, nth(3), &data.data()),
+            Self::Text(text) => table.update(&key, nth(5), text.text().as_bytes()),
             Self::Delete => table.delete(&key),
         }
     }
 
     fn by(
         &self,
-        transaction: &mut Transaction,
+        transaction: &Transaction,
         table: &Table,
         (keys, place): (Keys, Place),
     ) -> Result<bool, Error> {
@@ -338,9 +340,9 @@ impl Write {
         match self {
             Self::Insert(entry) => transaction.insert(table, &entry.record(keys, place)),
             Self::Upsert(entry) => transaction.upsert(table, &entry.record(keys, place)),
-            Self::Value(value) => transaction.update(table, &key, 2, &value.to_le_bytes()),
-            Self::Data(data) => transaction.update(table, &key, 3, &data.data()),
-            Self::Text(text) => transaction.update(table, &key, 5, text.text().as_bytes()),
+            Self::Value(value) => transaction.update(table, &key, nth(2), &value.to_le_bytes()),
+            Self::Data(data) => transaction.update(table, &key, nth(3), &data.data()),
+            Self::Text(text) => transaction.update(table, &key, nth(5), text.text().as_bytes()),
             Self::Delete => transaction.delete(table, &key),
         }
     }
@@ -433,14 +435,16 @@ impl Run {
             Op::GetMany(places) => {
                 let keys: Vec<u8> = places.iter().flat_map(|place| self.keys.key(*place)).collect();
                 let mut found = vec![None; places.len()];
-                self.table.get_many(&keys, &mut |at, payload| {
+                self.table.get_many_with(&keys, &mut |at, payload| {
                     found[at] = payload.map(<[u8]>::to_vec);
                 })?;
                 for (place, found) in places.iter().zip(found) {
                     assert!(found == self.model.get(place).map(|entry| entry.payload()));
                 }
             }
-            Op::Scan { range, backward, limit } => self.scan(range, *backward, *limit)?,
+            Op::Scan { range, backward, limit } => {
+                self.scan(range, *backward, *limit)?;
+            }
             Op::TakeSnapshot => self.snapshots.push((self.db.snapshot(), self.model.clone())),
             Op::DropSnapshot => {
                 if !self.snapshots.is_empty() {
@@ -469,7 +473,7 @@ impl Run {
     /// Changes a record, which is what the model says before that.
     fn change(&self, place: Place, work: impl Fn(&mut Vec<u8>) -> bool) -> Result<(), Error> {
         let before = self.model.get(&place).map(|entry| entry.payload());
-        let there = self.table.change(&self.keys.key(place), &mut |payload| {
+        let there = self.table.change(self.keys.key(place), &mut |payload| {
             assert!(Some(&*payload) == before.as_ref(), "{place:?}");
             work(payload)
         })?;
@@ -479,22 +483,25 @@ impl Run {
 
     fn get(&mut self, place: Place) -> Result<(), Error> {
         let (key, expected) = (self.keys.key(place), self.model.get(&place));
-        assert!(self.table.payload(&key)? == expected.map(|entry| entry.payload()));
+        assert!(payload_of(&self.table, &key)? == expected.map(|entry| entry.payload()));
         let text = expected.map(|entry| entry.text.text());
-        let is_right =
-            |text: &String| self.table.with(&key, |row| row.get("text") == Some(Value::Text(text)));
+        let is_right = |text: &String| {
+            self.table
+                .get(&key)
+                .map(|row| row.map(|row| row.get("text") == Some(Value::Text(text))))
+        };
         let seen = text.as_ref().map_or(Ok(None), is_right)?;
         assert_eq!(seen, expected.map(|_| true));
         let mut bytes = [0; 20];
-        assert!(matches!(self.table.get(&key, &mut bytes), Err(Error::Schema { .. })));
+        assert!(matches!(self.table.get_exact(&key, &mut bytes), Err(Error::Schema { .. })));
         if let Some((transaction, model, disturbed)) = &mut self.transaction {
             let expected = model.get(&place).map(|entry| entry.payload());
-            let found = transaction.payload(&self.table, &key)?;
+            let found = payload_of(&self.table.within(transaction), &key)?;
             assert!(*disturbed || found == expected);
         }
         for (snapshot, model) in &self.snapshots {
             let mut payload = vec![7; 10];
-            let found = snapshot.read(&self.table, &key, &mut payload)?;
+            let found = self.table.at(snapshot).get_into(&key, &mut payload)?;
             let expected = model.get(&place).map(|entry| entry.payload());
             assert!(found.then_some(payload) == expected, "{place:?} in a snapshot");
         }
@@ -566,7 +573,7 @@ impl Run {
         let (disk, options) = self.disk.as_ref().expect("it is on a disk");
         self.db.clone().close()?;
         for (snapshot, _) in self.snapshots.drain(..) {
-            let looked = snapshot.each(&self.table, &mut |_| Ok(true));
+            let looked = each_row(self.table.at(&snapshot).iter(), &mut |_| Ok(true));
             assert_eq!(looked, Err(Error::Closed));
         }
         self.db = simulation::open(options, disk, 1)?;
@@ -576,7 +583,7 @@ impl Run {
 
     fn read_all(&mut self) -> Result<(), Error> {
         let mut model = Model::new();
-        self.db.snapshot().each(&self.table, &mut |record| {
+        each_row(self.table.iter(), &mut |record| {
             let place = self.keys.of(self.table.schema(), record);
             let entry = Entry::of(self.keys, record);
             assert!(record == entry.record(self.keys, place), "{place:?}");
@@ -590,7 +597,7 @@ impl Run {
     /// Whether all records are in a snapshot, and no others.
     fn expect_all(&self, snapshot: &Snapshot, model: &Model) -> Result<(), Error> {
         let mut left = model.clone();
-        snapshot.each(&self.table, &mut |record| {
+        each_row(self.table.at(snapshot).iter(), &mut |record| {
             let place = self.keys.of(self.table.schema(), record);
             let entry = left.remove(&place).unwrap_or_else(|| panic!("{place:?} should not be"));
             assert!(record == entry.record(self.keys, place), "{place:?}");
@@ -611,7 +618,7 @@ impl Run {
             limit,
         };
         if self.kind == KeyKind::Hash {
-            let refused = self.table.scan(&ask(&[0]), &mut |_| Ok(true));
+            let refused = each_row(cursor(&self.table, &ask(&[0])), &mut |_| Ok(true));
             assert!(matches!(refused, Err(Error::NoOrder { .. })));
             return Ok(());
         }
@@ -630,14 +637,14 @@ impl Run {
         let cases: [&[usize]; 5] = [&[0, 1, 2, 3, 4, 5, 6], &[5, 1], &[6, 2], &[4], &[]];
         for columns in cases {
             let mut found = Vec::new();
-            self.table.scan(&ask(columns), &mut |row| {
+            each_row(cursor(&self.table, &ask(columns)), &mut |row| {
                 found.push(row.to_vec());
                 Ok(true)
             })?;
             assert!(found == expected(&self.model, columns), "{columns:?}");
             for (snapshot, model) in &self.snapshots {
                 let mut found = Vec::new();
-                snapshot.scan(&self.table, &ask(columns), &mut |row| {
+                each_row(cursor(&self.table.at(snapshot), &ask(columns)), &mut |row| {
                     found.push(row.to_vec());
                     Ok(true)
                 })?;
@@ -645,7 +652,7 @@ impl Run {
             }
             if let Some((transaction, model, false)) = &self.transaction {
                 let mut found = Vec::new();
-                transaction.scan(&self.table, &ask(columns), &mut |row| {
+                each_row(cursor(&self.table.within(transaction), &ask(columns)), &mut |row| {
                     found.push(row.to_vec());
                     Ok(true)
                 })?;

@@ -1,0 +1,68 @@
+//! What a transaction has written, among the records of the table.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use crate::table::KeyKind;
+use crate::tree::Direction;
+
+/// Records that a transaction has written, by their keys in order and in that order: the payload
+/// of each, or none if it was deleted.
+pub(in crate::api) struct Written(pub Vec<(Vec<u8>, Option<Vec<u8>>)>);
+
+/// How far a cursor has come in what its transaction has written.
+pub(super) struct Own {
+    written: Arc<Written>,
+    kind: KeyKind,
+    direction: Direction,
+    passed: usize,
+}
+
+impl Own {
+    pub(super) fn new(written: Arc<Written>, kind: KeyKind, direction: Direction) -> Self {
+        Self { written, kind, direction, passed: 0 }
+    }
+
+    fn next(&self) -> Option<&(Vec<u8>, Option<Vec<u8>>)> {
+        let records = &self.written.0;
+        match self.direction {
+            Direction::Forward => records.get(self.passed),
+            Direction::Backward => {
+                records.len().checked_sub(self.passed + 1).and_then(|at| records.get(at))
+            }
+        }
+    }
+
+    pub(super) fn has_more(&self) -> bool {
+        self.next().is_some()
+    }
+
+    /// Where the next one comes, beside a record of the table. Those of hashed keys come after all
+    /// records of the table.
+    pub(super) fn order(&self, key: &[u8]) -> Ordering {
+        match (self.kind, self.direction, self.next()) {
+            (KeyKind::Hash, ..) | (.., None) => Ordering::Greater,
+            (KeyKind::Tree, Direction::Forward, Some((own, _))) => own[..].cmp(key),
+            (KeyKind::Tree, Direction::Backward, Some((own, _))) => key.cmp(own),
+        }
+    }
+
+    /// Goes past the next one, and returns it.
+    pub(super) fn pass(&mut self) -> Option<(&[u8], Option<&[u8]>)> {
+        self.passed += 1;
+        let Self { written, direction, passed, .. } = self;
+        let at = match direction {
+            Direction::Forward => Some(*passed - 1),
+            Direction::Backward => written.0.len().checked_sub(*passed),
+        };
+        let (key, payload) = written.0.get(at?)?;
+        Some((key, payload.as_deref()))
+    }
+
+    /// Whether a record with a hashed key is in the place of one of the table. Other records are
+    /// met in their order.
+    pub(super) fn overwrites(&self, key: &[u8]) -> bool {
+        let is_it = || self.written.0.binary_search_by(|(own, _)| own[..].cmp(key)).is_ok();
+        self.kind == KeyKind::Hash && is_it()
+    }
+}

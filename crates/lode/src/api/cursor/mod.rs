@@ -1,0 +1,381 @@
+//! Cursors: many records of a table, one after another, as the caller asks for them.
+//!
+//! A cursor owns what it reads from: a snapshot, and a copy of what a transaction has written. So
+//! it borrows nothing, and other records can be written between two rows.
+
+mod batch;
+mod merge;
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+pub use batch::{Batches, RowBatch};
+use merge::Own;
+pub(super) use merge::Written;
+
+use super::row::Shape;
+use super::{Row, Snapshot, Table};
+use crate::batch::Batch;
+use crate::error::{Error, Result};
+use crate::schema::{ColumnId, RowRef};
+use crate::table::{Needs, Rows, TableCore, Walk};
+use crate::tree::{Direction, Range, Wanted};
+
+/// The records of a table, or of a range of its keys, one after another. It is an iterator of
+/// [`Row`]s; made by [`ReadTable`](super::ReadTable).
+///
+/// It sees the table as it was when the cursor was made, whatever is written meanwhile; one of a
+/// transaction sees what that had written by then, too. Until it is dropped, it is a
+/// [snapshot](super::Database::snapshot).
+///
+/// [`columns`](Self::columns), [`limit`](Self::limit), [`rev`](Self::rev) and
+/// [`skip_damaged`](Self::skip_damaged) say what to read. They are called before the first row;
+/// later they begin again at the first one.
+///
+/// ```
+/// use lode::{Database, KeyKind, ReadTable, Schema, Type, Value};
+///
+/// let db = Database::in_memory()?;
+/// let schema = Schema::build("reading").key("sensor", Type::U32).key("time", Type::Timestamp);
+/// let schema = schema.column("celsius", Type::F32).column("raw", Type::Bytes(200)).finish()?;
+/// let readings = db.create_table(&schema, KeyKind::Tree)?;
+/// for (sensor, time, celsius) in [(1, 10, 15.5), (2, 10, 19.0), (2, 20, 19.5), (3, 0, 8.0)] {
+///     let (sensor, time) = (Value::Unsigned(sensor), Value::Timestamp(time));
+///     let values = [sensor, time, Value::Float(celsius), Value::Bytes(&[0; 200])];
+///     readings.insert(&schema.pack(&values)?)?;
+/// }
+///
+/// let celsius = schema.column("celsius")?;
+/// let latest = readings.prefix(&[Value::Unsigned(2)]).rev().limit(1).columns([celsius]);
+/// for row in latest {
+///     assert_eq!(row?.at(celsius), Value::Float(19.5));
+/// }
+/// # Ok::<(), lode::Error>(())
+/// ```
+///
+/// # Errors
+/// A cursor that cannot be has its error in the place of its first row: `NoTable`, `Closed`,
+/// `Forked`; `NoOrder` for ranges of hashed keys, and for such tables backward; `Schema` when there
+/// is no such column, or a bound is no key. Later come `SnapshotTooOld`, `Corrupt`, `Io`. After an
+/// error it has ended.
+///
+/// # Rows without a copy
+/// As an iterator, a cursor copies each row into memory of its own. [`next_row`](Self::next_row)
+/// lends the row instead, which is faster; [`next_batch`](Self::next_batch) copies many at once.
+pub struct Cursor {
+    state: State,
+}
+
+// Most cursors are read, so the plan and the run lie in the cursor itself.
+#[expect(clippy::large_enum_variant)]
+enum State {
+    /// There is an error in the place of the first row.
+    Failed(Error),
+    Ready {
+        plan: Plan,
+        run: Option<Run>,
+    },
+    Ended,
+}
+
+/// What a cursor reads.
+struct Plan {
+    snapshot: Snapshot,
+    core: Arc<TableCore>,
+    /// All keys if there is none.
+    range: Option<Range>,
+    written: Option<Arc<Written>>,
+    direction: Direction,
+    damage: Damage,
+    columns: Option<Arc<[ColumnId]>>,
+    limit: u64,
+}
+
+/// What becomes of a cursor at a page or a record that is damaged.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Damage {
+    Ends,
+    IsSkipped,
+}
+
+/// How far it has come.
+struct Run {
+    walk: Walk,
+    wanted: Wanted,
+    rows: Rows,
+    batch: Batch,
+    /// Records of the batch that have been dealt with.
+    passed: usize,
+    own: Option<Own>,
+    left: u64,
+}
+
+impl Cursor {
+    /// The records of a table whose keys are in a range; all if there is none.
+    pub(super) fn new(
+        snapshot: Snapshot,
+        table: &Table,
+        range: Option<Range>,
+        written: Option<Written>,
+    ) -> Self {
+        if let Err(error) = snapshot.core(table) {
+            return Self::failed(error);
+        }
+        let plan = Plan {
+            snapshot,
+            core: Arc::clone(table.core()),
+            range,
+            written: written.map(Arc::new),
+            direction: Direction::Forward,
+            damage: Damage::Ends,
+            columns: None,
+            limit: u64::MAX,
+        };
+        Self { state: State::Ready { plan, run: None } }
+    }
+
+    /// An error in the place of the first row.
+    pub(super) fn failed(error: Error) -> Self {
+        Self { state: State::Failed(error) }
+    }
+
+    /// Changes what is read, and begins again.
+    fn with(mut self, change: impl FnOnce(&mut Plan)) -> Self {
+        if let State::Ready { plan, run } = &mut self.state {
+            *run = None;
+            change(plan);
+        }
+        self
+    }
+
+    /// From the last key to the first; called twice, from the first to the last.
+    #[must_use]
+    pub fn rev(self) -> Self {
+        self.with(|plan| {
+            plan.direction = match plan.direction {
+                Direction::Forward => Direction::Backward,
+                Direction::Backward => Direction::Forward,
+            };
+        })
+    }
+
+    /// At most `rows` rows.
+    #[must_use]
+    pub fn limit(self, rows: u64) -> Self {
+        self.with(|plan| plan.limit = rows)
+    }
+
+    /// Only these columns of each record, in this order. Where records lie in a tree, only these
+    /// are copied.
+    ///
+    /// [`RowRef::bytes`] has the cells of such a row one after another. A cell has the bytes that
+    /// its column has in a packed record. Before those of a column of variable length come four
+    /// bytes that say how many, little-endian. After a column that can be null comes one byte more,
+    /// which is 1 if it is null.
+    #[must_use]
+    pub fn columns(self, columns: impl AsRef<[ColumnId]>) -> Self {
+        self.with(|plan| plan.columns = Some(columns.as_ref().into()))
+    }
+
+    /// Goes on after a page or a record that is damaged. Its error, `Corrupt`, comes in the place
+    /// of what it had. The pages of the whole table are read, whatever the range.
+    #[must_use]
+    pub fn skip_damaged(self) -> Self {
+        self.with(|plan| plan.damage = Damage::IsSkipped)
+    }
+
+    /// Whether an error has ended it, so that there are no more rows.
+    pub fn has_ended(&self) -> bool {
+        matches!(self.state, State::Ended)
+    }
+
+    /// The next row, lent until the next call; `None` at the end.
+    ///
+    /// # Errors
+    /// Those of the [cursor](Self#errors).
+    pub fn next_row(&mut self) -> Result<Option<RowRef<'_>>> {
+        match self.advance()? {
+            false => Ok(None),
+            true => Ok(self.row()),
+        }
+    }
+
+    /// The row that it has come to.
+    fn row(&self) -> Option<RowRef<'_>> {
+        let State::Ready { plan, run: Some(run) } = &self.state else { return None };
+        Some(plan.core.schema().row_of(run.rows.bytes(&run.batch), plan.columns.as_deref()))
+    }
+
+    /// What its rows have in common.
+    fn shape(&self) -> Option<Shape> {
+        let State::Ready { plan, .. } = &self.state else { return None };
+        Some(Shape::new(Arc::clone(&plan.core), plan.columns.clone()))
+    }
+
+    /// Goes to the next row; false at the end.
+    fn advance(&mut self) -> Result<bool> {
+        let advanced = match &mut self.state {
+            State::Ready { plan, run: Some(run) } => run.advance(plan),
+            State::Ready { plan, run } => {
+                plan.begin().and_then(|begun| run.insert(begun).advance(plan))
+            }
+            State::Ended => Ok(false),
+            State::Failed(_) => match std::mem::replace(&mut self.state, State::Ended) {
+                State::Failed(error) => Err(error),
+                _ => Ok(false),
+            },
+        };
+        if let Err(error) = &advanced
+            && !self.goes_on(error)
+        {
+            self.state = State::Ended;
+        }
+        advanced
+    }
+
+    /// Whether there can be more rows after an error.
+    fn goes_on(&self, error: &Error) -> bool {
+        match &self.state {
+            State::Ready { plan, run: Some(run) } => {
+                plan.damage == Damage::IsSkipped && run.walk.goes_on(error)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Iterator for Cursor {
+    type Item = Result<Row>;
+
+    fn next(&mut self) -> Option<Result<Row>> {
+        match self.advance() {
+            Err(error) => Some(Err(error)),
+            Ok(false) => None,
+            Ok(true) => {
+                let bytes = self.row()?.bytes().to_vec();
+                Some(Ok(Row::new(self.shape()?, bytes)))
+            }
+        }
+    }
+}
+
+impl std::iter::FusedIterator for Cursor {}
+
+impl std::fmt::Debug for Cursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let table = match &self.state {
+            State::Ready { plan, .. } => Some(plan.core.schema().name()),
+            State::Failed(_) | State::Ended => None,
+        };
+        f.debug_struct("Cursor").field("table", &table).finish_non_exhaustive()
+    }
+}
+
+impl Plan {
+    fn begin(&self) -> Result<Run> {
+        let core = &*self.core;
+        for column in self.columns.iter().flat_map(|columns| columns.iter()) {
+            core.schema().expect_column(*column)?;
+        }
+        let walk = match (&self.range, self.damage) {
+            (Some(range), Damage::Ends) => core.walk_range(range.clone(), self.direction)?,
+            (None, Damage::Ends) => core.walk_all(self.direction)?,
+            (range, Damage::IsSkipped) => core.walk_readable(range.is_some(), self.direction)?,
+        };
+        let is_filtered = self.range.is_some() && self.damage == Damage::IsSkipped;
+        let needs = match is_filtered || self.written.is_some() {
+            true => Needs::Key,
+            false => Needs::Row,
+        };
+        let rows = Rows::new(core, self.columns.clone(), needs);
+        let own = self
+            .written
+            .as_ref()
+            .map(|written| Own::new(Arc::clone(written), core.definition().kind, self.direction));
+        Ok(Run {
+            walk,
+            wanted: rows.wanted(core),
+            rows,
+            batch: Batch::default(),
+            passed: 0,
+            own,
+            left: self.limit,
+        })
+    }
+
+    /// Whether a key in order is in the range.
+    fn has(&self, key: &[u8]) -> bool {
+        self.range.as_ref().is_none_or(|range| range.contains(key))
+    }
+}
+
+impl Run {
+    /// Goes to the next row; false at the end.
+    fn advance(&mut self, plan: &Plan) -> Result<bool> {
+        let (core, pager) = (&*plan.core, plan.snapshot.pager());
+        while self.left > 0 {
+            if self.passed == self.batch.len() {
+                self.passed = 0;
+                self.batch.clear();
+                let (walk, wanted) = (&mut self.walk, &self.wanted);
+                if !core.next_page(pager, plan.snapshot.moment(), walk, wanted, &mut self.batch)? {
+                    return self.show_rest(core);
+                }
+                continue;
+            }
+            let at = match plan.direction {
+                Direction::Forward => self.passed,
+                Direction::Backward => self.batch.len() - 1 - self.passed,
+            };
+            let (key, _) = self.batch.record(at);
+            let order = self.own.as_ref().map_or(Ordering::Greater, |own| own.order(key));
+            if order != Ordering::Greater {
+                self.passed += usize::from(order == Ordering::Equal);
+                if self.show_own(core)? {
+                    return Ok(true);
+                }
+                continue;
+            }
+            self.passed += 1;
+            // A walk over leaves has no others.
+            if plan.damage == Damage::IsSkipped && !plan.has(key) {
+                continue;
+            }
+            let record = (&self.batch, at);
+            if self.rows.read(core, pager, plan.snapshot.moment(), record)?
+                && !self.is_overwritten(core)?
+            {
+                self.left -= 1;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a transaction has written a record in the place of the hashed one that was read.
+    fn is_overwritten(&self, core: &TableCore) -> Result<bool> {
+        let Some(own) = &self.own else { return Ok(false) };
+        let record = self.rows.record();
+        Ok(own.overwrites(&record[..core.schema().key_length(record)?]))
+    }
+
+    /// Shows the next record of the transaction; false if it has been deleted.
+    fn show_own(&mut self, core: &TableCore) -> Result<bool> {
+        let Some((key, Some(payload))) = self.own.as_mut().and_then(Own::pass) else {
+            return Ok(false);
+        };
+        self.rows.pack(core, key, payload)?;
+        self.left -= 1;
+        Ok(true)
+    }
+
+    /// Shows what the transaction has written after all records of the table.
+    fn show_rest(&mut self, core: &TableCore) -> Result<bool> {
+        while self.own.as_ref().is_some_and(Own::has_more) {
+            if self.show_own(core)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

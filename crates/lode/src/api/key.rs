@@ -1,0 +1,197 @@
+//! What a key can be made from.
+
+use std::ops::{Bound, RangeBounds};
+
+use crate::error::Result;
+use crate::schema::{Column, Schema, Type, Value};
+
+/// What a key of a table can be made from:
+///
+/// - bytes that [`Schema::pack_key`] packed: `&[u8]`, `[u8; N]`, `Vec<u8>`;
+/// - the [`Value`]s of the columns of the key: a slice, an array, a `Vec`;
+/// - the value of the only column of the key: a number, `bool`, `&str`, `String`, a [`Value`];
+/// - a tuple of such values, if the key has several columns.
+///
+/// Numbers are of any type, as long as they fit their column. Bytes are a packed key; as a value
+/// they are [`Value::Bytes`].
+///
+/// ```
+/// use lode::{Database, KeyKind, ReadTable, Schema, Type, Value};
+///
+/// let db = Database::in_memory()?;
+/// let schema = Schema::build("city").key("country", Type::Text(2)).key("name", Type::Text(32));
+/// let cities = db.create_table(&schema.column("people", Type::U64).finish()?, KeyKind::Hash)?;
+/// let bern = [Value::Text("CH"), Value::Text("Bern"), Value::Unsigned(134_591)];
+/// cities.insert(&cities.schema().pack(&bern)?)?;
+///
+/// assert!(cities.contains(("CH", "Bern"))?);
+/// assert!(cities.contains(&bern[..2])?);
+/// assert!(cities.contains(cities.schema().pack_key(&bern[..2])?)?);
+/// assert!(!cities.contains(("CH", "Thun"))?);
+/// # Ok::<(), lode::Error>(())
+/// ```
+pub trait Key {
+    /// Calls `work` with the packed key, and returns what it returns.
+    ///
+    /// # Errors
+    /// `Schema` when the values do not fit the columns of the key; `KeyTooLong`. Bytes are passed
+    /// on as they are: `work` has to refuse those that are no key.
+    fn with_packed<T>(&self, schema: &Schema, work: impl FnOnce(&[u8]) -> T) -> Result<T>;
+}
+
+impl<K: Key + ?Sized> Key for &K {
+    #[inline]
+    fn with_packed<T>(&self, schema: &Schema, work: impl FnOnce(&[u8]) -> T) -> Result<T> {
+        (**self).with_packed(schema, work)
+    }
+}
+
+/// Bytes are packed already.
+macro_rules! packed_keys {
+    ($([$($parameter:tt)*] $bytes:ty),*) => {$(
+        impl<$($parameter)*> Key for $bytes {
+            #[inline]
+            fn with_packed<T>(&self, _: &Schema, work: impl FnOnce(&[u8]) -> T) -> Result<T> {
+                Ok(work(self))
+            }
+        }
+    )*};
+}
+packed_keys!([] [u8], [] Vec<u8>, [const N: usize] [u8; N]);
+
+/// Values of all columns of the key.
+macro_rules! keys_of_values {
+    ($([$($parameter:tt)*] $values:ty),*) => {$(
+        impl<$($parameter)*> Key for $values {
+            fn with_packed<T>(&self, schema: &Schema, work: impl FnOnce(&[u8]) -> T) -> Result<T> {
+                schema.pack_key(self).map(|key| work(&key))
+            }
+        }
+    )*};
+}
+keys_of_values!(['v] [Value<'v>], ['v] Vec<Value<'v>>, ['v, const N: usize] [Value<'v>; N]);
+
+/// The value of one column of a key. See [`Key`].
+pub trait KeyPart {
+    /// The value for a column of the key; one that does not fit the column, if this does not.
+    fn value(&self, column: &Column) -> Value<'_>;
+}
+
+impl<P: KeyPart + ?Sized> KeyPart for &P {
+    fn value(&self, column: &Column) -> Value<'_> {
+        (**self).value(column)
+    }
+}
+
+impl KeyPart for Value<'_> {
+    fn value(&self, _: &Column) -> Value<'_> {
+        *self
+    }
+}
+
+impl KeyPart for str {
+    fn value(&self, _: &Column) -> Value<'_> {
+        Value::Text(self)
+    }
+}
+
+impl KeyPart for String {
+    fn value(&self, _: &Column) -> Value<'_> {
+        Value::Text(self)
+    }
+}
+
+impl KeyPart for bool {
+    fn value(&self, _: &Column) -> Value<'_> {
+        Value::Bool(*self)
+    }
+}
+
+impl KeyPart for f32 {
+    fn value(&self, _: &Column) -> Value<'_> {
+        Value::Float((*self).into())
+    }
+}
+
+impl KeyPart for f64 {
+    fn value(&self, _: &Column) -> Value<'_> {
+        Value::Float(*self)
+    }
+}
+
+/// A whole number as the value of a column: signed or not, as the column is, if it can be.
+fn whole_number(number: i128, column: &Column) -> Value<'static> {
+    let signed = i64::try_from(number);
+    match (column.kind, u64::try_from(number), signed) {
+        (Type::Timestamp, _, Ok(micros)) => Value::Timestamp(micros),
+        (Type::I8 | Type::I16 | Type::I32 | Type::I64, _, Ok(number)) => Value::Signed(number),
+        (_, Ok(number), _) => Value::Unsigned(number),
+        (.., signed) => Value::Signed(signed.unwrap_or(i64::MIN)),
+    }
+}
+
+macro_rules! whole_numbers {
+    ($($number:ty),*) => {$(
+        impl KeyPart for $number {
+            fn value(&self, column: &Column) -> Value<'_> {
+                whole_number((*self).into(), column)
+            }
+        }
+    )*};
+}
+whole_numbers!(u8, u16, u32, u64, i8, i16, i32, i64);
+
+/// Keys of one column.
+macro_rules! single_keys {
+    ($($part:ty),*) => {$(
+        impl Key for $part {
+            fn with_packed<T>(&self, schema: &Schema, work: impl FnOnce(&[u8]) -> T) -> Result<T> {
+                with_parts(schema, &[&|column| self.value(column)], work)
+            }
+        }
+    )*};
+}
+single_keys!(u8, u16, u32, u64, i8, i16, i32, i64, bool, f32, f64, str, String, Value<'_>);
+
+/// Keys of several columns.
+macro_rules! tuple_keys {
+    ($(($($part:ident $at:tt),*)),*) => {$(
+        impl<$($part: KeyPart),*> Key for ($($part,)*) {
+            fn with_packed<T>(&self, schema: &Schema, work: impl FnOnce(&[u8]) -> T) -> Result<T> {
+                with_parts(schema, &[$(&|column| self.$at.value(column)),*], work)
+            }
+        }
+    )*};
+}
+tuple_keys!(
+    (A 0, B 1),
+    (A 0, B 1, C 2),
+    (A 0, B 1, C 2, D 3),
+    (A 0, B 1, C 2, D 3, E 4),
+    (A 0, B 1, C 2, D 3, E 4, F 5)
+);
+
+/// Gives the value of a column of the key.
+type Part<'p> = &'p dyn Fn(&Column) -> Value<'p>;
+
+fn with_parts<T>(schema: &Schema, parts: &[Part<'_>], work: impl FnOnce(&[u8]) -> T) -> Result<T> {
+    let columns = &schema.columns()[..schema.key_columns()];
+    schema.expect_count(columns, parts.len())?;
+    let values: Vec<_> = parts.iter().zip(columns).map(|(part, column)| part(column)).collect();
+    schema.pack_key(&values).map(|key| work(&key))
+}
+
+/// The packed bounds of a range, the lower one first.
+pub(super) fn pack_bounds<K: Key>(
+    keys: &impl RangeBounds<K>,
+    schema: &Schema,
+) -> Result<[Bound<Vec<u8>>; 2]> {
+    let pack = |bound: Bound<&K>| {
+        Ok(match bound {
+            Bound::Included(key) => Bound::Included(key.with_packed(schema, <[u8]>::to_vec)?),
+            Bound::Excluded(key) => Bound::Excluded(key.with_packed(schema, <[u8]>::to_vec)?),
+            Bound::Unbounded => Bound::Unbounded,
+        })
+    };
+    Ok([pack(keys.start_bound())?, pack(keys.end_bound())?])
+}

@@ -1,0 +1,405 @@
+//! Reading: what a table, a table at the moment of a snapshot, and a table within a transaction
+//! have in common.
+
+use std::ops::{Bound, RangeBounds};
+
+use super::cursor::Written;
+use super::key::pack_bounds;
+use super::{Cursor, Key, Row, Snapshot, Table, Transaction};
+use crate::error::{Result, none_if_too_long};
+use crate::schema::Value;
+use crate::tree::Range;
+
+/// Reading a table: as it is now ([`Table`]), as it was at the moment of a snapshot
+/// ([`Table::at`]), and as a transaction sees it ([`Table::within`]).
+///
+/// ```
+/// use lode::{Database, KeyKind, ReadTable, Result, Schema, Type, Value};
+///
+/// /// The sum of all accounts, wherever they are read.
+/// fn sum(accounts: &impl ReadTable) -> Result<i64> {
+///     let mut sum = 0;
+///     for row in accounts.iter() {
+///         if let Some(Value::Signed(cents)) = row?.get("cents") {
+///             sum += cents;
+///         }
+///     }
+///     Ok(sum)
+/// }
+///
+/// let db = Database::in_memory()?;
+/// let schema = Schema::build("account").key("id", Type::U64).column("cents", Type::I64).finish()?;
+/// let accounts = db.create_table(&schema, KeyKind::Hash)?;
+/// let record = |id, cents| schema.pack(&[Value::Unsigned(id), Value::Signed(cents)]);
+/// accounts.insert(&record(1, 100)?)?;
+///
+/// let before = db.snapshot();
+/// let transaction = db.begin();
+/// transaction.insert(&accounts, &record(2, 50)?)?;
+/// assert_eq!(sum(&accounts)?, 100);
+/// assert_eq!(sum(&accounts.within(&transaction))?, 150);
+/// transaction.commit()?;
+/// assert_eq!((sum(&accounts)?, sum(&accounts.at(&before))?), (150, 100));
+///
+/// let found = accounts.get_many([2, 3])?;
+/// let cents = found[0].as_ref().and_then(|row| row.get("cents"));
+/// assert_eq!((cents, found[1].is_none()), (Some(Value::Signed(50)), true));
+/// # Ok::<(), lode::Error>(())
+/// ```
+///
+/// # Errors
+/// All of it can return `NoTable` when the table was dropped, `Closed`, `Forked`, `Corrupt` and
+/// `Io`; at a snapshot `SnapshotTooOld`; and `Schema` when a key is none of the table, or the table
+/// is of another database.
+pub trait ReadTable {
+    /// The table that is read.
+    fn table(&self) -> &Table;
+
+    /// Copies what the record with a packed key has after the key into `payload`, in place of
+    /// what was there. Returns false if there is no such record.
+    ///
+    /// With a buffer that is used again this allocates nothing. [`Table::get_exact`] is faster yet
+    /// where all payloads have the same size.
+    ///
+    /// # Errors
+    /// Those of [reading](Self#errors).
+    fn get_into(&self, key: &[u8], payload: &mut Vec<u8>) -> Result<bool>;
+
+    /// Looks up packed keys, which come one after another in `keys`, and calls `found` with the
+    /// place of each, counted from 0, and the payload of its record, if there is one.
+    ///
+    /// # Errors
+    /// Those of [reading](Self#errors). All keys are looked at before the first one is looked up.
+    fn get_many_with(
+        &self,
+        keys: &[u8],
+        found: &mut dyn FnMut(usize, Option<&[u8]>),
+    ) -> Result<()> {
+        let schema = self.table().schema();
+        schema.expect_keys(keys)?;
+        let (mut payload, mut rest, mut at) = (Vec::new(), keys, 0);
+        while !rest.is_empty() {
+            let (key, after) = rest.split_at(schema.key_length(rest)?);
+            let is_there = self.get_into(key, &mut payload)?;
+            found(at, is_there.then_some(&payload));
+            (rest, at) = (after, at + 1);
+        }
+        Ok(())
+    }
+
+    /// A cursor over all records: in the order of keys, or of their hashes.
+    fn iter(&self) -> Cursor;
+
+    /// A cursor over a range of packed keys, in the order of keys.
+    fn range_packed(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Cursor;
+
+    /// The number of records. Pages of the table's index are read, and no record beyond them.
+    ///
+    /// # Errors
+    /// Those of [reading](Self#errors).
+    fn len(&self) -> Result<u64>;
+
+    /// Whether there is no record.
+    ///
+    /// # Errors
+    /// Those of [reading](Self#errors).
+    fn is_empty(&self) -> Result<bool> {
+        let mut first = self.iter().columns([]).limit(1);
+        first.next_row().map(|row| row.is_none())
+    }
+
+    /// The record with a key; `None` if there is none.
+    ///
+    /// # Errors
+    /// Those of [reading](Self#errors).
+    fn get(&self, key: impl Key) -> Result<Option<Row>>
+    where
+        Self: Sized,
+    {
+        with_key(self.table(), key, |key| {
+            let mut payload = Vec::new();
+            let is_there = self.get_into(key, &mut payload)?;
+            Ok(is_there.then(|| self.table().row(key, &payload)))
+        })
+    }
+
+    /// Whether there is a record with a key.
+    ///
+    /// # Errors
+    /// Those of [reading](Self#errors).
+    fn contains(&self, key: impl Key) -> Result<bool>
+    where
+        Self: Sized,
+    {
+        with_key(self.table(), key, |key| self.get_into(key, &mut Vec::new()))
+    }
+
+    /// The records with several keys, in the order of the keys; `None` where there is none. In a
+    /// table of hashed keys the cache misses of the lookups overlap.
+    ///
+    /// Each lookup is by itself: in a table as it is now, commits may happen between them.
+    ///
+    /// # Errors
+    /// Those of [reading](Self#errors).
+    fn get_many<K: Key>(&self, keys: impl IntoIterator<Item = K>) -> Result<Vec<Option<Row>>>
+    where
+        Self: Sized,
+    {
+        let (table, mut packed) = (self.table(), Vec::new());
+        let (mut rows, mut asked) = (Vec::new(), Vec::new());
+        for key in keys {
+            let can_be = with_key(table, key, |key| {
+                let can_be = table.core().can_have(key)?;
+                packed.extend_from_slice(if can_be { key } else { &[] });
+                Ok(can_be)
+            });
+            if can_be? {
+                asked.push((rows.len(), packed.len()));
+            }
+            rows.push(None);
+        }
+        self.get_many_with(&packed, &mut |at, payload| {
+            let from = at.checked_sub(1).map_or(0, |before| asked[before].1);
+            let (place, end) = asked[at];
+            rows[place] = payload.map(|payload| table.row(&packed[from..end], payload));
+        })?;
+        Ok(rows)
+    }
+
+    /// A cursor over a range of keys, in the order of keys. A key of several columns is in the
+    /// order of its first column, then of its second, and so on; floats are in the order of
+    /// `total_cmp`.
+    ///
+    /// For all records use [`iter`](Self::iter), and [`prefix`](Self::prefix) for those whose keys
+    /// begin with some values.
+    fn range<K: Key>(&self, keys: impl RangeBounds<K>) -> Cursor
+    where
+        Self: Sized,
+    {
+        match pack_bounds(&keys, self.table().schema()) {
+            Err(error) => Cursor::failed(error),
+            Ok([lower, upper]) => self
+                .range_packed(lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice)),
+        }
+    }
+
+    /// A cursor over the records whose keys begin with the values of the first columns of the key,
+    /// in the order of keys.
+    fn prefix(&self, values: &[Value<'_>]) -> Cursor {
+        match self.table().schema().pack_prefix(values) {
+            Err(error) => Cursor::failed(error),
+            Ok((lower, upper)) => {
+                self.range_packed(Bound::Included(&lower), Bound::Included(&upper))
+            }
+        }
+    }
+}
+
+/// Works with a packed key; if no record can have it, the result is that of no record.
+pub(super) fn with_key<T: Default>(
+    table: &Table,
+    key: impl Key,
+    work: impl FnOnce(&[u8]) -> Result<T>,
+) -> Result<T> {
+    none_if_too_long(key.with_packed(table.schema(), work).flatten())
+}
+
+/// A table as it was at the moment of a snapshot. Made by [`Table::at`].
+///
+/// ```
+/// use lode::{Database, KeyKind, ReadTable, Schema, Type};
+///
+/// let db = Database::in_memory()?;
+/// let schema = Schema::build("byte").key("id", Type::U8).column("bits", Type::U8).finish()?;
+/// let bytes = db.create_table(&schema, KeyKind::Hash)?;
+/// bytes.insert(&[7, 3])?;
+///
+/// let snapshot = db.snapshot();
+/// bytes.delete(7)?;
+/// assert_eq!((bytes.len()?, bytes.at(&snapshot).len()?), (0, 1));
+/// # Ok::<(), lode::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct TableAt<'t> {
+    table: &'t Table,
+    snapshot: &'t Snapshot,
+}
+
+/// A table as a transaction sees it: with what the transaction has written so far. Made by
+/// [`Table::within`].
+///
+/// A commit looks at the records that were read by their keys, not at those that cursors came by:
+/// [get](ReadTable::get) what must not change until then.
+///
+/// ```
+/// use lode::{Database, KeyKind, ReadTable, Schema, Type};
+///
+/// let db = Database::in_memory()?;
+/// let schema = Schema::build("byte").key("id", Type::U8).column("bits", Type::U8).finish()?;
+/// let bytes = db.create_table(&schema, KeyKind::Hash)?;
+///
+/// let transaction = db.begin();
+/// transaction.insert(&bytes, &[7, 3])?;
+/// assert_eq!((bytes.len()?, bytes.within(&transaction).len()?), (0, 1));
+/// # Ok::<(), lode::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct TableWithin<'t> {
+    table: &'t Table,
+    transaction: &'t Transaction,
+}
+
+impl Table {
+    /// The table as it was at the moment of a snapshot.
+    pub fn at<'t>(&'t self, snapshot: &'t Snapshot) -> TableAt<'t> {
+        TableAt { table: self, snapshot }
+    }
+
+    /// The table as a transaction sees it.
+    pub fn within<'t>(&'t self, transaction: &'t Transaction) -> TableWithin<'t> {
+        TableWithin { table: self, transaction }
+    }
+}
+
+impl ReadTable for Table {
+    fn table(&self) -> &Table {
+        self
+    }
+
+    #[inline]
+    fn get_into(&self, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
+        self.read_into(key, payload)
+    }
+
+    fn get_many_with(
+        &self,
+        keys: &[u8],
+        found: &mut dyn FnMut(usize, Option<&[u8]>),
+    ) -> Result<()> {
+        self.read_many(keys, found)
+    }
+
+    fn iter(&self) -> Cursor {
+        Cursor::new(Snapshot::new(self.database().clone()), self, None, None)
+    }
+
+    fn range_packed(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Cursor {
+        match self.core().range(lower, upper) {
+            Err(error) => Cursor::failed(error),
+            Ok(range) => {
+                Cursor::new(Snapshot::new(self.database().clone()), self, Some(range), None)
+            }
+        }
+    }
+
+    fn len(&self) -> Result<u64> {
+        self.at(&Snapshot::new(self.database().clone())).len()
+    }
+}
+
+impl<V: ReadTable + ?Sized> ReadTable for &V {
+    fn table(&self) -> &Table {
+        (**self).table()
+    }
+
+    fn get_into(&self, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
+        (**self).get_into(key, payload)
+    }
+
+    fn get_many_with(
+        &self,
+        keys: &[u8],
+        found: &mut dyn FnMut(usize, Option<&[u8]>),
+    ) -> Result<()> {
+        (**self).get_many_with(keys, found)
+    }
+
+    fn iter(&self) -> Cursor {
+        (**self).iter()
+    }
+
+    fn range_packed(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Cursor {
+        (**self).range_packed(lower, upper)
+    }
+
+    fn len(&self) -> Result<u64> {
+        (**self).len()
+    }
+}
+
+impl ReadTable for TableAt<'_> {
+    fn table(&self) -> &Table {
+        self.table
+    }
+
+    fn get_into(&self, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
+        self.snapshot.read_into(self.table, key, payload)
+    }
+
+    fn iter(&self) -> Cursor {
+        Cursor::new(self.snapshot.clone(), self.table, None, None)
+    }
+
+    fn range_packed(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Cursor {
+        match self.table.core().range(lower, upper) {
+            Err(error) => Cursor::failed(error),
+            Ok(range) => Cursor::new(self.snapshot.clone(), self.table, Some(range), None),
+        }
+    }
+
+    fn len(&self) -> Result<u64> {
+        let core = self.snapshot.core(self.table)?;
+        core.count_at(self.snapshot.pager(), self.snapshot.moment())
+    }
+}
+
+impl TableWithin<'_> {
+    pub(super) fn transaction(&self) -> &Transaction {
+        self.transaction
+    }
+
+    /// The table now, and what the transaction has written of it in a range; of all if there is
+    /// none.
+    fn parts(&self, range: Option<&Range>) -> Result<(Snapshot, Written)> {
+        self.transaction.expect_own(self.table)?;
+        let snapshot = Snapshot::new(self.table.database().clone());
+        Ok((snapshot, self.transaction.written(self.table.core(), range)))
+    }
+
+    fn cursor(&self, range: Result<Option<Range>>) -> Cursor {
+        let cursor = range.and_then(|range| {
+            let (snapshot, written) = self.parts(range.as_ref())?;
+            Ok(Cursor::new(snapshot, self.table, range, Some(written)))
+        });
+        cursor.unwrap_or_else(Cursor::failed)
+    }
+}
+
+impl ReadTable for TableWithin<'_> {
+    fn table(&self) -> &Table {
+        self.table
+    }
+
+    fn get_into(&self, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
+        self.transaction.read_into(self.table, key, payload)
+    }
+
+    fn iter(&self) -> Cursor {
+        self.cursor(Ok(None))
+    }
+
+    fn range_packed(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Cursor {
+        self.cursor(self.table.core().range(lower, upper).map(Some))
+    }
+
+    fn len(&self) -> Result<u64> {
+        let (snapshot, Written(written)) = self.parts(None)?;
+        let (core, pager) = (snapshot.core(self.table)?, snapshot.pager());
+        let (mut len, mut payload) = (core.count_at(pager, snapshot.moment())?, Vec::new());
+        for (key, wanted) in &written {
+            let was_there = core.get_at(pager, snapshot.moment(), key, &mut payload)?;
+            len = len + u64::from(wanted.is_some()) - u64::from(was_there);
+        }
+        Ok(len)
+    }
+}
