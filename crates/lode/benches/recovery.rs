@@ -82,7 +82,7 @@ fn main() {
     let opening = start.elapsed().as_secs_f64();
     assert!(has_all(&db, count), "not all of it has come back");
     let line = |what: &str, seconds: f64| {
-        let mib = log_bytes as f64 / (1 << 20) as f64;
+        let mib = log_bytes as f64 / f64::from(1 << 20);
         let records = count as f64 / seconds;
         println!(
             "{what:<8} {seconds:>8.2} s {:>8.1} MiB/s {records:>12.0} records/s",

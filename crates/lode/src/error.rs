@@ -135,7 +135,10 @@ pub enum Error {
     )]
     Locked,
     /// There is no database in the directory.
-    #[error("there is no database in {}; create one, or open another directory", directory.display())]
+    #[error(
+        "there is no database in {}; create one, or open another directory",
+        directory.display()
+    )]
     NoDatabase {
         /// The directory.
         directory: PathBuf,

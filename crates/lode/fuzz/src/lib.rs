@@ -118,7 +118,8 @@ pub fn small() -> Simulated {
         tables[2].upsert(&record(2, key * 2, 77)).expect("room");
         tables[3].delete(&key.to_le_bytes()).expect("a key");
         tables[4].upsert(&record(4, key * 2, 77)).expect("room");
-        tables[5].update(&key.to_le_bytes(), tables[5].schema().columns()[2].id(), &[77; 20_000]).expect("a key");
+        let rest = tables[5].schema().columns()[2].id();
+        tables[5].update(&key.to_le_bytes(), rest, &[77; 20_000]).expect("a key");
         tables[6].upsert(&record(6, key * 2, 77)).expect("room");
         tables[7].delete(&packed(7, key)).expect("a key");
     }

@@ -1,6 +1,6 @@
-//! Admission: an operation begins when there is room for what it changes. That is room in memory for
-//! changed pages, which may not leave before a checkpoint; in the data file, for a checkpoint of
-//! them; and in the log, which a checkpoint makes short again.
+//! Admission: an operation begins when there is room for what it changes. That is room in memory
+//! for changed pages, which may not leave before a checkpoint; in the data file, for a checkpoint
+//! of them; and in the log, which a checkpoint makes short again.
 //!
 //! Most operations change few pages, for which room is made ahead; `extra_pages` is what an
 //! operation changes beyond that: the pages of a long record.

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::index_key::{Entry, MOST_PROBES};
 use super::long::{self, Cut};
-use super::names::{Entry, MOST_ROUNDS};
 use super::page::{self, HeapPage};
 use super::{Address, Heap};
 use crate::error::Error;
@@ -21,14 +21,14 @@ fn said(error: Error) -> String {
 }
 
 impl Heap {
-    /// Counts a record that the index has under a name at a moment, if there is one, and reads what
-    /// the heap has of it; whether there is one. `front_of` tells how many bytes the key before a
-    /// payload has.
+    /// Counts a record that the index has under an index key at a moment, if there is one, and
+    /// reads what the heap has of it; whether there is one. `front_of` tells how many bytes the key
+    /// before a payload has.
     pub(crate) fn count(
         &self,
         pager: &Pager,
         moment: ReadEpoch,
-        (name, entry, whole): (&[u8], Entry, &mut Vec<u8>),
+        (index_key, entry, whole): (&[u8], Entry, &mut Vec<u8>),
         front_of: impl Fn(&[u8]) -> Option<usize>,
         census: &mut Census,
     ) -> Result<bool, String> {
@@ -40,7 +40,9 @@ impl Heap {
         self.read_at(pager, moment, address, whole).map_err(said)?;
         if self.has_keys() {
             let key = &whole[..front_of(whole).unwrap_or(0)];
-            if !(0..MOST_ROUNDS).any(|round| self.names.name(key, round).bytes() == name) {
+            if !(0..MOST_PROBES)
+                .any(|probe| self.index_keys.index_key(key, probe).bytes() == index_key)
+            {
                 return Err(format!("page {page}: the key of record {slot} leads elsewhere"));
             }
         }

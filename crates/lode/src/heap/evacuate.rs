@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use super::page::{self, HeapPage};
 use super::plan::Change;
 use super::write::Attempt;
-use super::{Entry, Found, Heap, Home, Name};
+use super::{Entry, Found, Heap, Home, IndexKey};
 use crate::error::{Error, Result};
 use crate::index::{Index, WriteContext};
 use crate::pager::{PageNumber, Pager};
@@ -53,17 +53,17 @@ impl Evacuation<'_> {
         Entry::of(entry).address.is_some_and(|address| self.pages.contains(&address.page))
     }
 
-    /// Moves the record that the index has under a name, if it lies in one of the pages and another
-    /// has room.
+    /// Moves the record that the index has under an index key, if it lies in one of the pages and
+    /// another has room.
     pub(crate) fn move_out(
         &mut self,
         index: &impl Index,
         context: &WriteContext<'_>,
-        name: &[u8],
+        index_key: &[u8],
     ) -> Result<()> {
         let (heap, pager) = (self.heap, context.pager);
         for _ in 0..MOST_TRIES {
-            let led = index.locate(pager, name, |bytes| {
+            let led = index.locate(pager, index_key, |bytes| {
                 let address = Entry::of(bytes).address;
                 let address = address.filter(|address| self.pages.contains(&address.page));
                 address.map(|address| (address, pager.read_optimistic(address.page)))
@@ -87,7 +87,7 @@ impl Evacuation<'_> {
             let Some(target) = target else { return Ok(()) };
             let change = Change::Move { stored: &stored, is_long: slot.is_long, page: target };
             let home = Some(Home { address, seen, page: from });
-            let found = Found { name: Name::Key(name), home, other: None };
+            let found = Found { index_key: IndexKey::Key(index_key), home, other: None };
             match heap.attempt(index, context, (&[], found), change, None) {
                 Ok(Attempt::Done) => {
                     self.target = Some(target);

@@ -1,6 +1,6 @@
 //! The heap of a table: long records, and those of any length, one after another in the order in
-//! which they come. The index has their *addresses*, under their [names]; so records that come in
-//! no order change few pages.
+//! which they come. The index has their *addresses*, under their [keys there](index_key); so
+//! records that come in no order change few pages.
 //!
 //! A record moves within its page as it likes; it moves to another, and the index is told so, only
 //! when it has become too long. Room that removed records leave is used by those that come later.
@@ -14,8 +14,8 @@ mod buffer;
 mod check;
 mod evacuate;
 mod free_space;
+mod index_key;
 mod long;
-mod names;
 mod page;
 mod plan;
 mod target;
@@ -27,10 +27,10 @@ pub(crate) use buffer::Buffer;
 pub(crate) use check::Census;
 pub(crate) use evacuate::Evacuation;
 use free_space::FreeSpaceMap;
+use index_key::MOST_PROBES;
+pub(crate) use index_key::{DIGEST_BYTES, Entry, IndexKey, IndexKeys};
 use long::Cut;
 pub(crate) use long::pages_for;
-use names::MOST_ROUNDS;
-pub(crate) use names::{DIGEST_BYTES, Entry, Name, Names};
 use page::{HeapPage, Slot};
 pub(crate) use write::{Swapped, UndoRecord};
 
@@ -64,7 +64,7 @@ const MOST_ATTEMPTS: usize = 4;
 /// The long records of a table.
 pub(crate) struct Heap {
     space: Space,
-    names: Names,
+    index_keys: IndexKeys,
     free_space: FreeSpaceMap,
 }
 
@@ -77,22 +77,22 @@ struct Home<'p> {
 
 /// Where a key leads.
 struct Found<'k, 'p> {
-    /// What the index has it under, or would have.
-    name: Name<'k>,
+    /// What the index has the key under, or would have.
+    index_key: IndexKey<'k>,
     home: Option<Home<'p>>,
-    /// Another record that has the name, and has not been passed yet.
+    /// Another record that has the same digest, and has not been passed yet.
     other: Option<Address>,
 }
 
 impl Heap {
     /// One that has these pages, if any.
-    pub(crate) fn new(space: Space, names: Names) -> Self {
-        Self { space, names, free_space: FreeSpaceMap::default() }
+    pub(crate) fn new(space: Space, index_keys: IndexKeys) -> Self {
+        Self { space, index_keys, free_space: FreeSpaceMap::default() }
     }
 
     /// Whether it has the keys too, each before its payload.
     pub(crate) fn has_keys(&self) -> bool {
-        matches!(self.names, Names::Digests { .. })
+        matches!(self.index_keys, IndexKeys::Digests { .. })
     }
 
     /// Its pages.
@@ -108,41 +108,41 @@ impl Heap {
         pager: &'p Pager,
         key: &'k [u8],
     ) -> Result<Found<'k, 'p>> {
-        let mut round = 0;
-        while round < MOST_ROUNDS {
-            let name = self.names.name(key, round);
-            let led = index.locate(pager, name.bytes(), |bytes| {
+        let mut probe = 0;
+        while probe < MOST_PROBES {
+            let index_key = self.index_keys.index_key(key, probe);
+            let led = index.locate(pager, index_key.bytes(), |bytes| {
                 let entry = Entry::of(bytes);
                 let look = |address: Address| (address, pager.read_optimistic(address.page));
                 (entry.is_passed, entry.address.map(look))
             })?;
             let Some((is_passed, led)) = led else {
-                return Ok(Found { name, home: None, other: None });
+                return Ok(Found { index_key, home: None, other: None });
             };
             // Without an address it was deleted.
             let Some((address, looked)) = led else {
-                round += 1;
+                probe += 1;
                 continue;
             };
             let (seen, words) = looked?;
             let home = Home { address, seen, page: HeapPage::new(words) };
             match self.has_key(pager, &home, key)? {
-                Some(true) => return Ok(Found { name, home: Some(home), other: None }),
-                Some(false) if is_passed => round += 1,
-                Some(false) => return Ok(Found { name, home: None, other: Some(address) }),
+                Some(true) => return Ok(Found { index_key, home: Some(home), other: None }),
+                Some(false) if is_passed => probe += 1,
+                Some(false) => return Ok(Found { index_key, home: None, other: Some(address) }),
                 // It has changed meanwhile.
                 None => {}
             }
         }
-        Err(too_many_rounds())
+        Err(too_many_probes())
     }
 
     /// Whether a record has this key; `None` if it has changed since it was found.
     #[inline(always)]
     fn has_key(&self, pager: &Pager, home: &Home<'_>, key: &[u8]) -> Result<Option<bool>> {
-        match self.names {
-            Names::Keys => Ok(Some(true)),
-            Names::Digests { .. } => self.compare_key(pager, home, key),
+        match self.index_keys {
+            IndexKeys::Keys => Ok(Some(true)),
+            IndexKeys::Digests { .. } => self.compare_key(pager, home, key),
         }
     }
 
@@ -192,7 +192,7 @@ impl Heap {
     ) -> Result<bool> {
         for _ in 0..MOST_ATTEMPTS {
             let Some(home) = self.find(index, pager, key)?.home else { return Ok(false) };
-            if self.read(pager, &home, self.names.front(key), payload)? {
+            if self.read(pager, &home, self.index_keys.front(key), payload)? {
                 return Ok(true);
             }
         }
@@ -214,7 +214,7 @@ impl Heap {
         for _ in 0..MOST_ATTEMPTS {
             let found = self.find(index, pager, key)?;
             let Some(home) = &found.home else { return Ok(found) };
-            if self.read(pager, home, self.names.front(key), payload)? {
+            if self.read(pager, home, self.index_keys.front(key), payload)? {
                 return Ok(found);
             }
         }
@@ -249,15 +249,15 @@ impl Heap {
         key: &[u8],
         payload: &mut (impl Buffer + ?Sized),
     ) -> Result<Option<Address>> {
-        for round in 0..MOST_ROUNDS {
+        for probe in 0..MOST_PROBES {
             let mut entry = [0; Entry::BYTES];
-            let name = self.names.name(key, round);
-            if !index.get_at(pager, moment, name.bytes(), &mut entry)? {
+            let index_key = self.index_keys.index_key(key, probe);
+            if !index.get_at(pager, moment, index_key.bytes(), &mut entry)? {
                 return Ok(None);
             }
             let entry = Entry::of(entry);
             let Some(address) = entry.address else { continue };
-            if let Names::Keys = self.names {
+            if let IndexKeys::Keys = self.index_keys {
                 self.read_at(pager, moment, address, payload)?;
                 return Ok(Some(address));
             }
@@ -272,19 +272,19 @@ impl Heap {
                 return Ok(None);
             }
         }
-        Err(too_many_rounds())
+        Err(too_many_probes())
     }
 
     /// What the index has a key under, or would have, if no other key has the same digest.
-    pub(crate) fn name<'k>(&self, key: &'k [u8]) -> Name<'k> {
-        self.names.name(key, 0)
+    pub(crate) fn index_key<'k>(&self, key: &'k [u8]) -> IndexKey<'k> {
+        self.index_keys.index_key(key, 0)
     }
 
     /// Has the processor fetch what a lookup of the record will look at; what the index has of it
     /// should have come already.
     pub(crate) fn fetch(&self, index: &impl Index, pager: &Pager, key: &[u8]) {
         // What goes wrong, the lookup itself says.
-        let _ = index.locate(pager, self.name(key).bytes(), |bytes| {
+        let _ = index.locate(pager, self.index_key(key).bytes(), |bytes| {
             let Some(address) = Entry::of(bytes).address else { return };
             if let Some((_, words)) = pager.try_read(address.page) {
                 HeapPage::new(words).fetch(address.slot.into());
@@ -422,7 +422,7 @@ impl Heap {
     }
 }
 
-/// What is wrong if a key could be under any number of names.
-fn too_many_rounds() -> Error {
-    Error::corrupt("the index of a heap", "there are too many records with the same names")
+/// What is wrong if a key could be under any number of digests.
+fn too_many_probes() -> Error {
+    Error::corrupt("the index of a heap", "there are too many records with the same digest")
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::{Address, Entry, Heap, Names};
+use super::{Address, Entry, Heap, IndexKeys};
 use crate::hash::Hash;
 use crate::index::{Index, Put, Record, Shape, WriteContext};
 use crate::pager::{Pager, Space};
@@ -197,7 +197,7 @@ fn threads_pass_each_other() {
 #[test]
 fn an_entry_that_leads_to_a_page_of_the_index_is_an_error_and_no_endless_search() {
     let pager = Pager::new(1 << 20, None).expect("memory");
-    let (space, heap) = (Space::default(), Heap::new(Space::default(), Names::Keys));
+    let (space, heap) = (Space::default(), Heap::new(Space::default(), IndexKeys::Keys));
     let shape = Shape { key_size: 4, is_variable: false, payload_size: Entry::BYTES };
     let index = Hash::create(&pager, &space, shape, 1).expect("room");
     let context = WriteContext::unlogged(&pager, &space, TableId(1));

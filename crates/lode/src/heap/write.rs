@@ -1,7 +1,7 @@
 //! Changes of records in the heap.
 
+use super::index_key::Entry;
 use super::long::{Cut, Written};
-use super::names::Entry;
 use super::page::{HeapPage, HeapPageMut};
 use super::plan::{Change, Held};
 use super::{Address, Found, Heap, Home};
@@ -44,7 +44,7 @@ impl Heap {
         Record { key, payload }: Record<'_>,
         put: Put,
     ) -> Result<bool> {
-        let whole = self.names.whole(key, payload);
+        let whole = self.index_keys.whole(key, payload);
         let change = Change::Put { payload, whole: &whole };
         loop {
             let found = self.find(index, context.pager, key)?;
@@ -76,7 +76,7 @@ impl Heap {
             if !change(bytes) {
                 return Ok(true);
             }
-            let whole = self.names.whole(key, bytes);
+            let whole = self.index_keys.whole(key, bytes);
             let change = Change::Put { payload: bytes, whole: &whole };
             if self.attempt(index, context, (key, found), change, None)? == Attempt::Done {
                 return Ok(true);
@@ -92,7 +92,7 @@ impl Heap {
         key: &[u8],
         (at, bytes): (usize, &[u8]),
     ) -> Result<bool> {
-        let front = self.names.front(key);
+        let front = self.index_keys.front(key);
         self.change_what_is_there(index, context, key, Change::Write { at, bytes, front })
     }
 
@@ -124,8 +124,8 @@ impl Heap {
         }
     }
 
-    /// A step of a commit, while the gate is closed: a record becomes what is wanted, if it is as it
-    /// was seen.
+    /// A step of a commit, while the gate is closed: a record becomes what is wanted, if it is as
+    /// it was seen.
     pub(crate) fn swap(
         &self,
         index: &impl Index,
@@ -133,7 +133,7 @@ impl Heap {
         Swap { key, seen, wanted }: Swap<'_>,
     ) -> Result<Swapped> {
         let mut payload = Vec::new();
-        let whole = wanted.map(|payload| self.names.whole(key, payload));
+        let whole = wanted.map(|payload| self.index_keys.whole(key, payload));
         loop {
             let found = self.read_consistent(index, context.pager, key, &mut payload)?;
             let change = match (wanted, &whole) {
@@ -179,7 +179,7 @@ impl Heap {
         Record { key, payload }: Record<'_>,
         undo: &UndoRecord,
     ) -> Result<()> {
-        let whole = self.names.whole(key, payload);
+        let whole = self.index_keys.whole(key, payload);
         let (stored, is_long) = match &undo.head {
             Some(head) => (&head[..], true),
             None => (&whole[..], false),
@@ -219,13 +219,13 @@ impl Heap {
         change: Change<'_>,
         mut undo: Option<&mut UndoRecord>,
     ) -> Result<Attempt> {
-        let (pager, Found { name, home, other }) = (context.pager, found);
+        let (pager, Found { index_key, home, other }) = (context.pager, found);
         if let Some(other) = other {
-            self.pass(index, context, name.bytes(), other)?;
+            self.pass(index, context, index_key.bytes(), other)?;
             return Ok(Attempt::Again);
         }
         let Some(plan) = self.plan(pager, home, change)? else { return Ok(Attempt::Again) };
-        let attempt = index.at(context, name.bytes(), |entry_mut| {
+        let attempt = index.at(context, index_key.bytes(), |entry_mut| {
             if entry_in(entry_mut).map(|entry| entry.address) != plan.found().map(Some) {
                 return Ok(Step::Done(Attempt::Again));
             }
@@ -246,7 +246,7 @@ impl Heap {
             match change.log(context, key) {
                 Ok(Some(epoch)) => {
                     let applying = Applying { context, epoch, undo: undo.as_deref_mut() };
-                    let entry = (name.bytes(), entry_mut);
+                    let entry = (index_key.bytes(), entry_mut);
                     self.apply(applying, entry, latches, (change, written));
                     Ok(Step::Done(Attempt::Done))
                 }
@@ -269,10 +269,10 @@ impl Heap {
         &self,
         index: &impl Index,
         context: &WriteContext<'_>,
-        name: &[u8],
+        index_key: &[u8],
         address: Address,
     ) -> Result<()> {
-        index.at(context, name, |entry_mut| {
+        index.at(context, index_key, |entry_mut| {
             let entry = Entry { address: Some(address), is_passed: false };
             if entry_in(entry_mut) == Some(entry) {
                 // It is not logged: who replays the insertion passes the record again.
@@ -335,7 +335,7 @@ impl Heap {
     fn apply_record(
         &self,
         applying: Applying<'_>,
-        (name, entry_mut): (&[u8], &mut dyn EntryMut),
+        (index_key, entry_mut): (&[u8], &mut dyn EntryMut),
         (old, target): (Option<Held<'_>>, Option<Latched<'_>>),
         stored: (&[u8], bool),
     ) {
@@ -346,7 +346,7 @@ impl Heap {
         let entry = Entry { address, is_passed }.bytes();
         match entry_mut.is_there() {
             true => entry_mut.write(epoch, 0, &entry),
-            false => entry_mut.insert(epoch, Record { key: name, payload: &entry }),
+            false => entry_mut.insert(epoch, Record { key: index_key, payload: &entry }),
         }
         self.leave(applying, old, None);
     }
@@ -412,7 +412,7 @@ struct Applying<'a> {
     undo: Option<&'a mut UndoRecord>,
 }
 
-/// What the index has at the place of a name, if anything.
+/// What the index has at the place of an index key, if anything.
 fn entry_in(entry_mut: &dyn EntryMut) -> Option<Entry> {
     let mut bytes = [0; Entry::BYTES];
     entry_mut.is_there().then(|| {

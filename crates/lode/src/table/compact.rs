@@ -16,8 +16,8 @@ pub(crate) enum Compaction<'c> {
     /// Records move out of sparse pages of the heap.
     Heap {
         evacuation: Evacuation<'c>,
-        /// Names of records to be moved.
-        names: Vec<Vec<u8>>,
+        /// What the index has records under that are to be moved.
+        index_keys: Vec<Vec<u8>>,
         /// Where the index is searched on for more.
         next: Option<Cursor>,
     },
@@ -51,21 +51,24 @@ impl TableCore {
                 }
                 let Some(evacuation) = heap.evacuation() else { return Ok(Progress::Done) };
                 let next = Some(self.index.first());
-                *left = Compaction::Heap { evacuation, names: Vec::new(), next };
+                *left = Compaction::Heap { evacuation, index_keys: Vec::new(), next };
             }
-            Compaction::Heap { evacuation, names, next } => match (names.last(), next.clone()) {
-                (Some(name), _) => {
-                    evacuation.move_out(&self.index, &self.unlogged(pager), name)?;
-                    names.pop();
+            Compaction::Heap { evacuation, index_keys, next } => {
+                match (index_keys.last(), next.clone()) {
+                    (Some(index_key), _) => {
+                        evacuation.move_out(&self.index, &self.unlogged(pager), index_key)?;
+                        index_keys.pop();
+                    }
+                    (None, Some(cursor)) => {
+                        let mut entries = Vec::new();
+                        let wanted = |entry| evacuation.concerns(entry);
+                        *next = self.index.copy_entries(pager, cursor, &wanted, &mut entries)?;
+                        index_keys
+                            .extend(entries.into_iter().rev().map(|(index_key, _)| index_key));
+                    }
+                    (None, None) => return Ok(Progress::Done),
                 }
-                (None, Some(cursor)) => {
-                    let mut entries = Vec::new();
-                    let wanted = |entry| evacuation.concerns(entry);
-                    *next = self.index.copy_entries(pager, cursor, &wanted, &mut entries)?;
-                    names.extend(entries.into_iter().rev().map(|(name, _)| name));
-                }
-                (None, None) => return Ok(Progress::Done),
-            },
+            }
         }
         Ok(Progress::More)
     }

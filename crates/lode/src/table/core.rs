@@ -6,7 +6,7 @@ use super::definition::{Definition, Location, free_all};
 use super::kinds::Kinds;
 use crate::batch::Batch;
 use crate::error::{Error, Result, none_if_too_long};
-use crate::heap::{Buffer, Census, Entry, Heap, Name, Swapped, UndoRecord};
+use crate::heap::{Buffer, Census, Entry, Heap, IndexKey, Swapped, UndoRecord};
 use crate::index::{Index, Put, Record, Swap, WriteContext};
 use crate::io::Home;
 use crate::pager::{Epoch, Pager, ReadEpoch, Space};
@@ -68,7 +68,7 @@ impl TableCore {
     ) -> Self {
         let order = definition.order();
         let (state, dropped_in) = (AtomicU8::new(THERE), AtomicU64::new(0));
-        let heap = definition.names().map(|names| Heap::new(heap, names));
+        let heap = definition.index_keys().map(|index_keys| Heap::new(heap, index_keys));
         Self { definition, order, index, space, heap, state, home, dropped_in }
     }
 
@@ -239,9 +239,9 @@ impl TableCore {
     pub(crate) fn fetch<'k>(&self, pager: &Pager, keys: impl Iterator<Item = &'k [u8]> + Clone) {
         let Kinds::Hash(hash) = &self.index else { return };
         let fetch =
-            |name: &[u8]| hash.try_read(pager, name).iter().for_each(|attempt| hash.fetch(attempt));
+            |key: &[u8]| hash.try_read(pager, key).iter().for_each(|attempt| hash.fetch(attempt));
         let Some(heap) = &self.heap else { return keys.for_each(fetch) };
-        keys.clone().for_each(|key| fetch(heap.name(key).bytes()));
+        keys.clone().for_each(|key| fetch(heap.index_key(key).bytes()));
         keys.for_each(|key| heap.fetch(&self.index, pager, key));
     }
 
@@ -357,8 +357,8 @@ impl TableCore {
 
     /// Joins pages of the index that have become sparse since a record under this key is gone.
     pub(crate) fn tidy(&self, pager: &Pager, key: &[u8]) {
-        let name = self.heap.as_ref().map(|heap| heap.name(key));
-        let key = name.as_ref().map_or(key, Name::bytes);
+        let index_key = self.heap.as_ref().map(|heap| heap.index_key(key));
+        let key = index_key.as_ref().map_or(key, IndexKey::bytes);
         // What cannot be joined now is joined later.
         let _ = match &self.index {
             Kinds::Tree(tree) => tree.merge(pager, &self.space, key),
@@ -448,14 +448,15 @@ impl TableCore {
         let looked = self.index.each_readable(
             pager,
             moment,
-            &mut |name, bytes| {
-                if has_keys_to_check && let Err(error) = self.unpack_key(name, &mut packed) {
+            &mut |index_key, bytes| {
+                if has_keys_to_check && let Err(error) = self.unpack_key(index_key, &mut packed) {
                     wrong(error.to_string());
                 }
                 let Some(heap) = &self.heap else { return };
                 let entry = Entry::of(bytes.try_into().expect("an entry"));
                 let key_of = |whole: &[u8]| self.schema().key_length(whole).ok();
-                match heap.count(pager, moment, (name, entry, &mut whole), key_of, &mut census) {
+                match heap.count(pager, moment, (index_key, entry, &mut whole), key_of, &mut census)
+                {
                     Ok(true) => {
                         if let Err(error) = self.expect_whole(heap, &whole) {
                             wrong(error.to_string());

@@ -4,7 +4,7 @@ use super::KeyKind;
 use crate::codec::{Reader, Writer};
 use crate::error::{Error, Result};
 use crate::hash;
-use crate::heap::{DIGEST_BYTES, Entry, Names};
+use crate::heap::{DIGEST_BYTES, Entry, IndexKeys};
 use crate::index::Shape;
 use crate::pager::{Epoch, PageNumber, Pager, Space};
 use crate::schema::Schema;
@@ -104,12 +104,12 @@ impl Definition {
         Shape { key_size, is_variable, payload_size }
     }
 
-    /// How the index names the records of a heap, if there is one.
-    pub(crate) fn names(&self) -> Option<Names> {
+    /// What the index has the records of a heap under, if there is one.
+    pub(crate) fn index_keys(&self) -> Option<IndexKeys> {
         match self.records {
             Records::Index => None,
-            Records::Heap => Some(Names::Keys),
-            Records::HeapWithKeys => Some(Names::Digests { seed: self.seed }),
+            Records::Heap => Some(IndexKeys::Keys),
+            Records::HeapWithKeys => Some(IndexKeys::Digests { seed: self.seed }),
         }
     }
 

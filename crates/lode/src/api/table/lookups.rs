@@ -11,8 +11,8 @@ impl Table {
     /// Copies what the record with a packed key has after the key into `payload`, which has exactly
     /// as many bytes. Returns false if there is no such record; then anything may be in `payload`.
     ///
-    /// It is the fastest lookup, and allocates nothing. [`get`](crate::ReadTable::get) returns a row
-    /// instead, and takes keys of any kind.
+    /// It is the fastest lookup, and allocates nothing. [`get`](crate::ReadTable::get) returns a
+    /// row instead, and takes keys of any kind.
     ///
     /// ```
     /// use lode::{Database, KeyKind, Schema, Type, Value};

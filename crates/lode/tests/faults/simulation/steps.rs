@@ -184,10 +184,7 @@ impl Run {
         let db = self.db().clone();
         let before = self.states.len() - 1;
         let promised = self.promises;
-        let mut checkpoint = match Checkpoint::begin(&db) {
-            Ok(checkpoint) => checkpoint,
-            Err(_) => return End::Over,
-        };
+        let Ok(mut checkpoint) = Checkpoint::begin(&db) else { return End::Over };
         let mut kept: Option<(Snapshot, Model)> = None;
         loop {
             for _ in 0..self.random.below(8) {

@@ -1,7 +1,7 @@
-//! How the index of a heap names records: by their keys, or, if those are long, by *digests* of
-//! them; then the heap has the keys, each before its payload.
+//! What the index has the records of a heap under: their keys, or, if those are long, *digests* of
+//! them. With digests the heap has the keys, each before its payload.
 //!
-//! Two keys may have the same digest. The second one takes another: that of the next *round*, for
+//! Two keys may have the same digest. The second one takes another: that of the next *probe*, for
 //! which the hash begins with another seed. It *passes* the first one, which notes that, so that a
 //! search goes on there; and if the first one is deleted then, its entry stays, without an address.
 //! What has been passed once stays passed, so there is only one place where a new key can go.
@@ -20,11 +20,11 @@ pub(crate) const DIGEST_BYTES: usize = 7;
 /// one.
 const DIGEST_BITS: u32 = if cfg!(test) { 11 } else { 8 * DIGEST_BYTES as u32 };
 
-/// Rounds after which something must be wrong.
-pub(super) const MOST_ROUNDS: u64 = 1_000;
+/// Probes after which something must be wrong.
+pub(super) const MOST_PROBES: u64 = 1_000;
 
-/// How records are named.
-pub(crate) enum Names {
+/// What an index has all its records under.
+pub(crate) enum IndexKeys {
     Keys,
     /// By a hash that begins with a seed. No key is the beginning of another.
     Digests {
@@ -34,12 +34,12 @@ pub(crate) enum Names {
 
 /// What the index has a record under.
 #[derive(Clone, Copy)]
-pub(crate) enum Name<'k> {
+pub(crate) enum IndexKey<'k> {
     Key(&'k [u8]),
     Digest([u8; DIGEST_BYTES]),
 }
 
-impl Name<'_> {
+impl IndexKey<'_> {
     #[inline(always)]
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {
@@ -49,8 +49,8 @@ impl Name<'_> {
     }
 }
 
-impl Names {
-    /// Bytes of a key that lie before its payload.
+impl IndexKeys {
+    /// Bytes of a key that lie before its payload in the heap.
     #[inline(always)]
     pub(crate) fn front(&self, key: &[u8]) -> usize {
         match self {
@@ -59,15 +59,15 @@ impl Names {
         }
     }
 
-    /// The name of a key in a round.
+    /// What the index has a key under, in the probe of this number.
     #[inline(always)]
-    pub(crate) fn name<'k>(&self, key: &'k [u8], round: u64) -> Name<'k> {
+    pub(crate) fn index_key<'k>(&self, key: &'k [u8], probe: u64) -> IndexKey<'k> {
         match self {
-            Self::Keys => Name::Key(key),
+            Self::Keys => IndexKey::Key(key),
             Self::Digests { seed } => {
-                let hash = xxh3_64_with_seed(key, seed.wrapping_add(round + 1));
+                let hash = xxh3_64_with_seed(key, seed.wrapping_add(probe + 1));
                 let digest = hash >> (64 - DIGEST_BITS);
-                Name::Digest(*digest.to_le_bytes().first_chunk().expect("eight bytes"))
+                IndexKey::Digest(*digest.to_le_bytes().first_chunk().expect("eight bytes"))
             }
         }
     }
@@ -81,12 +81,12 @@ impl Names {
     }
 }
 
-/// What the index has under a name.
+/// What the index has of a record: its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// Where the record is; none if it was deleted after others had passed it.
     pub address: Option<Address>,
-    /// Whether there may be a key in a later round that has this name too.
+    /// Whether there may be another key with this digest, in a later probe.
     pub is_passed: bool,
 }
 
