@@ -55,8 +55,8 @@ use crate::tree::{Direction, Range, Wanted};
 ///
 /// # Errors
 /// A cursor that cannot be has its error in the place of its first row: `NoTable`, `Closed`,
-/// `Forked`; `NoOrder` for ranges of hashed keys, and for such tables backward; `Schema` when there
-/// is no such column, or a bound is no key. Later come `SnapshotTooOld`, `Corrupt`, `Io`. After an
+/// `Forked`; `NoOrder` for ranges of hashed keys, and for such tables backward; `NoColumn`;
+/// `NotPacked`, `ValueCount`, `ValueMisfit` and `KeyTooLong` when a bound is no key. Later come `SnapshotTooOld`, `Corrupt`, `Io`. After an
 /// error it has ended.
 ///
 /// # Rows without a copy
