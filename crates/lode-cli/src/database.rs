@@ -127,10 +127,8 @@ fn failure(dir: &Path, error: &Error) -> Failure {
     let line = format!("{}: {error}", dir.display());
     match error {
         Error::Corrupt { .. } => Failure::Wrong(line),
-        Error::NoTable { .. }
-        | Error::TableExists { .. }
-        | Error::Schema { .. }
-        | Error::KeyTooLong { .. } => Failure::Usage(line),
+        Error::NoTable { .. } | Error::TableExists { .. } => Failure::Usage(line),
+        error if error.is_bad_input() => Failure::Usage(line),
         _ => Failure::Refused(line),
     }
 }

@@ -6,6 +6,8 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::types::Type;
+
 /// The result of what can go wrong.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -85,13 +87,161 @@ pub enum Error {
         /// The name.
         table: String,
     },
-    /// A schema says something impossible, or what was passed does not fit it.
-    #[error("table {table}: {why}")]
-    Schema {
+    /// A schema cannot be.
+    #[error("table {table}: {fault}")]
+    InvalidSchema {
         /// The table.
         table: String,
-        /// What does not fit.
+        /// What is wrong with it.
+        fault: SchemaFault,
+    },
+    /// The records of a schema are too long for a table of its kind.
+    #[error(
+        "table {table}: its records of {size_bytes} bytes are too long; a table of this kind has \
+         at most {most_bytes}"
+    )]
+    SchemaTooLong {
+        /// The table.
+        table: String,
+        /// The most bytes of what the index has of a record.
+        most_bytes: usize,
+        /// Those that it would have.
+        size_bytes: usize,
+    },
+    /// A table has other columns than the struct of its records.
+    #[error(
+        "table {table}: column {number} is {in_table} in the table and {in_record} in the record"
+    )]
+    OtherColumns {
+        /// The table.
+        table: String,
+        /// The first column that differs, counted from 1.
+        number: usize,
+        /// What it is in the table.
+        in_table: Box<str>,
+        /// What it is in the struct.
+        in_record: Box<str>,
+    },
+    /// A table has no such column.
+    #[error("table {table}: there is no column {column}")]
+    NoColumn {
+        /// The table.
+        table: String,
+        /// The name of the column, or its place.
+        column: String,
+    },
+    /// There are more or fewer values than columns.
+    #[error("table {table}: there are {columns} columns and {values} values")]
+    ValueCount {
+        /// The table.
+        table: String,
+        /// How many columns there are.
+        columns: usize,
+        /// How many values were passed.
+        values: usize,
+    },
+    /// A column cannot have a value: it is of another type, or too large.
+    #[error("table {table}: {value} does not fit column {column}: {kind:?}")]
+    ValueMisfit {
+        /// The table.
+        table: String,
+        /// The column.
+        column: Box<str>,
+        /// Its type.
+        kind: Type,
+        /// The value, or its beginning.
+        value: Box<str>,
+    },
+    /// A value has more bytes than its column takes.
+    #[error("table {table}: column {column} can have at most {most_bytes} bytes, not {size_bytes}")]
+    ValueTooLong {
+        /// The table.
+        table: String,
+        /// The column.
+        column: Box<str>,
+        /// The most bytes of the column.
+        most_bytes: usize,
+        /// Those of the value.
+        size_bytes: usize,
+    },
+    /// The columns of variable length of a record have too many bytes together.
+    #[error(
+        "table {table}: the columns of variable length have at most {most_bytes} bytes together, \
+         not {size_bytes}"
+    )]
+    RecordTooLong {
+        /// The table.
+        table: String,
+        /// The most bytes that they have.
+        most_bytes: usize,
+        /// Those that they would have.
+        size_bytes: usize,
+    },
+    /// Bytes are no packed key, record, payload or column of a table.
+    #[error("table {table}: {why}")]
+    NotPacked {
+        /// The table.
+        table: String,
+        /// What is wrong with them.
         why: String,
+    },
+    /// A column cannot be set by itself: it is of the key.
+    #[error("table {table}: column {column} is of the key; it stays")]
+    KeyColumn {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+    },
+    /// A column cannot be set by itself: it can be null.
+    #[error("table {table}: column {column} can be null; change it with its null bit by `change`")]
+    NullableColumn {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+    },
+    /// A column has no room for a sum, or is not one of whole numbers.
+    #[error("table {table}: column {column}: {kind:?} has no room for {by} more")]
+    NoRoomInColumn {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// Its type.
+        kind: Type,
+        /// What was to be added.
+        by: i64,
+    },
+    /// A change of a record has changed its key.
+    #[error("table {table}: a change cannot change the key; delete the record and insert another")]
+    KeyChanged {
+        /// The table.
+        table: String,
+    },
+    /// A field of a struct cannot have the value of its column.
+    #[error("table {table}: the field of column {column} cannot be {value}")]
+    FieldMisfit {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// The value, or its beginning.
+        value: Box<str>,
+    },
+    /// What comes after the key has any length, so it has no buffer of a fixed size.
+    #[error("table {table}: payloads have any length; use `get_into`")]
+    VariablePayload {
+        /// The table.
+        table: String,
+    },
+    /// A table is of another database than what it is read or written with.
+    #[error("table {table}: it is of another database than the {reader}")]
+    OtherDatabase {
+        /// The table.
+        table: String,
+        /// A snapshot, or a transaction.
+        reader: &'static str,
     },
     /// A key has more bytes than its column takes, so no record has it. Lookups say that there is
     /// none instead.
@@ -182,6 +332,62 @@ pub enum Error {
     },
 }
 
+/// What is wrong with a schema.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchemaFault {
+    /// Its table has no name.
+    #[error("a table needs a name")]
+    NoName,
+    /// It has no column of the key.
+    #[error("it has no key; begin with a key column")]
+    NoKey,
+    /// A column of the key comes after another one.
+    #[error("key column {column} comes after other columns; put it first")]
+    KeyComesLate {
+        /// The column.
+        column: String,
+    },
+    /// Two columns have the same name.
+    #[error("there are two columns {column}")]
+    SameName {
+        /// Their name.
+        column: String,
+    },
+    /// A text or bytes can have none.
+    #[error("column {column} has no bytes")]
+    Empty {
+        /// The column.
+        column: String,
+    },
+    /// A column can have too many bytes.
+    #[error("column {column} can have at most {most_bytes} bytes")]
+    ColumnTooLong {
+        /// The column.
+        column: String,
+        /// The most bytes of a column.
+        most_bytes: usize,
+    },
+    /// The columns of fixed length have too many bytes together.
+    #[error("records can have at most {most_bytes} bytes beside those of variable length")]
+    FixedPartTooLong {
+        /// The most bytes.
+        most_bytes: usize,
+    },
+    /// The columns of the key can have too many bytes together.
+    #[error("keys can have at most {most_bytes} bytes{}", lengths(*is_variable))]
+    KeyTooLong {
+        /// The most bytes.
+        most_bytes: usize,
+        /// Whether columns of the key are of variable length. Each of them takes two bytes more.
+        is_variable: bool,
+    },
+}
+
+fn lengths(is_variable: bool) -> &'static str {
+    if is_variable { ", two of them for each column of variable length" } else { "" }
+}
+
 /// An error of the operating system, which clones share. It is an [`io::Error`] to look at: its
 /// [`kind`](io::Error::kind) tells what a program can do.
 #[derive(Clone, Debug)]
@@ -233,6 +439,90 @@ impl Error {
         }
     }
 
+    /// A word for the kind of error, which stays the same in later versions, for programs and logs.
+    ///
+    /// ```
+    /// use lode::{Database, KeyKind, Schema, Type};
+    ///
+    /// let db = Database::in_memory()?;
+    /// let error = db.table("account").expect_err("it was not created");
+    /// assert_eq!((error.code(), error.is_retryable()), ("no_table", false));
+    /// # Ok::<(), lode::Error>(())
+    /// ```
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Full { .. } => "full",
+            Self::DiskFull { .. } => "disk_full",
+            Self::TableFull => "table_full",
+            Self::Conflict { .. } => "conflict",
+            Self::Reentered { .. } => "reentered",
+            Self::TxnTooLarge { .. } => "transaction_too_large",
+            Self::SnapshotTooOld { .. } => "snapshot_too_old",
+            Self::TableExists { .. } => "table_exists",
+            Self::NoTable { .. } => "no_table",
+            Self::InvalidSchema { .. } => "invalid_schema",
+            Self::SchemaTooLong { .. } => "schema_too_long",
+            Self::OtherColumns { .. } => "other_columns",
+            Self::NoColumn { .. } => "no_column",
+            Self::ValueCount { .. } => "value_count",
+            Self::ValueMisfit { .. } => "value_misfit",
+            Self::ValueTooLong { .. } => "value_too_long",
+            Self::RecordTooLong { .. } => "record_too_long",
+            Self::NotPacked { .. } => "not_packed",
+            Self::KeyColumn { .. } => "key_column",
+            Self::NullableColumn { .. } => "nullable_column",
+            Self::NoRoomInColumn { .. } => "no_room_in_column",
+            Self::KeyChanged { .. } => "key_changed",
+            Self::FieldMisfit { .. } => "field_misfit",
+            Self::VariablePayload { .. } => "variable_payload",
+            Self::OtherDatabase { .. } => "other_database",
+            Self::KeyTooLong { .. } => "key_too_long",
+            Self::NoOrder { .. } => "no_order",
+            Self::Corrupt { .. } => "corrupt",
+            Self::Version { .. } => "version",
+            Self::Locked => "locked",
+            Self::NoDatabase { .. } => "no_database",
+            Self::DatabaseExists { .. } => "database_exists",
+            Self::ReadOnly => "read_only",
+            Self::Closed => "closed",
+            Self::Forked => "forked",
+            Self::Poisoned { .. } => "poisoned",
+            Self::Io { .. } => "io",
+        }
+    }
+
+    /// Whether the same work, begun again, can succeed though the caller changes nothing: after a
+    /// `Conflict`, with a new snapshot after `SnapshotTooOld`, and after `Locked`.
+    /// [`Database::transact`](crate::Database::transact) does so after a `Conflict`.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::Conflict { .. } | Self::SnapshotTooOld { .. } | Self::Locked)
+    }
+
+    /// Whether what was passed cannot be: a schema, or a key, value, column, record or table that
+    /// does not fit. The same call never succeeds.
+    pub fn is_bad_input(&self) -> bool {
+        matches!(
+            self,
+            Self::InvalidSchema { .. }
+                | Self::SchemaTooLong { .. }
+                | Self::OtherColumns { .. }
+                | Self::NoColumn { .. }
+                | Self::ValueCount { .. }
+                | Self::ValueMisfit { .. }
+                | Self::ValueTooLong { .. }
+                | Self::RecordTooLong { .. }
+                | Self::NotPacked { .. }
+                | Self::KeyColumn { .. }
+                | Self::NullableColumn { .. }
+                | Self::NoRoomInColumn { .. }
+                | Self::KeyChanged { .. }
+                | Self::FieldMisfit { .. }
+                | Self::VariablePayload { .. }
+                | Self::OtherDatabase { .. }
+                | Self::KeyTooLong { .. }
+        )
+    }
+
     pub(crate) fn corrupt(what: impl Into<String>, why: impl Into<String>) -> Self {
         Self::Corrupt { what: what.into(), why: why.into() }
     }
@@ -254,6 +544,12 @@ mod tests {
     use std::error::Error as _;
 
     use super::*;
+
+    /// Each operation returns one, so it fits in a line of the processor's cache, and a word.
+    #[test]
+    fn an_error_is_small() {
+        assert!(size_of::<Error>() <= 72, "{} bytes", size_of::<Error>());
+    }
 
     #[test]
     fn what_the_system_said_is_kept() {

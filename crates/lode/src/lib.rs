@@ -91,6 +91,7 @@ mod store;
 mod storeys;
 mod table;
 mod tree;
+mod types;
 mod wal;
 
 #[doc(hidden)]
@@ -101,8 +102,8 @@ pub use api::{
     ReadTable, Record, RecordCursor, Records, RecordsAt, RecordsWithin, Row, RowBatch, Snapshot,
     Table, TableAt, TableWithin, Transaction,
 };
-pub use engine::{Compacted, Fault, Faults, Statistics};
-pub use error::{Cause, Error, Result};
+pub use engine::{CheckReport, Compacted, Fault, Statistics};
+pub use error::{Cause, Error, Result, SchemaFault};
 #[cfg(feature = "derive")]
 pub use lode_derive::Record;
 pub use schema::{

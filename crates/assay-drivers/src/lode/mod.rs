@@ -88,7 +88,7 @@ impl Driver for LodeDriver {
             false => database.table(schema.name()),
         };
         let table = table.map_err(|error| match error {
-            lode::Error::Schema { .. } => unsupported(error),
+            error if error.is_bad_input() => unsupported(error),
             other => said("open the table")(other),
         })?;
         if table.schema() != &schema {

@@ -12,17 +12,14 @@ use crate::database::{Opened, kind_word};
 use crate::progress;
 use crate::schema_text;
 
-/// The most faults that are named one by one.
-const MOST_FAULTS: usize = 100;
-
 /// Looks at everything in a database, and names all faults that it finds.
 pub(crate) fn check(args: &CheckArgs, options: &Options) -> Outcome {
     let opened = Opened::to_read(&args.dir, options)?;
-    let faults = progress::during("checking", || opened.db.faults(MOST_FAULTS));
-    let faults = faults.map_err(|error| opened.failure(&error))?;
-    let (lines, unread) = whole_tables(&opened, &faults.list);
-    let mut said: Vec<_> = faults.list.iter().map(ToString::to_string).chain(unread).collect();
-    said.extend((faults.more > 0).then(|| format!("and {} more", faults.more)));
+    let report = progress::during("checking", || opened.db.check());
+    let report = report.map_err(|error| opened.failure(&error))?;
+    let (lines, unread) = whole_tables(&opened, &report.faults);
+    let mut said: Vec<_> = report.faults.iter().map(ToString::to_string).chain(unread).collect();
+    said.extend((report.more > 0).then(|| format!("and {} more", report.more)));
     let said: Vec<_> = said.iter().map(|fault| opened.fault(fault)).collect();
     let outcome = match &said[..] {
         [] => print(&format!("{lines}no faults found\n")),

@@ -202,6 +202,7 @@ fuzz_target!(|input: Input| {
     for op in input.ops.iter().take(100) {
         run.step(op);
     }
-    run.db().check().expect("it is right");
+    let report = run.db().check().expect("it is open");
+    assert!(report.is_sound(), "{report}");
     assert_eq!(read(run.db()), run.content);
 });

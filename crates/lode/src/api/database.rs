@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{Options, Snapshot, Table, Transaction};
-use crate::engine::{Compacted, Faults, Handle, Statistics};
+use crate::engine::{CheckReport, Compacted, Handle, Statistics};
 use crate::error::{Error, Result};
 use crate::schema::Schema;
 use crate::table::KeyKind;
@@ -78,7 +78,8 @@ impl Database {
     /// checkpoint.
     ///
     /// # Errors
-    /// `TableExists`; `Schema` when its records are too long for tables of this kind; `Full`.
+    /// `TableExists`; `SchemaTooLong` when its records are too long for tables of this kind;
+    /// `Full`.
     pub fn create_table(&self, schema: &Schema, kind: KeyKind) -> Result<Table> {
         let core = self.engine.create_table(schema, kind)?;
         Ok(Table::new(self.engine.clone(), core))
@@ -239,27 +240,14 @@ impl Database {
         self.engine.statistics()
     }
 
-    /// Looks at every page, index and record.
+    /// Looks at every page, index and record, and reports what is wrong.
     ///
     /// # Errors
-    /// What is wrong first, and in which table and page. [`faults`](Self::faults) names all.
-    pub fn check(&self) -> Result<(), String> {
-        let mut faults = self.faults(1).map_err(|error| error.to_string())?;
-        match faults.list.pop() {
-            None => Ok(()),
-            Some(fault) => Err(fault.to_string()),
-        }
-    }
-
-    /// Looks at every page, index and record, and returns what is wrong: at most so many faults,
-    /// and the number of all others.
-    ///
-    /// # Errors
-    /// `Closed`; that is no fault of the database.
-    pub fn faults(&self, most: usize) -> Result<Faults> {
-        let mut faults = Faults::new(most);
-        let tables = self.engine.tables(&mut faults)?;
-        self.engine.check(&tables, self.snapshot().moment(), &mut faults);
-        Ok(faults)
+    /// `Closed` and `Forked`. What is wrong with the database is in the report.
+    pub fn check(&self) -> Result<CheckReport> {
+        let mut report = CheckReport::default();
+        let tables = self.engine.tables(&mut report)?;
+        self.engine.check(&tables, self.snapshot().moment(), &mut report);
+        Ok(report)
     }
 }

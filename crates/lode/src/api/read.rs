@@ -49,8 +49,8 @@ use crate::tree::Range;
 ///
 /// # Errors
 /// All of it can return `NoTable` when the table was dropped, `Closed`, `Forked`, `Corrupt` and
-/// `Io`; at a snapshot `SnapshotTooOld`; and `Schema` when a key is none of the table, or the table
-/// is of another database.
+/// `Io`; at a snapshot `SnapshotTooOld`; `NotPacked`, `ValueCount` and `ValueMisfit` when a key is
+/// none of the table; `OtherDatabase`.
 pub trait ReadTable {
     /// The table that is read.
     fn table(&self) -> &Table;

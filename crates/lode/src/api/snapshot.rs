@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::api::Table;
 use crate::engine::Handle;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::pager::{Pager, ReadEpoch};
 use crate::table::TableCore;
 
@@ -68,7 +68,8 @@ impl Snapshot {
     /// What is read of a table that was there.
     pub(super) fn core<'t>(&self, table: &'t Table) -> Result<&'t TableCore> {
         if !self.held.db.is_same(table.database()) {
-            return Err(table.schema().mismatch("it is of another database than the snapshot"));
+            let table = table.schema().name().into();
+            return Err(Error::OtherDatabase { table, reader: "snapshot" });
         }
         table.core().was_there(self.held.moment)?;
         Ok(table.core())

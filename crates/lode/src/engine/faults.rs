@@ -22,21 +22,35 @@ impl Display for Fault {
     }
 }
 
-/// What [`Database::faults`](crate::Database::faults) finds.
+/// The most faults that a report has one by one.
+const MOST_FAULTS: usize = 100;
+
+/// What [`Database::check`](crate::Database::check) found.
+///
+/// ```
+/// use lode::{Database, KeyKind, Schema, Type};
+///
+/// let db = Database::in_memory()?;
+/// let schema = Schema::build("byte").key("id", Type::U8).finish()?;
+/// db.create_table(&schema, KeyKind::Hash)?.insert(&[7])?;
+/// let report = db.check()?;
+/// assert!(report.is_sound(), "{report}");
+/// # Ok::<(), lode::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct Faults {
-    /// The first faults, each once.
-    pub list: Vec<Fault>,
+pub struct CheckReport {
+    /// The first faults, each once; at most a hundred.
+    pub faults: Vec<Fault>,
     /// How many others there are.
     pub more: u64,
-    most: usize,
     known: HashSet<Fault>,
 }
 
-impl Faults {
-    pub(crate) fn new(most: usize) -> Self {
-        Self { most, ..Self::default() }
+impl CheckReport {
+    /// Whether there is no fault.
+    pub fn is_sound(&self) -> bool {
+        self.faults.is_empty()
     }
 
     /// Adds a fault, unless it is known. Of many records of one damaged page, each would name the
@@ -46,12 +60,29 @@ impl Faults {
         if self.known.contains(&fault) {
             return;
         }
-        match self.list.len() < self.most {
+        match self.faults.len() < MOST_FAULTS {
             true => {
                 self.known.insert(fault.clone());
-                self.list.push(fault);
+                self.faults.push(fault);
             }
             false => self.more += 1,
+        }
+    }
+}
+
+/// A line for each fault.
+impl Display for CheckReport {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.is_sound() {
+            return f.write_str("no faults");
+        }
+        for (at, fault) in self.faults.iter().enumerate() {
+            let before = if at == 0 { "" } else { "\n" };
+            write!(f, "{before}{fault}")?;
+        }
+        match self.more {
+            0 => Ok(()),
+            more => write!(f, "\nand {more} more"),
         }
     }
 }

@@ -26,7 +26,7 @@ use crate::table::{Definition, KeyKind, Storage, TableCore};
 use crate::wal::{Log, LogPosition, LogRecord, Place};
 
 pub use compact::Compacted;
-pub use faults::{Fault, Faults};
+pub use faults::{CheckReport, Fault};
 pub(crate) use gate::Gate;
 pub(crate) use handle::Handle;
 pub(crate) use memory::available_bytes as available_memory_bytes;
@@ -174,7 +174,7 @@ impl Engine {
     }
 
     /// All tables that are not damaged; those that are, are faults.
-    pub(crate) fn tables(&self, faults: &mut Faults) -> Result<Vec<Arc<TableCore>>> {
+    pub(crate) fn tables(&self, faults: &mut CheckReport) -> Result<Vec<Arc<TableCore>>> {
         self.expect_here()?;
         let catalogue = self.catalogue();
         self.expect_open()?;
@@ -186,7 +186,12 @@ impl Engine {
 
     /// Looks at every page, index and record of tables as they were at a later moment, unless they
     /// were dropped before it, and at the data file as it is.
-    pub(crate) fn check(&self, tables: &[Arc<TableCore>], moment: ReadEpoch, faults: &mut Faults) {
+    pub(crate) fn check(
+        &self,
+        tables: &[Arc<TableCore>],
+        moment: ReadEpoch,
+        faults: &mut CheckReport,
+    ) {
         for core in tables.iter().filter(|core| core.was_there(moment).is_ok()) {
             let name = core.schema().name();
             core.check_at(&self.pager, moment, &mut |why| faults.add(Some(name), why));

@@ -16,15 +16,14 @@ mod packed_key;
 mod round_trips;
 mod row;
 mod stored;
-mod types;
 mod variable;
 
+pub use crate::types::Type;
 pub use row::{RowRef, Value};
-pub use types::Type;
 
 use std::ops::Index;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SchemaFault};
 
 /// The most bytes that the columns of variable length after the key have together.
 pub const MOST_VARIABLE_BYTES: usize = 1 << 20;
@@ -133,13 +132,13 @@ pub struct Builder {
     name: String,
     columns: Vec<(String, Type, bool)>,
     key_columns: usize,
-    wrong: Option<String>,
+    fault: Option<SchemaFault>,
 }
 
 impl Schema {
     /// Begins a schema for a table of that name.
     pub fn build(name: &str) -> Builder {
-        Builder { name: name.into(), columns: Vec::new(), key_columns: 0, wrong: None }
+        Builder { name: name.into(), columns: Vec::new(), key_columns: 0, fault: None }
     }
 
     /// The table's name.
@@ -176,19 +175,19 @@ impl Schema {
     /// The handle of the column with a name.
     ///
     /// # Errors
-    /// `Schema` when there is none.
+    /// `NoColumn`.
     pub fn column(&self, name: &str) -> Result<ColumnId> {
         let found = self.columns.iter().find(|column| column.name == name);
-        found.map(Column::id).ok_or_else(|| self.mismatch(format!("there is no column {name}")))
+        found.map(Column::id).ok_or_else(|| self.no_column(name))
     }
 
     /// The column of a handle.
     ///
     /// # Errors
-    /// `Schema` when there is none.
+    /// `NoColumn`.
     pub(crate) fn expect_column(&self, column: ColumnId) -> Result<&Column> {
         let found = self.columns.get(column.0);
-        found.ok_or_else(|| self.mismatch(format!("no column {}", column.0)))
+        found.ok_or_else(|| self.no_column(column.0.to_string()))
     }
 
     /// Where in a payload the bit is that says that a column is null: its byte, and which bit of
@@ -210,8 +209,17 @@ impl Schema {
         column.offset - self.key_size..column.range().end - self.key_size
     }
 
-    pub(crate) fn mismatch(&self, why: impl Into<String>) -> Error {
-        Error::Schema { table: self.name.clone(), why: why.into() }
+    pub(super) fn not_packed(&self, why: String) -> Error {
+        Error::NotPacked { table: self.name.clone(), why }
+    }
+
+    fn no_column(&self, column: impl Into<String>) -> Error {
+        Error::NoColumn { table: self.name.clone(), column: column.into() }
+    }
+
+    /// Why a column of the key cannot be set by itself.
+    pub(crate) fn key_column(&self, column: &Column) -> Error {
+        Error::KeyColumn { table: self.name.clone(), column: column.name.clone() }
     }
 
     /// Refuses bytes that are not as many as they should be.
@@ -225,7 +233,7 @@ impl Schema {
 
     #[cold]
     fn wrong_size(&self, what: &str, size: usize, expected: usize) -> Result<()> {
-        Err(self.mismatch(format!("a packed {what} has {expected} bytes, not {size}")))
+        Err(self.not_packed(format!("a packed {what} has {expected} bytes, not {size}")))
     }
 }
 
@@ -244,7 +252,7 @@ impl Builder {
     /// Adds a column of the primary key; these come first.
     pub fn key(mut self, name: &str, kind: Type) -> Self {
         if self.key_columns < self.columns.len() {
-            self.wrong = Some(format!("key column {name} comes after other columns; put it first"));
+            self.fault = Some(SchemaFault::KeyComesLate { column: name.into() });
         }
         self.columns.push((name.into(), kind, false));
         self.key_columns += 1;
@@ -266,33 +274,32 @@ impl Builder {
     /// The schema.
     ///
     /// # Errors
-    /// `Schema` when there is no key; when a name occurs twice; when keys, columns or the fixed
-    /// parts of records can be too long.
+    /// `InvalidSchema` when there is no key; when a name occurs twice; when keys, columns or the
+    /// fixed parts of records can be too long.
     pub fn finish(self) -> Result<Schema> {
-        let wrong = |why: String| Err(Error::Schema { table: self.name.clone(), why });
-        if let Some(why) = self.wrong {
-            return wrong(why);
+        let wrong = |fault| Err(Error::InvalidSchema { table: self.name.clone(), fault });
+        if let Some(fault) = self.fault {
+            return wrong(fault);
         }
         if self.name.is_empty() {
-            return wrong("a table needs a name".into());
+            return wrong(SchemaFault::NoName);
         }
         if self.key_columns == 0 {
-            return wrong("it has no key; begin with a key column".into());
+            return wrong(SchemaFault::NoKey);
         }
         let (mut columns, mut offset, mut bits) = (Vec::<Column>::new(), 0, 0);
         let mut variable = Vec::new();
         for (name, kind, nullable) in self.columns {
             if columns.iter().any(|column| column.name == name) {
-                return wrong(format!("there are two columns {name}"));
+                return wrong(SchemaFault::SameName { column: name });
             }
             if kind.most_bytes() == 0 {
-                return wrong(format!("column {name} has no bytes"));
+                return wrong(SchemaFault::Empty { column: name });
             }
             let is_of_key = columns.len() < self.key_columns;
             if kind.is_variable() && kind.most_bytes() > MOST_VARIABLE_BYTES {
-                return wrong(format!(
-                    "column {name} can have at most {MOST_VARIABLE_BYTES} bytes"
-                ));
+                let most_bytes = MOST_VARIABLE_BYTES;
+                return wrong(SchemaFault::ColumnTooLong { column: name, most_bytes });
             }
             let null_bit = nullable.then(|| {
                 bits += 1;
@@ -315,18 +322,13 @@ impl Builder {
         let key_size = columns.get(self.key_columns).map_or(offset, |column| column.offset);
         let record_size = offset + bits.div_ceil(8);
         if record_size > MOST_FIXED_BYTES {
-            return wrong(format!(
-                "records can have at most {MOST_FIXED_BYTES} bytes beside those of variable length"
-            ));
+            return wrong(SchemaFault::FixedPartTooLong { most_bytes: MOST_FIXED_BYTES });
         }
         let key_columns = self.key_columns;
         let most_key_size = packed_key::most_bytes(&columns[..key_columns.min(columns.len())]);
         if most_key_size > MOST_KEY_BYTES {
-            let lengths = match columns.iter().take(key_columns).any(|key| key.kind.is_variable()) {
-                true => ", two of them for each column of variable length",
-                false => "",
-            };
-            return wrong(format!("keys can have at most {MOST_KEY_BYTES} bytes{lengths}"));
+            let is_variable = columns.iter().take(key_columns).any(|key| key.kind.is_variable());
+            return wrong(SchemaFault::KeyTooLong { most_bytes: MOST_KEY_BYTES, is_variable });
         }
         let is_key_variable = columns[..key_columns].iter().any(|key| key.kind.is_variable());
         let unless = |varies: bool, size: usize| if varies { usize::MAX } else { size };

@@ -7,8 +7,8 @@ impl Schema {
     /// Packs a record from the values of all columns.
     ///
     /// # Errors
-    /// `Schema` when there are more or fewer values than columns, one does not fit its column, or
-    /// the record gets too long.
+    /// `ValueCount` when there are more or fewer values than columns; `ValueMisfit`, `ValueTooLong`
+    /// or `KeyTooLong` when one does not fit its column; `RecordTooLong`.
     pub fn pack(&self, values: &[Value<'_>]) -> Result<Vec<u8>> {
         let columns = self.columns();
         self.expect_count(columns, values.len())?;
@@ -72,10 +72,7 @@ impl Schema {
     /// As [`pack`](Self::pack); and when there are more values than columns of the key.
     pub fn pack_prefix(&self, values: &[Value<'_>]) -> Result<(Vec<u8>, Vec<u8>)> {
         let columns = self.columns()[..self.key_columns()].get(..values.len());
-        let columns = columns.ok_or_else(|| {
-            let (most, given) = (self.key_columns(), values.len());
-            self.mismatch(format!("the key has {most} columns, and there are {given} values"))
-        })?;
+        let columns = columns.ok_or_else(|| self.value_count(self.key_columns(), values.len()))?;
         let mut lowest = Vec::new();
         self.pack_cells(columns, values, &mut lowest)?;
         let mut highest = lowest.clone();
@@ -114,15 +111,20 @@ impl Schema {
         let wanted = columns.len();
         match wanted == given {
             true => Ok(()),
-            false => Err(self.mismatch(format!("there are {wanted} columns and {given} values"))),
+            false => Err(self.value_count(wanted, given)),
         }
+    }
+
+    fn value_count(&self, columns: usize, values: usize) -> Error {
+        Error::ValueCount { table: self.name().into(), columns, values }
     }
 
     /// Sets a column of a packed record, which gets longer or shorter if the column is of variable
     /// length.
     ///
     /// # Errors
-    /// `Schema` when the value does not fit the column, the record is none, or it gets too long.
+    /// `ValueMisfit`, `ValueTooLong` or `KeyTooLong` when the value does not fit the column;
+    /// `NotPacked` when the record is none; `RecordTooLong`.
     pub fn set(&self, record: &mut Vec<u8>, column: &Column, value: Value<'_>) -> Result<()> {
         self.expect_record(record)?;
         let front = self.front_of(record);
@@ -208,8 +210,12 @@ impl Schema {
     }
 
     fn misfit(&self, column: &Column, value: Value<'_>) -> Error {
-        let Column { name, kind, .. } = column;
-        self.mismatch(format!("{} does not fit column {name}: {kind:?}", value.shown()))
+        Error::ValueMisfit {
+            table: self.name().into(),
+            column: column.name.as_str().into(),
+            kind: column.kind,
+            value: value.shown().into(),
+        }
     }
 
     /// Says in a payload whether a column is null, if it can be.

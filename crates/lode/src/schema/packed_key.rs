@@ -50,7 +50,7 @@ impl Schema {
     /// ```
     ///
     /// # Errors
-    /// `Schema` when there is no whole key.
+    /// `NotPacked` when there is no whole key; `KeyTooLong`.
     #[inline]
     pub fn key_length(&self, bytes: &[u8]) -> Result<usize> {
         match bytes.len() >= self.whole_key_size {
@@ -78,14 +78,14 @@ impl Schema {
 
     #[cold]
     fn no_whole_key(&self, bytes: &[u8]) -> crate::Error {
-        self.mismatch(format!("a packed key is longer than these {} bytes", bytes.len()))
+        self.not_packed(format!("a packed key is longer than these {} bytes", bytes.len()))
     }
 
     /// Refuses bytes that are not some keys one after another.
     pub(crate) fn expect_keys(&self, keys: &[u8]) -> Result<()> {
         let mut rest = keys;
         if !self.is_key_variable() && !keys.len().is_multiple_of(self.key_size) {
-            return Err(self.mismatch(format!("packed keys have {} bytes each", self.key_size)));
+            return Err(self.not_packed(format!("packed keys have {} bytes each", self.key_size)));
         }
         while self.is_key_variable() && !rest.is_empty() {
             rest = &rest[self.key_length(rest)?..];

@@ -55,8 +55,8 @@ impl Schema {
     /// A packed record, to look at its values.
     ///
     /// # Errors
-    /// `Schema` when it has more or fewer bytes than a record, or its columns of variable length do
-    /// not have the bytes that they should.
+    /// `NotPacked` when it has more or fewer bytes than a record, or its columns of variable length
+    /// do not have the bytes that they should; `ValueTooLong`, `KeyTooLong`, `RecordTooLong`.
     pub fn row<'r>(&'r self, record: &'r [u8]) -> Result<RowRef<'r>> {
         self.expect_record(record)?;
         Ok(self.row_of(record, None))

@@ -105,7 +105,7 @@ impl Schema {
         }
         let Some(rest) = bytes.len().checked_sub(fixed) else {
             let why = format!("a packed {what} has at least {fixed} bytes, not {}", bytes.len());
-            return Err(self.mismatch(why));
+            return Err(self.not_packed(why));
         };
         self.expect_room(bytes.len() - front)?;
         let mut from = 0;
@@ -114,14 +114,14 @@ impl Schema {
             let end = end_at(bytes, self.cell(front, column));
             let Some(size) = end.checked_sub(from) else {
                 let why = format!("column {} ends before it begins", column.name);
-                return Err(self.mismatch(why));
+                return Err(self.not_packed(why));
             };
             self.expect_length(column, size)?;
             from = end;
         }
         match from == rest {
             true => Ok(()),
-            false => Err(self.mismatch(format!(
+            false => Err(self.not_packed(format!(
                 "the columns of variable length have {from} bytes, and the {what} has {rest} \
                  for them"
             ))),
@@ -133,23 +133,26 @@ impl Schema {
         let size = size.saturating_sub(self.payload_size());
         match size <= MOST_VARIABLE_BYTES {
             true => Ok(()),
-            false => Err(self.mismatch(format!(
-                "the columns of variable length have at most {MOST_VARIABLE_BYTES} bytes together, \
-                 not {size}"
-            ))),
+            false => Err(Error::RecordTooLong {
+                table: self.name.clone(),
+                most_bytes: MOST_VARIABLE_BYTES,
+                size_bytes: size,
+            }),
         }
     }
 
     /// Refuses so many bytes in a column of variable length if they are too many.
     pub(super) fn expect_length(&self, column: &Column, size: usize) -> Result<()> {
-        let (name, most) = (&column.name, column.kind.most_bytes());
-        match size <= most {
+        let most_bytes = column.kind.most_bytes();
+        match size <= most_bytes {
             true => Ok(()),
             false if self.is_of_key(column) => Err(self.key_too_long(column, size)),
-            false => {
-                Err(self
-                    .mismatch(format!("column {name} can have at most {most} bytes, not {size}")))
-            }
+            false => Err(Error::ValueTooLong {
+                table: self.name.clone(),
+                column: column.name.as_str().into(),
+                most_bytes,
+                size_bytes: size,
+            }),
         }
     }
 
@@ -222,8 +225,8 @@ impl Schema {
     /// null stays as it is.
     ///
     /// # Errors
-    /// `Schema` when there is no such column, it is of the key, the bytes do not fit it, the
-    /// payload is none, or the record gets too long.
+    /// `NoColumn`; `KeyColumn`; `NotPacked` when the bytes are none of the column, or the payload
+    /// is none; `ValueTooLong`; `RecordTooLong`.
     pub(crate) fn replace(
         &self,
         payload: &mut Vec<u8>,
@@ -232,7 +235,7 @@ impl Schema {
     ) -> Result<()> {
         let found = self.expect_column(column)?;
         if column.index() < self.key_columns {
-            return Err(self.mismatch(format!("column {} is of the key; it stays", found.name)));
+            return Err(self.key_column(found));
         }
         self.expect_payload(payload)?;
         if found.kind.is_variable() {

@@ -165,7 +165,7 @@ impl TableCore {
             false => {
                 self.schema().expect_size("payload", payload.len(), self.schema().payload_size())
             }
-            true => Err(self.schema().mismatch("payloads have any length; use `get_into`")),
+            true => Err(Error::VariablePayload { table: self.schema().name().into() }),
         }
     }
 
@@ -177,14 +177,12 @@ impl TableCore {
     /// A column that may be set by itself.
     pub(crate) fn column_to_set(&self, column: ColumnId) -> Result<&Column> {
         let found = self.schema().expect_column(column)?;
-        let name = &found.name;
         if column.index() < self.schema().key_columns() {
-            return Err(self.schema().mismatch(format!("column {name} is of the key; it stays")));
+            return Err(self.schema().key_column(found));
         }
         if found.nullable {
-            return Err(self.schema().mismatch(format!(
-                "column {name} can be null; change it with its null bit by `change`"
-            )));
+            let (table, column) = (self.schema().name().into(), found.name.clone());
+            return Err(Error::NullableColumn { table, column });
         }
         Ok(found)
     }

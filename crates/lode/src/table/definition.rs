@@ -163,9 +163,11 @@ impl Definition {
         let size = key_size + payload_size;
         match size <= most {
             true => Ok(()),
-            false => Err(self.schema.mismatch(format!(
-                "its records of {size} bytes are too long; a table of this kind has at most {most}"
-            ))),
+            false => Err(Error::SchemaTooLong {
+                table: self.schema.name().into(),
+                most_bytes: most,
+                size_bytes: size,
+            }),
         }
     }
 

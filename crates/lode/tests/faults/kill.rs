@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::effort::{effort, number};
-use crate::reading::each_row;
+use crate::reading::{check, each_row};
 use lode::{Database, Durability, KeyKind, Options, ReadTable, Schema, Table, Type};
 
 /// Set for the child only: the directory, the level, the round.
@@ -196,7 +196,7 @@ fn what_a_killed_process_had_acknowledged_is_there() {
         }
         acknowledged += seen;
         let (db, tables) = open(directory.path(), level);
-        db.check().unwrap_or_else(|why| panic!("{case}: {why}"));
+        check(&db).unwrap_or_else(|why| panic!("{case}: {why}"));
         let found = read(&db, &tables);
         for (thread, last) in (0..THREADS).zip(last) {
             let next = last.map_or(first, |last| last + 1);

@@ -3,7 +3,7 @@
 use std::ops::Bound;
 use std::sync::OnceLock;
 
-use lode::{ColumnId, Cursor, Key, ReadTable, Result, Schema, Type};
+use lode::{ColumnId, Cursor, Database, Key, ReadTable, Result, Schema, Type};
 
 /// A range of packed keys, and what is read of its records.
 #[derive(Clone, Copy, Debug)]
@@ -47,4 +47,13 @@ pub fn each_row(mut cursor: Cursor, visit: &mut dyn FnMut(&[u8]) -> Result<bool>
 /// What the record with a key has after it.
 pub fn payload_of(view: &impl ReadTable, key: impl Key) -> Result<Option<Vec<u8>>> {
     Ok(view.get(key)?.map(|row| row.payload().to_vec()))
+}
+
+/// Says what is wrong with a database, if anything.
+pub fn check(db: &Database) -> Result<(), String> {
+    match db.check() {
+        Ok(report) if report.is_sound() => Ok(()),
+        Ok(report) => Err(report.to_string()),
+        Err(error) => Err(error.to_string()),
+    }
 }

@@ -213,7 +213,7 @@ fn an_error_comes_once_and_ends_the_cursor() {
             }
         }
         let mut wrong = table.range("one"..);
-        assert!(matches!(wrong.next(), Some(Err(Error::Schema { .. }))));
+        assert!(matches!(wrong.next(), Some(Err(Error::ValueMisfit { .. }))));
         assert!(wrong.next().is_none());
         let (mut begun, mut rest) = (table.iter(), table.iter().limit(1));
         assert!(begun.next_row().expect("it is open").is_some());

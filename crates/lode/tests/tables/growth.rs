@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use crate::effort::number;
-use crate::reading::each_row;
+use crate::reading::{check, each_row};
 use lode::{Database, Durability, KeyKind, Options, ReadTable, Schema, Table, Type, Value};
 
 const ROUNDS: usize = 6;
@@ -81,7 +81,7 @@ fn files_stop_growing_under_a_steady_load() {
     }
     let (first, last) = (sizes[1] as f64, sizes[ROUNDS - 1] as f64);
     assert!(last <= first * MOST_GROWTH, "{sizes:?}");
-    db.check().unwrap_or_else(|why| panic!("{why}"));
+    check(&db).unwrap_or_else(|why| panic!("{why}"));
 
     db.compact().expect("room");
     let compact = db.statistics();
@@ -103,7 +103,7 @@ fn files_stop_growing_under_a_steady_load() {
     db.close().expect("it closes");
     let db = options.open(folder.path()).expect("it opens again");
     assert_eq!(counts(&db), before);
-    db.check().unwrap_or_else(|why| panic!("{why}"));
+    check(&db).unwrap_or_else(|why| panic!("{why}"));
 }
 
 /// Tables of both kinds whose records have any length.
@@ -181,7 +181,7 @@ fn files_stop_growing_under_records_of_any_length_that_come_and_go() {
     );
     assert!(last as f64 <= second as f64 * MOST_GROWTH_OF_ANY, "{before}, {sizes:?}");
     assert!(last_file as f64 <= second_file as f64 * MOST_GROWTH, "{before}, {sizes:?}");
-    db.check().unwrap_or_else(|why| panic!("{why}"));
+    check(&db).unwrap_or_else(|why| panic!("{why}"));
 }
 
 /// By how much the places in use may grow where as much goes as comes.
@@ -218,7 +218,7 @@ fn the_room_of_deleted_records_is_found_again_when_the_database_is_opened() {
     let after = used(&db);
     println!("in use: {:.3} of what it was", after as f64 / before as f64);
     assert!(after as f64 <= before as f64 * MOST_GROWTH_OF_ANY, "{before}, {after}");
-    db.check().unwrap_or_else(|why| panic!("{why}"));
+    check(&db).unwrap_or_else(|why| panic!("{why}"));
 }
 
 /// Records that become shorter where they are leave room for others.
@@ -272,5 +272,5 @@ fn the_places_of_freed_pages_are_free_after_a_checkpoint() {
     }
     let dropped = used();
     assert!(dropped <= empty + FEW_BYTES, "{dropped} bytes instead of {empty}");
-    db.check().unwrap_or_else(|why| panic!("{why}"));
+    check(&db).unwrap_or_else(|why| panic!("{why}"));
 }

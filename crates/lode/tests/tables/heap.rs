@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::reading::nth;
+use crate::reading::{check, nth};
 use crate::watched::watched;
 use lode::{Database, Durability, Error, KeyKind, Options, ReadTable, Schema, Table, Type, Value};
 
@@ -64,7 +64,7 @@ fn a_commit_without_room_leaves_all_records_in_full_memory() {
             assert_eq!(size_of(&table, id), Some(size));
         }
         assert_eq!(size_of(&table, 1_000), None);
-        db.check().expect("nothing is wrong");
+        check(&db).expect("nothing is wrong");
     }
 }
 
@@ -94,7 +94,7 @@ fn a_commit_without_room_leaves_all_records_in_a_directory() {
         assert!(matches!(transaction.commit(), Err(Error::Full { .. })));
         (0..12).for_each(|id| assert_eq!(size_of(&table, id), Some(1_000_000)));
         assert_eq!(size_of(&table, 100), None);
-        db.check().expect("nothing is wrong");
+        check(&db).expect("nothing is wrong");
         // It is not read-only.
         assert_eq!(table.insert(&record(&table, 100, 10)), Ok(true));
     }
@@ -134,7 +134,7 @@ fn long_records_in_little_memory_are_read_and_deleted() {
         });
         let found: Vec<_> = (0..4).map(|id| size_of(&table, id)).collect();
         assert_eq!(found, [None, None, Some(70), Some(9_000)]);
-        db.check().expect("nothing is wrong");
+        check(&db).expect("nothing is wrong");
     }
 }
 
@@ -152,7 +152,7 @@ fn a_check_finds_nothing_wrong_while_long_records_are_written() {
                 }
             }
         });
-        let wrong = (0..200).find_map(|_| db.check().err());
+        let wrong = (0..200).find_map(|_| check(&db).err());
         is_done.store(true, Ordering::Relaxed);
         assert_eq!(wrong, None);
     });
@@ -210,7 +210,7 @@ fn no_page_stays_after_a_crash_that_a_checkpoint_missed() {
             std::fs::copy(file.path(), copy.join(file.file_name())).expect("space");
         }
         let other = options.open(&copy).expect("as after a crash");
-        other.check().expect("nothing is wrong");
+        check(&other).expect("nothing is wrong");
         drop(other);
         std::fs::remove_dir_all(&copy).expect("it is there");
     }
@@ -239,7 +239,7 @@ fn no_page_is_forgotten_that_threads_wanted_at_the_same_time() {
     (0..3_000u32).for_each(|id| assert_eq!(table.delete(id.to_le_bytes()), Ok(true)));
     let left = pages(&db) - empty;
     assert!(left < 100, "{left} pages");
-    db.check().expect("nothing is wrong");
+    check(&db).expect("nothing is wrong");
 }
 
 #[test]
@@ -252,5 +252,5 @@ fn room_that_shorter_records_leave_is_used() {
     (1_000..1_900).for_each(|id| assert_eq!(table.insert(&record(&table, id, 8_000)), Ok(true)));
     let after = pages(&db);
     assert!(after < before * 12 / 10, "{before} pages, and then {after}");
-    db.check().expect("nothing is wrong");
+    check(&db).expect("nothing is wrong");
 }

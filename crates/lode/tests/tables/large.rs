@@ -1,7 +1,7 @@
 //! Tables large enough for every part of their indexes: directories of several levels, trees of
 //! three, and budgets that run out.
 
-use crate::reading::{Scan, cursor, each_row, nth, payload_of};
+use crate::reading::{Scan, check, cursor, each_row, nth, payload_of};
 use lode::{Error, KeyKind, Options, ReadTable, Schema, Table, Type};
 use std::ops::Bound;
 
@@ -40,7 +40,7 @@ fn fill_and_empty(kind: KeyKind, payload: u32, count: u64) {
     let full_bytes = db.statistics().page_bytes;
     let held = count * table.schema().record_size() as u64;
     assert!(full_bytes < held * 5 / 2, "{full_bytes} bytes for {held}");
-    db.check().expect("it is right");
+    check(&db).expect("it is right");
     let before = db.snapshot();
     let mut payload = vec![0; table.schema().payload_size()];
     for id in shuffled(count) {
@@ -53,7 +53,7 @@ fn fill_and_empty(kind: KeyKind, payload: u32, count: u64) {
             assert!(table.update(key, nth(1), &value(id, 1).to_le_bytes()).expect("a key"));
         }
     }
-    db.check().expect("it is right");
+    check(&db).expect("it is right");
     for id in 0..count {
         let there = table.get_exact(&id.to_le_bytes(), &mut payload).expect("a key");
         assert_eq!(there, id % 2 == 1, "{id}");
@@ -73,14 +73,14 @@ fn fill_and_empty(kind: KeyKind, payload: u32, count: u64) {
     for id in (1..count).step_by(2) {
         assert!(table.delete(id.to_le_bytes()).expect("a key"), "{id}");
     }
-    db.check().expect("it is right");
+    check(&db).expect("it is right");
     // What was deleted has room again.
     for id in shuffled(count) {
         assert!(table.insert(&record(&table, id, 2)).expect("room"), "{id}");
     }
     let again_bytes = db.statistics().page_bytes;
     assert!(again_bytes <= full_bytes * 11 / 10, "{again_bytes} after {full_bytes}");
-    db.check().expect("it is right");
+    check(&db).expect("it is right");
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn ascending_long_keys_make_a_tree_of_many_levels() {
     for id in 0..10_000 {
         assert!(table.insert(&key(id)).expect("room"), "{id}");
     }
-    db.check().unwrap_or_else(|why| panic!("{why}"));
+    check(&db).unwrap_or_else(|why| panic!("{why}"));
     for id in 0..10_000 {
         assert!(payload_of(&table, key(id)).expect("it can be read").is_some(), "{id}");
     }
@@ -168,7 +168,7 @@ fn what_does_not_fit_the_budget_is_refused_and_loses_nothing() {
         }
         transaction.update(&table, there[0].to_le_bytes(), nth(1), &[9; 8]).expect("a key");
         assert_eq!(transaction.commit(), Err(Error::Full { budget_bytes: 1 << 20 }), "{kind:?}");
-        db.check().expect("it is right");
+        check(&db).expect("it is right");
         let mut payload = vec![0; table.schema().payload_size()];
         for id in &there {
             assert!(table.get_exact(&id.to_le_bytes(), &mut payload).expect("a key"), "{id}");
@@ -239,7 +239,7 @@ fn long_keys_that_begin_alike() {
             assert_eq!(new, !model.contains_key(&name(id)), "{}", name(id));
             model.entry(name(id)).or_insert(id);
         }
-        db.check().expect("it is right");
+        check(&db).expect("it is right");
         let mut payload = [0; 8];
         for (name, id) in &model {
             assert!(table.get_exact(&key(name), &mut payload).expect("a key"), "{name}");
@@ -268,6 +268,6 @@ fn long_keys_that_begin_alike() {
         for name in model.keys() {
             assert!(table.delete(key(name)).expect("a key"), "{name}");
         }
-        db.check().expect("it is right");
+        check(&db).expect("it is right");
     }
 }

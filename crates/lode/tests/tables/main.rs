@@ -7,6 +7,7 @@ mod cursors;
 mod each_of;
 #[path = "../support/effort.rs"]
 mod effort;
+mod errors;
 #[allow(clippy::unwrap_used)]
 mod face;
 mod growth;

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::reading::{each_row, payload_of};
+use crate::reading::{check, each_row, payload_of};
 use lode::{Database, Durability, Error, KeyKind, Options, ReadTable, Schema, Table, Type, Value};
 
 /// Tables of both kinds with records beside their keys, and in a heap.
@@ -46,7 +46,7 @@ fn shrink(db: &Database, table: &Table, (records, every): (u64, u64), delete: &d
         .expect("it can be read");
         assert_eq!(left, records, "all are in the snapshot");
         drop(before);
-        db.check().unwrap_or_else(|why| panic!("{why}"));
+        check(db).unwrap_or_else(|why| panic!("{why}"));
         expect(table, (0..records).filter(|id| id % every == round));
         let pages = db.statistics().page_bytes;
         assert!(pages < most / 5, "{pages} bytes of {most} are left in round {round}");
@@ -113,12 +113,12 @@ fn the_file_gives_places_of_deleted_records_back() {
         db.close().expect("nothing is wrong");
         let db = options.open(folder.path()).expect("it opens");
         let table = db.table("t").expect("it is there");
-        db.check().unwrap_or_else(|why| panic!("{why}"));
+        check(&db).unwrap_or_else(|why| panic!("{why}"));
         expect(&table, 19_900..20_000);
         for id in 0..20_000 {
             table.upsert(&record(&table, id)).expect("room");
         }
-        db.check().unwrap_or_else(|why| panic!("{why}"));
+        check(&db).unwrap_or_else(|why| panic!("{why}"));
         expect(&table, 0..20_000);
     }
 }
@@ -178,7 +178,7 @@ fn what_stays_is_found_while_others_come_and_go() {
             }
             done.store(true, Ordering::Relaxed);
         });
-        db.check().unwrap_or_else(|why| panic!("{why}"));
+        check(&db).unwrap_or_else(|why| panic!("{why}"));
         expect(table, 0..STAY);
     }
 }
@@ -274,7 +274,7 @@ fn compaction_fills_the_pages_that_deletions_have_left_half_empty() {
         assert!(left < most_left, "{name}: {left} of what was used is left");
         let left = file as f64 / full.data_bytes as f64;
         assert!(left < most_left + 0.1, "{name}: {left} of the file is left");
-        db.check().unwrap_or_else(|why| panic!("{name}: {why}"));
+        check(&db).unwrap_or_else(|why| panic!("{name}: {why}"));
         expect_all(&table, (0..RECORDS).filter(|id| !goes(*id, 0)));
         let mut seen = 0;
         let each = each_row(table.at(&snapshot).iter(), &mut |_| {
@@ -289,7 +289,7 @@ fn compaction_fills_the_pages_that_deletions_have_left_half_empty() {
         drop((snapshot, table));
         db.close().expect("nothing is wrong");
         let db = options.open(folder.path()).expect("it opens again");
-        db.check().unwrap_or_else(|why| panic!("{name}: {why}"));
+        check(&db).unwrap_or_else(|why| panic!("{name}: {why}"));
         let table = db.table(name).expect("it is there");
         expect_all(&table, (0..RECORDS).filter(|id| !goes(*id, 0)));
         // What was opened knows nothing yet of the room of its pages.
@@ -300,7 +300,7 @@ fn compaction_fills_the_pages_that_deletions_have_left_half_empty() {
         let left = quarter as f64 / full.data_used_bytes as f64;
         assert!(left < most_left * 0.7, "{name}: {left} of what was used is left");
         expect_all(&table, (0..RECORDS).filter(stays));
-        db.check().unwrap_or_else(|why| panic!("{name}: {why}"));
+        check(&db).unwrap_or_else(|why| panic!("{name}: {why}"));
     }
 }
 
@@ -316,7 +316,7 @@ fn compaction_in_memory_frees_pages() {
         let done = db.compact().expect("nothing is wrong");
         let (before, after) = (done.before.page_bytes, done.after.page_bytes);
         assert!(after < before / 10 * 8, "{table:?}: {after} bytes of {before} are left");
-        db.check().unwrap_or_else(|why| panic!("{why}"));
+        check(&db).unwrap_or_else(|why| panic!("{why}"));
         expect_all(&table, (0..20_000).filter(|id| id % 2 == 1));
         db.drop_table(table.schema().name()).expect("it is there");
     }
@@ -352,5 +352,5 @@ fn compaction_gives_the_space_of_a_dropped_table_back() {
     db.drop_table("hash").expect("it is there");
     let after = db.compact().expect("room").after;
     assert!(after.data_bytes < 128 << 14, "{after:?} of an empty database");
-    db.check().unwrap_or_else(|why| panic!("{why}"));
+    check(&db).unwrap_or_else(|why| panic!("{why}"));
 }

@@ -1,6 +1,6 @@
 //! What snapshots cost: memory that is bounded and given back, and nothing for those who write.
 
-use crate::reading::{each_row, nth};
+use crate::reading::{check, each_row, nth};
 use lode::{Database, Error, KeyKind, Options, ReadTable, Schema, Table, Type};
 
 use crate::watched::watched;
@@ -36,7 +36,7 @@ fn in_both(test: impl Fn(&Database)) {
     let directory = tempfile::tempdir().expect("a directory");
     let db = options.open(directory.path()).expect("an empty directory");
     watched(|| test(&db));
-    db.check().expect("nothing is wrong with it");
+    check(&db).expect("nothing is wrong with it");
 }
 
 /// Reads all that there was at the moment of a snapshot.

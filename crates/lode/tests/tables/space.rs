@@ -3,6 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use crate::reading::check;
 use lode::{Database, Durability, KeyKind, Options, ReadTable, Schema, Type};
 
 /// The most that an empty database takes up, and one of a thousand records of 34 bytes.
@@ -55,7 +56,7 @@ fn a_database_of_a_thousand_records_is_small() {
             assert!(closed <= MOST_WITH_RECORDS_BYTES, "{kind:?}: {closed} bytes, round {round}");
         }
         let db = open(directory.path());
-        db.check().expect("nothing is wrong");
+        check(&db).expect("nothing is wrong");
         let table = db.table("t").expect("it is there");
         assert_eq!((table.len(), table.iter().count()), (Ok(1_000), 1_000));
     }

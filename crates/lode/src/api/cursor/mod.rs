@@ -55,9 +55,9 @@ use crate::tree::{Direction, Range, Wanted};
 ///
 /// # Errors
 /// A cursor that cannot be has its error in the place of its first row: `NoTable`, `Closed`,
-/// `Forked`; `NoOrder` for ranges of hashed keys, and for such tables backward; `Schema` when there
-/// is no such column, or a bound is no key. Later come `SnapshotTooOld`, `Corrupt`, `Io`. After an
-/// error it has ended.
+/// `Forked`; `NoOrder` for ranges of hashed keys, and for such tables backward; `NoColumn`;
+/// `NotPacked`, `ValueCount`, `ValueMisfit` and `KeyTooLong` when a bound is no key. Later come
+/// `SnapshotTooOld`, `Corrupt`, `Io`. After an error it has ended.
 ///
 /// # Rows without a copy
 /// As an iterator, a cursor copies each row into memory of its own. [`next_row`](Self::next_row)

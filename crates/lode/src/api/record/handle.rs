@@ -7,7 +7,7 @@ use std::ops::{Bound, RangeBounds};
 use super::same::expect_same;
 use super::{Record, RecordCursor};
 use crate::api::{Cursor, Database, ReadTable, Snapshot, Table, TableAt, TableWithin, Transaction};
-use crate::error::{Result, none_if_too_long};
+use crate::error::{Error, Result, none_if_too_long};
 use crate::schema::Schema;
 use crate::table::KeyKind;
 
@@ -23,8 +23,8 @@ impl Database {
     /// The table of the records of a struct.
     ///
     /// # Errors
-    /// As [`table`](Self::table); and `Schema`, which says which column differs, when the table's
-    /// columns are not those of the struct.
+    /// As [`table`](Self::table); and `OtherColumns`, which says which column differs, when the
+    /// table's columns are not those of the struct.
     pub fn records<R: Record>(&self) -> Result<Records<R>> {
         let schema = R::schema()?;
         let table = self.table(schema.name())?;
@@ -36,8 +36,7 @@ impl Database {
 /// A table of records that are structs; see [`Record`] for an example.
 ///
 /// It is a [`Table`], of which the methods take and return structs instead of bytes, with the same
-/// promises and errors. Text that does not fit its column is a `Schema` error, also in a key that
-/// is looked up. Handles are cheap to clone, and may be used by any number of threads.
+/// promises and errors. Handles are cheap to clone, and may be used by any number of threads.
 ///
 /// [`within`](Self::within) a transaction and [`at`](Self::at) a snapshot it is the same:
 ///
@@ -137,7 +136,7 @@ impl<R: Record, V: ReadTable> Records<R, V> {
     /// The struct of a packed record.
     ///
     /// # Errors
-    /// `Schema` when it is no record of the table; and as [`Record::unpack`].
+    /// `NotPacked` when it is no record of the table; and as [`Record::unpack`].
     pub fn unpack(&self, record: &[u8]) -> Result<R> {
         R::unpack(self.schema().row(record)?)
     }
@@ -255,8 +254,7 @@ impl<R: Record, V: ReadTable> Records<R, V> {
         change(&mut record);
         let packed = self.pack(&record)?;
         if !packed.starts_with(key) {
-            let why = "a change cannot change the key; delete the record and insert another";
-            return Err(self.schema().mismatch(why));
+            return Err(Error::KeyChanged { table: self.schema().name().into() });
         }
         Ok(packed)
     }
@@ -306,8 +304,8 @@ impl<R: Record> Records<R> {
     /// before it has returned.
     ///
     /// # Errors
-    /// `Schema` when `change` has changed the key, or the record does not fit its columns any more;
-    /// the record stays as it was. And as [`Table::change`].
+    /// `KeyChanged`; as [`Record::pack`] when the record does not fit its columns any more. It
+    /// stays as it was. And as [`Table::change`].
     pub fn change(&self, key: R::Key<'_>, mut change: impl FnMut(&mut R)) -> Result<bool> {
         let Some(key) = self.key_of_any(key)? else { return Ok(false) };
         let mut outcome = Ok(());
@@ -344,8 +342,8 @@ impl<R: Record> RecordsWithin<'_, R> {
     /// Lets `change` change the record with a key. Returns whether there is such a record.
     ///
     /// # Errors
-    /// `Schema` when `change` has changed the key, or the record does not fit its columns any more;
-    /// the record stays as it was.
+    /// `KeyChanged`; as [`Record::pack`] when the record does not fit its columns any more. It
+    /// stays as it was. And as [`Transaction::upsert`].
     pub fn change(&self, key: R::Key<'_>, change: impl FnOnce(&mut R)) -> Result<bool> {
         let Some(key) = self.key_of_any(key)? else { return Ok(false) };
         let mut payload = Vec::new();

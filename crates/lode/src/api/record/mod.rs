@@ -57,7 +57,7 @@ pub trait Record: Sized {
     /// The columns, and the name of the table.
     ///
     /// # Errors
-    /// `Schema` when records or keys are too long, or two columns have the same name.
+    /// `InvalidSchema` when records or keys are too long, or two columns have the same name.
     fn schema() -> Result<Schema>;
 
     /// The key of this record.
@@ -66,8 +66,8 @@ pub trait Record: Sized {
     /// Packs the record; the schema is [that](Self::schema) of the struct.
     ///
     /// # Errors
-    /// `Schema` when a text or bytes are too long for their column, a text with a fixed place ends
-    /// with a zero byte, or the record gets too long.
+    /// `ValueMisfit`, `ValueTooLong` or `KeyTooLong` when a text or bytes are too long for their
+    /// column, or a text with a fixed place ends with a zero byte; `RecordTooLong`.
     fn pack(&self, schema: &Schema) -> Result<Vec<u8>>;
 
     /// Packs a key; the schema is [that](Self::schema) of the struct.
@@ -79,8 +79,8 @@ pub trait Record: Sized {
     /// The struct from a packed record with [the schema](Self::schema) of the struct.
     ///
     /// # Errors
-    /// `Schema` when a column has no value that its field can have: text that is not UTF-8, in a
-    /// record that somebody else has packed.
+    /// `FieldMisfit` when a column has no value that its field can have: text that is not UTF-8, in
+    /// a record that was packed by hand.
     fn unpack(row: RowRef<'_>) -> Result<Self>;
 }
 
@@ -88,6 +88,6 @@ pub trait Record: Sized {
 #[doc(hidden)]
 pub fn misfit(row: RowRef<'_>, column: usize) -> Error {
     let column = &row.schema().columns()[column];
-    let (value, name) = (row.at(column.id()).shown(), &column.name);
-    row.schema().mismatch(format!("the field of column {name} cannot be {value}"))
+    let (table, value) = (row.schema().name().into(), row.at(column.id()).shown().into());
+    Error::FieldMisfit { table, column: column.name.clone(), value }
 }

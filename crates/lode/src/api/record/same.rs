@@ -1,6 +1,6 @@
 //! Whether a table has the columns that a struct has.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::schema::{Column, Schema};
 
 /// Refuses a table whose columns are not those of a record, and says which one differs.
@@ -14,9 +14,12 @@ pub(super) fn expect_same(table: &Schema, record: &Schema) -> Result<()> {
         let (in_table, in_record) = (describe(table, at), describe(record, at));
         if in_table != in_record {
             let number = at + 1;
-            return Err(table.mismatch(format!(
-                "column {number} is {in_table} in the table and {in_record} in the record"
-            )));
+            return Err(Error::OtherColumns {
+                table: table.name().into(),
+                number,
+                in_table: in_table.into(),
+                in_record: in_record.into(),
+            });
         }
     }
     Ok(())

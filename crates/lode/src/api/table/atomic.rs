@@ -2,7 +2,7 @@
 
 use super::Table;
 use crate::api::Key;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::schema::{Column, ColumnId, Type, Value};
 
 impl Table {
@@ -64,8 +64,8 @@ impl Table {
     /// ```
     ///
     /// # Errors
-    /// `Schema` when the column is not one of whole numbers, or has no room for the sum: it stays
-    /// as it is then. And as [`update`](Self::update).
+    /// `NoRoomInColumn` when the column is not one of whole numbers, or has no room for the sum: it
+    /// stays as it is then. And as [`update`](Self::update).
     pub fn increment(
         &self,
         key: impl Key,
@@ -92,11 +92,12 @@ impl Table {
                     cell.copy_from_slice(&bytes[..cell.len()]);
                     Ok(Some(value_of(found, sum)))
                 }
-                None => {
-                    let Column { name, kind, .. } = found;
-                    Err(schema
-                        .mismatch(format!("column {name}: {kind:?} has no room for {by} more")))
-                }
+                None => Err(Error::NoRoomInColumn {
+                    table: schema.name().into(),
+                    column: found.name.clone(),
+                    kind: found.kind,
+                    by,
+                }),
             };
             matches!(outcome, Ok(Some(_)))
         })?;

@@ -97,9 +97,10 @@ impl Table {
     /// ```
     ///
     /// # Errors
-    /// `Schema` when what `change` has made is no payload of such a record; the record stays as it
-    /// was. `Conflict` when other threads wrote the record during each of some thousand calls.
-    /// `Reentered` when it is called in a closure that is changing the same record.
+    /// `NotPacked`, `ValueTooLong` and `RecordTooLong` when what `change` has made is no payload of
+    /// such a record; the record stays as it was. `Conflict` when other threads wrote the record
+    /// during each of some thousand calls. `Reentered` when it is called in a closure that is
+    /// changing the same record.
     pub fn change(
         &self,
         key: impl Key,

@@ -26,7 +26,8 @@ impl Table {
     /// ```
     ///
     /// # Errors
-    /// `Schema` when one of them is no record; those before it are there then.
+    /// As [`insert`](Self::insert) of the first record that cannot be inserted; those before it are
+    /// there then.
     pub fn load<R: AsRef<[u8]>>(&self, records: impl IntoIterator<Item = R>) -> Result<u64> {
         let mut records = records.into_iter();
         let Some(tree) = self.core.tree_of_records() else {

@@ -29,9 +29,10 @@ impl Table {
     /// ```
     ///
     /// # Errors
-    /// `Schema` when `key` or `payload` do not have the bytes that they should, or there is no
-    /// telling how many, since there are columns of variable length:
-    /// [`get_into`](crate::ReadTable::get_into) is for these.
+    /// `NotPacked` when `key` or `payload` do not have the bytes that they should;
+    /// `VariablePayload` when there are columns of variable length, which
+    /// [`get_into`](crate::ReadTable::get_into) is for. And those of
+    /// [reading](crate::ReadTable#errors).
     #[inline]
     pub fn get_exact(&self, key: &[u8], payload: &mut [u8]) -> Result<bool> {
         match self.try_read(key, payload) {

@@ -114,7 +114,8 @@ impl Table {
     /// if it is of variable length; false if there is no such record.
     ///
     /// # Errors
-    /// `Schema` when the column is of the key, can be null, or the bytes do not fit it.
+    /// `NoColumn`; `KeyColumn`; `NullableColumn`; `NotPacked` or `ValueTooLong` when the bytes do
+    /// not fit the column; `RecordTooLong`; those of [writing](Self#errors).
     #[inline]
     pub fn update(&self, key: impl Key, column: ColumnId, bytes: &[u8]) -> Result<bool> {
         with_key(self, key, |key| self.update_packed(key, column, bytes))

@@ -118,7 +118,10 @@ impl Transaction {
     pub(super) fn expect_own(&self, table: &Table) -> Result<()> {
         match self.db.is_same(table.database()) {
             true => Ok(()),
-            false => Err(table.schema().mismatch("it is of another database than the transaction")),
+            false => {
+                let table = table.schema().name().into();
+                Err(Error::OtherDatabase { table, reader: "transaction" })
+            }
         }
     }
 
@@ -151,8 +154,8 @@ impl Transaction {
     /// Inserts a packed record; false if there is one with its key.
     ///
     /// # Errors
-    /// `Schema` when it is no record of the table, or the table is of another database;
-    /// `TxnTooLarge`; and those of [reading](super::ReadTable#errors).
+    /// `NotPacked`, `ValueTooLong`, `RecordTooLong` and `KeyTooLong` when it is no record of the
+    /// table; `TxnTooLarge`; and those of [reading](super::ReadTable#errors).
     pub fn insert(&self, table: &Table, record: &[u8]) -> Result<bool> {
         let (key, payload) = table.core().split(record)?;
         let place = self.record(table, key)?;

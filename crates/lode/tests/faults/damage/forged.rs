@@ -1,5 +1,6 @@
 //! Files that somebody has written on purpose.
 
+use crate::reading::check;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::open;
@@ -29,7 +30,7 @@ fn what_a_forged_superblock_says_is_not_believed() {
         let opened = catch_unwind(AssertUnwindSafe(|| {
             let db = open(&fork, 1)?;
             let content = read(&db);
-            let _ = (db.check(), db.checkpoint());
+            let _ = (check(&db), db.checkpoint());
             db.close().and(content)
         }));
         let why = format!("number {number} in {size} bytes at {at}");

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::reading::check;
 use lode::Error;
 use lode::simulation::Simulated;
 
@@ -44,7 +45,7 @@ pub fn judge(disk: &Simulated, allowed: &[&Content]) -> Result<Outcome, String> 
         let Some(place) = allowed.iter().position(|content| fits(&content)) else {
             return Err(format!("it has another content: {}", difference(&read, allowed[0])));
         };
-        if let Err(why) = db.check()
+        if let Err(why) = check(&db)
             && unreadable.is_empty()
         {
             return Err(format!("all is readable, but {why}"));

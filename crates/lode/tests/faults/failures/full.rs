@@ -1,5 +1,6 @@
 //! Disks without space.
 
+use crate::reading::check;
 use lode::simulation;
 use lode::{Builder, Database, Durability, Error, KeyKind, Schema, Type};
 
@@ -44,7 +45,7 @@ fn a_full_disk_loses_nothing() {
             }
         }
         known.db().checkpoint().unwrap_or_else(|why| panic!("{case}: a checkpoint: {why}"));
-        known.db().check().unwrap_or_else(|why| panic!("{case}: {why}"));
+        check(known.db()).unwrap_or_else(|why| panic!("{case}: {why}"));
         match capacity >> 15 & 1 {
             0 => known.kill(),
             _ => {
@@ -70,7 +71,7 @@ fn a_full_disk_loses_nothing() {
                 .insert(key + 10_000, key + 10_000);
         }
         assert_eq!(read(&db).as_ref(), Ok(&known.content), "{case}");
-        db.check().unwrap_or_else(|why| panic!("{case}: {why}"));
+        check(&db).unwrap_or_else(|why| panic!("{case}: {why}"));
     }
 }
 
@@ -103,7 +104,7 @@ fn compaction_on_a_disk_that_fills_up_leaves_space_for_a_checkpoint() {
             Err(error) => panic!("{more}: {error:?}"),
         }
         known.db().checkpoint().unwrap_or_else(|why| panic!("{more}: the next one: {why}"));
-        known.db().check().unwrap_or_else(|why| panic!("{more}: {why}"));
+        check(known.db()).unwrap_or_else(|why| panic!("{more}: {why}"));
         assert_eq!(read(known.db()).as_ref(), Ok(&known.content), "{more}");
     }
 }
@@ -166,6 +167,6 @@ fn a_catalogue_that_finds_no_space_poisons_nothing() {
         known.disk.set_capacity(None);
         known.db().checkpoint().unwrap_or_else(|why| panic!("{capacity} bytes: {why}"));
         assert_eq!(known.db().table_names().len() as u32, count, "{capacity} bytes");
-        known.db().check().unwrap_or_else(|why| panic!("{capacity} bytes: {why}"));
+        check(known.db()).unwrap_or_else(|why| panic!("{capacity} bytes: {why}"));
     }
 }

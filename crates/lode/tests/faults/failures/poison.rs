@@ -1,6 +1,6 @@
 //! Syncs that fail.
 
-use crate::reading::nth;
+use crate::reading::{check, nth};
 use lode::simulation::{self, Fault, FaultKind};
 use lode::{Durability, Error};
 
@@ -38,7 +38,7 @@ fn a_failed_sync_ends_writing_but_not_reading() {
         }
         let found = read(known.db()).expect("reading goes on");
         assert!(found == known.content || found == also, "{}", difference(&found, &also));
-        known.db().check().expect("nothing is wrong with it");
+        check(known.db()).expect("nothing is wrong with it");
         poisoned(known.db.take().expect("it is open").close());
         for seed in 0..20 {
             let fork = known.disk.clone();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::reading::check;
 use lode::simulation::{self, Fault, Simulated};
 use lode::{Database, Durability, Error};
 
@@ -180,7 +181,7 @@ impl Work {
             None => self.disk.heal(),
         }
         self.open();
-        self.db().check().unwrap_or_else(|why| panic!("{why}"));
+        check(self.db()).unwrap_or_else(|why| panic!("{why}"));
         self.create(4);
         self.put(4, 99, 99);
         self.db.take().expect("it is open").close().expect("nothing fails any more");

@@ -1,5 +1,6 @@
 //! A run: a database whose disk fails as the seed says, and what may come back of it.
 
+use crate::reading::check;
 use lode::simulation::{self, Fault, FaultKind, Simulated};
 use lode::{Database, Durability, Error, Options, Table};
 
@@ -183,7 +184,7 @@ impl Run {
                 last.tables,
             );
         }
-        self.db().check().unwrap_or_else(|why| panic!("{why}"));
+        check(self.db()).unwrap_or_else(|why| panic!("{why}"));
         self.model = found;
         self.has_crashed = false;
         // What has come back is durable: recovery said so, or it was.

@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use crate::reading::check;
 use lode::{Database, Durability, Error, Options};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
@@ -77,7 +78,7 @@ fn too_few_descriptors_are_a_passing_trouble() {
             }
         };
         next += 120;
-        db.check().unwrap_or_else(|why| panic!("{descriptors} descriptors: {why}"));
+        check(&db).unwrap_or_else(|why| panic!("{descriptors} descriptors: {why}"));
         work(&db, next, &mut done);
         next += 120;
         assert_eq!(keys(&db), done, "{descriptors} descriptors");

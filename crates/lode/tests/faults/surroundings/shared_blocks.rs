@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::reading::payload_of;
+use crate::reading::{check, payload_of};
 use lode::{Durability, Error};
 
 use super::images::{call, expect_success, format, mount, run_with_mounts, unmount};
@@ -71,7 +71,7 @@ fn a_full_disk_with_shared_blocks_is_an_error() {
     assert!(matches!(checkpoint, Ok(()) | Err(Error::DiskFull { .. })), "{checkpoint:?}");
     let missing = payload_of(&table(&db), next.to_le_bytes()).expect("it can be read");
     assert_eq!(missing, None, "what was refused is not there");
-    db.check().expect("all is well");
+    check(&db).expect("all is well");
     fs::remove_file(&filler).expect("it is there");
     call("sync", &[]).expect("space comes back");
     put(&db, next..next + 500).expect("there is space again");

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::reading::each_row;
+use crate::reading::{check, each_row};
 use lode::{Database, Durability, Error, KeyKind, Options, ReadTable, Schema, Table, Type};
 
 /// Set for a child only: what it shall do, and in which directory.
@@ -44,7 +44,7 @@ pub fn keys(db: &Database) -> Vec<u64> {
         Ok(true)
     };
     each_row(table(db).iter(), each).expect("all can be read");
-    db.check().expect("all is well");
+    check(db).expect("all is well");
     keys
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::reading::{each_row, nth, payload_of};
+use crate::reading::{check, each_row, nth, payload_of};
 use lode::{Database, Error, KeyKind, Options, ReadTable, Schema, Type};
 
 use super::support::{in_directories, in_memory, number, rounds};
@@ -91,7 +91,7 @@ fn the_sum_stays(db: &Database, rounds: u64) {
         }
         done.store(true, Ordering::SeqCst);
     });
-    db.check().expect("it is right");
+    check(db).expect("it is right");
     assert_eq!(db.statistics().snapshot_bytes, 0);
 }
 
@@ -135,7 +135,7 @@ fn all_that_threads_commit_is_there_when_the_database_is_opened_again() {
             }
         });
     });
-    db.check().expect("it is right");
+    check(&db).expect("it is right");
     db.close().expect("nothing is wrong with the directory");
     let db = options.open(directory.path()).expect("it was closed");
     let table = db.table("wide").expect("it is there");

@@ -3,7 +3,7 @@
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::reading::{Scan, cursor, each_row, nth};
+use crate::reading::{Scan, check, cursor, each_row, nth};
 use lode::{Database, KeyKind, ReadTable, RowRef, Schema, Snapshot, Table, Type, Value};
 
 use super::support::{Stop, in_directories, in_memory};
@@ -171,11 +171,11 @@ fn no_torn_fillings(db: &Database, rounds: u64, kind: KeyKind) {
         let read: u64 = readers.into_iter().map(|reader| reader.join().expect("it read")).sum();
         assert!(read > 0 || rounds < 1_000, "nothing was read");
     });
-    db.check().expect("it is right");
+    check(db).expect("it is right");
     for id in 0..FILLED {
         table.delete(id.to_le_bytes()).expect("a key");
     }
-    db.check().expect("it is right");
+    check(db).expect("it is right");
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn pages_that_threads_looked_for_in_vain_are_used_by_others() {
         for id in 0..3u64 {
             table.delete(id.to_le_bytes()).expect("a key");
         }
-        db.check().expect("it is right");
+        check(db).expect("it is right");
         expect_few_pages(db);
     });
 }
@@ -270,7 +270,7 @@ fn no_lost_mark(db: &Database, rounds: u64, kind: KeyKind) {
             });
         }
     });
-    db.check().expect("it is right");
+    check(db).expect("it is right");
 }
 
 /// Sets the mark of a record, which nobody else does.

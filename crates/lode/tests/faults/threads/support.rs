@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::effort::effort;
-use crate::reading::payload_of;
+use crate::reading::{check, payload_of};
 use crate::watched::watched;
 use lode::{Database, Durability, KeyKind, Options, Schema, Table, Type};
 
@@ -41,10 +41,10 @@ pub fn in_directories(test: impl Fn(&Database, u64)) {
             });
         });
         drop(other);
-        db.check().unwrap_or_else(|why| panic!("{level:?}: {why}"));
+        check(&db).unwrap_or_else(|why| panic!("{level:?}: {why}"));
         db.close().expect("nothing is wrong with the directory");
         let db = options.open(directory.path()).expect("it was closed");
-        db.check().unwrap_or_else(|why| panic!("{level:?}, opened again: {why}"));
+        check(&db).unwrap_or_else(|why| panic!("{level:?}, opened again: {why}"));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::reading::check;
 use lode::simulation::{self, Simulated};
 use lode::{Durability, KeyKind, Options, Schema, Type};
 
@@ -47,7 +48,7 @@ fn compaction_leaves_checkpoints_the_places_that_they_need() {
             }
         });
     });
-    db.check().expect("it is right");
+    check(&db).expect("it is right");
 }
 
 /// Whoever checks the database holds nothing that a checkpoint waits for, not even if somebody else
@@ -69,7 +70,7 @@ fn checks_checkpoints_and_new_tables_do_not_wait_for_each_other() {
     };
     watched(|| {
         std::thread::scope(|scope| {
-            scope.spawn(|| until_done(&|| db.check().expect("it is right")));
+            scope.spawn(|| until_done(&|| check(&db).expect("it is right")));
             scope.spawn(|| until_done(&|| db.checkpoint().expect("nothing is wrong")));
             let _stop = Stop(&done);
             for _ in 0..rounds() / 30 {

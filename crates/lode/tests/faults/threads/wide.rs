@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::reading::{each_row, payload_of};
+use crate::reading::{check, each_row, payload_of};
 use lode::{Database, Durability, KeyKind, Options, ReadTable, Schema, Table, Type};
 
 use super::support::{in_directories, in_memory, number, rounds};
@@ -55,7 +55,7 @@ fn no_torn_records(db: &Database, rounds: u64, kind: KeyKind) {
             });
         }
     });
-    db.check().expect("it is right");
+    check(db).expect("it is right");
     let all = live.iter().all(|count| count.load(Ordering::Relaxed) > 0);
     assert!(all || rounds < 1_000, "nothing was read");
 }
@@ -98,7 +98,7 @@ fn no_lost_update(db: &Database, rounds: u64, kind: KeyKind) {
         .map(|id| number(&payload_of(&table, id.to_le_bytes()).expect("a key").expect("a record")))
         .sum();
     assert_eq!(sum, 8 * rounds);
-    db.check().expect("it is right");
+    check(db).expect("it is right");
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn pages_split_under_readers(db: &Database, rounds: u64, kind: KeyKind) {
             }
         });
     });
-    db.check().expect("it is right");
+    check(db).expect("it is right");
 }
 
 #[test]

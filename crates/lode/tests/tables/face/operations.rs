@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use crate::reading::{Scan, cursor, each_row, nth, payload_of};
+use crate::reading::{Scan, check, cursor, each_row, nth, payload_of};
 use lode::{Durability, Error, KeyKind, ReadTable, Result, Table, Value};
 
 use super::world::{World, key, n_of, record, schema};
@@ -34,7 +34,7 @@ fn reads() -> Vec<Operation> {
         ("get", Does::Nothing, |_, table, id| {
             let mut payload = vec![0; table.schema().payload_size()];
             match table.get_exact(&key(id), &mut payload) {
-                Err(Error::Schema { .. }) if table.schema().columns().len() > 2 => Ok(()),
+                Err(Error::VariablePayload { .. }) if table.schema().columns().len() > 2 => Ok(()),
                 other => other.map(drop),
             }
         }),
@@ -164,7 +164,7 @@ fn whole() -> Vec<Operation> {
         ("compact", Does::Nothing, |world, _, _| world.db.compact().map(drop)),
         ("check", Does::Nothing, |world, _, _| {
             let why = |why| Error::Corrupt { what: "the database".into(), why };
-            world.db.check().map_err(why)
+            check(&world.db).map_err(why)
         }),
         ("drop a handle", Does::Nothing, |world, table, _| {
             drop((world.db.clone(), table.clone(), world.db.begin(), world.db.snapshot()));

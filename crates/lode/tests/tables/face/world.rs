@@ -1,5 +1,6 @@
 //! Databases with some tables of each kind.
 
+use crate::reading::check;
 use lode::simulation::{self, Simulated};
 use lode::{Database, Durability, KeyKind, Options, Schema, Table, Type, Value};
 
@@ -100,6 +101,6 @@ impl World {
             }
         }
         self.db.checkpoint().unwrap();
-        self.db.check().unwrap();
+        check(&self.db).unwrap();
     }
 }

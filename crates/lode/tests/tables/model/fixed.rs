@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use crate::reading::{Scan, cursor, each_row, nth, payload_of};
+use crate::reading::{Scan, check, cursor, each_row, nth, payload_of};
 use lode::simulation::{self, Checkpoint, Simulated};
 use lode::{
     Database, Durability, Error, KeyKind, Options, ReadTable, Schema, Snapshot, Table, Transaction,
@@ -471,7 +471,7 @@ impl Run {
     }
 
     fn end(mut self) -> Result<(), Error> {
-        self.db.check().unwrap_or_else(|why| panic!("{why}"));
+        check(&self.db).unwrap_or_else(|why| panic!("{why}"));
         let expected = self.model.clone();
         self.read_all()?;
         assert_eq!(self.model, expected);
@@ -480,7 +480,7 @@ impl Run {
         assert_eq!(self.db.statistics().snapshot_bytes, 0);
         if self.disk.is_some() {
             self.reopen()?;
-            self.db.check().unwrap_or_else(|why| panic!("{why}"));
+            check(&self.db).unwrap_or_else(|why| panic!("{why}"));
             self.read_all()?;
             assert!(self.model == expected, "all of it is there again");
             self.swept.sweep(&self.db, BALLAST)?;
@@ -489,7 +489,7 @@ impl Run {
         self.db.drop_table("t")?;
         assert_eq!(self.db.statistics().page_bytes, 0, "all pages came back");
         self.db.checkpoint()?;
-        self.db.check().unwrap_or_else(|why| panic!("{why}"));
+        check(&self.db).unwrap_or_else(|why| panic!("{why}"));
         // Superblocks, the catalogue, and what says where that is.
         assert!(self.db.statistics().data_used_bytes <= 8 << 14, "all places came back");
         assert!(matches!(payload_of(&self.table, key((0, 0))), Err(Error::NoTable { .. })));

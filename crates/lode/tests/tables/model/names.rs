@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, RangeBounds};
 
-use crate::reading::{Scan, cursor, each_row, nth, payload_of};
+use crate::reading::{Scan, check, cursor, each_row, nth, payload_of};
 use lode::{Database, KeyKind, Options, ReadTable, Schema, Snapshot, Table, Type, Value};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -234,7 +234,7 @@ impl Run {
     }
 
     fn end(self) {
-        self.db.check().unwrap_or_else(|why| panic!("{why}"));
+        check(&self.db).unwrap_or_else(|why| panic!("{why}"));
         let mut records = Vec::new();
         let each = each_row(self.table.iter(), &mut |record| {
             records.push(record.to_vec());

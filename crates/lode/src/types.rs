@@ -57,7 +57,7 @@ impl Type {
     }
 
     /// The most bytes of a value.
-    pub(super) fn most_bytes(self) -> usize {
+    pub(crate) fn most_bytes(self) -> usize {
         match self {
             Self::VarText(most) | Self::VarBytes(most) => most as usize,
             fixed => fixed.size_bytes(),
