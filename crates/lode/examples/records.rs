@@ -13,7 +13,8 @@ struct City {
     mayor: Option<String>,
 }
 
-fn main() -> Result<()> {
+/// Runs the example.
+pub fn main() -> Result<()> {
     let db = Database::in_memory()?;
     let cities = db.create_records::<City>(KeyKind::Tree)?;
     for (country, name, people) in

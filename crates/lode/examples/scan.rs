@@ -3,7 +3,8 @@
 
 use lode::{Database, KeyKind, ReadTable, Result, Schema, Type, Value};
 
-fn main() -> Result<()> {
+/// Runs the example.
+pub fn main() -> Result<()> {
     let db = Database::in_memory()?;
     let schema = Schema::build("reading")
         .key("sensor", Type::U32)

@@ -38,7 +38,8 @@ fn look(snapshot: &Snapshot, accounts: &Records<Account>) -> Result<(i64, i64)> 
     Ok((sum, first))
 }
 
-fn main() -> Result<()> {
+/// Runs the example.
+pub fn main() -> Result<()> {
     let db = Database::in_memory()?;
     let accounts = db.create_records::<Account>(KeyKind::Hash)?;
     for id in 0..ACCOUNTS {

@@ -28,7 +28,8 @@ fn transfer(db: &Database, accounts: &Table, from: u64, to: u64, amount: i64) ->
     unreachable!("the loop has no end of its own")
 }
 
-fn main() -> Result<()> {
+/// Runs the example.
+pub fn main() -> Result<()> {
     let db = Database::in_memory()?;
     let schema =
         Schema::build("account").key("id", Type::U64).column("cents", Type::I64).finish()?;

@@ -9,11 +9,39 @@ use std::sync::Arc;
 use crate::types::Type;
 
 /// The result of what can go wrong.
+///
+/// ```
+/// use lode::{Database, Result};
+///
+/// /// The names of the tables, each with a comma after it.
+/// fn names(db: &Database) -> Result<String> {
+///     db.flush()?;
+///     Ok(db.table_names().iter().map(|name| format!("{name},")).collect())
+/// }
+///
+/// assert_eq!(names(&Database::in_memory()?)?, "");
+/// # Ok::<(), lode::Error>(())
+/// ```
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why an operation did not happen. Nothing was changed by it, with one exception: what was being
 /// made durable when the database was [`Poisoned`](Error::Poisoned) may be there when it is opened
 /// again, or not.
+///
+/// ```
+/// use lode::{Database, Error, KeyKind, Schema, Type};
+///
+/// let db = Database::in_memory()?;
+/// let schema = Schema::build("byte").key("id", Type::U8).finish()?;
+/// let table = match db.table("byte") {
+///     Err(Error::NoTable { .. }) => db.create_table(&schema, KeyKind::Hash)?,
+///     opened => opened?,
+/// };
+/// let error = table.insert(&[1, 2]).expect_err("it has a byte too many");
+/// assert_eq!(error.to_string(), "table byte: a packed record has 1 bytes, not 2");
+/// assert!(error.is_bad_input() && !error.is_retryable());
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -333,6 +361,14 @@ pub enum Error {
 }
 
 /// What is wrong with a schema.
+///
+/// ```
+/// use lode::{Error, Schema, SchemaFault, Type};
+///
+/// let schema = Schema::build("t").key("id", Type::U8).column("id", Type::U16).finish();
+/// let fault = SchemaFault::SameName { column: "id".into() };
+/// assert_eq!(schema, Err(Error::InvalidSchema { table: "t".into(), fault }));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaFault {
@@ -390,6 +426,17 @@ fn lengths(is_variable: bool) -> &'static str {
 
 /// An error of the operating system, which clones share. It is an [`io::Error`] to look at: its
 /// [`kind`](io::Error::kind) tells what a program can do.
+///
+/// ```
+/// use std::io::ErrorKind;
+/// use lode::{Error, Options};
+///
+/// let program = std::env::current_exe().expect("it is known");
+/// match Options::new().open_existing(program) {
+///     Err(Error::Io { source, .. }) => assert_eq!(source.kind(), ErrorKind::NotADirectory),
+///     other => panic!("a program is no database: {:?}", other.map(drop)),
+/// }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Cause(Arc<io::Error>);
 

@@ -1,8 +1,19 @@
 //! Lode: an embedded storage engine for typed records, in hashed and in ordered tables.
 //!
-//! A database is in memory, or in a directory: then it can be larger than memory, and a
-//! [`Durability`] level says what survives a crash. `DESIGN.md` says how it works, and `FORMAT.md`
-//! what is in the files.
+//! | to … | there is |
+//! |---|---|
+//! | open a database, in memory or in a directory | [`Database`], [`Options`], [`Durability`] |
+//! | describe records by columns, or as structs | [`Schema`], `#[derive(Record)]` |
+//! | write records, one by one or many | [`Table`], [`Records`] |
+//! | look records up by their keys | [`ReadTable`], [`Key`] |
+//! | go through all, a range, or those with a prefix | [`Cursor`] |
+//! | change several at once, or none | [`Database::transact`], [`Transaction`] |
+//! | read what there was at one moment | [`Snapshot`] |
+//! | know what went wrong, and whether to try again | [`Error`] |
+//!
+//! A database in a directory can be larger than memory, and its [`Durability`] says what survives a
+//! crash. `DESIGN.md` says how it works, and `FORMAT.md` what is in the files. `examples/` has a
+//! session store, a time series, and an index of documents.
 //!
 //! ```
 //! use lode::{Database, KeyKind, ReadTable, Schema, Type, Value};
@@ -14,15 +25,20 @@
 //!     accounts.insert(&schema.pack(&[Value::Unsigned(id), Value::Signed(100)])?)?;
 //! }
 //!
-//! // Move ten cents, or nothing.
-//! let (cents, transaction) = (schema.column("cents")?, db.begin());
-//! for (id, sum) in [(0, 90i64), (1, 110)] {
-//!     transaction.update(&accounts, id, cents, &sum.to_le_bytes())?;
-//! }
-//! transaction.commit()?;
+//! // Move ten cents, or nothing; again if another thread was first.
+//! let cents = schema.column("cents")?;
+//! db.transact(|transaction| {
+//!     for (id, sum) in [(0, 90i64), (1, 110)] {
+//!         transaction.update(&accounts, id, cents, &sum.to_le_bytes())?;
+//!     }
+//!     Ok::<_, lode::Error>(())
+//! })?;
 //!
 //! let account = accounts.get(1)?.expect("it was inserted");
 //! assert_eq!(account.get("cents"), Some(Value::Signed(110)));
+//! for row in accounts.iter().columns([cents]) {
+//!     assert!(matches!(row?.at(cents), Value::Signed(90 | 110)));
+//! }
 //! # Ok::<(), lode::Error>(())
 //! ```
 //!

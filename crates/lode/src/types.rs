@@ -1,6 +1,19 @@
 //! The types of columns.
 
 /// The type of a column. Values of all types have a total order, which keys in a tree are in.
+///
+/// ```
+/// use lode::{Schema, Type};
+///
+/// let schema = Schema::build("all")
+///     .key("at", Type::Timestamp)
+///     .column("digest", Type::Bytes(32))
+///     .column("text", Type::VarText(1_000))
+///     .finish()?;
+/// assert!(schema.columns().iter().any(|column| column.kind.is_variable()));
+/// assert_eq!(schema.record_size(), 8 + 32 + 4);
+/// # Ok::<(), lode::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Type {

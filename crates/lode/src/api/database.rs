@@ -52,6 +52,9 @@ impl Database {
 
     /// A database that lives as long as its handles, in at most half of the memory that the process
     /// may take up.
+    ///
+    /// # Errors
+    /// As [`Options::in_memory`].
     pub fn in_memory() -> Result<Self> {
         Options::new().in_memory()
     }
@@ -101,6 +104,9 @@ impl Database {
 
     /// Drops a table with all its records. Handles of it find no table any more; snapshots that
     /// were taken before still see it.
+    ///
+    /// # Errors
+    /// `NoTable`; and those of [writing](Table#errors).
     pub fn drop_table(&self, name: &str) -> Result<()> {
         self.engine.drop_table(name)
     }

@@ -72,6 +72,26 @@ macro_rules! keys_of_values {
 keys_of_values!(['v] [Value<'v>], ['v] Vec<Value<'v>>, ['v, const N: usize] [Value<'v>; N]);
 
 /// The value of one column of a key. See [`Key`].
+///
+/// ```
+/// use lode::{Column, Database, KeyKind, KeyPart, ReadTable, Schema, Type, Value};
+///
+/// /// The number of a customer.
+/// struct Customer(u32);
+///
+/// impl KeyPart for Customer {
+///     fn value(&self, _: &Column) -> Value<'_> {
+///         Value::Unsigned(self.0.into())
+///     }
+/// }
+///
+/// let db = Database::in_memory()?;
+/// let schema = Schema::build("order").key("customer", Type::U32).key("number", Type::U16);
+/// let orders = db.create_table(&schema.finish()?, KeyKind::Tree)?;
+/// orders.insert(&[7, 0, 0, 0, 1, 0])?;
+/// assert!(orders.contains((Customer(7), 1))?);
+/// # Ok::<(), lode::Error>(())
+/// ```
 pub trait KeyPart {
     /// The value for a column of the key; one that does not fit the column, if this does not.
     fn value(&self, column: &Column) -> Value<'_>;

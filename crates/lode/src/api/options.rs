@@ -16,6 +16,19 @@ use crate::store::{Durability, Expected, Settings};
 use crate::wal::Sizes;
 
 /// How to open a database.
+///
+/// ```
+/// use lode::{Durability, Options};
+///
+/// let directory = std::env::temp_dir().join(format!("lode-options-{}", std::process::id()));
+/// let db = Options::new()
+///     .memory_bytes(64 << 20)
+///     .durability(Durability::Process)
+///     .create_new(&directory)?;
+/// db.close()?;
+/// # std::fs::remove_dir_all(&directory).expect("it is there");
+/// # Ok::<(), lode::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Options {
     memory_bytes: u64,

@@ -7,6 +7,23 @@ use crate::store::Store;
 use crate::table::{Progress, TableCore};
 
 /// What [`Database::compact`](crate::Database::compact) came to.
+///
+/// ```
+/// use lode::{Database, KeyKind, ReadTable, Schema, Type};
+///
+/// let db = Database::in_memory()?;
+/// let schema = Schema::build("t").key("id", Type::U32).column("rest", Type::Bytes(60)).finish()?;
+/// let table = db.create_table(&schema, KeyKind::Tree)?;
+/// for id in 0..5_000u32 {
+///     table.insert(&[&id.to_le_bytes()[..], &[7; 60]].concat())?;
+/// }
+/// for id in (0..5_000u32).filter(|id| id % 8 != 0) {
+///     table.delete(id)?;
+/// }
+/// let compacted = db.compact()?;
+/// assert!(compacted.after.page_bytes <= compacted.before.page_bytes);
+/// # Ok::<(), lode::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Compacted {

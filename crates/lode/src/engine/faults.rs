@@ -4,6 +4,18 @@ use std::collections::HashSet;
 use std::fmt::{self, Display, Formatter};
 
 /// Something that is wrong with a database.
+///
+/// ```
+/// use lode::{Database, Fault};
+///
+/// /// A line for each fault of the tables that are not of the application.
+/// fn lines(faults: &[Fault]) -> Vec<String> {
+///     faults.iter().filter(|fault| fault.table.is_some()).map(ToString::to_string).collect()
+/// }
+///
+/// assert_eq!(lines(&Database::in_memory()?.check()?.faults), [""; 0]);
+/// # Ok::<(), lode::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Fault {

@@ -1,6 +1,17 @@
 //! What a database takes up.
 
 /// What a database takes up.
+///
+/// ```
+/// use lode::{Database, KeyKind, Schema, Type};
+///
+/// let db = Database::in_memory()?;
+/// let empty = db.statistics();
+/// db.create_table(&Schema::build("byte").key("id", Type::U8).finish()?, KeyKind::Hash)?;
+/// assert!(db.statistics().page_bytes > empty.page_bytes);
+/// assert_eq!(db.statistics().log_bytes, 0, "a database in memory has no log");
+/// # Ok::<(), lode::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {

@@ -62,6 +62,17 @@ impl ColumnId {
 }
 
 /// A column.
+///
+/// ```
+/// use lode::{Schema, Type};
+///
+/// let schema = Schema::build("city").key("id", Type::U32).nullable("name", Type::Text(32));
+/// let schema = schema.finish()?;
+/// let name = &schema[schema.column("name")?];
+/// assert_eq!((&name.name[..], name.kind, name.nullable), ("name", Type::Text(32), true));
+/// assert_eq!((name.offset, name.range().len()), (4, 32));
+/// # Ok::<(), lode::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     id: ColumnId,
@@ -128,6 +139,16 @@ pub struct Schema {
 }
 
 /// A schema that is being described.
+///
+/// ```
+/// use lode::{Schema, Type};
+///
+/// let fields = [("width", Type::U32), ("height", Type::U32), ("title", Type::VarText(200))];
+/// let builder = Schema::build("picture").key("id", Type::U64);
+/// let builder = fields.iter().fold(builder, |builder, (name, kind)| builder.column(name, *kind));
+/// assert_eq!(builder.finish()?.columns().len(), 4);
+/// # Ok::<(), lode::Error>(())
+/// ```
 pub struct Builder {
     name: String,
     columns: Vec<(String, Type, bool)>,

@@ -4,6 +4,21 @@ use super::{ColumnId, Schema, Type};
 use crate::error::Result;
 
 /// A value of a column.
+///
+/// ```
+/// use lode::{Schema, Type, Value};
+///
+/// let schema = Schema::build("user").key("id", Type::U32).nullable("name", Type::VarText(99));
+/// let schema = schema.finish()?;
+/// let record = schema.pack(&[Value::Unsigned(7), Value::Text("Ada")])?;
+/// let said = match schema.row(&record)?.get("name") {
+///     Some(Value::Text(name)) => format!("it is {name}"),
+///     Some(Value::Null) => "it has no name".into(),
+///     other => unreachable!("the column is of text: {other:?}"),
+/// };
+/// assert_eq!(said, "it is Ada");
+/// # Ok::<(), lode::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value<'v> {

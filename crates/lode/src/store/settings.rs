@@ -5,6 +5,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::wal::Sizes;
 
 /// What survives what. Stronger levels are greater.
+///
+/// ```
+/// use lode::{Durability, KeyKind, Options, Schema, Type};
+///
+/// // All but this one commit may be lost when the machine crashes.
+/// let directory = std::env::temp_dir().join(format!("lode-durability-{}", std::process::id()));
+/// let db = Options::new().durability(Durability::Process).create_new(&directory)?;
+/// let schema = Schema::build("byte").key("id", Type::U8).finish()?;
+/// let bytes = db.create_table(&schema, KeyKind::Hash)?;
+/// let transaction = db.begin();
+/// transaction.insert(&bytes, &[7])?;
+/// transaction.commit_with(Durability::Commit)?;
+/// # db.close()?;
+/// # std::fs::remove_dir_all(&directory).expect("it is there");
+/// # Ok::<(), lode::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Durability {
     /// There is no log: a crash of the process or of the machine goes back to the last checkpoint.

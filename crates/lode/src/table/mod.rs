@@ -14,6 +14,23 @@ pub(crate) use kinds::{Kinds, Walk};
 pub(crate) use rows::{Needs, Rows};
 
 /// How a table finds its records.
+///
+/// ```
+/// use lode::{Database, Error, KeyKind, ReadTable, Schema, Type};
+///
+/// let db = Database::in_memory()?;
+/// for (name, kind) in [("hash", KeyKind::Hash), ("tree", KeyKind::Tree)] {
+///     let table = db.create_table(&Schema::build(name).key("id", Type::U8).finish()?, kind)?;
+///     table.insert(&[7])?;
+///     assert!(table.contains(7)?);
+///     match table.range(5u8..).next() {
+///         Some(Ok(row)) => assert_eq!((name, row.bytes()), ("tree", &[7][..])),
+///         Some(Err(error)) => assert_eq!(error, Error::NoOrder { table: "hash".into() }),
+///         None => unreachable!("there is a record"),
+///     }
+/// }
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyKind {
     /// By a hash of the key: the fastest for single records, in no order.

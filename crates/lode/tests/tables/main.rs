@@ -8,6 +8,8 @@ mod each_of;
 #[path = "../support/effort.rs"]
 mod effort;
 mod errors;
+#[cfg(feature = "derive")]
+mod examples;
 #[allow(clippy::unwrap_used)]
 mod face;
 mod growth;

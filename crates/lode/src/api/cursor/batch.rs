@@ -67,6 +67,20 @@ impl RowBatch {
 }
 
 /// A cursor that is read in batches. Made by [`Cursor::batches`].
+///
+/// ```
+/// use lode::{Database, KeyKind, ReadTable, Schema, Type};
+///
+/// let db = Database::in_memory()?;
+/// let schema = Schema::build("byte").key("id", Type::U8).finish()?;
+/// let bytes = db.create_table(&schema, KeyKind::Tree)?;
+/// for id in 0..10 {
+///     bytes.insert(&[id])?;
+/// }
+/// let sizes = bytes.iter().batches(4).map(|batch| Ok(batch?.len()));
+/// assert_eq!(sizes.collect::<lode::Result<Vec<_>>>()?, [4, 4, 2]);
+/// # Ok::<(), lode::Error>(())
+/// ```
 pub struct Batches {
     cursor: Cursor,
     most_rows: usize,

@@ -23,6 +23,31 @@ pub(super) use change::expect_not_changing;
 ///
 /// Records and keys are *packed* as [`Schema`] says. Every operation happens as a whole or not at
 /// all, and is seen by all that begin after it has ended.
+///
+/// ```
+/// use lode::{Database, KeyKind, ReadTable, Schema, Type, Value};
+///
+/// let db = Database::in_memory()?;
+/// let schema = Schema::build("city").key("name", Type::Text(32)).column("people", Type::U64);
+/// let cities = db.create_table(&schema.finish()?, KeyKind::Tree)?;
+/// let record = |name, people| {
+///     cities.schema().pack(&[Value::Text(name), Value::Unsigned(people)])
+/// };
+/// assert!(cities.insert(&record("Bern", 134_591)?)?);
+/// assert!(!cities.insert(&record("Bern", 1)?)?, "there is one already");
+/// assert!(cities.upsert(&record("Bern", 134_600)?)?);
+///
+/// let people = cities.schema().column("people")?;
+/// assert_eq!(cities.increment("Bern", people, -9)?, Some(Value::Unsigned(134_591)));
+/// assert!(cities.delete("Bern")?);
+/// assert_eq!(cities.len()?, 0);
+/// # Ok::<(), lode::Error>(())
+/// ```
+///
+/// # Errors
+/// Reading returns [these](crate::ReadTable#errors). Writing returns, besides these, `ReadOnly`;
+/// `Poisoned` after a disk has failed; `Full`, `DiskFull` and `TableFull` when there is no room;
+/// and `Reentered` in a closure of [`change`](Self::change) that is changing the same record.
 #[derive(Clone)]
 pub struct Table {
     db: Handle,
@@ -89,6 +114,10 @@ impl Table {
     }
 
     /// Inserts a packed record; false if there is one with its key.
+    ///
+    /// # Errors
+    /// `NotPacked`, `ValueTooLong`, `RecordTooLong` and `KeyTooLong` when it is no record of the
+    /// table; and those of [writing](Self#errors).
     #[inline]
     pub fn insert(&self, record: &[u8]) -> Result<bool> {
         let (key, payload) = self.core.split(record)?;
@@ -100,7 +129,10 @@ impl Table {
         there.map(|there| !there)
     }
 
-    /// Writes a packed record, whether there is one with its key or not; answers whether there was.
+    /// Writes a packed record, whether there is one with its key or not. Returns whether there was.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
     pub fn upsert(&self, record: &[u8]) -> Result<bool> {
         let (key, payload) = self.core.split(record)?;
         self.core.in_order(key, |key| {
@@ -147,6 +179,10 @@ impl Table {
     }
 
     /// Deletes a record; false if there is none.
+    ///
+    /// # Errors
+    /// Those of [writing](Self#errors); `NotPacked`, `ValueCount` and `ValueMisfit` when the key is
+    /// none of the table.
     #[inline]
     pub fn delete(&self, key: impl Key) -> Result<bool> {
         with_key(self, key, |key| self.delete_packed(key))
