@@ -65,7 +65,7 @@ pub enum Error {
     /// A table of hashed keys has as many buckets as there can be. Use several tables.
     #[error("a table of hashed keys has no room for more buckets; spread the records over several")]
     TableFull,
-    /// Somebody else changed what the transaction had read or was to write. Run it again.
+    /// Another thread changed what the transaction had read or was to write. Run it again.
     #[error(
         "another writer changed a record of table {table} meanwhile; run the transaction again"
     )]
@@ -306,7 +306,7 @@ pub enum Error {
         /// The one that is known.
         known: u32,
     },
-    /// Somebody else has the directory open: to write, or to read while this was to write.
+    /// The directory is open elsewhere: to write, or to read while this was to write.
     #[error(
         "the database is in use by another process, or is open in this one already; it can be open \
          once for writing, or several times for reading only"
@@ -343,8 +343,8 @@ pub enum Error {
          again once it is closed there"
     )]
     Forked,
-    /// Writing failed in a way after which nobody knows what is on the disk. Reading goes on; close
-    /// the database and open it again to go back to what is durable.
+    /// Writing failed in a way after which it is not known what is on the disk. Reading goes on;
+    /// close the database and open it again to go back to what is durable.
     #[error("the database takes no more writes since {why}; open it again")]
     Poisoned {
         /// What failed.
@@ -425,7 +425,7 @@ fn lengths(is_variable: bool) -> &'static str {
 }
 
 /// An error of the operating system, which clones share. It is an [`io::Error`] to look at: its
-/// [`kind`](io::Error::kind) tells what a program can do.
+/// [`kind`](io::Error::kind) says what a program can do.
 ///
 /// ```
 /// use std::io::ErrorKind;

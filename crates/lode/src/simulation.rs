@@ -23,8 +23,8 @@ pub struct Checkpoint<'d> {
 }
 
 impl<'d> Checkpoint<'d> {
-    /// Begins one of what a database is now. Nobody else may ask for one before its end, and single
-    /// operations do not; few of them have room for what they change.
+    /// Begins one of what a database is now. No other may be asked for before its end, and single
+    /// operations ask for none; few of them have room for what they change.
     pub fn begin(db: &'d Database) -> Result<Self> {
         let store = db.engine().store().expect("the database is on a disk");
         store.expect_healthy()?;

@@ -41,13 +41,14 @@ pub enum Type {
     Bool,
     /// Microseconds since the beginning of 1970, signed, in 64 bits.
     Timestamp,
-    /// UTF-8 of at most so many bytes, filled up with zeros; ordered bytewise.
+    /// UTF-8 of at most this many bytes, filled up with zeros; ordered bytewise.
     Text(u32),
-    /// Exactly so many bytes; ordered bytewise.
+    /// Exactly this many bytes; ordered bytewise.
     Bytes(u32),
-    /// UTF-8 of at most so many bytes, in as many as it has; ordered bytewise.
+    /// UTF-8 of at most this many bytes, in as many as it has; ordered bytewise.
     VarText(u32),
-    /// At most so many bytes; ordered bytewise, what begins like another but is shorter before it.
+    /// At most this many bytes; ordered bytewise, what begins like another but is shorter before
+    /// it.
     VarBytes(u32),
 }
 

@@ -210,7 +210,7 @@ impl Database {
     }
 
     /// Writes all that has changed to the data file, so that nothing that was done before has to be
-    /// replayed after a crash. It blocks nobody. In memory there is nothing to do.
+    /// replayed after a crash. It blocks no other operation. In memory there is nothing to do.
     ///
     /// # Errors
     /// As [`flush`](Self::flush).

@@ -111,7 +111,7 @@ impl Options {
     /// After a crash it is brought back to what was promised, which takes as long as it takes to do
     /// again what the log has. [`Database::close`] leaves nothing to do.
     ///
-    /// The directory is found by its path only here: it may be renamed later. Nobody else may
+    /// The directory is found by its path only here: it may be renamed later. No other program may
     /// change its files while the database is open. If one is removed, renamed or replaced, that is
     /// noticed by the next commit at level [`Durability::Commit`], flush, checkpoint or closing,
     /// which returns
@@ -247,7 +247,7 @@ fn not_opened(path: &Path, error: &std::io::Error) -> Error {
     }
 }
 
-/// Something that nobody outside knows.
+/// A number that cannot be guessed outside this process.
 fn random() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }

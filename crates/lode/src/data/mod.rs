@@ -1,4 +1,4 @@
-//! The data file: pages in *slots*, which are never overwritten while somebody could need what is
+//! The data file: pages in *slots*, which are never overwritten while something could need what is
 //! there; the page map, which says where each page is and what its checksum is; and two
 //! superblocks, of which the newer one that is whole says where the page map is.
 //!
@@ -112,7 +112,7 @@ impl DataFile {
         let mut size = self.file.size_bytes().map_err(failed)?;
         let wanted = u64::from(superblock.slots) * SLOT_BYTES as u64;
         if size > wanted && !self.file.has_space().map_err(failed)? {
-            // Somebody else made it longer. What was reserved and not used would have space.
+            // Another program made it longer. What was reserved and not used would have space.
             size = wanted;
         }
         self.file.set_size(size).map_err(failed)?;
@@ -180,7 +180,7 @@ impl DataFile {
         (u64::from(slots.end()) - slots.free()) * SLOT_BYTES as u64
     }
 
-    /// Makes sure that so many pages can be changed and a checkpoint be written.
+    /// Makes sure that `pages` pages can be changed and a checkpoint be written.
     ///
     /// # Errors
     /// `DiskFull`.
@@ -265,11 +265,11 @@ impl DataFile {
         self.state().set(&*self.file, page, Ref::default())
     }
 
-    /// Writes the catalogue and the page map, and makes them current. Nobody else may write pages
-    /// meanwhile.
+    /// Writes the catalogue and the page map, and makes them current. No other thread may write
+    /// pages meanwhile.
     ///
     /// # Errors
-    /// `Poisoned` when a sync fails: nobody knows what is current then. After any other error it is
+    /// `Poisoned` when a sync fails: what is current is unknown then. After any other error it is
     /// what was current before, or all of this; both are whole, and the next checkpoint spares
     /// both.
     pub(crate) fn publish(

@@ -104,7 +104,7 @@ impl Superblock {
         }
     }
 
-    /// Whether its numbers are in bounds, so that nobody has to think of others who computes with
+    /// Whether its numbers are in bounds, so that computing with them is safe
     /// them. The checksum says that they were written, but not by whom.
     fn is_plausible(&self) -> bool {
         /// More than any log will have, in segments or bytes of one, and more than checkpoints.

@@ -1,5 +1,5 @@
 //! The gate that writers go through: many at a time with single operations, or one alone with a
-//! commit, which nobody sees half done.
+//! commit, which no reader sees half done.
 //!
 //! Whoever enters counts itself in a slot of its own thread, so that writers do not share a line of
 //! the processor's cache, and need one locked instruction to go in and none to go out. Readers do
@@ -57,14 +57,14 @@ thread_local! {
     static OWN: Own = Own::take();
 }
 
-/// Somebody inside, who leaves in the thread that it came in.
+/// A thread inside, which leaves as the thread that came in.
 pub(crate) struct Inside<'g> {
     slot: &'g Slot,
     is_own: bool,
     _same_thread: PhantomData<*const ()>,
 }
 
-/// Somebody alone inside.
+/// A thread that is alone inside.
 pub(crate) struct Alone<'g> {
     gate: &'g Gate,
     _turn: MutexGuard<'g, ()>,
@@ -129,7 +129,7 @@ impl Gate {
         (commits & 1 == 0).then_some(commits)
     }
 
-    /// Whether there was no commit since there were so many.
+    /// Whether there was no commit since there had been `commits`.
     #[inline(always)]
     pub(crate) fn validate(&self, commits: u64) -> bool {
         fence(Ordering::Acquire);
@@ -177,7 +177,7 @@ mod tests {
 
     use super::*;
 
-    /// More threads than there are slots: some share one. Whoever is alone sees nobody else, and
+    /// More threads than there are slots: some share one. The one that is alone sees no other, and
     /// what is added inside is not lost to those who are alone.
     #[test]
     fn nobody_is_inside_with_who_is_alone() {

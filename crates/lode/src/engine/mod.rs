@@ -124,7 +124,7 @@ impl Engine {
         self.store.as_ref()
     }
 
-    /// The log, if operations are to be told there.
+    /// The log, if operations are logged.
     #[inline(always)]
     pub(crate) fn log(&self) -> Option<&Log> {
         self.store.as_ref().and_then(Store::log)
@@ -197,7 +197,7 @@ impl Engine {
             core.check_at(&self.pager, moment, &mut |why| faults.add(Some(name), why));
         }
         let Some(store) = &self.store else { return };
-        // Nobody makes a checkpoint meanwhile.
+        // No checkpoint is made meanwhile.
         let _current = store.current();
         if let Err(why) = store.data.check() {
             faults.add(None, why);
@@ -328,7 +328,8 @@ impl Engine {
             if catalogue.tables.contains_key(&name) || catalogue.damaged.contains_key(&name) {
                 return Err(Error::TableExists { table: name });
             }
-            // Nobody outside knows it, so nobody can choose keys that all have the same hash.
+            // It is known in this process only, so no user can choose keys that all have the same
+            // hash.
             let seed = self.settings.random();
             let id = catalogue.next_id;
             let next_id = id.next().ok_or(Error::TableFull)?;

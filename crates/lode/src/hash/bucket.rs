@@ -203,7 +203,7 @@ impl Slots {
     /// The slot of a key.
     #[inline(always)]
     pub(super) fn find(&self, words: Page<'_>, home: usize, probe: &[u64]) -> Option<usize> {
-        // Nearly every key is in the first slot or the one after it. Which one, nobody can guess,
+        // Nearly every key is in the first slot or the one after it. Which one cannot be guessed,
         // and a branch that was guessed wrong would keep the processor from what comes after this
         // lookup until the slot has come from memory: so both are looked at, without a branch.
         if home + GLANCE <= self.count {
@@ -325,7 +325,7 @@ impl Slots {
         self.read_payload(words, slot, payload);
     }
 
-    /// Whether each record can be found from its home, which `home` answers for keys that belong
+    /// Whether each record can be found from its home, which `home` returns for keys that belong
     /// here, and all are counted.
     pub(super) fn check(
         &self,

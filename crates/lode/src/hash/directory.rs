@@ -33,7 +33,7 @@ fn set_bucket(words: &mut PageMut<'_>, index: usize, bucket: PageNumber) {
 }
 
 /// How many entries from an even place on name the same bucket as the one at `index`: a power of
-/// two. Answers the first of them and their number.
+/// two. Returns the first of them and their number.
 fn run_of(words: Page<'_>, index: usize, bits: u32) -> (usize, usize) {
     let bucket = bucket_of(words, index);
     let mut count = 1;
@@ -49,7 +49,7 @@ fn run_of(words: Page<'_>, index: usize, bits: u32) -> (usize, usize) {
 }
 
 impl Directory {
-    /// With one empty bucket, which it answers too.
+    /// With one empty bucket, which it returns too.
     pub(super) fn create(pager: &Pager, space: &Space) -> Result<(Self, PageNumber)> {
         let bucket = pager.allocate(space)?;
         let mut segment = pager.allocate(space)?;
@@ -69,7 +69,7 @@ impl Directory {
     }
 
     /// Calls `visit`, until it fails, with every bucket, its first place, and how many bits its
-    /// places have in common. Nobody may change the directory meanwhile.
+    /// places have in common. No other thread may change the directory meanwhile.
     pub(super) fn each(
         &self,
         pager: &Pager,
@@ -180,7 +180,7 @@ impl Directory {
             let Some(mut bucket) = pager.latch(bucket_seen) else { return Ok(()) };
             let mut new = pager.allocate(space)?;
             let half = count / 2;
-            // The bit of a place that tells the halves of the run apart, and what is above it.
+            // The bit of a place in which the halves of the run differ, and what is above it.
             let depth = entry.depth() - half.trailing_zeros();
             let bit = 64 - depth;
             let epoch = pager.epoch();

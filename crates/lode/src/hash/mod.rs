@@ -147,7 +147,7 @@ impl Hash {
         }
     }
 
-    /// Where a key belongs, if its bucket is in memory and nobody changes it. With this and what
+    /// Where a key belongs, if its bucket is in memory and no thread changes it. With this and what
     /// follows, a lookup has few instructions, so that the processor comes to the next one while it
     /// waits for the memory that this one reads.
     #[inline(always)]
@@ -164,7 +164,7 @@ impl Hash {
         self.slots.fetch(attempt.words, attempt.home);
     }
 
-    /// Copies the payload of a key's record there, and answers whether there is one; `None` if the
+    /// Copies the payload of a key's record there, and returns whether there is one; `None` if the
     /// bucket has changed, or the key has more than 15 bytes.
     #[inline(always)]
     pub(crate) fn read(

@@ -51,7 +51,7 @@ impl Entry {
         self.segment.word() | u64::from(self.bits) << 32 | u64::from(self.prefix) << 40
     }
 
-    /// Whether there can be such an entry among those for so many bits.
+    /// Whether there can be such an entry among those for this many bits.
     fn fits(self, bits: u32) -> bool {
         bits <= MOST_BITS && self.prefix <= bits && self.bits <= SEGMENT_BITS
     }

@@ -57,7 +57,7 @@ impl Entry<'_> {
     }
 }
 
-/// The number of the entry of a place, by so many bits.
+/// The number of the entry of a place, by its highest `bits` bits.
 #[inline(always)]
 fn index(place: u64, bits: u64) -> usize {
     // A shift by all 64 bits is none.
@@ -73,14 +73,14 @@ impl Shortcut {
         Ok(Self { bits, cells, large: OnceLock::new(), changes, turn: Mutex::default() })
     }
 
-    /// How often entries have begun to change. One that was read between two answers that are the
+    /// How often entries have begun to change. One that was read between two results that are the
     /// same may have changed once since, but not to what it was.
     pub(super) fn changes(&self) -> u64 {
         fence(Ordering::Acquire);
         self.changes.load(Ordering::Acquire)
     }
 
-    /// The array for so many bits.
+    /// The array for `bits` bits.
     #[inline(always)]
     fn cells(&self, bits: u64) -> &Cells {
         match bits <= USUAL_BITS.into() {
@@ -89,10 +89,10 @@ impl Shortcut {
         }
     }
 
-    /// Makes sure that there is an array for so many bits.
+    /// Makes sure that there is an array for `bits` bits.
     pub(super) fn make_room(&self, bits: u32) -> Result<()> {
         if bits > USUAL_BITS && self.large.get().is_none() {
-            // If somebody else was quicker, his will do.
+            // If another thread was quicker, its array will do.
             let _ = self.large.set(Cells::new(1 << MOST_BITS, false)?);
         }
         Ok(())
@@ -119,7 +119,7 @@ impl Shortcut {
         }
     }
 
-    /// Names a bucket for all places that begin with the same so many bits as `first`; there must
+    /// Names a bucket for all places that begin with the same `bits` bits as `first`; there must
     /// be [room](Self::make_room) for them.
     pub(super) fn set(&self, bucket: PageNumber, first: u64, bits: u32) {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);

@@ -22,8 +22,8 @@ fn said(error: Error) -> String {
 
 impl Heap {
     /// Counts a record that the index has under an index key at a moment, if there is one, and
-    /// reads what the heap has of it; whether there is one. `front_of` tells how many bytes the key
-    /// before a payload has.
+    /// reads what the heap has of it; whether there is one. `front_of` returns how many bytes the
+    /// key before a payload has.
     pub(crate) fn count(
         &self,
         pager: &Pager,

@@ -69,7 +69,7 @@ impl FreeSpaceMap {
         }
     }
 
-    /// Nobody of this thread's lane fills a page any more, if it was this one.
+    /// No thread of this thread's lane fills a page any more, if it was this one.
     pub(super) fn leave(&self, page: PageNumber) {
         let _ =
             self.lane().compare_exchange(page.get(), NO_PAGE, Ordering::Relaxed, Ordering::Relaxed);
@@ -80,7 +80,7 @@ impl FreeSpaceMap {
         self.lanes.iter().any(|lane| lane.load(Ordering::Relaxed) == page.get())
     }
 
-    /// Takes the fullest of the pages with at least so many words of room.
+    /// Takes the fullest of the pages with at least `room` words of room.
     pub(super) fn take(&self, room: usize) -> Option<PageNumber> {
         let mut open = self.open();
         let found = *open.by_room.range((room, PageNumber::default())..).next()?;

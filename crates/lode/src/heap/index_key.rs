@@ -16,7 +16,7 @@ use crate::pager::PageNumber;
 /// Bytes of a digest: in a bucket a word, with the byte before it.
 pub(crate) const DIGEST_BYTES: usize = 7;
 
-/// The bits that tell digests apart. In unit tests there are few, so that many keys have the same
+/// The bits of a digest. In unit tests there are few, so that many keys have the same
 /// one.
 const DIGEST_BITS: u32 = if cfg!(test) { 11 } else { 8 * DIGEST_BYTES as u32 };
 

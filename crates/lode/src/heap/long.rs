@@ -25,7 +25,7 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// Of a record of so many bytes; `None` if it fits in a page with others.
+    /// Of a record of this size; `None` if it fits in a page with others.
     pub(super) fn of(size: usize) -> Option<Self> {
         if size <= page::MOST_BYTES {
             return None;
@@ -37,7 +37,7 @@ impl Cut {
         })
     }
 
-    /// The cut that a head tells of.
+    /// The cut that a head has.
     pub(super) fn of_head(head: &[u8]) -> Option<Self> {
         let size = u32::from_le_bytes(*head.first_chunk()?) as usize;
         Self::of(size).filter(|cut| cut.head_size() == head.len())
@@ -54,7 +54,7 @@ impl Cut {
     }
 }
 
-/// How many pages of its own a payload of so many bytes takes up.
+/// How many pages of its own a payload of this size takes up.
 pub(crate) fn pages_for(size: usize) -> u64 {
     Cut::of(size).map_or(0, |cut| cut.pieces as u64)
 }

@@ -2,7 +2,7 @@
 //! which they come. The index has their *addresses*, under their [keys there](index_key); so
 //! records that come in no order change few pages.
 //!
-//! A record moves within its page as it likes; it moves to another, and the index is told so, only
+//! A record moves within its page as it likes; it moves to another, and the index changes, only
 //! when it has become too long. Room that removed records leave is used by those that come later.
 //! Every page here is a [page of records](page) or a [piece](long) of a record longer than a page.
 //!
@@ -240,7 +240,7 @@ impl Heap {
         }
     }
 
-    /// Copies the payload that a record had at a moment; answers where it was, if there was one.
+    /// Copies the payload that a record had at a moment; returns where it was, if there was one.
     pub(crate) fn get_at(
         &self,
         index: &impl Index,
@@ -292,8 +292,8 @@ impl Heap {
         });
     }
 
-    /// Reads a record where it was found, without so many bytes of its key; false if it has changed
-    /// since.
+    /// Reads a record where it was found, without the first `front` bytes, its key; false if it has
+    /// changed since.
     fn read(
         &self,
         pager: &Pager,

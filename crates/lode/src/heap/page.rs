@@ -101,12 +101,13 @@ impl Header {
 /// Words of room that a note counts in one.
 const NOTED: usize = 8;
 
-/// What the highest byte of the first word says of so many words of room, not more than there are.
+/// What the highest byte of the first word says of this much room, in words, not more than there
+/// is.
 fn note_of(room: usize) -> u8 {
     (room / NOTED).min(u8::MAX.into()) as u8
 }
 
-/// The words of room that a page has by its note: at least so many, if it is not nearly empty.
+/// The words of room that a page has by its note: at least as many, if it is not nearly empty.
 pub(super) fn noted_room(note: u8) -> usize {
     match note {
         // More cannot be counted; most of these pages are empty.
@@ -115,7 +116,7 @@ pub(super) fn noted_room(note: u8) -> usize {
     }
 }
 
-/// The words of room that a record of so many bytes takes up at most.
+/// The words of room that a record of this size takes up at most.
 pub(super) fn room_for(size: usize) -> usize {
     size.div_ceil(8) + 1
 }
@@ -171,14 +172,14 @@ impl<'p> HeapPage<'p> {
         self.words.read(slot.at * 8 + from, bytes);
     }
 
-    /// Whether one more record of so many bytes fits.
+    /// Whether one more record of this size fits.
     pub(super) fn fits(self, size: usize) -> bool {
         let header = self.header();
         let slot = usize::from(header.free_slots == 0);
         header.room() >= size.div_ceil(8) + slot
     }
 
-    /// Whether so many bytes fit in the place of a record.
+    /// Whether `size` bytes fit in the place of a record.
     pub(super) fn fits_over(self, slot: Slot, size: usize) -> bool {
         self.header().room() + slot.words() >= size.div_ceil(8)
     }
@@ -230,7 +231,7 @@ impl<'p> HeapPageMut<'p> {
         self.set_header(Header { slots: 0, records_at: PAGE_WORDS, garbage: 0, free_slots: 0 });
     }
 
-    /// Puts a record that fits; answers its number.
+    /// Puts a record that fits; returns its number.
     pub(super) fn insert(&mut self, bytes: &[u8], is_long: bool) -> usize {
         let mut header = self.header();
         let free = |number: &usize| self.words.get(SLOTS + number) & TAKEN == 0;

@@ -9,7 +9,7 @@ use crate::pager::{PAGE_BYTES, PageNumber, Pager, Seen};
 const MOST_BESIDE: usize = PAGE_BYTES / 4;
 
 impl Heap {
-    /// A page with room for a record that takes up so many bytes there, and how much it has.
+    /// A page with room for a record that takes up `size` bytes there, and how much it has.
     pub(super) fn target<'p>(&self, pager: &'p Pager, size: usize) -> Result<(Seen<'p>, usize)> {
         let beside = size <= MOST_BESIDE;
         loop {

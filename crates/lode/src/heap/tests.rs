@@ -14,7 +14,7 @@ use crate::{Database, Key, KeyKind, ReadTable, Schema, Snapshot, Table, Type};
 
 const KEY_BYTES: usize = 16;
 
-/// Among so many, nearly each fourth has the digest of another one.
+/// Among this many, nearly each fourth has the digest of another one.
 const KEYS: u16 = 1_000;
 
 fn create(db: &Database) -> Table {

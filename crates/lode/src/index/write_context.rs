@@ -17,7 +17,7 @@ enum Purpose {
     CommitStep,
 }
 
-/// The pages that a write of one table changes, and the log that is told of it.
+/// The pages that a write of one table changes, and the log that has it.
 pub(crate) struct WriteContext<'w> {
     pub pager: &'w Pager,
     /// The pages of the table's index.

@@ -1,8 +1,8 @@
-//! The process that opened something, told from those that were forked from it.
+//! The process that opened something, and not those that were forked from it.
 //!
 //! A fork copies memory, but not threads, and the copy shares the files. So a copy of a database in
 //! a directory must never be used. A page of memory that the kernel wipes in the child
-//! (`MADV_WIPEONFORK`, Linux 4.14) tells parent and child apart for the price of a load.
+//! (`MADV_WIPEONFORK`, Linux 4.14) distinguishes parent and child for the price of a load.
 
 #![allow(unsafe_code)]
 
@@ -21,7 +21,7 @@ pub(crate) struct Home {
 static ANYWHERE: AtomicU64 = AtomicU64::new(0);
 
 impl Home {
-    /// The process that runs. Where the system cannot tell processes apart, it is every process.
+    /// The process that runs. Where the system cannot distinguish processes, it is every process.
     pub(crate) fn here() -> Self {
         #[cfg(all(target_os = "linux", not(miri)))]
         if let Some(current) = linux::wiped_word() {
@@ -88,11 +88,11 @@ mod linux {
         let mut page = MmapOptions::new().len(PAGE_BYTES).map_anon().ok()?;
         let start = NonNull::new(page.as_mut_ptr())?;
         // SAFETY: the range is exactly that of the private anonymous mapping that was just made.
-        // Nobody has a reference into it, and the advice changes nothing in this process.
+        // There is no reference into it, and the advice changes nothing in this process.
         unsafe { madvise(start.cast(), PAGE_BYTES, MmapAdvise::MADV_WIPEONFORK) }.ok()?;
         std::mem::forget(page);
         // SAFETY: the mapping is never unmapped, page-aligned and large enough; any bits are an
-        // `AtomicU64`. Nobody has its address but this reference.
+        // `AtomicU64`. Only this reference has its address.
         Some(unsafe { start.cast::<AtomicU64>().as_ref() })
     }
 }

@@ -53,7 +53,7 @@ impl Mapped for Front {
         );
         // SAFETY: the bytes from `at` on lie in the mapping, as the assertion says (which also
         // rules out that the sum overflows), and the mapping is writable and lives as long as
-        // `self`. Nobody has a reference into the mapping: it is private to this struct, which
+        // `self`. There is no reference into the mapping: it is private to this struct, which
         // never makes one, so `bytes` cannot overlap it, and no reference is invalidated. No thread
         // reads the mapping through memory, only through the file, and the trait's callers see to
         // it that no two write to the same bytes at once, so there is no data race.
@@ -83,7 +83,7 @@ impl Mapped for Front {
         let map = Arc::clone(&self.map);
         let work = move || {
             for from in (0..map.len()).step_by(STEP) {
-                // As long as somebody has the mapping, and the system knows what is asked.
+                // As long as the mapping is in use, and the system knows what is asked.
                 let is_of_use = Arc::strong_count(&map) > 1;
                 let size = STEP.min(map.len() - from);
                 if !is_of_use || map.advise_range(advice, from, size).is_err() {
@@ -108,7 +108,7 @@ impl Mapped for Front {
         // SAFETY: the bytes lie in the mapping, as the assertion says, and so do the pages that
         // they lie in, which this struct keeps mapped. The mapping is shared with the file: what
         // was written there is in the file's pages, which stay what they are, and comes back with
-        // the next access. Nobody has a reference into the mapping, and threads that write to these
+        // the next access. There is no reference into the mapping, and threads that write to these
         // pages meanwhile write to the same ones.
         let advised = unsafe {
             self.map.unchecked_advise_range(

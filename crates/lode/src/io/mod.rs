@@ -34,7 +34,7 @@ pub(crate) trait Disk: Send + Sync {
     /// Keeps other processes, and other users in this one, out; of readers, only those who write.
     ///
     /// # Errors
-    /// `WouldBlock` when somebody else has the directory.
+    /// `WouldBlock` when another user has the directory.
     fn lock(&self) -> Result<Lock>;
 
     /// Opens a file that is there.
@@ -58,7 +58,7 @@ pub(crate) trait Disk: Send + Sync {
     /// Checks that the names of all files that were opened still lead to them.
     ///
     /// # Errors
-    /// When somebody else removed, renamed or replaced one.
+    /// When another program removed, renamed or replaced one.
     fn expect_files(&self) -> Result<()>;
 }
 
@@ -104,13 +104,13 @@ pub(crate) trait File: Send + Sync {
     /// found.
     ///
     /// # Errors
-    /// `WouldBlock` when somebody else has it locked.
+    /// `WouldBlock` when another user has it locked.
     fn lock(&self, access: Access) -> Result<Lock>;
 }
 
 /// The mapped front of a file: what is written there is in the operating system's hands at once.
 pub(crate) trait Mapped: Send + Sync {
-    /// Writes bytes to a place on; nobody else may write to the same bytes at the same time.
+    /// Writes bytes to a place on; no other thread may write to the same bytes at the same time.
     ///
     /// # Errors
     /// In a process that was forked from the one that mapped the file.
@@ -125,7 +125,7 @@ pub(crate) trait Mapped: Send + Sync {
     fn prepare(&self) {}
 
     /// Some bytes have been written and will not be again for some time. Where a mapping makes a
-    /// sync of the file take longer, these are taken out of it until somebody writes there.
+    /// sync of the file take longer, these are taken out of it until they are written again.
     ///
     /// # Panics
     /// If they do not lie in the mapped part.

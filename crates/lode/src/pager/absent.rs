@@ -1,8 +1,9 @@
 //! Pages that are not in memory, or not for long any more: how they come and go.
 //!
-//! A page that could leave is marked first, in its word, and leaves only if nobody has looked at it
-//! when the clock's hand comes round again. (The idea of cooling pages: Leis, Haubenschild, Kemper,
-//! Neumann: LeanStore, ICDE 2018, section III-B.) So a look at a page that is used costs nothing.
+//! A page that could leave is marked first, in its word, and leaves only if no thread has looked at
+//! it when the clock's hand comes round again. (The idea of cooling pages: Leis, Haubenschild,
+//! Kemper, Neumann: LeanStore, ICDE 2018, section III-B.) So a look at a page that is used costs
+//! nothing.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,7 +18,7 @@ use crate::error::{Error, Result};
 const SPINS: u32 = 64;
 
 impl Pager {
-    /// The word of a page once it is in memory, and nobody has it latched.
+    /// The word of a page once it is in memory, and is not latched.
     #[cold]
     pub(super) fn bring(&self, page: PageNumber) -> Result<u64> {
         let nowhere =
@@ -48,7 +49,7 @@ impl Pager {
         page >= super::FIRST_TABLE_PAGE && page.index() < self.entries.count() / 2
     }
 
-    /// Reads an absent page from the data file, unless somebody else does.
+    /// Reads an absent page from the data file, unless another thread does.
     fn fetch(&self, page: PageNumber, word: u64) -> Result<()> {
         let Some(data) = &self.data else { return Ok(()) };
         let [cell, _] = self.entry(page);
@@ -72,11 +73,11 @@ impl Pager {
         Ok(())
     }
 
-    /// Latches a page that is not in memory; answers its word without the latch.
+    /// Latches a page that is not in memory; returns its word without the latch.
     pub(super) fn latch_absent(&self, page: PageNumber) -> u64 {
         let [cell, _] = self.entry(page);
         loop {
-            // Somebody with an old idea of it may just find out that it is nowhere.
+            // A thread with an old number may just find out that it is nowhere.
             let word = wait_for_latch(cell);
             let latched = word | LATCH;
             if cell.compare_exchange(word, latched, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
@@ -85,10 +86,10 @@ impl Pager {
         }
     }
 
-    /// Takes the frame from a page that has not changed since it was written out, and that nobody
-    /// has looked at for a while; it looks at so many frames. Three times as many as there are will
-    /// do: once round to mark pages, once more to find them still marked, and some more for those
-    /// that others look at.
+    /// Takes the frame from a page that has not changed since it was written out, and that no
+    /// thread has looked at for a while; it looks at `most_steps` frames. Three times as many as
+    /// there are will do: once round to mark pages, once more to find them still marked, and some
+    /// more for those that others look at.
     pub(super) fn evict(&self, most_steps: u64) -> Option<u32> {
         for _ in 0..most_steps {
             let (frame, page) = self.pool.advance()?;

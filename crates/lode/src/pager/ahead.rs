@@ -50,7 +50,7 @@ struct State {
     stopped: bool,
 }
 
-/// How many frames shall have memory when so many are in use: a quarter more.
+/// How many frames shall have memory, given how many are in use: a quarter more.
 fn share_of(frames: u32) -> u32 {
     (frames / 4).clamp(STEP, MOST)
 }

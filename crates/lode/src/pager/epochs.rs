@@ -1,4 +1,4 @@
-//! Epochs: stretches of time between moments that somebody reads at, and which page images each of
+//! Epochs: stretches of time between moments that something reads at, and which page images each of
 //! these moments needs.
 
 use std::collections::BTreeMap;
@@ -60,7 +60,7 @@ impl Which {
     }
 }
 
-/// The current epoch, and the moments that somebody needs.
+/// The current epoch, and the moments that are needed.
 pub(super) struct Epochs {
     current: AtomicU64,
     /// The epoch after the newest moment of a snapshot; that before all for none.

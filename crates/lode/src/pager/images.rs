@@ -29,7 +29,7 @@ struct Free {
 }
 
 impl Images {
-    /// Memory for so many, which is asked for when there is one.
+    /// Memory for `count` images, which is asked for when there is one.
     pub(super) fn new(count: u32) -> Self {
         Self { frames: OnceLock::new(), count, free: Mutex::default() }
     }

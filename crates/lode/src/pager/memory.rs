@@ -26,7 +26,7 @@ pub(super) struct Frames {
 
 impl Frames {
     /// Frames with the numbers from 1 to `count`; they take up memory as they are used. Frame 0 is
-    /// one that nobody has: all zeros.
+    /// one that has not been used: all zeros.
     pub(super) fn new(count: u32) -> Result<Self> {
         Ok(Self { cells: Cells::new((count as usize + 1) * STRIDE, true)?, count })
     }
@@ -164,7 +164,7 @@ impl Cells {
         #[cfg(not(target_os = "linux"))]
         let _ = large;
         // A mapping starts at a page boundary, so it is aligned; it is zeroed, and any bits are an
-        // `AtomicU64`. Nobody refers to its bytes in another way from here on.
+        // `AtomicU64`. No reference to its bytes of another kind exists from here on.
         let start = NonNull::new(home.as_mut_ptr().cast()).expect("a mapping has an address");
         Ok(Self { start, count, home: Arc::new(home) })
     }
@@ -189,7 +189,7 @@ impl Cells {
             return;
         };
         // SAFETY: the bytes lie in the mapping, which is private and of no file: to give them back
-        // is to store zeros in them, which are valid cells. Cells are atomic, so nobody has a
+        // is to store zeros in them, which are valid cells. Cells are atomic, so no thread has a
         // reference that says that they stay as they are.
         let advised = unsafe {
             self.home.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, from, size)

@@ -1,6 +1,6 @@
 //! Pages in frames of memory, read without latches and changed under one; those of a database in a
-//! directory come from its data file when they are needed, and leave when nobody has looked at them
-//! for long.
+//! directory come from its data file when they are needed, and leave when no thread has looked at
+//! them for long.
 //!
 //! For every page there is a word with its version, its frame and a latch, and a stamp: the epoch
 //! in which it was last changed. A reader notes the word ([`Pager::read_optimistic`]), reads, and
@@ -41,7 +41,7 @@ pub(crate) use crate::data::PageNumber;
 use crate::error::{Error, Result};
 use crate::io::Home;
 
-/// Whether these are different pages, as all are that are latched together: nobody waits for a
+/// Whether these are different pages, as all are that are latched together: no thread waits for a
 /// latch, and a page in two places, as a forged one may be, would never be to be had.
 pub(crate) fn differ(pages: &mut [PageNumber]) -> bool {
     pages.sort_unstable();
@@ -51,15 +51,15 @@ pub(crate) fn differ(pages: &mut [PageNumber]) -> bool {
 /// The first page of a table.
 const FIRST_TABLE_PAGE: PageNumber = PageNumber::FIRST_OF_TABLES;
 
-/// Somebody is changing the page, or fetching it.
+/// A thread is changing the page, or fetching it.
 const LATCH: u64 = 1;
-/// Unless somebody looks at it soon, the page leaves memory.
+/// Unless a thread looks at it soon, the page leaves memory.
 const COOL: u64 = 1 << 1;
 /// It has a frame.
 const PRESENT: u64 = 1 << 2;
 /// It has changed since it was written out.
 const DIRTY: u64 = 1 << 3;
-/// It belongs to nobody.
+/// It is not in use.
 const FREE: u64 = 1 << 4;
 const FRAME_SHIFT: u32 = 8;
 const FRAME_MASK: u64 = 0xff_ffff;
@@ -104,7 +104,7 @@ impl Seen<'_> {
         self.page == other.page && self.word == other.word
     }
 
-    /// Whether nobody has changed the page since it was seen, so that what was read between is what
+    /// Whether the page is unchanged since it was seen, so that what was read between is what
     /// was there.
     #[inline(always)]
     pub(crate) fn validate(&self) -> bool {
@@ -136,7 +136,7 @@ pub(crate) struct Pager {
 }
 
 impl Pager {
-    /// Pages in at most so many bytes of memory; in those of a data file, if there is one.
+    /// Pages in at most `budget_bytes` of memory; in those of a data file, if there is one.
     pub(crate) fn new(budget_bytes: u64, data: Option<Arc<DataFile>>) -> Result<Self> {
         let frames = (budget_bytes / PAGE_BYTES as u64).clamp(LEAST_FRAMES, MOST_FRAMES) as u32;
         let numbers = match data {
@@ -173,7 +173,7 @@ impl Pager {
         self.entries.pair(page.index())
     }
 
-    /// Looks at a page, once nobody has it latched. What is read of it is worth something only if
+    /// Looks at a page, once it is not latched. What is read of it is worth something only if
     /// [`Seen::validate`] returns true afterwards.
     ///
     /// # Errors
@@ -190,7 +190,7 @@ impl Pager {
         Ok((Seen { page, cell, word }, self.frames.words(frame_of(word))))
     }
 
-    /// The same, if the page is in memory, is to stay there, and nobody has it latched.
+    /// The same, if the page is in memory, is to stay there, and is not latched.
     #[inline(always)]
     pub(crate) fn try_read(&self, page: PageNumber) -> Option<(Seen<'_>, PageRef<'_>)> {
         let [cell, _] = self.entry(page);
@@ -381,13 +381,13 @@ impl Pager {
         self.epochs.end()
     }
 
-    /// Nobody reads at this moment any more.
+    /// One reader less reads at this moment.
     pub(crate) fn release(&self, moment: ReadEpoch) {
         self.saved.release(&self.epochs, moment);
         self.saved.drop_all(&self.epochs);
     }
 
-    /// Whether a page that somebody has looked at since has changed after a moment.
+    /// Whether a page that was looked at since has changed after a moment.
     pub(crate) fn has_changed_since(&self, moment: ReadEpoch, page: PageNumber) -> bool {
         let [_, stamp] = self.entry(page);
         !moment.sees(Epoch::load(stamp, Ordering::Acquire))
@@ -403,7 +403,7 @@ impl Pager {
     }
 
     /// Reads a page as it was at a moment. `read` may be called several times, at times on what is
-    /// being changed; what its last call answers is right.
+    /// being changed; what its last call returns is right.
     pub(crate) fn at<T>(
         &self,
         moment: ReadEpoch,
@@ -439,7 +439,7 @@ pub(crate) struct Latched<'p> {
     word: u64,
     words: PageRef<'p>,
     changed: bool,
-    /// Nobody has been led to it yet, so nobody needs what it was.
+    /// No page leads to it yet, so what it was is not needed.
     is_new: bool,
 }
 
@@ -500,7 +500,7 @@ impl<'p> Latched<'p> {
             let word = (word & !(VERSION - 1)).wrapping_add(VERSION) | FREE;
             pager.entry(page)[0].store(word, Ordering::Release);
         });
-        // Only now may somebody else have it.
+        // Only now may another thread have it.
         pager.pool.give(frame_of(word));
     }
 }

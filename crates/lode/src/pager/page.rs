@@ -234,7 +234,7 @@ fn copy_few(word: u64, to: &mut [u8]) {
     }
 }
 
-/// A page's content by itself: an image that nobody changes any more.
+/// A page's content by itself: an image that does not change any more.
 pub(crate) struct Image(Box<[AtomicU64; PAGE_WORDS]>);
 
 impl Image {

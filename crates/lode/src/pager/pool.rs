@@ -8,7 +8,7 @@ use super::{PageNumber, lock};
 /// The frames of a pager, by their numbers from 1 on.
 pub(super) struct Pool {
     free: Mutex<Vec<u32>>,
-    /// The first one that nobody has had yet.
+    /// The first one that has not been used yet.
     next: AtomicU32,
     /// The page in each.
     owners: Box<[AtomicU32]>,
@@ -28,7 +28,7 @@ impl Pool {
         }
     }
 
-    /// A free frame, of so many.
+    /// A free frame, of `count`.
     pub(super) fn take(&self, count: u32) -> Option<u32> {
         if let Some(frame) = lock(&self.free).pop() {
             return Some(frame);

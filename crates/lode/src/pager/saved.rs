@@ -1,4 +1,4 @@
-//! What pages were before they changed, for the moments that somebody still reads at. Which moment
+//! What pages were before they changed, for the moments that are still read at. Which moment
 //! needs which image, [`Epochs`] know.
 
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use super::images::PageImage;
 /// Threads that save different pages seldom meet.
 const SHARDS: usize = 16;
 
-/// Images that are let go of at a time: nobody else takes or lets go of a snapshot meanwhile.
+/// Images that are released at a time: no other snapshot begins or ends meanwhile.
 const BATCH: usize = 64;
 
 /// What a page was from one epoch to before another.
@@ -42,7 +42,7 @@ impl Saved {
         shard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps what a page was, if somebody needs it.
+    /// Keeps what a page was, if it is needed.
     pub(super) fn keep(&self, epochs: &Epochs, which: Which, dirty: bool, image: PageImage) {
         let image = Arc::new(image);
         epochs.hold(which, dirty, |holders| {
@@ -72,7 +72,7 @@ impl Saved {
         Some(Arc::clone(&kept.image))
     }
 
-    /// Nobody reads at a moment any more, or one less. It takes as long as it has images of its
+    /// One reader less reads at a moment. It takes as long as the moment has images of its
     /// own.
     pub(super) fn release(&self, epochs: &Epochs, moment: ReadEpoch) {
         for images in epochs.release(moment).chunks(BATCH) {

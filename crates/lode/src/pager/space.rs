@@ -59,7 +59,7 @@ impl Space {
     pub(super) fn take(&self, pager: &Pager) -> Result<PageNumber> {
         let mut numbers = self.lock();
         if numbers.free.is_empty() {
-            // One extent at a time: nobody waits for all of a large table's page map.
+            // One extent at a time: no operation waits for all of a large table's page map.
             numbers.survey(pager)?;
         }
         if let Some(page) = numbers.free.pop() {

@@ -108,7 +108,7 @@ impl Pager {
 
     /// Has a page written out by the next checkpoint, even if it does not change.
     pub(crate) fn rewrite(&self, page: PageNumber) -> Result<()> {
-        /// How often somebody else may have freed it and taken it again.
+        /// How often another thread may have freed it and taken it again.
         const MOST_TRIES: usize = 8;
         let mut tries = 0;
         loop {
@@ -128,13 +128,13 @@ impl Pager {
         }
     }
 
-    /// Frees all pages of a table at which nobody is at work any more, readable or not.
+    /// Frees all pages of a table at which no thread is at work any more, readable or not.
     pub(crate) fn free_all(&self, space: &Space, epoch: Epoch) {
         space.numbers().into_iter().for_each(|page| self.free(page, space, epoch));
     }
 
-    /// Frees a page that nobody is led to any more, and that nobody changes, readable or not; one
-    /// that is not in use stays so.
+    /// Frees a page that no other page leads to any more, and that no thread changes, readable or
+    /// not; one that is not in use stays so.
     pub(crate) fn free(&self, page: PageNumber, space: &Space, epoch: Epoch) {
         loop {
             let [cell, stamp] = self.entry(page);
@@ -145,7 +145,7 @@ impl Pager {
                     None => continue,
                 }
             }
-            // If nobody can tell, the next checkpoint will.
+            // If it cannot be known, the next checkpoint finds out.
             let in_file = |data: &DataFile| data.has(page).unwrap_or(true);
             let Some(data) = self.data.as_deref().filter(|data| word & FREE == 0 && in_file(data))
             else {

@@ -2,7 +2,7 @@
 //! floats with all bits turned if negative, text and bytes as they are.
 //!
 //! After those of variable length come a 0 and a 1, so that what is shorter comes first; a 0 in
-//! them is a 0 and a 255. So no key is the beginning of another, and where one ends can be told
+//! them is a 0 and a 255. So no key is the beginning of another, and where one ends can be seen
 //! from itself.
 
 use super::{Column, Schema, Type, packed_key};
@@ -134,7 +134,7 @@ impl KeyOrder {
         Some(())
     }
 
-    /// Writes the key in order that bytes begin with packed; answers what comes after it.
+    /// Writes the key in order that bytes begin with packed; returns what comes after it.
     fn decode_any<'b>(&self, ordered: &'b [u8], packed: &mut Vec<u8>) -> Option<&'b [u8]> {
         packed.clear();
         let mut rest = ordered;

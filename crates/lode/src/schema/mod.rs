@@ -100,7 +100,7 @@ impl Column {
     }
 
     /// Where it lies in a packed record, as far as that is always the same; of a column of variable
-    /// length, where its end is told, or in a key its length. [`Schema::bytes_of`] finds its bytes.
+    /// length, where its end is, or in a key its length. [`Schema::bytes_of`] finds its bytes.
     pub fn range(&self) -> std::ops::Range<usize> {
         self.offset..self.offset + self.size
     }
@@ -225,7 +225,7 @@ impl Schema {
     }
 
     /// Where a column that is not of the key lies in a payload; if it is of variable length, where
-    /// its end is told.
+    /// its end is.
     pub(crate) fn range_in_payload(&self, column: &Column) -> std::ops::Range<usize> {
         column.offset - self.key_size..column.range().end - self.key_size
     }

@@ -81,7 +81,7 @@ fn read<'r>(schema: &'r Schema, record: &'r [u8]) -> Vec<Value<'r>> {
     schema.columns().iter().map(|column| row.at(column.id())).collect()
 }
 
-/// Whether the ends that a record says are those of a record, told from the format.
+/// Whether the ends that a record says are those of a record, by the format.
 fn is_whole(schema: &Schema, record: &[u8]) -> bool {
     let Some(rest) = record.len().checked_sub(schema.record_size()) else { return false };
     let mut from = 0;

@@ -40,7 +40,7 @@ impl Schema {
         self.bytes_after(record, self.front_of(record), column)
     }
 
-    /// The bytes of a column in a record whose key has so many bytes.
+    /// The bytes of a column in a record whose key has `key_size` bytes.
     pub(super) fn bytes_after<'r>(
         &self,
         record: &'r [u8],
@@ -96,7 +96,7 @@ impl Schema {
         Ok(record.split_at(front))
     }
 
-    /// Refuses what is no payload, after so many bytes of a key.
+    /// Refuses what is no payload, given the size of the key before it.
     #[inline(never)]
     fn expect_parts(&self, what: &str, bytes: &[u8], front: usize) -> Result<()> {
         let fixed = front + self.payload_size();
@@ -141,7 +141,7 @@ impl Schema {
         }
     }
 
-    /// Refuses so many bytes in a column of variable length if they are too many.
+    /// Refuses bytes in a column of variable length if they are too many.
     pub(super) fn expect_length(&self, column: &Column, size: usize) -> Result<()> {
         let most_bytes = column.kind.most_bytes();
         match size <= most_bytes {
@@ -165,7 +165,7 @@ impl Schema {
         }
     }
 
-    /// Where it is told where a column ends.
+    /// Where the end of a column is stored.
     fn cell(&self, front: usize, column: &Column) -> usize {
         front + column.offset - self.key_size
     }

@@ -1,6 +1,6 @@
-//! Checkpoints: all pages as they were at one moment, written to places that nobody needs, and then
-//! made current at once. A step machine: whoever drives it may do other things between steps, and
-//! so may everybody else.
+//! Checkpoints: all pages as they were at one moment, written to slots that are not needed, and
+//! then made current at once. A step machine: whoever drives it may do other things between steps,
+//! and so may everybody else.
 
 use crate::data::{DataFile, SLOT_BYTES, Superblock};
 use crate::error::Result;
@@ -23,7 +23,7 @@ pub(crate) struct Checkpoint<'c> {
 }
 
 impl<'c> Checkpoint<'c> {
-    /// Of a moment that the pager was [told](Pager::checkpoint_moment) about.
+    /// Of a moment that the pager [began](Pager::checkpoint_moment).
     pub(crate) fn begin(
         pager: &'c Pager,
         data: &DataFile,

@@ -38,7 +38,7 @@ const LEAST_LOG_BYTES: u64 = 32 << 20;
 /// was.
 const MARGIN: u64 = 64;
 
-/// The fewest pages that can be changed before somebody asks again whether there is room.
+/// The fewest pages that can be changed before an operation asks again whether there is room.
 const LEAST_STEP: u64 = 8;
 
 /// The directory of an open database.
@@ -76,13 +76,13 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Store {
-    /// How many changed pages there may be before somebody has to look after the store.
+    /// How many changed pages there may be before an operation has to look after the store.
     #[inline(always)]
     pub(crate) fn room(&self) -> u64 {
         self.room.load(Ordering::Relaxed)
     }
 
-    /// The log, if operations are to be told there.
+    /// The log, if operations are logged.
     #[inline(always)]
     pub(crate) fn log(&self) -> Option<&Log> {
         self.log.as_ref().filter(|_| self.level != Durability::None)
@@ -111,7 +111,7 @@ impl Store {
         }
     }
 
-    /// Nobody knows what is on the disk: nothing is written any more.
+    /// What is on the disk is unknown: nothing is written any more.
     pub(crate) fn poison(&self, error: &Error) -> Error {
         let why = match error {
             Error::Poisoned { why } => why.clone(),
@@ -139,7 +139,7 @@ impl Store {
         self.log_to_write()?.expect_files().map_err(|error| self.poison(&error))
     }
 
-    /// Whether somebody makes a checkpoint step by step, so that nobody else has to.
+    /// Whether a test makes a checkpoint step by step, so that no operation has to.
     pub(crate) fn step_by_step(&self, is_so: bool) {
         self.is_step_by_step.store(is_so, Ordering::Relaxed);
     }
@@ -187,7 +187,7 @@ impl Store {
     }
 
     /// Gives space at the end of the data file back. Whoever changes pages from now on has to
-    /// [make room](Self::make_room) again, since that is what he had reserved.
+    /// [make room](Self::make_room) again, since that is what it had reserved.
     pub(crate) fn shrink(&self, pager: &Pager) -> Result<()> {
         self.room.store(0, Ordering::SeqCst);
         let dirty = pager.dirty();

@@ -90,7 +90,7 @@ pub(crate) fn open(
     if is_there(DATA) {
         return recover(disk, lock, settings);
     }
-    // Somebody may have removed the data file only; then nothing else is removed.
+    // The data file only may have been removed; then nothing else is removed.
     if !names.is_empty() {
         return Err(no_data(&names));
     }
@@ -253,7 +253,7 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     let has_replayed = end != start.position || recovery.superblock.is_recovering;
     if has_replayed && recovery.skipped.is_none() {
         // What was replayed may be in the operating system's memory only, and so may a segment
-        // without outcomes that leads to the next one. Nobody can know; but what a checkpoint
+        // without outcomes that leads to the next one. It cannot be known; but what a checkpoint
         // writes now is durable.
         let (place, _) = new.barrier(|| ());
         recovery.done = place;

@@ -46,7 +46,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// A number that nobody else knows, unless he knows what they begin with.
+    /// A number that is known only to those that know what the sequence begins with.
     pub(crate) fn random(&self) -> u64 {
         // Weyl's sequence with the finalizer of SplitMix64 (Steele, Lea, Flood: Fast Splittable
         // Pseudorandom Number Generators, OOPSLA 2014, figure 17).

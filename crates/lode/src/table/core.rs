@@ -233,7 +233,7 @@ impl TableCore {
     }
 
     /// Has the processor fetch what lookups of these packed keys, not more than are worth it, will
-    /// look at, all at the same time, if the index can tell.
+    /// look at, all at the same time, if the index knows.
     pub(crate) fn fetch<'k>(&self, pager: &Pager, keys: impl Iterator<Item = &'k [u8]> + Clone) {
         let Kinds::Hash(hash) = &self.index else { return };
         let fetch =
@@ -243,7 +243,7 @@ impl TableCore {
         keys.for_each(|key| heap.fetch(&self.index, pager, key));
     }
 
-    /// The payload under a key in order, for somebody who is alone.
+    /// The payload under a key in order, while the gate is closed.
     pub(crate) fn payload_of(&self, pager: &Pager, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let mut payload = Vec::new();
         Ok(self.read(pager, key, &mut payload)?.then_some(payload))
@@ -396,7 +396,7 @@ impl TableCore {
         }
     }
 
-    /// Gives all pages back; nobody may be at work in the table.
+    /// Gives all pages back; no thread may be at work in the table.
     pub(crate) fn drop_pages(&self, pager: &Pager) {
         let epoch = pager.epoch();
         epoch.store(&self.dropped_in, Ordering::Relaxed);

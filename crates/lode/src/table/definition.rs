@@ -185,7 +185,7 @@ impl Location {
         self.extents.iter().chain(&self.heap).copied()
     }
 
-    /// Gives all pages back, without looking at what is in them; nobody may be at work in the
+    /// Gives all pages back, without looking at what is in them; no thread may be at work in the
     /// table.
     pub(crate) fn free(self, pager: &Pager) {
         for extents in [self.extents, self.heap] {

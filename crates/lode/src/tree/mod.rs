@@ -174,7 +174,7 @@ impl Tree {
             };
             let full = !has_room;
             if full && found.seen.validate() && !self.split(pager, space, &found, key)? {
-                // Somebody else was there; the caller looks again.
+                // Another thread was there; the caller looks again.
                 return Ok(());
             }
         }
@@ -255,7 +255,7 @@ impl Tree {
     }
 
     /// Joins the nodes on the way to a key that have become sparse with a neighbour, if both fit
-    /// into one. Where somebody else is at work, it is left for the next deletion.
+    /// into one. Where another thread is at work, it is left for the next deletion.
     pub(crate) fn merge(&self, pager: &Pager, space: &Space, key: &[u8]) -> Result<()> {
         let top = pager.read_optimistic(self.root)?.1;
         let top = self.layout.node(top).level();

@@ -88,7 +88,7 @@ impl Layout {
         self.shape.key_size.div_ceil(8)
     }
 
-    /// Words of a record whose key has so many bytes.
+    /// Words of a record whose key has this size.
     fn record_words(self, level: usize, key_size: usize) -> usize {
         let key_words = key_size.div_ceil(8);
         match level {
@@ -361,7 +361,7 @@ impl<'p> Node<'p> {
         self.records_at().saturating_sub(ENTRIES + self.count())
     }
 
-    /// Whether one more entry with a key of so many bytes fits, if need be after
+    /// Whether one more entry with a key of this size fits, if need be after
     /// [`compact`](Self::compact).
     pub(super) fn has_room(self, key_size: usize) -> bool {
         self.room() > self.layout.record_words(self.level(), key_size)

@@ -18,12 +18,12 @@ const HEADER_BYTES: usize = 16;
 const NOTE_BYTES: usize = 16;
 const SUM_BYTES: usize = 4;
 
-/// The most that a frame of such an outcome takes up.
+/// The most that a frame of such a record takes up.
 pub(super) fn most_bytes(bytes: usize) -> u64 {
     (HEADER_BYTES + NOTE_BYTES + bytes.next_multiple_of(8)) as u64
 }
 
-/// Makes the beginning of a frame whose outcome has so many bytes in `frame`, instead of what is
+/// Makes the beginning of a frame whose record has `size` bytes in `frame`, instead of what is
 /// there: all that comes before the outcome, without the checksum.
 pub(super) fn begin(
     frame: &mut Vec<u8>,
@@ -42,7 +42,7 @@ pub(super) fn begin(
     }
 }
 
-/// Zeros after an outcome of so many bytes.
+/// Zeros after a record of this size.
 pub(super) fn padding(size: usize) -> &'static [u8] {
     &[0; 8][..size.next_multiple_of(8) - size]
 }

@@ -1,9 +1,9 @@
 //! Group commit: all who wait at the same time for the log to be synced share a sync (DeWitt et
 //! al., Implementation Techniques for Main Memory Database Systems, SIGMOD 1984, section 5.2).
 //!
-//! One of them leads: he syncs for all. Then each is told by name, so that nobody has to queue for
-//! a lock first and nobody wakes up too early; and one of those who came too late is told to lead
-//! the next sync. (Until he does, nobody overtakes him.)
+//! One of them leads: it syncs for all. Then each is woken by itself, so that none has to queue for
+//! a lock first and none wakes up too early. One of those that came too late is woken to lead the
+//! next sync. (Until it does, no other overtakes it.)
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use super::{LogPosition, lock};
 use crate::error::{Error, Result};
 
 /// The part of a sync's time that the next one is put off so that more can share it: those who have
-/// just been told that they are done are about to come back.
+/// just been woken are about to come back.
 const PATIENCE: u32 = 4;
 
 /// The longest that it is put off, however long the last one took.
@@ -31,14 +31,14 @@ struct State {
     /// Why a sync failed. There are none after it.
     failed: Option<String>,
     is_led: bool,
-    /// Those who wait for somebody else: up to where, and how they are told.
+    /// The threads that wait for another one: up to where, and how each is woken.
     waiting: Vec<(LogPosition, Arc<Call>)>,
     /// How many were here when the last sync ended, and how long it took.
     size: usize,
     took: Duration,
 }
 
-/// What somebody who waits is told, once.
+/// What a thread that waits hears, once.
 #[derive(Clone, Copy)]
 enum News {
     Synced,
@@ -47,7 +47,7 @@ enum News {
     Lead,
 }
 
-/// How somebody is told.
+/// How a thread is woken.
 #[derive(Default)]
 struct Call {
     news: Mutex<Option<News>>,
@@ -98,7 +98,7 @@ impl Group {
         Self { state: Mutex::new(state), complete: Condvar::new() }
     }
 
-    /// Returns when the log is synced up to a position. `work` syncs all of it, and answers how far
+    /// Returns when the log is synced up to a position. `work` syncs all of it, and returns how far
     /// that is; what ends at `to` was appended before the call.
     ///
     /// # Errors
@@ -157,7 +157,7 @@ impl Group {
         }
     }
 
-    /// A sync has ended well: tells those for whom it was, and who leads the next one.
+    /// A sync has ended well: wakes those that it was for, and the one that leads the next sync.
     fn end(&self, synced: LogPosition, took: Duration) {
         let mut state = lock(&self.state);
         (state.synced, state.took, state.size) = (synced, took, state.count());
@@ -197,7 +197,7 @@ mod tests {
         LogPosition { segment: 1, at }
     }
 
-    /// Waits until so many are here, the one who leads among them.
+    /// Waits until `count` threads are here, the one that leads among them.
     fn wait_for(group: &Group, count: usize) {
         while lock(&group.state).count() < count {
             std::thread::yield_now();
@@ -234,8 +234,8 @@ mod tests {
         group.sync(position(8), || panic!("it is synced already")).unwrap();
     }
 
-    /// The first sync ends in this way, while another one waits; answers what its leader says, if
-    /// he does not panic, the one who waits, and one who comes later.
+    /// The first sync ends in this way, while another one waits. Returns what its leader returns,
+    /// unless it panics, what the one that waits returns, and one that comes later.
     fn all_say(end: impl FnOnce() -> Result<LogPosition> + Send) -> [Option<Result<()>>; 3] {
         let group = &Group::new(position(0));
         let (begin, may_begin) = mpsc::channel();

@@ -56,11 +56,11 @@ pub(crate) struct Sizes {
 /// database, and a small one takes up little.
 const GROWTH: u64 = 8;
 
-/// An outcome of so many bytes is not copied into one frame, but written in pieces.
+/// A record of this size is not copied into one frame, but written in pieces.
 const LEAST_LONG_BYTES: usize = 1 << 13;
 const PIECE_BYTES: usize = 1 << 18;
 
-/// A segment that begins with an outcome of so many bytes is probably for more such, which need no
+/// A segment that begins with a record of this size is probably for more such, which need no
 /// memory ahead.
 const LEAST_BULK_BYTES: usize = 1 << 16;
 
@@ -88,7 +88,7 @@ pub(crate) struct Log {
     turn: Mutex<Turn>,
     /// Those who wait until the log is synced.
     group: Group,
-    /// Set to 0 when a segment begins, so that somebody looks how long the log has become.
+    /// Set to 0 when a segment begins, so that the next writer looks how long the log has become.
     alarm: Arc<AtomicU64>,
 }
 
@@ -155,7 +155,7 @@ impl Tail {
     }
 
     /// Writes the frame that has begun, with these parts of its outcome and zeros after them;
-    /// answers its checksum.
+    /// returns its checksum.
     #[inline]
     fn write(&mut self, parts: &[&[u8]], padding: &[u8]) -> Result<u32> {
         parts.iter().chain([&padding]).for_each(|part| self.frame.extend_from_slice(part));
@@ -221,7 +221,7 @@ impl Log {
             Err(Error::DiskFull { .. }) => turn.prepare(&*disk, LEAST_BYTES)?,
             other => other?,
         };
-        // Nobody knows whether what was replayed is durable.
+        // It is not known whether what was replayed is durable.
         let header = turn.header(&segment, database, after.end, LogPosition::default());
         let chain = segment.begin(&header)?;
         segment.ask_for_memory();
@@ -281,7 +281,7 @@ impl Log {
         Ok(Some((work(), end)))
     }
 
-    /// Makes room for an outcome of so many bytes: begins the next segment if need be.
+    /// Makes room for a record whose body has this size: begins the next segment if need be.
     pub(crate) fn make_room(&self, bytes: usize) -> Result<()> {
         let wanted = frame::most_bytes(bytes);
         let mut turn = lock(&self.turn);
@@ -343,7 +343,7 @@ impl Log {
         })
     }
 
-    /// Syncs all that there is, earlier segments first; answers how far that is.
+    /// Syncs all that there is, earlier segments first; returns how far that is.
     fn sync_now(&self) -> Result<LogPosition> {
         // First: a segment that begins after this may be synced too, and none is left out.
         let end = self.end.get();
@@ -372,7 +372,7 @@ impl Log {
         Ok(end)
     }
 
-    /// Checks that nobody else has taken files of the database away.
+    /// Checks that no other program has taken files of the database away.
     pub(crate) fn expect_files(&self) -> Result<()> {
         self.disk.expect_files().map_err(|error| Error::io("look for the database's files", &error))
     }

@@ -27,8 +27,8 @@ pub(crate) struct Replayed {
 pub(crate) enum Ending {
     /// There may be outcomes.
     Open,
-    /// The database was closed at the place where recovery begins: unless somebody has begun a
-    /// segment since, there is nothing to look for. The segment itself may be missing.
+    /// The database was closed at the place where recovery begins: unless another process has begun
+    /// a segment since, there is nothing to look for. The segment itself may be missing.
     Clean,
     /// Nothing after the place where recovery begins was promised: even the segment may be missing.
     Anywhere,
@@ -117,7 +117,7 @@ pub(crate) fn replay(
     match proof > end {
         true => Err(Error::corrupt(
             format!("log segment {}", name(end.segment)),
-            format!("the outcome at byte {} is damaged, and it was synced once", end.at),
+            format!("the record at byte {} is damaged, and it was synced once", end.at),
         )),
         false => Ok(replayed),
     }

@@ -109,7 +109,7 @@ impl Segment {
         }
     }
 
-    /// Writes the header; answers its checksum.
+    /// Writes the header; returns its checksum.
     pub(super) fn begin(&mut self, header: &Header) -> Result<u32> {
         let (bytes, sum) = header.to_bytes();
         for at in HEADERS_AT {

@@ -53,7 +53,7 @@ impl RowBatch {
         self.bytes.len()
     }
 
-    /// The row at a place, counted from 0; `None` if there are not so many.
+    /// The row at a place, counted from 0; `None` if there is no such row.
     pub fn row(&self, at: usize) -> Option<RowRef<'_>> {
         let end = *self.ends.get(at)?;
         let from = at.checked_sub(1).map_or(0, |before| self.ends[before]);

@@ -45,7 +45,7 @@ impl Table {
         outcome.map(|changed| changed && there)
     }
 
-    /// Adds to a column of whole numbers; answers what it is then, or `None` if there is no such
+    /// Adds to a column of whole numbers; returns what it is then, or `None` if there is no such
     /// record.
     ///
     /// ```

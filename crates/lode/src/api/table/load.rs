@@ -7,7 +7,7 @@ use crate::pager::PAGE_BYTES;
 use crate::tree::Tree;
 
 impl Table {
-    /// Inserts packed records, as [`insert`](Self::insert) does with each; answers how many of them
+    /// Inserts packed records, as [`insert`](Self::insert) does with each; returns how many of them
     /// had keys that were new. It is much faster where they come in the order of their keys and lie
     /// in a tree: those that come into the same page do so in one step.
     ///
@@ -49,7 +49,7 @@ impl Table {
         Ok(new + self.insert_group(tree, &mut group)?)
     }
 
-    /// Inserts the records of a group, and leaves none there; answers how many of the keys were
+    /// Inserts the records of a group, and leaves none there; returns how many of the keys were
     /// new.
     fn insert_group(&self, tree: &Tree, group: &mut Group) -> Result<u64> {
         let (records, mut at, mut new) = (group.records(), 0, 0);

@@ -1,6 +1,6 @@
-//! Lookups. Most have nothing in their way: the record lies in a bucket that is in memory, nobody
-//! changes it, and no commit is under way. Those *attempt* at it; everything else is left to those
-//! who wait, try again, and say what is wrong.
+//! Lookups. Most have nothing in their way: the record lies in a bucket that is in memory, no
+//! thread changes it, and no commit is under way. Those *attempt* at it; everything else is left to
+//! those who wait, try again, and say what is wrong.
 
 use super::Table;
 use crate::error::Result;
@@ -159,7 +159,7 @@ impl Table {
     }
 
     /// Copies the columns after the key into the caller's buffer. Whether there is such a record,
-    /// if it can be told at once. (By itself, it needs fewer registers than its caller has left.)
+    /// if it is known at once. (By itself, it needs fewer registers than its caller has left.)
     #[inline(never)]
     fn try_read(&self, key: &[u8], payload: &mut [u8]) -> Option<bool> {
         let hash = self.buckets()?;
@@ -172,7 +172,7 @@ impl Table {
         self.finish(hash, (commits, &attempt), key, payload)
     }
 
-    /// Finishes a lookup that began when there had been so many commits.
+    /// Finishes a lookup that began when there had been `commits` commits.
     #[inline(always)]
     fn finish(
         &self,

@@ -311,7 +311,7 @@ struct Commit {
 }
 
 impl Commit {
-    /// Makes everything happen; answers where it ends in the log.
+    /// Makes everything happen; returns where it ends in the log.
     fn apply(&self) -> Result<LogPosition> {
         let order = self.order();
         for place in &order {
@@ -319,7 +319,7 @@ impl Commit {
             expect_not_changing(touched.core(), touched.key(place.number))?;
         }
         if order.is_empty() && self.db.store().is_some_and(Store::is_read_only) {
-            // Nobody changes what was read.
+            // What was read cannot change.
             return Ok(LogPosition::default());
         }
         let records = self.log_records(&order);
@@ -460,7 +460,7 @@ impl Commit {
     }
 }
 
-/// Somebody else has changed a record.
+/// Another thread has changed a record.
 fn conflict(core: &TableCore) -> Error {
     Error::Conflict { table: core.schema().name().into() }
 }

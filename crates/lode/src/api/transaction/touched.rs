@@ -82,7 +82,7 @@ impl Touched {
         self.numbers.find(self.hash(key), is_it).map(|number| *number as usize)
     }
 
-    /// Notes what a record was that was not dealt with before; answers its number.
+    /// Notes what a record was that was not dealt with before; returns its number.
     pub(super) fn note(&mut self, key: &[u8], seen: Option<&[u8]>) -> usize {
         let number = self.entries.len();
         let seen = seen.map(|payload| self.keep(payload));

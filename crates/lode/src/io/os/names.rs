@@ -1,4 +1,4 @@
-//! The names of the files that are open, and whether they still lead there. Somebody else may
+//! The names of the files that are open, and whether they still lead there. Another program may
 //! remove, rename or replace files of an open database; what is written to them then is lost.
 
 use std::collections::BTreeMap;

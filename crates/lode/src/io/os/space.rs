@@ -34,7 +34,7 @@ pub fn extend(file: &fs::File, from: u64, to: u64) -> Result<()> {
     fill(file, from, to)
 }
 
-/// The first byte from `at` on that is not in a hole; where nobody knows, `at` itself.
+/// The first byte from `at` on that is not in a hole; where that is not known, `at` itself.
 #[cfg(target_os = "linux")]
 pub(super) fn next_data(file: &fs::File, at: u64) -> Result<Option<u64>> {
     use nix::errno::Errno;
@@ -48,7 +48,7 @@ pub(super) fn next_data(file: &fs::File, at: u64) -> Result<Option<u64>> {
     }
 }
 
-/// Where nobody knows holes, all of the file is data.
+/// Where holes are not known, all of the file is data.
 #[cfg(not(target_os = "linux"))]
 pub fn next_data(file: &fs::File, at: u64) -> Result<Option<u64>> {
     Ok((at < file.metadata()?.len()).then_some(at))

@@ -198,7 +198,7 @@ impl Mapped for Front {
             bytes.len(),
             self.size_bytes
         );
-        // Nobody hears of a failure: the memory was written, but not the disk.
+        // A failure is not reported: the memory was written, but not the disk.
         let Ok(mut busy) = self.handle.begin_plain(Operation::Other) else { return Ok(()) };
         assert!(
             bytes.is_empty() || at + bytes.len() <= busy.content().bytes().len(),

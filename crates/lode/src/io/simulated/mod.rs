@@ -1,4 +1,4 @@
-//! A disk in memory, which fails and crashes when it is told to, and then keeps what a real one may
+//! A disk in memory, which fails and crashes on demand, and then keeps what a real one may
 //! keep: the same for the same seed.
 //!
 //! What is written to a file is in the file at once, but durable only after a `sync` of it; what is
@@ -310,7 +310,7 @@ impl Disk for Simulated {
         Ok(())
     }
 
-    /// Nobody else is there.
+    /// There is no other user.
     fn expect_files(&self) -> Result<()> {
         Ok(())
     }

@@ -8,7 +8,7 @@ fn kind<T>(result: Result<T>) -> ErrorKind {
     result.map(|_| ()).unwrap_err().kind()
 }
 
-/// A disk with a durable file of so many sectors, all ones.
+/// A disk with a durable file of this many sectors, all ones.
 fn disk_with_ones(sectors: usize) -> (Simulated, Box<dyn File>) {
     let disk = Simulated::new(0);
     disk.put_file("data", vec![1; sectors * 512]);
