@@ -479,6 +479,19 @@ mod tests {
     }
 
     #[test]
+    fn fingerprints_stay_those_that_stores_have() {
+        use ColumnType::{Bytes, F64, I32, I64, Text, U8, U16, U32, U64, VarBytes};
+        let kinds = [U64, U8, U16, U32, I32, I64, F64, Text(4), Bytes(5), VarBytes(6)];
+        let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+        let columns: Vec<_> = names.into_iter().zip(kinds).collect();
+        assert_eq!(
+            Schema::new("t", &columns, 1).fingerprint(),
+            "t (a U64, b U8, c U16, d U32, e I32, f I64, g F64, h Text(4), i Bytes(5), \
+             j VarBytes(6)) key 1"
+        );
+    }
+
+    #[test]
     fn a_record_is_laid_out_like_a_c_struct() {
         let schema = route();
         let offsets: Vec<_> = schema.columns().iter().map(|c| c.offset).collect();

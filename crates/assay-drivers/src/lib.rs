@@ -163,6 +163,14 @@ pub fn find(id: &str) -> Option<Box<dyn Driver>> {
 mod tests {
     use super::*;
 
+    /// Else a change of statistics or of the run file would rebuild every engine.
+    #[test]
+    fn engines_compile_against_their_own_face_of_assay_only() {
+        let manifest = include_str!("../Cargo.toml");
+        let ours = manifest.lines().filter(|line| line.starts_with("assay-"));
+        assert_eq!(ours.collect::<Vec<_>>(), ["assay-driver.workspace = true"]);
+    }
+
     #[test]
     fn ids_are_unique_and_profiles_whole() {
         let drivers = all();

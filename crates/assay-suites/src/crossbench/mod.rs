@@ -435,3 +435,16 @@ impl Run<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_named_as_stores_name_them() {
+        assert_eq!(
+            [Keys::Dense, Keys::Sparse].map(|k| k.to_string()),
+            ["dense keys", "sparse keys"]
+        );
+    }
+}

@@ -8,7 +8,7 @@ use assay_core::run_file::{Measurement, Status};
 use assay_driver::{Durability, KeyKind, Storage};
 use assay_suites::tonbo::{micro, read, write};
 use assay_suites::ycsb::workload::Workload;
-use assay_suites::{cell, crossbench, nudb, skvdb, ycsb};
+use assay_suites::{cell, crossbench, nudb, plain, skvdb, ycsb};
 
 use crate::engine::{Fault, Faulty, RECORDED};
 
@@ -36,10 +36,6 @@ fn small(suite: &str, rows: u64, options: serde_json::Value) -> Cell {
         dir: None,
         calibration: false,
     }
-}
-
-fn plain(options: &impl serde::Serialize) -> serde_json::Value {
-    serde_json::to_value(options).expect("plain data")
 }
 
 fn nudb(batch_size: Option<u64>) -> Cell {
@@ -225,4 +221,17 @@ fn more_threads_than_connections_are_refused() {
     let (status, _) = measured(&cell, &Faulty::with(Fault::None));
     let Status::Unsupported(why) = status else { panic!("{status:?}") };
     assert!(why.contains("2 threads are more than it supports"), "{why}");
+}
+
+#[test]
+fn options_of_another_suite_are_an_error_and_no_panic() {
+    let foreign = small(nudb::ID, 100, skvdb().options);
+    assert!(assay_suites::task(&foreign).is_err());
+    let (status, measurement) = measured(&foreign, &Faulty::with(Fault::None));
+    let names_the_option = matches!(&status, Status::Failed(why) if why.contains("key_size"));
+    assert!(names_the_option && measurement.phases.is_empty(), "{status:?}");
+    let unknown = small("nosuch", 100, skvdb().options);
+    let (status, _) = measured(&unknown, &Faulty::with(Fault::None));
+    let names_the_suite = matches!(&status, Status::Unsupported(why) if why.contains("nosuch"));
+    assert!(names_the_suite, "{status:?}");
 }
