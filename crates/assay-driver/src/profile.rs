@@ -98,9 +98,9 @@ pub enum InsertRule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeleteRule {
-    /// [`Outcome::Missing`].
+    /// [`Outcome::Missing`](crate::Outcome::Missing).
     Reports,
-    /// [`Outcome::Done`]: it writes a tombstone and does not look.
+    /// [`Outcome::Done`](crate::Outcome::Done): it writes a tombstone and does not look.
     Silent,
 }
 

@@ -11,6 +11,8 @@ use super::layout::Layout;
 use super::rows::{Row, utf8};
 
 /// A customer. The names are those of the benchmark's columns, without their prefix.
+// `Record` makes its type a part of public traits.
+#[allow(unreachable_pub)]
 #[derive(Record, Debug)]
 pub struct Customer {
     #[record(primary_key)]
