@@ -91,8 +91,8 @@ impl Options {
     }
 
     /// The most bytes of a segment of the log, if no single transaction needs more; 16 MiB by
-    /// default. The first one has 32 KiB, or less if that is more than `bytes`, and each one after
-    /// it is eight times as large as the one before.
+    /// default. The first one has 32 KiB, or `bytes` if that is less. Each one after it is eight
+    /// times as large.
     pub fn segment_bytes(mut self, bytes: u64) -> Self {
         self.segment_bytes = bytes;
         self

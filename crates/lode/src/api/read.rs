@@ -65,8 +65,8 @@ pub trait ReadTable {
     /// Those of [reading](Self#errors).
     fn get_into(&self, key: &[u8], payload: &mut Vec<u8>) -> Result<bool>;
 
-    /// Looks up packed keys, which come one after another in `keys`, and calls `found` with the
-    /// place of each, counted from 0, and the payload of its record, if there is one.
+    /// Looks up packed keys, which come one after another in `keys`. Calls `found` with the place
+    /// of each, counted from 0, and the payload of its record, if there is one.
     ///
     /// # Errors
     /// Those of [reading](Self#errors). All keys are looked at before the first one is looked up.

@@ -1,10 +1,10 @@
 //! The gate that writers go through: many at a time with single operations, or one alone with a
 //! commit, which no reader sees half done.
 //!
-//! Whoever enters counts itself in a slot of its own thread, so that writers do not share a line of
-//! the processor's cache, and need one locked instruction to go in and none to go out. Readers do
-//! not go through; they look at the number of commits before and after, and read again if there was
-//! one between.
+//! A thread that enters counts itself in a slot of its own, so that writers share no line of the
+//! processor's cache. It takes one locked instruction to go in and none to go out. Readers do not
+//! go through; they look at the number of commits before and after, and read again if there was one
+//! between.
 
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};

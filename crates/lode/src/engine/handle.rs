@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use super::Engine;
 
 /// A share in an open database. Every public handle has one; the threads of the database have none,
-/// so none of them can be the last, and whoever lets go of the last share waits until they have
+/// so none of them can be the last, and the thread that drops the last share waits until they have
 /// ended.
 pub(crate) struct Handle {
     engine: Arc<Engine>,

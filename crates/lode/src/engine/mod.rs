@@ -184,8 +184,8 @@ impl Engine {
         Ok(catalogue.tables.values().map(Arc::clone).collect())
     }
 
-    /// Looks at every page, index and record of tables as they were at a later moment, unless they
-    /// were dropped before it, and at the data file as it is.
+    /// Looks at every page, index and record of tables as they were at a later moment, and at the
+    /// data file as it is. Tables that were dropped before that moment are left out.
     pub(crate) fn check(
         &self,
         tables: &[Arc<TableCore>],
@@ -307,7 +307,7 @@ impl Engine {
         store.finish(checkpoint, &mut current, false)
     }
 
-    /// Begins a checkpoint of this moment; for who has [what is current](Store::current).
+    /// Begins a checkpoint of this moment; for the holder of [what is current](Store::current).
     pub(crate) fn begin_checkpoint(&self, store: &Store) -> Result<Checkpoint<'_>> {
         let catalogue = self.catalogue();
         let (place, moment) = self.barrier(store.log_to_write()?);

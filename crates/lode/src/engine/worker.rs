@@ -82,7 +82,7 @@ impl Worker {
     }
 
     /// Ends the threads, and waits until they have ended. None of them calls this: they have no
-    /// share in the database that they could be the last to let go of.
+    /// share in the database that they could be the last to drop.
     pub(super) fn stop(&self) {
         locked(&self.signal.state).stopped = true;
         self.signal.changed.notify_all();

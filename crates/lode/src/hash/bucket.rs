@@ -203,9 +203,9 @@ impl Slots {
     /// The slot of a key.
     #[inline(always)]
     pub(super) fn find(&self, words: Page<'_>, home: usize, probe: &[u64]) -> Option<usize> {
-        // Nearly every key is in the first slot or the one after it. Which one cannot be guessed,
-        // and a branch that was guessed wrong would keep the processor from what comes after this
-        // lookup until the slot has come from memory: so both are looked at, without a branch.
+        // Nearly every key is in the first slot or the one after it. Which one cannot be guessed. A
+        // wrong guess would keep the processor from what comes after this lookup until the slot has
+        // come from memory: so both are looked at, without a branch.
         if home + GLANCE <= self.count {
             let at = self.word_of(home);
             let (first, second) = (words.get(at), words.get(at + self.stride));

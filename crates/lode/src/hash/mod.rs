@@ -147,9 +147,9 @@ impl Hash {
         }
     }
 
-    /// Where a key belongs, if its bucket is in memory and no thread changes it. With this and what
-    /// follows, a lookup has few instructions, so that the processor comes to the next one while it
-    /// waits for the memory that this one reads.
+    /// Where a key belongs, if its bucket is in memory and no thread changes it. This and what
+    /// follows have few instructions, so the processor comes to the next lookup while it waits for
+    /// the memory of this one.
     #[inline(always)]
     pub(crate) fn try_read<'h>(&'h self, pager: &'h Pager, key: &[u8]) -> Option<Attempt<'h>> {
         let place = self.place(key);
@@ -245,9 +245,9 @@ impl Hash {
         Ok(self.directory.read_optimistic(pager, place)?.1)
     }
 
-    /// Appends the key of each record of the bucket of a place in the directory, and the first
-    /// eight bytes of its payload, if `wanted` accepts those. Returns the place where the next
-    /// bucket begins.
+    /// Goes through the bucket of a place in the directory. Appends the key of each record and the
+    /// first eight bytes of its payload, if `wanted` accepts those. Returns the place where the
+    /// next bucket begins.
     pub(crate) fn copy_bucket(
         &self,
         pager: &Pager,

@@ -2,9 +2,9 @@
 //! where the way through the directory's pages costs six that wait for each other.
 //!
 //! An entry is the bucket of the places that begin with the bits of its number. Whoever splits a
-//! bucket, or joins it with another, brings the entries up to date before it lets go of the bucket.
-//! So when a reader finds, *after* it has read a bucket, that the entry still names it, and *after
-//! that* that the bucket has not changed meanwhile, then it was the right one.
+//! bucket, or joins it with another, brings the entries up to date before the bucket is unlatched.
+//! So a reader looks, *after* it has read a bucket, whether the entry still names it, and *after
+//! that* whether the bucket is unchanged. If both are so, it was the right one.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Mutex, OnceLock, PoisonError};

@@ -21,9 +21,8 @@ fn said(error: Error) -> String {
 }
 
 impl Heap {
-    /// Counts a record that the index has under an index key at a moment, if there is one, and
-    /// reads what the heap has of it; whether there is one. `front_of` returns how many bytes the
-    /// key before a payload has.
+    /// Counts a record that the index has at a moment, and reads what the heap has of it; whether
+    /// there is one. `front_of` returns how many bytes the key before a payload has.
     pub(crate) fn count(
         &self,
         pager: &Pager,

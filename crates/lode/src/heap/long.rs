@@ -1,5 +1,6 @@
 //! Records longer than a page: pieces that fill pages of their own, and a *head* among the other
-//! records that says how long the record is and which pages have its pieces, and has what is left.
+//! records. The head says how long the record is and which pages have its pieces, and has what is
+//! left.
 
 use super::page;
 use crate::error::{Error, Result};

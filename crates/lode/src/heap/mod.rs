@@ -6,9 +6,9 @@
 //! when it has become too long. Room that removed records leave is used by those that come later.
 //! Every page here is a [page of records](page) or a [piece](long) of a record longer than a page.
 //!
-//! An operation looks at all pages first, which may have to come from the disk, then latches the
-//! page of the index and those of the heap, none of which it waits for, and begins again if one of
-//! them has changed meanwhile.
+//! An operation looks at all pages first, which may have to come from the disk. Then it latches the
+//! page of the index and those of the heap, and waits for none. If one of them has changed
+//! meanwhile, it begins again.
 
 mod buffer;
 mod check;

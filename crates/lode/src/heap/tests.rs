@@ -219,8 +219,8 @@ fn an_entry_that_leads_to_a_page_of_the_index_is_an_error_and_no_endless_search(
     assert!(matches!(wrong, crate::Error::Corrupt { .. }), "{wrong}");
 }
 
-/// Where keys have all lengths, who has the digest of another may be longer than all that there is
-/// of that.
+/// Where keys have all lengths, a key with the digest of another may be longer than all that there
+/// is of that.
 #[test]
 fn keys_of_any_length_have_the_digests_of_shorter_ones() {
     let db = Database::in_memory().expect("memory");

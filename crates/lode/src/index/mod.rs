@@ -2,7 +2,7 @@
 //! at the place of a key.
 //!
 //! An operation latches what it will change, logs what comes of it ([`WriteContext`]), and then
-//! changes it. While it has a latch it waits for nothing: if there is no room, it lets go, makes
+//! changes it. While it has a latch it waits for nothing: if there is no room, it unlatches, makes
 //! some, and begins again.
 
 mod write_context;
@@ -88,9 +88,9 @@ pub(crate) enum Step<T> {
 
 /// Finds the places of keys.
 pub(crate) trait Index {
-    /// Calls `follow` with the first eight bytes of the payload of a key's record, and returns what
-    /// that does, if the record has not changed when it returns; until then it may be called
-    /// several times. `None` if there is no such record.
+    /// Calls `follow` with the first eight bytes of the payload of a key's record. Returns what
+    /// that returns, if the record has not changed by then; until then it may be called several
+    /// times. `None` if there is no such record.
     fn locate<T>(
         &self,
         pager: &Pager,

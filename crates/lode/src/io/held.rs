@@ -1,5 +1,5 @@
-//! A disk on which a test holds operations up: whoever comes to one waits there until it is let go
-//! on.
+//! A disk on which a test holds operations up: a thread that comes to one waits there until it is
+//! released on.
 
 use std::io::Result;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};

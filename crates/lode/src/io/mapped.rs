@@ -52,11 +52,11 @@ impl Mapped for Front {
             self.map.len()
         );
         // SAFETY: the bytes from `at` on lie in the mapping, as the assertion says (which also
-        // rules out that the sum overflows), and the mapping is writable and lives as long as
-        // `self`. There is no reference into the mapping: it is private to this struct, which
-        // never makes one, so `bytes` cannot overlap it, and no reference is invalidated. No thread
-        // reads the mapping through memory, only through the file, and the trait's callers see to
-        // it that no two write to the same bytes at once, so there is no data race.
+        // rules out that the sum overflows). The mapping is writable and lives as long as `self`.
+        // There is no reference into the mapping: it is private to this struct, which never makes
+        // one, so `bytes` cannot overlap it, and no reference is invalidated. No thread reads the
+        // mapping through memory, only through the file. The trait's callers see to it that no two
+        // write to the same bytes at once, so there is no data race.
         unsafe {
             std::ptr::copy_nonoverlapping(
                 bytes.as_ptr(),
@@ -96,10 +96,10 @@ impl Mapped for Front {
     }
 
     /// Before a page of a file on a disk is written out, every processor that runs the process is
-    /// interrupted so that it forgets that it may write there: for each page by itself. All
-    /// together, it takes one interruption for each two mebibytes.
+    /// interrupted, and may not write there any more: for each page by itself. All together, it
+    /// takes one interruption for each two mebibytes.
     #[cfg(target_os = "linux")]
-    fn let_go(&self, bytes: Range<usize>) {
+    fn unmap(&self, bytes: Range<usize>) {
         let is_mapped = bytes.start <= bytes.end && bytes.end <= self.map.len();
         assert!(is_mapped, "the bytes {bytes:?} are mapped");
         if self.ahead == Ahead::Map || bytes.is_empty() {
@@ -136,8 +136,8 @@ pub(super) fn may_share_blocks_of_xfs(file: &File) -> bool {
     nix::ioctl_read!(geometry_of, b'X', 126, Geometry);
 
     let mut geometry: Geometry = [0; 64];
-    // SAFETY: the descriptor is open as long as `file`, and the call writes as many bytes to
-    // `geometry` as its number says, which is made of the size of the type.
+    // SAFETY: the descriptor is open as long as `file`. The call writes as many bytes to `geometry`
+    // as its number says, which is made of the size of the type.
     let told = unsafe { geometry_of(file.as_raw_fd(), &raw mut geometry) };
     told.is_err() || geometry[FLAGS] & REFLINK != 0
 }
@@ -162,14 +162,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_let_go_is_still_there_and_can_be_written_again() {
+    fn what_is_unmapped_is_still_there_and_can_be_written_again() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(3 << 12).unwrap();
         let front = Front::new(&file, 3 << 12, Ahead::Read).unwrap();
         front.write(5000, b"before").unwrap();
-        front.let_go(0..3 << 12);
+        front.unmap(0..3 << 12);
         front.write(5006, b", after").unwrap();
-        front.let_go(4096..5006);
+        front.unmap(4096..5006);
         let mut bytes = [0; 13];
         file.read_exact_at(&mut bytes, 5000).unwrap();
         assert_eq!(&bytes, b"before, after");
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn what_is_let_go_leaves_the_mapping_of_a_file_on_a_disk() {
+    fn what_is_unmapped_leaves_the_mapping_of_a_file_on_a_disk() {
         const SIZE: usize = 1 << 16;
         for (ahead, stays) in [(Ahead::Read, false), (Ahead::Map, true)] {
             let file = tempfile::tempfile().unwrap();
@@ -201,15 +201,15 @@ mod tests {
             let front = Front::new(&file, SIZE, ahead).unwrap();
             front.write(0, &[1; SIZE]).unwrap();
             assert_eq!(resident_kib(&front), SIZE as u64 >> 10);
-            front.let_go(0..SIZE);
+            front.unmap(0..SIZE);
             assert_eq!(resident_kib(&front) > 0, stays);
         }
     }
 
     #[test]
     #[should_panic(expected = "the bytes 0..4097 are mapped")]
-    fn what_is_not_mapped_cannot_be_let_go() {
-        front_of_a_page().let_go(0..4097);
+    fn what_is_not_mapped_cannot_be_unmap() {
+        front_of_a_page().unmap(0..4097);
     }
 
     #[test]

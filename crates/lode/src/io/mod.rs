@@ -129,7 +129,7 @@ pub(crate) trait Mapped: Send + Sync {
     ///
     /// # Panics
     /// If they do not lie in the mapped part.
-    fn let_go(&self, _: Range<usize>) {}
+    fn unmap(&self, _: Range<usize>) {}
 }
 
 #[cfg(test)]

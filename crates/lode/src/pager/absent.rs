@@ -1,6 +1,6 @@
 //! Pages that are not in memory, or not for long any more: how they come and go.
 //!
-//! A page that could leave is marked first, in its word, and leaves only if no thread has looked at
+//! A page that could leave is marked first, in its word. It leaves only if no thread has looked at
 //! it when the clock's hand comes round again. (The idea of cooling pages: Leis, Haubenschild,
 //! Kemper, Neumann: LeanStore, ICDE 2018, section III-B.) So a look at a page that is used costs
 //! nothing.

@@ -160,8 +160,8 @@ impl Epochs {
         fence(Ordering::SeqCst);
     }
 
-    /// Has an image held by those who need it, and calls `keep` with their number if there are any,
-    /// before any of them can let go of it.
+    /// Has an image held by the moments that need it. Calls `keep` with their number if there are
+    /// any, before any of them can release it.
     pub(super) fn hold(&self, image: Which, is_dirty: bool, keep: impl FnOnce(u8)) {
         if image.from >= image.before {
             return;

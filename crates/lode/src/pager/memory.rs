@@ -51,9 +51,9 @@ impl Frames {
     #[inline(always)]
     pub(super) fn words(&self, frame: u32) -> PageRef<'_> {
         let frame = if frame <= self.count { frame as usize } else { 0 };
-        // SAFETY: the frame is 0 or one of `count`, each of which has `STRIDE` cells in `cells`,
-        // one after another from its start, and a page has fewer; so the array lies inside of it,
-        // and lives as long.
+        // SAFETY: the frame is 0 or one of `count`. Each has `STRIDE` cells in `cells`, one after
+        // another from its start, and a page has fewer; so the array lies inside of it, and lives
+        // as long.
         let words = unsafe { &*self.cells.start.as_ptr().add(frame * STRIDE).cast() };
         PageRef(words)
     }

@@ -1,5 +1,5 @@
 //! Pages in frames of memory, read without latches and changed under one; those of a database in a
-//! directory come from its data file when they are needed, and leave when no thread has looked at
+//! directory come from its data file when they are needed. They leave when no thread has looked at
 //! them for long.
 //!
 //! For every page there is a word with its version, its frame and a latch, and a stamp: the epoch
@@ -7,8 +7,8 @@
 //! looks at the word again ([`Seen::validate`]); it writes nothing that another processor would
 //! have to fetch. (A sequence lock for each page; Boehm: Can Seqlocks Get Along With Programming
 //! Language Memory Models?, MSPC 2012, section 4.) A writer latches every page that it will change,
-//! only then asks for its epoch, and changes pages through [`Latched::change`], which keeps what
-//! they were for the snapshots that still need it, and for the checkpoint.
+//! and only then asks for its epoch. It changes pages through [`Latched::change`], which keeps what
+//! they were for the snapshots and the checkpoint that need it.
 
 mod absent;
 mod ahead;
@@ -432,7 +432,7 @@ impl Pager {
     }
 }
 
-/// A page that only the holder of this may change; let go when dropped.
+/// A page that only the holder of this may change; unlatched when dropped.
 pub(crate) struct Latched<'p> {
     pager: &'p Pager,
     page: PageNumber,

@@ -36,8 +36,8 @@ impl<'p> std::ops::Deref for PageMut<'p> {
 impl PageRef<'_> {
     /// The word at a place.
     ///
-    /// A place that is not in the page, which a reader can come by when what it reads is being
-    /// changed, is taken modulo the page.
+    /// A place that is not in the page is taken modulo the page: a reader can come by one when what
+    /// it reads is being changed.
     #[inline(always)]
     pub(crate) fn get(&self, at: usize) -> u64 {
         self.0[at % PAGE_WORDS].load(Ordering::Relaxed)

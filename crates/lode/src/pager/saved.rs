@@ -31,7 +31,7 @@ type Shard = Mutex<HashMap<PageNumber, Vec<Kept>>>;
 pub(super) struct Saved {
     shards: [Shard; SHARDS],
     count: AtomicU64,
-    /// Images that were looked at because a snapshot was let go of.
+    /// Images that were looked at because a snapshot was dropped.
     #[cfg(test)]
     looked_at: AtomicU64,
 }
@@ -80,14 +80,14 @@ impl Saved {
             self.looked_at.fetch_add(images.len() as u64, Ordering::Relaxed);
             // Their memory is given back when the epochs are not locked any more.
             let mut gone = Vec::new();
-            epochs.pass_on(images, |which| gone.extend(self.let_go(which)));
+            epochs.pass_on(images, |which| gone.extend(self.drop_holder(which)));
         }
     }
 
     /// The checkpoint needs nothing any more.
     pub(super) fn release_checkpoint(&self, epochs: &Epochs) {
         let mut gone = Vec::new();
-        epochs.release_checkpoint(|which| gone.extend(self.let_go(which)));
+        epochs.release_checkpoint(|which| gone.extend(self.drop_holder(which)));
     }
 
     /// Lets go of some images of moments that have expired; false if there were none.
@@ -95,7 +95,7 @@ impl Saved {
         let (mut count, mut gone) = (0, Vec::new());
         epochs.drop_some(BATCH, |which| {
             count += 1;
-            gone.extend(self.let_go(which));
+            gone.extend(self.drop_holder(which));
         });
         count > 0
     }
@@ -106,7 +106,7 @@ impl Saved {
     }
 
     /// One holder less needs an image; returns it if none does.
-    fn let_go(&self, which: Which) -> Option<Arc<PageImage>> {
+    fn drop_holder(&self, which: Which) -> Option<Arc<PageImage>> {
         let mut shard = self.shard(which.page);
         let images = shard.get_mut(&which.page)?;
         let at = images.iter().position(|kept| kept.which == which)?;

@@ -51,8 +51,8 @@ impl Type {
 }
 
 impl Schema {
-    /// Appends the schema: its name, how many columns there are and how many of them are the key,
-    /// and the name of each, its type, and whether it can be null.
+    /// Appends the schema: its name, how many columns there are, and how many of them are the key.
+    /// Then come the name of each, its type, and whether it can be null.
     pub(crate) fn store(&self, writer: &mut Writer) {
         writer.counted(self.name.as_bytes());
         writer.u32(self.columns.len() as u32).u32(self.key_columns as u32);

@@ -30,7 +30,7 @@ impl<'c> Checkpoint<'c> {
         (place, moment): (Place, ReadEpoch),
         catalogue: Vec<u8>,
     ) -> Result<Self> {
-        // From here on it is let go of when this is dropped.
+        // From here on it is released when this is dropped.
         let mut checkpoint =
             Self { pager, moment, place, catalogue, pages: Vec::new(), bytes: Vec::new() };
         checkpoint.pages = pager.changed_pages();

@@ -6,7 +6,7 @@
 //! | `data` | pages as of the last checkpoint (`crate::data`) |
 //! | `log-…` | what has happened since (`crate::wal`) |
 //! | `creating` | nothing; the others are being created, unless `data` has a superblock |
-//! | `lock` | nothing; who has it locked has the database open |
+//! | `lock` | nothing; the process that has it locked has the database open |
 
 mod catalogue;
 mod checkpoint;

@@ -232,8 +232,8 @@ impl TableCore {
         Error::corrupt(format!("table {}", self.schema().name()), why.into())
     }
 
-    /// Has the processor fetch what lookups of these packed keys, not more than are worth it, will
-    /// look at, all at the same time, if the index knows.
+    /// Has the processor fetch what lookups of these packed keys will look at, all at the same
+    /// time, if the index knows. There should not be more keys than are worth it.
     pub(crate) fn fetch<'k>(&self, pager: &Pager, keys: impl Iterator<Item = &'k [u8]> + Clone) {
         let Kinds::Hash(hash) = &self.index else { return };
         let fetch =

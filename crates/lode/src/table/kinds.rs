@@ -184,8 +184,8 @@ impl Kinds {
         }
     }
 
-    /// Calls `visit` with every key that can be read and what was under it at a moment, and `fault`
-    /// with the error of each page that cannot be read.
+    /// Calls `visit` with every key that can be read, and what was under it at a moment. Calls
+    /// `fault` with the error of each page that cannot be read.
     pub(crate) fn each_readable(
         &self,
         pager: &Pager,

@@ -44,9 +44,9 @@ fn share(words: usize, (part, of): (usize, usize)) -> usize {
 }
 
 impl Tree {
-    /// Fills one node, if it is sparse, with entries of the next node of the same parent, and frees
-    /// that one if none are left there. Returns where to go on; `None` at the end of the highest
-    /// level below the root.
+    /// Fills one node, if it is sparse, with entries of the next node of the same parent. Frees
+    /// that one if no entries are left there. Returns where to go on; `None` at the end of the
+    /// highest level below the root.
     pub(crate) fn fill(
         &self,
         pager: &Pager,

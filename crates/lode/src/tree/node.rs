@@ -210,10 +210,9 @@ impl<'p> Node<'p> {
         PageNumber::of_word(self.words.get(self.record_at(at)))
     }
 
-    /// Where a fence is: they are at the end of the page, the lower one last, and both have the
-    /// room of the longest key, also where they are shorter or not there. So what was in a node has
-    /// room there again, whatever fences it got meanwhile, which a commit relies on that has to be
-    /// undone.
+    /// Where a fence is: they are at the end of the page, the lower one last. Both have the room of
+    /// the longest key, even if they are shorter or not there. So what was in a node has room there
+    /// again, whatever fences it got meanwhile, which a commit relies on that has to be undone.
     fn fence_at(self, which: u64) -> usize {
         let words = self.layout.key_words();
         PAGE_WORDS - words * if which == LOWER { 1 } else { 2 }

@@ -72,7 +72,7 @@ impl Call {
 }
 
 impl State {
-    /// How many are here: those who wait and the one who leads.
+    /// How many are here: those that wait and the one that leads.
     fn count(&self) -> usize {
         self.waiting.len() + usize::from(self.is_led)
     }

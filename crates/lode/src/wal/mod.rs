@@ -109,7 +109,7 @@ struct Unsynced {
     number: u64,
     file: Arc<dyn File>,
     mapped: Option<Arc<dyn Mapped>>,
-    /// Bytes of it before that have been [let go](Mapped::let_go).
+    /// Bytes of it before that have been [unmapped](Mapped::unmap).
     held_from: u64,
     /// Segments before it that may not be synced, and whether there are new names.
     before: Vec<Arc<dyn File>>,
@@ -128,7 +128,7 @@ impl Unsynced {
         }
     }
 
-    /// Goes on to the next segment; returns from where on the one before has not been let go.
+    /// Goes on to the next segment; returns from where on the one before is still mapped.
     fn begin(&mut self, segment: &Segment) -> u64 {
         let (mut before, held_from) = (std::mem::take(&mut self.before), self.held_from);
         before.push(Arc::clone(&self.file));
@@ -307,7 +307,7 @@ impl Log {
         (tail.at, tail.chain, tail.noted) = (segment::FRAMES_AT, chain, header.synced);
         self.end.set(tail.place().position);
         drop(tail);
-        full.mapped().iter().for_each(|mapped| mapped.let_go(held_from as usize..end as usize));
+        full.mapped().iter().for_each(|mapped| mapped.unmap(held_from as usize..end as usize));
         turn.old.push((full.number, end, Some(full)));
         self.alarm.store(0, Ordering::Relaxed);
         Ok(())
@@ -337,7 +337,7 @@ impl Log {
     pub(crate) fn sync(&self, to: LogPosition) -> Result<()> {
         self.group.sync(to, || {
             let end = self.sync_now()?;
-            // Only who leads a sync is here.
+            // Only the thread that leads a sync is here.
             self.synced.set(end);
             Ok(end)
         })
@@ -361,7 +361,7 @@ impl Log {
             (files, names_changed, held)
         };
         if let Some((Some(mapped), held)) = held {
-            mapped.let_go(held.start as usize..held.end as usize);
+            mapped.unmap(held.start as usize..held.end as usize);
         }
         let failed = |error| Error::io("sync the log", &error);
         if names_changed {

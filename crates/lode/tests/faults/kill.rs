@@ -1,7 +1,7 @@
 //! A process that is killed in the middle of its work: what it had acknowledged is there.
 //!
-//! The test runs itself again as a child, which works on a directory of the real file system with
-//! two threads and says through a pipe what it has done. After some of that it is killed. The
+//! The test runs itself again as a child. The child works on a directory of the real file system
+//! with two threads, and says through a pipe what it has done. After some of that it is killed. The
 //! directory goes from round to round, with so little memory and log that pages leave and
 //! checkpoints are made meanwhile. `LODE_KILLS=n` asks for `n` rounds, `LODE_SEED=n` begins with
 //! another seed.

@@ -142,8 +142,8 @@ impl Table {
         })
     }
 
-    /// Sets a column to the bytes that it has in a packed record, or to others as long as they are
-    /// if it is of variable length; false if there is no such record.
+    /// Sets a column to the bytes that it has in a packed record; a column of variable length may
+    /// get any number of bytes; false if there is no such record.
     ///
     /// # Errors
     /// `NoColumn`; `KeyColumn`; `NullableColumn`; `NotPacked` or `ValueTooLong` when the bytes do

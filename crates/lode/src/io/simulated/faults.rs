@@ -5,8 +5,8 @@ use std::io::{Error, ErrorKind};
 /// Something that goes wrong, at an operation of this number or after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The power goes off: from this operation on all fail and nothing has an effect, except that
-    /// some of the sectors are written if this very one is a write to several.
+    /// The power goes off: from this operation on all fail and nothing has an effect. Only if this
+    /// very one is a write to several sectors, some of them are written.
     Crash {
         /// The operation's number.
         at: u64,

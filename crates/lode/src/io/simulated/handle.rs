@@ -178,7 +178,7 @@ impl File for Handle {
         Ok(Some(Arc::new(Front { handle: self.clone(), size_bytes })))
     }
 
-    /// The disk's files have no other names, and who has the disk locked has them all.
+    /// The disk's files have no other names, and the one that has the disk locked has them all.
     fn lock(&self, _: Access) -> Result<Lock> {
         Ok(Box::new(()))
     }
@@ -208,7 +208,7 @@ impl Mapped for Front {
         Ok(())
     }
 
-    fn let_go(&self, bytes: Range<usize>) {
+    fn unmap(&self, bytes: Range<usize>) {
         let is_mapped = bytes.start <= bytes.end && bytes.end <= self.size_bytes;
         assert!(is_mapped, "the bytes {bytes:?} are mapped");
     }

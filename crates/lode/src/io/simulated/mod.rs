@@ -2,8 +2,8 @@
 //! keep: the same for the same seed.
 //!
 //! What is written to a file is in the file at once, but durable only after a `sync` of it; what is
-//! created, renamed or removed, after a `sync_directory`. A crash decides separately for each
-//! sector of 512 bytes, each length and each name which of the versions since then it keeps, or the
+//! created, renamed or removed, after a `sync_directory`. A crash decides for each sector of 512
+//! bytes, each length and each name by itself: it keeps one of the versions since then, or the
 //! durable one. That is more than most file systems lose. A sector is never torn.
 
 mod faults;

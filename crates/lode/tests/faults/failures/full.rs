@@ -109,8 +109,8 @@ fn compaction_on_a_disk_that_fills_up_leaves_space_for_a_checkpoint() {
     }
 }
 
-/// Compaction that finds too few places for the pages that it would have written again says so
-/// before they count as changed, after which no checkpoint would have enough.
+/// Compaction that finds too few slots for the pages that it would have written again fails before
+/// they count as changed. After that, no checkpoint would have enough.
 #[test]
 fn compaction_that_finds_no_space_leaves_checkpoints_theirs() {
     let mut refused = 0;

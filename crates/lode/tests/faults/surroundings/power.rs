@@ -1,5 +1,5 @@
 //! The power goes off while a process writes: an image of its file system as it was at one moment
-//! is mounted elsewhere, which replays the file system's journal, and the database is opened there.
+//! is mounted elsewhere, which replays the file system's journal. The database is opened there.
 //!
 //! The image lies on XFS, which copies a file by reference, at one moment. `LODE_POWER_CUTS=n` asks
 //! for

@@ -18,7 +18,7 @@ pub fn in_memory(test: impl Fn(&Database, u64)) {
     watched(|| test(&db, rounds()));
 }
 
-/// Runs a test in directories, at several levels, with little memory and a short log, while another
+/// Runs a test in directories, at several levels, with little memory and a short log. Another
 /// thread reads and writes a table that does not fit into memory.
 pub fn in_directories(test: impl Fn(&Database, u64)) {
     let levels = [(Durability::None, 10), (Durability::Process, 10), (Durability::Commit, 300)];

@@ -111,8 +111,8 @@ fn no_update_is_lost_in_a_tree() {
     in_memory(|db, rounds| no_lost_update(db, rounds, KeyKind::Tree));
 }
 
-/// Threads insert and delete keys of their own among those of others, which splits and joins pages
-/// under the eyes of readers who must find what is always there.
+/// Threads insert and delete keys of their own among those of others, which splits and joins pages.
+/// Readers must find what is always there.
 fn pages_split_under_readers(db: &Database, rounds: u64, kind: KeyKind) {
     let table = wide(db, kind);
     const FIXED: u64 = 200;
