@@ -1,8 +1,8 @@
 //! Confidence intervals by resampling: the percentile bootstrap (Efron, Tibshirani: An Introduction
 //! to the Bootstrap, 1993, chapter 13).
 //!
-//! The values are those of whole trials, because the rounds inside a trial share its process, its
-//! store and its place in memory, and differ less among each other than trials do.
+//! The values are those of whole trials. The rounds inside a trial share its process, its store and
+//! its place in memory, so they differ less than trials do.
 
 use crate::random::draw;
 use crate::stats::middle;

@@ -1,10 +1,10 @@
 //! Latencies of operations, one by one, and how they went over time.
 //!
 //! In a closed loop an operation begins when the one before it has ended, so a stall delays the
-//! operations after it and counts once. In an open loop operations arrive at a rate of their own,
-//! and each latency counts from the moment at which its operation was *meant* to begin: what
-//! waited behind a stall is as late as its users would find it (Schroeder, Wierman, Harchol-Balter:
-//! Open Versus Closed: A Cautionary Tale, NSDI 2006; Tene calls the mistake of the closed loop
+//! operations after it and counts once. In an open loop operations arrive at a rate of their own.
+//! Each latency counts from the moment at which its operation was *meant* to begin: what waited
+//! behind a stall is as late as its users would find it (Schroeder, Wierman, Harchol-Balter: Open
+//! Versus Closed: A Cautionary Tale, NSDI 2006; Tene calls the mistake of the closed loop
 //! coordinated omission).
 //!
 //! Between two operations the instrument prepares one and checks the other. Where an operation is

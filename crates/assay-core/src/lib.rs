@@ -2,10 +2,9 @@
 //! [`assay_driver`].
 //!
 //! Data flows one way: a [`plan`] becomes cells; a worker process opens an engine through the
-//! traits of [`assay_driver`], replays a [`tape`] of operations in the timed loops of [`timing`],
-//! and returns phase results (a [`crew`] of threads at once, where a suite asks for that). They
-//! are collected in a [`run_file`], from which views are drawn.
-//! This crate knows no engine, no suite and no view.
+//! traits of [`assay_driver`] and replays a [`tape`] of operations in the timed loops of
+//! [`timing`], by a [`crew`] of threads where a suite asks for that. Its results are collected in a
+//! [`run_file`], from which views are drawn. This crate knows no engine, no suite and no view.
 
 #![warn(unreachable_pub)]
 

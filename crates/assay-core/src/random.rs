@@ -1,5 +1,5 @@
-//! Seeded, stateless randomness: everything that looks random in Assay is a pure function of a
-//! seed and a position, so nothing has to be stored and every engine sees the same.
+//! Seeded, stateless randomness: everything that looks random in Assay is a pure function of a seed
+//! and a position. So nothing has to be stored, and every engine sees the same.
 
 /// Mixes a seed and a position into 64 uniform bits. This is the finalizer of SplitMix64
 /// (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014, page 459)

@@ -1,5 +1,5 @@
-//! The directory of a store: the engine's files in `data/`, and beside them a marker that says
-//! what the store holds, so that a later run can open it and check every answer.
+//! The directory of a store: the engine's files in `data/`, and a marker beside them. The marker
+//! says what the store holds, so that a later run can open it and check every lookup.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -367,8 +367,8 @@ fn size_bytes(path: &Path) -> u64 {
         .sum()
 }
 
-/// Bytes of a file without its holes: what was written and has no blocks yet counts too, which the
-/// number of blocks leaves out as long as the file system delays to allocate them.
+/// Bytes of a file without its holes: what was written and has no blocks yet counts too. The number
+/// of blocks leaves it out as long as the file system delays to allocate them.
 fn data_bytes(path: &Path, len: u64) -> u64 {
     let Ok(file) = fs::File::open(path) else {
         return 0;

@@ -1,13 +1,13 @@
 //! The timed loops.
 //!
 //! Operations are prepared in batches that stay in the processor's cache; only the replay of a
-//! batch by the driver is inside the timed span. Each lookup returns into a buffer of its own,
-//! and between the spans every answer is compared, byte by byte, with what it had to be; every
-//! write is checked by its outcome, and after a round of writes a sample is read back.
+//! batch by the driver is inside the timed span. Each lookup returns into a buffer of its own.
+//! Between the spans every result is compared, byte by byte, with what it had to be; every write is
+//! checked by its outcome, and after a round of writes a sample is read back.
 //!
 //! (A virtual call and the folding of the answer into a digest for each operation were measured
-//! too: their instructions leave room for fewer cache misses at a time in the processor's window,
-//! which cost 80 ns a lookup on a hash table of a million rows.)
+//! too: their instructions leave room for fewer cache misses at a time in the processor's window.
+//! That cost 80 ns a lookup on a hash table of a million rows.)
 
 use std::ops::Range;
 use std::time::{Duration, Instant};

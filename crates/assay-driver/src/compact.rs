@@ -1,7 +1,7 @@
 //! Payload areas without the filling of their texts, for engines that store bytes under bytes.
 //!
-//! A compact payload has the columns one after another: a text has its number of bytes (2 bytes)
-//! before it, a value of variable length its number of bytes (4 bytes), all others are as they are.
+//! A compact payload has the columns one after another: a text has its length before it (2 bytes),
+//! a value of variable length too (4 bytes). All others are as they are.
 
 use crate::schema::{ColumnType, LENGTH_SIZE, Schema, Value};
 

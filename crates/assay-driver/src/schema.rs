@@ -1,10 +1,10 @@
 //! The shape of a suite's records, and the packed form in which they travel.
 //!
-//! A packed record is laid out as a C compiler would lay out a struct of its columns, in the
-//! machine's byte order (Assay runs on little-endian machines only): first the *key area* (the
-//! primary-key columns, padded to 8 bytes), then the *payload area* (all other columns, padded
-//! to 8 bytes). Padding is zero. So a driver in C can overlay a struct, and an engine that
-//! keeps bytes under bytes can store the payload area as it is.
+//! A packed record is laid out as a C compiler would lay out a struct of its columns, in
+//! little-endian byte order: first the *key area* (the primary-key columns, padded to 8 bytes),
+//! then the *payload area* (all other columns, padded to 8 bytes). Padding is zero. So a driver in
+//! C can overlay a struct, and an engine that keeps bytes under bytes can store the payload area as
+//! it is.
 
 use std::fmt;
 

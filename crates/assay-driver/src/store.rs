@@ -1,9 +1,9 @@
 //! The record level: what a suite asks of an engine.
 //!
-//! A [`Driver`] opens a [`Store`]; a thread works on it through a [`Connection`] of its own.
-//! Keys, payloads and records are packed as [`crate::schema`] says. A driver allocates nothing
-//! and formats nothing on the path of a single operation, and never stands in for an operation
-//! that its engine does not have: it returns [`Error::unsupported`].
+//! A [`Driver`] opens a [`Store`]; a thread works on it through a [`Connection`] of its own. Keys,
+//! payloads and records are packed as [`crate::schema`] says. A driver allocates nothing and
+//! formats nothing on the path of a single operation. It never stands in for an operation that its
+//! engine does not have: it returns [`Error::unsupported`].
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -174,12 +174,12 @@ pub trait Connection {
     /// Replays inserts of packed records one after another; returns how many were
     /// [`Outcome::Done`].
     ///
-    /// The `replay` functions are what the timed loops call: one virtual call for a batch of
-    /// single operations instead of one for each, since a call that cannot be inlined, and a
-    /// result that travels through it, keep the cache misses of successive operations from
-    /// overlapping. They are instantiated for each driver, so [`Self::insert`] and the others
-    /// are inlined into them. A driver in another language may have the loop there; it does
-    /// each operation by itself and in order, and neither groups, sorts nor prefetches.
+    /// The `replay` functions are what the timed loops call: one virtual call for a batch of single
+    /// operations instead of one for each. A call that cannot be inlined, and a result that travels
+    /// through it, keep the cache misses of successive operations from overlapping. They are
+    /// instantiated for each driver, so [`Self::insert`] and the others are inlined into them. A
+    /// driver in another language may have the loop there; it does each operation by itself and in
+    /// order, and neither groups, sorts nor prefetches.
     fn replay_inserts(&mut self, records: &[u8], record_size: usize) -> Result<u64> {
         let mut done = 0;
         for record in records.chunks_exact(record_size) {

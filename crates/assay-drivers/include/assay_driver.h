@@ -1,6 +1,6 @@
 /* assay_driver.h: how an engine outside of Assay lets itself be driven. Version 2.
  *
- * A plugin is a shared library that exports one function, assay_plugin(), which answers a table of
+ * A plugin is a shared library that exports one function, assay_plugin(), which returns a table of
  * functions. Assay loads it with --plugin ./libname.so, or finds it as libNAME.so in a folder of
  * plugins when the engine NAME is asked for; in a process of its own for each cell.
  *
@@ -28,7 +28,7 @@
  *    A column ASSAY_TEXT is filled up with zero bytes, ASSAY_BYTES is used whole, and
  *    ASSAY_VAR_BYTES (only the last column) is a 32-bit length followed by that many bytes.
  *    Unused bytes are zero; those behind the bytes of an ASSAY_VAR_BYTES may be anything in a
- *    payload that query answers.
+ *    payload that query returns.
  *  - Each thread works with a handle of its own, made by connect. Outside of begin … commit every
  *    write is a transaction of its own, durable as the level says when the call returns.
  *  - Pointers that Assay passes are valid during the call, unless it says otherwise.
@@ -139,7 +139,7 @@ typedef struct assay_scan {
     uint32_t upper_included;
     const uint32_t *columns; /* positions of the columns wanted, ascending */
     uint32_t column_count;
-    uint64_t limit; /* at most so many records */
+    uint64_t limit; /* the most records */
 } assay_scan;
 
 /* Called with each record of a scan, in ascending order of keys; only the columns that were asked
@@ -169,7 +169,7 @@ typedef void (*assay_found)(void *context, const assay_property *value);
 typedef struct assay_volume {
     uint32_t size_bytes; /* sizeof(assay_volume) */
     /* 1: a store mounts as many volumes at one point as the options say, the first with the highest
-     * priority: a write goes to each, and a read answers the first that has the property.
+     * priority: a write goes to each, and a read returns that of the first that has it.
      * 0: a store is one volume, and Assay opens several. */
     uint32_t mounts;
     int (*set_property)(assay_handle *handle, uint64_t record, const char *name,
@@ -201,8 +201,8 @@ typedef struct assay_driver {
     uint32_t ramdisk_levels;
     uint32_t disk_levels;
     uint32_t transactions;
-    uint32_t insert_replaces; /* 1: insert overwrites; 0: it answers ASSAY_DUPLICATE */
-    uint32_t delete_silent;   /* 1: delete does not look; 0: it answers ASSAY_MISSING */
+    uint32_t insert_replaces; /* 1: insert overwrites; 0: it returns ASSAY_DUPLICATE */
+    uint32_t delete_silent;   /* 1: delete does not look; 0: it returns ASSAY_MISSING */
     uint32_t concurrency;
     uint32_t periodic_survives_kill; /* 1: level periodic loses nothing with a killed process */
 

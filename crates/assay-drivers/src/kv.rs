@@ -1,8 +1,8 @@
 //! The adapter for engines that store bytes under bytes.
 //!
-//! A key is the key area encoded so that bytewise order is key order; a value is the payload
-//! area as it stands, up to the end of a column of variable length, or packed by [`Compact`] where
-//! texts vary. An engine implements [`Handle`]; [`KvConnection`] is then its record level. An
+//! A key is the key area encoded so that bytewise order is key order; a value is the payload area
+//! as it stands, up to the end of a column of variable length. Where texts vary it is packed by
+//! [`Compact`]. An engine implements [`Handle`]; [`KvConnection`] is then its record level. An
 //! engine without columns updates one by reading the value, changing it in place and writing it
 //! back.
 

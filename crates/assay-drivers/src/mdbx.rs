@@ -156,8 +156,8 @@ impl Driver for Mdbx {
     }
 }
 
-/// Room for every record eight times over (half-filled pages, copies of pages that a commit
-/// leaves until it may use them again, pages that wait for a sync), and a gigabyte.
+/// Room for every record eight times over, and a gigabyte: for half-filled pages, for copies of
+/// pages that a commit leaves until it may use them again, for pages that wait for a sync.
 fn map_size_bytes(spec: &OpenSpec) -> usize {
     let records = spec.expected_rows as usize * (spec.schema.record_size() + 32);
     (records * 8 + (1 << 30)).next_multiple_of(1 << 20)

@@ -102,8 +102,8 @@ impl Store for SledStore {
         work(&mut KvConnection::new(handle, &self.schema))
     }
 
-    /// sled's threads let go of its files some time after the last handle is dropped, so that
-    /// the store could not be opened again at once. It is closed when its lock is free.
+    /// sled's threads close its files some time after the last handle is dropped. Until then the
+    /// store cannot be opened again. It is closed when its lock is free.
     fn close(self: Box<Self>) -> Result<()> {
         self.database.flush().map_err(|e| Error::engine("close", e))?;
         drop(self.database);

@@ -26,7 +26,7 @@ use crate::disk::Disk;
 use crate::image::Image;
 use crate::volume::{Attributes, Change, Ino, Kind, Node};
 
-/// Nobody but this filesystem changes what is on it, so the kernel may remember it.
+/// Only this filesystem changes what is on it, so the kernel may remember it.
 const REMEMBERED: Duration = Duration::from_secs(3600);
 const BLOCK_BYTES: u32 = 4096;
 /// What the filesystem says that it has room for.
@@ -94,7 +94,8 @@ impl Shared {
         work(&mut power.disk)
     }
 
-    /// Takes the entries of a directory down, for who reads them piece by piece while it changes.
+    /// Takes the entries of a directory down, for a reader that takes them piece by piece while it
+    /// changes.
     fn list(&self, directory: INodeNo) -> Result<u64, Errno> {
         let mut power = self.lock();
         let live = power.disk.live();

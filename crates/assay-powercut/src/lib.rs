@@ -1,15 +1,15 @@
-//! A filesystem that keeps what was written but not yet synchronised apart from what was, and
-//! loses it at a simulated power cut, whole, in part, or sector by sector.
+//! A filesystem that keeps what was written but not yet synchronised apart. At a simulated power
+//! cut it loses that, whole, in part, or sector by sector.
 //!
-//! Data flows one way: the kernel's requests (`filesystem`) become changes of a [`Disk`], which
-//! applies them to its live [`volume`] at once and to its durable one when they are synchronised;
+//! Data flows one way: the kernel's requests (`filesystem`) become changes of a [`Disk`]. It
+//! applies them to its live [`volume`] at once, and to its durable one when they are synchronised;
 //! a cut lets a [`Loss`] choose which of the others reach the durable one too, and goes on from
-//! there. [`server`] is the process that serves the filesystem, [`client`] is how another
-//! process starts it and says when to cut, [`mount`] is what the kernel has to do.
+//! there. [`server`] is the process that serves the filesystem. [`client`] is how another process
+//! starts it and says when to cut. [`mount`] is what the kernel has to do.
 //!
-//! The processes: a server owns the disk and the mount, in a mount namespace of its own; whoever
-//! works on the filesystem enters that namespace first ([`mount::enter`]) and never is the
-//! server itself, which could not be ended if it waited for its own answers. The mount goes with
+//! The processes: a server owns the disk and the mount, in a mount namespace of its own; a process
+//! that works on the filesystem enters that namespace first ([`mount::enter`]). It never is the
+//! server itself, which could not be ended if it waited for its own replies. The mount goes with
 //! the last process of the namespace, so nothing is left behind however they end.
 
 #![warn(unreachable_pub)]

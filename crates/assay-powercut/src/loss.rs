@@ -125,7 +125,7 @@ fn take(left: &mut u64) -> bool {
 }
 
 /// A lottery of sectors. The kernel writes a sector back as it is at some time, with all that was
-/// written to it until then, so of the writes to each sector a prefix survives: with a probability
+/// written to it until then. So of the writes to each sector a prefix survives: with a probability
 /// that is drawn first, from 1/8 to 7/8, one of at least one write, else none.
 struct Sectors {
     sector_bytes: u64,

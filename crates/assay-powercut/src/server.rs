@@ -29,7 +29,7 @@ pub enum Command {
     },
     /// Answer how things stand.
     State,
-    /// Let the power go now, if it has not gone yet, and come back. Nobody may have a file open.
+    /// Let the power go now, if it has not gone yet, and come back. No file may be open.
     Cut {
         /// What survives.
         loss: Loss,

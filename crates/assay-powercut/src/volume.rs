@@ -41,7 +41,7 @@ pub struct Node {
     pub accessed: SystemTime,
 }
 
-/// Who may do what.
+/// The owner, and what each user may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attributes {
     /// Permission bits.
@@ -316,7 +316,7 @@ impl Volume {
         }
     }
 
-    /// A node without a name stays, for who has it open, until [`Self::sweep`].
+    /// A node without a name stays, for those that have it open, until [`Self::sweep`].
     fn lose_name(&mut self, ino: Ino) {
         if let Some(node) = self.nodes.get_mut(&ino) {
             node.links = node.links.saturating_sub(1);

@@ -35,7 +35,7 @@ fn cell(engine: &str, trial: u32) -> Cell {
     }
 }
 
-/// A phase whose rounds took so many nanoseconds for each of a thousand operations.
+/// A phase whose rounds took these nanoseconds for each of a thousand operations.
 fn phase(name: &str, published_top: usize, times_ns: &[u64]) -> Phase {
     let round = |ns: &u64| Round { operations: 1_000, time_ns: ns * 1_000 };
     Phase {
@@ -198,7 +198,7 @@ fn a_picture_of_nothing_is_an_error_and_no_file() {
     assert_eq!(std::fs::read_dir(folder.path()).expect("folder").count(), 0);
 }
 
-/// A run of one engine: a phase whose trials took so many nanoseconds an operation.
+/// A run of one engine: a phase whose trials took these nanoseconds an operation.
 fn trials_of(engine: &str, times_ns: &[u64]) -> RunFile {
     let mut run = run();
     run.cells = (1..)

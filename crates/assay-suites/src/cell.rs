@@ -248,8 +248,8 @@ impl<'m> Session<'m> {
         phase.timeline = Some(timeline);
     }
 
-    /// Marks the store as one that holds what its marker says (or, while it is not known to
-    /// survive the end of this process, as one that is being changed).
+    /// Marks the store as one that holds what its marker says. While it is not known to survive the
+    /// end of this process, it is marked as one that is being changed.
     pub(crate) fn settle(&mut self) -> Result<()> {
         let profile = self.driver.profile();
         self.marker.in_progress = match self.spec.durability {

@@ -112,9 +112,10 @@ impl Execution<'_> {
             &mut |at| display.advance(cell, left, at),
         );
         let (status, measurement) = match end {
-            End::Answered(Message::Measured(status, measurement)) => (status, *measurement),
-            End::Answered(other) => {
-                (Status::Failed(format!("its worker answered {other:?}")), no_measurement(cell))
+            End::Replied(Message::Measured(status, measurement)) => (status, *measurement),
+            End::Replied(other) => {
+                let why = format!("its worker sent {} instead of a measurement", other.what());
+                (Status::Failed(why), no_measurement(cell))
             }
             End::Failed(why) => (Status::Failed(why), no_measurement(cell)),
             End::Interrupted => {

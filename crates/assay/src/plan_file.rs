@@ -1,6 +1,6 @@
 //! A plan that stands in a file: TOML with a `[[run]]` for each suite.
 //!
-//! Options have the names of the command line and are read by it, so a plan can say what a command
+//! Options have the names of the command line and are read by it. So a plan can say what a command
 //! line can say, and is refused with the same words.
 
 use std::collections::BTreeMap;

@@ -197,7 +197,7 @@ assay_store::assay_store(const assay_open_options &options) : schema(*options.sc
         + std::to_string(opened.LogDeviceBlockSize) + " bytes\nwritten when closed, without fsync";
 }
 
-/* Where opening failed, what was opened is closed; what that says, nobody can hear. */
+/* Where opening failed, what was opened is closed; what that says is not reported. */
 assay_store::~assay_store()
 {
     try {

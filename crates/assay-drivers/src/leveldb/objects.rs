@@ -277,7 +277,7 @@ impl Entries<'_> {
     pub(super) fn item(&self) -> Option<(&[u8], &[u8])> {
         let (mut key_size, mut value_size) = (0, 0);
         // SAFETY: the handle is an iterator; at an entry, key and value are bytes of the returned
-        // sizes, which stay until it is moved, for which it has to be borrowed anew.
+        // sizes. They stay until it is moved, for which it has to be borrowed anew.
         unsafe {
             if (self.library.iterator_valid)(self.handle) == 0 {
                 return None;

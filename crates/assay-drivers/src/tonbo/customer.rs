@@ -1,6 +1,6 @@
 //! The record of Tonbo's own benchmarks as its documentation declares records, with the derive
-//! macro: an application whose schema is known when it is compiled has it, and it is several
-//! times faster than the dynamic records that serve every other schema.
+//! macro: an application whose schema is known when it is compiled has it. It is several times
+//! faster than the dynamic records that serve every other schema.
 
 // (The derive macro takes `Result` for the one of the prelude.)
 use assay_driver::error::Result as Checked;

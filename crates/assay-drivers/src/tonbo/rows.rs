@@ -25,8 +25,8 @@ pub(super) trait Row: Record<Schema: Schema<Columns: Send + Sync>> {
     /// The record that a packed record stands for.
     fn pack(layout: &Layout, packed: &[u8]) -> Result<Self>;
 
-    /// Writes columns (by their positions in the schema) of a found record to a packed one
-    /// that begins `base` bytes after the start of the record.
+    /// Writes columns of a found record, by their positions in the schema, to a packed one. That
+    /// begins `base` bytes after the start of the record.
     fn unpack(
         layout: &Layout,
         found: &Self::Ref<'_>,

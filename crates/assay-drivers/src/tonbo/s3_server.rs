@@ -1,6 +1,6 @@
 //! A server of the S3 protocol over a directory, on the loopback interface, in a process of its
-//! own: the object store of `tonbo-s3` where no other is named, so that requests take the way
-//! that they take to any S3 store, except for the distance.
+//! own: the object store of `tonbo-s3` where no other is named. Requests take the way that they
+//! take to any S3 store, except for the distance.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::Ipv4Addr;

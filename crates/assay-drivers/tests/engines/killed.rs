@@ -35,7 +35,8 @@ fn survives(profile: &Profile, level: Durability) -> bool {
         || (level == Durability::Periodic && profile.periodic_survives_kill)
 }
 
-/// Starts the process, kills it after so many acknowledged inserts, and answers how many it told.
+/// Starts the process, kills it after `inserts` acknowledged inserts, and returns the last that it
+/// acknowledged.
 fn kill_after(inserts: u64, engine: &str, level: Durability, dir: &Path) -> u64 {
     let mut child = Command::new(std::env::current_exe().expect("this test"))
         .args(["--exact", "killed::the_process_to_be_killed", "--ignored", "--nocapture"])

@@ -1,5 +1,5 @@
 //! Eight connections at once change the same records, each its own column, and insert, read and
-//! delete records of their own: no change is lost, and nobody sees what was not written.
+//! delete records of their own: no change is lost, and no thread sees what was not written.
 
 use std::sync::Barrier;
 

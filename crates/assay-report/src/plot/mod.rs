@@ -1,5 +1,5 @@
-//! The published pictures: for each storage mode one of the small data sets (up to 100k rows)
-//! and one of the large, with a panel for each phase and in it a group of bars for each size.
+//! The published pictures: for each storage mode one of the small data sets (up to 100k rows) and
+//! one of the large. A picture has a panel for each phase, and in it a group of bars for each size.
 //!
 //! Every picture is written as SVG and as PNG, each to a temporary name first.
 

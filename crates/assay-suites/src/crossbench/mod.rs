@@ -1,7 +1,7 @@
 //! `crossbench`: the suite that CrossDB publishes as CrossBench.
 //!
-//! A table of routes is filled by one insert a transaction (or loaded in one transaction), then
-//! queried and updated in ten rounds each, then emptied. `docs/suites/crossbench.md` says where
+//! A table of routes is filled by one insert a transaction, or loaded in one transaction. Then it
+//! is queried and updated in ten rounds each, and emptied. `docs/suites/crossbench.md` says where
 //! this departs from the original and why.
 
 pub mod ladder;

@@ -1,9 +1,9 @@
 //! `skvdb`: the tables that SKVDB publishes.
 //!
-//! Threads write, read and remove typed properties of one record, or each of a record of its
-//! own, on one to three volumes mounted at one point: a write goes to every volume, a read takes
-//! the first that has the property. Then each links and unlinks children.
-//! `docs/suites/skvdb.md` says where this departs from the original and why.
+//! Threads write, read and remove typed properties of one record, or each of a record of its own.
+//! One to three volumes are mounted at one point: a write goes to every volume, a read takes the
+//! first that has the property. Then each links and unlinks children. `docs/suites/skvdb.md` says
+//! where this departs from the original and why.
 
 mod adapter;
 mod charts;

@@ -44,7 +44,7 @@ pub(super) enum Numbering {
     Scattered,
 }
 
-/// So many customers.
+/// `rows` customers.
 ///
 /// Their keys are spread over the whole range of i32: the range is cut into as many equal parts
 /// as there are rows, and each has one key at a random place. So keys are random, no two are the

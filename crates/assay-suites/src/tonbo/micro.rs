@@ -209,7 +209,7 @@ impl Bench<'_> {
         }
     }
 
-    /// So many iterations; what they write is prepared off the clock.
+    /// `iterations` iterations; what they write is prepared off the clock.
     fn write(
         &mut self,
         size: u64,

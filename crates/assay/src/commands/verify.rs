@@ -130,8 +130,10 @@ fn checks(
     let end = parent::run(&Job::Verify(job.clone()), patience, interrupt, &mut |_| ());
     clear(&job.dir)?;
     match end {
-        End::Answered(Message::Verified(checks)) => Ok(Ok(checks)),
-        End::Answered(other) => Ok(Err(format!("its worker answered {other:?}"))),
+        End::Replied(Message::Verified(checks)) => Ok(Ok(checks)),
+        End::Replied(other) => {
+            Ok(Err(format!("its worker sent {} instead of a verification", other.what())))
+        }
         End::Failed(why) => Ok(Err(why)),
         End::Interrupted => Err(Failure::Interrupted("interrupted".into())),
     }

@@ -68,10 +68,13 @@ impl Subject<'_> {
     fn check(&self, job: &Job, acknowledged: u32) -> Outcome<Found> {
         let job = worker::Job::CrashCheck(job.clone(), acknowledged);
         match parent::run(&job, self.patience(), self.interrupt, &mut |_| ()) {
-            End::Answered(Message::Found(found)) => Ok(found),
-            End::Answered(Message::CannotWrite(why)) => Err(Failure::Refused(why)),
-            End::Answered(other) => {
-                Err(Failure::Refused(format!("the checker answered {other:?}")))
+            End::Replied(Message::Found(found)) => Ok(found),
+            End::Replied(Message::CannotWrite(why)) => Err(Failure::Refused(why)),
+            End::Replied(other) => {
+                let what = other.what();
+                Err(Failure::Refused(format!(
+                    "the checker sent {what} instead of what a crash left"
+                )))
             }
             // A store that a checker dies of cannot be opened.
             End::Failed(why) => Ok(Found::Refused(why)),

@@ -24,8 +24,8 @@ static TIMEOUT: OnceLock<Duration> = OnceLock::new();
 /// The default of `--plugin-timeout`.
 const TIMEOUT_S: u64 = 60;
 
-/// Has each library that the command line names looked at in a process of its own, and makes its
-/// engine one of those that can be asked for.
+/// Has each library that the command line names looked at in a process of its own. Its engine is
+/// then one of those that can be named.
 ///
 /// A library that does not describe itself in time is refused.
 pub(crate) fn load(plugins: &Plugins) -> Outcome {
@@ -49,8 +49,8 @@ pub(crate) fn describe(whole: &Path) -> Outcome<Result<Description, String>> {
     let interrupt = Interrupt::ending_at_once();
     let end = parent::run(&Job::Describe(whole.into()), patience, &interrupt, &mut |_| ());
     Ok(match end {
-        End::Answered(Message::Described(described)) => described,
-        End::Answered(other) => Err(format!("its worker answered {other:?}")),
+        End::Replied(Message::Described(described)) => described,
+        End::Replied(other) => Err(format!("its worker sent {}", other.what())),
         End::Failed(why) => Err(why),
         End::Interrupted => return Err(Failure::Interrupted("interrupted".into())),
     })

@@ -31,9 +31,9 @@ pub(crate) fn work(namespace: Option<u32>, plugins: &[PathBuf]) -> Outcome {
         |what: &str, e: &dyn std::fmt::Display| Failure::Refused(format!("worker: {what}: {e}"));
     // The worker dies with its parent, however that dies.
     prctl::set_pdeathsig(Signal::SIGKILL).map_err(|e| failed("watch the parent", &e))?;
-    let mut answers = Answers(
+    let mut replies = Replies(
         dup(io::stdout())
-            .and_then(|answers| dup2_stdout(io::stderr()).map(|()| File::from(answers)))
+            .and_then(|replies| dup2_stdout(io::stderr()).map(|()| File::from(replies)))
             .map_err(|e| failed("keep standard output apart", &e))?,
     );
     let mut text = String::new();
@@ -47,7 +47,7 @@ pub(crate) fn work(namespace: Option<u32>, plugins: &[PathBuf]) -> Outcome {
             .and_then(|description| plugin::register(path, description))
             .map_err(|why| Failure::Refused(format!("{}: {why}", path.display())))?;
     }
-    let message = panic::catch_unwind(AssertUnwindSafe(|| carry_out(job, &mut answers)))
+    let message = panic::catch_unwind(AssertUnwindSafe(|| carry_out(job, &mut replies)))
         .unwrap_or_else(|payload| {
             let text = payload
                 .downcast_ref::<String>()
@@ -56,7 +56,7 @@ pub(crate) fn work(namespace: Option<u32>, plugins: &[PathBuf]) -> Outcome {
                 .unwrap_or("without a message");
             Message::Panicked(text.to_string())
         });
-    answers.send(&message).map_err(|e| failed("answer", &e))
+    replies.send(&message).map_err(|e| failed("reply", &e))
 }
 
 /// Enters a namespace and starts this program again there: what an engine's library learns of the
@@ -72,7 +72,7 @@ fn begin_again_inside(process: u32, plugins: &[PathBuf]) -> Failure {
     Failure::Refused(format!("worker: cannot enter the filesystem of the power cut: {error}"))
 }
 
-fn carry_out(job: Job, answers: &mut Answers) -> Message {
+fn carry_out(job: Job, replies: &mut Replies) -> Message {
     match job {
         Job::Measure(cell) => {
             if !cell.cpus.is_empty()
@@ -86,7 +86,7 @@ fn carry_out(job: Job, answers: &mut Answers) -> Message {
                 if last.elapsed() >= PROGRESS_INTERVAL {
                     last = Instant::now();
                     // A parent that went away ends this process anyway.
-                    let _ = answers.send(&Message::Progress(progress.clone()));
+                    let _ = replies.send(&Message::Progress(progress.clone()));
                 }
             };
             let (status, measurement) =
@@ -100,7 +100,7 @@ fn carry_out(job: Job, answers: &mut Answers) -> Message {
         Job::CrashWrite(job) => {
             let mut say = |said| {
                 // A parent that went away ends this process anyway.
-                let _ = answers.send(&Message::Wrote(said));
+                let _ = replies.send(&Message::Wrote(said));
             };
             match crash::write(&job, driver(&job.engine).as_ref(), &mut say) {
                 Err(error) => Message::CannotWrite(error.to_string()),
@@ -117,9 +117,9 @@ fn driver(id: &str) -> Box<dyn assay_driver::Driver> {
     assay_drivers::find(id).expect("parent and worker are the same program")
 }
 
-struct Answers(File);
+struct Replies(File);
 
-impl Answers {
+impl Replies {
     fn send(&mut self, message: &Message) -> io::Result<()> {
         let mut line = serde_json::to_string(message)?;
         line.push('\n');

@@ -76,3 +76,19 @@ pub(crate) enum Message {
     /// The engine (or a driver) panicked.
     Panicked(String),
 }
+
+impl Message {
+    /// What it is, to name one that was not expected.
+    pub(crate) fn what(&self) -> &'static str {
+        match self {
+            Self::Progress(_) => "progress",
+            Self::Measured(..) => "a measurement",
+            Self::Verified(_) => "a verification",
+            Self::Described(_) => "the description of a plugin",
+            Self::Wrote(_) => "an acknowledgement",
+            Self::CannotWrite(_) => "the end of a writer",
+            Self::Found(_) => "what a crash left",
+            Self::Panicked(_) => "a panic",
+        }
+    }
+}

@@ -30,8 +30,8 @@ const LAST_WORDS: Duration = Duration::from_secs(10);
 /// How a worker ended.
 #[derive(Debug)]
 pub(crate) enum End {
-    /// With an answer.
-    Answered(Message),
+    /// With a reply.
+    Replied(Message),
     /// Without one; why, in one line.
     Failed(String),
     /// The user interrupted it.
@@ -168,7 +168,7 @@ pub(crate) fn run(
         Err(error) => return End::Failed(format!("cannot start a worker process: {error}")),
     };
     let mut clock = Clock::start(patience);
-    let (mut answer, mut at) = (None, None);
+    let (mut reply, mut at) = (None, None);
     let stopped = loop {
         match worker.next(TICK) {
             Ok(Message::Progress(now)) => {
@@ -179,7 +179,7 @@ pub(crate) fn run(
                     at = Some(now);
                 }
             }
-            Ok(message) => answer = Some(message),
+            Ok(message) => reply = Some(message),
             Err(RecvTimeoutError::Disconnected) => break None,
             Err(RecvTimeoutError::Timeout) => {}
         }
@@ -195,14 +195,14 @@ pub(crate) fn run(
     }
     let mut remains = worker.wait(clock.left().min(LAST_STEPS));
     let last = |message: &Message| !matches!(message, Message::Progress(_));
-    let answer = remains.messages.drain(..).rfind(last).or(answer);
-    match (stopped, answer) {
+    let reply = remains.messages.drain(..).rfind(last).or(reply);
+    match (stopped, reply) {
         (Some(end), _) => end,
         (None, Some(Message::Panicked(message))) => {
             End::Failed(format!("the engine panicked: {}", first_line(&message)))
         }
-        (None, Some(answer)) if remains.is_success() => End::Answered(answer),
-        // If it answered, it died while it was cleaning up.
+        (None, Some(reply)) if remains.is_success() => End::Replied(reply),
+        // If it replied, it died while it was cleaning up.
         (None, _) => End::Failed(remains.cause()),
     }
 }

@@ -1,5 +1,5 @@
-//! The driver `crossdb` against a stand-in for its library (`crossdb_double/`), so that its calls
-//! into C are executed on machines that do not have the real one.
+//! The driver `crossdb` against a stand-in for its library (`crossdb_double/`). So its calls into C
+//! are executed on machines that do not have the real one.
 
 use std::fs;
 use std::path::{Path, PathBuf};

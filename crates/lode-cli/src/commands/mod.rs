@@ -6,7 +6,7 @@ pub(crate) mod load;
 pub(crate) mod schema;
 pub(crate) mod stat;
 
-/// So many records, in words.
+/// A number of records, in words.
 fn records(count: u64) -> String {
     match count {
         1 => "1 record".into(),

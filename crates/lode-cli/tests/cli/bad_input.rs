@@ -86,7 +86,8 @@ fn a_database_without_its_data_is_damaged() {
 fn a_database_that_may_not_be_opened_is_refused() {
     let bench = Bench::with_animals();
     fs::create_dir(bench.path("hidden")).expect("a directory");
-    // The superuser may do everything, so somebody else tries, with a program that he can reach.
+    // The superuser may do everything, so another user tries, with a program within that user's
+    // reach.
     let (folder, program) = (bench.path("."), bench.path("lode-copy"));
     fs::copy(env!("CARGO_BIN_EXE_lode"), &program).expect("a copy");
     fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).expect("mode");

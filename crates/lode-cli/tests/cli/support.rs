@@ -114,7 +114,7 @@ impl Bench {
         options.open(self.path(name)).expect("the database opens")
     }
 
-    /// Makes a database with a table of so many numbers.
+    /// Makes a database with a table of `count` numbers.
     pub fn with_numbers(&self, name: &str, kind: KeyKind, count: u64) {
         let db = self.open(name);
         let schema = Schema::build("number").key("id", Type::U64).column("square", Type::U64);
