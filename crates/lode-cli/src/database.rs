@@ -62,7 +62,7 @@ impl Opened {
     /// Opens a database that is there, to write to it.
     pub(crate) fn existing(dir: &Path, options: &Options) -> Outcome<Self> {
         expect_database(dir)?;
-        Self::or_new(dir, options)
+        Self::opened_by(dir, || options.open_existing(dir))
     }
 
     /// Opens a database that is there, to read it. Its files stay as they are.
@@ -115,18 +115,23 @@ impl Opened {
 fn expect_database(dir: &Path) -> Outcome {
     match look(dir)? {
         DirContent::Database => Ok(()),
-        DirContent::Free | DirContent::Taken => Err(Failure::Usage(format!(
-            "{}: there is no database; name the directory of one, or make one with lode load and \
-             --schema",
-            dir.display()
-        ))),
+        DirContent::Free | DirContent::Taken => Err(no_database(dir)),
     }
+}
+
+fn no_database(dir: &Path) -> Failure {
+    Failure::Usage(format!(
+        "{}: there is no database; name the directory of one, or make one with lode load and \
+         --schema",
+        dir.display()
+    ))
 }
 
 fn failure(dir: &Path, error: &Error) -> Failure {
     let line = format!("{}: {error}", dir.display());
     match error {
         Error::Corrupt { .. } => Failure::Wrong(line),
+        Error::NoDatabase { .. } => no_database(dir),
         Error::NoTable { .. } | Error::TableExists { .. } => Failure::Usage(line),
         error if error.is_bad_input() => Failure::Usage(line),
         _ => Failure::Refused(line),

@@ -291,3 +291,13 @@ fn hostile_words_are_refused_in_one_line() {
     assert_eq!(before.0, bench.list("."));
     bench.succeeds(&["check", "zoo"]);
 }
+
+#[test]
+fn a_database_whose_creation_was_not_finished_is_none() {
+    let bench = Bench::new();
+    fs::create_dir(bench.path("zoo")).expect("it is new");
+    bench.write("zoo/creating", "");
+    let line = format!("zoo: {NO_DATABASE}");
+    bench.refuses_input(&["load", "zoo", "animal"], ANIMALS, 2, &line);
+    assert_eq!(bench.list("zoo"), ["creating"]);
+}
