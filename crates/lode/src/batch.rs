@@ -4,8 +4,14 @@
 #[derive(Default)]
 pub(crate) struct Batch {
     bytes: Vec<u8>,
-    /// Where each record begins, and how many bytes its key has.
-    records: Vec<(u32, u32)>,
+    records: Vec<Place>,
+}
+
+/// Where a record begins, and how many bytes its key has.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    from: u32,
+    pub key_size: u32,
 }
 
 impl Batch {
@@ -19,15 +25,21 @@ impl Batch {
         self.records.len()
     }
 
-    /// Makes room for records with keys of these sizes, in place of what is here.
-    pub(crate) fn lay_out(&mut self, key_sizes: impl Iterator<Item = usize>, payload_size: usize) {
+    /// Makes room for records with keys of these sizes, in place of what is here. Returns the bytes
+    /// of all of them, one after another, to be filled, and the places of the records.
+    pub(crate) fn lay_out(
+        &mut self,
+        key_sizes: impl Iterator<Item = usize>,
+        payload_size: usize,
+    ) -> (&mut [u8], &[Place]) {
         let mut end = 0;
         self.records.clear();
         for key_size in key_sizes {
-            self.records.push((end as u32, key_size as u32));
+            self.records.push(Place { from: end as u32, key_size: key_size as u32 });
             end += key_size + payload_size;
         }
         self.bytes.resize(end, 0);
+        (&mut self.bytes, &self.records)
     }
 
     /// Takes records that all have the same size, which `copy` appends, in place of what is here.
@@ -39,29 +51,15 @@ impl Batch {
         self.clear();
         copy(&mut self.bytes);
         let begins = (0..self.bytes.len()).step_by(key_size + payload_size);
-        self.records.extend(begins.map(|from| (from as u32, key_size as u32)));
-    }
-
-    /// Where a record's payload lies in [the bytes](Self::bytes).
-    pub(crate) fn payload_range(&self, at: usize) -> std::ops::Range<usize> {
-        let (from, key_size) = self.records[at];
-        let end = self.records.get(at + 1).map_or(self.bytes.len(), |next| next.0 as usize);
-        (from + key_size) as usize..end
-    }
-
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
+        let place = |from| Place { from: from as u32, key_size: key_size as u32 };
+        self.records.extend(begins.map(place));
     }
 
     /// Key and payload of a record.
+    #[inline]
     pub(crate) fn record(&self, at: usize) -> (&[u8], &[u8]) {
-        let (from, payload) = (self.records[at].0 as usize, self.payload_range(at));
-        (&self.bytes[from..payload.start], &self.bytes[payload])
-    }
-
-    /// The same, to be filled.
-    pub(crate) fn record_mut(&mut self, at: usize) -> (&mut [u8], &mut [u8]) {
-        let (from, payload) = (self.records[at].0 as usize, self.payload_range(at));
-        self.bytes[from..payload.end].split_at_mut(payload.start - from)
+        let Place { from, key_size } = self.records[at];
+        let end = self.records.get(at + 1).map_or(self.bytes.len(), |next| next.from as usize);
+        self.bytes[from as usize..end].split_at(key_size as usize)
     }
 }

@@ -28,12 +28,12 @@ pub(crate) struct Rows {
 }
 
 /// Where the bytes of the row are.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Shown {
     Record,
     Row,
-    /// In the batch.
-    Batch(Range<usize>),
+    /// The payload of this record of the batch.
+    Payload(usize),
 }
 
 impl Rows {
@@ -57,6 +57,19 @@ impl Rows {
         }
     }
 
+    /// Makes the row of a record of a batch, if that is all that it needs. Returns false if it needs
+    /// more, or something is wrong.
+    #[inline]
+    pub(crate) fn show_in_batch(&mut self, core: &TableCore, batch: &Batch, at: usize) -> bool {
+        let Some(pieces) = &self.pieces else { return false };
+        if !pieces.has_key && !pieces.has_nulls {
+            self.shown = Shown::Payload(at);
+            return true;
+        }
+        self.shown = Shown::Row;
+        pieces.put_together(core, batch.record(at), &mut self.record, &mut self.row).is_ok()
+    }
+
     /// Makes the row of a record of a batch; false if there is none.
     pub(crate) fn read(
         &mut self,
@@ -66,15 +79,12 @@ impl Rows {
         (batch, at): (&Batch, usize),
     ) -> Result<bool> {
         let (key, found) = batch.record(at);
-        if let Some(pieces) = &self.pieces {
-            self.shown = match pieces.has_key || pieces.has_nulls {
-                false => Shown::Batch(batch.payload_range(at)),
-                true => {
-                    pieces.put_together(core, (key, found), &mut self.record, &mut self.row)?;
-                    Shown::Row
-                }
-            };
+        if self.show_in_batch(core, batch, at) {
             return Ok(true);
+        }
+        if let Some(pieces) = &self.pieces {
+            // It could not be shown: this says why.
+            pieces.put_together(core, (key, found), &mut self.record, &mut self.row)?;
         }
         match &core.heap {
             None => core.pack(key, found, &mut self.record)?,
@@ -116,11 +126,12 @@ impl Rows {
     }
 
     /// The bytes of the row, with the batch that it was read from.
+    #[inline]
     pub(crate) fn bytes<'r>(&'r self, batch: &'r Batch) -> &'r [u8] {
-        match &self.shown {
+        match self.shown {
             Shown::Record => &self.record,
             Shown::Row => &self.row,
-            Shown::Batch(range) => &batch.bytes()[range.clone()],
+            Shown::Payload(at) => batch.record(at).1,
         }
     }
 }

@@ -24,9 +24,10 @@ impl Wanted {
 pub(super) fn fill(batch: &mut Batch, node: Node<'_>, entries: Range<usize>, wanted: &Wanted) {
     let payload_size = wanted.payloads.iter().map(ExactSizeIterator::len).sum();
     let key_size = |entry| if wanted.keys { node.key_size(entry) } else { 0 };
-    batch.lay_out(entries.clone().map(key_size), payload_size);
-    for (at, entry) in entries.enumerate() {
-        let (key, mut rest) = batch.record_mut(at);
+    let (mut rest, places) = batch.lay_out(entries.clone().map(key_size), payload_size);
+    for (entry, place) in entries.zip(places) {
+        let (key, after) = rest.split_at_mut(place.key_size as usize);
+        rest = after;
         if !key.is_empty() {
             node.read_key(entry, key);
         }

@@ -107,6 +107,7 @@ struct Run {
     /// Records of the batch that have been dealt with.
     passed: usize,
     own: Option<Own>,
+    is_forward: bool,
     left: u64,
 }
 
@@ -193,6 +194,7 @@ impl Cursor {
     ///
     /// # Errors
     /// Those of the [cursor](Self#errors).
+    #[inline]
     pub fn next_row(&mut self) -> Result<Option<RowRef<'_>>> {
         match self.advance()? {
             false => Ok(None),
@@ -201,6 +203,7 @@ impl Cursor {
     }
 
     /// The row that it has come to.
+    #[inline]
     fn row(&self) -> Option<RowRef<'_>> {
         let State::Ready { plan, run: Some(run) } = &self.state else { return None };
         Some(plan.core.schema().row_of(run.rows.bytes(&run.batch), plan.columns.as_deref()))
@@ -213,24 +216,42 @@ impl Cursor {
     }
 
     /// Goes to the next row; false at the end.
+    #[inline]
     fn advance(&mut self) -> Result<bool> {
-        let advanced = match &mut self.state {
-            State::Ready { plan, run: Some(run) } => run.advance(plan),
-            State::Ready { plan, run } => {
-                plan.begin().and_then(|begun| run.insert(begun).advance(plan))
-            }
-            State::Ended => Ok(false),
-            State::Failed(_) => match std::mem::replace(&mut self.state, State::Ended) {
-                State::Failed(error) => Err(error),
-                _ => Ok(false),
-            },
-        };
-        if let Err(error) = &advanced
-            && !self.goes_on(error)
+        if let State::Ready { plan, run: Some(run) } = &mut self.state
+            && run.advance_in_batch(&plan.core)
         {
+            return Ok(true);
+        }
+        self.advance_slowly()
+    }
+
+    #[inline(never)]
+    fn advance_slowly(&mut self) -> Result<bool> {
+        if let State::Ready { plan, run: Some(run) } = &mut self.state {
+            return match run.advance(plan) {
+                Err(error) => Err(self.end_at(error)),
+                advanced => advanced,
+            };
+        }
+        match std::mem::replace(&mut self.state, State::Ended) {
+            State::Failed(error) => Err(error),
+            State::Ended => Ok(false),
+            State::Ready { plan, .. } => {
+                let run = Some(plan.begin()?);
+                self.state = State::Ready { plan, run };
+                self.advance_slowly()
+            }
+        }
+    }
+
+    /// Ends at an error, unless it can go on after it.
+    #[cold]
+    fn end_at(&mut self, error: Error) -> Error {
+        if !self.goes_on(&error) {
             self.state = State::Ended;
         }
-        advanced
+        error
     }
 
     /// Whether there can be more rows after an error.
@@ -299,6 +320,7 @@ impl Plan {
             batch: Batch::default(),
             passed: 0,
             own,
+            is_forward: self.direction == Direction::Forward,
             left: self.limit,
         })
     }
@@ -310,15 +332,24 @@ impl Plan {
 }
 
 impl Run {
+    /// Goes to the next row if it lies in the batch as it is; false if that has to be found out.
+    #[inline]
+    fn advance_in_batch(&mut self, core: &TableCore) -> bool {
+        let is_next = self.is_forward && self.passed < self.batch.len() && self.left > 0;
+        if is_next && self.rows.show_in_batch(core, &self.batch, self.passed) {
+            self.passed += 1;
+            self.left -= 1;
+            return true;
+        }
+        false
+    }
+
     /// Goes to the next row; false at the end.
     fn advance(&mut self, plan: &Plan) -> Result<bool> {
-        let (core, pager) = (&*plan.core, plan.snapshot.pager());
+        let core = &*plan.core;
         while self.left > 0 {
             if self.passed == self.batch.len() {
-                self.passed = 0;
-                self.batch.clear();
-                let (walk, wanted) = (&mut self.walk, &self.wanted);
-                if !core.next_page(pager, plan.snapshot.moment(), walk, wanted, &mut self.batch)? {
+                if !self.next_page(plan)? {
                     return self.show_rest(core);
                 }
                 continue;
@@ -342,14 +373,22 @@ impl Run {
                 continue;
             }
             let record = (&self.batch, at);
-            if self.rows.read(core, pager, plan.snapshot.moment(), record)?
-                && !self.is_overwritten(core)?
-            {
+            let (pager, moment) = (plan.snapshot.pager(), plan.snapshot.moment());
+            if self.rows.read(core, pager, moment, record)? && !self.is_overwritten(core)? {
                 self.left -= 1;
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// Goes to the next page of the walk; false at the end.
+    #[inline(never)]
+    fn next_page(&mut self, plan: &Plan) -> Result<bool> {
+        self.passed = 0;
+        self.batch.clear();
+        let (pager, moment) = (plan.snapshot.pager(), plan.snapshot.moment());
+        plan.core.next_page(pager, moment, &mut self.walk, &self.wanted, &mut self.batch)
     }
 
     /// Whether a transaction has written a record in the place of the hashed one that was read.
