@@ -57,8 +57,8 @@ impl Rows {
         }
     }
 
-    /// Makes the row of a record of a batch, if that is all that it needs. Returns false if it needs
-    /// more, or something is wrong.
+    /// Makes the row of a record of a batch, if that is all that it needs. Returns false if it
+    /// needs more, or something is wrong.
     #[inline]
     pub(crate) fn show_in_batch(&mut self, core: &TableCore, batch: &Batch, at: usize) -> bool {
         let Some(pieces) = &self.pieces else { return false };
