@@ -50,8 +50,8 @@ impl Engine {
         }
     }
 
-    /// Tries again after a checkpoint. Other operations may be quicker and change pages first; but
-    /// if there is no room though few pages have changed, there never will be.
+    /// Tries again after a checkpoint. Other operations may be quicker and change pages before or
+    /// during `work`; but if there is no room though few pages have changed, there never will be.
     #[cold]
     fn try_again<T>(
         &self,
@@ -59,12 +59,13 @@ impl Engine {
         extra_pages: u64,
         work: &mut dyn FnMut() -> Result<T>,
     ) -> Result<T> {
+        let is_crowded = || self.pager.dirty() > self.pager.most_dirty() / 8;
         for _ in 0..MOST_TRIES {
             self.checkpoint()?;
             self.make_room(store, extra_pages)?;
-            let had_room = self.pager.dirty() <= self.pager.most_dirty() / 8;
+            let was_crowded = is_crowded();
             match work() {
-                Err(Error::Full { .. }) if !had_room => {}
+                Err(Error::Full { .. }) if was_crowded || is_crowded() => {}
                 other => return other,
             }
         }
