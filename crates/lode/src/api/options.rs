@@ -91,8 +91,8 @@ impl Options {
     }
 
     /// The most bytes of a segment of the log, if no single transaction needs more; 16 MiB by
-    /// default. The first one has 32 KiB, or `bytes` if that is less. Each one after it is eight
-    /// times as large.
+    /// default. The first one has 32 KiB, or `bytes` if that is less, the second one 1 MiB, and
+    /// each one after it is twice as large.
     pub fn segment_bytes(mut self, bytes: u64) -> Self {
         self.segment_bytes = bytes;
         self

@@ -46,15 +46,15 @@ pub(crate) struct Place {
 /// How large segments are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
-    /// Of the first one. Each is [`GROWTH`] times as large as the one before.
+    /// Of the first one. Each is at least twice as large as the one before.
     pub first_bytes: u64,
     /// Of the largest one, if no single frame needs more.
     pub most_bytes: u64,
 }
 
-/// How many times as large a segment is as the one before: few are begun in the life of a large
-/// database, and a small one takes up little.
-const GROWTH: u64 = 8;
+/// The least bytes of the second segment. The first one may be much shorter, so that a small
+/// database takes up little.
+const LEAST_SECOND_BYTES: u64 = 1 << 20;
 
 /// A record of this size is not copied into one frame, but written in pieces.
 const LEAST_LONG_BYTES: usize = 1 << 13;
@@ -292,7 +292,10 @@ impl Log {
             }
             tail.segment.size_bytes
         };
-        let size = (size * GROWTH).min(self.sizes.most_bytes).max(wanted + segment::FRAMES_AT);
+        let size = (size * 2)
+            .max(LEAST_SECOND_BYTES)
+            .min(self.sizes.most_bytes)
+            .max(wanted + segment::FRAMES_AT);
         let mut next = turn.prepare(&*self.disk, size)?;
         if bytes < LEAST_BULK_BYTES {
             next.ask_for_memory();
