@@ -196,7 +196,7 @@ impl Store {
         self.data.shrink(pages)
     }
 
-    /// Gives all space back that only those need who write; for whoever closes the database.
+    /// Gives back the space that only writers need, when the database is closed.
     pub(crate) fn shrink_at_end(&self) -> Result<()> {
         self.data.shrink_to_used()?;
         self.log_to_write()?.shrink_at_end()

@@ -399,7 +399,7 @@ impl Log {
     }
 
     /// Removes the files that are kept for new segments, and cuts the last segment off where the
-    /// log ends; for whoever closes the database. Nothing can be appended to that segment any more.
+    /// log ends, when the database is closed. Nothing can be appended to that segment any more.
     pub(crate) fn shrink_at_end(&self) -> Result<()> {
         {
             let mut tail = lock(&self.tail);
