@@ -34,14 +34,14 @@ pub trait Key {
     /// Calls `work` with the packed key, and returns what it returns.
     ///
     /// # Errors
-    /// `ValueCount`, `ValueMisfit` and `KeyTooLong` when the values do not fit the columns of the
+    /// Those of `work`. `ValueCount`, `ValueMisfit` and `KeyTooLong` when the values do not fit the columns of the
     /// key. Bytes are passed on as they are: `work` has to refuse those that are no key.
-    fn with_packed<T>(&self, schema: &Schema, work: impl FnOnce(&[u8]) -> T) -> Result<T>;
+    fn with_packed<T>(&self, schema: &Schema, work: impl FnOnce(&[u8]) -> Result<T>) -> Result<T>;
 }
 
 impl<K: Key + ?Sized> Key for &K {
     #[inline]
-    fn with_packed<T>(&self, schema: &Schema, work: impl FnOnce(&[u8]) -> T) -> Result<T> {
+    fn with_packed<T>(&self, schema: &Schema, work: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
         (**self).with_packed(schema, work)
     }
 }
@@ -51,8 +51,12 @@ macro_rules! packed_keys {
     ($([$($parameter:tt)*] $bytes:ty),*) => {$(
         impl<$($parameter)*> Key for $bytes {
             #[inline]
-            fn with_packed<T>(&self, _: &Schema, work: impl FnOnce(&[u8]) -> T) -> Result<T> {
-                Ok(work(self))
+            fn with_packed<T>(
+                &self,
+                _: &Schema,
+                work: impl FnOnce(&[u8]) -> Result<T>,
+            ) -> Result<T> {
+                work(self)
             }
         }
     )*};
@@ -63,8 +67,12 @@ packed_keys!([] [u8], [] Vec<u8>, [const N: usize] [u8; N]);
 macro_rules! keys_of_values {
     ($([$($parameter:tt)*] $values:ty),*) => {$(
         impl<$($parameter)*> Key for $values {
-            fn with_packed<T>(&self, schema: &Schema, work: impl FnOnce(&[u8]) -> T) -> Result<T> {
-                schema.pack_key(self).map(|key| work(&key))
+            fn with_packed<T>(
+        &self,
+        schema: &Schema,
+        work: impl FnOnce(&[u8]) -> Result<T>,
+    ) -> Result<T> {
+                schema.pack_key(self).and_then(|key| work(&key))
             }
         }
     )*};
@@ -165,7 +173,11 @@ whole_numbers!(u8, u16, u32, u64, i8, i16, i32, i64);
 macro_rules! single_keys {
     ($($part:ty),*) => {$(
         impl Key for $part {
-            fn with_packed<T>(&self, schema: &Schema, work: impl FnOnce(&[u8]) -> T) -> Result<T> {
+            fn with_packed<T>(
+        &self,
+        schema: &Schema,
+        work: impl FnOnce(&[u8]) -> Result<T>,
+    ) -> Result<T> {
                 with_parts(schema, &[&|column| self.value(column)], work)
             }
         }
@@ -177,7 +189,11 @@ single_keys!(u8, u16, u32, u64, i8, i16, i32, i64, bool, f32, f64, str, String, 
 macro_rules! tuple_keys {
     ($(($($part:ident $at:tt),*)),*) => {$(
         impl<$($part: KeyPart),*> Key for ($($part,)*) {
-            fn with_packed<T>(&self, schema: &Schema, work: impl FnOnce(&[u8]) -> T) -> Result<T> {
+            fn with_packed<T>(
+        &self,
+        schema: &Schema,
+        work: impl FnOnce(&[u8]) -> Result<T>,
+    ) -> Result<T> {
                 with_parts(schema, &[$(&|column| self.$at.value(column)),*], work)
             }
         }
@@ -194,11 +210,15 @@ tuple_keys!(
 /// Gives the value of a column of the key.
 type Part<'p> = &'p dyn Fn(&Column) -> Value<'p>;
 
-fn with_parts<T>(schema: &Schema, parts: &[Part<'_>], work: impl FnOnce(&[u8]) -> T) -> Result<T> {
+fn with_parts<T>(
+    schema: &Schema,
+    parts: &[Part<'_>],
+    work: impl FnOnce(&[u8]) -> Result<T>,
+) -> Result<T> {
     let columns = &schema.columns()[..schema.key_columns()];
     schema.expect_count(columns, parts.len())?;
     let values: Vec<_> = parts.iter().zip(columns).map(|(part, column)| part(column)).collect();
-    schema.pack_key(&values).map(|key| work(&key))
+    schema.pack_key(&values).and_then(|key| work(&key))
 }
 
 /// The packed bounds of a range, the lower one first.
@@ -206,10 +226,11 @@ pub(super) fn pack_bounds<K: Key>(
     keys: &impl RangeBounds<K>,
     schema: &Schema,
 ) -> Result<[Bound<Vec<u8>>; 2]> {
+    let copy = |key: &[u8]| Ok(key.to_vec());
     let pack = |bound: Bound<&K>| {
         Ok(match bound {
-            Bound::Included(key) => Bound::Included(key.with_packed(schema, <[u8]>::to_vec)?),
-            Bound::Excluded(key) => Bound::Excluded(key.with_packed(schema, <[u8]>::to_vec)?),
+            Bound::Included(key) => Bound::Included(key.with_packed(schema, copy)?),
+            Bound::Excluded(key) => Bound::Excluded(key.with_packed(schema, copy)?),
             Bound::Unbounded => Bound::Unbounded,
         })
     };

@@ -196,12 +196,13 @@ pub trait ReadTable {
 }
 
 /// Works with a packed key; if no record can have it, the result is that of no record.
+#[inline(always)]
 pub(super) fn with_key<T: Default>(
     table: &Table,
     key: impl Key,
     work: impl FnOnce(&[u8]) -> Result<T>,
 ) -> Result<T> {
-    none_if_too_long(key.with_packed(table.schema(), work).flatten())
+    none_if_too_long(key.with_packed(table.schema(), work))
 }
 
 /// A table as it was at the moment of a snapshot. Made by [`Table::at`].

@@ -9,7 +9,7 @@ use crate::io::File;
 const MAGIC: &[u8; 8] = b"LodeData";
 
 /// The format of the files.
-pub(super) const FORMAT: u32 = 3;
+pub(super) const FORMAT: u32 = 4;
 
 /// The slots of the copies of the superblock with an even generation; the other one is in those
 /// after them.

@@ -1,6 +1,7 @@
 //! The engine: what all handles of a database share, and the threads that look after it.
 
 mod admission;
+mod barrier;
 mod compact;
 mod faults;
 mod gate;
@@ -81,8 +82,8 @@ impl Engine {
         settings: Settings,
     ) -> Self {
         Self {
+            gate: Gate::new(pager.single_writer()),
             pager,
-            gate: Gate::new(),
             catalogue,
             store,
             worker: Worker::default(),

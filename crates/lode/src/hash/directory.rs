@@ -7,12 +7,12 @@
 //! ever copied whole. Buckets in which little is left are joined again with those that they were
 //! split from; the directory keeps its size.
 
-use super::bucket::{Joins, Slots};
+use super::bucket::{Joins, Slots, Unmovable};
 use super::root::{self, Entry, Root, SEGMENT_BITS};
 use super::shortcut::Shortcut;
 use super::{Page, Place};
 use crate::error::{Error, Result};
-use crate::pager::{self, Image, PAGE_WORDS, PageMut, PageNumber, Pager, ReadEpoch, Space};
+use crate::pager::{self, Image, PageMut, PageNumber, Pager, ReadEpoch, Space};
 
 /// The most bits that all decides by.
 pub(super) const MOST_BITS: u32 = root::MOST_BITS + SEGMENT_BITS;
@@ -139,13 +139,13 @@ impl Directory {
         }
     }
 
-    /// Makes room for a place whose bucket is full. Others may have done so meanwhile, and more may
-    /// have to be done: the caller looks again.
+    /// Makes room for a record whose bucket `has_room` refuses. Others may have done so meanwhile,
+    /// and more may have to be done: the caller looks again.
     pub(super) fn split(
         &self,
         pager: &Pager,
         space: &Space,
-        place: u64,
+        (place, has_room): (u64, &dyn Fn(Page<'_>) -> bool),
         (slots, shortcut): (&Slots, &Shortcut),
         place_of: &dyn Fn(&[u8]) -> Place,
     ) -> Result<()> {
@@ -162,7 +162,7 @@ impl Directory {
             return Ok(());
         }
         let (bucket_seen, bucket_words) = bucket?;
-        let has_room = slots.has_room(bucket_words);
+        let has_room = has_room(bucket_words);
         let (first, count) = run_of(segment_words, index, entry.bits);
         let still = bucket_seen.validate() && segment_seen.validate() && found.validate();
         if has_room || !still {
@@ -184,15 +184,12 @@ impl Directory {
             let depth = entry.depth() - half.trailing_zeros();
             let bit = 64 - depth;
             let epoch = pager.epoch();
-            let old = Image::of(bucket.words());
-            let mut halves = [bucket.change(epoch), new.change(epoch)];
-            halves[0].clear(0, PAGE_WORDS);
-            let moved = move_all(old.words(), slots, &mut halves, |key| {
+            let is_high = |key: &[u8]| {
                 let place = place_of(key);
-                ((place.directory >> bit & 1) as usize, place.home)
-            });
-            if let Err(why) = moved {
-                halves[0].copy_from(old.words());
+                (place.directory >> bit & 1 == 1, place.home)
+            };
+            let (mut low, mut high) = (bucket.change(epoch), new.first_content());
+            if let Err(why) = slots.split(&mut low, &mut high, &is_high) {
                 new.free(space, epoch);
                 return Err(Error::corrupt(format!("page {}", bucket.page()), why));
             }
@@ -275,14 +272,13 @@ impl Directory {
             return Ok(false);
         }
         let (epoch, old) = (pager.epoch(), Image::of(low.words()));
-        let mut joined = [low.change(epoch)];
-        joined[0].clear(0, PAGE_WORDS);
-        let to = |key: &[u8]| (0, home_of(key));
-        let moved = move_all(old.words(), slots, &mut joined, to)
-            .and_then(|()| move_all(high.words(), slots, &mut joined, to));
-        if let Err(why) = moved {
-            joined[0].copy_from(old.words());
-            return Err(Error::corrupt(format!("page {}", low.page()), why));
+        let mut joined = low.change(epoch);
+        if let Err(why) = slots.join(&mut joined, high.words(), home_of) {
+            joined.copy_from(old.words());
+            return match why {
+                Unmovable::NoRoom => Ok(false),
+                Unmovable::Corrupt(why) => Err(Error::corrupt(format!("page {}", low.page()), why)),
+            };
         }
         let (mut words, page) = (segment.change(epoch), low.page());
         (high_at..high_at + count).for_each(|at| set_bucket(&mut words, at, page));
@@ -294,27 +290,4 @@ impl Directory {
         high.free(space, epoch);
         Ok(true)
     }
-}
-
-/// Copies the records of a bucket to others: `to` returns for the key of each the index of its
-/// bucket in `targets`, and its home there.
-fn move_all(
-    old: Page<'_>,
-    slots: &Slots,
-    targets: &mut [PageMut<'_>],
-    to: impl Fn(&[u8]) -> (usize, usize),
-) -> Result<(), &'static str> {
-    let shape = slots.shape();
-    let mut record = vec![0; shape.key_size + shape.payload_size];
-    for slot in slots.taken(old) {
-        slots.read_record(old, slot, &mut record);
-        let (key, payload) = record.split_at(shape.key_size);
-        let (target, home) = to(key);
-        let (words, probe) = (&mut targets[target], slots.probe(key));
-        match slots.find_or_free(words.page_ref(), home, probe.words()) {
-            Err(free) => slots.fill(words, free, probe.words(), payload),
-            Ok(_) => return Err("it has two records with the same key"),
-        }
-    }
-    Ok(())
 }

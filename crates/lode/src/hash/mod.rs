@@ -16,7 +16,7 @@ mod shortcut;
 #[cfg(test)]
 mod tests;
 
-use bucket::{Joins, Slots};
+use bucket::{Gap, Joins, Probe, Slots};
 use directory::Directory;
 use shortcut::{Entry, Shortcut};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -134,10 +134,10 @@ impl Hash {
 
     /// Copies the record's payload; false if there is none.
     pub(crate) fn get(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> Result<bool> {
-        let (place, probe) = (self.place(key), self.slots.probe(key));
+        let (place, probe) = (self.place(key), Probe::new(key));
         loop {
             let (way, words) = self.read_optimistic(pager, place)?;
-            let found = self.slots.find(words, place.home, probe.words());
+            let found = self.slots.find(words, place.home, &probe);
             if let Some(slot) = found {
                 self.slots.read_payload(words, slot, payload);
             }
@@ -165,7 +165,7 @@ impl Hash {
     }
 
     /// Copies the payload of a key's record there, and returns whether there is one; `None` if the
-    /// bucket has changed, or the key has more than 15 bytes.
+    /// bucket has changed.
     #[inline(always)]
     pub(crate) fn read(
         &self,
@@ -174,10 +174,7 @@ impl Hash {
         payload: &mut [u8],
     ) -> Option<bool> {
         let Attempt { way, words, home } = *attempt;
-        let found = match Slots::short_probe(key)? {
-            (first, None) => self.slots.find(words, home, &[first]),
-            (first, Some(second)) => self.slots.find(words, home, &[first, second]),
-        };
+        let found = self.slots.find(words, home, &Probe::new(key));
         if let Some(slot) = found {
             self.slots.read_payload(words, slot, payload);
         }
@@ -332,10 +329,10 @@ impl Index for Hash {
         payload: &mut [u8],
     ) -> Result<bool> {
         let place = self.place(key);
-        let probe = self.slots.probe(key);
+        let probe = Probe::new(key);
         let (bucket, _) = self.directory.read_at_epoch(pager, moment, place.directory)?;
         pager.at(moment, bucket, |words| {
-            let found = self.slots.find(words, place.home, probe.words());
+            let found = self.slots.find(words, place.home, &probe);
             if let Some(slot) = found {
                 self.slots.read_payload(words, slot, payload);
             }
@@ -350,10 +347,10 @@ impl Index for Hash {
         key: &[u8],
         mut follow: impl FnMut([u8; 8]) -> T,
     ) -> Result<Option<T>> {
-        let (place, probe) = (self.place(key), self.slots.probe(key));
+        let (place, probe) = (self.place(key), Probe::new(key));
         loop {
             let (way, words) = self.read_optimistic(pager, place)?;
-            let followed = self.slots.find(words, place.home, probe.words()).map(|slot| {
+            let followed = self.slots.find(words, place.home, &probe).map(|slot| {
                 let mut bytes = [0; 8];
                 self.slots.read_payload(words, slot, &mut bytes);
                 follow(bytes)
@@ -371,7 +368,7 @@ impl Index for Hash {
         mut work: impl FnMut(&mut dyn EntryMut) -> Result<Step<T>>,
     ) -> Result<T> {
         let WriteContext { pager, space, .. } = *context;
-        let (place, probe) = (self.place(key), self.slots.probe(key));
+        let (place, probe) = (self.place(key), Probe::new(key));
         loop {
             let (way, _) = self.read_optimistic(pager, place)?;
             let Some(bucket) = pager.latch(way.bucket) else {
@@ -380,9 +377,8 @@ impl Index for Hash {
             if !way.entry.validate() {
                 continue;
             }
-            let found = self.slots.find_or_free(bucket.words(), place.home, probe.words());
-            let (probe, sparse) = (probe.words(), false);
-            let mut entry_mut = SlotMut { hash: self, bucket, probe, found, sparse };
+            let found = self.slots.find_or_gap(bucket.words(), place.home, &probe);
+            let mut entry_mut = SlotMut { hash: self, bucket, probe, found, sparse: false };
             let step = work(&mut entry_mut);
             let sparse = entry_mut.sparse;
             drop(entry_mut);
@@ -395,13 +391,19 @@ impl Index for Hash {
                     return Ok(answer);
                 }
                 Step::Wait => context.make_log_room()?,
-                Step::Full => self.directory.split(
-                    pager,
-                    space,
-                    place.directory,
-                    (&self.slots, &self.shortcut),
-                    &|key| self.place(key),
-                )?,
+                Step::Full => {
+                    let has_room = |words: Page<'_>| {
+                        let found = self.slots.find_or_gap(words, place.home, &probe);
+                        found.map_or_else(|gap| self.slots.has_room(words, gap), |_| true)
+                    };
+                    self.directory.split(
+                        pager,
+                        space,
+                        (place.directory, &has_room),
+                        (&self.slots, &self.shortcut),
+                        &|key| self.place(key),
+                    )?
+                }
             }
         }
     }
@@ -411,15 +413,17 @@ impl Index for Hash {
 struct SlotMut<'h> {
     hash: &'h Hash,
     bucket: Latched<'h>,
-    probe: &'h [u64],
-    found: Result<usize, usize>,
+    probe: Probe<'h>,
+    found: Result<usize, Gap>,
     /// Whether so much was taken out that the bucket should be joined with another.
     sparse: bool,
 }
 
 impl SlotMut<'_> {
+    /// The slot of the record, which is there.
     fn slot(&self) -> usize {
-        self.found.unwrap_or_else(|free| free)
+        debug_assert!(self.found.is_ok(), "there is no record");
+        self.found.unwrap_or_default()
     }
 }
 
@@ -429,7 +433,8 @@ impl EntryMut for SlotMut<'_> {
     }
 
     fn has_room(&self) -> bool {
-        self.hash.slots.has_room(self.bucket.words())
+        let room = |gap| self.hash.slots.has_room(self.bucket.words(), gap);
+        self.found.err().is_some_and(room)
     }
 
     fn read(&self, payload: &mut [u8]) {
@@ -442,14 +447,16 @@ impl EntryMut for SlotMut<'_> {
     }
 
     fn insert(&mut self, epoch: Epoch, Record { payload, .. }: Record<'_>) {
-        let slot = self.slot();
-        self.hash.slots.fill(&mut self.bucket.change(epoch), slot, self.probe, payload);
+        debug_assert!(self.found.is_err(), "there is a record");
+        if let Err(gap) = self.found {
+            self.hash.slots.insert(&mut self.bucket.change(epoch), gap, &self.probe, payload);
+        }
     }
 
     fn remove(&mut self, epoch: Epoch) {
         let (hash, slot) = (self.hash, self.slot());
         let mut words = self.bucket.change(epoch);
-        hash.slots.empty(&mut words, slot, &|key| hash.place(key).home);
+        hash.slots.remove(&mut words, slot);
         let words = words.page_ref();
         // Asked after every few: the other one may have too many records.
         let is_time = hash.slots.records(words).is_multiple_of(4);

@@ -53,7 +53,7 @@ impl Pager {
     fn fetch(&self, page: PageNumber, word: u64) -> Result<()> {
         let Some(data) = &self.data else { return Ok(()) };
         let [cell, _] = self.entry(page);
-        let frame = self.take_frame()?;
+        let frame = self.take_frame()?.number;
         let latched = word | LATCH;
         if cell.compare_exchange(word, latched, Ordering::SeqCst, Ordering::Relaxed).is_err() {
             self.pool.give(frame);

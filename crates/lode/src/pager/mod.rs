@@ -18,6 +18,7 @@ mod memory;
 mod page;
 mod pool;
 mod saved;
+mod single_writer;
 mod space;
 mod write_out;
 
@@ -31,8 +32,9 @@ use images::{Images, PageImage};
 pub(crate) use memory::Cells;
 use memory::Frames;
 pub(crate) use page::{Image, PAGE_BYTES, PAGE_WORDS, PageMut, PageRef};
-use pool::Pool;
+use pool::{FreeFrame, Pool};
 use saved::Saved;
+pub(crate) use single_writer::SingleWriter;
 pub(crate) use space::Space;
 pub(crate) use write_out::Copied;
 
@@ -89,7 +91,8 @@ const SPARE_FRAMES: u64 = 24;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen<'p> {
     page: PageNumber,
-    cell: &'p AtomicU64,
+    /// The page's word and its stamp.
+    entry: &'p [AtomicU64; 2],
     word: u64,
 }
 
@@ -109,7 +112,7 @@ impl Seen<'_> {
     #[inline(always)]
     pub(crate) fn validate(&self) -> bool {
         fence(Ordering::Acquire);
-        self.cell.load(Ordering::Relaxed) == self.word
+        self.entry[0].load(Ordering::Relaxed) == self.word
     }
 }
 
@@ -124,6 +127,9 @@ pub(crate) struct Pager {
     data: Option<Arc<DataFile>>,
     /// The process that may use the pages.
     home: Home,
+    /// Whether only one thread latches pages, which readers never latch: those of a database in
+    /// memory.
+    single_writer: Arc<SingleWriter>,
     free_extents: Mutex<Vec<PageNumber>>,
     next_extent: AtomicU32,
     epochs: Epochs,
@@ -152,6 +158,7 @@ impl Pager {
             pool,
             home: data.as_ref().map_or_else(Home::anywhere, |_| Home::here()),
             data,
+            single_writer: Arc::default(),
             free_extents: Mutex::default(),
             next_extent: AtomicU32::new(FIRST_TABLE_PAGE.get()),
             epochs: Epochs::default(),
@@ -165,6 +172,12 @@ impl Pager {
     /// The process that may use the pages: that which has opened the data file, or any.
     pub(crate) fn home(&self) -> Home {
         self.home
+    }
+
+    /// Says whether only one thread latches pages; none of a database in a directory, where those
+    /// that come into memory and leave it are latched by readers too.
+    pub(crate) fn single_writer(&self) -> Option<Arc<SingleWriter>> {
+        self.data.is_none().then(|| Arc::clone(&self.single_writer))
     }
 
     /// The word and the stamp of a page. A number that is too large is taken for page 0.
@@ -186,30 +199,37 @@ impl Pager {
             return Ok(looked);
         }
         let word = self.bring(page)?;
-        let [cell, _] = self.entry(page);
-        Ok((Seen { page, cell, word }, self.frames.words(frame_of(word))))
+        let entry = self.entry(page);
+        Ok((Seen { page, entry, word }, self.frames.words(frame_of(word))))
     }
 
     /// The same, if the page is in memory, is to stay there, and is not latched.
     #[inline(always)]
     pub(crate) fn try_read(&self, page: PageNumber) -> Option<(Seen<'_>, PageRef<'_>)> {
-        let [cell, _] = self.entry(page);
-        let word = cell.load(Ordering::Acquire);
+        let entry = self.entry(page);
+        let word = entry[0].load(Ordering::Acquire);
         let at_rest = word & (LATCH | COOL | PRESENT) == PRESENT;
-        at_rest.then(|| (Seen { page, cell, word }, self.frames.words(frame_of(word))))
+        at_rest.then(|| (Seen { page, entry, word }, self.frames.words(frame_of(word))))
     }
 
     /// Latches a page if it is still as it was seen.
     #[inline]
     pub(crate) fn latch<'p>(&'p self, seen: Seen<'p>) -> Option<Latched<'p>> {
-        let cell = seen.cell;
+        let [cell, _] = seen.entry;
         let latched = seen.word | LATCH;
-        cell.compare_exchange(seen.word, latched, Ordering::SeqCst, Ordering::Relaxed).ok()?;
+        if self.single_writer.is_one() {
+            if cell.load(Ordering::Relaxed) != seen.word {
+                return None;
+            }
+            cell.store(latched, Ordering::Relaxed);
+        } else {
+            cell.compare_exchange(seen.word, latched, Ordering::SeqCst, Ordering::Relaxed).ok()?;
+        }
         // What is stored from now on is not seen by anybody who does not see the latch.
         fence(Ordering::Release);
         let words = self.frames.words(frame_of(seen.word));
-        let Seen { page, word, .. } = seen;
-        Some(Latched { pager: self, page, word, words, changed: false, is_new: false })
+        let Seen { page, entry, word } = seen;
+        Some(Latched { pager: self, page, entry, word, words, changed: false, is_new: false })
     }
 
     /// The epoch of an operation that has latched all that it will change.
@@ -223,7 +243,7 @@ impl Pager {
     /// # Errors
     /// `Full` when the memory budget is used up.
     pub(crate) fn allocate(&self, space: &Space) -> Result<Latched<'_>> {
-        let frame = self.take_frame()?;
+        let FreeFrame { number: frame, is_zeroed } = self.take_frame()?;
         let page = match space.take(self) {
             Ok(page) => page,
             Err(error) => {
@@ -241,24 +261,28 @@ impl Pager {
         // gone.
         fence(Ordering::Release);
         let words = self.frames.words(frame);
-        PageMut::new(words).clear(0, PAGE_WORDS);
+        if !is_zeroed {
+            PageMut::new(words).clear(0, PAGE_WORDS);
+        }
         self.epoch().store(stamp, Ordering::Release);
-        Ok(Latched { pager: self, page, word, words, changed: true, is_new: true })
+        let entry = self.entry(page);
+        Ok(Latched { pager: self, page, entry, word, words, changed: true, is_new: true })
     }
 
     /// A frame: a free one, or that of a page that can leave.
-    fn take_frame(&self) -> Result<u32> {
+    fn take_frame(&self) -> Result<FreeFrame> {
         if self.is_over_budget()
             && let Some(frame) = self.make_room_beside_images()
         {
-            return Ok(frame);
+            return Ok(FreeFrame::used(frame));
         }
         if let Some(frame) = self.pool.take(self.frames.count()) {
-            self.ahead.taken(frame);
+            self.ahead.taken(frame.number);
             return Ok(frame);
         }
         let evicted =
             self.data.as_ref().and_then(|_| self.evict(u64::from(self.frames.count()) * 3));
+        let evicted = evicted.map(FreeFrame::used);
         evicted.ok_or(Error::Full { budget_bytes: self.budget_bytes() })
     }
 
@@ -436,6 +460,9 @@ impl Pager {
 pub(crate) struct Latched<'p> {
     pager: &'p Pager,
     page: PageNumber,
+    /// Its word and its stamp.
+    entry: &'p [AtomicU64; 2],
+    /// The word without the latch.
     word: u64,
     words: PageRef<'p>,
     changed: bool,
@@ -457,7 +484,7 @@ impl<'p> Latched<'p> {
     /// Its content, to change by an operation of this epoch.
     #[inline]
     pub(crate) fn change(&mut self, epoch: Epoch) -> PageMut<'_> {
-        let [_, stamp] = self.pager.entry(self.page);
+        let [_, stamp] = self.entry;
         let before = Epoch::load(stamp, Ordering::Relaxed);
         debug_assert!(before <= epoch, "page {} changed in a later epoch", self.page);
         debug_assert!(self.is_latched(), "page {} is changed without a latch", self.page);
@@ -475,7 +502,7 @@ impl<'p> Latched<'p> {
     }
 
     fn is_latched(&self) -> bool {
-        self.pager.entry(self.page)[0].load(Ordering::Relaxed) & LATCH != 0
+        self.entry[0].load(Ordering::Relaxed) & LATCH != 0
     }
 
     /// Its content, to be written for the first time: of a page that was just allocated.
@@ -488,7 +515,7 @@ impl<'p> Latched<'p> {
     pub(crate) fn free(mut self, space: &Space, epoch: Epoch) {
         debug_assert!(space.has(self.page), "page {} is of another table", self.page);
         self.change(epoch);
-        let (pager, page, word) = (self.pager, self.page, self.word);
+        let (pager, page, entry, word) = (self.pager, self.page, self.entry, self.word);
         if word & DIRTY != 0 {
             pager.dirty.fetch_sub(1, Ordering::Relaxed);
         }
@@ -498,7 +525,7 @@ impl<'p> Latched<'p> {
         std::mem::forget(self);
         space.give(page, || {
             let word = (word & !(VERSION - 1)).wrapping_add(VERSION) | FREE;
-            pager.entry(page)[0].store(word, Ordering::Release);
+            entry[0].store(word, Ordering::Release);
         });
         // Only now may another thread have it.
         pager.pool.give(frame_of(word));
@@ -515,7 +542,7 @@ impl Drop for Latched<'_> {
             }
             word = word.wrapping_add(VERSION) | DIRTY;
         }
-        self.pager.entry(self.page)[0].store(word, Ordering::Release);
+        self.entry[0].store(word, Ordering::Release);
     }
 }
 

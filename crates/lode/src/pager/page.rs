@@ -159,6 +159,20 @@ impl<'p> PageMut<'p> {
         self.0.0[at % PAGE_WORDS].store(word, Ordering::Relaxed);
     }
 
+    /// Copies a few bytes in, to a place counted in bytes: a number within a word as a rule.
+    #[inline(always)]
+    pub(crate) fn patch(&mut self, to: usize, bytes: &[u8]) {
+        let (at, skip) = (to / 8, to % 8);
+        match <[u8; 4]>::try_from(bytes) {
+            Ok(four) if skip <= 4 => {
+                let shift = skip * 8;
+                let others = self.get(at) & !(u64::from(u32::MAX) << shift);
+                self.set(at, others | u64::from(u32::from_le_bytes(four)) << shift);
+            }
+            _ => self.write(to, bytes),
+        }
+    }
+
     /// Copies bytes in, to a place counted in bytes.
     #[inline]
     pub(crate) fn write(&mut self, to: usize, bytes: &[u8]) {
@@ -287,7 +301,10 @@ mod tests {
             let mut image = Image::empty();
             let mut words = image.words_mut();
             (0..PAGE_WORDS).for_each(|at| words.set(at, u64::MAX));
-            words.write(from, &bytes);
+            match bytes.len() {
+                ..8 => words.patch(from, &bytes),
+                8.. => words.write(from, &bytes),
+            }
             let mut got = vec![0; bytes.len()];
             words.read(from, &mut got);
             prop_assert_eq!(&got, &bytes);

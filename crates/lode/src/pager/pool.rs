@@ -5,6 +5,20 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use super::{PageNumber, lock};
 
+/// A frame that can be used.
+pub(super) struct FreeFrame {
+    pub number: u32,
+    /// Whether it has not been used before, so that it is all zeros.
+    pub is_zeroed: bool,
+}
+
+impl FreeFrame {
+    /// One that has been used.
+    pub(super) fn used(number: u32) -> Self {
+        Self { number, is_zeroed: false }
+    }
+}
+
 /// The frames of a pager, by their numbers from 1 on.
 pub(super) struct Pool {
     free: Mutex<Vec<u32>>,
@@ -17,7 +31,7 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// So many frames; `owned` if it must be known which pages they hold.
+    /// A pool of `count` frames. With `owned`, it knows which pages they hold.
     pub(super) fn new(count: u32, owned: bool) -> Self {
         let owners = if owned { count as usize + 1 } else { 0 };
         Self {
@@ -29,12 +43,13 @@ impl Pool {
     }
 
     /// A free frame, of `count`.
-    pub(super) fn take(&self, count: u32) -> Option<u32> {
+    pub(super) fn take(&self, count: u32) -> Option<FreeFrame> {
         if let Some(frame) = lock(&self.free).pop() {
-            return Some(frame);
+            return Some(FreeFrame::used(frame));
         }
         let next = |next: u32| (next <= count).then_some(next + 1);
-        self.next.fetch_update(Ordering::SeqCst, Ordering::Relaxed, next).ok()
+        let number = self.next.fetch_update(Ordering::SeqCst, Ordering::Relaxed, next).ok()?;
+        Some(FreeFrame { number, is_zeroed: true })
     }
 
     pub(super) fn give(&self, frame: u32) {

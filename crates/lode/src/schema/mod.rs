@@ -206,9 +206,17 @@ impl Schema {
     ///
     /// # Errors
     /// `NoColumn`.
+    #[inline(always)]
     pub(crate) fn expect_column(&self, column: ColumnId) -> Result<&Column> {
-        let found = self.columns.get(column.0);
-        found.ok_or_else(|| self.no_column(column.0.to_string()))
+        match self.columns.get(column.0) {
+            Some(found) => Ok(found),
+            None => Err(self.no_column_at(column)),
+        }
+    }
+
+    #[cold]
+    fn no_column_at(&self, column: ColumnId) -> Error {
+        self.no_column(column.0.to_string())
     }
 
     /// Where in a payload the bit is that says that a column is null: its byte, and which bit of

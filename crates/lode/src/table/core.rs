@@ -175,6 +175,7 @@ impl TableCore {
     }
 
     /// A column that may be set by itself.
+    #[inline]
     pub(crate) fn column_to_set(&self, column: ColumnId) -> Result<&Column> {
         let found = self.schema().expect_column(column)?;
         if column.index() < self.schema().key_columns() {

@@ -1,6 +1,7 @@
 //! The index of a table, of either kind.
 
 use std::ops::Bound;
+use std::sync::Arc;
 
 use super::KeyKind;
 use crate::batch::Batch;
@@ -92,10 +93,12 @@ impl Kinds {
 
     /// Begins a walk over all records: in the order of keys, or of their hashes.
     pub(crate) fn walk(&self) -> Walk {
-        let all = || Range { lower: Bound::Unbounded, upper: Bound::Unbounded };
         match self {
             Self::Hash(_) => Walk::Buckets(Buckets::new()),
-            Self::Tree(_) => Walk::Leaves(Leaves::new(all(), Direction::Forward)),
+            Self::Tree(_) => {
+                let all = Range { lower: Bound::Unbounded, upper: Bound::Unbounded };
+                Walk::Leaves(Leaves::new(Arc::new(all), Direction::Forward, u64::MAX))
+            }
         }
     }
 

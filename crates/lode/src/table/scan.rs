@@ -1,6 +1,7 @@
 //! Reading many records of a table at a moment: a walk over its pages, and the rows in them.
 
 use std::ops::Bound;
+use std::sync::Arc;
 
 use super::TableCore;
 use super::kinds::{Kinds, Walk};
@@ -15,18 +16,25 @@ impl TableCore {
     pub(crate) fn walk_all(&self, direction: Direction) -> Result<Walk> {
         match direction {
             Direction::Forward => Ok(self.index.walk()),
-            Direction::Backward => self
-                .walk_range(Range { lower: Bound::Unbounded, upper: Bound::Unbounded }, direction),
+            Direction::Backward => {
+                let all = Range { lower: Bound::Unbounded, upper: Bound::Unbounded };
+                self.walk_range(Arc::new(all), direction, u64::MAX)
+            }
         }
     }
 
-    /// Begins a walk over the records of a range, in the order of keys.
+    /// Begins a walk over at most `limit` records of a range, in the order of keys.
     ///
     /// # Errors
     /// `NoOrder`.
-    pub(crate) fn walk_range(&self, range: Range, direction: Direction) -> Result<Walk> {
+    pub(crate) fn walk_range(
+        &self,
+        range: Arc<Range>,
+        direction: Direction,
+        limit: u64,
+    ) -> Result<Walk> {
         match &self.index {
-            Kinds::Tree(_) => Ok(Walk::Leaves(Leaves::new(range, direction))),
+            Kinds::Tree(_) => Ok(Walk::Leaves(Leaves::new(range, direction, limit))),
             Kinds::Hash(_) => Err(Error::NoOrder { table: self.schema().name().into() }),
         }
     }

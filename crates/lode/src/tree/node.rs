@@ -238,7 +238,17 @@ impl<'p> Node<'p> {
     }
 
     pub(super) fn fences(self) -> Fences {
-        Fences { lower: self.fence(LOWER), upper: self.fence(UPPER) }
+        Fences { lower: self.lower_fence(), upper: self.upper_fence() }
+    }
+
+    /// The key before which no entry lies, unless it is the first leaf.
+    pub(super) fn lower_fence(self) -> Option<Vec<u8>> {
+        self.fence(LOWER)
+    }
+
+    /// The key from which on no entry lies, unless it is the last leaf.
+    pub(super) fn upper_fence(self) -> Option<Vec<u8>> {
+        self.fence(UPPER)
     }
 
     pub(super) fn is_last(self) -> bool {

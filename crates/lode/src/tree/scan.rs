@@ -1,6 +1,7 @@
 //! Walks over the tree at a moment, one leaf at a time.
 
 use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
 
 use super::batch::{Wanted, fill};
 use super::{Node, Tree};
@@ -52,48 +53,52 @@ impl Range {
 
 /// Where a scan goes on.
 enum Next {
+    /// Where its range begins.
+    Start,
     /// At the first key from this one on.
     From(Vec<u8>),
-    /// At the first key of all.
-    First,
     /// At the last key before this one.
     Before(Vec<u8>),
-    /// At the last key up to this one.
-    UpTo(Vec<u8>),
-    /// At the last key of all.
-    Last,
 }
 
 /// A walk over the leaves of a range, one at a time.
 pub(crate) struct Leaves {
-    range: Range,
+    range: Arc<Range>,
     direction: Direction,
+    /// Records that are still to come at most.
+    left: u64,
     next: Option<Next>,
 }
 
 impl Leaves {
-    pub(crate) fn new(range: Range, direction: Direction) -> Self {
-        let next = match (direction, &range.lower, &range.upper) {
-            (Direction::Forward, Bound::Unbounded, _) => Next::First,
-            (Direction::Forward, Bound::Included(key) | Bound::Excluded(key), _) => {
-                Next::From(key.clone())
-            }
-            (Direction::Backward, _, Bound::Unbounded) => Next::Last,
-            (Direction::Backward, _, Bound::Included(key)) => Next::UpTo(key.clone()),
-            (Direction::Backward, _, Bound::Excluded(key)) => Next::Before(key.clone()),
-        };
-        Self { range, direction, next: Some(next) }
+    /// A walk over at most `limit` records.
+    pub(crate) fn new(range: Arc<Range>, direction: Direction, limit: u64) -> Self {
+        Self { range, direction, left: limit, next: Some(Next::Start) }
     }
 
-    /// Where the walk goes on after a leaf.
-    fn after(&self, node: Node<'_>) -> Option<Next> {
-        let fences = node.fences();
+    /// The entries of a leaf that are to come.
+    fn entries_in(&self, node: Node<'_>) -> std::ops::Range<usize> {
+        let entries = entries_in(node, &self.range);
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(entries.len());
+        match self.direction {
+            Direction::Forward => entries.start..entries.start + most,
+            Direction::Backward => entries.end - most..entries.end,
+        }
+    }
+
+    /// Where the walk goes on after a leaf, of which `passed` records have come.
+    fn after(&self, node: Node<'_>, passed: usize) -> Option<Next> {
+        if passed as u64 >= self.left {
+            return None;
+        }
         match self.direction {
             Direction::Forward => {
-                fences.upper.filter(|fence| self.range.is_below_upper(fence)).map(Next::From)
+                let fence = node.upper_fence();
+                fence.filter(|fence| self.range.is_below_upper(fence)).map(Next::From)
             }
             Direction::Backward => {
-                fences.lower.filter(|fence| self.range.has_some_below(fence)).map(Next::Before)
+                let fence = node.lower_fence();
+                fence.filter(|fence| self.range.has_some_below(fence)).map(Next::Before)
             }
         }
     }
@@ -139,13 +144,15 @@ impl Tree {
             batch.clear();
             return Ok(false);
         };
-        let leaf = self.leaf_at(pager, moment, &|node| start.child_of(node))?;
+        let leaf = self.leaf_at(pager, moment, &|node| leaves.child_of(&start, node))?;
         let next = pager.at(moment, leaf, |words| {
-            let node = self.layout.node(words);
-            fill(batch, node, entries_in(node, &leaves.range), wanted);
-            leaves.after(node)
+            let (node, passed) =
+                (self.layout.node(words), leaves.entries_in(self.layout.node(words)));
+            fill(batch, node, passed.clone(), wanted);
+            leaves.after(node, passed.len())
         })?;
         leaves.expect_beyond(leaf, &start, next.as_ref())?;
+        leaves.left -= (batch.len() as u64).min(leaves.left);
         leaves.next = next;
         Ok(true)
     }
@@ -229,18 +236,28 @@ impl Next {
     fn fence(&self) -> Option<&[u8]> {
         match self {
             Self::From(key) | Self::Before(key) => Some(key),
-            Self::UpTo(_) | Self::First | Self::Last => None,
+            Self::Start => None,
         }
     }
+}
 
+impl Leaves {
     /// The entry of the child to go down to.
-    fn child_of(&self, node: Node<'_>) -> usize {
-        match self {
-            Self::First => 0,
-            Self::Last => node.count().saturating_sub(1),
-            Self::From(key) | Self::UpTo(key) => node.responsible(key),
-            Self::Before(key) => match node.search(key) {
-                Ok(at) | Err(at) => at.saturating_sub(1),
+    fn child_of(&self, next: &Next, node: Node<'_>) -> usize {
+        let before = |key: &[u8]| match node.search(key) {
+            Ok(at) | Err(at) => at.saturating_sub(1),
+        };
+        match (next, self.direction) {
+            (Next::From(key), _) => node.responsible(key),
+            (Next::Before(key), _) => before(key),
+            (Next::Start, Direction::Forward) => match &self.range.lower {
+                Bound::Included(key) | Bound::Excluded(key) => node.responsible(key),
+                Bound::Unbounded => 0,
+            },
+            (Next::Start, Direction::Backward) => match &self.range.upper {
+                Bound::Included(key) => node.responsible(key),
+                Bound::Excluded(key) => before(key),
+                Bound::Unbounded => node.count().saturating_sub(1),
             },
         }
     }

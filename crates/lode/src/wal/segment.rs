@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::io::{Disk, File, Mapped};
 
 const MAGIC: &[u8; 8] = b"LodeLog\0";
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 
 /// Where the copies of the header are, in sectors of their own, and where the frames begin.
 const HEADERS_AT: [u64; 2] = [0, 512];

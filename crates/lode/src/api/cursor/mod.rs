@@ -83,7 +83,7 @@ struct Plan {
     snapshot: Snapshot,
     core: Arc<TableCore>,
     /// All keys if there is none.
-    range: Option<Range>,
+    range: Option<Arc<Range>>,
     written: Option<Arc<Written>>,
     direction: Direction,
     damage: Damage,
@@ -125,7 +125,7 @@ impl Cursor {
         let plan = Plan {
             snapshot,
             core: Arc::clone(table.core()),
-            range,
+            range: range.map(Arc::new),
             written: written.map(Arc::new),
             direction: Direction::Forward,
             damage: Damage::Ends,
@@ -299,7 +299,9 @@ impl Plan {
             core.schema().expect_column(*column)?;
         }
         let walk = match (&self.range, self.damage) {
-            (Some(range), Damage::Ends) => core.walk_range(range.clone(), self.direction)?,
+            (Some(range), Damage::Ends) => {
+                core.walk_range(Arc::clone(range), self.direction, self.most_records())?
+            }
             (None, Damage::Ends) => core.walk_all(self.direction)?,
             (range, Damage::IsSkipped) => core.walk_readable(range.is_some(), self.direction)?,
         };
@@ -323,6 +325,12 @@ impl Plan {
             is_forward: self.direction == Direction::Forward,
             left: self.limit,
         })
+    }
+
+    /// Records of the table that are needed at most.
+    fn most_records(&self) -> u64 {
+        // Of a transaction, some may have been deleted.
+        if self.written.is_some() { u64::MAX } else { self.limit }
     }
 
     /// Whether a key in order is in the range.

@@ -21,7 +21,6 @@ impl Table {
         key.with_packed(self.schema(), |key| {
             self.compare_and_update_packed(key, column, expected, bytes)
         })
-        .flatten()
     }
 
     fn compare_and_update_packed(
@@ -72,7 +71,7 @@ impl Table {
         column: ColumnId,
         by: i64,
     ) -> Result<Option<Value<'static>>> {
-        key.with_packed(self.schema(), |key| self.increment_packed(key, column, by)).flatten()
+        key.with_packed(self.schema(), |key| self.increment_packed(key, column, by))
     }
 
     fn increment_packed(

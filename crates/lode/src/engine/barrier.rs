@@ -1,0 +1,43 @@
+//! A barrier that one thread has all processors pass that run threads of this process: so the
+//! threads that are favoured need none of their own.
+
+/// Whether the system has such barriers.
+#[cfg(all(target_os = "linux", not(miri)))]
+pub(super) fn is_supported() -> bool {
+    use std::sync::LazyLock;
+    /// A process says once that it will use them. A fork has said so too.
+    static SUPPORTED: LazyLock<bool> = LazyLock::new(register);
+    *SUPPORTED
+}
+
+#[cfg(not(all(target_os = "linux", not(miri))))]
+pub(super) fn is_supported() -> bool {
+    false
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+fn register() -> bool {
+    use rustix::thread::{MembarrierCommand, membarrier};
+    membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
+}
+
+/// Returns after each other thread has passed a full barrier, or did not run.
+#[cfg(all(target_os = "linux", not(miri)))]
+pub(super) fn pass_everywhere() {
+    use std::time::Duration;
+
+    use rustix::thread::{MembarrierCommand, membarrier};
+    /// Much longer than a processor keeps what it has to store, and between its interrupts, each of
+    /// which is a barrier.
+    const LONG_ENOUGH: Duration = Duration::from_millis(100);
+    let pass = || membarrier(MembarrierCommand::PrivateExpedited).is_ok();
+    if !pass() && !(register() && pass()) {
+        // The call was forbidden after it had been used: a sandbox that was entered late.
+        std::thread::sleep(LONG_ENOUGH);
+    }
+}
+
+#[cfg(not(all(target_os = "linux", not(miri))))]
+pub(super) fn pass_everywhere() {
+    unreachable!("no thread is favoured where there are no such barriers");
+}
