@@ -399,8 +399,8 @@ fn syncs(dir: &DataDir) -> Option<Finding> {
     let (gravity, advice) = match latency_ns {
         ..SYNC_LEAST_NS => (
             Gravity::Warning,
-            "too fast for a device: a cache answers that may lose its content, so figures at \
-             periodic and commit are too good",
+            "too fast for a device: a cache that may lose its content is in between, so figures \
+             at periodic and commit are too good",
         ),
         SYNC_SLOW_NS.. => {
             (Gravity::Note, "a slow device: figures at commit are its figures, not the engines'")

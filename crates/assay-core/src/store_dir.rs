@@ -268,7 +268,7 @@ impl StoreDir {
             }
             is_unfinished &= name == unfinished.as_str();
         }
-        // Whoever makes a store may be killed before it has its marker.
+        // The process that makes a store may be killed before the store has its marker.
         if !is_unfinished {
             let text = fs::read(self.path.join(MARKER)).map_err(|_| foreign())?;
             serde_json::from_slice::<Marker>(&text).map_err(|_| foreign())?;

@@ -39,7 +39,8 @@ pub(crate) struct Power {
     pub(crate) disk: Disk,
     /// Operations that changed or synchronised something.
     pub(crate) operations: u64,
-    /// The operation at which the power goes, instead of being carried out, and who dies of it.
+    /// The operation at which the power goes, instead of being carried out, and the process that
+    /// dies of it.
     pub(crate) armed: Option<(u64, Pid)>,
     /// The power is gone: nothing is synchronised any more, and nothing may be changed.
     pub(crate) frozen: bool,
@@ -288,7 +289,7 @@ fn code(error: Errno) -> fuser::Errno {
     fuser::Errno::from_i32(error as i32)
 }
 
-/// Answers a request with what became of it.
+/// Replies to a request with its result.
 macro_rules! answer {
     ($reply:ident, $result:expr, $done:expr) => {
         match $result {

@@ -24,7 +24,7 @@ pub enum Command {
     Arm {
         /// Operations are counted from 1, from the last [`Self::Clear`] on.
         operation: u64,
-        /// Whom to kill then.
+        /// The process to kill then.
         process: u32,
     },
     /// Answer how things stand.

@@ -43,7 +43,7 @@ pub trait Suite: Sync + 'static {
     /// Whether lines of progress name the variant of a cell.
     const SHOWS_VARIANT: bool = true;
 
-    /// What tells cells with these options from others, in words.
+    /// How cells with these options differ from others, in words.
     fn variant(options: &Self::Options) -> String;
 
     /// Measures a cell.

@@ -3,7 +3,7 @@
 //! --bench beyond_memory`. Run by the tests, the size is tiny. What is read may come from the
 //! operating system's memory.
 //!
-//! `LODE_ROWS=n` asks for so many records; `LODE_DIRECTORY` says where.
+//! `LODE_ROWS` is the number of records; `LODE_DIRECTORY` is where the database lies.
 
 mod common;
 
@@ -13,7 +13,7 @@ use lode::{Durability, KeyKind, Options, ReadTable, Type};
 
 const KEY_BYTES: usize = 64;
 
-/// From 1 to so many bytes, in the mean half of them.
+/// A record has from 1 byte to this, in the mean half of it.
 const MOST_BYTES: u64 = 1_000;
 
 fn mix(number: u64) -> u64 {

@@ -12,9 +12,8 @@
 //!   `block_size` says), a write buffer of 4 MiB,
 //!   Snappy.
 //! - Inserts replace and deletes write tombstones without looking, as its own calls do. LevelDB has
-//!   no update of what is there: an update reads the value and puts the changed one, and with
-//!   several threads the driver locks the key meanwhile, and for every write to it (256 locks
-//!   share the keys).
+//!   no update of what is there: an update reads the value and puts the changed one. With several
+//!   threads the driver locks the key for that and for every write to it; 256 locks share the keys.
 
 #![allow(unsafe_code)]
 

@@ -181,7 +181,7 @@ impl Suite for Skvdb {
     }
 }
 
-/// One thread's part of the phase with this number. Every answer is checked as it comes: the
+/// One thread's part of the phase with this number. Every result is checked as it comes: the
 /// comparison of a property is some nanoseconds on the clock.
 fn phase(
     number: usize,

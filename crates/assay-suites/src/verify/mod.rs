@@ -453,7 +453,7 @@ impl Subject<'_> {
         let count = connection.scan(&scan, &mut |_| rows += 1)?;
         match (count, rows) {
             (7, 7) => Ok(()),
-            other => Err(wrong(format!("a scan with limit 7 answered (count, rows) {other:?}"))),
+            other => Err(wrong(format!("a scan with limit 7 returned (count, rows) {other:?}"))),
         }
     }
 

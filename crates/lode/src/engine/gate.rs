@@ -25,7 +25,7 @@ pub(crate) struct Gate {
     closed: AtomicBool,
     /// Odd while a commit is under way.
     commits: AtomicU64,
-    /// Who may close it.
+    /// The thread that holds this may close the gate.
     turn: Mutex<()>,
 }
 
@@ -88,8 +88,8 @@ impl Gate {
         let own = OWN.try_with(|own| own.0).ok().flatten();
         let slot = own.map_or(&self.shared, |number| &self.slots[number]);
         loop {
-            // In order with the look at whether it is closed: whoever closes it either sees the
-            // count, or is seen.
+            // In order with the look at whether it is closed: the thread that closes it either sees
+            // the count, or is seen.
             match own {
                 Some(_) => {
                     slot.0.swap(slot.0.load(Ordering::Relaxed) + 1, Ordering::SeqCst);
@@ -103,12 +103,12 @@ impl Gate {
                 return inside;
             }
             drop(inside);
-            // First come, first served, among those who wait.
+            // First come, first served, among the threads that wait.
             drop(self.turn.lock().unwrap_or_else(PoisonError::into_inner));
         }
     }
 
-    /// Goes in alone, when everybody is out.
+    /// Goes in alone, when all others are out.
     pub(crate) fn close(&self) -> Alone<'_> {
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.closed.store(true, Ordering::SeqCst);
@@ -178,9 +178,9 @@ mod tests {
     use super::*;
 
     /// More threads than there are slots: some share one. The one that is alone sees no other, and
-    /// what is added inside is not lost to those who are alone.
+    /// sees all that the others added inside.
     #[test]
-    fn nobody_is_inside_with_who_is_alone() {
+    fn none_is_inside_beside_the_one_that_is_alone() {
         let (gate, inside, alone) = (Gate::new(), AtomicU64::new(0), AtomicU64::new(0));
         let start = std::sync::Barrier::new(2 * SLOTS);
         std::thread::scope(|scope| {

@@ -17,7 +17,7 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// So many frames; `owned` if it must be known which pages they hold.
+    /// A pool of `count` frames. With `owned`, it knows which pages they hold.
     pub(super) fn new(count: u32, owned: bool) -> Self {
         let owners = if owned { count as usize + 1 } else { 0 };
         Self {

@@ -253,15 +253,16 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     let has_replayed = end != start.position || recovery.superblock.is_recovering;
     if has_replayed && recovery.skipped.is_none() {
         // What was replayed may be in the operating system's memory only, and so may a segment
-        // without outcomes that leads to the next one. It cannot be known; but what a checkpoint
+        // without records that leads to the next one. It cannot be known; but what a checkpoint
         // writes now is durable.
         let (place, _) = new.barrier(|| ());
         recovery.done = place;
         let was_recovering = recovery.superblock.is_recovering;
         recovery.checkpoint(false)?;
         if was_recovering {
-            // In both superblocks: the older one would do without the log that is removed now, and
-            // who finds the newer one damaged would take what had been replayed by then for all.
+            // This goes into both superblocks. The older one would do without the log that is
+            // removed now. If the newer one is damaged, what was replayed until then would pass for
+            // all.
             recovery.checkpoint(false)?;
         }
         log.clear();

@@ -107,7 +107,7 @@ fn child(path: &Path, level: Durability, first: u64) {
                             };
                             done.expect("it is noted");
                         }
-                        transaction.commit().expect("nobody else writes to these records");
+                        transaction.commit().expect("no other thread writes to these records");
                     }
                     // One write for all of it, so that lines of threads do not mix.
                     let line = format!("\ndone {thread} {step}\n");

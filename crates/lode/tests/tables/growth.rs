@@ -1,7 +1,7 @@
 //! A steady load: space is used again, and the files stop growing.
 //!
-//! `LODE_RECORDS=n` asks for so many records, `LODE_MEMORY_MIB=n` for so much memory, which is
-//! otherwise too little for them.
+//! `LODE_RECORDS` is the number of records. `LODE_MEMORY_MIB` is the memory; by default it is too
+//! little for them.
 
 use std::ops::Range;
 

@@ -331,7 +331,7 @@ fn a_transaction_packs_and_a_snapshot_unpacks() {
     transaction.insert(accounts.table(), &packed).expect("it is inserted");
     let ada = accounts.pack_key("Ada").expect("it fits");
     assert_eq!(transaction.delete(accounts.table(), &ada), Ok(true));
-    transaction.commit().expect("nobody else is there");
+    transaction.commit().expect("no other transaction runs");
     for (snapshot, owner) in [(before, "Ada"), (db.snapshot(), "Eve")] {
         let mut owners = Vec::new();
         let read = each_row(accounts.table().at(&snapshot).iter(), &mut |record| {
@@ -347,7 +347,7 @@ fn what_is_no_text_does_not_become_a_string() {
     let (_db, accounts) = accounts();
     let mut record = vec![0; accounts.table().schema().record_size()];
     record[0] = 0xff;
-    accounts.table().insert(&record).expect("nobody looks into packed records");
+    accounts.table().insert(&record).expect("packed records are not looked into");
     let outcome = each_of(accounts.iter(), |_| Ok(true));
     assert!(why(outcome).contains("the field of column owner cannot be Bytes([255])"));
 }

@@ -32,7 +32,7 @@ fn create(kind: KeyKind) -> (Database, Records<Account>, Vec<Account>) {
     (db, accounts, all)
 }
 
-/// What a scan answers.
+/// All records that a scan returns.
 fn all_of(
     scan: impl FnOnce(&mut dyn FnMut(Account) -> Result<bool>) -> Result<()>,
 ) -> Vec<Account> {
@@ -62,7 +62,7 @@ fn a_transaction_sees_what_it_wrote_and_others_when_it_is_committed() {
         assert_eq!(within.delete(("Grace", 1)), Ok(true));
         assert_eq!((within.delete(("Grace", 1)), within.get(("Grace", 1))), (Ok(false), Ok(None)));
         assert_eq!(accounts.get(("Edsger", 1)), Ok(None));
-        transaction.commit().expect("nobody else wrote");
+        transaction.commit().expect("no other thread wrote");
 
         let after = db.snapshot();
         let then = accounts.at(&before);

@@ -28,7 +28,7 @@ fn expect(table: &Table, ids: impl Iterator<Item = u64>) {
     }
 }
 
-/// Fills a table, deletes all but each of so many, and does that again.
+/// Fills a table, deletes all records but one in `every`, and does that again.
 fn shrink(db: &Database, table: &Table, (records, every): (u64, u64), delete: &dyn Fn(&[u64])) {
     for round in 0..3 {
         for id in 0..records {
@@ -85,7 +85,7 @@ fn pages_of_records_that_transactions_delete_come_back_in_memory() {
                 for id in ids {
                     assert!(transaction.delete(&table, id.to_le_bytes()).expect("room"));
                 }
-                transaction.commit().expect("nobody else is there");
+                transaction.commit().expect("no other transaction runs");
             }
         });
     }

@@ -56,7 +56,7 @@ enum DiskOp {
     LookAfter,
     Compact,
     Reopen,
-    /// So many records of the other table are read, and one of them is written.
+    /// Reads this number of records of the other table, and writes one of them.
     Sweep(u32),
 }
 

@@ -295,7 +295,7 @@ fn disk_ops() -> impl Strategy<Value = (Durability, Vec<Op>)> {
     (level, proptest::collection::vec(op, 0..150))
 }
 
-/// What a write makes of a model; what it answers.
+/// Carries a write out on a model, and returns what the table has to return.
 fn write_to(model: &mut Model, place: Place, write: &Write) -> bool {
     let there = model.get_mut(&place);
     let was_there = there.is_some();
