@@ -71,7 +71,9 @@ pub(crate) fn open(
     expected: Expected<'_>,
 ) -> Result<Opened> {
     // The lock is a file, which a directory that is refused does not get.
-    expected.verify(&*disk, &list(&*disk)?)?;
+    let names = list(&*disk)?;
+    expected.verify(&*disk, &names)?;
+    expect_none_of_others(&names)?;
     let lock = disk.lock().map_err(|error| not_locked(&error))?;
     let names = list(&*disk)?;
     // Another process may have been quicker.
@@ -95,6 +97,16 @@ pub(crate) fn open(
         return Err(no_data(&names));
     }
     create(disk, lock, settings)
+}
+
+/// Refuses a directory that has files, and none of a database. Another process that creates one
+/// there has files of a database from the first one on.
+fn expect_none_of_others(names: &[String]) -> Result<()> {
+    let is_ours = |name: &String| name == DATA || name == CREATING || name.starts_with("log-");
+    match names.is_empty() || names.iter().any(is_ours) {
+        true => Ok(()),
+        false => Err(no_data(names)),
+    }
 }
 
 /// There is no data file, but there are others.
