@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::random::mix;
 use crate::reading::{check, each_row, payload_of};
 use lode::{Database, Durability, Error, KeyKind, Options, ReadTable, Schema, Table, Type, Value};
 
@@ -204,19 +205,15 @@ fn all_kinds(db: &Database) -> Vec<Table> {
     kinds.into_iter().map(make).collect()
 }
 
-fn scatter(number: u64) -> u64 {
-    (number ^ number >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
 /// Whether a record is one of the half that is deleted in a turn.
 fn goes(id: u64, turn: u32) -> bool {
-    scatter(id) >> (40 + turn) & 1 == 0
+    mix(id) >> (40 + turn) & 1 == 0
 }
 
 fn packed_of(table: &Table, id: u64) -> Vec<u8> {
-    let text = format!("{:016x}", scatter(id));
+    let text = format!("{:016x}", mix(id));
     let key = match table.schema().columns()[0].kind {
-        Type::U64 => Value::Unsigned(scatter(id)),
+        Type::U64 => Value::Unsigned(mix(id)),
         _ => Value::Text(&text),
     };
     let bytes = vec![
