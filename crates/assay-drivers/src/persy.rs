@@ -195,10 +195,6 @@ impl Handle for PersyHandle<'_> {
         })
     }
 
-    fn upsert(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.insert(key, value).map(|_| ())
-    }
-
     fn get(&mut self, key: &[u8], found: impl FnOnce(&[u8])) -> Result<Outcome> {
         let key = bytes(key);
         let value: Option<ByteVec> = match &mut self.transaction {

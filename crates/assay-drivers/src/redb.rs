@@ -259,10 +259,6 @@ impl Handle for RedbHandle<'_> {
         })
     }
 
-    fn upsert(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.insert(key, value).map(|_| ())
-    }
-
     fn get(&mut self, key: &[u8], found: impl FnOnce(&[u8])) -> Result<Outcome> {
         let said = |e: redb::Error| Error::engine("get", e);
         let mut outcome = Outcome::Missing;

@@ -239,10 +239,6 @@ impl Handle for RocksDbHandle<'_> {
         Ok(Outcome::Done)
     }
 
-    fn upsert(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.insert(key, value).map(|_| ())
-    }
-
     fn get(&mut self, key: &[u8], found: impl FnOnce(&[u8])) -> Result<Outcome> {
         let value =
             self.database.get_pinned_opt(key, &self.read).map_err(|e| Error::engine("get", e))?;

@@ -11,9 +11,9 @@ use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use crate::disk::{Cut, Directories, Disk};
-use crate::filesystem::{Power, Shared};
 use crate::loss::Loss;
 use crate::mount;
+use crate::power::{Power, Shared};
 
 /// A command to a server.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
