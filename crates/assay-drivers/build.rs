@@ -1,4 +1,4 @@
-//! Compiles the C++ containers of the `stl` feature, and tells the drivers the versions of the
+//! Compiles the C++ containers of the `stl` feature, and hands the drivers the versions of the
 //! engines that cargo resolved.
 
 use std::path::Path;

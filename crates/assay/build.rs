@@ -1,4 +1,4 @@
-//! Tells the binary with what it was built.
+//! Hands the binary what it was built with.
 
 use std::process::Command;
 

@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_prepares_while_others_are_on_the_clock() {
+    fn none_prepares_while_others_are_on_the_clock() {
         let busy = AtomicUsize::new(0);
         // Thread 2 has fewer batches than the others.
         let answers = run(&stores(2), 3, &[], &mut |_| (), &|number, pace, connections, _| {

@@ -1,9 +1,9 @@
 //! The instrument's core: measuring, and the run file. What engines see of Assay is in
 //! [`assay_driver`].
 //!
-//! Data flows one way: a [`plan`] becomes cells; a worker process opens an engine through the
+//! Data flows one way. A [`plan`] becomes cells. A worker process opens an engine through the
 //! traits of [`assay_driver`] and replays a [`tape`] of operations in the timed loops of
-//! [`timing`], by a [`crew`] of threads where a suite asks for that. Its results are collected in a
+//! [`timing`]. A suite may ask for a [`crew`] of threads. Its results are collected in a
 //! [`run_file`], from which views are drawn. This crate knows no engine, no suite and no view.
 
 #![warn(unreachable_pub)]

@@ -47,7 +47,7 @@ pub struct Cell {
     pub trial: u32,
     /// The seed of everything random.
     pub seed: u64,
-    /// What else tells the cell from others of its suite, in words for a reader.
+    /// How else the cell differs from others of its suite, in words for a reader.
     pub variant: String,
     /// The suite's own options, as its documentation describes them.
     pub options: serde_json::Value,
@@ -72,7 +72,7 @@ fn first_revision() -> u32 {
     1
 }
 
-/// What tells one workload from another; see [`Cell::same_workload`].
+/// The key of a workload; see [`Cell::same_workload`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WorkloadKey<'c> {
     suite: &'c str,
@@ -83,7 +83,7 @@ pub struct WorkloadKey<'c> {
     page_cache: PageCache,
 }
 
-/// What tells one line of a table from another; see [`Cell::same_but_trial`].
+/// The key of a line of a table; see [`Cell::same_but_trial`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LineKey(String);
 

@@ -141,7 +141,7 @@ pub struct Phase {
     pub published_top: usize,
     /// A hash of the operations, the same for every engine (hexadecimal).
     pub tape_hash: String,
-    /// Answers that were compared with what they had to be.
+    /// Results that were compared with what they had to be.
     pub checked: u64,
     /// Threads that worked at once.
     #[serde(default = "one")]
@@ -233,7 +233,7 @@ pub struct Round {
 }
 
 /// Why a phase that was measured has no rate: the reason beside the dash in every view.
-pub const NO_TIME: &str = "a round took less time than the clock can tell, so there is no rate; \
+pub const NO_TIME: &str = "a round took less time than the clock resolves, so there is no rate; \
                            measure more operations";
 
 impl Round {
@@ -288,7 +288,7 @@ pub enum RunFileError {
     },
 }
 
-/// What tells whether a file is a run file; the rest is skipped.
+/// The fields by which a run file is recognised; the rest is skipped.
 #[derive(Deserialize)]
 struct Head {
     #[serde(default)]

@@ -45,8 +45,8 @@ pub fn middle(values: &mut [f64]) -> Option<f64> {
     Some(lower.map_or(*middle, |lower| f64::midpoint(lower, *middle)))
 }
 
-/// The largest `rank` (from 0) for which the chance that the true median lies below the order
-/// statistic of that rank is at most 2.5 %.
+/// The largest `rank` (from 0) of an order statistic that lies above the true median with a chance
+/// of at most 2.5 %.
 fn tail_rank(count: usize) -> Option<usize> {
     let binomial = Binomial::new(0.5, count as u64).expect("0.5 is a probability");
     // The chance grows with the rank.

@@ -5,7 +5,7 @@
 //! Between the spans every result is compared, byte by byte, with what it had to be; every write is
 //! checked by its outcome, and after a round of writes a sample is read back.
 //!
-//! (A virtual call and the folding of the answer into a digest for each operation were measured
+//! (A virtual call and the folding of the result into a digest for each operation were measured
 //! too: their instructions leave room for fewer cache misses at a time in the processor's window.
 //! That cost 80 ns a lookup on a hash table of a million rows.)
 
@@ -54,7 +54,7 @@ pub struct Timed {
     pub spans: Spans,
     /// The hash of the rows visited, in order.
     pub tape: TapeHash,
-    /// Answers that were compared with what they had to be.
+    /// Results that were compared with what they had to be.
     pub checked: u64,
 }
 
@@ -72,7 +72,7 @@ pub struct Round<'r, 'g, R: Records> {
     pub tape: &'r Tape,
     /// The positions of the tape.
     pub positions: Range<u64>,
-    /// False for the `null` engine, whose answers cannot be right.
+    /// False for the `null` engine, whose results cannot be right.
     pub check: bool,
     /// Called between batches with the number of operations done.
     pub progress: &'r mut dyn FnMut(u64),
@@ -194,8 +194,8 @@ impl<R: Records> Round<'_, '_, R> {
         Ok(timed)
     }
 
-    /// Looks rows up and checks every answer. `ignored` names a column whose value is not
-    /// known, because an earlier run changed it.
+    /// Looks rows up and checks every result. `ignored` names a column whose value is not known,
+    /// because an earlier run changed it.
     pub fn queries(mut self, ignored: Option<usize>) -> Result<Timed> {
         let schema = self.records.schema().clone();
         let ignored = ignored.map(|at| {
@@ -278,7 +278,7 @@ impl<R: Records> Round<'_, '_, R> {
     }
 
     /// Does the same to each row, timed one by one. An operation is prepared before its time comes
-    /// and its answer is compared after it, all in one span: threads do not wait for each other.
+    /// and its result is compared after it, all in one span: threads do not wait for each other.
     pub fn one_by_one(
         mut self,
         action: Action,
@@ -319,7 +319,7 @@ impl<R: Records> Round<'_, '_, R> {
                 timed.operations += 1;
                 if *check && outcome != Outcome::Done {
                     let name = action.name();
-                    return Err(wrong_answer(row, &format!("{name} answered {outcome:?}")));
+                    return Err(wrong_answer(row, &format!("{name} returned {outcome:?}")));
                 }
                 if let (true, Action::Query { ignored }) = (*check, action) {
                     let expected = &record[key_size..];
@@ -408,7 +408,7 @@ impl<R: Records> Round<'_, '_, R> {
         Ok(())
     }
 
-    /// Asks a batch again, one by one, to name the first wrong answer.
+    /// Looks a batch up again, one by one, to name the first wrong answer.
     fn first_wrong(
         &mut self,
         rows: &[u64],
@@ -424,7 +424,7 @@ impl<R: Records> Round<'_, '_, R> {
             self.records.payload(row, version, &mut expected);
             match self.connection.get(&key, &mut got) {
                 Ok(Outcome::Done) => {}
-                Ok(outcome) => return wrong_answer(row, &format!("answered {outcome:?}")),
+                Ok(outcome) => return wrong_answer(row, &format!("returned {outcome:?}")),
                 Err(error) => return error,
             }
             if let Some(range) = &ignored {

@@ -20,7 +20,7 @@
  *  - Threads that the plugin starts end in close.
  *
  * Conventions
- *  - Functions that can fail answer one of the ASSAY_ values below. With ASSAY_FAILED they write
+ *  - Functions that can fail return one of the ASSAY_ values below. With ASSAY_FAILED they write
  *    why into the error, as a text that ends with a zero byte; with ASSAY_UNSUPPORTED they may.
  *  - No exception leaves a function. assay_driver.hpp has what a plugin in C++ needs for that.
  *  - A key, a payload and a record are packed bytes: columns at the offsets that the schema gives,

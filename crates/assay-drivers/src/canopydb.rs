@@ -236,10 +236,6 @@ impl Handle for CanopyDbHandle<'_> {
         self.write("insert", |tree, _| tree.insert(key, value).map(|()| Outcome::Done))
     }
 
-    fn upsert(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.insert(key, value).map(|_| ())
-    }
-
     fn get(&mut self, key: &[u8], found: impl FnOnce(&[u8])) -> Result<Outcome> {
         match &self.transaction {
             Some(open) => open.with_dependent(|_, tree| look_up(tree, key, found)),

@@ -7,11 +7,11 @@
 //!   `process` is `NONE`: the log reaches the operating system at commit, and nothing is ever
 //!   synchronised, so that power loss may even corrupt the file. In memory: level `none`.
 //! - Settings: DuckDB scales `threads` (all processors) and `memory_limit` (80 % of the memory) to
-//!   the machine by itself; its guide wants 1 to 4 GB a thread and less than 80 % only for those
-//!   who run out (duckdb.org/docs/2.0/guides/performance/environment, …/oom).
-//!   `preserve_insertion_order = false` (…/how_to_tune_workloads, …/oom); no result of ours lacks
-//!   an `ORDER BY`. `checkpoint_threshold` is its 16 MiB: no page of the guide asks for another.
-//!   In memory it may not spill into files; extensions are not fetched.
+//!   the machine by itself; its guide wants 1 to 4 GB a thread, and less than 80 % only where
+//!   memory runs out (duckdb.org/docs/2.0/guides/performance/environment, …/oom).
+//!   `preserve_insertion_order = false` (…/how_to_tune_workloads, …/oom): every result of ours
+//!   has an `ORDER BY`. `checkpoint_threshold` is its 16 MiB: no page of the guide asks for
+//!   another. In memory it may not spill into files; extensions are not fetched.
 //! - Statements are prepared once and connections are kept (…/how_to_tune_workloads). Still,
 //!   DuckDB 2.0 plans a prepared statement that reads a table anew at each execution
 //!   (`always_require_rebind`); its documentation says that many small transactions are not what
@@ -159,7 +159,7 @@ struct DuckDbStore {
     /// The insert that changes nothing where the key is there.
     insert_or_ignore: String,
     schema: Schema,
-    /// Held by who writes, where several connections do.
+    /// Held during a write, where several connections write.
     writing: Option<Mutex<()>>,
     /// Holds the database open, and is what the others are cloned from.
     first: Mutex<duckdb::Connection>,

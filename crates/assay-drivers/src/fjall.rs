@@ -178,10 +178,6 @@ impl Handle for FjallHandle<'_> {
         }
     }
 
-    fn upsert(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.insert(key, value).map(|_| ())
-    }
-
     fn get(&mut self, key: &[u8], found: impl FnOnce(&[u8])) -> Result<Outcome> {
         let value = match &self.transaction {
             Some(txn) => txn.get(self.keyspace, key),

@@ -27,8 +27,11 @@ pub(crate) trait Handle {
     /// Stores a value under a key, as the profile's insert rule says.
     fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<Outcome>;
 
-    /// Stores a value under a key, in place of the one that may be there.
-    fn upsert(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
+    /// Stores a value under a key, in place of the one that may be there. By default it inserts,
+    /// which is right for engines whose insert replaces.
+    fn upsert(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.insert(key, value).map(|_| ())
+    }
 
     /// Calls `found` with the value, if there is one.
     fn get(&mut self, key: &[u8], found: impl FnOnce(&[u8])) -> Result<Outcome>;

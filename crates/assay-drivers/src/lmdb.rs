@@ -2,11 +2,11 @@
 //!
 //! - Version: LMDB's own, as it reports it, with heed's.
 //! - Storage: ramdisk and disk. Keys: tree. Transactions, scans; one writer beside readers.
-//! - Levels (LMDB's documentation of `mdb_env_open` describes each flag):
-//!   `process` is `NOSYNC | WRITEMAP | MAPASYNC`: commits are in the page cache, nothing is
-//!   synced, and power loss may corrupt the store; `periodic` is `NOMETASYNC`: every commit syncs
-//!   its data and the one after it the meta page, so power loss costs at most the last commit
-//!   and keeps the store whole; `commit` is the default flags: every commit syncs both.
+//! - Levels (LMDB's documentation of `mdb_env_open` describes each flag): `process` is `NOSYNC |
+//!   WRITEMAP | MAPASYNC`: commits are in the page cache, nothing is synced, and power loss may
+//!   corrupt the store. `periodic` is `NOMETASYNC`: a commit syncs its data, and the commit after
+//!   it the meta page. Power loss costs at most the last commit and keeps the store whole. `commit`
+//!   is the default flags: every commit syncs both.
 //! - Settings: the unnamed database; the map is sized for the expected rows with room to spare
 //!   (a sparse file, so it costs no space); reads outside a transaction use one read
 //!   transaction each, so that every read sees the latest commit.

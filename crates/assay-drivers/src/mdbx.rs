@@ -4,21 +4,21 @@
 //! - Storage: ramdisk and disk. Keys: tree. Transactions, scans; one writer beside readers.
 //! - Levels (`mdbx.h`, "SYNC MODES"): `process` is `MDBX_UTTERLY_NOSYNC | MDBX_WRITEMAP`: commits
 //!   are in the page cache, nothing is synced, and power loss may corrupt the store (LMDB's
-//!   `MDB_NOSYNC`, says that page); `periodic` is `MDBX_SAFE_NOSYNC`, which power loss takes back
-//!   to the last synced commit, with `MDBX_opt_sync_period` of 100 ms (without it, commits sync
-//!   whenever they run out of pages to use again), and a sync as often by a thread of the driver,
-//!   since libmdbx looks at the period only when something is committed (the driver syncs the
-//!   empty store too: libmdbx does not, and has no commit yet to take it back to); `commit` is
-//!   `MDBX_SYNC_DURABLE`, the default: every commit syncs its data and its meta page.
+//!   `MDB_NOSYNC`, says that page). `periodic` is `MDBX_SAFE_NOSYNC`, which power loss takes back
+//!   to the last synced commit, with `MDBX_opt_sync_period` of 100 ms. Without a period, commits
+//!   sync whenever they run out of pages to use again. libmdbx looks at the period only when
+//!   something is committed, so a thread of the driver syncs as often. The driver also syncs the
+//!   empty store, since libmdbx does not: power loss would have no commit to take it back to.
+//!   `commit` is `MDBX_SYNC_DURABLE`, the default: every commit syncs its data and its meta page.
 //! - Settings: the unnamed table; pages of 4 KiB, the default; the upper size of the map has room
 //!   for the expected rows with much to spare, and the file grows in steps that libmdbx chooses.
 //! - Transactions are the binding's unsynchronised ones, which it recommends for one thread
 //!   each. Reads outside a transaction use one read transaction each, so that every read sees
 //!   the latest commit: the binding has no `mdbx_txn_renew`. Lookups of several keys share one.
-//! - The binding opens with `MDBX_NOSTICKYTHREADS`, under which libmdbx cannot tell a sync by
-//!   another thread from one inside the open write transaction, and aborts the process when they
-//!   meet. So with several threads, and at `periodic`, writers and syncs take turns by a mutex
-//!   of the driver.
+//! - The binding opens with `MDBX_NOSTICKYTHREADS`. Under it, libmdbx takes a sync by another
+//!   thread for one inside the open write transaction, and aborts the process when they meet. So
+//!   with several threads, and at `periodic`, writers and syncs take turns by a mutex of the
+//!   driver.
 //! - The insert is `MDBX_NOOVERWRITE`, the update reads the value and puts the changed one in the
 //!   same write transaction. Keys have at most 2,022 bytes; the binding does not check that, and
 //!   libmdbx may abort the process, so the driver does.

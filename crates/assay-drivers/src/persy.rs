@@ -15,7 +15,7 @@
 //!   after it are not one change; and now and then a lookup beside a writer misses a record that
 //!   is there. So all take turns by a mutex of the driver.
 //! - The insert replaces, as that mode does. A delete looks first, in the same transaction: the
-//!   engine's own does not tell whether there was something. An update reads the value and puts
+//!   engine's own does not return whether there was something. An update reads the value and puts
 //!   the changed one. Keys and values have at most 512 KiB.
 
 use std::ops::Bound;
@@ -193,10 +193,6 @@ impl Handle for PersyHandle<'_> {
             txn.put(INDEX, bytes(key), bytes(value)).map_err(|e| Error::engine("insert", e))?;
             Ok(Outcome::Done)
         })
-    }
-
-    fn upsert(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.insert(key, value).map(|_| ())
     }
 
     fn get(&mut self, key: &[u8], found: impl FnOnce(&[u8])) -> Result<Outcome> {

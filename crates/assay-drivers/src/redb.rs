@@ -3,12 +3,11 @@
 //! - Version: that of the crate.
 //! - Storage: memory (its in-memory backend), ramdisk, disk. Keys: tree. Transactions, scans;
 //!   one writer beside readers.
-//! - Levels (its documentation of `Durability`): `none` is `Durability::None`: nothing reaches
-//!   the file until a later durable commit or the close; `periodic` is that, with a durable
-//!   commit made by a thread of the driver every 100 ms while there were writes, so a crash
-//!   of the process or the machine costs at most that and one commit; `commit` is the default,
-//!   `Durability::Immediate`. There is no `process`: a killed process loses what only
-//!   `Durability::None` has committed.
+//! - Levels (its documentation of `Durability`): `none` is `Durability::None`: nothing reaches the
+//!   file until a later durable commit or the close. `periodic` adds a durable commit every 100 ms,
+//!   made by a thread of the driver while there are writes. So a crash of the process or the
+//!   machine costs at most 100 ms and one commit. `commit` is the default, `Durability::Immediate`.
+//!   There is no `process`: a killed process loses what only `Durability::None` has committed.
 //! - Settings: its default cache of 1 GiB; in a transaction of several writes the table stays
 //!   open between them.
 //! - The insert replaces, as `Table::insert` does.
@@ -258,10 +257,6 @@ impl Handle for RedbHandle<'_> {
             table.insert(key, value)?;
             Ok(Outcome::Done)
         })
-    }
-
-    fn upsert(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.insert(key, value).map(|_| ())
     }
 
     fn get(&mut self, key: &[u8], found: impl FnOnce(&[u8])) -> Result<Outcome> {

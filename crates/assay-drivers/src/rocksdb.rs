@@ -15,10 +15,10 @@
 //!   dynamic level sizes; as many background jobs as processors. The cache is a HyperClockCache,
 //!   as `cache.h` recommends. Everything else is the default, also the format of tables, which is
 //!   the newest.
-//! - Inserts replace and deletes write tombstones without looking, as its own calls do; lookups
-//!   do not copy (`GetPinned`), and several are one batched `MultiGet`. RocksDB has no update of
-//!   what is there: an update reads the value and puts the changed one, and with several threads
-//!   the driver locks the key meanwhile, and for every write to it (256 locks share the keys).
+//! - Inserts replace and deletes write tombstones without looking, as its own calls do; lookups do
+//!   not copy (`GetPinned`), and several are one batched `MultiGet`. RocksDB has no update of what
+//!   is there: an update reads the value and puts the changed one. With several threads the driver
+//!   locks the key for that and for every write to it; 256 locks share the keys.
 //! - RocksDB computes CRC32C in software unless the compiler may use SSE4.2
 //!   (`RUSTFLAGS=-Ctarget-cpu=native`, or any processor that has it).
 
@@ -237,10 +237,6 @@ impl Handle for RocksDbHandle<'_> {
             }
         }
         Ok(Outcome::Done)
-    }
-
-    fn upsert(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.insert(key, value).map(|_| ())
     }
 
     fn get(&mut self, key: &[u8], found: impl FnOnce(&[u8])) -> Result<Outcome> {

@@ -164,10 +164,6 @@ impl Handle for SledHandle<'_> {
         Ok(Outcome::Done)
     }
 
-    fn upsert(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.insert(key, value).map(|_| ())
-    }
-
     fn get(&mut self, key: &[u8], found: impl FnOnce(&[u8])) -> Result<Outcome> {
         match self.database.get(key).map_err(|e| Error::engine("get", e))? {
             Some(value) => {

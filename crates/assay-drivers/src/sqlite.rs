@@ -159,7 +159,7 @@ struct SqliteStore {
     statements: Statements,
     schema: Schema,
     pragmas: [&'static str; 2],
-    /// Held by who writes, where several connections do.
+    /// Held during a write, where several connections write.
     writing: Option<Mutex<()>>,
     /// Holds the store open: in memory it is the store.
     first: Mutex<Option<rusqlite::Connection>>,

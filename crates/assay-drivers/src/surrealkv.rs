@@ -220,10 +220,6 @@ impl Handle for SurrealKvHandle<'_> {
         self.write("insert", Mode::WriteOnly, |txn| txn.set(key, value).map(|()| Outcome::Done))
     }
 
-    fn upsert(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.insert(key, value).map(|_| ())
-    }
-
     fn get(&mut self, key: &[u8], found: impl FnOnce(&[u8])) -> Result<Outcome> {
         let own = self.own_read_txn("get")?;
         let txn = self.read_txn(own.as_ref());

@@ -10,9 +10,9 @@ use crate::disk::{Cut, Directories};
 use crate::loss::Loss;
 use crate::server::{Answer, Command, State};
 
-/// A server answers a command within this time, or is given up.
+/// The longest that a command may take. A server that takes longer is ended.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// A longer line is no answer.
+/// The longest line that a server may send.
 const ANSWER_MOST_BYTES: u64 = 1 << 20;
 
 /// A server at work. It ends when this is dropped.
@@ -95,7 +95,7 @@ impl Server {
         }
     }
 
-    /// What a server said that does not answer any more, and is ended.
+    /// Ends a server that is silent, and returns what it last said.
     fn last_words(&mut self) -> String {
         // A process that closed its end, and lives, would never close its standard error.
         let _ = self.child.kill();

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn strict_directories_lose_names_that_nobody_synchronised() {
+    fn strict_directories_lose_names_that_were_not_synchronised() {
         let mut disk = Disk::new(Directories::Strict);
         let a = file(&mut disk, "a");
         write(&mut disk, a, 0, b"one");

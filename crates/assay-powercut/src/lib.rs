@@ -1,11 +1,12 @@
 //! A filesystem that keeps what was written but not yet synchronised apart. At a simulated power
 //! cut it loses that, whole, in part, or sector by sector.
 //!
-//! Data flows one way: the kernel's requests (`filesystem`) become changes of a [`Disk`]. It
-//! applies them to its live [`volume`] at once, and to its durable one when they are synchronised;
-//! a cut lets a [`Loss`] choose which of the others reach the durable one too, and goes on from
-//! there. [`server`] is the process that serves the filesystem. [`client`] is how another process
-//! starts it and says when to cut. [`mount`] is what the kernel has to do.
+//! Data flows one way: the kernel's requests (`filesystem`) become operations (`power`), and those
+//! become changes of a [`Disk`]. It applies them to its live [`volume`] at once, and to its durable
+//! one when they are synchronised; a cut lets a [`Loss`] choose which of the others reach the
+//! durable one too, and goes on from there. [`server`] is the process that serves the filesystem.
+//! [`client`] is how another process starts it and says when to cut. [`mount`] is what the kernel
+//! has to do.
 //!
 //! The processes: a server owns the disk and the mount, in a mount namespace of its own; a process
 //! that works on the filesystem enters that namespace first ([`mount::enter`]). It never is the
@@ -20,6 +21,7 @@ mod filesystem;
 mod image;
 mod loss;
 pub mod mount;
+mod power;
 pub mod server;
 pub mod volume;
 

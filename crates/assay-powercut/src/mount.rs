@@ -32,8 +32,8 @@ fn open_device() -> io::Result<File> {
     OpenOptions::new().read(true).write(true).open(DEVICE)
 }
 
-/// Which boot this is, for those who ask. An engine may trust what it did not synchronise as long
-/// as the machine was not started anew.
+/// Which boot this is, for engines that look. An engine may trust what it did not synchronise as
+/// long as the machine was not started anew.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// Another number whenever it is read.
 const RANDOM_ID: &str = "/proc/sys/kernel/random/uuid";

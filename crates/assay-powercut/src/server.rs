@@ -11,9 +11,9 @@ use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use crate::disk::{Cut, Directories, Disk};
-use crate::filesystem::{Power, Shared};
 use crate::loss::Loss;
 use crate::mount;
+use crate::power::{Power, Shared};
 
 /// A command to a server.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub enum Command {
     Arm {
         /// Operations are counted from 1, from the last [`Self::Clear`] on.
         operation: u64,
-        /// Whom to kill then.
+        /// The process to kill then.
         process: u32,
     },
     /// Answer how things stand.

@@ -27,7 +27,7 @@ pub struct Comparison {
 /// A phase of two sides.
 #[derive(Debug)]
 pub struct Line {
-    /// What tells its cell from others.
+    /// How its cell differs from others, in words.
     pub work: String,
     /// The engine, or both.
     pub engine: String,

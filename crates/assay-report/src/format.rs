@@ -18,7 +18,7 @@ pub fn duration_ns(value: u64) -> String {
     scaled(value as f64, 1000.0, &[" ns", " µs", " ms", " s"])
 }
 
-/// What tells a cell's work from others of its suite, in words.
+/// How a cell's work differs from that of others of its suite, in words.
 pub fn work(cell: &Cell) -> String {
     match cell.revision {
         1 => cell.variant.clone(),

@@ -11,7 +11,7 @@ use crate::format::{rows, work};
 pub struct Row {
     /// The suite's id.
     pub suite: String,
-    /// What else tells the work from others, in words.
+    /// How else the work differs from others, in words.
     pub work: String,
     /// Where the data lived.
     pub storage: String,

@@ -319,7 +319,7 @@ fn instrument(out: &mut String, null: &CellResult) -> fmt::Result {
             let per_operation: Vec<_> = phase.rates().iter().map(|rate| 1e9 / rate).collect();
             let time = match assay_core::stats::median(&per_operation) {
                 Some(median) => format!("{:.1} ns", median.value),
-                None if phase.is_without_time() => "too short to tell".into(),
+                None if phase.is_without_time() => "too short to measure".into(),
                 None => return None,
             };
             Some(format!("{} {time}", phase.name))

@@ -113,7 +113,7 @@ fn a_round_without_time_has_no_rate_anywhere() {
     let line = blocks::blocks(&run).remove(0).lines.remove(0);
     assert_eq!(line.rate("insert"), None);
     assert!(line.rate("query").is_some());
-    let why = "a round took less time than the clock can tell";
+    let why = "a round took less time than the clock resolves";
     let table = table::render(&run, true).expect("text");
     assert!(table.contains("– [1]") && table.contains(&format!("[1] {why}")), "{table}");
     assert!(!table.contains(" T/s") && !table.contains("1.00 T"), "{table}");
@@ -131,7 +131,7 @@ fn a_round_without_time_has_no_rate_anywhere() {
         assert_eq!(phases, ["query"]);
         assert!(comparison.notes.iter().any(|note| note.contains(why)), "{comparison:?}");
     }
-    // Figures of another revision of a suite are told from these.
+    // Figures of another revision of a suite have a block of their own.
     let revised = CellResult { cell: Cell { revision: 2, ..cell("quick", 1) }, ..quick(&[5]) };
     other.cells = vec![quick(&[5]), revised];
     assert_eq!(blocks::blocks(&other).len(), 2);

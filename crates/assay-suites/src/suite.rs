@@ -27,6 +27,20 @@ pub enum StoreUse {
     Opens,
 }
 
+/// A cell that is to be measured.
+pub struct CellRun<'c, O> {
+    /// The cell.
+    pub cell: &'c Cell,
+    /// Its options.
+    pub options: &'c O,
+    /// The driver of its engine.
+    pub driver: &'c dyn Driver,
+    /// Where its figures go.
+    pub measurement: &'c mut Measurement,
+    /// Where its progress goes.
+    pub report: &'c mut Report<'c>,
+}
+
 /// The workload of a published benchmark. What implements it stands for the suite, and has no
 /// values of its own.
 pub trait Suite: Sync + 'static {
@@ -43,17 +57,11 @@ pub trait Suite: Sync + 'static {
     /// Whether lines of progress name the variant of a cell.
     const SHOWS_VARIANT: bool = true;
 
-    /// What tells cells with these options from others, in words.
+    /// How cells with these options differ from others, in words.
     fn variant(options: &Self::Options) -> String;
 
     /// Measures a cell.
-    fn run(
-        cell: &Cell,
-        options: &Self::Options,
-        driver: &dyn Driver,
-        measurement: &mut Measurement,
-        report: &mut Report<'_>,
-    ) -> Result<()>;
+    fn run(run: CellRun<'_, Self::Options>) -> Result<()>;
 
     /// About how many operations a cell does, for estimates of time.
     fn operations(cell: &Cell, options: &Self::Options) -> Option<u64>;
@@ -200,6 +208,7 @@ impl<S: Suite> Task for TaskOf<'_, S> {
         measurement: &mut Measurement,
         report: &mut Report<'_>,
     ) -> Result<()> {
-        S::run(self.cell, &self.options, driver, measurement, report)
+        let (cell, options) = (self.cell, &self.options);
+        S::run(CellRun { cell, options, driver, measurement, report })
     }
 }

@@ -44,7 +44,11 @@ fn missing(id: &str) -> Failure {
         return Failure::Usage(format!("{id} is not built here: {}", known.command()));
     }
     let known: Vec<_> = assay_drivers::all().iter().map(|d| d.profile().id.to_string()).collect();
-    Failure::Usage(format!("there is no engine {id} here; there are {}", known.join(", ")))
+    Failure::Usage(format!(
+        "there is no engine {id} here, and no {} in the folders of plugins; there are {}",
+        plugins::folders::file_name(id),
+        known.join(", ")
+    ))
 }
 
 /// All engines but `null`, with those of plugins that are found. `assay list` says which plugins

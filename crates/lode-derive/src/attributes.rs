@@ -51,8 +51,8 @@ impl OnField {
                 said.name = Some(meta.value()?.parse()?);
             } else {
                 return Err(meta.error(
-                    "unknown attribute; a field takes `key`, `text = …`, `most = …`, `timestamp`, \
-                     and `name = \"…\"`",
+                    "unknown attribute; a field takes `key`, `text = …`, `most = …`, \
+                     `timestamp`, and `name = \"…\"`",
                 ));
             }
             Ok(())

@@ -13,7 +13,7 @@ pub enum Kind {
     Float(Ident),
     Bool,
     Timestamp,
-    /// Text of at most so many bytes.
+    /// Text of at most this number of bytes.
     Text(Expr),
     /// The type of an array.
     Bytes(Type),
@@ -144,7 +144,7 @@ impl Kind {
         }
     }
 
-    /// The arm of a match on a value that answers what the field has, if the value fits.
+    /// The arm of a match on a value: it returns what the field has, if the value fits.
     pub fn arm(&self) -> TokenStream {
         let some = quote!(::core::option::Option::Some);
         let try_from = quote!(::core::convert::TryFrom::try_from(it).ok());
@@ -186,8 +186,8 @@ fn name_of(field: &Type) -> Option<&Ident> {
     last.arguments.is_none().then_some(&last.ident)
 }
 
-/// A type without the parentheses around it, and without those, which nobody sees, around one that
-/// a macro was given.
+/// A type without the parentheses around it, and without the invisible group around a type that a
+/// macro was given.
 pub fn bare(field: &Type) -> &Type {
     match field {
         Type::Group(group) => bare(&group.elem),

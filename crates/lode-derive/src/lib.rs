@@ -39,12 +39,13 @@ use structure::Structure;
 /// On a field, also several at once, as in `#[record(key, text = 32)]`:
 ///
 /// - `key`: the field is of the primary key. At least one is, and they come first.
-/// - `text = 32`: a `String` has at most so many bytes, and the room for them in every record.
-/// - `most = 1000`: any other `String`, or a `Vec<u8>`, has at most so many bytes; by default, a
-///   mebibyte, which is also the most of all such fields together. One of the key needs it. A
-///   constant does as well as a number, here and there.
+/// - `text = 32`: a `String` has at most 32 bytes, and every record has room for all of them.
+/// - `most = 1000`: any other `String`, or a `Vec<u8>`, has at most 1,000 bytes. The default is a
+///   mebibyte, and all such fields together have at most that. A field of the key has no default.
 /// - `timestamp`: an `i64` is a time.
 /// - `name = "…"`: the column's name; by default the field's.
+///
+/// The number of `text` or `most` can also be a constant.
 ///
 /// The macro sees types as they are written: it does not know an alias such as `type Id = u64`. The
 /// crate that uses it depends on `lode` under that name.

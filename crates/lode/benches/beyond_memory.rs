@@ -3,24 +3,21 @@
 //! --bench beyond_memory`. Run by the tests, the size is tiny. What is read may come from the
 //! operating system's memory.
 //!
-//! `LODE_ROWS=n` asks for so many records; `LODE_DIRECTORY` says where.
+//! `LODE_ROWS` is the number of records; `LODE_DIRECTORY` is where the database lies.
 
 mod common;
+#[path = "../tests/support/random.rs"]
+mod random;
 
 use std::time::Instant;
 
 use lode::{Durability, KeyKind, Options, ReadTable, Type};
+use random::mix;
 
 const KEY_BYTES: usize = 64;
 
-/// From 1 to so many bytes, in the mean half of them.
+/// A record has from 1 byte to this, in the mean half of it.
 const MOST_BYTES: u64 = 1_000;
-
-fn mix(number: u64) -> u64 {
-    let mut z = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ z >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    z ^ z >> 32
-}
 
 fn key(id: u64) -> Vec<u8> {
     (0..KEY_BYTES as u64 / 8).flat_map(|part| mix(id * 8 + part).to_le_bytes()).collect()

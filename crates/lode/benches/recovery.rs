@@ -17,7 +17,7 @@ const REST: usize = 92;
 /// Different records; beyond them, a longer log has new contents of the same ones.
 const KEYS: u64 = 1_000_000;
 
-/// Tells the process that it is the one that writes and ends; says where.
+/// The variable that makes this process the one that writes and ends; its value is the directory.
 const WRITER: &str = "LODE_RECOVERY_WRITER";
 
 fn options() -> Options {
@@ -37,7 +37,7 @@ fn write(directory: &Path, log_bytes: u64) -> ! {
     let table = db
         .create_table(&common::schema(Type::U64, Type::Bytes(REST as u32)), KeyKind::Hash)
         .expect("a new table");
-    // As long as this one is not finished, nobody begins another.
+    // No thread begins another checkpoint before this one has ended.
     let _checkpoint = Checkpoint::begin(&db).expect("nothing is wrong with the disk");
     let start = Instant::now();
     let mut count = 0;
@@ -61,7 +61,7 @@ fn written(directory: &Path) -> (u64, f64) {
     (count.parse().expect("a number"), seconds.parse().expect("a number"))
 }
 
-/// Whether it has the first and the last of so many records.
+/// Whether it has the first and the last of `count` records.
 fn has_all(db: &Database, count: u64) -> bool {
     let table = db.table("records").expect("it is there");
     [count.saturating_sub(KEYS), count - 1].into_iter().all(|number| {

@@ -1,5 +1,5 @@
 //! Documents that are found by the words in them. A transaction writes a document and its words, so
-//! that whoever searches never sees one without the other.
+//! that a search never sees one without the other.
 
 use std::collections::{BTreeMap, BTreeSet};
 

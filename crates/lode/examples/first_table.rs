@@ -18,7 +18,7 @@ pub fn main() -> Result<()> {
     {
         let values =
             [Value::Text(country), Value::Text(name), Value::Unsigned(people), Value::Null];
-        assert!(cities.insert(&schema.pack(&values)?)?, "nobody has inserted it before");
+        assert!(cities.insert(&schema.pack(&values)?)?, "it was not there before");
     }
 
     let (bern, people) = (("CH", "Bern"), schema.column("people")?);

@@ -22,7 +22,7 @@ pub fn main() -> Result<()> {
     {
         let (country, name) = (country.into(), name.into());
         let is_new = cities.insert(&City { country, name, people, mayor: None })?;
-        assert!(is_new, "nobody has inserted it before");
+        assert!(is_new, "it was not there before");
     }
 
     cities.change(("CH", "Thun"), |thun| thun.mayor = Some("E. Muster".into()))?;

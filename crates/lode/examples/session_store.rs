@@ -105,7 +105,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         sessions.begin(&format!("token-{user:03}"), user, 1_000 + user)?;
     }
     assert_eq!(sessions.visit("token-007", "/inbox", 2_000)?, Some(7));
-    assert_eq!(sessions.visit("token-of-nobody", "/", 2_000)?, None);
+    assert_eq!(sessions.visit("token-of-no-session", "/", 2_000)?, None);
     // The server ends here, and does not say so.
     drop(sessions);
 

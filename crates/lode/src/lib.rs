@@ -119,7 +119,7 @@ pub use api::{
     Table, TableAt, TableWithin, Transaction,
 };
 pub use engine::{CheckReport, Compacted, Fault, Statistics};
-pub use error::{Cause, Error, Result, SchemaFault};
+pub use error::{Cause, Error, PackedFault, PackedPart, Result, SchemaFault};
 #[cfg(feature = "derive")]
 pub use lode_derive::Record;
 pub use schema::{

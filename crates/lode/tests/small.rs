@@ -174,7 +174,7 @@ fn threads_change_pages_that_others_read() {
                             if id.is_multiple_of(5) {
                                 let transaction = db.begin();
                                 transaction.upsert(table, &record).expect("room");
-                                transaction.commit().expect("nobody else writes it");
+                                transaction.commit().expect("no other thread writes it");
                             }
                         }
                     });

@@ -61,7 +61,7 @@ pub fn is_hidden(character: char) -> bool {
     }
 }
 
-/// FNV-1a, by which two long texts are told apart.
+/// FNV-1a: two long texts have different digests.
 fn digest(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

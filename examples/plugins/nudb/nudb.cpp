@@ -3,8 +3,8 @@
  *   make NUDB=/path/to/NuDB && assay verify -e nudb --plugin ./libnudb.so
  *
  * A record's key is NuDB's key, and its payload the value, up to the end of what is used of it.
- * NuDB inserts and fetches; it neither changes nor deletes. Inserts are kept in memory and committed
- * once a second by a thread of NuDB's own, with fsync: that is level periodic. A killed process
+ * NuDB inserts and fetches; it neither changes nor deletes. Inserts are kept in memory. A thread
+ * of NuDB's own commits them once a second, with fsync: that is level periodic. A killed process
  * loses what was not committed yet. Block size and load factor are those of NuDB's own bench
  * unless the user says otherwise.
  */

@@ -2,9 +2,9 @@
  *
  *   make SKVDB=/path/to/skvdb && assay verify -e skvdb --plugin ./libskvdb.so
  *
- * Volumes are SKVDB's own: a store mounts one or more at the root of a virtual storage, and the suite
- * skvdb writes, reads and removes properties and links through it. Other suites store a record as a
- * property of one entry: its name is the key, its value the payload, as a BLOB.
+ * Volumes are SKVDB's own: a store mounts one or more at the root of a virtual storage. The suite
+ * skvdb writes, reads and removes properties and links through it. Other suites store a record as
+ * a property of one entry: its name is the key, its value the payload, as a BLOB.
  *
  * SKVDB changes entries in memory and writes them to its files when they are closed, without
  * fsync: that is level none.

@@ -15,13 +15,13 @@
 //!   on insert. Texts are compared without regard to case: keys that differ only there are one.
 //! - Columns are declared without `NOT NULL`: 0.8 never returns from a column option that it
 //!   does not know.
-//! - A missing key and a duplicate key both return "no rows affected" without an error (0.8.0
-//!   has an error for the latter), and so does an insert that finds no room. So an insert that
-//!   affected nothing looks for its key.
-//! - Unsigned integers are stored as signed ones of the same bits, bytes as `BIGINT` where they
-//!   are at most eight, else as `CHAR` (which keeps any bytes and their number; its API has no
-//!   type for bytes). Keys cannot have columns of more bytes, since case is ignored in `CHAR`,
-//!   nor of floats, which it does not find.
+//! - A missing key, a duplicate key and an insert without room all return "no rows affected"
+//!   without an error. (0.8.0 has an error for a duplicate key.) So an insert that affected nothing
+//!   looks for its key.
+//! - Unsigned integers are stored as signed ones of the same bits. Up to eight bytes are stored as
+//!   `BIGINT`, more as `CHAR`, which keeps any bytes and their number; its API has no type for
+//!   bytes. Keys cannot have columns of more than eight bytes, since case is ignored in `CHAR`, nor
+//!   of floats, which it does not find.
 
 #![allow(unsafe_code)]
 

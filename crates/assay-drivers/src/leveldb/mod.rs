@@ -12,9 +12,8 @@
 //!   `block_size` says), a write buffer of 4 MiB,
 //!   Snappy.
 //! - Inserts replace and deletes write tombstones without looking, as its own calls do. LevelDB has
-//!   no update of what is there: an update reads the value and puts the changed one, and with
-//!   several threads the driver locks the key meanwhile, and for every write to it (256 locks
-//!   share the keys).
+//!   no update of what is there: an update reads the value and puts the changed one. With several
+//!   threads the driver locks the key for that and for every write to it; 256 locks share the keys.
 
 #![allow(unsafe_code)]
 
@@ -172,10 +171,6 @@ impl Handle for LevelDbHandle<'_> {
             }
         }
         Ok(Outcome::Done)
-    }
-
-    fn upsert(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.insert(key, value).map(|_| ())
     }
 
     fn get(&mut self, key: &[u8], found: impl FnOnce(&[u8])) -> Result<Outcome> {

@@ -214,7 +214,7 @@ impl Database {
     }
 }
 
-/// A value that a lookup answered.
+/// A value that a lookup returned.
 pub(super) struct Value {
     library: &'static LevelDbLibrary,
     data: *mut u8,
@@ -262,7 +262,7 @@ impl Entries<'_> {
         unsafe { (self.library.iterator_seek)(self.handle, key.as_ptr(), key.len()) }
     }
 
-    /// Moves on; only after [`Self::item`] answered an entry.
+    /// Moves on; only after [`Self::item`] returned an entry.
     pub(super) fn next(&mut self) {
         // SAFETY: the handle is an iterator, and it is at an entry, which the check repeats since
         // LevelDB does not.
@@ -305,7 +305,7 @@ fn checked<T>(library: &LevelDbLibrary, call: impl FnOnce(*mut *mut c_char) -> T
     if error.is_null() {
         return Ok(answer);
     }
-    // SAFETY: LevelDB answered a text that ends with a NUL and is ours to free.
+    // SAFETY: LevelDB returned a text that ends with a NUL and is ours to free.
     let text = unsafe {
         let text = CStr::from_ptr(error).to_string_lossy().into_owned();
         (library.free)(error.cast());

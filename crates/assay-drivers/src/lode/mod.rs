@@ -168,7 +168,7 @@ struct LodeConnection<'s> {
     table: &'s Table,
     schema: &'s Schema,
     packing: &'s Packing,
-    /// What Lode takes and answers, for every operation again.
+    /// What Lode takes and returns; every operation uses these buffers again.
     key: Vec<u8>,
     record: Vec<u8>,
     payload: Vec<u8>,

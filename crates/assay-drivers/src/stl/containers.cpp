@@ -127,7 +127,8 @@ template <typename Map> struct word_functions {
         return DONE;
     }
 
-    static outcome update(void *map, uint64_t key, size_t offset, const void *bytes, size_t size) noexcept {
+    static outcome update(void *map, uint64_t key, size_t offset, const void *bytes,
+                          size_t size) noexcept {
         auto *container = static_cast<Map *>(map);
         const auto found = container->find(key);
         if (found == container->end())
@@ -173,8 +174,8 @@ template <typename Map> struct word_functions {
         return done;
     }
 
-    static size_t updates(void *map, const word_key *order, const char *keys, size_t count, size_t offset, const char *values,
-                          size_t size) noexcept {
+    static size_t updates(void *map, const word_key *order, const char *keys, size_t count,
+                          size_t offset, const char *values, size_t size) noexcept {
         auto *container = static_cast<Map *>(map);
         const word_key own_order = *order;
         size_t done = 0;
@@ -188,7 +189,8 @@ template <typename Map> struct word_functions {
         return done;
     }
 
-    static size_t removes(void *map, const word_key *order, const char *keys, size_t count) noexcept {
+    static size_t removes(void *map, const word_key *order, const char *keys,
+                          size_t count) noexcept {
         auto *container = static_cast<Map *>(map);
         const word_key own_order = *order;
         size_t done = 0;

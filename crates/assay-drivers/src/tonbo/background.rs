@@ -1,6 +1,6 @@
 //! What Tonbo's background tasks say. Tonbo compacts in a task whose errors it hands to no caller
 //! but the `tracing` log; here they are kept. So the next write, or the close, fails with the
-//! engine's own words, and does not go on with a table that cannot reach its files.
+//! engine's own words. No write goes on with a table that cannot reach its files.
 
 use std::cell::RefCell;
 use std::fmt;

@@ -1,38 +1,36 @@
 //! `tonbo` and `tonbo-s3`: a log-structured merge tree in Rust whose tables are Parquet files,
 //! with all files in a directory, or with the tables in an S3 store.
 //!
-//! - Version: that of the crate, 0.3.2. The newer 0.4.0-a2 is an alpha that cannot do the
-//!   suites: its lookup by key (`Transaction::get`) reads what is in memory and never a table on
-//!   disk; a scan that meets a background flush misses the rows that the flush is moving (it
-//!   looks at the list of tables first and at the memtables later, `db/scan.rs`); and it cannot
-//!   run without its log on disk.
+//! - Version: that of the crate, 0.3.2. The newer 0.4.0-a2 is an alpha that cannot do the suites:
+//!   its lookup by key (`Transaction::get`) reads what is in memory and never a table on disk. A
+//!   scan misses the rows that a background flush is moving, since it reads the list of tables
+//!   before the memtables (`db/scan.rs`). And it cannot run without its log on disk.
 //! - Storage: ramdisk and disk. Keys: tree. Transactions, scans with projection, concurrent
 //!   writers. Tonbo is asynchronous: the store owns a tokio runtime with a thread a processor,
 //!   as `#[tokio::main]` in its guide has it, and each connection blocks on it.
-//! - Levels: `none` is `disable_wal()`, as Tonbo's own benchmarks have it, and everything
-//!   reaches the files with a `flush` when the store is closed. `process` is `flush_wal()` after
-//!   every write and commit, which hands the buffer of the log to the operating system (guide:
-//!   Configuration, "WAL Configuration"), with a buffer of 1 MiB. (With `wal_buffer_size(0)`
-//!   every field is a system call, and a process killed between two of them leaves a log that
-//!   Tonbo panics on when it is opened; so does one killed in a commit larger than the buffer.)
-//!   Nothing syncs the log, so there is nothing stronger. The default, a buffer of 4 KiB that is
-//!   flushed when it is full, loses what is in it: `none` too (`--set tonbo.wal=buffered`).
+//! - Levels: `none` is `disable_wal()`, as Tonbo's own benchmarks have it, and everything reaches
+//!   the files with a `flush` when the store is closed. `process` is `flush_wal()` after every
+//!   write and commit, which hands the buffer of the log to the operating system (guide:
+//!   Configuration, "WAL Configuration"), with a buffer of 1 MiB. (With `wal_buffer_size(0)` every
+//!   field is a system call. A process killed between two of them leaves a log on which Tonbo
+//!   panics at the next open. So does one killed in a commit larger than the buffer.) Nothing syncs
+//!   the log, so there is nothing stronger. The default, a buffer of 4 KiB that is flushed when it
+//!   is full, loses what is in it: `none` too (`--set tonbo.wal=buffered`).
 //! - Settings: `version_log_snapshot_threshold(1)` and `immutable_chunk_num(1)` (guide:
-//!   Configuration), because otherwise 0.3.2 loses or disorders records: it overwrites its
-//!   manifest with the newest edit until the threshold is reached, and it writes the memtables
-//!   of one compaction one after another into one table without merging them (its issue 456).
-//!   A flush still does the latter: a store that was closed at level `none` with more than one
-//!   memtable refuses to be opened. All else is the default: memtables of 64 MiB, tables in LZ4.
+//!   Configuration), because otherwise 0.3.2 loses or disorders records. It overwrites its manifest
+//!   with the newest edit until the threshold is reached. And it writes the memtables of one
+//!   compaction one after another into one table without merging them (its issue 456). A flush
+//!   still does the latter: a store that was closed at level `none` with more than one memtable
+//!   refuses to be opened. All else is the default: memtables of 64 MiB, tables in LZ4.
 //! - Records are declared as Tonbo's guide has it: with the derive macro for the customers of
 //!   its own benchmarks, with its dynamic schema for all others; a column of Assay is a column
 //!   of Tonbo, so a projection reaches the tables. A composite key is one column of bytes.
-//! - Inserts replace and deletes write tombstones without looking, as its own calls do. An
-//!   update is a transaction that reads and inserts, repeated when it met another; with several
-//!   threads the driver locks the key meanwhile, and for every write to it, because a run of
-//!   YCSB's workload A found an update lost that Tonbo had committed beside another. A transaction
-//!   has all those locks before it begins: it holds a lock of Tonbo's own that the commit of
-//!   another thread may wait for. The limit of a scan is counted here: Tonbo's own also counts
-//!   tombstones and old versions.
+//! - Inserts replace and deletes write tombstones without looking, as its own calls do. An update
+//!   is a transaction that reads and inserts, repeated when it met another. With several threads
+//!   the driver locks the key for that and for every write to it: a run of YCSB's workload A found
+//!   an update lost that Tonbo had committed beside another. A transaction has all those locks
+//!   before it begins: it holds a lock of Tonbo's own that the commit of another thread may wait
+//!   for. The limit of a scan is counted here: Tonbo's own also counts tombstones and old versions.
 //! - `tonbo-s3`: `level_path` for every level (guide: "Using S3 backends"), as in Tonbo's
 //!   benchmark; log and manifest stay in the directory, as there. Parameters: `s3-endpoint` and
 //!   `s3-bucket`; region and credentials come from `AWS_REGION`, `AWS_ACCESS_KEY_ID`,

@@ -9,7 +9,7 @@ use assay_driver::{Driver, Durability, Outcome, Profile, Storage};
 
 use crate::stores::{PAYLOAD_SIZE, THREADS, columns, drivers, open, record};
 
-/// Tells the test below that it is the process to be killed: engine, level and directory.
+/// The variable that makes the test below the process to be killed: engine, level and directory.
 const SUBJECT: &str = "ASSAY_TEST_KILLED";
 /// Few enough for a level that syncs at every one of them.
 const INSERTS: u64 = 500;

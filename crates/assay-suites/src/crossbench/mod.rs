@@ -15,16 +15,16 @@ use assay_core::chart::LineChart;
 use assay_core::crew::{Pace, Spans};
 use assay_core::plan::Cell;
 use assay_core::random::{derive, mix};
-use assay_core::run_file::{self, Measurement, Phase, RunFile};
+use assay_core::run_file::{self, Phase, RunFile};
 use assay_core::tape::{Order, Population, Records, Tape, TapeHash};
 use assay_core::timing::{Action, Round, Timed};
 use assay_driver::error::{Error, Result};
-use assay_driver::{Change, Connection, Driver, Transactions};
+use assay_driver::{Change, Connection, Transactions};
 use serde::{Deserialize, Serialize};
 
 use crate::cell::{Needs, Progress, Report, Session, as_ns};
 use crate::phases::{Growing, LOAD, Visit, crew_round, telling};
-use crate::suite::{CALIBRATION_COUNT, StoreUse, Suite};
+use crate::suite::{CALIBRATION_COUNT, CellRun, StoreUse, Suite};
 use latencies::Latencies;
 use route::Routes;
 
@@ -119,13 +119,8 @@ impl Suite for CrossBench {
         format!("{access} access, {}{latencies}", options.keys)
     }
 
-    fn run(
-        cell: &Cell,
-        options: &Options,
-        driver: &dyn Driver,
-        measurement: &mut Measurement,
-        report: &mut Report<'_>,
-    ) -> Result<()> {
+    fn run(run: CellRun<'_, Options>) -> Result<()> {
+        let CellRun { cell, options, driver, measurement, report } = run;
         let routes = Routes::new(options.keys, cell.seed);
         let keep = options.fill == Fill::Open;
         let schema = routes.schema().clone();

@@ -13,15 +13,14 @@ use std::fmt;
 use assay_core::chart::LineChart;
 use assay_core::plan::Cell;
 use assay_core::random::{derive, mix};
-use assay_core::run_file::{Measurement, RunFile};
+use assay_core::run_file::RunFile;
 use assay_core::tape::{Order, Population, Records, Tape};
-use assay_driver::Driver;
 use assay_driver::error::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::cell::{Needs, Report, Session};
 use crate::phases::{Growing, Offset, Visit, crew_round, telling};
-use crate::suite::{CALIBRATION_COUNT, Suite};
+use crate::suite::{CALIBRATION_COUNT, CellRun, Suite};
 use items::Items;
 
 /// The id of the suite.
@@ -70,13 +69,8 @@ impl Suite for Nudb {
         }
     }
 
-    fn run(
-        cell: &Cell,
-        options: &Options,
-        driver: &dyn Driver,
-        measurement: &mut Measurement,
-        report: &mut Report<'_>,
-    ) -> Result<()> {
+    fn run(run: CellRun<'_, Options>) -> Result<()> {
+        let CellRun { cell, options, driver, measurement, report } = run;
         let ignored: Vec<_> = cell
             .engine_parameters
             .keys()

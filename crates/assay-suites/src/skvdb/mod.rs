@@ -14,16 +14,16 @@ use std::fmt;
 use assay_core::chart::LineChart;
 use assay_core::crew::{Pace, Spans};
 use assay_core::plan::Cell;
-use assay_core::run_file::{Measurement, Phase, Round, RunFile};
+use assay_core::run_file::{Phase, Round, RunFile};
 use assay_core::tape::TapeHash;
 use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::volume::{Property, Volume};
-use assay_driver::{Connection, DeleteRule, Driver, InsertRule, Outcome};
+use assay_driver::{Connection, DeleteRule, InsertRule, Outcome};
 use serde::{Deserialize, Serialize};
 
-use crate::cell::{Needs, Report, Session, as_ns};
+use crate::cell::{Needs, Session, as_ns};
 use crate::phases::telling;
-use crate::suite::Suite;
+use crate::suite::{CellRun, Suite};
 use adapter::RecordVolume;
 
 /// The id of the suite.
@@ -107,13 +107,8 @@ impl Suite for Skvdb {
         entries_in_words(options.entries)
     }
 
-    fn run(
-        cell: &Cell,
-        options: &Options,
-        driver: &dyn Driver,
-        measurement: &mut Measurement,
-        report: &mut Report<'_>,
-    ) -> Result<()> {
+    fn run(run: CellRun<'_, Options>) -> Result<()> {
+        let CellRun { cell, options, driver, measurement, report } = run;
         let needs = Needs {
             schema: &adapter::schema(),
             records: String::new(),
@@ -181,7 +176,7 @@ impl Suite for Skvdb {
     }
 }
 
-/// One thread's part of the phase with this number. Every answer is checked as it comes: the
+/// One thread's part of the phase with this number. Every result is checked as it comes: the
 /// comparison of a property is some nanoseconds on the clock.
 fn phase(
     number: usize,

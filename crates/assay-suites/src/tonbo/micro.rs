@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 use assay_core::crew::{Pace, Spans};
 use assay_core::plan::Cell;
 use assay_core::random::{Words, derive, mix};
-use assay_core::run_file::{Measurement, Phase, Round, RunFile};
+use assay_core::run_file::{Phase, Round, RunFile};
 use assay_core::tape::Records;
 use assay_core::timing::sample;
 use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::schema::{ColumnType, Schema};
-use assay_driver::{Connection, Driver, Outcome, Transactions};
+use assay_driver::{Connection, Outcome, Transactions};
 use serde::{Deserialize, Serialize};
 
 use crate::cell::{Needs, Progress, Report, Session, as_ns};
-use crate::suite::Suite;
+use crate::suite::{CellRun, Suite};
 
 /// The id of the suite.
 pub const ID: &str = "tonbo-micro";
@@ -90,13 +90,8 @@ impl Suite for TonboMicro {
         format!("{} samples in about {} ms", options.samples, options.measurement_ms)
     }
 
-    fn run(
-        cell: &Cell,
-        options: &Options,
-        driver: &dyn Driver,
-        measurement: &mut Measurement,
-        report: &mut Report<'_>,
-    ) -> Result<()> {
+    fn run(run: CellRun<'_, Options>) -> Result<()> {
+        let CellRun { cell, options, driver, measurement, report } = run;
         let size = ColumnType::Bytes(SIZE);
         let pairs = Pairs {
             schema: Schema::new("pairs", &[("k", size), ("v", size)], 1),

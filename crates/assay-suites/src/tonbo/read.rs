@@ -8,21 +8,21 @@ use std::path::PathBuf;
 use assay_core::crew::{Pace, share};
 use assay_core::plan::Cell;
 use assay_core::random::{derive, draw};
-use assay_core::run_file::{Measurement, RunFile};
+use assay_core::run_file::RunFile;
 use assay_core::tape::{Population, Records};
 use assay_core::timing::Timed;
 use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::schema::Schema;
-use assay_driver::{Connection, Driver, Scan};
+use assay_driver::{Connection, Scan};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::customers::{Customers, Numbering};
 use super::tbl::Table;
 use super::write::phase_name;
-use crate::cell::{Needs, Report, Session};
+use crate::cell::{Needs, Session};
 use crate::phases::{Growing, load, telling};
-use crate::suite::{StoreUse, Suite};
+use crate::suite::{CellRun, StoreUse, Suite};
 
 /// The id of the suite.
 pub const ID: &str = "tonbo-read";
@@ -62,23 +62,17 @@ impl Suite for TonboRead {
         format!("{} ranges of {} records{of}", options.ranges, options.range_size)
     }
 
-    fn run(
-        cell: &Cell,
-        options: &Options,
-        driver: &dyn Driver,
-        measurement: &mut Measurement,
-        report: &mut Report<'_>,
-    ) -> Result<()> {
-        match &options.tbl {
+    fn run(run: CellRun<'_, Options>) -> Result<()> {
+        match &run.options.tbl {
             None => {
-                let customers = Customers::new(cell.rows, Numbering::ByKey, cell.seed);
-                read(cell, options, &customers, String::new(), driver, measurement, report)
+                let customers = Customers::new(run.cell.rows, Numbering::ByKey, run.cell.seed);
+                read(run, &customers, String::new())
             }
             Some(path) => {
                 let table =
                     Table::read(path).map_err(|e| Error::new(ErrorKind::Engine, e.to_string()))?;
                 let records = format!("customers {:016x}", table.hash());
-                read(cell, options, &table, records, driver, measurement, report)
+                read(run, &table, records)
             }
         }
     }
@@ -112,15 +106,9 @@ impl Suite for TonboRead {
     }
 }
 
-fn read<R: Records + Sync>(
-    cell: &Cell,
-    options: &Options,
-    records: &R,
-    identity: String,
-    driver: &dyn Driver,
-    measurement: &mut Measurement,
-    report: &mut Report<'_>,
-) -> Result<()> {
+/// Measures a cell on `records`, whose marker has `identity`.
+fn read<R: Records + Sync>(run: CellRun<'_, Options>, records: &R, identity: String) -> Result<()> {
+    let CellRun { cell, options, driver, measurement, report } = run;
     let needs = Needs {
         schema: records.schema(),
         records: identity,

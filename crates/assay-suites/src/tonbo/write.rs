@@ -5,17 +5,17 @@ use std::fmt;
 
 use assay_core::plan::Cell;
 use assay_core::random::derive;
-use assay_core::run_file::{Measurement, RunFile};
+use assay_core::run_file::RunFile;
 use assay_core::tape::{Order, Population, Records, Tape};
 use assay_core::timing::{Round, Timed};
 use assay_driver::error::{Error, ErrorKind, Result};
-use assay_driver::{Change, Driver, Transactions};
+use assay_driver::{Change, Transactions};
 use serde::{Deserialize, Serialize};
 
 use super::customers::{Customers, Numbering};
 use crate::cell::{Needs, Report, Session};
 use crate::phases::{Growing, Offset, Visit, crew_round, telling};
-use crate::suite::Suite;
+use crate::suite::{CellRun, Suite};
 
 /// The id of the suite.
 pub const ID: &str = "tonbo-write";
@@ -85,13 +85,8 @@ impl Suite for TonboWrite {
         format!("{} individual writes, {} batches", options.individual, options.batches)
     }
 
-    fn run(
-        cell: &Cell,
-        options: &Options,
-        driver: &dyn Driver,
-        measurement: &mut Measurement,
-        report: &mut Report<'_>,
-    ) -> Result<()> {
+    fn run(run: CellRun<'_, Options>) -> Result<()> {
+        let CellRun { cell, options, driver, measurement, report } = run;
         let customers = Customers::new(options.rows(), Numbering::Scattered, cell.seed);
         let needs = Needs {
             schema: customers.schema(),

@@ -1,8 +1,8 @@
 //! Whether what was read is what was written.
 //!
-//! Every field names the operation that wrote it. That operation is a function of its position,
-//! so it can be asked whether it writes this field of this record; and within a thread, positions
-//! tell what came first.
+//! Every field names the operation that wrote it. That operation is a function of its position, so
+//! it can be asked whether it writes this field of this record; and within a thread, positions say
+//! what came first.
 
 use assay_core::random::draw;
 use assay_core::tape::Records;
@@ -59,7 +59,7 @@ impl Clients<'_> {
     }
 
     /// Looks at a sample of the records when all is done: each field must hold what one of the
-    /// threads wrote last, since no other write can have been the last of all. Answers how many
+    /// threads wrote last, since no other write can have been the last of all. Returns how many
     /// records were looked at.
     pub(super) fn lost_updates(&self, session: &Session<'_>) -> Result<u64> {
         let schema = self.users.schema();

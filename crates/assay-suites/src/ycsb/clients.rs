@@ -19,7 +19,7 @@ use super::users::Users;
 use super::workload::{Kind, Operation, Operations, Seen};
 use crate::cell::Session;
 
-/// Operations prepared at a time, so that their records and answers stay within these bytes.
+/// As many operations are prepared at a time as have records and results within these bytes.
 const BATCH_BYTES: usize = 256 * 1024;
 const SHARED_BATCH_BYTES: usize = 1 << 20;
 
@@ -305,7 +305,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Compares every answer of a batch with what it could be.
+    /// Compares every result of a batch with what it could be.
     fn check(&mut self, batch: &Batch, mut inserted: u64) -> Result<()> {
         self.timed.operations += batch.operations.len() as u64;
         if !self.clients.check {
@@ -316,7 +316,7 @@ impl Client<'_> {
         for (at, (position, operation)) in batch.operations.iter().enumerate() {
             if batch.outcomes[at] != Outcome::Done {
                 let (kind, outcome) = (operation.kind.name(), batch.outcomes[at]);
-                return Err(wrong(operation.row, &format!("{kind} answered {outcome:?}")));
+                return Err(wrong(operation.row, &format!("{kind} returned {outcome:?}")));
             }
             match operation.kind {
                 Kind::Read | Kind::ReadModifyWrite => {

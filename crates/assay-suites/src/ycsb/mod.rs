@@ -17,15 +17,15 @@ use std::fmt;
 use assay_core::chart::LineChart;
 use assay_core::latency::summary;
 use assay_core::plan::Cell;
-use assay_core::run_file::{Measurement, RunFile};
+use assay_core::run_file::RunFile;
 use assay_core::tape::Records;
+use assay_driver::KeyKind;
 use assay_driver::error::{Error, Result};
-use assay_driver::{Driver, KeyKind};
 use serde::{Deserialize, Serialize};
 
-use crate::cell::{Needs, Report, Session};
+use crate::cell::{Needs, Session};
 use crate::phases::{Growing, load, telling};
-use crate::suite::Suite;
+use crate::suite::{CellRun, Suite};
 use clients::{Clients, Round};
 use users::Users;
 use workload::{Distribution, Kind, Workload};
@@ -75,13 +75,8 @@ impl Suite for Ycsb {
         )
     }
 
-    fn run(
-        cell: &Cell,
-        options: &Options,
-        driver: &dyn Driver,
-        measurement: &mut Measurement,
-        report: &mut Report<'_>,
-    ) -> Result<()> {
+    fn run(run: CellRun<'_, Options>) -> Result<()> {
+        let CellRun { cell, options, driver, measurement, report } = run;
         if options.workload == Workload::E && cell.key_kind == KeyKind::Hash {
             return Err(Error::unsupported("ordered scans, which workload E consists of"));
         }

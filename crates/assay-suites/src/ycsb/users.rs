@@ -1,5 +1,5 @@
-//! YCSB's records: a key `user…`, and fields of random letters that tell which operation wrote
-//! them.
+//! YCSB's records: a key `user…`, and fields of random letters, which follow from the operation
+//! that wrote them.
 
 use assay_core::random::{Bijection, Words, derive, draw, mix};
 use assay_core::tape::Records;

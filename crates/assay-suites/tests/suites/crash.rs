@@ -117,7 +117,7 @@ fn a_commit_without_the_one_before_it_is_torn() {
 }
 
 #[test]
-fn what_nobody_wrote_is_found() {
+fn what_was_never_written_is_found() {
     let (states, _) = written();
     let mut state = states[states.len() - 1].clone();
     let payload = state.values_mut().next().expect("a record");

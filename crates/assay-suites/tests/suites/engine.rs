@@ -19,7 +19,7 @@ pub enum Fault {
     None,
     LosesAnInsert,
     AcceptsDuplicates,
-    AnswersAnotherRecord,
+    ReturnsAnotherRecord,
     FlipsABit,
     FindsEverything,
     IgnoresUpdates,
@@ -38,7 +38,7 @@ impl Fault {
     pub const ALL: [Self; 15] = [
         Self::LosesAnInsert,
         Self::AcceptsDuplicates,
-        Self::AnswersAnotherRecord,
+        Self::ReturnsAnotherRecord,
         Self::FlipsABit,
         Self::FindsEverything,
         Self::IgnoresUpdates,
@@ -64,7 +64,7 @@ pub struct Faulty {
     /// What closed stores hold, by directory.
     disk: Disk,
     tape: Arc<Mutex<Recording>>,
-    /// Every state that the content went through, where somebody wants to know.
+    /// Every state that the content went through, where a test needs them.
     states: Option<States>,
     /// Changes that it declares not to have.
     lacks: &'static [Change],
@@ -244,7 +244,7 @@ impl FaultyConnection<'_> {
         }
     }
 
-    /// Whether to go wrong now: not at once, so that the checks have to look at every answer.
+    /// Whether to go wrong now: not at once, so that the checks have to look at every result.
     fn strikes(&mut self, fault: Fault) -> bool {
         self.operations += u64::from(self.fault == fault);
         self.fault == fault && self.operations.is_multiple_of(7)
@@ -316,7 +316,7 @@ impl Connection for FaultyConnection<'_> {
         if self.strikes(Fault::FlipsABit) {
             payload[0] ^= 1;
         }
-        if self.strikes(Fault::AnswersAnotherRecord)
+        if self.strikes(Fault::ReturnsAnotherRecord)
             && let Some((_, other)) = self.content.iter().find(|(other, _)| **other != key)
         {
             payload.copy_from_slice(other);

@@ -144,7 +144,7 @@ fn a_wrong_answer_voids_the_cell() {
     };
     wrong(Fault::LosesAnInsert, "is missing after it was written");
     wrong(Fault::FlipsABit, "column nexthop: expected");
-    wrong(Fault::AnswersAnotherRecord, "column nexthop: expected");
+    wrong(Fault::ReturnsAnotherRecord, "column nexthop: expected");
     wrong(Fault::IgnoresUpdates, "column birth: expected");
     wrong(Fault::UpdatesTheWrongColumn, "column nexthop: expected");
     wrong(Fault::ForgetsDeletes, "is still there after its deletion");
@@ -237,7 +237,7 @@ fn answers_are_checked_while_latencies_are_taken() {
     for (fault, action, words) in [
         (Fault::LosesAnInsert, Action::Insert, "is missing after it was written"),
         (Fault::FlipsABit, query, "column nexthop: expected"),
-        (Fault::AnswersAnotherRecord, query, "column nexthop: expected"),
+        (Fault::ReturnsAnotherRecord, query, "column nexthop: expected"),
         (Fault::IgnoresUpdates, update, "column birth: expected"),
         (Fault::ForgetsDeletes, Action::Delete, "is still there after its deletion"),
         (Fault::Fails, Action::Insert, "insert: out of cheese"),

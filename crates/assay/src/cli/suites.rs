@@ -28,8 +28,8 @@ pub(crate) struct Common {
     /// Choose a setting of an engine; `assay list` shows them
     #[arg(long = "set", value_name = "ENGINE.NAME=VALUE")]
     pub set: Vec<String>,
-    /// Where the S3 store of engines that have one answers, such as http://127.0.0.1:9000; access
-    /// by the usual AWS_… variables [default: a store of its own on this machine]
+    /// Address of the S3 store, for engines that have one, such as http://127.0.0.1:9000; access by
+    /// the usual AWS_… variables [default: a store of its own on this machine]
     #[arg(long, value_name = "URL", requires = "s3_bucket")]
     pub s3_endpoint: Option<String>,
     /// The bucket in that store

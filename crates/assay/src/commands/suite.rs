@@ -129,7 +129,7 @@ fn overview(requests: &[Request], sections: &[Vec<Planned>], estimate: &Estimate
     let how = match guessed {
         0 => "from earlier runs here".to_string(),
         cells => format!(
-            "{cells} cells are guessed, at {} µs an operation: nothing like them was measured here",
+            "{cells} cells are guessed at {} µs an operation: none like them was measured here",
             GUESS_PER_OPERATION.as_micros()
         ),
     };

@@ -14,7 +14,7 @@ use program_support::exit::{Failure, Outcome};
 use super::{Heard, Pause, Round, Subject, Writer, gave_up};
 use crate::program;
 
-/// The filesystem, served by a process of its own, and where it is mounted for those who enter
+/// The filesystem, served by a process of its own, and where it is mounted for processes that enter
 /// its namespace.
 pub(crate) struct Bench {
     server: Server,

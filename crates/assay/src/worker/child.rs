@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use assay_core::crew;
+use assay_core::plan::Cell;
 use assay_drivers::plugin;
 use assay_suites::cell::Progress;
 use assay_suites::crash;
@@ -74,25 +75,10 @@ fn begin_again_inside(process: u32, plugins: &[PathBuf]) -> Failure {
 
 fn carry_out(job: Job, replies: &mut Replies) -> Message {
     match job {
-        Job::Measure(cell) => {
-            if !cell.cpus.is_empty()
-                && let Err(error) = crew::bind(&cell.cpus)
-            {
-                return Message::Panicked(error);
-            }
-            let driver = driver(&cell.engine);
-            let mut last = Instant::now();
-            let mut report = |progress: &Progress| {
-                if last.elapsed() >= PROGRESS_INTERVAL {
-                    last = Instant::now();
-                    // A parent that went away ends this process anyway.
-                    let _ = replies.send(&Message::Progress(progress.clone()));
-                }
-            };
-            let (status, measurement) =
-                assay_suites::cell::run(&cell, driver.as_ref(), &mut report);
-            Message::Measured(status, Box::new(measurement))
-        }
+        Job::Measure(cell) => match bind(&cell.cpus) {
+            Ok(()) => measure(&cell, replies),
+            Err(why) => Message::CannotBind(why),
+        },
         Job::Verify(job) => {
             Message::Verified(assay_suites::verify::run(&job, driver(&job.engine).as_ref()))
         }
@@ -113,6 +99,25 @@ fn carry_out(job: Job, replies: &mut Replies) -> Message {
     }
 }
 
+/// Binds this process to processors, if some are named.
+fn bind(cpus: &[usize]) -> Result<(), String> {
+    if cpus.is_empty() { Ok(()) } else { crew::bind(cpus) }
+}
+
+fn measure(cell: &Cell, replies: &mut Replies) -> Message {
+    let mut last = Instant::now();
+    let mut report = |progress: &Progress| {
+        if last.elapsed() >= PROGRESS_INTERVAL {
+            last = Instant::now();
+            // A parent that went away ends this process anyway.
+            let _ = replies.send(&Message::Progress(progress.clone()));
+        }
+    };
+    let driver = driver(&cell.engine);
+    let (status, measurement) = assay_suites::cell::run(cell, driver.as_ref(), &mut report);
+    Message::Measured(status, Box::new(measurement))
+}
+
 fn driver(id: &str) -> Box<dyn assay_driver::Driver> {
     assay_drivers::find(id).expect("parent and worker are the same program")
 }
@@ -124,5 +129,27 @@ impl Replies {
         let mut line = serde_json::to_string(message)?;
         line.push('\n');
         self.0.write_all(line.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processors_that_are_not_there_are_no_panic_of_the_engine() {
+        let cell = serde_json::json!({
+            "suite": "crossbench", "engine": "null", "storage": "memory", "durability": "none",
+            "durability_wanted": "none", "key_kind": "hash", "key_kind_named": false, "rows": 1,
+            "threads": 1, "trial": 1, "seed": 1, "variant": "", "options": {},
+            "engine_options": {}, "engine_parameters": {}, "cpus": [1_000_000],
+            "page_cache": "warm", "dir": null, "calibration": false,
+        });
+        let cell: Cell = serde_json::from_value(cell).expect("a cell");
+        let null = File::options().write(true).open("/dev/null").expect("a file");
+        let message = carry_out(Job::Measure(Box::new(cell)), &mut Replies(null));
+        let why = message.failure().expect("it cannot run there");
+        assert!(matches!(message, Message::CannotBind(_)), "{message:?}");
+        assert!(why.starts_with("cannot bind to processors [1000000]: "), "{why}");
     }
 }

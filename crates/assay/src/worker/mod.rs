@@ -73,6 +73,8 @@ pub(crate) enum Message {
     CannotWrite(String),
     /// It has looked at what a crash left.
     Found(Found),
+    /// It cannot run on the processors that its cell names.
+    CannotBind(String),
     /// The engine (or a driver) panicked.
     Panicked(String),
 }
@@ -88,7 +90,19 @@ impl Message {
             Self::Wrote(_) => "an acknowledgement",
             Self::CannotWrite(_) => "the end of a writer",
             Self::Found(_) => "what a crash left",
+            Self::CannotBind(_) => "the end of a worker that has no processor",
             Self::Panicked(_) => "a panic",
+        }
+    }
+
+    /// Why its job failed, in one line; none if it did not.
+    fn failure(&self) -> Option<String> {
+        match self {
+            Self::CannotBind(why) => Some(why.clone()),
+            Self::Panicked(text) => {
+                Some(format!("the engine panicked: {}", text.lines().next().unwrap_or_default()))
+            }
+            _ => None,
         }
     }
 }

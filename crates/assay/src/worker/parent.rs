@@ -196,14 +196,16 @@ pub(crate) fn run(
     let mut remains = worker.wait(clock.left().min(LAST_STEPS));
     let last = |message: &Message| !matches!(message, Message::Progress(_));
     let reply = remains.messages.drain(..).rfind(last).or(reply);
-    match (stopped, reply) {
-        (Some(end), _) => end,
-        (None, Some(Message::Panicked(message))) => {
-            End::Failed(format!("the engine panicked: {}", first_line(&message)))
-        }
-        (None, Some(reply)) if remains.is_success() => End::Replied(reply),
+    if let Some(end) = stopped {
+        return end;
+    }
+    if let Some(why) = reply.as_ref().and_then(Message::failure) {
+        return End::Failed(why);
+    }
+    match reply {
+        Some(reply) if remains.is_success() => End::Replied(reply),
         // If it replied, it died while it was cleaning up.
-        (None, _) => End::Failed(remains.cause()),
+        _ => End::Failed(remains.cause()),
     }
 }
 
@@ -225,8 +227,4 @@ fn crash(status: ExitStatus, said: &str) -> String {
         Some(last) => format!("{died}; it last said: {}", last.trim()),
         None => died,
     }
-}
-
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
 }

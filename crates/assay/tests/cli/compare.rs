@@ -35,7 +35,7 @@ fn a_regression_has_its_own_status() {
     bench.succeeds("compare slow.json a.json --fail-on-regression 5%");
     bench.succeeds("compare a.json a.json --fail-on-regression 1");
     let ended = bench.assay("compare a.json slow.json");
-    assert_eq!(ended.code, Some(0), "without the option it only tells: {ended:?}");
+    assert_eq!(ended.code, Some(0), "without the option it only reports: {ended:?}");
     assert!(ended.stdout.contains("slower by 99.9 %"), "{ended:?}");
 }
 

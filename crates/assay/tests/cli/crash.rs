@@ -31,7 +31,7 @@ fn number(verdict: &Value, name: &str) -> u64 {
     verdict[name].as_u64().unwrap_or_else(|| panic!("{name}: {verdict}"))
 }
 
-/// No filesystem of a power cut is mounted where anybody but its own processes sees it.
+/// No filesystem of a power cut is mounted where any but its own processes sees it.
 fn nothing_is_mounted() {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").expect("the mounts");
     assert!(!mounts.contains("assay-powercut"), "{mounts}");

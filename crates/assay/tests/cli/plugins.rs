@@ -47,7 +47,9 @@ fn the_example_is_verified_and_measured() {
     let tape = |at: usize| cells[at]["measurement"]["phases"][0]["tape_hash"].clone();
     assert_eq!(tape(1), tape(2), "they did the same");
     assert_eq!(cells[1]["measurement"]["settings"][0], "linear probing, at most 3/4 full");
-    bench.refuses("run crossbench -e hashtable", 2, &["there is no engine hashtable"]);
+    let said = ["there is no engine hashtable here, and no libhashtable.so in the folders"];
+    bench.refuses("run crossbench -e hashtable", 2, &said);
+    bench.refuses("list -e hashtable", 2, &said);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use assay_driver::{Driver, Profile, Storage};
 
-/// A directory with nothing of anybody else's in it, in which Assay is run.
+/// An empty directory in which Assay is run.
 pub struct Bench {
     folder: tempfile::TempDir,
 }
@@ -62,7 +62,7 @@ impl Bench {
     fn command(&self, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
         command.current_dir(self.path()).args(line.split_whitespace()).stdin(Stdio::null());
-        // Plugins of whoever runs the tests are none of theirs.
+        // Plugins of the user that runs the tests are none of theirs.
         command.env("ASSAY_PLUGINS", self.plugins());
         command
     }

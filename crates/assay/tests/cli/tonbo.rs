@@ -62,7 +62,7 @@ fn answer(stream: TcpStream, with: &str) {
 }
 
 #[test]
-fn an_endpoint_where_nobody_listens_is_named_with_the_reason() {
+fn an_endpoint_without_a_listener_is_named_with_the_reason() {
     let (listener, endpoint) = listener();
     drop(listener);
     let said = refused(&endpoint);

@@ -19,7 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 4096, COLUMNS = 10, NAME = 32, TEXT = 700, SQL = 1024, OPEN = 0x0BE7, CLOSED = 0xDEAD, STALE = 0xDD };
+enum { ROWS = 4096, COLUMNS = 10, NAME = 32, TEXT = 700, SQL = 1024 };
+enum { OPEN = 0x0BE7, CLOSED = 0xDEAD, STALE = 0xDD };
 
 typedef enum { INTEGER, REAL, CHARACTERS } Type;
 typedef enum { INSERT, SELECT, UPDATE, DELETE } Kind;
@@ -104,14 +105,17 @@ static void append(char *list, const char *separator, const char *item, const ch
 
 /* CREATE TABLE IF NOT EXISTS t (a INT, b CHAR(9), PRIMARY KEY (a)) */
 static bool create(Table *t, const char *sql) {
-    static const Column types[] = {{"TINYINT", INTEGER, 1}, {"SMALLINT", INTEGER, 2}, {"INT", INTEGER, 4},
-                                   {"BIGINT", INTEGER, 8}, {"DOUBLE", REAL, 8}, {"CHAR", CHARACTERS, 0}};
+    static const Column types[] = {{"TINYINT", INTEGER, 1}, {"SMALLINT", INTEGER, 2},
+                                   {"INT", INTEGER, 4},     {"BIGINT", INTEGER, 8},
+                                   {"DOUBLE", REAL, 8},     {"CHAR", CHARACTERS, 0}};
     char type[NAME], keys[SQL] = "", end[SQL + NAME];
     int n = 0;
     t->columns = 0;
-    if (strlen(sql) >= SQL || sscanf(sql, "CREATE TABLE IF NOT EXISTS %31s (%n", t->name, &n) != 1) return false;
+    if (strlen(sql) >= SQL) return false;
+    if (sscanf(sql, "CREATE TABLE IF NOT EXISTS %31s (%n", t->name, &n) != 1) return false;
     const char *at = sql + n;
-    require(strstr(sql, "NOT NULL") == NULL, "CrossDB never returns from a column option that it does not know");
+    require(strstr(sql, "NOT NULL") == NULL,
+            "CrossDB never returns from a column option that it does not know");
     while (sscanf(at, "%31[a-z0-9_] %31[A-Z]%n", t->column[t->columns].name, type, &n) == 2) {
         Column *c = &t->column[t->columns];
         size_t known = 0;
@@ -179,16 +183,27 @@ void *xdb_open(const char *path) {
 
 const char *xdb_curdb(const Connection *c) { return c->database; }
 
-/* CREATE DATABASE IF NOT EXISTS 'path' LOCKMODE=THREAD, or: memory0 ENGINE=MEMORY, LOCKMODE=THREAD */
+/* Opens the file of a database and reads it, or creates it. */
+static bool open_file(Connection *c, const char *path) {
+    c->file = fopen(path, "r+b");
+    if (c->file != NULL) return fread(&c->table, sizeof c->table, 1, c->file) == 1;
+    c->file = fopen(path, "w+b");
+    return c->file != NULL;
+}
+
+/* The statement's two forms. */
+static const char IN_MEMORY[] =
+    "CREATE DATABASE IF NOT EXISTS memory%*u ENGINE=MEMORY, LOCKMODE=%31s";
+static const char IN_FILE[] = "CREATE DATABASE IF NOT EXISTS '%1023[^']' LOCKMODE=%31s";
+
 static bool open_database(Connection *c, const char *sql) {
     char path[SQL], mode[NAME];
-    bool in_memory = sscanf(sql, "CREATE DATABASE IF NOT EXISTS memory%*u ENGINE=MEMORY, LOCKMODE=%31s", mode) == 1, there = true;
-    if (!in_memory && sscanf(sql, "CREATE DATABASE IF NOT EXISTS '%1023[^']' LOCKMODE=%31s", path, mode) != 2) return false;
+    bool in_memory = sscanf(sql, IN_MEMORY, mode) == 1;
+    if (!in_memory && sscanf(sql, IN_FILE, path, mode) != 2) return false;
     if (strcmp(mode, "THREAD") != 0 && strcmp(mode, "NOLOCK") != 0) return false;
-    if (!in_memory && (c->file = fopen(path, "r+b")) != NULL) there = fread(&c->table, sizeof c->table, 1, c->file) == 1;
-    else if (!in_memory) there = (c->file = fopen(path, "w+b")) != NULL;
-    if (there) strcpy(c->database, in_memory ? "memory" : "store");
-    return there;
+    if (!in_memory && !open_file(c, path)) return false;
+    strcpy(c->database, in_memory ? "memory" : "store");
+    return true;
 }
 
 /* Takes the last change back. */
@@ -199,7 +214,8 @@ static void undo(Table *t, const Change *last) {
 }
 
 int xdb_begin(Connection *c) {
-    require(c->state == OPEN && !c->in_transaction, "begin on a closed connection or inside a transaction");
+    require(c->state == OPEN && !c->in_transaction,
+            "begin on a closed connection or inside a transaction");
     c->in_transaction = true;
     c->changes = 0;
     return 0;
@@ -239,7 +255,8 @@ void *xdb_exec(Connection *c, const char *sql) {
         return &c->said;
     }
     require(*c->database != 0, "a table was created without a database");
-    bool there = *c->table.sql != 0, known = there ? strcmp(c->table.sql, sql) == 0 : create(&c->table, sql);
+    bool there = *c->table.sql != 0;
+    bool known = there ? strcmp(c->table.sql, sql) == 0 : create(&c->table, sql);
     c->said = (Result){.errcode = !known};
     return &c->said;
 }
@@ -275,9 +292,13 @@ static int bind(Statement *s, uint16_t at, Type type, Cell cell) {
     return 0;
 }
 
-int xdb_bind_int64(Statement *s, uint16_t at, int64_t number) { return bind(s, at, INTEGER, (Cell){.number = number}); }
+int xdb_bind_int64(Statement *s, uint16_t at, int64_t number) {
+    return bind(s, at, INTEGER, (Cell){.number = number});
+}
 
-int xdb_bind_double(Statement *s, uint16_t at, double number) { return bind(s, at, REAL, (Cell){.real = number}); }
+int xdb_bind_double(Statement *s, uint16_t at, double number) {
+    return bind(s, at, REAL, (Cell){.real = number});
+}
 
 /* As in CrossDB, length 0 stands for that of a C string, except in an INSERT. */
 int xdb_bind_str2(Statement *s, uint16_t at, const char *text, int length) {
@@ -288,13 +309,20 @@ int xdb_bind_str2(Statement *s, uint16_t at, const char *text, int length) {
     return bind(s, at, CHARACTERS, cell);
 }
 
+static const void *address_of(const Cell *cell, Type type) {
+    switch (type) {
+    case INTEGER: return &cell->number;
+    case REAL: return &cell->real;
+    default: return cell->text;
+    }
+}
+
 /* A row is handed out as the addresses of the columns that are not in the key. */
 static void keep(Result *r, const Row *row) {
     r->row = *row;
     for (int i = r->queried->keys; i < r->queried->columns; i++) {
-        const Cell *cell = &r->row.cells[i];
         Type type = r->queried->column[i].type;
-        r->addresses[i - r->queried->keys] = type == INTEGER ? (const void *)&cell->number : type == REAL ? (const void *)&cell->real : cell->text;
+        r->addresses[i - r->queried->keys] = address_of(&r->row.cells[i], type);
     }
 }
 
@@ -304,7 +332,8 @@ static void *call_back(Statement *s) { return s; }
 #else
 enum { CALLBACKS = true };
 
-/* The row is gone when the callback returns. CrossDB calls what happens to be there before a callback was given. */
+/* The row is gone when the callback returns. CrossDB calls what happens to be there before a
+ * callback was given. */
 static void *call_back(Statement *s) {
     Connection *c = s->connection;
     require(s->callback != NULL, "a query was executed before it was given its callback");
@@ -321,14 +350,17 @@ void *xdb_stmt_exec(Statement *s) {
     Connection *c = s->connection;
     Table *t = &c->table;
     require(s->state == OPEN && c->state == OPEN, "a closed statement was executed");
-    for (int i = 0; i < s->parameters; i++) require(s->bound[i], "a statement was executed with a parameter unbound");
+    for (int i = 0; i < s->parameters; i++)
+        require(s->bound[i], "a statement was executed with a parameter unbound");
     memset(s->bound, 0, sizeof s->bound);
     Row *row = t->rows, *end = t->rows + t->count;
     while (row < end && memcmp(row, &s->row, (size_t)t->keys * sizeof(Cell)) != 0) row++;
     bool there = row < end;
     if (s->kind == SELECT) {
-        require(!c->found.live, "a query was executed while the result of the last one is not freed");
-        c->found = (Result){.row_count = there, .col_meta = (uintptr_t)&c->found, .queried = t, .live = true};
+        require(!c->found.live,
+                "a query was executed while the result of the last one is not freed");
+        c->found = (Result){
+            .row_count = there, .col_meta = (uintptr_t)&c->found, .queried = t, .live = true};
         if (there) keep(&c->found, row);
         if (CALLBACKS) return call_back(s);
         return &c->found;
@@ -346,7 +378,9 @@ void *xdb_stmt_exec(Statement *s) {
     return &c->said;
 }
 
-const char *xdb_errmsg(const Result *r) { return r->errcode != 0 ? "syntax that the double does not know" : "OK"; }
+const char *xdb_errmsg(const Result *r) {
+    return r->errcode != 0 ? "syntax that the double does not know" : "OK";
+}
 
 void *xdb_fetch_row(Result *r) {
     require(r->live, "a row was fetched from a result that is freed, or of no query");
@@ -380,10 +414,11 @@ void *xdb_stmt_bexec_cb(Statement *s, Callback callback, void *argument, ...) {
     for (int i = 0; i < s->connection->table.keys; i++) {
         const Column *column = &s->connection->table.column[i];
         const char *text = "";
+        uint16_t at = (uint16_t)(i + 1);
         if (column->type == CHARACTERS) text = va_arg(values, const char *);
-        if (column->type == CHARACTERS) xdb_bind_str2(s, (uint16_t)(i + 1), text, (int)strlen(text));
-        else if (column->size == 8) xdb_bind_int64(s, (uint16_t)(i + 1), va_arg(values, int64_t));
-        else xdb_bind_int64(s, (uint16_t)(i + 1), va_arg(values, int));
+        if (column->type == CHARACTERS) xdb_bind_str2(s, at, text, (int)strlen(text));
+        else if (column->size == 8) xdb_bind_int64(s, at, va_arg(values, int64_t));
+        else xdb_bind_int64(s, at, va_arg(values, int));
     }
     va_end(values);
     return xdb_stmt_exec(s);

@@ -1,6 +1,6 @@
-/* A plugin of version 1 of the interface, as it was built before there was version 2: it has its own
- * copy of the structures of then, so that a change of assay_driver.h that breaks old plugins is
- * noticed. Its engine keeps records in a list. */
+/* A plugin of version 1 of the interface, as it was built before there was version 2. It has its
+ * own copy of the structures of then, so that a change of assay_driver.h that breaks old plugins
+ * is noticed. Its engine keeps records in a list. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

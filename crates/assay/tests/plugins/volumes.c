@@ -1,4 +1,4 @@
-/* The example plugin with volumes of its own, kept in lists: as many as the options say are mounted,
+/* The example plugin with volumes of its own, kept in lists. The options say how many are mounted,
  * and a write goes to each. What is defined when it is compiled makes it lack or do something. */
 #define assay_plugin plain_plugin
 #include "hashtable.c"

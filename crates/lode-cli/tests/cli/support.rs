@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use lode::{Database, Durability, KeyKind, Options, Schema, Type, Value};
 
-/// A directory with nothing of anybody else's in it, in which the program is run.
+/// An empty directory in which the program is run.
 pub struct Bench {
     folder: tempfile::TempDir,
 }
@@ -88,7 +88,7 @@ impl Bench {
         ended
     }
 
-    /// Runs a command that must succeed, and answers what it prints.
+    /// Runs a command that must succeed, and returns what it prints.
     pub fn succeeds(&self, args: &[&str]) -> String {
         expect_success(args, self.lode(args))
     }

@@ -1,4 +1,5 @@
-//! A data file with some bytes written over: opening and reading it answers, whatever it is.
+//! A data file with some bytes written over: opening and reading it returns, with a result or an
+//! error.
 //!
 //! An input is a mode and patches: where, and with which bytes. The mode says which checksums are
 //! made right again: none, those of the superblocks, or all.

@@ -1,5 +1,5 @@
-//! A log with some bytes written over and its checksums made right again: recovery answers,
-//! whatever it is.
+//! A log with some bytes written over and its checksums made right again: recovery returns, with a
+//! result or an error.
 
 #![no_main]
 

@@ -8,7 +8,7 @@ use lode::{Database, Durability, Error, KeyKind, Options, ReadTable, Schema, Typ
 /// Bytes of a page, and of its slot in the data file.
 pub const SLOT_BYTES: usize = 16 * 1024;
 
-/// What a table's records have after key and value: so many bytes, or any number of them.
+/// What a table's records have after key and value: a fixed number of bytes, or any number of them.
 #[derive(Clone, Copy)]
 pub enum Rest {
     Fixed(u32),
@@ -126,7 +126,7 @@ pub fn small() -> Simulated {
     let transaction = db.begin();
     transaction.upsert(&tables[2], &record(2, 100, 1)).expect("room");
     transaction.upsert(&tables[3], &record(3, 100, 1)).expect("room");
-    transaction.commit().expect("nobody else is there");
+    transaction.commit().expect("no other transaction runs");
     db.drop_table("hash").expect("it is there");
     let copy = disk.fork();
     drop(db);

@@ -194,8 +194,8 @@ impl Database {
     /// Of each page that changes meanwhile, what it was is kept in memory. Snapshots may take up a
     /// quarter of the memory budget with that, or 16 MiB if that is more. If they would take more,
     /// the oldest ones expire: reading what has changed since is an error from then on,
-    /// [`SnapshotTooOld`](crate::Error::SnapshotTooOld). So no snapshot is in the way of those who
-    /// write. Scans are snapshots too.
+    /// [`SnapshotTooOld`](crate::Error::SnapshotTooOld). So no snapshot is in the way of a writer.
+    /// Scans are snapshots too.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::new(self.engine.clone())
     }
@@ -231,8 +231,8 @@ impl Database {
     }
 
     /// Closes the database: all that was done is in the data file then, whatever the level, and the
-    /// directory can be opened again. Other handles answer `Closed` from then on. Letting go of the
-    /// last handle closes it too, but does not say whether that went well.
+    /// directory can be opened again. Other handles return `Closed` from then on. Dropping the last
+    /// handle closes it too, but does not say whether that went well.
     ///
     /// # Errors
     /// As [`flush`](Self::flush). It is closed all the same; what the level promised is still

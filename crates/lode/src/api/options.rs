@@ -91,8 +91,8 @@ impl Options {
     }
 
     /// The most bytes of a segment of the log, if no single transaction needs more; 16 MiB by
-    /// default. The first one has 32 KiB, or `bytes` if that is less, the second one 1 MiB, and
-    /// each one after it is twice as large.
+    /// default. The first has 32 KiB, the second 1 MiB, and each after that is twice as large, up
+    /// to `bytes`.
     pub fn segment_bytes(mut self, bytes: u64) -> Self {
         self.segment_bytes = bytes;
         self

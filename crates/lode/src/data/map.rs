@@ -18,9 +18,10 @@ const BITS: u32 = 10;
 
 const ENTRIES: usize = 1 << BITS;
 
+const ENTRY_BYTES: usize = SLOT_BYTES / ENTRIES;
+
 /// The node of level 0 that has the first page of a table.
 const FIRST_TABLE_NODE: u32 = PageNumber::FIRST_OF_TABLES.get() >> BITS;
-const ENTRY_BYTES: usize = SLOT_BYTES / ENTRIES;
 
 struct Node {
     entries: Box<[Ref]>,

@@ -139,8 +139,8 @@ impl DataFile {
         Ok(self.note(page)?.is_some())
     }
 
-    /// The highest byte of a page's first word, which says something about the page to those who do
-    /// not read it; `None` if it has no slot.
+    /// The highest byte of a page's first word, which describes the page without reading it whole;
+    /// `None` if it has no slot.
     pub(crate) fn note(&self, page: PageNumber) -> Result<Option<u8>> {
         let at = self.state().map.get(&*self.file, page)?;
         Ok(at.is_some().then_some(at.note))
@@ -231,7 +231,7 @@ impl DataFile {
                 }
             }
         }
-        // Without the lock: who loads other pages need not wait.
+        // Without the lock: a thread that loads another page need not wait.
         drop(state);
         self.pages_written.fetch_add(pages.len() as u64, Ordering::Relaxed);
         let superblock = slots.iter().find(|slot| slots::has_superblock(**slot));

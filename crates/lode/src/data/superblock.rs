@@ -104,8 +104,8 @@ impl Superblock {
         }
     }
 
-    /// Whether its numbers are in bounds, so that computing with them is safe
-    /// them. The checksum says that they were written, but not by whom.
+    /// Whether its numbers are in bounds, so that computing with them is safe. The checksum proves
+    /// that they were written, but not by which program.
     fn is_plausible(&self) -> bool {
         /// More than any log will have, in segments or bytes of one, and more than checkpoints.
         const MOST: u64 = 1 << 48;

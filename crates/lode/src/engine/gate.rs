@@ -128,7 +128,7 @@ impl Gate {
         let slot = &self.slots[number.min(SHARED)];
         if self.state.load(Ordering::Relaxed) == number {
             slot.inside.store(slot.inside.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-            // The processor may look at the state again before others see the count. But whoever
+            // The processor may look at the state again before others see the count. But the thread that
             // takes the favour away has it pass a barrier after changing the state: so either that
             // one sees the count, or the change is seen here.
             compiler_fence(Ordering::SeqCst);
@@ -147,8 +147,8 @@ impl Gate {
             self.count_entry(number);
         }
         loop {
-            // In order with the look at the state: whoever closes the gate either sees the count,
-            // or is seen.
+            // In order with the look at the state: the thread that closes the gate either sees the
+            // count, or is seen.
             match is_own {
                 true => {
                     slot.inside.swap(slot.inside.load(Ordering::Relaxed) + 1, Ordering::SeqCst);
@@ -163,7 +163,7 @@ impl Gate {
                 return inside;
             }
             drop(inside);
-            // First come, first served, among those who wait.
+            // First come, first served, among the threads that wait.
             let turn = self.take_turn();
             if self.state.load(Ordering::Relaxed) != OPEN {
                 self.shut(&turn);

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 
 use super::Engine;
 
-/// A share in an open database. Every public handle has one; the threads of the database have none,
-/// so none of them can be the last, and the thread that drops the last share waits until they have
+/// A share in an open database. Every public handle has one. The threads of the database have none,
+/// so none of them can be the last. The thread that drops the last share waits until they have
 /// ended.
 pub(crate) struct Handle {
     engine: Arc<Engine>,
@@ -49,7 +49,7 @@ impl Deref for Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         if self.engine.more_handles.fetch_sub(1, Ordering::AcqRel) == 0 {
-            // Whoever wants to know whether it went well calls `Database::close`.
+            // `Database::close` returns whether it went well.
             let _ = self.engine.close();
         }
     }

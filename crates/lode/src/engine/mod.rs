@@ -269,7 +269,7 @@ impl Engine {
     pub(crate) fn checkpoint_ahead(&self) -> Result<()> {
         let Some(store) = &self.store else { return Ok(()) };
         self.expect_here()?;
-        // Who syncs nothing would not notice.
+        // A database that syncs nothing would not notice.
         store.expect_files()?;
         let needed = || store.need(&self.pager, 0) != Need::Nothing;
         if needed() { self.checkpoint_while(needed, || !self.worker.is_stopped()) } else { Ok(()) }

@@ -43,7 +43,7 @@ impl Worker {
         interval: Option<Duration>,
     ) -> std::io::Result<()> {
         let (signal, shared) = (Arc::clone(&self.signal), Arc::clone(db));
-        // What goes wrong here goes wrong again for those who need it, and they say so.
+        // What fails here fails again for the operation that needs it, and that returns the error.
         self.spawn("lode", move || {
             while signal.wait_for_work() {
                 let _ = shared.checkpoint_ahead();

@@ -195,7 +195,7 @@ impl Directory {
             }
             let (mut words, page) = (segment.change(epoch), new.page());
             (first + half..first + count).for_each(|at| set_bucket(&mut words, at, page));
-            // While the bucket is latched, as those who take the shortcut rely on.
+            // While the bucket is latched: readers of the shortcut rely on that.
             shortcut.set(page, (place >> bit | 1) << bit, depth);
             return Ok(());
         }
@@ -282,7 +282,7 @@ impl Directory {
         }
         let (mut words, page) = (segment.change(epoch), low.page());
         (high_at..high_at + count).for_each(|at| set_bucket(&mut words, at, page));
-        // While both buckets are latched, as those who take the shortcut rely on.
+        // While both buckets are latched: readers of the shortcut rely on that.
         let depth = entry.depth() - count.trailing_zeros() - 1;
         shortcut.set(page, entry.place_of(entry.base(place), low_at), depth);
         drop(segment);

@@ -1,13 +1,13 @@
 //! A table of hashed keys: extendible hashing over pages (Fagin, Nievergelt, Pippenger, Strong:
 //! Extendible Hashing, TODS 4(3), 1979, sections 2 and 3).
 //!
-//! The [`directory`] finds the bucket, one page, of a *place*, 64 bits made of the hash (the
-//! [`shortcut`] is a copy of it for single records); in the [`bucket`], a record lies in the slot
-//! that other bits of the hash name, or after it. Buckets whose keys are spread evenly would all
-//! fill and split at the same time, and the table be half empty after that; so places are denser at
-//! the low end of the range than at its high end, by a factor of two, and there is always a bucket
-//! that is just splitting (the idea of spiral storage: Martin, Spiral Storage: Incrementally
-//! Augmentable Hash Addressed Storage, Warwick 1979).
+//! A *place* is 64 bits made of the hash. The [`directory`] finds the bucket of a place, which is
+//! one page; the [`shortcut`] is a copy of it for single records. In the [`bucket`], a record lies
+//! in the slot that other bits of the hash name, or after it. If keys were spread evenly, all
+//! buckets would fill and split at the same time, and the table would be half empty after that. So
+//! places are denser at the low end of the range than at its high end, by a factor of two: there is
+//! always a bucket that is just splitting. (Spiral storage: Martin, Spiral Storage: Incrementally
+//! Augmentable Hash Addressed Storage, Warwick 1979.)
 
 mod bucket;
 mod directory;
@@ -489,5 +489,5 @@ impl Way<'_> {
     }
 }
 
-/// The content of a page, for those who only read it.
+/// The content of a page that is only read.
 type Page<'p> = PageRef<'p>;

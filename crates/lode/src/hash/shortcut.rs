@@ -1,10 +1,10 @@
 //! A copy of the directory in one flat array: a lookup of a single record costs one load in it,
 //! where the way through the directory's pages costs six that wait for each other.
 //!
-//! An entry is the bucket of the places that begin with the bits of its number. Whoever splits a
-//! bucket, or joins it with another, brings the entries up to date before the bucket is unlatched.
-//! So a reader looks, *after* it has read a bucket, whether the entry still names it, and *after
-//! that* whether the bucket is unchanged. If both are so, it was the right one.
+//! An entry is the bucket of the places that begin with the bits of its number. A thread that
+//! splits a bucket, or joins it with another, brings the entries up to date before it unlatches the
+//! bucket. So a reader looks, *after* it has read a bucket, whether the entry still names it, and
+//! *after that* whether the bucket is unchanged. If both are so, it was the right one.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -29,7 +29,7 @@ pub(super) struct Shortcut {
     large: OnceLock<Cells>,
     /// How often entries have begun to change.
     changes: AtomicU64,
-    /// Held by whoever changes entries.
+    /// Held while entries change.
     turn: Mutex<()>,
 }
 
@@ -123,12 +123,12 @@ impl Shortcut {
     /// be [room](Self::make_room) for them.
     pub(super) fn set(&self, bucket: PageNumber, first: u64, bits: u32) {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whoever sees what an entry is from here on sees this too.
+        // A thread that sees what an entry is from here on sees this too.
         self.changes.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::Release);
         let (mut own, bits) = (self.bits.load(Ordering::Relaxed), u64::from(bits));
         while own < bits {
-            // Whoever sees an entry at a new place sees this too, and looks again.
+            // A thread that sees an entry at a new place sees this too, and looks again.
             self.bits.store(own + DOUBLING, Ordering::Relaxed);
             fence(Ordering::Release);
             let (before, after) = (self.cells(own), self.cells(own + 1));

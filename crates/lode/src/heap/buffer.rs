@@ -2,7 +2,7 @@
 
 /// Bytes of the caller.
 pub(crate) trait Buffer {
-    /// So many of them; `None` if there cannot be as many.
+    /// Room for `size` bytes; `None` if there is not as much.
     fn of_size(&mut self, size: usize) -> Option<&mut [u8]>;
 }
 

@@ -63,8 +63,8 @@ impl FreeSpaceMap {
     pub(super) fn fill(&self, page: PageNumber) {
         let before = PageNumber::new(self.lane().swap(page.get(), Ordering::Relaxed));
         if before.get() != NO_PAGE && before != page {
-            // Another thread of the same lane was quicker. Whoever takes it sees how much room it
-            // has.
+            // Another thread of the same lane was quicker. The thread that takes the page sees how
+            // much room it has.
             self.note(before, LEAST_ROOM);
         }
     }

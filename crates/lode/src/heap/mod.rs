@@ -57,8 +57,8 @@ impl Address {
 }
 
 /// How often a record is looked up again that has changed meanwhile. After that it takes the slow
-/// path: it is read as it is at one moment. A record with so many pieces that some leave memory
-/// while others come always needs that.
+/// path: it is read as it is at one moment. A record that does not fit in memory whole always needs
+/// that: some pieces leave while others come.
 const MOST_ATTEMPTS: usize = 4;
 
 /// The long records of a table.
@@ -346,7 +346,7 @@ impl Heap {
                 false => return Ok(false),
             }
         }
-        // Whoever changes a piece changes its head too.
+        // A thread that changes a piece changes its head too.
         Ok(home.seen.validate())
     }
 

@@ -20,8 +20,8 @@ const SLOTS: usize = 1;
 /// The most bytes of a record in a page.
 pub(super) const MOST_BYTES: usize = (PAGE_WORDS - SLOTS - 1) * 8;
 
-/// The first word of a page that is a piece of a record: as if it were full of slots, so that
-/// whoever comes by its number thinking that it has room finds none.
+/// The first word of a page that is a piece of a record: as if it were full of slots. A writer that
+/// takes it for a page with room finds none.
 pub(super) const PIECE: u64 = FIELD_MASK;
 
 /// Bits of a number in the first word, and in a slot.

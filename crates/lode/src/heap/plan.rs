@@ -12,7 +12,8 @@ use crate::pager::{Epoch, Latched, PageNumber, Pager, Seen};
 pub(super) enum Change<'c> {
     /// It has this payload; in the heap it is this.
     Put { payload: &'c [u8], whole: &'c [u8] },
-    /// The bytes of its payload from one on are these. So many bytes lie before the payload.
+    /// From byte `at` of its payload on, the bytes are `bytes`. In the heap, `front` bytes lie
+    /// before the payload.
     Write { at: usize, bytes: &'c [u8], front: usize },
     /// It is no more.
     Remove,

@@ -275,7 +275,7 @@ impl Heap {
         index.at(context, index_key, |entry_mut| {
             let entry = Entry { address: Some(address), is_passed: false };
             if entry_in(entry_mut) == Some(entry) {
-                // It is not logged: who replays the insertion passes the record again.
+                // It is not logged: the replay of the insertion passes the record again.
                 let epoch = context.pager.epoch();
                 entry_mut.write(epoch, 0, &Entry { is_passed: true, ..entry }.bytes());
             }

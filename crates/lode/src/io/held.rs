@@ -62,8 +62,8 @@ impl Control {
 
     /// Waits until a thread is held up there.
     pub(crate) fn expect_waiting(&self, prefix: &'static str, kind: Kind) {
-        let nobody = |state: &mut State| !state.waiting.contains(&(prefix, kind));
-        drop(self.changed.wait_while(self.state(), nobody).expect("no test panics with it"));
+        let none = |state: &mut State| !state.waiting.contains(&(prefix, kind));
+        drop(self.changed.wait_while(self.state(), none).expect("no test panics with it"));
     }
 
     fn pass(&self, name: &str, kind: Kind) {

@@ -91,13 +91,13 @@ impl Mapped for Front {
                 }
             }
         };
-        // Without a thread, whoever writes waits for it.
+        // Without a thread, the writer waits for it.
         let _ = std::thread::Builder::new().name("lode log".into()).spawn(work);
     }
 
-    /// Before a page of a file on a disk is written out, every processor that runs the process is
-    /// interrupted, and may not write there any more: for each page by itself. All together, it
-    /// takes one interruption for each two mebibytes.
+    /// The system writes a page of a file on a disk out only after it has interrupted every
+    /// processor that runs the process. It does so for each page by itself. Unmapped together, two
+    /// mebibytes take one interruption.
     #[cfg(target_os = "linux")]
     fn unmap(&self, bytes: Range<usize>) {
         let is_mapped = bytes.start <= bytes.end && bytes.end <= self.map.len();

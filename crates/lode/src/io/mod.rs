@@ -31,7 +31,7 @@ pub(crate) enum Access {
 
 /// A directory. Names have no slashes.
 pub(crate) trait Disk: Send + Sync {
-    /// Keeps other processes, and other users in this one, out; of readers, only those who write.
+    /// Keeps other processes, and other users in this one, out; a reader keeps only writers out.
     ///
     /// # Errors
     /// `WouldBlock` when another user has the directory.
@@ -100,8 +100,8 @@ pub(crate) trait File: Send + Sync {
     /// to a mapping can fail for want of space, or is not what the file's other readers see.
     fn map(&self, size_bytes: usize) -> Result<Option<Arc<dyn Mapped>>>;
 
-    /// Keeps out whoever locks the same file, by whatever name and in whatever directory it is
-    /// found.
+    /// Keeps out each process that locks the same file, by whatever name and in whatever directory
+    /// it is found.
     ///
     /// # Errors
     /// `WouldBlock` when another user has it locked.
@@ -119,9 +119,9 @@ pub(crate) trait Mapped: Send + Sync {
     /// If they do not lie in the mapped part.
     fn write(&self, at: usize, bytes: &[u8]) -> Result<()>;
 
-    /// Has the operating system get memory for all of the mapped part that is new, beside what the
-    /// caller does from here on; whoever comes to where it has been yet need not wait for that.
-    /// Where there is no way to ask, it does nothing.
+    /// Has the operating system get memory for all of the mapped part that is new, while the caller
+    /// goes on. A write to a part that has its memory need not wait. Where there is no way to ask,
+    /// it does nothing.
     fn prepare(&self) {}
 
     /// Some bytes have been written and will not be again for some time. Where a mapping makes a

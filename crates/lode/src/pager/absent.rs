@@ -89,7 +89,7 @@ impl Pager {
     /// Takes the frame from a page that has not changed since it was written out, and that no
     /// thread has looked at for a while; it looks at `most_steps` frames. Three times as many as
     /// there are will do: once round to mark pages, once more to find them still marked, and some
-    /// more for those that others look at.
+    /// more for pages that other threads look at.
     pub(super) fn evict(&self, most_steps: u64) -> Option<u32> {
         for _ in 0..most_steps {
             let (frame, page) = self.pool.advance()?;
@@ -106,8 +106,8 @@ impl Pager {
             }
             let gone = (word & !(VERSION - 1)).wrapping_add(VERSION);
             if cell.compare_exchange(word, gone, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
-                // What is stored in the frame from now on is not seen by anybody who does not see
-                // the new word.
+                // A thread that does not see the new word does not see what is stored in the frame
+                // from now on.
                 std::sync::atomic::fence(Ordering::Release);
                 return Some(frame);
             }

@@ -1,6 +1,6 @@
-//! Memory that frames will need is asked of the operating system before they need it, by a thread:
-//! to give a huge page, it fills it with zeros, and in a virtual machine it may have to get it from
-//! its host first; a writer who touches it would wait for that, for half of the time in which a
+//! A thread asks the operating system for the memory of frames before they need it. To give a huge
+//! page, the system fills it with zeros, and a virtual machine may have to get it from its host
+//! first. A writer that touched the page first would wait for that: for half of the time in which a
 //! table grows.
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -35,7 +35,7 @@ pub(super) struct Ahead {
 }
 
 struct Shared {
-    /// Whoever takes this frame or a later one says so.
+    /// A thread that takes this frame or a later one says so.
     alarm: AtomicU32,
     state: Mutex<State>,
     changed: Condvar,
@@ -73,7 +73,8 @@ impl Ahead {
 
     #[cold]
     fn ask(&self, frame: u32, alarm: u32) {
-        // Only one of those who have seen this alarm: who comes late must not take a later one.
+        // Only one of the threads that have seen this alarm goes on: one that comes late must not
+        // take a later alarm.
         let taken =
             self.shared.alarm.compare_exchange(alarm, NEVER, Ordering::Relaxed, Ordering::Relaxed);
         if taken.is_err() || !self.home.is_here() || !self.is_attended() {
@@ -86,8 +87,8 @@ impl Ahead {
         self.shared.changed.notify_one();
     }
 
-    /// Whether there is a thread; it starts the first time. With one processor, it would take the
-    /// time of those whom it shall spare it.
+    /// Whether there is a thread; it starts the first time. With one processor there is none: it
+    /// would take its time from the writers.
     fn is_attended(&self) -> bool {
         let mut thread = lock(&self.thread);
         if thread.is_none() && std::thread::available_parallelism().is_ok_and(|n| n.get() > 1) {
@@ -163,7 +164,7 @@ mod tests {
         let is_all = || lock(&ahead.shared.state).populated == frames.count();
         for frame in FIRST..=frames.count() {
             ahead.taken(frame);
-            // Who has seen an alarm and comes late changes nothing.
+            // A thread that saw the alarm and comes late changes nothing.
             ahead.ask(frame, NEVER - 1);
             let is_answered = || ahead.shared.alarm.load(Ordering::Relaxed) != NEVER || is_all();
             while lock(&ahead.thread).is_some() && !is_answered() {

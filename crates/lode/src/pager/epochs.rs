@@ -155,8 +155,8 @@ impl Epochs {
     fn begin(&self, epoch: Epoch) {
         debug_assert!(self.current() < epoch, "epochs follow each other");
         epoch.store(&self.current, Ordering::SeqCst);
-        // A writer that still found the old epoch had latched its pages before; who looks at them
-        // from here on sees that.
+        // A writer that still found the old epoch had latched its pages before. A thread that looks
+        // at them from here on sees that.
         fence(Ordering::SeqCst);
     }
 

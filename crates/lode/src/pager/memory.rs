@@ -14,8 +14,8 @@ use crate::error::Error;
 use crate::error::Result;
 
 /// Words from the beginning of a frame to that of the next: a line of the processor's cache more
-/// than a page has. The first lines of pages, which everybody looks at, would share few sets of the
-/// cache otherwise, and push each other out of it.
+/// than a page has. Every thread reads the first lines of pages. Without the extra line they would
+/// share few sets of the cache, and push each other out of it.
 const STRIDE: usize = PAGE_WORDS + 8;
 
 /// Frames for pages, in pages of memory as large as the system has.
@@ -111,7 +111,7 @@ type Home = memmap2::MmapMut;
 #[cfg(miri)]
 type Home = Vec<u64>;
 
-/// The memory of cells, for who asks the operating system for it before it is needed.
+/// The memory of cells, for the thread that asks the operating system for it ahead.
 #[derive(Clone)]
 pub(super) struct Memory(Arc<Home>);
 
@@ -148,7 +148,7 @@ unsafe impl Send for Cells {}
 unsafe impl Sync for Cells {}
 
 impl Cells {
-    /// So many, at least one; `large` ones in huge pages where there are some.
+    /// Makes `count` cells, at least one. `large` asks for huge pages, where the system has some.
     #[cfg(not(miri))]
     pub(crate) fn new(count: usize, large: bool) -> Result<Self> {
         let mut home = memmap2::MmapOptions::new()
@@ -169,7 +169,7 @@ impl Cells {
         Ok(Self { start, count, home: Arc::new(home) })
     }
 
-    /// So many, in plain memory.
+    /// Makes `count` cells in plain memory.
     #[cfg(miri)]
     pub fn new(count: usize, _: bool) -> Result<Self> {
         let mut home = vec![0; count];

@@ -5,10 +5,10 @@
 //! For every page there is a word with its version, its frame and a latch, and a stamp: the epoch
 //! in which it was last changed. A reader notes the word ([`Pager::read_optimistic`]), reads, and
 //! looks at the word again ([`Seen::validate`]); it writes nothing that another processor would
-//! have to fetch. (A sequence lock for each page; Boehm: Can Seqlocks Get Along With Programming
-//! Language Memory Models?, MSPC 2012, section 4.) A writer latches every page that it will change,
-//! and only then asks for its epoch. It changes pages through [`Latched::change`], which keeps what
-//! they were for the snapshots and the checkpoint that need it.
+//! have to fetch. (A sequence lock for each page. See Boehm, Can Seqlocks Get Along With
+//! Programming Language Memory Models?; MSPC 2012, section 4.) A writer latches every page that it
+//! will change, and only then asks for its epoch. It changes pages through [`Latched::change`],
+//! which keeps what they were for the snapshots and the checkpoint that need it.
 
 mod absent;
 mod ahead;
@@ -190,9 +190,9 @@ impl Pager {
     /// [`Seen::validate`] returns true afterwards.
     ///
     /// # Errors
-    /// `Corrupt` when there is no such page, which also happens to those who come by a number that
-    /// is out of date: they have to look first whether it is. `Full` when all pages in memory have
-    /// changed; `Io`.
+    /// `Corrupt` when there is no such page. A page number that is out of date has the same effect:
+    /// the caller has to check first whether it is. `Full` when all pages in memory have changed;
+    /// `Io`.
     #[inline(always)]
     pub(crate) fn read_optimistic(&self, page: PageNumber) -> Result<(Seen<'_>, PageRef<'_>)> {
         if let Some(looked) = self.try_read(page) {
@@ -225,7 +225,7 @@ impl Pager {
         } else {
             cell.compare_exchange(seen.word, latched, Ordering::SeqCst, Ordering::Relaxed).ok()?;
         }
-        // What is stored from now on is not seen by anybody who does not see the latch.
+        // A thread that does not see the latch does not see what is stored from now on.
         fence(Ordering::Release);
         let words = self.frames.words(frame_of(seen.word));
         let Seen { page, entry, word } = seen;
@@ -257,8 +257,8 @@ impl Pager {
         self.pool.own(frame, page);
         // Still latched, but with its frame.
         cell.store(word | LATCH, Ordering::SeqCst);
-        // Who still reads the page that had the frame before, and sees zeros, sees that it has
-        // gone.
+        // A thread that still reads the page that had the frame before, and sees zeros, sees that
+        // the page has gone.
         fence(Ordering::Release);
         let words = self.frames.words(frame);
         if !is_zeroed {
@@ -286,7 +286,7 @@ impl Pager {
         evicted.ok_or(Error::Full { budget_bytes: self.budget_bytes() })
     }
 
-    /// Keeps what a page was for those who need it.
+    /// Keeps an image of a page for the snapshots and the checkpoint that need it.
     fn save(&self, which: Which, dirty: bool, image: PageImage) {
         /// Frames that are looked at for one that can be given back.
         const MOST_STEPS: u64 = 64;
@@ -399,8 +399,8 @@ impl Pager {
         self.data.is_none() || self.dirty() + MOST_CHANGED + extra_pages <= most
     }
 
-    /// Ends the current epoch and keeps what pages are now for whoever reads at this moment, until
-    /// it is [released](Self::release). No operation of several steps may be under way.
+    /// Ends the current epoch. What pages are now is kept until the epoch that this returns is
+    /// [released](Self::release). No operation of several steps may be under way.
     pub(crate) fn moment(&self) -> ReadEpoch {
         self.epochs.end()
     }
@@ -438,7 +438,7 @@ impl Pager {
         loop {
             let stamp = Epoch::load(cell, Ordering::Acquire);
             if !moment.sees(stamp) {
-                // Whoever set the stamp had saved the page before.
+                // The thread that set the stamp had saved the page before.
                 let image = self.saved.find(page, moment);
                 let image = image.ok_or_else(|| self.no_image(moment, page))?;
                 return Ok(read(image.words()));

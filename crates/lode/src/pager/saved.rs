@@ -90,7 +90,7 @@ impl Saved {
         epochs.release_checkpoint(|which| gone.extend(self.drop_holder(which)));
     }
 
-    /// Lets go of some images of moments that have expired; false if there were none.
+    /// Drops some images of moments that have expired; false if there were none.
     pub(super) fn drop_some(&self, epochs: &Epochs) -> bool {
         let (mut count, mut gone) = (0, Vec::new());
         epochs.drop_some(BATCH, |which| {
@@ -100,7 +100,7 @@ impl Saved {
         count > 0
     }
 
-    /// Lets go of all of them; for who holds no latch.
+    /// Drops all of them. The caller holds no latch.
     pub(super) fn drop_all(&self, epochs: &Epochs) {
         while self.drop_some(epochs) {}
     }
@@ -147,7 +147,7 @@ mod tests {
     fn an_image_is_kept_as_long_as_a_snapshot_or_the_checkpoint_needs_it() {
         let (saved, epochs) = (Saved::default(), Epochs::default());
         keep(&saved, &epochs, 6, START);
-        assert_eq!(saved.count(), 0, "nobody needs it");
+        assert_eq!(saved.count(), 0, "no reader needs it");
         let (first, second) = (epochs.end(), epochs.end());
         keep(&saved, &epochs, 7, START);
         let checkpoint = epochs.end_for_checkpoint();
@@ -201,7 +201,7 @@ mod tests {
         assert!(saved.find(PageNumber::new(0), old).is_none());
         assert!(saved.find(PageNumber::new(250), new).is_some());
         saved.release(&epochs, old);
-        assert!(!epochs.is_expired(old), "nobody has it any more");
+        assert!(!epochs.is_expired(old), "no reader has it any more");
         saved.release(&epochs, new);
         assert_eq!((saved.count(), epochs.held()), (0, 0));
         assert!(!epochs.expire_oldest());

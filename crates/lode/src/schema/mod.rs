@@ -23,7 +23,7 @@ pub use row::{RowRef, Value};
 
 use std::ops::Index;
 
-use crate::error::{Error, Result, SchemaFault};
+use crate::error::{Error, PackedFault, PackedPart, Result, SchemaFault};
 
 /// The most bytes that the columns of variable length after the key have together.
 pub const MOST_VARIABLE_BYTES: usize = 1 << 20;
@@ -238,8 +238,8 @@ impl Schema {
         column.offset - self.key_size..column.range().end - self.key_size
     }
 
-    pub(super) fn not_packed(&self, why: String) -> Error {
-        Error::NotPacked { table: self.name.clone(), why }
+    pub(super) fn not_packed(&self, fault: PackedFault) -> Error {
+        Error::NotPacked { table: self.name.clone(), fault }
     }
 
     fn no_column(&self, column: impl Into<String>) -> Error {
@@ -253,16 +253,21 @@ impl Schema {
 
     /// Refuses bytes that are not as many as they should be.
     #[inline(always)]
-    pub(crate) fn expect_size(&self, what: &str, size: usize, expected: usize) -> Result<()> {
-        match size == expected {
+    pub(crate) fn expect_size(
+        &self,
+        part: PackedPart,
+        size_bytes: usize,
+        expected_bytes: usize,
+    ) -> Result<()> {
+        match size_bytes == expected_bytes {
             true => Ok(()),
-            false => self.wrong_size(what, size, expected),
+            false => self.wrong_size(part, size_bytes, expected_bytes),
         }
     }
 
     #[cold]
-    fn wrong_size(&self, what: &str, size: usize, expected: usize) -> Result<()> {
-        Err(self.not_packed(format!("a packed {what} has {expected} bytes, not {size}")))
+    fn wrong_size(&self, part: PackedPart, size_bytes: usize, expected_bytes: usize) -> Result<()> {
+        Err(self.not_packed(PackedFault::Size { part, expected_bytes, size_bytes }))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Packing records from values, for those who do not do it themselves.
+//! Packing records from values. A caller can also write the bytes of a record itself.
 
 use super::{Column, MOST_RECORD_BYTES, Schema, Type, Value, key, packed_key};
 use crate::error::{Error, Result};

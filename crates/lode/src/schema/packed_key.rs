@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::{Column, Schema};
-use crate::error::Result;
+use crate::error::{PackedFault, PackedPart, Result};
 
 /// Bytes of the length of a column of variable length.
 pub(super) const LENGTH_BYTES: usize = 2;
@@ -78,14 +78,14 @@ impl Schema {
 
     #[cold]
     fn no_whole_key(&self, bytes: &[u8]) -> crate::Error {
-        self.not_packed(format!("a packed key is longer than these {} bytes", bytes.len()))
+        self.not_packed(PackedFault::KeyCutOff { size_bytes: bytes.len() })
     }
 
     /// Refuses bytes that are not some keys one after another.
     pub(crate) fn expect_keys(&self, keys: &[u8]) -> Result<()> {
         let mut rest = keys;
         if !self.is_key_variable() && !keys.len().is_multiple_of(self.key_size) {
-            return Err(self.not_packed(format!("packed keys have {} bytes each", self.key_size)));
+            return Err(self.not_packed(PackedFault::KeysCutOff { key_bytes: self.key_size }));
         }
         while self.is_key_variable() && !rest.is_empty() {
             rest = &rest[self.key_length(rest)?..];
@@ -105,7 +105,7 @@ impl Schema {
     #[inline(never)]
     fn expect_any_key(&self, key: &[u8]) -> Result<()> {
         let expected = if self.is_key_variable() { self.key_length(key)? } else { self.key_size };
-        self.expect_size("key", key.len(), expected)
+        self.expect_size(PackedPart::Key, key.len(), expected)
     }
 
     /// Bytes of the key of a record.

@@ -70,8 +70,8 @@ impl Schema {
     /// A packed record, to look at its values.
     ///
     /// # Errors
-    /// `NotPacked` when it has more or fewer bytes than a record, or its columns of variable length
-    /// do not have the bytes that they should; `ValueTooLong`, `KeyTooLong`, `RecordTooLong`.
+    /// `NotPacked` when `record` has more or fewer bytes than a record; also when its columns of
+    /// variable length do not end where they should; `ValueTooLong`, `KeyTooLong`, `RecordTooLong`.
     pub fn row<'r>(&'r self, record: &'r [u8]) -> Result<RowRef<'r>> {
         self.expect_record(record)?;
         Ok(self.row_of(record, None))
@@ -261,7 +261,7 @@ impl Type {
     }
 }
 
-/// What is in a column of text. Those who pack records themselves may put other bytes there.
+/// What is in a column of text. A caller that packs records itself may put other bytes there.
 fn text_or_bytes(bytes: &[u8]) -> Value<'_> {
     str::from_utf8(bytes).map_or(Value::Bytes(bytes), Value::Text)
 }

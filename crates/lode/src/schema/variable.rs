@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use super::{Column, ColumnId, MOST_VARIABLE_BYTES, Schema};
-use crate::error::{Error, Result};
+use crate::error::{Error, PackedFault, PackedPart, Result};
 
 /// Bytes of the place where it says where a column ends.
 const END_BYTES: usize = 4;
@@ -66,7 +66,7 @@ impl Schema {
     pub(crate) fn expect_payload(&self, payload: &[u8]) -> Result<()> {
         match payload.len() == self.whole_payload_size {
             true => Ok(()),
-            false => self.expect_parts("payload", payload, 0),
+            false => self.expect_parts(PackedPart::Payload, payload, 0),
         }
     }
 
@@ -92,20 +92,21 @@ impl Schema {
     #[inline(never)]
     fn split_any<'r>(&self, record: &'r [u8]) -> Result<(&'r [u8], &'r [u8])> {
         let front = if self.is_key_variable() { self.key_length(record)? } else { self.key_size };
-        self.expect_parts("record", record, front)?;
+        self.expect_parts(PackedPart::Record, record, front)?;
         Ok(record.split_at(front))
     }
 
     /// Refuses what is no payload, given the size of the key before it.
     #[inline(never)]
-    fn expect_parts(&self, what: &str, bytes: &[u8], front: usize) -> Result<()> {
+    fn expect_parts(&self, part: PackedPart, bytes: &[u8], front: usize) -> Result<()> {
         let fixed = front + self.payload_size();
         if !self.is_variable() {
-            return self.expect_size(what, bytes.len(), fixed);
+            return self.expect_size(part, bytes.len(), fixed);
         }
         let Some(rest) = bytes.len().checked_sub(fixed) else {
-            let why = format!("a packed {what} has at least {fixed} bytes, not {}", bytes.len());
-            return Err(self.not_packed(why));
+            let size_bytes = bytes.len();
+            let fault = PackedFault::TooShort { part, least_bytes: fixed, size_bytes };
+            return Err(self.not_packed(fault));
         };
         self.expect_room(bytes.len() - front)?;
         let mut from = 0;
@@ -113,18 +114,18 @@ impl Schema {
             let column = &self.columns[at];
             let end = end_at(bytes, self.cell(front, column));
             let Some(size) = end.checked_sub(from) else {
-                let why = format!("column {} ends before it begins", column.name);
-                return Err(self.not_packed(why));
+                let column = column.name.as_str().into();
+                return Err(self.not_packed(PackedFault::EndsBeforeItBegins { column }));
             };
             self.expect_length(column, size)?;
             from = end;
         }
         match from == rest {
             true => Ok(()),
-            false => Err(self.not_packed(format!(
-                "the columns of variable length have {from} bytes, and the {what} has {rest} \
-                 for them"
-            ))),
+            false => {
+                let (columns_bytes, room_bytes) = (from, rest);
+                Err(self.not_packed(PackedFault::Lengths { part, columns_bytes, room_bytes }))
+            }
         }
     }
 
@@ -241,7 +242,7 @@ impl Schema {
         if found.kind.is_variable() {
             return self.exchange(payload, 0, found, bytes);
         }
-        self.expect_size("column", bytes.len(), found.range().len())?;
+        self.expect_size(PackedPart::Column, bytes.len(), found.range().len())?;
         payload[self.range_in_payload(found)].copy_from_slice(bytes);
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Checkpoints: all pages as they were at one moment, written to slots that are not needed, and
-//! then made current at once. A step machine: whoever drives it may do other things between steps,
-//! and so may everybody else.
+//! then made current at once. It is a step machine: between steps, its caller and all other threads
+//! may do other things.
 
 use crate::data::{DataFile, SLOT_BYTES, Superblock};
 use crate::error::Result;

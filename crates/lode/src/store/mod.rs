@@ -44,12 +44,12 @@ const LEAST_STEP: u64 = 8;
 /// The directory of an open database.
 pub(crate) struct Store {
     pub data: Arc<DataFile>,
-    /// Where new outcomes go; `None` if the database is only read.
+    /// Where new log records go; `None` if the database is only read.
     log: Option<Log>,
     /// Bytes of the log that were replayed, if the database is only read.
     replayed_bytes: u64,
     pub level: Durability,
-    /// What is current; held by whoever makes a checkpoint.
+    /// What is current; held while a checkpoint is made.
     current: Mutex<Superblock>,
     /// Where recovery would begin.
     since: Mutex<LogPosition>,
@@ -186,8 +186,8 @@ impl Store {
         self.expect_healthy().inspect_err(|_| self.room.store(0, Ordering::Relaxed))
     }
 
-    /// Gives space at the end of the data file back. Whoever changes pages from now on has to
-    /// [make room](Self::make_room) again, since that is what it had reserved.
+    /// Gives space at the end of the data file back. An operation that changes pages from now on
+    /// has to [make room](Self::make_room) again, since this was the room that it had reserved.
     pub(crate) fn shrink(&self, pager: &Pager) -> Result<()> {
         self.room.store(0, Ordering::SeqCst);
         let dirty = pager.dirty();
@@ -214,7 +214,7 @@ impl Store {
         self.data.rewrite_map_beyond_need(pages)
     }
 
-    /// What is current, for whoever makes a checkpoint.
+    /// What is current, for the caller that makes a checkpoint.
     pub(crate) fn current(&self) -> MutexGuard<'_, Superblock> {
         locked(&self.current)
     }

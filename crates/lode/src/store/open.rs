@@ -71,7 +71,9 @@ pub(crate) fn open(
     expected: Expected<'_>,
 ) -> Result<Opened> {
     // The lock is a file, which a directory that is refused does not get.
-    expected.verify(&*disk, &list(&*disk)?)?;
+    let names = list(&*disk)?;
+    expected.verify(&*disk, &names)?;
+    expect_none_of_others(&names)?;
     let lock = disk.lock().map_err(|error| not_locked(&error))?;
     let names = list(&*disk)?;
     // Another process may have been quicker.
@@ -95,6 +97,16 @@ pub(crate) fn open(
         return Err(no_data(&names));
     }
     create(disk, lock, settings)
+}
+
+/// Refuses a directory that has files, and none of a database. Another process that creates one
+/// there has files of a database from the first one on.
+fn expect_none_of_others(names: &[String]) -> Result<()> {
+    let is_ours = |name: &String| name == DATA || name == CREATING || name.starts_with("log-");
+    match names.is_empty() || names.iter().any(is_ours) {
+        true => Ok(()),
+        false => Err(no_data(names)),
+    }
 }
 
 /// There is no data file, but there are others.
@@ -253,15 +265,16 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     let has_replayed = end != start.position || recovery.superblock.is_recovering;
     if has_replayed && recovery.skipped.is_none() {
         // What was replayed may be in the operating system's memory only, and so may a segment
-        // without outcomes that leads to the next one. It cannot be known; but what a checkpoint
+        // without records that leads to the next one. It cannot be known; but what a checkpoint
         // writes now is durable.
         let (place, _) = new.barrier(|| ());
         recovery.done = place;
         let was_recovering = recovery.superblock.is_recovering;
         recovery.checkpoint(false)?;
         if was_recovering {
-            // In both superblocks: the older one would do without the log that is removed now, and
-            // who finds the newer one damaged would take what had been replayed by then for all.
+            // This goes into both superblocks. The older one would do without the log that is
+            // removed now. If the newer one is damaged, what was replayed until then would pass for
+            // all.
             recovery.checkpoint(false)?;
         }
         log.clear();

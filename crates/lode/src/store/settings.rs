@@ -46,7 +46,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// A number that is known only to those that know what the sequence begins with.
+    /// A number that only a program knows that knows what the sequence begins with.
     pub(crate) fn random(&self) -> u64 {
         // Weyl's sequence with the finalizer of SplitMix64 (Steele, Lea, Flood: Fast Splittable
         // Pseudorandom Number Generators, OOPSLA 2014, figure 17).

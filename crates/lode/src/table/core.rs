@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use super::definition::{Definition, Location, free_all};
 use super::kinds::Kinds;
 use crate::batch::Batch;
-use crate::error::{Error, Result, none_if_too_long};
+use crate::error::{Error, PackedPart, Result, none_if_too_long};
 use crate::heap::{Buffer, Census, Entry, Heap, IndexKey, Swapped, UndoRecord};
 use crate::index::{Index, Put, Record, Swap, WriteContext};
 use crate::io::Home;
@@ -162,9 +162,11 @@ impl TableCore {
     #[inline(always)]
     pub(crate) fn expect_buffer(&self, payload: &[u8]) -> Result<()> {
         match self.schema().is_variable() {
-            false => {
-                self.schema().expect_size("payload", payload.len(), self.schema().payload_size())
-            }
+            false => self.schema().expect_size(
+                PackedPart::Payload,
+                payload.len(),
+                self.schema().payload_size(),
+            ),
             true => Err(Error::VariablePayload { table: self.schema().name().into() }),
         }
     }

@@ -2,8 +2,8 @@
 //! Leis, Haubenschild, Neumann: Optimistic Lock Coupling, IEEE Data Engineering Bulletin 42(1),
 //! 2019). The page of the root stays the same; when it is full, its content moves down.
 //!
-//! Whoever needs room in a node makes it first, from the root down, and then looks again: so no
-//! operation changes more than two levels at a time.
+//! An operation that needs room in a node makes it first, from the root down, and then looks again.
+//! So none changes more than two levels at a time.
 
 mod batch;
 mod fill;

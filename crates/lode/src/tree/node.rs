@@ -13,10 +13,10 @@
 //! Garbage is the words that deleted records left. If keys are variable, records in a leaf begin
 //! with a word too; that word has also how many bytes the key has.
 //!
-//! All keys of a node are at least its lower fence and less than its upper one, so what those have
-//! in common all keys have (prefix truncation and key heads: Graefe, Modern B-Tree Techniques,
-//! Foundations and Trends in Databases 3(4), 2010, sections 3.3 and 3.5). The keys themselves are
-//! kept whole.
+//! All keys of a node are at least its lower fence and less than its upper one. So all have the
+//! bytes that the two fences share. (Prefix truncation and key heads: Graefe, Modern B-Tree
+//! Techniques, Foundations and Trends in Databases 3(4), 2010, sections 3.3 and 3.5.) The keys
+//! themselves are kept whole.
 
 use std::cmp::Ordering;
 use std::ops::Deref;

@@ -1,15 +1,15 @@
-//! Frames: an outcome with what proves that it is whole, and in its place.
+//! Frames: a log record with what proves that it is whole, and in its place.
 //!
 //! | bytes | content |
 //! |---|---|
 //! | 4 | CRC-32C of what follows, which begins with the segment's salt |
 //! | 4 | the CRC of the frame before; for the first one, of the segment's header |
-//! | 4 | bytes of the outcome |
+//! | 4 | bytes of the record |
 //! | 1 | its kind |
 //! | 1 | whether the frame says what was synced |
 //! | 2 | zeros |
 //! | 16 | if so: the position up to which the log was synced |
-//! | …  | the outcome |
+//! | …  | the record |
 //! | …  | zeros up to a multiple of eight |
 
 use super::{LogPosition, RecordKind};
@@ -24,7 +24,7 @@ pub(super) fn most_bytes(bytes: usize) -> u64 {
 }
 
 /// Makes the beginning of a frame whose record has `size` bytes in `frame`, instead of what is
-/// there: all that comes before the outcome, without the checksum.
+/// there: all that comes before the record, without the checksum.
 pub(super) fn begin(
     frame: &mut Vec<u8>,
     before: u32,

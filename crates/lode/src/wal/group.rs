@@ -1,5 +1,5 @@
-//! Group commit: all who wait at the same time for the log to be synced share a sync (DeWitt et
-//! al., Implementation Techniques for Main Memory Database Systems, SIGMOD 1984, section 5.2).
+//! Group commit: all threads that wait for the log at the same time share a sync. (DeWitt et al.,
+//! Implementation Techniques for Main Memory Database Systems, SIGMOD 1984, section 5.2.)
 //!
 //! One of them leads: it syncs for all. Then each is woken by itself, so that none has to queue for
 //! a lock first and none wakes up too early. One of those that came too late is woken to lead the
@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 use super::{LogPosition, lock};
 use crate::error::{Error, Result};
 
-/// The part of a sync's time that the next one is put off so that more can share it: those who have
-/// just been woken are about to come back.
+/// The part of a sync's time that the next one is put off so that more can share it: the threads
+/// that have just been woken are about to come back.
 const PATIENCE: u32 = 4;
 
 /// The longest that it is put off, however long the last one took.
 const MOST_PATIENCE: Duration = Duration::from_millis(10);
 
-/// Those who wait until the log is synced.
+/// The threads that wait until the log is synced.
 pub(super) struct Group {
     state: Mutex<State>,
     /// Told when as many are here as at the end of the last sync.
@@ -131,7 +131,7 @@ impl Group {
         }
     }
 
-    /// Syncs for all who are here, and those who come in the next moment.
+    /// Syncs for all threads that are here, and for those that come in the next moment.
     fn lead(&self, to: LogPosition, work: impl FnOnce() -> Result<LogPosition>) -> Result<()> {
         let state = lock(&self.state);
         let patience = (state.took / PATIENCE).min(MOST_PATIENCE);
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sync_that_panics_or_does_not_go_far_enough_leaves_nobody_waiting() {
+    fn a_sync_that_panics_or_does_not_go_far_enough_leaves_none_waiting() {
         for end in [|| panic!("on purpose"), || Ok(position(0))] {
             let [first, others @ ..] = all_say(end);
             assert!(first.is_none());

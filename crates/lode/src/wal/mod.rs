@@ -1,9 +1,9 @@
-//! The write-ahead log: outcomes of operations, one after another, in segments.
+//! The write-ahead log: records of operations, one after another, in segments.
 //!
-//! An operation that has latched what it will change [appends](Log::append) its outcome: that is
-//! when it happens, and in which epoch. Nothing waits for the disk there; whoever has to know that
-//! an outcome is durable [syncs](Log::sync) the log up to it, and all who wait at the same time
-//! share the [sync](group).
+//! An operation that has latched what it will change [appends](Log::append) its record: that is
+//! when it happens, and in which epoch. Nothing waits for the disk there. An operation that has to
+//! be durable [syncs](Log::sync) the log up to its record, and all that wait at the same time share
+//! the [sync](group).
 //!
 //! The log is valid only as a prefix: each frame has its checksum and that of the frame before.
 //! What a frame says was synced is the proof that what lies before it cannot just be missing.
@@ -84,9 +84,9 @@ pub(crate) struct Log {
     /// What is known to be synced.
     synced: Mark,
     unsynced: Mutex<Unsynced>,
-    /// Held by whoever begins a segment.
+    /// Held while a segment begins.
     turn: Mutex<Turn>,
-    /// Those who wait until the log is synced.
+    /// The threads that wait until the log is synced.
     group: Group,
     /// Set to 0 when a segment begins, so that the next writer looks how long the log has become.
     alarm: Arc<AtomicU64>,
@@ -154,7 +154,7 @@ impl Tail {
         }
     }
 
-    /// Writes the frame that has begun, with these parts of its outcome and zeros after them;
+    /// Writes the frame that has begun, with these parts of its record and zeros after them;
     /// returns its checksum.
     #[inline]
     fn write(&mut self, parts: &[&[u8]], padding: &[u8]) -> Result<u32> {
@@ -165,7 +165,7 @@ impl Tail {
         Ok(sum)
     }
 
-    /// The same piece by piece, so that there is no other copy of a long outcome. Its beginning
+    /// The same piece by piece, so that there is no other copy of a long record. Its beginning
     /// comes last.
     fn write_long(&mut self, (parts, size): (&[&[u8]], usize), padding: &[u8]) -> Result<u32> {
         let mut sum = frame::sum(self.segment.salt, &self.frame);
@@ -304,7 +304,7 @@ impl Log {
         let header = turn.header(&next, self.database, tail.place(), self.synced.get());
         let chain = next.begin(&header)?;
         let end = tail.at;
-        // Before anything can be said to end in it: whoever syncs up to there syncs its file.
+        // Before any record ends in it: a sync up to there syncs its file.
         let held_from = lock(&self.unsynced).begin(&next);
         let full = std::mem::replace(&mut tail.segment, next);
         (tail.at, tail.chain, tail.noted) = (segment::FRAMES_AT, chain, header.synced);

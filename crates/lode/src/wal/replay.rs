@@ -14,7 +14,7 @@ const MOST_SEGMENTS: u64 = 1 << 32;
 /// How the log ended.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Replayed {
-    /// After the last outcome.
+    /// After the last record.
     pub end: Place,
     /// Segments that are part of the log, with the bytes that are.
     pub segments: Vec<(u64, u64)>,
@@ -25,7 +25,7 @@ pub(crate) struct Replayed {
 /// What is known about where the log ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// There may be outcomes.
+    /// There may be records.
     Open,
     /// The database was closed at the place where recovery begins: unless another process has begun
     /// a segment since, there is nothing to look for. The segment itself may be missing.
@@ -51,7 +51,7 @@ pub(crate) fn replay(
     let next_number = numbers.last().map_or(1, |last| last + 1).max(first + 1);
     if next_number >= MOST_NUMBER - MOST_SEGMENTS {
         let what = format!("log segment {}", name(next_number - 1));
-        return Err(Error::corrupt(what, "no log has so many segments"));
+        return Err(Error::corrupt(what, "its number is higher than any log reaches"));
     }
     let mut replayed = Replayed { end: start, next_number, ..Replayed::default() };
     if ending == Ending::Clean && numbers.last().is_none_or(|last| *last <= first) {

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::effort::{effort, number};
+use crate::random::mix;
 use crate::reading::{check, each_row};
 use lode::{Database, Durability, KeyKind, Options, ReadTable, Schema, Table, Type};
 
@@ -27,13 +28,6 @@ const KEYS: u64 = 700;
 fn record(key: u64, step: u64) -> Vec<u8> {
     let rest = (0..100).flat_map(|at| (step.wrapping_mul(0x9e37_79b9) ^ at).to_le_bytes());
     key.to_le_bytes().into_iter().chain(step.to_le_bytes()).chain(rest).collect()
-}
-
-fn mix(number: u64) -> u64 {
-    let mut z = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
 }
 
 /// A record of one of the two tables is there with what its step wrote, or is not.
@@ -107,7 +101,7 @@ fn child(path: &Path, level: Durability, first: u64) {
                             };
                             done.expect("it is noted");
                         }
-                        transaction.commit().expect("nobody else writes to these records");
+                        transaction.commit().expect("no other thread writes to these records");
                     }
                     // One write for all of it, so that lines of threads do not mix.
                     let line = format!("\ndone {thread} {step}\n");

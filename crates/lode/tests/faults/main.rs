@@ -7,6 +7,8 @@ mod damage;
 mod effort;
 mod failures;
 mod kill;
+#[path = "../support/random.rs"]
+mod random;
 #[path = "../support/reading.rs"]
 mod reading;
 mod simulation;

@@ -14,3 +14,8 @@ pub fn each_of<R: Record>(
     }
     Ok(())
 }
+
+/// All records that a cursor returns.
+pub fn collected<R: Record>(cursor: RecordCursor<R>) -> Vec<R> {
+    cursor.collect::<Result<_>>().expect("they are read")
+}

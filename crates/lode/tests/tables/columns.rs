@@ -91,9 +91,9 @@ fn no_increment_of_several_threads_is_lost() {
     assert_eq!(table.increment([1], nth(2), 0), Ok(Some(Value::Unsigned(before + 4 * EACH))));
 }
 
-/// A sum that was answered is that of a record that was there, so no two are the same.
+/// A sum that was returned is that of a record that was there, so no two are the same.
 #[test]
-fn no_sum_is_answered_twice_when_the_record_goes_and_comes_again() {
+fn no_sum_is_returned_twice_when_the_record_goes_and_comes_again() {
     for kind in [KeyKind::Hash, KeyKind::Tree] {
         let db = Database::in_memory().expect("memory");
         let schema = Schema::build("t")

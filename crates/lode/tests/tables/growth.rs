@@ -1,11 +1,12 @@
 //! A steady load: space is used again, and the files stop growing.
 //!
-//! `LODE_RECORDS=n` asks for so many records, `LODE_MEMORY_MIB=n` for so much memory, which is
-//! otherwise too little for them.
+//! `LODE_RECORDS` is the number of records. `LODE_MEMORY_MIB` is the memory; by default it is too
+//! little for them.
 
 use std::ops::Range;
 
 use crate::effort::number;
+use crate::random::mix;
 use crate::reading::{check, each_row};
 use lode::{Database, Durability, KeyKind, Options, ReadTable, Schema, Table, Type, Value};
 
@@ -35,14 +36,9 @@ fn tables(db: &Database) -> Vec<Table> {
     kinds.into_iter().map(make).collect()
 }
 
-/// A permutation of all numbers, so that keys come in no order.
-fn scatter(number: u64) -> u64 {
-    (number ^ number >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
 fn record(table: &Table, id: u64, n: u64) -> Vec<u8> {
     let rest = vec![n as u8; table.schema().record_size() - 16];
-    [&scatter(id).to_le_bytes()[..], &n.to_le_bytes(), &rest].concat()
+    [&mix(id).to_le_bytes()[..], &n.to_le_bytes(), &rest].concat()
 }
 
 #[test]
@@ -62,12 +58,12 @@ fn files_stop_growing_under_a_steady_load() {
     let mut sizes = Vec::new();
     for round in 1..=ROUNDS as u64 {
         for step in 0..records {
-            let id = scatter(step + round) % records;
+            let id = mix(step + round) % records;
             let table = &tables[(id % 3) as usize];
             match step % 4 {
                 // A tenth goes, and comes back with the next round.
                 0 if id % 10 == round % 10 => {
-                    table.delete(scatter(id).to_le_bytes()).expect("it can be read");
+                    table.delete(mix(id).to_le_bytes()).expect("it can be read");
                 }
                 _ => {
                     table.upsert(&record(table, id, round)).expect("room");
@@ -119,7 +115,7 @@ const MOST: u32 = 40_000;
 
 /// A record of 100 to 3,000 bytes; of 200, one is longer than a page.
 fn record_of_any_length(table: &Table, id: u64, n: u64) -> Vec<u8> {
-    let random = scatter(id * 1_000 + n) >> 20;
+    let random = mix(id * 1_000 + n) >> 20;
     let size = match random.is_multiple_of(200) {
         true => 17_000 + random / 200 % u64::from(MOST - 17_000),
         false => 100 + random / 200 % 2_900,
@@ -128,7 +124,7 @@ fn record_of_any_length(table: &Table, id: u64, n: u64) -> Vec<u8> {
 }
 
 fn filled(table: &Table, id: u64, size: usize) -> Vec<u8> {
-    let values = [Value::Unsigned(scatter(id)), Value::Bytes(&vec![id as u8; size])];
+    let values = [Value::Unsigned(mix(id)), Value::Bytes(&vec![id as u8; size])];
     table.schema().pack(&values).expect("they fit")
 }
 
@@ -162,9 +158,9 @@ fn files_stop_growing_under_records_of_any_length_that_come_and_go() {
     for round in 1..=2 * ROUNDS as u64 {
         for step in 0..records {
             // One goes for good, and one of another length comes.
-            let place = scatter(step + round * records) % records;
+            let place = mix(step + round * records) % records;
             let id = place + oldest[place as usize] * records;
-            assert!(table_of(id).delete(scatter(id).to_le_bytes()).expect("it can be read"));
+            assert!(table_of(id).delete(mix(id).to_le_bytes()).expect("it can be read"));
             oldest[place as usize] += 1;
             let id = id + records;
             let table = table_of(id);
@@ -198,11 +194,11 @@ fn the_room_of_deleted_records_is_found_again_when_the_database_is_opened() {
         assert!(table.insert(&record_of_any_length(table, id, 0)).expect("room"));
     }
     let before = used(&db);
-    let goes = |id: &u64| scatter(*id) >> 40 & 1 == 0;
+    let goes = |id: &u64| mix(*id) >> 40 & 1 == 0;
     for (id, table) in
         (0..records).filter(goes).flat_map(|id| tables.iter().map(move |table| (id, table)))
     {
-        assert!(table.delete(scatter(id).to_le_bytes()).expect("it can be read"));
+        assert!(table.delete(mix(id).to_le_bytes()).expect("it can be read"));
     }
     db.close().expect("it closes");
     drop(tables);
@@ -211,7 +207,7 @@ fn the_room_of_deleted_records_is_found_again_when_the_database_is_opened() {
         let table = db.table(name).expect("it is there");
         for id in (0..records).filter(goes) {
             let record = record_of_any_length(&table, id, 0);
-            let id = scatter(id + records).to_le_bytes();
+            let id = mix(id + records).to_le_bytes();
             assert!(table.insert(&[&id, &record[8..]].concat()).expect("room"));
         }
     }
@@ -263,7 +259,7 @@ fn the_places_of_freed_pages_are_free_after_a_checkpoint() {
     let full = used();
     assert!(full > empty + 4 * FEW_BYTES, "{full} bytes instead of {empty}");
     for id in 0..2_000 {
-        assert!(tables[2].delete(scatter(id).to_le_bytes()).expect("it can be read"));
+        assert!(tables[2].delete(mix(id).to_le_bytes()).expect("it can be read"));
     }
     let joined = used();
     assert!(joined + FEW_BYTES < full, "{joined} bytes without what was in the tree, not {full}");

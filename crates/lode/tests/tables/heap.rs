@@ -123,7 +123,7 @@ fn long_records_in_little_memory_are_read_and_deleted() {
             assert_eq!(table.update(3u32.to_le_bytes(), nth(1), &[3; 9_000]), Ok(true));
             let transaction = db.begin();
             assert_eq!(transaction.delete(&table, 0u32.to_le_bytes()), Ok(true));
-            transaction.commit().expect("nobody else was there");
+            transaction.commit().expect("no other transaction ran");
             let mut payload = Vec::new();
             for id in 0..4u32 {
                 let there = table.at(&snapshot).get_into(&id.to_le_bytes(), &mut payload);
@@ -194,7 +194,7 @@ fn no_page_stays_after_a_crash_that_a_checkpoint_missed() {
         let is_done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                // Not so many that the database makes a checkpoint of its own.
+                // These are too few for the database to make a checkpoint of its own.
                 for id in (0..20).take_while(|_| !is_done.load(Ordering::Relaxed)) {
                     table.upsert(&record(&table, id % 4, 1_000_000)).expect("room");
                 }

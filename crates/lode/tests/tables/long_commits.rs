@@ -72,7 +72,7 @@ fn long_commits_come_back() {
         for id in 0..100 {
             transaction.insert(&one, &record(&one, id, each + id as usize % 7)).expect("room");
         }
-        transaction.commit().expect("nobody else is there");
+        transaction.commit().expect("no other transaction runs");
         one.delete(7u32.to_le_bytes()).expect("it is there");
         let db = after_power_cut(&disk, db, seed);
         let one = table(&db);
@@ -99,7 +99,7 @@ fn a_long_commit_is_there_as_a_whole_or_not_at_all() {
         for id in 0..30 {
             transaction.insert(&one, &record(&one, id, 10_000)).expect("room");
         }
-        transaction.commit().expect("nobody else is there");
+        transaction.commit().expect("no other transaction runs");
         let db = after_power_cut(&disk, db, seed);
         let one = table(&db);
         let found = (0..30u32).filter(|id| {
@@ -116,6 +116,6 @@ fn a_long_commit_is_there_as_a_whole_or_not_at_all() {
         }
         assert_eq!(check(&db), Ok(()));
     }
-    // With so many sectors, one is nearly always lost.
+    // A commit of that length has many sectors, and nearly always one is lost.
     assert!(gone > 0, "{there} there, {gone} gone");
 }

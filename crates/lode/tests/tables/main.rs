@@ -19,10 +19,14 @@ mod loading;
 mod long_commits;
 mod model;
 mod nulls;
+#[path = "../support/random.rs"]
+mod random;
 #[path = "../support/reading.rs"]
 mod reading;
 #[cfg(feature = "derive")]
 mod records;
+#[cfg(feature = "derive")]
+mod records_in_order;
 #[cfg(feature = "derive")]
 mod records_of_any_length;
 #[cfg(feature = "derive")]

@@ -49,7 +49,7 @@ fn a_row_says_which_columns_are_null() {
             .expect("a scan");
         assert_eq!(rows, wanted, "{columns:?} in the transaction");
     }
-    transaction.commit().expect("nobody else is there");
+    transaction.commit().expect("no other transaction runs");
     for (columns, wanted) in cases {
         let mut rows = Vec::new();
         let mut keep = |row: &[u8]| {

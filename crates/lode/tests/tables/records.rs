@@ -1,10 +1,8 @@
-//! Structs as records: what is written comes back, in the order of keys, and only into tables that
-//! have the same columns.
+//! Structs as records: what is written comes back, and only into tables that have the same columns.
 
 use std::fmt::Debug;
-use std::ops::{Bound, RangeBounds};
 
-use crate::each_of::each_of;
+use crate::each_of::{collected, each_of};
 use crate::reading::each_row;
 use lode::{Database, Error, KeyKind, ReadTable, Record, Records, Schema, Type, Value};
 use proptest::prelude::*;
@@ -175,18 +173,6 @@ fn why<T: Debug>(outcome: Result<T, Error>) -> String {
     outcome.expect_err("it is refused").to_string()
 }
 
-fn collected<R: Record>(
-    scan: impl FnOnce(&mut dyn FnMut(R) -> lode::Result<bool>) -> lode::Result<()>,
-) -> Vec<R> {
-    let mut found = Vec::new();
-    let visited = scan(&mut |record| {
-        found.push(record);
-        Ok(true)
-    });
-    visited.expect("they are read");
-    found
-}
-
 #[test]
 fn a_struct_has_the_schema_that_one_would_write_by_hand() {
     assert_eq!(Everything::schema(), Ok(everything_schema()));
@@ -204,18 +190,15 @@ fn the_least_and_the_most_of_every_type_come_back() {
             assert_eq!(table.get(record.key()).expect("a record").as_ref(), Some(&record));
             assert_eq!(table.upsert(&record), Ok(true));
         }
-        let mut all = collected(|visit| each_of(table.iter(), visit));
+        let mut all = collected(table.iter());
         all.sort_by_key(|record| record.id);
         assert_eq!(all, [least(), most()]);
         if kind == KeyKind::Tree {
-            assert_eq!(
-                collected(|visit| each_of(table.range(..).limit(9), visit)),
-                [least(), most()]
-            );
+            assert_eq!(collected(table.range(..).limit(9)), [least(), most()]);
         }
         assert_eq!(table.delete(least().key()), Ok(true));
         assert_eq!(table.delete(least().key()), Ok(false));
-        assert_eq!(collected(|visit| each_of(table.iter(), visit)), [most()]);
+        assert_eq!(collected(table.iter()), [most()]);
     }
 }
 
@@ -331,7 +314,7 @@ fn a_transaction_packs_and_a_snapshot_unpacks() {
     transaction.insert(accounts.table(), &packed).expect("it is inserted");
     let ada = accounts.pack_key("Ada").expect("it fits");
     assert_eq!(transaction.delete(accounts.table(), &ada), Ok(true));
-    transaction.commit().expect("nobody else is there");
+    transaction.commit().expect("no other transaction runs");
     for (snapshot, owner) in [(before, "Ada"), (db.snapshot(), "Eve")] {
         let mut owners = Vec::new();
         let read = each_row(accounts.table().at(&snapshot).iter(), &mut |record| {
@@ -347,7 +330,7 @@ fn what_is_no_text_does_not_become_a_string() {
     let (_db, accounts) = accounts();
     let mut record = vec![0; accounts.table().schema().record_size()];
     record[0] = 0xff;
-    accounts.table().insert(&record).expect("nobody looks into packed records");
+    accounts.table().insert(&record).expect("packed records are not looked into");
     let outcome = each_of(accounts.iter(), |_| Ok(true));
     assert!(why(outcome).contains("the field of column owner cannot be Bytes([255])"));
 }
@@ -366,124 +349,6 @@ fn hashed_keys_have_no_ranges() {
     let (_db, accounts) = accounts();
     let outcome = each_of(accounts.range(..).limit(1), |_| Ok(true));
     assert_eq!(outcome, Err(Error::NoOrder { table: "account".into() }));
-}
-
-/// A table of records that are nothing but a key and a value that can be null.
-macro_rules! only_key {
-    ($name:ident, $(#[$attribute:meta] $field:ident: $kind:ty),*) => {
-        #[derive(Record, Clone, Debug, PartialEq)]
-        struct $name {
-            $(#[$attribute] $field: $kind,)*
-            value: Option<u8>,
-        }
-    };
-}
-
-only_key!(Numbered, #[record(key)] number: i32);
-only_key!(Measured, #[record(key)] measure: f64);
-only_key!(Named, #[record(key, text = 6)] name: String);
-only_key!(Placed, #[record(key)] row: i16, #[record(key)] seat: u8);
-only_key!(Hashed, #[record(key)] hash: [u8; 2]);
-
-/// Checks scans of a table against sorted records.
-fn scans_are_in_order<'k, R>(sorted: &'k [R])
-where
-    R: Record + Clone + Debug + PartialEq,
-{
-    let db = Database::in_memory().expect("a database");
-    let table = db.create_records::<R>(KeyKind::Tree).expect("a table");
-    for record in sorted.iter().rev() {
-        assert_eq!(table.insert(record), Ok(true));
-    }
-    let reversed = |records: &[R]| records.iter().rev().cloned().collect::<Vec<_>>();
-    let scan = |range: (Bound<R::Key<'k>>, Bound<R::Key<'k>>), limit| {
-        let forward = collected(|visit| each_of(table.range(range).limit(limit), visit));
-        let backward = collected(|visit| each_of(table.range(range).rev().limit(limit), visit));
-        (forward, backward)
-    };
-    assert_eq!(collected(|visit| each_of(table.iter(), visit)), sorted);
-    assert_eq!(collected(|visit| each_of(table.range(..).limit(2), visit)), sorted[..2]);
-    assert_eq!(scan((Bound::Unbounded, Bound::Unbounded), 0), (vec![], vec![]));
-    for from in 0..sorted.len() {
-        for to in from..sorted.len() {
-            let (lower, upper) = (sorted[from].key(), sorted[to].key());
-            let all = scan((Bound::Included(lower), Bound::Included(upper)), u64::MAX);
-            assert_eq!(all, (sorted[from..=to].to_vec(), reversed(&sorted[from..=to])));
-            let inner = scan((Bound::Excluded(lower), Bound::Excluded(upper)), u64::MAX);
-            let between = sorted.get(from + 1..to).unwrap_or_default();
-            assert_eq!(inner, (between.to_vec(), reversed(between)));
-            let one = scan((Bound::Included(lower), Bound::Included(upper)), 1);
-            assert_eq!(one, (vec![sorted[from].clone()], vec![sorted[to].clone()]));
-            if from < to {
-                assert_eq!(scan((Bound::Included(upper), Bound::Included(lower)), 9).0, []);
-            }
-        }
-    }
-}
-
-#[test]
-fn negative_integers_are_before_positive_ones() {
-    let numbers = [i32::MIN, -256, -255, -1, 0, 1, 255, 256, i32::MAX];
-    scans_are_in_order(&numbers.map(|number| Numbered { number, value: None }));
-}
-
-#[test]
-fn floats_are_in_their_total_order() {
-    let (infinity, least) = (f64::INFINITY, f64::MIN_POSITIVE);
-    let measures = [-infinity, -1e300, -1.5, -least, -0.0, 0.0, least, 1.5, 1e300, infinity];
-    scans_are_in_order(&measures.map(|measure| Measured { measure, value: Some(1) }));
-}
-
-#[test]
-fn texts_are_in_the_order_of_strings() {
-    let names = ["", "\0a", "A", "a", "a\u{1}", "aa", "b", "ba", "ä", "ææ", "\u{10ffff}"];
-    scans_are_in_order(&names.map(|name| Named { name: name.into(), value: Some(0) }));
-}
-
-#[test]
-fn tuples_are_in_the_order_of_their_parts() {
-    let places = [(-2, 0), (-2, 255), (-1, 3), (0, 0), (0, 1), (256, 7), (257, 0)];
-    scans_are_in_order(&places.map(|(row, seat)| Placed { row, seat, value: None }));
-}
-
-#[test]
-fn bytes_are_in_the_order_of_arrays() {
-    let hashes = [[0, 0], [0, 255], [1, 0], [127, 1], [128, 0], [255, 255]];
-    scans_are_in_order(&hashes.map(|hash| Hashed { hash, value: None }));
-}
-
-#[test]
-fn a_range_is_written_as_any_range() {
-    let db = Database::in_memory().expect("a database");
-    let table = db.create_records::<Placed>(KeyKind::Tree).expect("a table");
-    for (row, seat) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
-        table.insert(&Placed { row, seat, value: None }).expect("it is inserted");
-    }
-    fn count(table: &Records<Placed>, keys: impl RangeBounds<(i16, u8)>) -> usize {
-        collected(|visit| each_of(table.range(keys).limit(9), visit)).len()
-    }
-    assert_eq!(count(&table, ..), 4);
-    assert_eq!(count(&table, (1, 2)..), 3);
-    assert_eq!(count(&table, ..(2, 0)), 2);
-    assert_eq!(count(&table, (1, 2)..=(2, 1)), 2);
-    assert_eq!(count(&table, (1, 3)..(2, 1)), 0);
-}
-
-#[test]
-fn a_visit_ends_a_scan() {
-    let db = Database::in_memory().expect("a database");
-    let table = db.create_records::<Numbered>(KeyKind::Tree).expect("a table");
-    for number in 0..10 {
-        table.insert(&Numbered { number, value: None }).expect("it is inserted");
-    }
-    let mut seen = Vec::new();
-    let outcome = each_of(table.range(3..).limit(9), |record| {
-        seen.push(record.number);
-        Ok(record.number < 5)
-    });
-    assert_eq!((outcome, &seen[..]), (Ok(()), &[3, 4, 5][..]));
-    assert_eq!(each_of(table.range(..).rev().limit(9), |_| Err(Error::Closed)), Err(Error::Closed));
-    assert_eq!(each_of(table.iter(), |_| Err(Error::Closed)), Err(Error::Closed));
 }
 
 fn text(most_bytes: usize) -> impl Strategy<Value = String> {

@@ -148,7 +148,7 @@ fn the_longest_record_is_kept() {
         assert_eq!(table.update(&packed_key, nth(2), &data(2)), Ok(true));
         let transaction = db.begin();
         assert_eq!(transaction.update(&table, &packed_key, nth(2), &data(3)), Ok(true));
-        transaction.commit().expect("nobody else writes");
+        transaction.commit().expect("no other thread writes");
         drop((db, table));
         let db = Database::open(directory.path()).expect("it is whole");
         let table = db.table("t").expect("it is there");

@@ -1,6 +1,6 @@
 //! Structs as records within transactions, and at the moments of snapshots.
 
-use crate::each_of::each_of;
+use crate::each_of::{collected, each_of};
 use lode::{Database, Error, KeyKind, Record, Records, Result};
 
 #[derive(Record, Clone, Debug, PartialEq)]
@@ -32,19 +32,6 @@ fn create(kind: KeyKind) -> (Database, Records<Account>, Vec<Account>) {
     (db, accounts, all)
 }
 
-/// What a scan answers.
-fn all_of(
-    scan: impl FnOnce(&mut dyn FnMut(Account) -> Result<bool>) -> Result<()>,
-) -> Vec<Account> {
-    let mut all = Vec::new();
-    scan(&mut |account| {
-        all.push(account);
-        Ok(true)
-    })
-    .expect("a scan");
-    all
-}
-
 #[test]
 fn a_transaction_sees_what_it_wrote_and_others_when_it_is_committed() {
     for kind in [KeyKind::Hash, KeyKind::Tree] {
@@ -62,7 +49,7 @@ fn a_transaction_sees_what_it_wrote_and_others_when_it_is_committed() {
         assert_eq!(within.delete(("Grace", 1)), Ok(true));
         assert_eq!((within.delete(("Grace", 1)), within.get(("Grace", 1))), (Ok(false), Ok(None)));
         assert_eq!(accounts.get(("Edsger", 1)), Ok(None));
-        transaction.commit().expect("nobody else wrote");
+        transaction.commit().expect("no other thread wrote");
 
         let after = db.snapshot();
         let then = accounts.at(&before);
@@ -80,8 +67,8 @@ fn a_transaction_sees_what_it_wrote_and_others_when_it_is_committed() {
             (Some(100), None)
         );
         assert_eq!(cents(accounts.get(("Grace", 0))), Some(9));
-        assert_eq!(all_of(|visit| each_of(then.iter(), visit)).len(), 10);
-        assert_eq!(all_of(|visit| each_of(accounts.at(&after).iter(), visit)).len(), 10);
+        assert_eq!(collected(then.iter()).len(), 10);
+        assert_eq!(collected(accounts.at(&after).iter()).len(), 10);
     }
 }
 
@@ -91,7 +78,7 @@ fn a_transaction_that_is_dropped_leaves_everything_as_it_was() {
     let transaction = db.begin();
     assert_eq!(accounts.within(&transaction).delete(("Ada", 0)), Ok(true));
     drop(transaction);
-    assert_eq!(all_of(|visit| each_of(accounts.iter(), visit)), all);
+    assert_eq!(collected(accounts.iter()), all);
 }
 
 #[test]
@@ -112,24 +99,21 @@ fn scans_have_what_the_transaction_wrote_in_the_order_of_keys() {
             let some = &model[from..to];
             some[..some.len().min(limit as usize)].to_vec()
         };
-        assert_eq!(all_of(|visit| each_of(within.range(..).limit(limit), visit)), some(0, 10));
+        assert_eq!(collected(within.range(..).limit(limit)), some(0, 10));
         let range = ("Ada", 0)..("Grace", -1);
-        assert_eq!(all_of(|visit| each_of(within.range(range).limit(limit), visit)), some(3, 6));
+        assert_eq!(collected(within.range(range).limit(limit)), some(3, 6));
         let mut backward = model.clone();
         backward.reverse();
         backward.truncate(limit as usize);
-        assert_eq!(all_of(|visit| each_of(within.range(..).rev().limit(limit), visit)), backward);
+        assert_eq!(collected(within.range(..).rev().limit(limit)), backward);
         let mut then = all.clone();
         then.reverse();
         then.truncate(limit as usize);
         let at = accounts.at(&before);
-        assert_eq!(all_of(|visit| each_of(at.range(..).rev().limit(limit), visit)), then);
+        assert_eq!(collected(at.range(..).rev().limit(limit)), then);
     }
     let none = ("Ada", 0)..=("Ada", 1);
-    assert_eq!(
-        all_of(|visit| each_of(accounts.at(&before).range(none).limit(9), visit)),
-        all[2..4]
-    );
+    assert_eq!(collected(accounts.at(&before).range(none).limit(9)), all[2..4]);
 }
 
 #[test]
@@ -148,7 +132,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     }
     assert!(matches!(within.get((&"A".repeat(21), 0)), Ok(None)), "no record can have it");
     transaction.commit().expect("it wrote nothing");
-    assert_eq!(all_of(|visit| each_of(accounts.iter(), visit)), all);
+    assert_eq!(collected(accounts.iter()), all);
 
     let (other, ..) = create(KeyKind::Tree);
     let foreign = accounts.within(&other.begin()).delete(("Ada", 0));

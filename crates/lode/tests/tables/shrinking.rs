@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::random::mix;
 use crate::reading::{check, each_row, payload_of};
 use lode::{Database, Durability, Error, KeyKind, Options, ReadTable, Schema, Table, Type, Value};
 
@@ -28,7 +29,7 @@ fn expect(table: &Table, ids: impl Iterator<Item = u64>) {
     }
 }
 
-/// Fills a table, deletes all but each of so many, and does that again.
+/// Fills a table, deletes all records but one in `every`, and does that again.
 fn shrink(db: &Database, table: &Table, (records, every): (u64, u64), delete: &dyn Fn(&[u64])) {
     for round in 0..3 {
         for id in 0..records {
@@ -85,7 +86,7 @@ fn pages_of_records_that_transactions_delete_come_back_in_memory() {
                 for id in ids {
                     assert!(transaction.delete(&table, id.to_le_bytes()).expect("room"));
                 }
-                transaction.commit().expect("nobody else is there");
+                transaction.commit().expect("no other transaction runs");
             }
         });
     }
@@ -204,19 +205,15 @@ fn all_kinds(db: &Database) -> Vec<Table> {
     kinds.into_iter().map(make).collect()
 }
 
-fn scatter(number: u64) -> u64 {
-    (number ^ number >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
 /// Whether a record is one of the half that is deleted in a turn.
 fn goes(id: u64, turn: u32) -> bool {
-    scatter(id) >> (40 + turn) & 1 == 0
+    mix(id) >> (40 + turn) & 1 == 0
 }
 
 fn packed_of(table: &Table, id: u64) -> Vec<u8> {
-    let text = format!("{:016x}", scatter(id));
+    let text = format!("{:016x}", mix(id));
     let key = match table.schema().columns()[0].kind {
-        Type::U64 => Value::Unsigned(scatter(id)),
+        Type::U64 => Value::Unsigned(mix(id)),
         _ => Value::Text(&text),
     };
     let bytes = vec![

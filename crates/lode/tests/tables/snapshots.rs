@@ -1,4 +1,4 @@
-//! What snapshots cost: memory that is bounded and given back, and nothing for those who write.
+//! What snapshots cost: memory that is bounded and given back, and nothing for writers.
 
 use crate::reading::{check, each_row, nth};
 use lode::{Database, Error, KeyKind, Options, ReadTable, Schema, Table, Type};

@@ -93,7 +93,7 @@ proptest! {
         };
         each_row(cursor(&table.within(&transaction), &scan), &mut keep).expect("a scan");
         prop_assert_eq!(&found, &wanted(&model));
-        // Nobody else sees it before the commit.
+        // No other transaction sees it before the commit.
         found.clear();
         let mut keep = |row: &[u8]| {
             found.push((number(row), number(&row[4..]) as i32));

@@ -118,8 +118,8 @@ impl<'b> Batch<'b> {
         ))
     }
 
-    /// Writes records, of which the first begins at a byte, in one transaction, up to the first
-    /// whose key is there if that is an error: returns its line then.
+    /// Writes the records of `records` in one transaction; the first begins at byte `from`. If a
+    /// key that is there is an error, it stops at the first such record and returns its line.
     fn commit(
         &mut self,
         records: &[u8],

@@ -66,8 +66,8 @@ pub trait Record: Sized {
     /// Packs the record; the schema is [that](Self::schema) of the struct.
     ///
     /// # Errors
-    /// `ValueMisfit`, `ValueTooLong` or `KeyTooLong` when a text or bytes are too long for their
-    /// column, or a text with a fixed place ends with a zero byte; `RecordTooLong`.
+    /// `ValueTooLong` or `KeyTooLong` when a text or bytes are too long for their column;
+    /// `ValueMisfit` when a text with a fixed place ends with a zero byte; `RecordTooLong`.
     fn pack(&self, schema: &Schema) -> Result<Vec<u8>>;
 
     /// Packs a key; the schema is [that](Self::schema) of the struct.

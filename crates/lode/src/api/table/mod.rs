@@ -11,7 +11,7 @@ use super::read::with_key;
 use super::row::Shape;
 use super::{Key, Row};
 use crate::engine::Handle;
-use crate::error::Result;
+use crate::error::{PackedPart, Result};
 use crate::heap;
 use crate::index::{Put, Record, WriteContext};
 use crate::schema::{ColumnId, Schema};
@@ -159,7 +159,7 @@ impl Table {
         if found.kind.is_variable() {
             return self.update_variable(key, column, bytes);
         }
-        schema.expect_size("column", bytes.len(), found.range().len())?;
+        schema.expect_size(PackedPart::Column, bytes.len(), found.range().len())?;
         if !self.core.can_have(key)? {
             return Ok(false);
         }

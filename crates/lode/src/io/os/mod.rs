@@ -19,7 +19,7 @@ use super::mapped::Front;
 use super::{Access, Disk, File, Lock, Mapped};
 use names::Names;
 
-/// The file that whoever has the directory keeps locked. It is not a file of the database.
+/// The file that is locked while the directory is in use. It is not a file of the database.
 const LOCK_NAME: &str = "lock";
 
 /// A directory of the operating system's.

@@ -469,7 +469,7 @@ fn a_write_to_what_was_cut_off_panics() {
 }
 
 #[test]
-fn a_file_is_forgotten_once_nobody_can_come_by_it() {
+fn a_file_is_forgotten_once_it_cannot_be_reached() {
     let (disk, file) = disk_with_ones(1);
     disk.remove("data").unwrap();
     disk.sync_directory().unwrap();

@@ -62,7 +62,7 @@ impl Known {
             transaction.upsert(&table, &record(*at, *key, *value)).expect("room");
             self.content.get_mut(at).expect("a table").insert(*key, *value);
         }
-        transaction.commit().expect("nobody else is there");
+        transaction.commit().expect("no other transaction runs");
         self.states.push(self.content.clone());
     }
 

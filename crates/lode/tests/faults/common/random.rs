@@ -1,15 +1,15 @@
-//! Numbers that follow from a seed.
+//! A sequence of numbers that follows from a seed.
 
-/// SplitMix64.
+use crate::random::{STEP, mix};
+
+/// SplitMix64, from this state on.
 pub struct Random(pub u64);
 
 impl Random {
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
+        let number = mix(self.0);
+        self.0 = self.0.wrapping_add(STEP);
+        number
     }
 
     pub fn below(&mut self, end: u64) -> u64 {

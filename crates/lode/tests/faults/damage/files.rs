@@ -28,7 +28,7 @@ fn files_that_are_cut_off_give_an_error_or_what_was_there_before() {
         let mut bytes = fork.file_bytes(name).expect("it is there");
         bytes.truncate(*size);
         fork.put_file(name, bytes);
-        // What was the end of the log nobody can know.
+        // Where the log ended cannot be known.
         let allowed = if name == "data" { &states[..1] } else { &states[..] };
         judge(&fork, allowed).map(drop).map_err(|why| format!("{name} with {size} bytes: {why}"))
     });

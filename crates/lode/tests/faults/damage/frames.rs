@@ -23,7 +23,8 @@ fn frames(disk: &Simulated, (segment, mut at): (&str, usize)) -> Vec<std::ops::R
     frames
 }
 
-/// Their checksums are right, and they are of this segment: only what they follow tells.
+/// The checksums are right and the frames are of this segment. Only the checksum of the frame
+/// before is wrong.
 #[test]
 fn a_frame_in_the_place_of_another_is_none() {
     let mut known = Known::small(16);

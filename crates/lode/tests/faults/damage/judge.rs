@@ -28,7 +28,7 @@ pub fn judge(disk: &Simulated, allowed: &[&Content]) -> Result<Outcome, String> 
         let db = match open(disk, 99) {
             Ok(db) => db,
             Err(Error::Corrupt { .. } | Error::Version { .. }) => return Ok(Outcome::Refused),
-            Err(error) => return Err(format!("opening answers {error:?}")),
+            Err(error) => return Err(format!("opening returns {error:?}")),
         };
         let tables = tables_of(&db);
         let (mut read, mut unreadable) = (Content::new(), BTreeSet::new());
@@ -36,7 +36,7 @@ pub fn judge(disk: &Simulated, allowed: &[&Content]) -> Result<Outcome, String> 
             match read_table(&db, *at) {
                 Ok(found) => drop(read.insert(*at, found)),
                 Err(Error::Corrupt { .. }) => drop(unreadable.insert(*at)),
-                Err(error) => return Err(format!("{} answers {error:?}", TABLES[*at].0)),
+                Err(error) => return Err(format!("{} returns {error:?}", TABLES[*at].0)),
             }
         }
         let fits = |content: &&&Content| {
@@ -56,12 +56,12 @@ pub fn judge(disk: &Simulated, allowed: &[&Content]) -> Result<Outcome, String> 
                 db.table(TABLES[*at].0).and_then(|table| table.upsert(&record(*at, 3, 3)));
             match written {
                 Ok(_) | Err(Error::Corrupt { .. } | Error::Poisoned { .. }) => {}
-                Err(error) => return Err(format!("writing answers {error:?}")),
+                Err(error) => return Err(format!("writing returns {error:?}")),
             }
         }
         match db.close() {
             Ok(()) | Err(Error::Corrupt { .. } | Error::Poisoned { .. }) => {}
-            Err(error) => return Err(format!("closing answers {error:?}")),
+            Err(error) => return Err(format!("closing returns {error:?}")),
         }
         Ok(if unreadable.is_empty() { Outcome::Content(place) } else { Outcome::Part(unreadable) })
     };

@@ -74,7 +74,7 @@ fn a_damaged_table_says_so_and_the_others_can_be_written() {
         }
         assert!(read_table(&db, damaged).is_err(), "it is still damaged");
         // It can be dropped, and that comes back after a crash.
-        db.drop_table(TABLES[damaged].0).expect("nobody has to read it for that");
+        db.drop_table(TABLES[damaged].0).expect("a drop does not read it");
         disk.fail(Fault::Crash { at: disk.operations() });
         drop(db);
         disk.crash(1);

@@ -75,8 +75,8 @@ fn a_full_disk_loses_nothing() {
     }
 }
 
-/// Compaction gives back what others had reserved; whoever changes something after it asks for
-/// space again, so that a checkpoint always has enough.
+/// Compaction gives back what others had reserved; an operation that changes something after it
+/// asks for space again, so that a checkpoint always has enough.
 #[test]
 fn compaction_on_a_disk_that_fills_up_leaves_space_for_a_checkpoint() {
     for more in 0..40 {
@@ -85,7 +85,7 @@ fn compaction_on_a_disk_that_fills_up_leaves_space_for_a_checkpoint() {
         (0..500).for_each(|key| known.put(1, key, key));
         (0..500).filter(|key| key / 20 % 3 != 2).for_each(|key| known.delete(1, key));
         known.db().compact().expect("there is space");
-        // Somebody else takes the rest.
+        // Another program takes the rest.
         let names = known.disk.file_names();
         let sizes = names.iter().filter_map(|name| known.disk.file_bytes(name));
         let used = sizes.map(|bytes| bytes.len() as u64).sum::<u64>();

@@ -37,7 +37,7 @@ impl Work {
                     return;
                 }
                 Err(Error::Io { .. } | Error::DiskFull { .. } | Error::Poisoned { .. }) => {}
-                Err(error) => panic!("opening answers {error:?}"),
+                Err(error) => panic!("opening returns {error:?}"),
             }
         }
         panic!("it cannot be opened, though only one thing failed");

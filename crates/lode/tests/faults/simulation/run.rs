@@ -102,7 +102,7 @@ impl Run {
                 self.done();
                 End::Well
             }
-            // It happened, but nobody knows whether it will have.
+            // It happened; whether it is there after a crash is open.
             Err(Error::Poisoned { .. }) => {
                 self.states.push((wanted, true));
                 End::Over

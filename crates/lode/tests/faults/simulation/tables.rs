@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::reading::each_row;
 use lode::{Database, Error, KeyKind, ReadTable, Schema, Type, Value};
 
-/// What a table's records have after key and value: so many bytes, or any number of them.
+/// What a table's records have after key and value: a fixed number of bytes, or any number of them.
 #[derive(Clone, Copy)]
 pub enum Rest {
     Fixed(u32),

@@ -151,7 +151,7 @@ fn a_database_in_memory_is_copied_with_its_process() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         return;
     }
-    // So many records that a thread asks for memory ahead.
+    // There are enough records for a thread to ask for memory ahead.
     let db = Options::new().memory_bytes(1 << 26).in_memory().expect("memory");
     let schema = Schema::build("table").key("key", Type::U64).column("rest", Type::Bytes(100));
     let schema = schema.finish().expect("a schema");

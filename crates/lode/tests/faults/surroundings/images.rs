@@ -34,7 +34,7 @@ pub fn mount(image: &Path, at: &Path) {
 }
 
 pub fn unmount(at: &Path) {
-    call("umount", &[at.to_str().expect("text")]).expect("nobody uses it");
+    call("umount", &[at.to_str().expect("text")]).expect("no process uses it");
 }
 
 /// Why images cannot be mounted here, or files of these programs not be made.
@@ -58,7 +58,7 @@ fn missing(programs: &[&str]) -> Option<String> {
 /// why, if not.
 pub fn run_with_mounts(test: &str, role: &str, path: &Path, programs: &[&str]) -> Option<Output> {
     if let Some(why) = missing(programs) {
-        // Not by `eprintln`, which nobody sees of a test that succeeds.
+        // `eprintln` would not do: its output is hidden when a test succeeds.
         let _ = writeln!(std::io::stderr(), "SKIPPED {test} ({role}): {why}");
         return None;
     }

@@ -82,8 +82,17 @@ fn a_new_database_replaces_nothing() {
     let taken = path.path().join("taken");
     fs::create_dir(&taken).expect("space");
     fs::write(taken.join("letter"), "Dear").expect("space");
-    let Err(Error::Io { source, .. }) = new(&taken) else { panic!("it is not empty") };
-    assert!(source.to_string().contains("other files"), "{source}");
+    let any = |path: &Path| options(Durability::Process).open(path);
+    for open in [new, any] {
+        let Err(Error::Io { source, .. }) = open(&taken) else { panic!("it is not empty") };
+        assert!(source.to_string().contains("other files"), "{source}");
+        assert_eq!(names(&taken), ["letter"], "it stays as it is");
+    }
+    // A file that was there stays, whatever its name.
+    fs::write(taken.join("lock"), "mine").expect("space");
+    assert!(any(&taken).is_err());
+    assert_eq!(names(&taken), ["letter", "lock"]);
+    assert_eq!(fs::read(taken.join("lock")).expect("it is there"), b"mine");
     let Err(Error::Io { .. }) = new(&taken.join("letter")) else { panic!("it is a file") };
 
     // Creating one ended before there was anything in it: the next one begins again.

@@ -88,7 +88,7 @@ pub fn run(test: &str, role: &str, path: &Path) -> Output {
 pub fn end() -> ! {
     // SIGABRT would leave a core file in some places.
     let _ = nix::sys::signal::raise(nix::sys::signal::Signal::SIGKILL);
-    unreachable!("nobody survives it");
+    unreachable!("SIGKILL ends the process");
 }
 
 /// What a child said, if it ended by a kill as it should.

@@ -12,7 +12,7 @@ fn is_locked(path: &Path) -> bool {
 }
 
 #[test]
-fn a_lock_file_that_is_removed_lets_nobody_in() {
+fn a_lock_file_that_is_removed_lets_no_second_user_in() {
     let path = tempfile::tempdir().expect("a directory");
     let db = options(Durability::Commit).open(path.path()).expect("a new database");
     put(&db, 0..100).expect("room");
@@ -24,7 +24,7 @@ fn a_lock_file_that_is_removed_lets_nobody_in() {
 }
 
 #[test]
-fn hard_links_to_the_files_in_another_directory_let_nobody_in() {
+fn hard_links_to_the_files_in_another_directory_let_no_second_user_in() {
     let [path, other] = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
     let db = options(Durability::Commit).open(path.path()).expect("a new database");
     put(&db, 0..100).expect("room");

@@ -126,7 +126,7 @@ fn all_that_threads_commit_is_there_when_the_database_is_opened_again() {
                                 let record = wide_record(id, round);
                                 assert!(transaction.insert(table, &record).expect("it is noted"));
                             }
-                            transaction.commit().expect("nobody else has these records");
+                            transaction.commit().expect("no other thread has these records");
                         } else {
                             assert!(table.insert(&wide_record(id, round)).expect("room"));
                         }

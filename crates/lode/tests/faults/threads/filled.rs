@@ -52,7 +52,7 @@ fn expect_whole(row: RowRef<'_>, next: &[AtomicU64]) {
         panic!("other columns: {row:?}");
     };
     let word = u64::from_str_radix(name, 16).expect("a number");
-    assert!(word < next[id as usize].load(Ordering::SeqCst), "nobody has written it");
+    assert!(word < next[id as usize].load(Ordering::SeqCst), "it was never written");
     assert!(filling.iter().all(|byte| *byte == word as u8), "torn: {id}");
     assert_eq!(filling.len(), self::filling(word).len(), "cut off: {id}");
     assert_eq!(sum, filling.len() as u64 * u64::from(word as u8), "of another: {id}");
@@ -86,7 +86,7 @@ fn fill(table: &Table, next: &[AtomicU64], (thread, rounds): (u64, u64)) {
     }
 }
 
-/// Reads records of any length in all ways, once and until it is told to stop.
+/// Reads records of any length in all ways, at least once, until `done` is set.
 fn look_at_filled(db: &Database, table: &Table, next: &[AtomicU64], done: &AtomicBool) -> u64 {
     let keys: Vec<u8> = (0..FILLED).flat_map(u64::to_le_bytes).collect();
     let (schema, mut count) = (table.schema(), 0);
@@ -209,8 +209,8 @@ fn records_of_any_length_in_a_directory_are_never_torn() {
     });
 }
 
-/// 8 threads write 3 records that are so long that each looks for a page by itself: of those that
-/// somebody else was quicker to use, none is lost.
+/// 8 threads write 3 records that are so long that each looks for a page by itself. None is lost of
+/// the pages that another thread was quicker to use.
 #[test]
 fn pages_that_threads_looked_for_in_vain_are_used_by_others() {
     in_memory(|db, rounds| {
@@ -273,7 +273,7 @@ fn no_lost_mark(db: &Database, rounds: u64, kind: KeyKind) {
     check(db).expect("it is right");
 }
 
-/// Sets the mark of a record, which nobody else does.
+/// Sets the mark of a record. No other thread does that.
 fn set_mark(table: &Table, id: u64, mark: u64) {
     let (key, bytes) = (id.to_le_bytes(), mark.to_le_bytes());
     assert!(table.update(key, nth(3), &bytes).expect("a key"));

@@ -66,11 +66,11 @@ pub fn ballast(db: &Database) -> Table {
     let mut load = db.begin();
     for at in 0..BALLAST {
         if at % 20 == 19 {
-            std::mem::replace(&mut load, db.begin()).commit().expect("nobody else is there");
+            std::mem::replace(&mut load, db.begin()).commit().expect("no other transaction runs");
         }
         load.insert(&table, &ballast_record(at, 0)).expect("it is noted");
     }
-    load.commit().expect("nobody else is there");
+    load.commit().expect("no other transaction runs");
     table
 }
 
@@ -79,7 +79,7 @@ pub fn ballast_record(at: u64, round: u64) -> Vec<u8> {
     at.to_le_bytes().into_iter().chain(rest).collect()
 }
 
-/// Reads all records of the other table and writes some, until it is told to stop.
+/// Reads all records of the other table and writes some, until `done` is set.
 pub fn sweep(db: &Database, table: &Table, done: &AtomicBool) {
     let mut last = vec![0; BALLAST as usize];
     for round in 1.. {

@@ -51,7 +51,7 @@ fn compaction_leaves_checkpoints_the_places_that_they_need() {
     check(&db).expect("it is right");
 }
 
-/// Whoever checks the database holds nothing that a checkpoint waits for, not even if somebody else
+/// A check of the database holds nothing that a checkpoint waits for, not even if another thread
 /// waits to create or drop a table meanwhile.
 #[test]
 fn checks_checkpoints_and_new_tables_do_not_wait_for_each_other() {

@@ -23,8 +23,8 @@ pub fn wide_record(id: u64, word: u64) -> Vec<u8> {
     words.flat_map(u64::to_le_bytes).collect()
 }
 
-/// 8 threads on 16 keys: every record that is read is whole, was written by somebody, and versions
-/// never go back; what remains is what was written last.
+/// 8 threads on 16 keys: every record that is read is whole and was written, and versions never go
+/// back; what remains is what was written last.
 fn no_torn_records(db: &Database, rounds: u64, kind: KeyKind) {
     let table = wide(db, kind);
     let next: Vec<AtomicU64> = (0..16).map(|_| AtomicU64::new(1)).collect();

@@ -44,7 +44,7 @@ pub fn options(level: Durability) -> Options {
 pub struct Swept(BTreeMap<u32, u32>);
 
 impl Swept {
-    /// Reads so many records of the other table, and writes one of them.
+    /// Reads `count` records of the other table, and writes one of them.
     pub fn sweep(&mut self, db: &Database, count: u32) -> Result<(), Error> {
         let table = db.table("ballast")?;
         for at in 0..count {

@@ -3,11 +3,17 @@
 //!
 //! On the disk there is a second table, larger than the memory: reading it pushes out whatever else
 //! there is.
+//!
+//! `run` has the table and its model, and does the `operations` to both. What a record has after
+//! its key is one of the `contents`: `fixed` or `variable`.
 
+mod contents;
 mod disk;
 mod fixed;
 mod keys;
 mod names;
+mod operations;
+mod run;
 mod variable;
 
 use proptest::prelude::ProptestConfig;

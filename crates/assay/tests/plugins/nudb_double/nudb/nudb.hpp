@@ -1,5 +1,5 @@
-/* As much of NuDB's names as the plugin nudb uses, over a map in memory: for tests of the plugin and
- * of how it is built where NuDB is not there. */
+/* As much of NuDB's names as the plugin nudb uses, over a map in memory. It stands in for NuDB in
+ * tests of the plugin, and of how the plugin is built. */
 #ifndef NUDB_DOUBLE_HPP
 #define NUDB_DOUBLE_HPP
 

@@ -1,10 +1,16 @@
 //! What can go wrong, and what the caller can do about it.
 
-use std::fmt::{Display, Formatter};
+mod cause;
+mod code;
+mod packed_fault;
+mod schema_fault;
+
 use std::io;
-use std::ops::Deref;
 use std::path::PathBuf;
-use std::sync::Arc;
+
+pub use cause::Cause;
+pub use packed_fault::{PackedFault, PackedPart};
+pub use schema_fault::SchemaFault;
 
 use crate::types::Type;
 
@@ -206,12 +212,12 @@ pub enum Error {
         size_bytes: usize,
     },
     /// Bytes are no packed key, record, payload or column of a table.
-    #[error("table {table}: {why}")]
+    #[error("table {table}: {fault}")]
     NotPacked {
         /// The table.
         table: String,
         /// What is wrong with them.
-        why: String,
+        fault: PackedFault,
     },
     /// A column cannot be set by itself: it is of the key.
     #[error("table {table}: column {column} is of the key; it stays")]
@@ -360,109 +366,6 @@ pub enum Error {
     },
 }
 
-/// What is wrong with a schema.
-///
-/// ```
-/// use lode::{Error, Schema, SchemaFault, Type};
-///
-/// let schema = Schema::build("t").key("id", Type::U8).column("id", Type::U16).finish();
-/// let fault = SchemaFault::SameName { column: "id".into() };
-/// assert_eq!(schema, Err(Error::InvalidSchema { table: "t".into(), fault }));
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SchemaFault {
-    /// Its table has no name.
-    #[error("a table needs a name")]
-    NoName,
-    /// It has no column of the key.
-    #[error("it has no key; begin with a key column")]
-    NoKey,
-    /// A column of the key comes after another one.
-    #[error("key column {column} comes after other columns; put it first")]
-    KeyComesLate {
-        /// The column.
-        column: String,
-    },
-    /// Two columns have the same name.
-    #[error("there are two columns {column}")]
-    SameName {
-        /// Their name.
-        column: String,
-    },
-    /// A text or bytes can have none.
-    #[error("column {column} has no bytes")]
-    Empty {
-        /// The column.
-        column: String,
-    },
-    /// A column can have too many bytes.
-    #[error("column {column} can have at most {most_bytes} bytes")]
-    ColumnTooLong {
-        /// The column.
-        column: String,
-        /// The most bytes of a column.
-        most_bytes: usize,
-    },
-    /// The columns of fixed length have too many bytes together.
-    #[error("records can have at most {most_bytes} bytes beside those of variable length")]
-    FixedPartTooLong {
-        /// The most bytes.
-        most_bytes: usize,
-    },
-    /// The columns of the key can have too many bytes together.
-    #[error("keys can have at most {most_bytes} bytes{}", lengths(*is_variable))]
-    KeyTooLong {
-        /// The most bytes.
-        most_bytes: usize,
-        /// Whether columns of the key are of variable length. Each of them takes two bytes more.
-        is_variable: bool,
-    },
-}
-
-fn lengths(is_variable: bool) -> &'static str {
-    if is_variable { ", two of them for each column of variable length" } else { "" }
-}
-
-/// An error of the operating system, which clones share. It is an [`io::Error`] to look at: its
-/// [`kind`](io::Error::kind) says what a program can do.
-///
-/// ```
-/// use std::io::ErrorKind;
-/// use lode::{Error, Options};
-///
-/// let program = std::env::current_exe().expect("it is known");
-/// match Options::new().open_existing(program) {
-///     Err(Error::Io { source, .. }) => assert_eq!(source.kind(), ErrorKind::NotADirectory),
-///     other => panic!("a program is no database: {:?}", other.map(drop)),
-/// }
-/// ```
-#[derive(Clone, Debug)]
-pub struct Cause(Arc<io::Error>);
-
-impl Deref for Cause {
-    type Target = io::Error;
-
-    fn deref(&self) -> &io::Error {
-        &self.0
-    }
-}
-
-impl Display for Cause {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl PartialEq for Cause {
-    fn eq(&self, other: &Self) -> bool {
-        let parts = |cause: &Self| (cause.kind(), cause.raw_os_error(), cause.to_string());
-        parts(self) == parts(other)
-    }
-}
-
-impl Eq for Cause {}
-
 /// Finds no record under a key that none can have.
 #[inline(always)]
 pub(crate) fn none_if_too_long<T: Default>(found: Result<T>) -> Result<T> {
@@ -478,98 +381,8 @@ impl Error {
         let what = what.into();
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull { what },
-            kind => {
-                let copy = match error.raw_os_error() {
-                    Some(code) => io::Error::from_raw_os_error(code),
-                    None => io::Error::new(kind, error.to_string()),
-                };
-                Self::Io { what, source: Cause(Arc::new(copy)) }
-            }
+            _ => Self::Io { what, source: Cause::of(error) },
         }
-    }
-
-    /// A word for the kind of error, which stays the same in later versions, for programs and logs.
-    ///
-    /// ```
-    /// use lode::{Database, KeyKind, Schema, Type};
-    ///
-    /// let db = Database::in_memory()?;
-    /// let error = db.table("account").expect_err("it was not created");
-    /// assert_eq!((error.code(), error.is_retryable()), ("no_table", false));
-    /// # Ok::<(), lode::Error>(())
-    /// ```
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Full { .. } => "full",
-            Self::DiskFull { .. } => "disk_full",
-            Self::TableFull => "table_full",
-            Self::Conflict { .. } => "conflict",
-            Self::Reentered { .. } => "reentered",
-            Self::TxnTooLarge { .. } => "transaction_too_large",
-            Self::SnapshotTooOld { .. } => "snapshot_too_old",
-            Self::TableExists { .. } => "table_exists",
-            Self::NoTable { .. } => "no_table",
-            Self::InvalidSchema { .. } => "invalid_schema",
-            Self::SchemaTooLong { .. } => "schema_too_long",
-            Self::OtherColumns { .. } => "other_columns",
-            Self::NoColumn { .. } => "no_column",
-            Self::ValueCount { .. } => "value_count",
-            Self::ValueMisfit { .. } => "value_misfit",
-            Self::ValueTooLong { .. } => "value_too_long",
-            Self::RecordTooLong { .. } => "record_too_long",
-            Self::NotPacked { .. } => "not_packed",
-            Self::KeyColumn { .. } => "key_column",
-            Self::NullableColumn { .. } => "nullable_column",
-            Self::NoRoomInColumn { .. } => "no_room_in_column",
-            Self::KeyChanged { .. } => "key_changed",
-            Self::FieldMisfit { .. } => "field_misfit",
-            Self::VariablePayload { .. } => "variable_payload",
-            Self::OtherDatabase { .. } => "other_database",
-            Self::KeyTooLong { .. } => "key_too_long",
-            Self::NoOrder { .. } => "no_order",
-            Self::Corrupt { .. } => "corrupt",
-            Self::Version { .. } => "version",
-            Self::Locked => "locked",
-            Self::NoDatabase { .. } => "no_database",
-            Self::DatabaseExists { .. } => "database_exists",
-            Self::ReadOnly => "read_only",
-            Self::Closed => "closed",
-            Self::Forked => "forked",
-            Self::Poisoned { .. } => "poisoned",
-            Self::Io { .. } => "io",
-        }
-    }
-
-    /// Whether the same work, begun again, can succeed though the caller changes nothing: after a
-    /// `Conflict`, with a new snapshot after `SnapshotTooOld`, and after `Locked`.
-    /// [`Database::transact`](crate::Database::transact) does so after a `Conflict`.
-    pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::Conflict { .. } | Self::SnapshotTooOld { .. } | Self::Locked)
-    }
-
-    /// Whether what was passed cannot be: a schema, or a key, value, column, record or table that
-    /// does not fit. The same call never succeeds.
-    pub fn is_bad_input(&self) -> bool {
-        matches!(
-            self,
-            Self::InvalidSchema { .. }
-                | Self::SchemaTooLong { .. }
-                | Self::OtherColumns { .. }
-                | Self::NoColumn { .. }
-                | Self::ValueCount { .. }
-                | Self::ValueMisfit { .. }
-                | Self::ValueTooLong { .. }
-                | Self::RecordTooLong { .. }
-                | Self::NotPacked { .. }
-                | Self::KeyColumn { .. }
-                | Self::NullableColumn { .. }
-                | Self::NoRoomInColumn { .. }
-                | Self::KeyChanged { .. }
-                | Self::FieldMisfit { .. }
-                | Self::VariablePayload { .. }
-                | Self::OtherDatabase { .. }
-                | Self::KeyTooLong { .. }
-        )
     }
 
     pub(crate) fn corrupt(what: impl Into<String>, why: impl Into<String>) -> Self {

@@ -1,50 +1,18 @@
 //! The directory of a store: the engine's files in `data/`, and a marker beside them. The marker
 //! says what the store holds, so that a later run can open it and check every lookup.
 
-use std::collections::BTreeMap;
-use std::fmt;
+mod files;
+mod marker;
+
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use assay_driver::KeyKind;
-use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
-use nix::unistd::{Whence, lseek};
-use serde::{Deserialize, Serialize};
 
-use crate::tape::Population;
+pub use marker::{Difference, Marker, Part};
 
 const MARKER: &str = "assay-store.json";
-const VERSION: u32 = 1;
-
-/// What a store holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Marker {
-    version: u32,
-    /// The engine that wrote it.
-    pub engine: String,
-    /// The engine's version.
-    pub engine_version: String,
-    /// The engine's settings that shape its files.
-    pub engine_options: BTreeMap<String, String>,
-    /// The suite that filled it.
-    pub suite: String,
-    /// The shape of its records ([`assay_driver::schema::Schema::fingerprint`]).
-    pub schema: String,
-    /// What else decides the records: the suite's words for it.
-    pub records: String,
-    /// How the primary key is organised.
-    pub key_kind: KeyKind,
-    /// The seed of the records.
-    pub seed: u64,
-    /// Which rows there are.
-    pub population: Population,
-    /// Whether records were updated since they were inserted.
-    pub updated: bool,
-    /// Whether a run is changing the store, or was when it was stopped.
-    pub in_progress: bool,
-}
 
 /// Why a store's directory cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -76,142 +44,6 @@ pub enum StoreDirError {
         /// What differs.
         difference: Difference,
     },
-}
-
-/// What a run finds different in the store that it is to open.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Difference {
-    /// The format of its marker.
-    MarkerVersion(u32),
-    /// A run that was stopped has left it half-changed.
-    InProgress,
-    /// Something that decides its files or its records.
-    Part {
-        /// Which.
-        part: Part,
-        /// What the run expects.
-        expected: String,
-        /// What the store has.
-        found: String,
-    },
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::MarkerVersion(version) => {
-                write!(f, "the store here was made by another Assay (marker {version})")
-            }
-            Self::InProgress => {
-                f.write_str("the store here was left half-changed by a run that was stopped")
-            }
-            Self::Part { part, expected, found } => {
-                write!(f, "the store here has another {part}: {found}, not {expected}")
-            }
-        }
-    }
-}
-
-/// What of a store decides its files or its records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// The engine that wrote it.
-    Engine,
-    /// The suite that filled it.
-    Suite,
-    /// The shape of its records.
-    Schema,
-    /// Their content.
-    Records,
-    /// How the primary key is organised.
-    KeyType,
-    /// The seed of the records.
-    Seed,
-    /// The engine's settings.
-    EngineSettings,
-    /// The engine's version.
-    EngineVersion,
-}
-
-impl fmt::Display for Part {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Engine => "engine",
-            Self::Suite => "suite",
-            Self::Schema => "schema",
-            Self::Records => "records",
-            Self::KeyType => "key type",
-            Self::Seed => "seed",
-            Self::EngineSettings => "engine settings",
-            Self::EngineVersion => "engine version",
-        })
-    }
-}
-
-impl Marker {
-    /// A marker of a store that is being filled.
-    #[expect(clippy::too_many_arguments, reason = "each is a field of its own")]
-    pub fn new(
-        engine: &str,
-        engine_version: &str,
-        engine_options: &BTreeMap<String, String>,
-        suite: &str,
-        schema: String,
-        records: String,
-        key_kind: KeyKind,
-        seed: u64,
-    ) -> Self {
-        Self {
-            version: VERSION,
-            engine: engine.into(),
-            engine_version: engine_version.into(),
-            engine_options: engine_options.clone(),
-            suite: suite.into(),
-            schema,
-            records,
-            key_kind,
-            seed,
-            population: Population::all(0),
-            updated: false,
-            in_progress: true,
-        }
-    }
-
-    /// What a run that expects `self` finds different in `found`; rows are not compared.
-    fn difference(&self, found: &Self) -> Option<Difference> {
-        let differs = [
-            (Part::Engine, self.engine != found.engine),
-            (Part::Suite, self.suite != found.suite),
-            (Part::Schema, self.schema != found.schema),
-            (Part::Records, self.records != found.records),
-            (Part::KeyType, self.key_kind != found.key_kind),
-            (Part::Seed, self.seed != found.seed),
-            (Part::EngineSettings, self.engine_options != found.engine_options),
-            (Part::EngineVersion, self.engine_version != found.engine_version),
-        ];
-        let (part, _) = differs.into_iter().find(|(_, differs)| *differs)?;
-        Some(Difference::Part { part, expected: self.shown(part), found: found.shown(part) })
-    }
-
-    /// A part as messages show it.
-    fn shown(&self, part: Part) -> String {
-        match part {
-            Part::Engine => self.engine.clone(),
-            Part::Suite => self.suite.clone(),
-            Part::Schema => self.schema.clone(),
-            Part::Records => self.records.clone(),
-            Part::KeyType => self.key_kind.to_string(),
-            Part::Seed => self.seed.to_string(),
-            Part::EngineSettings if self.engine_options.is_empty() => "the defaults".into(),
-            Part::EngineSettings => {
-                let options = self.engine_options.iter();
-                let settings: Vec<_> =
-                    options.map(|(name, value)| format!("{name}={value}")).collect();
-                settings.join(", ")
-            }
-            Part::EngineVersion => self.engine_version.clone(),
-        }
-    }
 }
 
 /// A store's directory.
@@ -268,7 +100,7 @@ impl StoreDir {
             }
             is_unfinished &= name == unfinished.as_str();
         }
-        // Whoever makes a store may be killed before it has its marker.
+        // The process that makes a store may be killed before the store has its marker.
         if !is_unfinished {
             let text = fs::read(self.path.join(MARKER)).map_err(|_| foreign())?;
             serde_json::from_slice::<Marker>(&text).map_err(|_| foreign())?;
@@ -309,13 +141,7 @@ impl StoreDir {
         let Ok(found) = serde_json::from_slice::<Marker>(&text) else {
             return Err(StoreDirError::Foreign(path));
         };
-        let difference = if found.version != VERSION {
-            Some(Difference::MarkerVersion(found.version))
-        } else if found.in_progress {
-            Some(Difference::InProgress)
-        } else {
-            expected.difference(&found)
-        };
+        let difference = expected.difference(&found);
         match difference {
             Some(difference) => Err(StoreDirError::Different { path, difference }),
             None => Ok(found),
@@ -324,12 +150,12 @@ impl StoreDir {
 
     /// Drops the engine's files from the page cache. None of them may be open.
     pub fn drop_from_page_cache(&self) -> Result<(), StoreDirError> {
-        drop_from_page_cache(&self.data()).map_err(|e| self.io(e))
+        files::drop_from_page_cache(&self.data()).map_err(|e| self.io(e))
     }
 
     /// Disk space that the engine's files take.
     pub fn size_bytes(&self) -> u64 {
-        size_bytes(&self.data())
+        files::size_bytes(&self.data())
     }
 
     fn io(&self, source: io::Error) -> StoreDirError {
@@ -337,55 +163,10 @@ impl StoreDir {
     }
 }
 
-/// Dirty pages cannot be dropped, so every file is synced first.
-fn drop_from_page_cache(path: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(path)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            drop_from_page_cache(&path)?;
-            continue;
-        }
-        let file = fs::File::open(&path)?;
-        file.sync_all()?;
-        posix_fadvise(&file, 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED)?;
-    }
-    Ok(())
-}
-
-/// Bytes of all files below `path`; files that vanish meanwhile do not count.
-fn size_bytes(path: &Path) -> u64 {
-    let Ok(entries) = fs::read_dir(path) else {
-        return 0;
-    };
-    entries
-        .flatten()
-        .map(|entry| match entry.metadata() {
-            Ok(meta) if meta.is_dir() => size_bytes(&entry.path()),
-            Ok(meta) => (meta.blocks() * 512).max(data_bytes(&entry.path(), meta.len())),
-            Err(_) => 0,
-        })
-        .sum()
-}
-
-/// Bytes of a file without its holes: what was written and has no blocks yet counts too. The number
-/// of blocks leaves it out as long as the file system delays to allocate them.
-fn data_bytes(path: &Path, len: u64) -> u64 {
-    let Ok(file) = fs::File::open(path) else {
-        return 0;
-    };
-    let seek = |from: i64, whence| lseek(&file, from, whence).ok();
-    let (mut at, mut bytes) = (0, 0);
-    // No data from there on is an error, and the end.
-    while let Some(data) = seek(at, Whence::SeekData) {
-        let hole = seek(data, Whence::SeekHole).unwrap_or(len.cast_signed());
-        bytes += (hole - data).cast_unsigned();
-        at = hole;
-    }
-    bytes
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     fn marker(engine: &str) -> Marker {
@@ -428,7 +209,8 @@ mod tests {
     fn other_engine_settings_are_refused_as_a_user_writes_them() {
         let (_folder, store) = store();
         let set = [("rowid", "yes"), ("wal", "off")].map(|(n, v)| (n.into(), v.into()));
-        let made = Marker { engine_options: BTreeMap::from(set), ..marker("sqlite") };
+        let mut made = marker("sqlite");
+        made.engine_options = BTreeMap::from(set);
         store.create(&made).expect("create");
         let error = store.expect(&marker("sqlite")).expect_err("other settings").to_string();
         let words = "another engine settings: rowid=yes, wal=off, not the defaults";

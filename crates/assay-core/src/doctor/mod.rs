@@ -2,17 +2,12 @@
 //!
 //! [`Facts`] are asked of the machine; [`findings`] judges them, and knows no machine.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::path::Path;
-use std::time::{Duration, Instant};
+mod facts;
 
 use assay_driver::Storage;
-use procfs::CurrentSI as _;
 use serde::{Deserialize, Serialize};
 
-use crate::environment::{Environment, Filesystem, filesystem_of};
-use crate::stats::median;
+pub use facts::{DataDir, Facts};
 
 /// How serious a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -39,126 +34,6 @@ pub struct Finding {
     pub advice: String,
     /// The storage mode that it affects; none: all of them.
     pub storage: Option<Storage>,
-}
-
-/// A directory for stores.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DataDir {
-    /// Of which mode.
-    pub storage: Storage,
-    /// Its filesystem, if it is known.
-    pub filesystem: Option<Filesystem>,
-    /// The median time of writing 4 KiB to a file and synchronising them; none where that failed.
-    pub sync_latency_ns: Option<u64>,
-}
-
-/// What the machine says of itself.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Facts {
-    /// The rest of what a run file keeps.
-    pub environment: Environment,
-    /// Whether processors may exceed their nominal frequency; none where the system does not say.
-    pub turbo: Option<bool>,
-    /// The share of time that a hypervisor gave to others, just now; none without a sample.
-    pub steal_share: Option<f64>,
-    /// About how much data the run has; none if that is not known.
-    pub data_bytes: Option<u64>,
-    /// The directories for stores.
-    pub data_dirs: Vec<DataDir>,
-    /// Other processes of Assay that are measuring.
-    pub other_runs: Vec<i32>,
-}
-
-const SAMPLE: Duration = Duration::from_millis(200);
-const SYNCS: usize = 15;
-
-impl Facts {
-    /// Asks the machine, which takes some tenths of a second.
-    pub fn capture(data_dirs: &[(Storage, &Path)], data_bytes: Option<u64>) -> Self {
-        let before = Ticks::now();
-        let started = Instant::now();
-        let data_dirs = data_dirs.iter().map(|(storage, dir)| DataDir {
-            storage: *storage,
-            filesystem: filesystem_of(dir),
-            sync_latency_ns: sync_latency(dir).ok(),
-        });
-        let data_dirs = data_dirs.collect();
-        std::thread::sleep(SAMPLE.saturating_sub(started.elapsed()));
-        Self {
-            environment: Environment::capture(),
-            turbo: turbo(),
-            steal_share: before.zip(Ticks::now()).and_then(|(before, now)| now.steal_since(before)),
-            data_bytes,
-            data_dirs,
-            other_runs: other_runs(),
-        }
-    }
-}
-
-/// Processor time of all processors, in the kernel's ticks.
-struct Ticks {
-    all: u64,
-    stolen: u64,
-}
-
-impl Ticks {
-    fn now() -> Option<Self> {
-        let total = procfs::KernelStats::current().ok()?.total;
-        let stolen = total.steal.unwrap_or(0);
-        let waiting = total.idle + total.iowait.unwrap_or(0);
-        let interrupts = total.irq.unwrap_or(0) + total.softirq.unwrap_or(0);
-        Some(Self {
-            all: total.user + total.nice + total.system + waiting + interrupts + stolen,
-            stolen,
-        })
-    }
-
-    fn steal_since(&self, before: Self) -> Option<f64> {
-        let all = self.all.checked_sub(before.all).filter(|&all| all > 0)?;
-        Some(self.stolen.saturating_sub(before.stolen) as f64 / all as f64)
-    }
-}
-
-fn turbo() -> Option<bool> {
-    let read = |path: &str| fs::read_to_string(path).ok();
-    match read("/sys/devices/system/cpu/intel_pstate/no_turbo") {
-        Some(text) => Some(text.trim() == "0"),
-        None => read("/sys/devices/system/cpu/cpufreq/boost").map(|text| text.trim() == "1"),
-    }
-}
-
-/// The commands of Assay that measure.
-const MEASURING: [&str; 5] = ["run", "ladder", "suite", "verify", "crash"];
-
-/// The processes of Assay that are measuring, but for this one.
-fn other_runs() -> Vec<i32> {
-    let me = i32::try_from(std::process::id()).unwrap_or_default();
-    let others = procfs::process::all_processes().into_iter().flatten().flatten();
-    let measures = |process: &procfs::process::Process| {
-        let command = process.cmdline().unwrap_or_default();
-        let mut words = command.iter().map(String::as_str);
-        let program = words.next().and_then(|path| path.rsplit('/').next());
-        program == Some("assay") && words.any(|word| MEASURING.contains(&word))
-    };
-    others.filter(|process| process.pid != me && measures(process)).map(|p| p.pid).collect()
-}
-
-/// Writes and synchronises a file some times. The file has no name, so that nothing stays.
-fn sync_latency(dir: &Path) -> io::Result<u64> {
-    let times = time_syncs(tempfile::tempfile_in(dir)?)?;
-    Ok(median(&times).map_or(0, |median| median.value as u64))
-}
-
-fn time_syncs(mut file: File) -> io::Result<Vec<f64>> {
-    let block = [0x5a; 4096];
-    (0..SYNCS)
-        .map(|_| {
-            let started = Instant::now();
-            file.write_all(&block)?;
-            file.sync_data()?;
-            Ok(started.elapsed().as_nanos() as f64)
-        })
-        .collect()
 }
 
 /// Judges what was found.
@@ -399,8 +274,8 @@ fn syncs(dir: &DataDir) -> Option<Finding> {
     let (gravity, advice) = match latency_ns {
         ..SYNC_LEAST_NS => (
             Gravity::Warning,
-            "too fast for a device: a cache answers that may lose its content, so figures at \
-             periodic and commit are too good",
+            "too fast for a device: a cache that may lose its content is in between, so figures \
+             at periodic and commit are too good",
         ),
         SYNC_SLOW_NS.. => {
             (Gravity::Note, "a slow device: figures at commit are its figures, not the engines'")
@@ -412,7 +287,10 @@ fn syncs(dir: &DataDir) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+    use crate::environment::{Environment, Filesystem};
 
     /// A machine on which everything is as it should be.
     fn good() -> Facts {

@@ -1,0 +1,182 @@
+//! The marker beside a store's files: what the store holds, and how that can differ from what a run
+//! expects.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use assay_driver::KeyKind;
+use serde::{Deserialize, Serialize};
+
+use crate::tape::Population;
+
+const VERSION: u32 = 1;
+
+/// What a store holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Marker {
+    version: u32,
+    /// The engine that wrote it.
+    pub engine: String,
+    /// The engine's version.
+    pub engine_version: String,
+    /// The engine's settings that shape its files.
+    pub engine_options: BTreeMap<String, String>,
+    /// The suite that filled it.
+    pub suite: String,
+    /// The shape of its records ([`assay_driver::schema::Schema::fingerprint`]).
+    pub schema: String,
+    /// What else decides the records: the suite's words for it.
+    pub records: String,
+    /// How the primary key is organised.
+    pub key_kind: KeyKind,
+    /// The seed of the records.
+    pub seed: u64,
+    /// Which rows there are.
+    pub population: Population,
+    /// Whether records were updated since they were inserted.
+    pub updated: bool,
+    /// Whether a run is changing the store, or was when it was stopped.
+    pub in_progress: bool,
+}
+
+impl Marker {
+    /// A marker of a store that is being filled.
+    #[expect(clippy::too_many_arguments, reason = "each is a field of its own")]
+    pub fn new(
+        engine: &str,
+        engine_version: &str,
+        engine_options: &BTreeMap<String, String>,
+        suite: &str,
+        schema: String,
+        records: String,
+        key_kind: KeyKind,
+        seed: u64,
+    ) -> Self {
+        Self {
+            version: VERSION,
+            engine: engine.into(),
+            engine_version: engine_version.into(),
+            engine_options: engine_options.clone(),
+            suite: suite.into(),
+            schema,
+            records,
+            key_kind,
+            seed,
+            population: Population::all(0),
+            updated: false,
+            in_progress: true,
+        }
+    }
+
+    /// What a run that expects `self` finds different in `found`; rows are not compared.
+    pub(super) fn difference(&self, found: &Self) -> Option<Difference> {
+        if found.version != VERSION {
+            return Some(Difference::MarkerVersion(found.version));
+        }
+        if found.in_progress {
+            return Some(Difference::InProgress);
+        }
+        let differs = [
+            (Part::Engine, self.engine != found.engine),
+            (Part::Suite, self.suite != found.suite),
+            (Part::Schema, self.schema != found.schema),
+            (Part::Records, self.records != found.records),
+            (Part::KeyType, self.key_kind != found.key_kind),
+            (Part::Seed, self.seed != found.seed),
+            (Part::EngineSettings, self.engine_options != found.engine_options),
+            (Part::EngineVersion, self.engine_version != found.engine_version),
+        ];
+        let (part, _) = differs.into_iter().find(|(_, differs)| *differs)?;
+        Some(Difference::Part { part, expected: self.shown(part), found: found.shown(part) })
+    }
+
+    /// A part as messages show it.
+    fn shown(&self, part: Part) -> String {
+        match part {
+            Part::Engine => self.engine.clone(),
+            Part::Suite => self.suite.clone(),
+            Part::Schema => self.schema.clone(),
+            Part::Records => self.records.clone(),
+            Part::KeyType => self.key_kind.to_string(),
+            Part::Seed => self.seed.to_string(),
+            Part::EngineSettings if self.engine_options.is_empty() => "the defaults".into(),
+            Part::EngineSettings => {
+                let options = self.engine_options.iter();
+                let settings: Vec<_> =
+                    options.map(|(name, value)| format!("{name}={value}")).collect();
+                settings.join(", ")
+            }
+            Part::EngineVersion => self.engine_version.clone(),
+        }
+    }
+}
+
+/// What a run finds different in the store that it is to open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// The format of its marker.
+    MarkerVersion(u32),
+    /// A run that was stopped has left it half-changed.
+    InProgress,
+    /// Something that decides its files or its records.
+    Part {
+        /// Which.
+        part: Part,
+        /// What the run expects.
+        expected: String,
+        /// What the store has.
+        found: String,
+    },
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MarkerVersion(version) => {
+                write!(f, "the store here was made by another Assay (marker {version})")
+            }
+            Self::InProgress => {
+                f.write_str("the store here was left half-changed by a run that was stopped")
+            }
+            Self::Part { part, expected, found } => {
+                write!(f, "the store here has another {part}: {found}, not {expected}")
+            }
+        }
+    }
+}
+
+/// What of a store decides its files or its records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The engine that wrote it.
+    Engine,
+    /// The suite that filled it.
+    Suite,
+    /// The shape of its records.
+    Schema,
+    /// Their content.
+    Records,
+    /// How the primary key is organised.
+    KeyType,
+    /// The seed of the records.
+    Seed,
+    /// The engine's settings.
+    EngineSettings,
+    /// The engine's version.
+    EngineVersion,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Engine => "engine",
+            Self::Suite => "suite",
+            Self::Schema => "schema",
+            Self::Records => "records",
+            Self::KeyType => "key type",
+            Self::Seed => "seed",
+            Self::EngineSettings => "engine settings",
+            Self::EngineVersion => "engine version",
+        })
+    }
+}

@@ -1,0 +1,284 @@
+//! The disk as the kernel's requests and the server's commands share it: operations are counted,
+//! and fail once the power is gone.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use fuser::{FileAttr, FileType, INodeNo, RenameFlags, Request, TimeOrNow};
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::disk::Disk;
+use crate::volume::{Attributes, Change, Ino, Kind, Node};
+
+/// Bytes of a block, as the filesystem describes itself.
+pub(crate) const BLOCK_BYTES: u32 = 4096;
+
+/// The disk, and whether there is power.
+#[derive(Debug, Default)]
+pub(crate) struct Power {
+    pub(crate) disk: Disk,
+    /// Operations that changed or synchronised something.
+    pub(crate) operations: u64,
+    /// The operation at which the power goes, instead of being carried out, and the process that
+    /// dies of it.
+    pub(crate) armed: Option<(u64, Pid)>,
+    /// The power is gone: nothing is synchronised any more, and nothing may be changed.
+    pub(crate) frozen: bool,
+    /// When an operation was what the power went at: microseconds since 1970.
+    pub(crate) gone_at_us: Option<u64>,
+    /// The entries of open directories, as they were when they were opened.
+    pub(crate) listings: HashMap<u64, Vec<Entry>>,
+    last_listing: u64,
+}
+
+/// An entry of a directory.
+type Entry = (OsString, Ino, FileType);
+
+impl Power {
+    /// With this disk.
+    pub(crate) fn new(disk: Disk) -> Self {
+        Self { disk, ..Self::default() }
+    }
+
+    /// Counts an operation; without power it fails.
+    fn step(&mut self) -> Result<(), Errno> {
+        if self.frozen {
+            return Err(Errno::EIO);
+        }
+        self.operations += 1;
+        match self.armed {
+            Some((at, worker)) if at == self.operations => {
+                self.frozen = true;
+                self.gone_at_us = Some(assay_core::durability::now_us());
+                // It may have ended by itself.
+                let _ = kill(worker, Signal::SIGKILL);
+                Err(Errno::EIO)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The disk as the session and the server's commands see it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shared(Arc<Mutex<Power>>);
+
+impl Shared {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Power> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Carries an operation out that changes something.
+    pub(crate) fn change<T>(
+        &self,
+        work: impl FnOnce(&mut Disk) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        let mut power = self.lock();
+        power.step()?;
+        work(&mut power.disk)
+    }
+
+    /// Takes the entries of a directory down, for a reader that takes them piece by piece while it
+    /// changes.
+    pub(crate) fn list(&self, directory: INodeNo) -> Result<u64, Errno> {
+        let mut power = self.lock();
+        let live = power.disk.live();
+        let kind = |ino: Ino| match live.node(ino).map(|node| &node.kind) {
+            Ok(Kind::Directory(_)) => FileType::Directory,
+            Ok(Kind::Symlink(_)) => FileType::Symlink,
+            _ => FileType::RegularFile,
+        };
+        let dots = [".", ".."].map(|dot| (dot.into(), directory.0, FileType::Directory));
+        let entries = live.entries(directory.0)?;
+        let entries = entries.iter().map(|(name, &ino)| (name.clone(), ino, kind(ino)));
+        let listing = dots.into_iter().chain(entries).collect();
+        power.last_listing += 1;
+        let handle = power.last_listing;
+        power.listings.insert(handle, listing);
+        Ok(handle)
+    }
+
+    pub(crate) fn entry(&self, parent: INodeNo, name: &OsStr) -> Result<FileAttr, Errno> {
+        let power = self.lock();
+        let ino = power.disk.live().lookup(parent.0, name)?;
+        Ok(attributes(ino, power.disk.live().node(ino)?))
+    }
+
+    pub(crate) fn attributes(&self, ino: INodeNo) -> Result<FileAttr, Errno> {
+        let power = self.lock();
+        Ok(attributes(ino.0, power.disk.live().node(ino.0)?))
+    }
+
+    pub(crate) fn create(
+        &self,
+        request: &Request,
+        (parent, name): (INodeNo, &OsStr),
+        kind: Kind,
+        mode: u32,
+    ) -> Result<FileAttr, Errno> {
+        let attributes =
+            Attributes { mode: (mode & 0o7777) as u16, uid: request.uid(), gid: request.gid() };
+        self.change(|disk| disk.create(parent.0, name, kind, attributes))?;
+        self.entry(parent, name)
+    }
+
+    pub(crate) fn remove(
+        &self,
+        parent: INodeNo,
+        name: &OsStr,
+        directory: bool,
+    ) -> Result<(), Errno> {
+        self.change(|disk| {
+            let ino = disk.live().lookup(parent.0, name)?;
+            match (directory, &disk.live().node(ino)?.kind) {
+                (true, Kind::Directory(_)) => {}
+                (true, _) => return Err(Errno::ENOTDIR),
+                (false, Kind::Directory(_)) => return Err(Errno::EISDIR),
+                (false, _) => {}
+            }
+            disk.change(Change::Leave { parent: parent.0, name: name.into() })
+        })
+    }
+
+    pub(crate) fn synchronise(&self, ino: INodeNo) -> Result<(), Errno> {
+        self.change(|disk| {
+            disk.synchronise(ino.0);
+            Ok(())
+        })
+    }
+
+    pub(crate) fn write(
+        &self,
+        ino: INodeNo,
+        offset: u64,
+        bytes: &[u8],
+        (from_cache, synchronous): (bool, bool),
+    ) -> Result<(), Errno> {
+        let mut power = self.lock();
+        // What the kernel writes back after the power went is as good as what was not yet
+        // synchronised: the cut decides.
+        if !(power.frozen && from_cache) {
+            power.step()?;
+        }
+        power.disk.change(Change::Write { ino: ino.0, offset, bytes: bytes.into() })?;
+        if synchronous && !power.frozen {
+            power.disk.synchronise(ino.0);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn rename(
+        &self,
+        (parent, name): (INodeNo, &OsStr),
+        (new_parent, new_name): (INodeNo, &OsStr),
+        flags: RenameFlags,
+    ) -> Result<(), Errno> {
+        if flags.contains(RenameFlags::RENAME_WHITEOUT) {
+            return Err(Errno::EINVAL);
+        }
+        self.change(|disk| {
+            let there = disk.live().lookup(new_parent.0, new_name).is_ok();
+            if there && flags.contains(RenameFlags::RENAME_NOREPLACE) {
+                return Err(Errno::EEXIST);
+            }
+            let exchange = flags.contains(RenameFlags::RENAME_EXCHANGE);
+            disk.rename((parent.0, name), (new_parent.0, new_name), exchange)
+        })
+    }
+
+    pub(crate) fn allocate(
+        &self,
+        ino: INodeNo,
+        offset: u64,
+        len: u64,
+        mode: i32,
+    ) -> Result<(), Errno> {
+        const ZEROS: i32 = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_ZERO_RANGE;
+        if mode & !(ZEROS | libc::FALLOC_FL_KEEP_SIZE) != 0 {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        self.change(|disk| {
+            let Kind::File(image) = &disk.live().node(ino.0)?.kind else {
+                return Err(Errno::EISDIR);
+            };
+            let size_bytes = image.size_bytes();
+            if mode & ZEROS != 0 {
+                disk.change(Change::Zero { ino: ino.0, offset, len })?;
+            }
+            let end = offset.checked_add(len).ok_or(Errno::EFBIG)?;
+            if mode & libc::FALLOC_FL_KEEP_SIZE == 0 && end > size_bytes {
+                disk.resize(ino.0, end)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// What `setattr` may set.
+pub(crate) struct Wanted {
+    pub(crate) mode: Option<u32>,
+    pub(crate) uid: Option<u32>,
+    pub(crate) gid: Option<u32>,
+    pub(crate) size: Option<u64>,
+    pub(crate) accessed: Option<TimeOrNow>,
+    pub(crate) modified: Option<TimeOrNow>,
+}
+
+impl Shared {
+    pub(crate) fn set(&self, ino: INodeNo, wanted: &Wanted) -> Result<FileAttr, Errno> {
+        self.change(|disk| {
+            if let Some(size_bytes) = wanted.size {
+                disk.resize(ino.0, size_bytes)?;
+            }
+            let node = disk.live().node(ino.0)?;
+            let old = node.attributes;
+            let time = |wanted: Option<TimeOrNow>, old| match wanted {
+                Some(TimeOrNow::SpecificTime(time)) => time,
+                Some(TimeOrNow::Now) => SystemTime::now(),
+                None => old,
+            };
+            let (modified, accessed) =
+                (time(wanted.modified, node.modified), time(wanted.accessed, node.accessed));
+            let attributes = Attributes {
+                mode: wanted.mode.map_or(old.mode, |mode| (mode & 0o7777) as u16),
+                uid: wanted.uid.unwrap_or(old.uid),
+                gid: wanted.gid.unwrap_or(old.gid),
+            };
+            disk.change(Change::Attributes { ino: ino.0, attributes, modified, accessed })
+        })?;
+        self.attributes(ino)
+    }
+}
+
+fn attributes(ino: Ino, node: &Node) -> FileAttr {
+    let (kind, size) = match &node.kind {
+        Kind::File(image) => (FileType::RegularFile, image.size_bytes()),
+        Kind::Directory(_) => (FileType::Directory, u64::from(BLOCK_BYTES)),
+        Kind::Symlink(target) => (FileType::Symlink, target.len() as u64),
+    };
+    FileAttr {
+        ino: INodeNo(ino),
+        size,
+        blocks: match &node.kind {
+            Kind::File(image) => image.allocated_bytes() / 512,
+            _ => 0,
+        },
+        atime: node.accessed,
+        mtime: node.modified,
+        ctime: node.modified,
+        crtime: node.modified,
+        kind,
+        perm: node.attributes.mode,
+        nlink: if kind == FileType::Directory { 2 } else { node.links },
+        uid: node.attributes.uid,
+        gid: node.attributes.gid,
+        rdev: 0,
+        blksize: BLOCK_BYTES,
+        flags: 0,
+    }
+}

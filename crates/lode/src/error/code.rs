@@ -1,0 +1,89 @@
+//! What a program can go by when it decides what to do about an error.
+
+use super::Error;
+
+impl Error {
+    /// A word for the kind of error, which stays the same in later versions, for programs and logs.
+    ///
+    /// ```
+    /// use lode::{Database, KeyKind, Schema, Type};
+    ///
+    /// let db = Database::in_memory()?;
+    /// let error = db.table("account").expect_err("it was not created");
+    /// assert_eq!((error.code(), error.is_retryable()), ("no_table", false));
+    /// # Ok::<(), lode::Error>(())
+    /// ```
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Full { .. } => "full",
+            Self::DiskFull { .. } => "disk_full",
+            Self::TableFull => "table_full",
+            Self::Conflict { .. } => "conflict",
+            Self::Reentered { .. } => "reentered",
+            Self::TxnTooLarge { .. } => "transaction_too_large",
+            Self::SnapshotTooOld { .. } => "snapshot_too_old",
+            Self::TableExists { .. } => "table_exists",
+            Self::NoTable { .. } => "no_table",
+            Self::InvalidSchema { .. } => "invalid_schema",
+            Self::SchemaTooLong { .. } => "schema_too_long",
+            Self::OtherColumns { .. } => "other_columns",
+            Self::NoColumn { .. } => "no_column",
+            Self::ValueCount { .. } => "value_count",
+            Self::ValueMisfit { .. } => "value_misfit",
+            Self::ValueTooLong { .. } => "value_too_long",
+            Self::RecordTooLong { .. } => "record_too_long",
+            Self::NotPacked { .. } => "not_packed",
+            Self::KeyColumn { .. } => "key_column",
+            Self::NullableColumn { .. } => "nullable_column",
+            Self::NoRoomInColumn { .. } => "no_room_in_column",
+            Self::KeyChanged { .. } => "key_changed",
+            Self::FieldMisfit { .. } => "field_misfit",
+            Self::VariablePayload { .. } => "variable_payload",
+            Self::OtherDatabase { .. } => "other_database",
+            Self::KeyTooLong { .. } => "key_too_long",
+            Self::NoOrder { .. } => "no_order",
+            Self::Corrupt { .. } => "corrupt",
+            Self::Version { .. } => "version",
+            Self::Locked => "locked",
+            Self::NoDatabase { .. } => "no_database",
+            Self::DatabaseExists { .. } => "database_exists",
+            Self::ReadOnly => "read_only",
+            Self::Closed => "closed",
+            Self::Forked => "forked",
+            Self::Poisoned { .. } => "poisoned",
+            Self::Io { .. } => "io",
+        }
+    }
+
+    /// Whether the same work, begun again, can succeed though the caller changes nothing: after a
+    /// `Conflict`, with a new snapshot after `SnapshotTooOld`, and after `Locked`.
+    /// [`Database::transact`](crate::Database::transact) does so after a `Conflict`.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::Conflict { .. } | Self::SnapshotTooOld { .. } | Self::Locked)
+    }
+
+    /// Whether what was passed cannot be: a schema, or a key, value, column, record or table that
+    /// does not fit. The same call never succeeds.
+    pub fn is_bad_input(&self) -> bool {
+        matches!(
+            self,
+            Self::InvalidSchema { .. }
+                | Self::SchemaTooLong { .. }
+                | Self::OtherColumns { .. }
+                | Self::NoColumn { .. }
+                | Self::ValueCount { .. }
+                | Self::ValueMisfit { .. }
+                | Self::ValueTooLong { .. }
+                | Self::RecordTooLong { .. }
+                | Self::NotPacked { .. }
+                | Self::KeyColumn { .. }
+                | Self::NullableColumn { .. }
+                | Self::NoRoomInColumn { .. }
+                | Self::KeyChanged { .. }
+                | Self::FieldMisfit { .. }
+                | Self::VariablePayload { .. }
+                | Self::OtherDatabase { .. }
+                | Self::KeyTooLong { .. }
+        )
+    }
+}

@@ -1,0 +1,65 @@
+//! What can be wrong with a schema.
+
+/// What is wrong with a schema.
+///
+/// ```
+/// use lode::{Error, Schema, SchemaFault, Type};
+///
+/// let schema = Schema::build("t").key("id", Type::U8).column("id", Type::U16).finish();
+/// let fault = SchemaFault::SameName { column: "id".into() };
+/// assert_eq!(schema, Err(Error::InvalidSchema { table: "t".into(), fault }));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchemaFault {
+    /// Its table has no name.
+    #[error("a table needs a name")]
+    NoName,
+    /// It has no column of the key.
+    #[error("it has no key; begin with a key column")]
+    NoKey,
+    /// A column of the key comes after another one.
+    #[error("key column {column} comes after other columns; put it first")]
+    KeyComesLate {
+        /// The column.
+        column: String,
+    },
+    /// Two columns have the same name.
+    #[error("there are two columns {column}")]
+    SameName {
+        /// Their name.
+        column: String,
+    },
+    /// A text or bytes can have none.
+    #[error("column {column} has no bytes")]
+    Empty {
+        /// The column.
+        column: String,
+    },
+    /// A column can have too many bytes.
+    #[error("column {column} can have at most {most_bytes} bytes")]
+    ColumnTooLong {
+        /// The column.
+        column: String,
+        /// The most bytes of a column.
+        most_bytes: usize,
+    },
+    /// The columns of fixed length have too many bytes together.
+    #[error("records can have at most {most_bytes} bytes beside those of variable length")]
+    FixedPartTooLong {
+        /// The most bytes.
+        most_bytes: usize,
+    },
+    /// The columns of the key can have too many bytes together.
+    #[error("keys can have at most {most_bytes} bytes{}", lengths(*is_variable))]
+    KeyTooLong {
+        /// The most bytes.
+        most_bytes: usize,
+        /// Whether columns of the key are of variable length. Each of them takes two bytes more.
+        is_variable: bool,
+    },
+}
+
+fn lengths(is_variable: bool) -> &'static str {
+    if is_variable { ", two of them for each column of variable length" } else { "" }
+}
