@@ -35,7 +35,8 @@ pub trait Key {
     ///
     /// # Errors
     /// Those of `work`. `ValueCount`, `ValueMisfit` and `KeyTooLong` when the values do not fit the
-    /// columns of the key. Bytes are passed on as they are: `work` has to refuse those that are no key.
+    /// columns of the key. Bytes are passed on as they are: `work` has to refuse those that are no
+    /// key.
     fn with_packed<T>(&self, schema: &Schema, work: impl FnOnce(&[u8]) -> Result<T>) -> Result<T>;
 }
 

@@ -128,9 +128,9 @@ impl Gate {
         let slot = &self.slots[number.min(SHARED)];
         if self.state.load(Ordering::Relaxed) == number {
             slot.inside.store(slot.inside.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-            // The processor may look at the state again before others see the count. But the thread that
-            // takes the favour away has it pass a barrier after changing the state: so either that
-            // one sees the count, or the change is seen here.
+            // The processor may look at the state again before others see the count. But the thread
+            // that takes the favour away has it pass a barrier after changing the state: so either
+            // that one sees the count, or the change is seen here.
             compiler_fence(Ordering::SeqCst);
             let inside = Inside { slot, is_own: true, _same_thread: PhantomData };
             if self.state.load(Ordering::Relaxed) == number {

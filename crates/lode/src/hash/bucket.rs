@@ -1,8 +1,8 @@
 //! Buckets: pages of slots of equal size.
 //!
 //! The first word counts the records. A slot is a byte, its *tag*, and the key, filled up to whole
-//! words, and the payload, filled up likewise. The tag is 0 in a free slot; otherwise it is one more
-//! than the distance of the record from its home, the slot that its hash names.
+//! words, and the payload, filled up likewise. The tag is 0 in a free slot; otherwise it is one
+//! more than the distance of the record from its home, the slot that its hash names.
 //!
 //! Records lie in the order of their homes, around the end of the page (linear probing, with a
 //! record that is further from home before one that is nearer: Celis, Larson, Munro: Robin Hood
