@@ -20,8 +20,8 @@ Examples:
   lode volume tree settings
 
 Exit status: 0 done, and nothing is wrong; 1 the database is damaged, or a line cannot be \
-loaded; 2 the command line is wrong, or there is no such database, table, entry or property; 3 a file, a \
-directory or the machine does not allow it, or the database is open elsewhere; 128 and its \
+loaded; 2 the command line is wrong, or there is no such database, table, entry or property; 3 a \
+file, a directory or the machine does not allow it, or the database is open elsewhere; 128 and its \
 number a signal ended it: 130 SIGINT, 143 SIGTERM, 129 SIGHUP.")]
 pub(crate) struct CommandLine {
     /// The most memory for pages: bytes, or with K, M or G [default: half of what the process may

@@ -5,8 +5,8 @@
 //!   scans, lookups of several keys; readers and writers all at once.
 //! - Settings: its defaults (pages may take up half of what the process may, or what parameter
 //!   `memory_bytes` says; `periodic` syncs every 100 ms).
-//! - Suites of volumes work on `lode-volumes`, with all volumes mounted in one storage; reads stop at
-//!   the first that has a property. Their tables are ordered.
+//! - Suites of volumes work on `lode-volumes`, with all volumes mounted in one storage; reads stop
+//!   at the first that has a property. Their tables are ordered.
 //! - Its columns lie as they do in Assay's records; gaps between them there, which align them, are
 //!   columns of their own, as in an application that stores its structs as they lie in memory.
 

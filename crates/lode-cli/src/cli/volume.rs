@@ -74,8 +74,9 @@ pub(crate) struct LsArgs {
 /// The options of `lode volume get`.
 #[derive(Args)]
 #[command(after_help = "\
-With NAME: the value, numbers in digits, text as it is, a blob in hexadecimal digits, and a newline. \
-Without: a line for each property, with its name, its type and its value, and tabs between them.
+With NAME: the value, numbers in digits, text as it is, a blob in hexadecimal digits, and a \
+newline. Without: a line for each property, with its name, its type and its value, and tabs \
+between them.
 
 Example:
   lode volume get settings /app/ui theme")]
@@ -198,9 +199,10 @@ pub(crate) struct TreeArgs {
 /// The options of `lode volume watch`.
 #[derive(Args)]
 #[command(after_help = "\
-The volume is opened, looked at as a whole and closed at each turn, so others can change it between \
-two of them; while another process has it open for writing, the turn is left out. One line a change: \
-linked PATH, unlinked PATH, set PATH NAME VALUE or removed PATH NAME, with tabs between them.
+The volume is opened, looked at as a whole and closed at each turn, so others can change it \
+between two of them; while another process has it open for writing, the turn is left out. One line \
+a change: linked PATH, unlinked PATH, set PATH NAME VALUE or removed PATH NAME, with tabs between \
+them.
 
 Example:
   lode volume watch settings /app")]

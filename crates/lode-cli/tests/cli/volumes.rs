@@ -121,7 +121,8 @@ fn what_is_exported_is_imported() {
         &["volume", "import", "copy", "/"],
         "{\"path\":\"/z\"}\n{\"path\":\"/z\",\"properties\":{\"a\":{\"u8\":256}}}\n",
         1,
-        "standard input:2: property \"a\": 256 is no u8; the lines before it are imported, and stay",
+        "standard input:2: property \"a\": 256 is no u8; the lines before it are imported, and \
+         stay",
     );
     assert_eq!(bench.succeeds(&["volume", "ls", "copy"]), "ui\nx\nz\n");
     bench.refuses(

@@ -47,7 +47,8 @@ fn steps() -> impl Strategy<Value = Step> {
         1 => (path(), name()).prop_map(|(p, n)| Step::Unlink(p, n)),
         1 => (path(), name()).prop_map(|(p, n)| Step::UnlinkAll(p, n)),
         3 => path().prop_map(Step::Read),
-        2 => (0..3usize, path(), name(), any::<u8>()).prop_map(|(at, p, n, v)| Step::SetIn(at, p, n, v)),
+        2 => (0..3usize, path(), name(), any::<u8>())
+            .prop_map(|(at, p, n, v)| Step::SetIn(at, p, n, v)),
         1 => (0..3usize, path(), name(), path(), name())
             .prop_map(|(at, p, n, q, m)| Step::RenameIn(at, p, n, q, m)),
         1 => (0..3usize, path(), name()).prop_map(|(at, p, n)| Step::UnlinkAllIn(at, p, n)),
