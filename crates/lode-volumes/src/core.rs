@@ -30,6 +30,9 @@ use crate::watch::Watchers;
 /// Ids are reserved in the table by as many.
 const RESERVED_IDS: u64 = 1024;
 
+/// Longer paths are looked up level by level each time.
+const MOST_REMEMBERED_BYTES: usize = 1024;
+
 /// After as many attempts, a lookup keeps others from unlinking and renaming meanwhile.
 const LOOSE_ATTEMPTS: u32 = 8;
 
@@ -239,7 +242,7 @@ impl Core {
                 Err(error) => return Err(error),
             }
         }
-        if from.is_root() && !node.is_root() {
+        if from.is_root() && path.len() <= MOST_REMEMBERED_BYTES {
             self.registry.remember(path, version, node.id);
         }
         Ok(Some(node))
@@ -283,6 +286,7 @@ impl Core {
         if self.is_read_only() {
             return Ok(());
         }
+        self.late.end();
         self.catch_up()?;
         let now = u64::try_from(self.time.now().0).unwrap_or_default();
         Ok(self.tables.set_setting(Setting::Latest, now)?)

@@ -27,9 +27,16 @@ const MOST_CELLS: usize = 4096;
 /// The late cells of a volume.
 #[derive(Default)]
 pub(crate) struct Late {
-    cells: Mutex<Vec<LateCell>>,
+    list: Mutex<List>,
     is_closed: AtomicBool,
     gate: Mutex<()>,
+}
+
+#[derive(Default)]
+struct List {
+    cells: Vec<LateCell>,
+    /// The volume is being closed: from now on no cell may be late.
+    has_ended: bool,
 }
 
 struct LateCell {
@@ -38,17 +45,27 @@ struct LateCell {
 }
 
 impl Late {
-    /// Takes note that the table has not what a cell has; by the holder of its lock.
-    pub(crate) fn add(&self, node: &Arc<Node>, cell: &Arc<Cell>, held: &mut Held) {
-        if !held.dirty {
-            held.dirty = true;
-            let late = LateCell { node: Arc::clone(node), cell: Arc::clone(cell) };
-            lock(&self.cells).push(late);
+    /// Takes note that the table will not have what a cell is about to have, by the holder of its
+    /// lock; false if the table has to have it.
+    pub(crate) fn add(&self, node: &Arc<Node>, cell: &Arc<Cell>, held: &mut Held) -> bool {
+        if held.dirty {
+            return true;
         }
+        let mut list = lock(&self.list);
+        if !list.has_ended {
+            held.dirty = true;
+            list.cells.push(LateCell { node: Arc::clone(node), cell: Arc::clone(cell) });
+        }
+        held.dirty
+    }
+
+    /// No cell is late from now on, once the tables have caught up.
+    pub(crate) fn end(&self) {
+        lock(&self.list).has_ended = true;
     }
 
     fn is_full(&self) -> bool {
-        lock(&self.cells).len() >= MOST_CELLS
+        lock(&self.list).cells.len() >= MOST_CELLS
     }
 
     /// Waits while a snapshot is being taken. The thread holds no lock.
@@ -75,12 +92,12 @@ impl Core {
         if self.mode != Mode::Late {
             return Ok(());
         }
-        let mut cells = std::mem::take(&mut *lock(&self.late.cells)).into_iter();
+        let mut cells = std::mem::take(&mut lock(&self.late.list).cells).into_iter();
         while let Some(late) = cells.next() {
             if let Err(error) = self.write_late(&late) {
-                let mut left = lock(&self.late.cells);
-                left.push(late);
-                left.extend(cells);
+                let mut left = lock(&self.late.list);
+                left.cells.push(late);
+                left.cells.extend(cells);
                 return Err(error);
             }
         }

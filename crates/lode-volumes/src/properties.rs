@@ -285,13 +285,13 @@ impl Core {
                 Wanted::Removed => true,
                 Wanted::Expires(_) => false,
             };
-        if is_plain && self.mode == Mode::Late && has_room(held, wanted) {
+        let may_be_late = is_plain && self.mode == Mode::Late && has_room(held, wanted);
+        if may_be_late && self.late.add(node, cell, held) {
             let content = match wanted {
                 Wanted::Set { value, expires } => Content::of(value, expires),
                 Wanted::Removed | Wanted::Expires(_) => Content::Absent,
             };
             self.registry.grow(cell.store(held, content));
-            self.late.add(node, cell, held);
             return Ok(());
         }
         let step = Step { entry: node.id, cell, wanted };

@@ -229,3 +229,23 @@ fn a_volume_can_be_opened_again_as_soon_as_its_handles_are_gone() {
         root.set("count", count).expect("it is set");
     }
 }
+
+#[test]
+fn a_volume_that_was_closed_takes_no_more_writes() {
+    for level in [Durability::None, Durability::Process] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let volume = Options::new().durability(level).open(folder.path()).expect("a volume");
+        let root = volume.root();
+        root.set("x", 1u8).expect("it is set");
+        root.set("x", 2u8).expect("it is set");
+        volume.close().expect("it closes");
+        let is_closed = |error| matches!(error, Error::Database(lode::Error::Closed));
+        assert!(is_closed(root.set("x", 3u8).expect_err("it is closed")));
+        assert!(is_closed(root.remove_property("x").expect_err("it is closed")));
+        assert!(is_closed(root.link("a").expect_err("it is closed")));
+        assert!(is_closed(root.update(|it| it.set("x", 3u8)).expect_err("it is closed")));
+        drop(root);
+        let volume = Options::new().open(folder.path()).expect("a volume");
+        assert_eq!(volume.root().property("x").expect("a name"), Some(Value::U8(2)));
+    }
+}
