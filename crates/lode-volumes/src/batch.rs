@@ -203,6 +203,7 @@ impl Core {
             if held.detached || has_changed {
                 return Ok(Outcome::Again);
             }
+            piece.node.note_properties();
         }
         let mut steps = Vec::new();
         for ((((entry, _), piece), cell), held) in pieces.iter().zip(&cells).zip(&held) {

@@ -38,18 +38,16 @@ impl Core {
         let told = self.watchers.of(|| child_path(&self.path_of(parent), name));
         self.late.wait_at_gate();
         let (id, version) = (self.new_id()?, self.version());
-        {
-            // Whoever unlinks the parent waits for this, or has unlinked it.
-            let _linking = read(&parent.children);
-            self.expect_linked(parent)?;
-            let record = self.tables.entry_record(parent.id, name, id)?;
-            if !self.tables.entries.insert(&record)? {
-                return Err(Error::NameTaken { path: child_path(&parent.path(), name) });
-            }
-        }
-        told.say(|path| Event { path: path.into(), what: What::Linked });
         let place = || Place { parent: Arc::clone(parent), name: name.into() };
-        let node = self.registry.find_or_open(id, place);
+        // No other thread can open it before the table has it: nothing of it goes unnoticed.
+        let node = self.registry.find_or_add(id, || Node::new_empty(id, place()));
+        let linked = self.insert_link(parent, name, id);
+        if linked.is_err() {
+            node.set_state(State::Gone);
+            self.registry.forget(id);
+        }
+        linked?;
+        told.say(|path| Event { path: path.into(), what: What::Linked });
         if self.is_still(parent, name, &node, version) {
             return Ok(node);
         }
@@ -62,6 +60,19 @@ impl Core {
                 Ok(Arc::new(gone))
             }
             Err(error) => Err(error),
+        }
+    }
+
+    /// Inserts a link into the table.
+    fn insert_link(&self, parent: &Node, name: &str, id: Id) -> Result<()> {
+        // Whoever unlinks the parent waits for this, or has unlinked it.
+        let _linking = read(&parent.children);
+        self.expect_linked(parent)?;
+        parent.note_children();
+        let record = self.tables.entry_record(parent.id, name, id)?;
+        match self.tables.entries.insert(&record)? {
+            true => Ok(()),
+            false => Err(Error::NameTaken { path: child_path(&parent.path(), name) }),
         }
     }
 
@@ -100,14 +111,14 @@ impl Core {
         if child.state() == State::Gone {
             return Ok(false);
         }
-        if extent == Extent::Entry && self.has_children(child.id)? {
+        if extent == Extent::Entry && child.may_have_children() && self.has_children(child.id)? {
             return Err(Error::NotEmpty { path: child_path(&parent.path(), name) });
         }
         child.set_state(State::Leaving);
         child.cells.wait_for_changes();
         // Deleting begins when no handle can add to what is deleted.
         lock(&self.leaving).insert(child.id);
-        let taken = self.move_out(parent.id, name, child.id, extent);
+        let taken = self.move_out(parent.id, name, child, extent);
         let is_taken = matches!(taken, Ok(true));
         if is_taken {
             self.paths_have_changed();
@@ -136,9 +147,10 @@ impl Core {
     }
 
     /// Moves an entry to those that are being deleted; false if it is not where it was.
-    fn move_out(&self, parent: Id, name: &str, id: Id, extent: Extent) -> Result<bool> {
-        let key = self.tables.entry_key(parent, name)?;
-        if extent == Extent::Entry && !self.has_properties(id)? {
+    fn move_out(&self, parent: Id, name: &str, child: &Node, extent: Extent) -> Result<bool> {
+        let (id, key) = (child.id, self.tables.entry_key(parent, name)?);
+        let has_properties = child.may_have_properties() && self.has_properties(id)?;
+        if extent == Extent::Entry && !has_properties {
             // A thread that renames or unlinks it is kept out by the locks.
             return Ok(self.tables.entries.delete(&key)?);
         }
@@ -209,6 +221,7 @@ impl Core {
             return Err(Error::NameTaken { path: new_path });
         }
         self.paths_have_changed();
+        to.note_children();
         if let Some(node) = self.registry.find(id) {
             node.move_to(Place { parent: Arc::clone(to), name: (*new_name).into() });
         }

@@ -1,6 +1,6 @@
 //! Open entries: one object for each, which all handles share.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, RwLock};
 
 use crate::cells::Cells;
@@ -13,6 +13,9 @@ pub(crate) struct Node {
     pub id: Id,
     place: RwLock<Option<Place>>,
     state: AtomicU8,
+    /// The table may have children and properties of it. One that was linked just now has none.
+    has_children: AtomicBool,
+    has_properties: AtomicBool,
     /// Shared by those who link children, held alone by the one who unlinks the entry.
     pub children: RwLock<()>,
     pub cells: Cells,
@@ -36,8 +39,20 @@ pub(crate) enum State {
 }
 
 impl Node {
+    /// An entry of which the table may have anything.
     pub(crate) fn new(id: Id, place: Option<Place>) -> Self {
+        Self::with(id, place, true)
+    }
+
+    /// An entry that has no children and no properties.
+    pub(crate) fn new_empty(id: Id, place: Place) -> Self {
+        Self::with(id, Some(place), false)
+    }
+
+    fn with(id: Id, place: Option<Place>, has_anything: bool) -> Self {
         Self {
+            has_children: AtomicBool::new(has_anything),
+            has_properties: AtomicBool::new(has_anything),
             id,
             place: RwLock::new(place),
             state: AtomicU8::new(State::Linked as u8),
@@ -58,6 +73,28 @@ impl Node {
     /// By the holder of `children`.
     pub(crate) fn set_state(&self, state: State) {
         self.state.store(state as u8, Ordering::SeqCst);
+    }
+
+    /// It will have a child, perhaps; by one who holds `children`.
+    pub(crate) fn note_children(&self) {
+        if !self.has_children.load(Ordering::SeqCst) {
+            self.has_children.store(true, Ordering::SeqCst);
+        }
+    }
+
+    pub(crate) fn may_have_children(&self) -> bool {
+        self.has_children.load(Ordering::SeqCst)
+    }
+
+    /// It will have a property, perhaps; by one who holds the lock of a cell.
+    pub(crate) fn note_properties(&self) {
+        if !self.has_properties.load(Ordering::SeqCst) {
+            self.has_properties.store(true, Ordering::SeqCst);
+        }
+    }
+
+    pub(crate) fn may_have_properties(&self) -> bool {
+        self.has_properties.load(Ordering::SeqCst)
     }
 
     /// Waits until the thread that is unlinking it is done.

@@ -124,7 +124,10 @@ impl Core {
         self.trim_if_over_full();
         let (cell, growth) = node.cells.find_or_add(name, || {
             let (key, mut payload) = (self.tables.property_key(node.id, name)?, Vec::new());
-            if !self.tables.properties.get_into(&key, &mut payload)? {
+            // Whoever changes a property has a cell for it first.
+            if !node.may_have_properties()
+                || !self.tables.properties.get_into(&key, &mut payload)?
+            {
                 return Ok(Cell::new(name, key, None));
             }
             let Stored { value, expires } = self.unpack(&payload, name)?;
@@ -278,6 +281,7 @@ impl Core {
         held: &mut Held,
         wanted: Wanted<'_>,
     ) -> Result<()> {
+        node.note_properties();
         let does_not_expire = |expires| expires == Moment::NEVER;
         let is_plain = cell.read(Content::expires).is_none_or(does_not_expire)
             && match wanted {

@@ -81,12 +81,17 @@ impl Registry {
 
     /// The node of an entry, which is opened if it is not open.
     pub(crate) fn find_or_open(&self, id: Id, place: impl FnOnce() -> Place) -> Arc<Node> {
+        self.find_or_add(id, || Node::new(id, Some(place())))
+    }
+
+    /// The node of an entry; if it is not open, the one that `make` makes.
+    pub(crate) fn find_or_add(&self, id: Id, make: impl FnOnce() -> Node) -> Arc<Node> {
         let node = {
             let mut shard = lock(self.shard(id));
             if let Some(node) = shard.get(&id) {
                 return Arc::clone(node);
             }
-            let node = Arc::new(Node::new(id, Some(place())));
+            let node = Arc::new(make());
             shard.insert(id, Arc::clone(&node));
             node
         };
