@@ -27,8 +27,8 @@ pub(super) fn open(spec: &OpenSpec, database: lode::Options, count: u32) -> Resu
     }
     let mut settings = settings_of(spec);
     settings.push(match count {
-        1 => "1 volume of lode-volumes".into(),
-        count => format!("{count} volumes of lode-volumes, mounted at one point"),
+        1 => "1 volume of lode-volumes, ordered tables".into(),
+        count => format!("{count} volumes of lode-volumes at one point, ordered tables"),
     });
     Ok(Box::new(VolumeStore { storage, volumes, settings }))
 }
