@@ -29,7 +29,7 @@ pub fn run(setup: &Setup) -> Result<Times> {
         schema: routes.schema().clone(),
         expected_rows: setup.rows,
         threads: 1,
-        volumes: 1,
+        volumes: None,
         parameters: BTreeMap::new(),
         options: profile
             .options

@@ -34,8 +34,9 @@ pub struct OpenSpec {
     pub expected_rows: u64,
     /// How many connections will work at once.
     pub threads: u32,
-    /// Volumes to mount at one point; 1 unless the driver mounts volumes.
-    pub volumes: u32,
+    /// Volumes to mount at one point, if the suite works on volumes; 1 unless the driver mounts
+    /// them. Otherwise it works on records.
+    pub volumes: Option<u32>,
     /// The chosen value of every option that the profile lists.
     pub options: Vec<(String, String)>,
     /// Given parameters, among them those that the profile lists.

@@ -95,8 +95,8 @@ pub(crate) struct Needs<'n> {
     pub(crate) expected_rows: u64,
     /// The most connections at once.
     pub(crate) threads: u32,
-    /// How many volumes: a store each, or one store that mounts them all.
-    pub(crate) volumes: u32,
+    /// How many volumes, if it works on volumes: a store each, or one store that mounts them all.
+    pub(crate) volumes: Option<u32>,
 }
 
 /// Open stores (most suites have one), with the directory they lie in and the marker that
@@ -153,7 +153,7 @@ impl<'m> Session<'m> {
         let spec = OpenSpec {
             dir: dir.as_ref().map(StoreDir::data).unwrap_or_default(),
             threads: needs.threads,
-            volumes: if driver.mounts_volumes() { needs.volumes } else { 1 },
+            volumes: needs.volumes.map(|count| if driver.mounts_volumes() { count } else { 1 }),
             parameters: cell.engine_parameters.clone(),
             create: !keep,
             storage: cell.storage,
@@ -167,7 +167,7 @@ impl<'m> Session<'m> {
             dir.drop_from_page_cache().map_err(store_error)?;
         }
         let start = Instant::now();
-        let stores = open_all(driver, &spec, needs.volumes / spec.volumes)?;
+        let stores = open_all(driver, &spec, stores_for(driver, needs))?;
         measurement.resources.open_ns = as_ns(start.elapsed());
         measurement.settings = stores[0].settings();
         Ok(Self {
@@ -324,6 +324,14 @@ impl<'m> Session<'m> {
             .map_err(store_error)?;
         }
         Ok(())
+    }
+}
+
+/// How many stores a suite works on.
+fn stores_for(driver: &dyn Driver, needs: &Needs<'_>) -> u32 {
+    match needs.volumes {
+        Some(count) if !driver.mounts_volumes() => count,
+        _ => 1,
     }
 }
 

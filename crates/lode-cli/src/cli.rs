@@ -1,5 +1,7 @@
 //! The command line. Everything a user can say is defined here, and its help is made from it.
 
+pub(crate) mod volume;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -7,7 +9,7 @@ use lode::{KeyKind, Options};
 use program_support::command_line;
 use program_support::exit::Failure;
 
-/// Checks, describes, dumps and loads the databases of Lode.
+/// Checks, describes, dumps and loads the databases of Lode, and works on its volumes.
 #[derive(Parser)]
 #[command(name = "lode", version, max_term_width = 100)]
 #[command(after_help = "\
@@ -15,10 +17,11 @@ Examples:
   lode load zoo animal animals.jsonl --schema 'id:u64 key, name:text(32), tag:bytes(8)?'
   lode dump zoo animal -o copy.jsonl
   lode check zoo
+  lode volume tree settings
 
 Exit status: 0 done, and nothing is wrong; 1 the database is damaged, or a line cannot be \
-loaded; 2 the command line is wrong, or there is no such database or table; 3 a file, a \
-directory or the machine does not allow it, or the database is open elsewhere; 128 and its \
+loaded; 2 the command line is wrong, or there is no such database, table, entry or property; 3 a \
+file, a directory or the machine does not allow it, or the database is open elsewhere; 128 and its \
 number a signal ended it: 130 SIGINT, 143 SIGTERM, 129 SIGHUP.")]
 pub(crate) struct CommandLine {
     /// The most memory for pages: bytes, or with K, M or G [default: half of what the process may
@@ -51,6 +54,8 @@ pub(crate) enum Command {
     Load(LoadArgs),
     /// Print the kind of keys and the schema of tables, as load takes them
     Schema(SchemaArgs),
+    /// Read and change volumes: trees of entries with typed properties
+    Volume(volume::VolumeArgs),
 }
 
 /// The options of `lode check`.

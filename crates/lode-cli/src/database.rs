@@ -127,7 +127,8 @@ fn no_database(dir: &Path) -> Failure {
     ))
 }
 
-fn failure(dir: &Path, error: &Error) -> Failure {
+/// What an error of the engine means for a command on a directory.
+pub(crate) fn failure(dir: &Path, error: &Error) -> Failure {
     let line = format!("{}: {error}", dir.display());
     match error {
         Error::Corrupt { .. } => Failure::Wrong(line),

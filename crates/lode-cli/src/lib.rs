@@ -32,5 +32,6 @@ fn carry_out(line: &CommandLine) -> Outcome {
         Command::Dump(args) => commands::dump::dump(args, &options),
         Command::Load(args) => commands::load::load(args, &options),
         Command::Schema(args) => commands::schema::schema(args, &options),
+        Command::Volume(args) => commands::volume::volume(args, &options),
     }
 }

@@ -5,10 +5,13 @@
 //!   scans, lookups of several keys; readers and writers all at once.
 //! - Settings: its defaults (pages may take up half of what the process may, or what parameter
 //!   `memory_bytes` says; `periodic` syncs every 100 ms).
+//! - Suites of volumes work on `lode-volumes`, with all volumes mounted in one storage; reads stop
+//!   at the first that has a property. Their tables are ordered.
 //! - Its columns lie as they do in Assay's records; gaps between them there, which align them, are
 //!   columns of their own, as in an application that stores its structs as they lie in memory.
 
 mod packing;
+mod volumes;
 
 use std::time::Duration;
 
@@ -69,8 +72,15 @@ impl Driver for LodeDriver {
         Ok(lode::VERSION.into())
     }
 
+    fn mounts_volumes(&self) -> bool {
+        true
+    }
+
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
         let options = options_of(spec)?;
+        if let Some(count) = spec.volumes {
+            return volumes::open(spec, options, count);
+        }
         let database = match spec.storage {
             Storage::Memory => options.in_memory(),
             Storage::Ramdisk | Storage::Disk => options.open(&spec.dir),

@@ -162,7 +162,7 @@ impl Driver for PluginDriver {
             threads: spec.threads,
             expected_rows: spec.expected_rows,
             schema: &raw const *schema.c,
-            volumes: spec.volumes,
+            volumes: spec.volumes.unwrap_or(1),
             parameter_count: parameters.c.len() as u32,
             parameters: parameters.c.as_ptr(),
         };

@@ -51,7 +51,7 @@ pub fn open(
         schema: schema(),
         expected_rows: 100_000,
         threads: THREADS as u32,
-        volumes: 1,
+        volumes: None,
         options: defaults.collect(),
         parameters: BTreeMap::new(),
     };

@@ -130,7 +130,7 @@ impl Suite for CrossBench {
             keep,
             expected_rows: cell.rows,
             threads: cell.threads,
-            volumes: 1,
+            volumes: None,
         };
         let session = Session::open(cell, driver, &needs, measurement)?;
         let run =

@@ -84,7 +84,7 @@ impl Suite for Nudb {
             keep: false,
             expected_rows: cell.rows,
             threads: 1,
-            volumes: 1,
+            volumes: None,
         };
         let mut session = Session::open(cell, driver, &needs, measurement)?;
         if !ignored.is_empty() {

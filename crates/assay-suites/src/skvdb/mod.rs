@@ -116,7 +116,7 @@ impl Suite for Skvdb {
             expected_rows: u64::from(cell.threads) * (options.operations + options.children)
                 + 2 * PROPERTIES,
             threads: cell.threads,
-            volumes: options.entries,
+            volumes: Some(options.entries),
         };
         let profile = driver.profile();
         let rules = Rules {

@@ -103,7 +103,7 @@ impl Suite for TonboMicro {
             keep: false,
             expected_rows: options.most_rows(),
             threads: 1,
-            volumes: 1,
+            volumes: None,
         };
         let transactions = driver.profile().transactions != Transactions::None;
         let mut session = Session::open(cell, driver, &needs, measurement)?;

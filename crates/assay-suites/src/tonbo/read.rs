@@ -115,7 +115,7 @@ fn read<R: Records + Sync>(run: CellRun<'_, Options>, records: &R, identity: Str
         keep: options.keep && Session::is_there(cell, driver),
         expected_rows: cell.rows,
         threads: options.threads.iter().copied().max().unwrap_or(1),
-        volumes: 1,
+        volumes: None,
     };
     let check = driver.profile().keeps_data;
     let mut session = Session::open(cell, driver, &needs, measurement)?;

@@ -94,7 +94,7 @@ impl Suite for TonboWrite {
             keep: false,
             expected_rows: cell.rows,
             threads: options.threads.iter().copied().max().unwrap_or(1),
-            volumes: 1,
+            volumes: None,
         };
         let transactions = driver.profile().transactions != Transactions::None;
         let check = driver.profile().keeps_data;

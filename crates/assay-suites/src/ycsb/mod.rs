@@ -94,7 +94,7 @@ impl Suite for Ycsb {
             keep: false,
             expected_rows: cell.rows + 2 * options.operations,
             threads: cell.threads,
-            volumes: 1,
+            volumes: None,
         };
         let check = driver.profile().keeps_data;
         let mut session = Session::open(cell, driver, &needs, measurement)?;

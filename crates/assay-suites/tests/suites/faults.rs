@@ -190,7 +190,7 @@ fn one_by_one(fault: Fault, action: Action) -> Result<u64, String> {
         schema: routes.schema().clone(),
         expected_rows: 500,
         threads: 1,
-        volumes: 1,
+        volumes: None,
         options: Vec::new(),
         parameters: BTreeMap::new(),
     };

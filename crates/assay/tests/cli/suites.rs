@@ -105,6 +105,28 @@ fn skvdb_prints_four_tables_and_draws_four_pictures_for_each_engine() {
 }
 
 #[test]
+fn lode_runs_skvdb_on_volumes_of_its_own() {
+    let bench = Bench::new();
+    let line = "run skvdb -e lode -s m,r,d -t 1,3 --entries 3,1 --operations 700 --children 20";
+    bench.succeeds(&format!("{line} {THERE}"));
+    let run = bench.run_file("run.json");
+    let cells = run["cells"].as_array().expect("cells");
+    let of_lode: Vec<_> = cells.iter().filter(|cell| cell["cell"]["engine"] == "lode").collect();
+    assert_eq!(of_lode.len(), 3 * 2 * 2, "{run}");
+    for cell in of_lode {
+        let measurement = &cell["measurement"];
+        assert_eq!(measurement["phases"].as_array().map(Vec::len), Some(7), "{cell}");
+        let settings = measurement["settings"].to_string();
+        let volumes = match cell["cell"]["options"]["entries"].as_u64() {
+            Some(3) => "3 volumes of lode-volumes at one point",
+            _ => "1 volume of lode-volumes",
+        };
+        assert!(settings.contains(volumes), "{cell}");
+    }
+    bench.has_no_stores();
+}
+
+#[test]
 fn tonbo_write_prints_the_published_table() {
     let bench = Bench::new();
     let line = "run tonbo-write --scale 0.001 -s m,r --format published";

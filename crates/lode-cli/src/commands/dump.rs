@@ -2,13 +2,14 @@
 
 use std::collections::HashSet;
 use std::io::{self, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use lode::{Error, Options, ReadTable, Table};
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::{self, Interrupt};
 use program_support::{output, whole_file};
 
+use super::outside_of;
 use crate::cli::DumpArgs;
 use crate::database::Opened;
 use crate::progress::Progress;
@@ -16,27 +17,13 @@ use crate::record::Writer;
 
 /// Writes all records of a table as lines of JSON.
 pub(crate) fn dump(args: &DumpArgs, options: &Options) -> Outcome {
-    let target = args.output.as_deref().map(|path| target(&args.dir, path)).transpose()?;
+    let target = args.output.as_deref().map(|path| outside_of(&args.dir, path)).transpose()?;
     let opened = Opened::to_read(&args.dir, options)?;
     let dumped = opened.table(&args.table).and_then(|table| match &target {
         None => to_standard_output(&opened, &table),
         Some(target) => to_file(&opened, &table, target),
     });
     opened.close_after(dumped)
-}
-
-/// Where the file goes; not among those of the database.
-fn target(dir: &Path, path: &Path) -> Outcome<PathBuf> {
-    let refused = |error: io::Error| Failure::Refused(format!("{}: {error}", path.display()));
-    let target = whole_file::target(path).map_err(refused)?;
-    let folder = whole_file::folder_of(&target).canonicalize().map_err(refused)?;
-    match dir.canonicalize() {
-        Ok(dir) if dir == folder => Err(Failure::Usage(format!(
-            "{}: this is inside the database; choose another directory",
-            path.display()
-        ))),
-        _ => Ok(target),
-    }
 }
 
 fn to_standard_output(opened: &Opened, table: &Table) -> Outcome {

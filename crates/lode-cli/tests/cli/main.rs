@@ -8,3 +8,4 @@ mod files;
 mod loading;
 mod round_trip;
 mod support;
+mod volumes;

@@ -1,0 +1,50 @@
+//! `lode volume export`
+
+use std::io;
+use std::path::Path;
+
+use lode_volumes::{EntryAt, Error, Options};
+use program_support::exit::{Failure, Outcome};
+use program_support::{interrupt, whole_file};
+
+use super::Opened;
+use super::show::written;
+use crate::cli::volume::ExportArgs;
+use crate::commands::outside_of;
+
+/// Writes an entry and all below it as lines of JSON.
+pub(crate) fn export(args: &ExportArgs, options: &Options) -> Outcome {
+    let target = args.output.as_deref().map(|path| outside_of(&args.dir, path)).transpose()?;
+    let opened = Opened::to_read(&args.dir, options)?;
+    let exported = opened.entry_at(&args.path).and_then(|entry| match &target {
+        None => written(&opened, &mut |out| to_stream(entry.export(out))),
+        Some(target) => to_file(&opened, &entry, target),
+    });
+    opened.close_after(exported)
+}
+
+/// What the stream said apart from what the volume said.
+fn to_stream(exported: lode_volumes::Result<u64>) -> io::Result<lode_volumes::Result<()>> {
+    match exported {
+        Ok(_) => Ok(Ok(())),
+        Err(Error::Stream { source, .. }) => Err(source
+            .raw_os_error()
+            .map_or_else(|| source.kind().into(), io::Error::from_raw_os_error)),
+        Err(error) => Ok(Err(error)),
+    }
+}
+
+fn to_file(opened: &Opened, entry: &EntryAt, target: &Path) -> Outcome {
+    interrupt::watch("lode", || ())?;
+    let mut read = Ok(());
+    let written = whole_file::write_with(target, &mut |out| {
+        read = to_stream(entry.export(out))?;
+        match read.is_ok() {
+            true => Ok(()),
+            // What is there so far is not what was wanted.
+            false => Err(io::Error::other("it is not whole")),
+        }
+    });
+    read.map_err(|error| opened.failure(&error))?;
+    written.map_err(|error| Failure::Refused(format!("{}: {error}", target.display())))
+}

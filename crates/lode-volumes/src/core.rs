@@ -1,0 +1,294 @@
+//! What all handles of a volume share: its database, its open entries, and how they are found.
+//!
+//! Locks, in the order in which a thread may take them:
+//!
+//! 1. `structure`: shared by those who unlink, alone for those who rename;
+//! 2. [`Node::children`](crate::node::Node): shared by those who link, alone for those who unlink;
+//! 3. the lock of a cell, of several in the order of their entries and names;
+//! 4. those inside the registry, a map of cells, and the queues of watchers.
+//!
+//! No code of users runs under any of them.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+
+use lode::{Database, Durability};
+
+use crate::clock::{Moment, Time};
+use crate::error::{Error, Result};
+use crate::late::Late;
+use crate::lock::{lock, read, write};
+use crate::name::{child_path, names_of};
+use crate::node::{Node, Place, State};
+use crate::options::Options;
+use crate::registry::Registry;
+use crate::storage::Claim;
+use crate::tables::{Id, ROOT, Setting, Tables};
+use crate::watch::Watchers;
+
+/// Ids are reserved in the table by as many.
+const RESERVED_IDS: u64 = 1024;
+
+/// Longer paths are looked up level by level each time.
+const MOST_REMEMBERED_BYTES: usize = 1024;
+
+/// After as many attempts, a lookup keeps others from unlinking and renaming meanwhile.
+const LOOSE_ATTEMPTS: u32 = 8;
+
+/// How changes of properties reach the tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    ReadOnly,
+    /// Each change is an operation of the database, and as durable as that.
+    Through,
+    /// Nothing is promised before the volume is closed, so tables may catch up later.
+    Late,
+}
+
+/// A volume that is open.
+pub(crate) struct Core {
+    pub database: Database,
+    pub tables: Tables,
+    pub name: String,
+    pub mode: Mode,
+    pub time: Time,
+    pub registry: Registry,
+    pub structure: RwLock<()>,
+    /// How often entries were unlinked or renamed.
+    version: AtomicU64,
+    ids: Mutex<Ids>,
+    pub late: Late,
+    pub watchers: Watchers,
+    pub claim: Mutex<Claim>,
+    /// Nothing expires before this moment.
+    pub next_expiry: AtomicI64,
+    /// What was unlinked may still be there to be deleted.
+    pub has_removed: AtomicBool,
+    /// What was taken out, while handles of what is below it may still be of use.
+    pub leaving: Mutex<BTreeSet<Id>>,
+    /// No handle is left, or the volume was closed.
+    pub is_ending: AtomicBool,
+}
+
+/// Ids that are reserved and unused.
+#[derive(Default)]
+struct Ids {
+    next: Id,
+    end: Id,
+}
+
+impl Core {
+    pub(crate) fn writable(database: Database, name: String, options: &Options) -> Result<Self> {
+        let name = options.name.clone().unwrap_or(name);
+        let tables = Tables::create(&database, &name)?;
+        let mode = match options.durability {
+            Durability::None => Mode::Late,
+            _ => Mode::Through,
+        };
+        Self::new(database, tables, name, mode, options)
+    }
+
+    pub(crate) fn read_only(database: Database, name: String, options: &Options) -> Result<Self> {
+        let name = options.name.clone().unwrap_or(name);
+        let tables = Tables::open(&database, &name)?;
+        Self::new(database, tables, name, Mode::ReadOnly, options)
+    }
+
+    fn new(
+        database: Database,
+        tables: Tables,
+        name: String,
+        mode: Mode,
+        options: &Options,
+    ) -> Result<Self> {
+        let latest = tables.setting(Setting::Latest)?.unwrap_or_default();
+        let latest = Moment(i64::try_from(latest).unwrap_or(i64::MAX - 1));
+        let root = Arc::new(Node::new(ROOT, None));
+        Ok(Self {
+            database,
+            tables,
+            name,
+            mode,
+            time: Time::new(options.clock_or_system(), latest),
+            registry: Registry::new(root, options.open_entries, options.cache_bytes),
+            structure: RwLock::new(()),
+            version: AtomicU64::new(0),
+            ids: Mutex::default(),
+            late: Late::default(),
+            watchers: Watchers::default(),
+            claim: Mutex::default(),
+            next_expiry: AtomicI64::new(i64::MIN),
+            has_removed: AtomicBool::new(mode != Mode::ReadOnly),
+            leaving: Mutex::default(),
+            is_ending: AtomicBool::new(false),
+        })
+    }
+
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.mode == Mode::ReadOnly
+    }
+
+    pub(crate) fn expect_writable(&self) -> Result<()> {
+        match self.is_read_only() {
+            true => Err(Error::ReadOnly { volume: self.name.clone() }),
+            false => Ok(()),
+        }
+    }
+
+    pub(crate) fn corrupt(&self, why: impl Into<String>) -> Error {
+        Error::Corrupt { volume: self.name.clone(), why: why.into() }
+    }
+
+    /// Where an open entry is. The thread holds no lock.
+    pub(crate) fn path_of(&self, node: &Node) -> String {
+        let _structure = read(&self.structure);
+        node.path()
+    }
+
+    #[cold]
+    pub(crate) fn gone(&self, node: &Node) -> Error {
+        Error::Gone { path: node.path() }
+    }
+
+    pub(crate) fn expect_linked(&self, node: &Node) -> Result<()> {
+        match node.state() {
+            State::Linked | State::Leaving => Ok(()),
+            State::Gone => Err(self.gone(node)),
+        }
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Ordering::SeqCst)
+    }
+
+    /// Takes note that what was found under paths may be found there no more.
+    pub(crate) fn paths_have_changed(&self) {
+        self.version.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// An id that no entry has had.
+    pub(crate) fn new_id(&self) -> Result<Id> {
+        let mut ids = lock(&self.ids);
+        if ids.next == ids.end {
+            let next = self.tables.setting(Setting::NextId)?;
+            let next = next.ok_or_else(|| self.corrupt("it has lost which ids are unused"))?;
+            let end = next.checked_add(RESERVED_IDS);
+            let end = end.ok_or_else(|| self.corrupt("all ids are used"))?;
+            self.tables.set_setting(Setting::NextId, end)?;
+            *ids = Ids { next, end };
+        }
+        ids.next += 1;
+        Ok(ids.next - 1)
+    }
+
+    /// The child of an entry.
+    pub(crate) fn child(&self, parent: &Arc<Node>, name: &str) -> Result<Option<Arc<Node>>> {
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            let alone = (attempt > LOOSE_ATTEMPTS).then(|| write(&self.structure));
+            self.expect_linked(parent)?;
+            let version = self.version();
+            let Some(id) = self.tables.child(&self.tables.entries, parent.id, name)? else {
+                return Ok(None);
+            };
+            let place = || Place { parent: Arc::clone(parent), name: name.into() };
+            let node = self.registry.find_or_open(id, place);
+            if alone.is_some() && node.state() != State::Gone && !node.is_at(parent, name) {
+                // It was opened by a thread that had found it where it was before.
+                node.move_to(place());
+            }
+            if self.is_still(parent, name, &node, version) {
+                return Ok(Some(node));
+            }
+        }
+    }
+
+    /// Whether an entry that was found under a parent is there, so that whoever unlinks it from
+    /// now on finds its node.
+    pub(crate) fn is_still(
+        &self,
+        parent: &Arc<Node>,
+        name: &str,
+        node: &Arc<Node>,
+        version: u64,
+    ) -> bool {
+        self.version() == version
+            && parent.state() != State::Gone
+            && node.state() != State::Gone
+            && node.is_at(parent, name)
+    }
+
+    /// The entry under a path that begins at another one.
+    pub(crate) fn lookup(&self, from: &Arc<Node>, path: &str) -> Result<Option<Arc<Node>>> {
+        self.expect_linked(from)?;
+        let version = self.version();
+        if from.is_root()
+            && let Some(id) = self.registry.known(path, version)
+            && let Some(node) = self.registry.find(id)
+            && node.state() != State::Gone
+        {
+            return Ok(Some(node));
+        }
+        let names = names_of(path)?;
+        self.trim_if_over_full();
+        let mut node = Arc::clone(from);
+        for name in names {
+            match self.child(&node, name) {
+                Ok(Some(child)) => node = child,
+                Ok(None) => return Ok(None),
+                Err(Error::Gone { .. }) if !Arc::ptr_eq(&node, from) => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+        if from.is_root() && path.len() <= MOST_REMEMBERED_BYTES {
+            self.registry.remember(path, version, node.id);
+        }
+        Ok(Some(node))
+    }
+
+    /// The entry under a path, which is linked if it is not there, as are those above it.
+    pub(crate) fn make(&self, from: &Arc<Node>, path: &str) -> Result<Arc<Node>> {
+        if let Some(node) = self.lookup(from, path)? {
+            return Ok(node);
+        }
+        let mut node = Arc::clone(from);
+        for name in names_of(path)? {
+            node = loop {
+                if let Some(child) = self.child(&node, name)? {
+                    break child;
+                }
+                match self.link(&node, name) {
+                    Err(Error::NameTaken { .. }) => {}
+                    linked => break linked?,
+                }
+            };
+        }
+        Ok(node)
+    }
+
+    /// Lets go of open entries if there are more than there should be.
+    pub(crate) fn trim_if_over_full(&self) {
+        if self.registry.is_over_full() {
+            // What the tables have not is kept; the next one who needs that reports why.
+            let _ = self.catch_up();
+            self.registry.trim();
+        }
+    }
+
+    pub(crate) fn no_entry(&self, parent: &Node, name: &str) -> Error {
+        Error::NoEntry { path: child_path(&parent.path(), name) }
+    }
+
+    /// What is to be written before the database is closed.
+    pub(crate) fn finish(&self) -> Result<()> {
+        if self.is_read_only() {
+            return Ok(());
+        }
+        self.late.end();
+        self.catch_up()?;
+        let now = u64::try_from(self.time.now().0).unwrap_or_default();
+        Ok(self.tables.set_setting(Setting::Latest, now)?)
+    }
+}

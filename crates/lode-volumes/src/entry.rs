@@ -1,0 +1,401 @@
+//! Entries: what users hold of them.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::batch::Batch;
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::links::{Extent, Move};
+use crate::listing::{Links, Properties};
+use crate::node::{Node, State};
+use crate::snapshot::{Snapshot, Walk};
+use crate::value::{Value, ValueRef, to_value};
+use crate::volume::Shared;
+
+/// An entry of a volume: properties, and children under names. Handles are cheap to clone, may be
+/// used by any number of threads, and are all of one object in memory.
+///
+/// Names of children and properties are UTF-8 of 1 to 255 bytes, without `/`, and neither `.` nor
+/// `..`; they are compared byte by byte. A handle of an entry that was unlinked returns
+/// [`Gone`](Error::Gone).
+///
+/// ```
+/// use lode_volumes::{Value, Volume};
+///
+/// let volume = Volume::in_memory()?;
+/// let ui = volume.root().link("ui")?;
+/// ui.set("theme", "dark")?;
+/// ui.set("scale", 1.5f64)?;
+/// assert_eq!(ui.property("theme")?, Some(Value::Text("dark".into())));
+///
+/// let names: Vec<String> = ui.property_names()?;
+/// assert_eq!(names, ["scale", "theme"]);
+/// assert!(ui.remove_property("scale")? && !ui.has_property("scale")?);
+/// # Ok::<(), lode_volumes::Error>(())
+/// ```
+///
+/// # Errors
+/// All operations can return `Gone`, `Corrupt`, `InvalidName`, and what the database says; those
+/// that write also `ReadOnly`.
+#[derive(Clone)]
+pub struct Entry {
+    shared: Arc<Shared>,
+    node: Arc<Node>,
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (volume, path) = (&self.core().name, self.node.path());
+        f.debug_struct("Entry").field("volume", volume).field("path", &path).finish()
+    }
+}
+
+impl PartialEq for Entry {
+    /// Whether both are of the same entry of the same opened volume.
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.core(), other.core()) && self.node.id == other.node.id
+    }
+}
+
+impl Eq for Entry {}
+
+impl Entry {
+    pub(crate) fn new(shared: Arc<Shared>, node: Arc<Node>) -> Self {
+        Self { shared, node }
+    }
+
+    pub(crate) fn core(&self) -> &Core {
+        &self.shared
+    }
+
+    pub(crate) fn node(&self) -> &Arc<Node> {
+        &self.node
+    }
+
+    fn handle(&self, node: Arc<Node>) -> Self {
+        Self::new(Arc::clone(&self.shared), node)
+    }
+
+    pub(crate) fn is_gone(&self) -> bool {
+        self.node.state() == State::Gone
+    }
+
+    /// Its path in the volume.
+    ///
+    /// # Errors
+    /// `Gone`.
+    pub fn path(&self) -> Result<String> {
+        self.core().expect_linked(&self.node)?;
+        Ok(self.core().path_of(&self.node))
+    }
+
+    /// Sets a property, whether it is there or not. It does not expire then. When this returns, it
+    /// is as durable as the volume's level says.
+    ///
+    /// # Errors
+    /// `ValueTooLong`, and [those of every write](Self#errors).
+    pub fn set<'v>(&self, name: &str, value: impl Into<ValueRef<'v>>) -> Result<()> {
+        self.core().set(&self.node, name, value.into())
+    }
+
+    /// A copy of a property; `None` if there is none.
+    ///
+    /// # Errors
+    /// [Those of every operation](Self#errors).
+    pub fn property(&self, name: &str) -> Result<Option<Value>> {
+        self.with_property(name, to_value)
+    }
+
+    /// Lends a property to `read`, and returns what that returns; `None` if there is no such
+    /// property. It copies nothing, and threads that read do not wait for each other.
+    ///
+    /// # Errors
+    /// [Those of every operation](Self#errors).
+    #[inline]
+    pub fn with_property<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(ValueRef<'_>) -> T,
+    ) -> Result<Option<T>> {
+        self.core().read_property(&self.node, name, read)
+    }
+
+    /// Whether there is such a property.
+    ///
+    /// # Errors
+    /// [Those of every operation](Self#errors).
+    pub fn has_property(&self, name: &str) -> Result<bool> {
+        self.with_property(name, |_| ()).map(|found| found.is_some())
+    }
+
+    /// Removes a property; false if there is none.
+    ///
+    /// # Errors
+    /// [Those of every write](Self#errors).
+    pub fn remove_property(&self, name: &str) -> Result<bool> {
+        self.core().remove(&self.node, name)
+    }
+
+    /// Sets a property to what `change` makes of it, or removes it if that is `None`; no other
+    /// change of the property comes between. It does not expire then. Returns what it is now.
+    ///
+    /// `change` is called again if another thread was first.
+    ///
+    /// ```
+    /// use lode_volumes::{Value, Volume};
+    ///
+    /// let root = Volume::in_memory()?.root();
+    /// for _ in 0..3 {
+    ///     root.change_property("visits", |visits| match visits {
+    ///         Some(Value::U64(count)) => Some(Value::U64(count + 1)),
+    ///         _ => Some(Value::U64(1)),
+    ///     })?;
+    /// }
+    /// assert_eq!(root.property("visits")?, Some(Value::U64(3)));
+    /// # Ok::<(), lode_volumes::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `ValueTooLong`, and [those of every write](Self#errors).
+    pub fn change_property(
+        &self,
+        name: &str,
+        mut change: impl FnMut(Option<Value>) -> Option<Value>,
+    ) -> Result<Option<Value>> {
+        loop {
+            self.core().expect_linked(&self.node)?;
+            let seen = self.core().cell(&self.node, name)?.content();
+            let value = change(self.core().value_of(&self.node, name, &seen)?);
+            let wanted = value.as_ref().map(Value::as_ref);
+            if self.core().replace(&self.node, name, &seen, wanted)? {
+                return Ok(value);
+            }
+        }
+    }
+
+    /// All properties, in the order of their names' bytes, as they are now.
+    ///
+    /// # Errors
+    /// [Those of every operation](Self#errors).
+    pub fn properties(&self) -> Result<Properties> {
+        self.core().expect_linked(&self.node)?;
+        self.core().catch_up()?;
+        Ok(Properties::new(self.core(), None, self.node.id, self.core().time.now()))
+    }
+
+    /// The names of all properties, in the order of their bytes.
+    ///
+    /// # Errors
+    /// [Those of every operation](Self#errors).
+    pub fn property_names(&self) -> Result<Vec<String>> {
+        self.properties()?.names()
+    }
+
+    /// Lets a property expire after a time, to the microsecond; false if there is none. From then
+    /// on no one sees it, also after the volume was opened again, or the clock was set back.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lode_volumes::Volume;
+    ///
+    /// let root = Volume::in_memory()?.root();
+    /// root.set("token", "abc")?;
+    /// assert!(root.expire_property("token", Duration::from_secs(3600))?);
+    /// assert!(root.cancel_expiration("token")?);
+    /// root.expire_property("token", Duration::ZERO)?;
+    /// assert!(!root.has_property("token")?);
+    /// # Ok::<(), lode_volumes::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `ExpiryTooFar`, and [those of every write](Self#errors).
+    pub fn expire_property(&self, name: &str, after: Duration) -> Result<bool> {
+        self.core().expire(&self.node, name, Some(after))
+    }
+
+    /// Lets a property stay that would have expired; false if there is none.
+    ///
+    /// # Errors
+    /// [Those of every write](Self#errors).
+    pub fn cancel_expiration(&self, name: &str) -> Result<bool> {
+        self.core().expire(&self.node, name, None)
+    }
+
+    /// Several changes of properties of this entry, all of them or none. See [`Batch`].
+    ///
+    /// ```
+    /// use lode_volumes::Volume;
+    ///
+    /// let root = Volume::in_memory()?.root();
+    /// root.update(|entry| {
+    ///     entry.set("user", "ada")?;
+    ///     entry.set("attempts", 0u8)
+    /// })?;
+    /// assert_eq!(root.property_names()?, ["attempts", "user"]);
+    /// # Ok::<(), lode_volumes::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What `work` returns; `Conflict`; and [those of every write](Self#errors).
+    pub fn update<T, E: From<Error>>(
+        &self,
+        mut work: impl FnMut(&EntryBatch<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.core().update(|batch| work(&EntryBatch { batch, entry: self }))
+    }
+
+    /// Links a new entry, without properties, below this one.
+    ///
+    /// # Errors
+    /// `NameTaken`, and [those of every write](Self#errors).
+    pub fn link(&self, name: &str) -> Result<Self> {
+        self.core().link(&self.node, name).map(|node| self.handle(node))
+    }
+
+    /// Unlinks a child, with its properties. Handles of it return `Gone` from then on.
+    ///
+    /// # Errors
+    /// `NoEntry`; `NotEmpty` when the child has children; and [those of every
+    /// write](Self#errors). If deleting what the child had fails after it was unlinked, that is
+    /// returned, too; the deletion goes on later.
+    pub fn unlink(&self, name: &str) -> Result<()> {
+        self.core().unlink(&self.node, name, Extent::Entry)
+    }
+
+    /// Unlinks a child and all below it. They are gone at once. Deleting what they had takes as
+    /// many steps of bounded size as it needs; if a crash comes between them, it goes on when the
+    /// volume is opened again.
+    ///
+    /// ```
+    /// use lode_volumes::{Error, Volume};
+    ///
+    /// let volume = Volume::in_memory()?;
+    /// let leaf = volume.create_entry("/a/b/c")?;
+    /// assert!(matches!(volume.root().unlink("a"), Err(Error::NotEmpty { .. })));
+    /// volume.root().unlink_all("a")?;
+    /// assert!(matches!(leaf.set("x", 1u8), Err(Error::Gone { .. })));
+    /// # Ok::<(), lode_volumes::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `NoEntry`, and as [`unlink`](Self::unlink).
+    pub fn unlink_all(&self, name: &str) -> Result<()> {
+        self.core().unlink(&self.node, name, Extent::Subtree)
+    }
+
+    /// Moves a child, with all below it, to another name below another entry, or this one. Handles
+    /// stay what they are.
+    ///
+    /// # Errors
+    /// `NoEntry`; `NameTaken`; `IntoItself` when `to` is the child or below it; `OtherVolume`; and
+    /// [those of every write](Self#errors).
+    pub fn rename(&self, name: &str, to: &Self, new_name: &str) -> Result<()> {
+        if !std::ptr::eq(self.core(), to.core()) {
+            let (found, expected) = (to.core().name.clone(), self.core().name.clone());
+            return Err(Error::OtherVolume { found, expected });
+        }
+        self.core().rename(&Move { from: &self.node, name, to: &to.node, new_name })
+    }
+
+    /// The entry under a path that begins here; `None` if there is none. An empty path is this one.
+    ///
+    /// # Errors
+    /// [Those of every operation](Self#errors).
+    pub fn entry(&self, path: &str) -> Result<Option<Self>> {
+        Ok(self.core().lookup(&self.node, path)?.map(|node| self.handle(node)))
+    }
+
+    /// The entry under a path that begins here. It is linked if it is not there, and so are those
+    /// on the way.
+    ///
+    /// # Errors
+    /// [Those of every write](Self#errors).
+    pub fn create_entry(&self, path: &str) -> Result<Self> {
+        self.core().make(&self.node, path).map(|node| self.handle(node))
+    }
+
+    /// The names of the children, in the order of their bytes, as they are now.
+    ///
+    /// # Errors
+    /// [Those of every operation](Self#errors).
+    pub fn links(&self) -> Result<Links> {
+        self.links_with_prefix("")
+    }
+
+    pub(crate) fn has_links(&self) -> Result<bool> {
+        self.links()?.next().transpose().map(|first| first.is_some())
+    }
+
+    /// The names of the children that begin with a prefix, in the order of their bytes.
+    ///
+    /// ```
+    /// use lode_volumes::{Result, Volume};
+    ///
+    /// let root = Volume::in_memory()?.root();
+    /// for name in ["alpha", "beta", "bern", "gamma"] {
+    ///     root.link(name)?;
+    /// }
+    /// let names: Result<Vec<_>> = root.links_with_prefix("be")?.collect();
+    /// assert_eq!(names?, ["bern", "beta"]);
+    /// # Ok::<(), lode_volumes::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [Those of every operation](Self#errors).
+    pub fn links_with_prefix(&self, prefix: &str) -> Result<Links> {
+        self.core().expect_linked(&self.node)?;
+        Ok(Links::new(self.core(), None, self.node.id, prefix))
+    }
+
+    /// This entry and all below it, at one moment. See [`Walk`].
+    ///
+    /// # Errors
+    /// [Those of every operation](Self#errors).
+    pub fn walk(&self) -> Result<Walk> {
+        let snapshot = Snapshot::take(&self.shared)?;
+        // Whether it is gone is known after the moment at which the walk reads.
+        Ok(snapshot.at(self.node.id, self.path()?).walk())
+    }
+}
+
+/// Changes of properties of one entry that happen together. Made by [`Entry::update`].
+pub struct EntryBatch<'b> {
+    batch: &'b Batch<'b>,
+    entry: &'b Entry,
+}
+
+impl EntryBatch<'_> {
+    /// As [`Batch::set`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn set<'p>(&self, name: &str, value: impl Into<ValueRef<'p>>) -> Result<()> {
+        self.batch.set(self.entry, name, value)
+    }
+
+    /// As [`Batch::property`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn property(&self, name: &str) -> Result<Option<Value>> {
+        self.batch.property(self.entry, name)
+    }
+
+    /// As [`Batch::remove_property`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn remove_property(&self, name: &str) -> Result<bool> {
+        self.batch.remove_property(self.entry, name)
+    }
+
+    /// As [`Batch::expire_property`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn expire_property(&self, name: &str, after: Duration) -> Result<bool> {
+        self.batch.expire_property(self.entry, name, after)
+    }
+}

@@ -1,0 +1,280 @@
+//! What can go wrong, and what the caller can do about it.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The result of what can go wrong.
+///
+/// ```
+/// use lode_volumes::{Result, Volume};
+///
+/// fn theme(volume: &Volume) -> Result<Option<String>> {
+///     let Some(ui) = volume.entry("/ui")? else { return Ok(None) };
+///     Ok(ui.property("theme")?.map(|theme| theme.to_string()))
+/// }
+///
+/// let volume = Volume::in_memory()?;
+/// assert_eq!(theme(&volume)?, None);
+/// # Ok::<(), lode_volumes::Error>(())
+/// ```
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an operation did not happen. Nothing was changed by it, with two exceptions:
+/// [`Partial`](Error::Partial) says what was, and after
+/// [`Database`](Error::Database)`(`[`Poisoned`](lode::Error::Poisoned)`)` the last change may be
+/// there when the volume is opened again, or not.
+///
+/// ```
+/// use lode_volumes::{Error, NameFault, Volume};
+///
+/// let volume = Volume::in_memory()?;
+/// let error = volume.root().link("a/b").expect_err("no name has a slash");
+/// assert!(matches!(&error, Error::InvalidName { fault: NameFault::Slash, .. }));
+/// assert_eq!(error.to_string(), "\"a/b\" is no name: it has a /; leave it out");
+/// assert!(error.is_bad_input());
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// What should be a name of an entry or a property is none.
+    #[error("{name:?} is no name: {fault}")]
+    InvalidName {
+        /// The name, or its beginning.
+        name: Box<str>,
+        /// What is wrong with it.
+        fault: NameFault,
+    },
+    /// There is no such entry.
+    #[error("there is no entry {path}; link it")]
+    NoEntry {
+        /// The path.
+        path: String,
+    },
+    /// The parent has a child of that name already.
+    #[error("there is an entry {path} already; open it, or choose another name")]
+    NameTaken {
+        /// The path.
+        path: String,
+    },
+    /// An entry has children, so `unlink` leaves it.
+    #[error("entry {path} has children; unlink them first, or use unlink_all")]
+    NotEmpty {
+        /// The path.
+        path: String,
+    },
+    /// The entry was unlinked since it was opened.
+    #[error("the entry {path} was unlinked; open it again, or link it")]
+    Gone {
+        /// Where it was.
+        path: String,
+    },
+    /// An entry cannot be moved below itself.
+    #[error("entry {path} cannot be moved to {to}, which is the entry itself or below it")]
+    IntoItself {
+        /// The entry.
+        path: String,
+        /// Where it was to go.
+        to: String,
+    },
+    /// A value has more bytes than a property may have.
+    #[error("a property can have at most {most_bytes} bytes, not {size_bytes}")]
+    ValueTooLong {
+        /// Those of the value.
+        size_bytes: usize,
+        /// The most.
+        most_bytes: usize,
+    },
+    /// A value is of another type than it was asked for.
+    #[error("the value is of type {found}, not {wanted}")]
+    OtherKind {
+        /// The type that the value has.
+        found: crate::Kind,
+        /// The type that was wanted.
+        wanted: crate::Kind,
+    },
+    /// A property can expire within some 290,000 years only.
+    #[error("{seconds} seconds from now is later than a property can expire; leave the expiry out")]
+    ExpiryTooFar {
+        /// The time that was given.
+        seconds: u64,
+    },
+    /// The volume, or every volume of the mount, is opened or mounted for reading only.
+    #[error("{volume} is read-only; open or mount it for writing")]
+    ReadOnly {
+        /// The volume's name, or the path in the storage.
+        volume: String,
+    },
+    /// Entries of several volumes cannot be in one operation.
+    #[error("the entry is of volume {found}, not of {expected}; an operation is within one volume")]
+    OtherVolume {
+        /// The entry's.
+        found: String,
+        /// The operation's.
+        expected: String,
+    },
+    /// A database has tables that are not a volume's.
+    #[error("database {volume} is no volume: it has table {table}; choose another directory")]
+    NotAVolume {
+        /// The volume's name.
+        volume: String,
+        /// A table that no volume has.
+        table: String,
+    },
+    /// A database to read has no volume in it yet.
+    #[error("{volume} has no volume yet; open it for writing once, or choose another directory")]
+    NoVolume {
+        /// The volume's name.
+        volume: String,
+    },
+    /// The volume was written by another version of this crate.
+    #[error("volume {volume} has layout {found}, and this version reads layout {known}")]
+    Layout {
+        /// The volume's name.
+        volume: String,
+        /// Its layout.
+        found: u64,
+        /// The one that is known.
+        known: u64,
+    },
+    /// A record of a volume is none.
+    #[error("volume {volume} is corrupt: {why}; restore it from a copy")]
+    Corrupt {
+        /// The volume's name.
+        volume: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// Other threads changed what a batch has read, each time that it was tried.
+    #[error("other threads changed what the batch has read, {attempts} times; try it again")]
+    Conflict {
+        /// How often it was tried.
+        attempts: u32,
+    },
+    /// The volume is mounted in another storage.
+    #[error("volume {volume} is mounted in another storage; unmount it there")]
+    Claimed {
+        /// The volume's name.
+        volume: String,
+    },
+    /// This entry of the volume is mounted at this path already.
+    #[error("entry {entry} of volume {volume} is mounted at {path} already")]
+    AlreadyMounted {
+        /// The volume's name.
+        volume: String,
+        /// The entry.
+        entry: String,
+        /// The path in the storage.
+        path: String,
+    },
+    /// No volume is mounted at a path or above it, or not this one.
+    #[error("no such volume is mounted at {path}; mount one")]
+    NotMounted {
+        /// The path in the storage.
+        path: String,
+    },
+    /// Volumes were mounted or unmounted since the entry of the storage was opened.
+    #[error("the mounts have changed since {path} was opened; open it again")]
+    MountsChanged {
+        /// The path in the storage.
+        path: String,
+    },
+    /// A change of several mounted volumes happened in some of them only.
+    #[error("{}", partial(written, failed))]
+    Partial {
+        /// The names of the volumes that have the change.
+        written: Vec<String>,
+        /// The names of those that have not, and why.
+        failed: Vec<(String, Error)>,
+    },
+    /// A line to import is no entry.
+    #[error("line {line}: {why}; the entries before it are imported")]
+    Line {
+        /// The number of the line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// What was to be imported cannot be read, or what was exported cannot be written.
+    #[error("{what}: {source}")]
+    Stream {
+        /// What was tried.
+        what: &'static str,
+        /// What the stream said.
+        source: Arc<io::Error>,
+    },
+    /// What the database below said.
+    #[error(transparent)]
+    Database(#[from] lode::Error),
+}
+
+/// What is wrong with a name.
+///
+/// ```
+/// use lode_volumes::{Error, NameFault, Volume};
+///
+/// let refused = Volume::in_memory()?.root().set("", 1u8);
+/// assert!(matches!(refused, Err(Error::InvalidName { fault: NameFault::Empty, .. })));
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NameFault {
+    /// It has no characters.
+    #[error("it is empty; give one")]
+    Empty,
+    /// It is `.` or `..`.
+    #[error("a path cannot go to itself or up; write it out")]
+    Dots,
+    /// It has a `/`.
+    #[error("it has a /; leave it out")]
+    Slash,
+    /// It is too long.
+    #[error("it has {size_bytes} bytes, and at most {most_bytes} are allowed; shorten it")]
+    TooLong {
+        /// Its bytes.
+        size_bytes: usize,
+        /// The most.
+        most_bytes: usize,
+    },
+}
+
+fn partial(written: &[String], failed: &[(String, Error)]) -> String {
+    let failed: Vec<_> = failed.iter().map(|(name, error)| format!("{name}: {error}")).collect();
+    let written = if written.is_empty() { "none".into() } else { written.join(", ") };
+    format!("not every volume has the change (these have it: {written}): {}", failed.join("; "))
+}
+
+impl Error {
+    /// Whether what was passed cannot be: a name, a value, a path that is not there, or a line to
+    /// import. The same call fails again until something else has changed.
+    pub fn is_bad_input(&self) -> bool {
+        match self {
+            Self::Database(error) => error.is_bad_input(),
+            Self::InvalidName { .. }
+            | Self::NoEntry { .. }
+            | Self::NameTaken { .. }
+            | Self::NotEmpty { .. }
+            | Self::IntoItself { .. }
+            | Self::ValueTooLong { .. }
+            | Self::OtherKind { .. }
+            | Self::ExpiryTooFar { .. }
+            | Self::OtherVolume { .. }
+            | Self::NotAVolume { .. }
+            | Self::NoVolume { .. }
+            | Self::AlreadyMounted { .. }
+            | Self::NotMounted { .. } => true,
+            _ => false,
+        }
+    }
+
+    pub(crate) fn stream(what: &'static str, source: io::Error) -> Self {
+        Self::Stream { what, source: Arc::new(source) }
+    }
+}
+
+/// The name of a volume in a directory.
+pub(crate) fn volume_name(directory: &std::path::Path) -> String {
+    PathBuf::from(directory).display().to_string()
+}

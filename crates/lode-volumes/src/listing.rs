@@ -1,0 +1,120 @@
+//! Lists: the children and the properties of an entry, one after another.
+
+use lode::{Cursor, Snapshot};
+
+use crate::clock::Moment;
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::tables::{Id, unpack_property};
+use crate::value::Value;
+
+/// The names of the children of an entry, in the order of their bytes, as they were when this was
+/// made. See [`Entry::links`](crate::Entry::links).
+pub struct Links {
+    cursor: Cursor,
+    prefix: Box<str>,
+}
+
+impl Links {
+    pub(crate) fn new(core: &Core, at: Option<&Snapshot>, entry: Id, prefix: &str) -> Self {
+        // No name has as many bytes, so the range ends where it begins.
+        let from = &prefix[..prefix.floor_char_boundary(crate::name::MOST_NAME_BYTES)];
+        Self { cursor: core.tables.children(at, entry, from), prefix: prefix.into() }
+    }
+}
+
+impl Iterator for Links {
+    type Item = Result<String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.cursor.next_row() {
+            Err(error) => Some(Err(error.into())),
+            Ok(None) => None,
+            Ok(Some(row)) => match row.get("name") {
+                Some(lode::Value::Text(name)) if name.starts_with(&*self.prefix) => {
+                    Some(Ok(name.into()))
+                }
+                // Names with the prefix stand together.
+                _ => None,
+            },
+        }
+    }
+}
+
+/// The properties of an entry, in the order of their names' bytes, as they were when this was made.
+/// See [`Entry::properties`](crate::Entry::properties).
+///
+/// ```
+/// use lode_volumes::Volume;
+///
+/// let root = Volume::in_memory()?.root();
+/// root.set("b", 2u8)?;
+/// root.set("a", "one")?;
+/// let mut lines = Vec::new();
+/// for property in root.properties()? {
+///     let (name, value) = property?;
+///     lines.push(format!("{name} = {value}"));
+/// }
+/// assert_eq!(lines, ["a = one", "b = 2"]);
+/// # Ok::<(), lode_volumes::Error>(())
+/// ```
+pub struct Properties {
+    cursor: Cursor,
+    now: Moment,
+    volume: Box<str>,
+}
+
+/// A property with all that belongs to it.
+pub(crate) struct Property {
+    pub name: String,
+    pub value: Value,
+    pub expires: Moment,
+}
+
+impl Properties {
+    pub(crate) fn new(core: &Core, at: Option<&Snapshot>, entry: Id, now: Moment) -> Self {
+        let cursor = core.tables.properties_of(at, entry, "");
+        Self { cursor, now, volume: core.name.as_str().into() }
+    }
+
+    /// The next one that has not expired.
+    pub(crate) fn next_property(&mut self) -> Result<Option<Property>> {
+        while let Some(row) = self.cursor.next_row()? {
+            let Some(lode::Value::Text(name)) = row.get("name") else { continue };
+            let stored = unpack_property(row.payload()).ok_or_else(|| Error::Corrupt {
+                volume: self.volume.to_string(),
+                why: format!("property {name:?} has no value of its type"),
+            })?;
+            if stored.expires > self.now {
+                let (value, expires) = (stored.value.to_value(), stored.expires);
+                return Ok(Some(Property { name: name.into(), value, expires }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The names only.
+    pub(crate) fn names(mut self) -> Result<Vec<String>> {
+        let schema_has = |row: &lode::RowRef<'_>| match (row.get("name"), row.get("expires_at")) {
+            (Some(lode::Value::Text(name)), Some(lode::Value::Timestamp(expires))) => {
+                Some((String::from(name), Moment(expires)))
+            }
+            _ => None,
+        };
+        let mut names = Vec::new();
+        while let Some(row) = self.cursor.next_row()? {
+            let found = schema_has(&row).filter(|(_, expires)| *expires > self.now);
+            names.extend(found.map(|(name, _)| name));
+        }
+        Ok(names)
+    }
+}
+
+impl Iterator for Properties {
+    type Item = Result<(String, Value)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.next_property().transpose()?;
+        Some(next.map(|property| (property.name, property.value)))
+    }
+}

@@ -1,0 +1,163 @@
+//! Open entries: one object for each, which all handles share.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, RwLock};
+
+use crate::cells::Cells;
+use crate::lock::{read, write};
+use crate::name::child_path;
+use crate::tables::{Id, ROOT};
+
+/// An entry that is open.
+pub(crate) struct Node {
+    pub id: Id,
+    place: RwLock<Option<Place>>,
+    state: AtomicU8,
+    /// The table may have children and properties of it. One that was linked just now has none.
+    has_children: AtomicBool,
+    has_properties: AtomicBool,
+    /// Shared by those who link children, held alone by the one who unlinks the entry.
+    pub children: RwLock<()>,
+    pub cells: Cells,
+}
+
+/// Where an entry is: the root and what is gone has no place.
+#[derive(Clone)]
+pub(crate) struct Place {
+    pub parent: Arc<Node>,
+    pub name: Box<str>,
+}
+
+/// Whether an entry is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum State {
+    Linked,
+    /// It is being unlinked, which may fail.
+    Leaving,
+    Gone,
+}
+
+impl Node {
+    /// An entry of which the table may have anything.
+    pub(crate) fn new(id: Id, place: Option<Place>) -> Self {
+        Self::with(id, place, true)
+    }
+
+    /// An entry that has no children and no properties.
+    pub(crate) fn new_empty(id: Id, place: Place) -> Self {
+        Self::with(id, Some(place), false)
+    }
+
+    fn with(id: Id, place: Option<Place>, has_anything: bool) -> Self {
+        Self {
+            has_children: AtomicBool::new(has_anything),
+            has_properties: AtomicBool::new(has_anything),
+            id,
+            place: RwLock::new(place),
+            state: AtomicU8::new(State::Linked as u8),
+            children: RwLock::new(()),
+            cells: Cells::new(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn state(&self) -> State {
+        match self.state.load(Ordering::SeqCst) {
+            0 => State::Linked,
+            1 => State::Leaving,
+            _ => State::Gone,
+        }
+    }
+
+    /// By the holder of `children`.
+    pub(crate) fn set_state(&self, state: State) {
+        self.state.store(state as u8, Ordering::SeqCst);
+    }
+
+    /// It will have a child, perhaps; by one who holds `children`.
+    pub(crate) fn note_children(&self) {
+        if !self.has_children.load(Ordering::SeqCst) {
+            self.has_children.store(true, Ordering::SeqCst);
+        }
+    }
+
+    pub(crate) fn may_have_children(&self) -> bool {
+        self.has_children.load(Ordering::SeqCst)
+    }
+
+    /// It will have a property, perhaps; by one who holds the lock of a cell.
+    pub(crate) fn note_properties(&self) {
+        if !self.has_properties.load(Ordering::SeqCst) {
+            self.has_properties.store(true, Ordering::SeqCst);
+        }
+    }
+
+    pub(crate) fn may_have_properties(&self) -> bool {
+        self.has_properties.load(Ordering::SeqCst)
+    }
+
+    /// Waits until the thread that is unlinking it is done.
+    pub(crate) fn wait_for_unlink(&self) {
+        drop(read(&self.children));
+    }
+
+    pub(crate) fn is_root(&self) -> bool {
+        self.id == ROOT
+    }
+
+    pub(crate) fn place(&self) -> Option<Place> {
+        read(&self.place).clone()
+    }
+
+    pub(crate) fn is_at(&self, parent: &Arc<Node>, name: &str) -> bool {
+        let place = read(&self.place);
+        place.as_ref().is_some_and(|at| Arc::ptr_eq(&at.parent, parent) && *at.name == *name)
+    }
+
+    /// By the holder of the volume's structure lock.
+    pub(crate) fn move_to(&self, place: Place) {
+        // The old place may be the last to hold its parent: it is dropped without the lock.
+        drop(write(&self.place).replace(place));
+    }
+
+    /// Whether it is another entry or below it.
+    pub(crate) fn is_within(&self, ancestor: Id) -> bool {
+        let mut next = self.place();
+        if self.id == ancestor {
+            return true;
+        }
+        while let Some(Place { parent, .. }) = next {
+            if parent.id == ancestor {
+                return true;
+            }
+            next = parent.place();
+        }
+        false
+    }
+
+    /// Its path.
+    pub(crate) fn path(&self) -> String {
+        let (mut names, mut next) = (Vec::new(), self.place());
+        while let Some(Place { parent, name }) = next {
+            next = parent.place();
+            names.push(name);
+        }
+        names.iter().rev().fold("/".into(), |path, name| child_path(&path, name))
+    }
+}
+
+impl Drop for Node {
+    /// Entries hold their parents. A long chain of them is let go of one after another, not one
+    /// inside the other.
+    fn drop(&mut self) {
+        let take = |place: &mut RwLock<Option<Place>>| {
+            let place = place.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+            place.take().map(|place| place.parent)
+        };
+        let mut next = take(&mut self.place);
+        while let Some(parent) = next {
+            next = Arc::into_inner(parent).and_then(|mut parent| take(&mut parent.place));
+        }
+    }
+}

@@ -1,0 +1,434 @@
+//! Reading and changing the properties of open entries.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use lode::{ReadTable, Transaction};
+
+use crate::cells::{Cell, Content, Held};
+use crate::clock::Moment;
+use crate::core::{Core, Mode};
+use crate::error::{Error, Result};
+use crate::name::expect_name;
+use crate::node::{Node, State};
+use crate::tables::{Id, Stored, pack_property, unpack_property};
+use crate::value::{Value, ValueRef, to_value};
+use crate::watch::{Event, What};
+
+/// What a property is to become.
+#[derive(Clone, Copy)]
+pub(crate) enum Wanted<'v> {
+    Set {
+        value: ValueRef<'v>,
+        expires: Moment,
+    },
+    Removed,
+    /// The same value, with another expiry.
+    Expires(Moment),
+}
+
+/// A change of a property, for a transaction.
+pub(crate) struct Step<'s> {
+    pub entry: Id,
+    pub cell: &'s Arc<Cell>,
+    pub wanted: Wanted<'s>,
+}
+
+/// What a look at a cell has found.
+enum Seen<T> {
+    Value(T),
+    Nothing,
+    Expired,
+    InTable,
+}
+
+impl Core {
+    /// Lets `read` see a property.
+    #[inline]
+    pub(crate) fn read_property<T>(
+        &self,
+        node: &Arc<Node>,
+        name: &str,
+        read: impl FnOnce(ValueRef<'_>) -> T,
+    ) -> Result<Option<T>> {
+        self.expect_linked(node)?;
+        let mut read = Some(read);
+        let seen = match node.cells.read(name, |content| self.look(content, &mut read)) {
+            Some(seen) => seen,
+            None => self.cell(node, name)?.read(|content| self.look(content, &mut read)),
+        };
+        match (seen, read) {
+            (Seen::Value(found), _) => Ok(Some(found)),
+            (Seen::InTable, Some(read)) => self.read_table(node, name, read),
+            (Seen::Expired, _) => {
+                // Whether or not that goes well, it has expired.
+                let _ = self.remove_expired(node, name);
+                Ok(None)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn look<T, R: FnOnce(ValueRef<'_>) -> T>(
+        &self,
+        content: &Content,
+        read: &mut Option<R>,
+    ) -> Seen<T> {
+        match content {
+            Content::Absent => Seen::Nothing,
+            Content::Kept { expires, .. } | Content::InTable { expires }
+                if self.has_expired(*expires) =>
+            {
+                Seen::Expired
+            }
+            Content::InTable { .. } => Seen::InTable,
+            Content::Kept { value, .. } => match read.take() {
+                Some(read) => Seen::Value(read(value.as_ref())),
+                None => Seen::Nothing,
+            },
+        }
+    }
+
+    #[inline]
+    pub(crate) fn has_expired(&self, expires: Moment) -> bool {
+        expires != Moment::NEVER && expires <= self.time.now()
+    }
+
+    /// Reads a property that is too long to be kept.
+    fn read_table<T>(
+        &self,
+        node: &Node,
+        name: &str,
+        read: impl FnOnce(ValueRef<'_>) -> T,
+    ) -> Result<Option<T>> {
+        let (key, mut payload) = (self.tables.property_key(node.id, name)?, Vec::new());
+        if !self.tables.properties.get_into(&key, &mut payload)? {
+            return Ok(None);
+        }
+        let stored = self.unpack(&payload, name)?;
+        Ok((!self.has_expired(stored.expires)).then(|| read(stored.value)))
+    }
+
+    pub(crate) fn unpack<'p>(&self, payload: &'p [u8], name: &str) -> Result<Stored<'p>> {
+        unpack_property(payload)
+            .ok_or_else(|| self.corrupt(format!("property {name:?} has no value of its type")))
+    }
+
+    /// The cell of a property.
+    pub(crate) fn cell(&self, node: &Arc<Node>, name: &str) -> Result<Arc<Cell>> {
+        if let Some(cell) = node.cells.find(name) {
+            return Ok(cell);
+        }
+        expect_name(name)?;
+        self.trim_if_over_full();
+        let (cell, growth) = node.cells.find_or_add(name, || {
+            let (key, mut payload) = (self.tables.property_key(node.id, name)?, Vec::new());
+            // Whoever changes a property has a cell for it first.
+            if !node.may_have_properties()
+                || !self.tables.properties.get_into(&key, &mut payload)?
+            {
+                return Ok(Cell::new(name, key, None));
+            }
+            let Stored { value, expires } = self.unpack(&payload, name)?;
+            Ok::<_, Error>(Cell::new(name, key, Some((value, expires))))
+        })?;
+        self.registry.grow(growth);
+        Ok(cell)
+    }
+
+    /// Calls `work` with the cell of a property, which only it changes then.
+    fn with_cell<T>(
+        &self,
+        node: &Arc<Node>,
+        name: &str,
+        mut work: impl FnMut(&Arc<Cell>, &mut Held) -> Result<T>,
+    ) -> Result<T> {
+        loop {
+            self.late.wait_at_gate();
+            let cell = self.cell(node, name)?;
+            let mut held = cell.lock();
+            if held.detached {
+                continue;
+            }
+            match node.state() {
+                State::Linked => {}
+                State::Gone => return Err(self.gone(node)),
+                State::Leaving => {
+                    drop(held);
+                    node.wait_for_unlink();
+                    continue;
+                }
+            }
+            let done = work(&cell, &mut held)?;
+            let is_late = held.dirty;
+            drop(held);
+            self.catch_up_if_many(is_late);
+            return Ok(done);
+        }
+    }
+
+    /// Sets a property, whether it is there or not; it does not expire then.
+    pub(crate) fn set(&self, node: &Arc<Node>, name: &str, value: ValueRef<'_>) -> Result<()> {
+        self.expect_writable()?;
+        value.expect_fits()?;
+        let told = self.watchers.of(|| self.path_of(node));
+        self.with_cell(node, name, |cell, held| {
+            let wanted = Wanted::Set { value, expires: Moment::NEVER };
+            self.apply(node, cell, held, wanted)?;
+            told.say(|path| Event { path: path.into(), what: What::Set { name: name.into() } });
+            Ok(())
+        })
+    }
+
+    /// Removes a property; false if there is none.
+    pub(crate) fn remove(&self, node: &Arc<Node>, name: &str) -> Result<bool> {
+        self.expect_writable()?;
+        let told = self.watchers.of(|| self.path_of(node));
+        self.with_cell(node, name, |cell, held| {
+            if !self.is_there(cell) {
+                return Ok(false);
+            }
+            self.apply(node, cell, held, Wanted::Removed)?;
+            told.say(|path| Event { path: path.into(), what: What::Removed { name: name.into() } });
+            Ok(true)
+        })
+    }
+
+    /// Lets a property expire at a moment, or never; false if there is none.
+    pub(crate) fn expire(
+        &self,
+        node: &Arc<Node>,
+        name: &str,
+        after: Option<Duration>,
+    ) -> Result<bool> {
+        self.expect_writable()?;
+        let expires = match after {
+            Some(after) => self.time.now().after(after)?,
+            None => Moment::NEVER,
+        };
+        self.with_cell(node, name, |cell, held| {
+            if !self.is_there(cell) {
+                return Ok(false);
+            }
+            let is_same = cell.read(Content::expires) == Some(expires);
+            if !is_same {
+                self.apply(node, cell, held, Wanted::Expires(expires))?;
+            }
+            Ok(true)
+        })
+    }
+
+    /// Replaces a property if it is still what it was; false if it is not.
+    pub(crate) fn replace(
+        &self,
+        node: &Arc<Node>,
+        name: &str,
+        seen: &Arc<Content>,
+        value: Option<ValueRef<'_>>,
+    ) -> Result<bool> {
+        self.expect_writable()?;
+        value.map_or(Ok(()), ValueRef::expect_fits)?;
+        let told = self.watchers.of(|| self.path_of(node));
+        self.with_cell(node, name, |cell, held| {
+            if !cell.is(seen) {
+                return Ok(false);
+            }
+            let (wanted, what) = match value {
+                Some(value) => {
+                    let expires = Moment::NEVER;
+                    (Wanted::Set { value, expires }, What::Set { name: name.into() })
+                }
+                None => (Wanted::Removed, What::Removed { name: name.into() }),
+            };
+            self.apply(node, cell, held, wanted)?;
+            told.say(|path| Event { path: path.into(), what });
+            Ok(true)
+        })
+    }
+
+    /// Whether a cell has a property that has not expired.
+    pub(crate) fn is_there(&self, cell: &Cell) -> bool {
+        cell.read(Content::expires).is_some_and(|expires| !self.has_expired(expires))
+    }
+
+    /// Removes a property that has expired.
+    fn remove_expired(&self, node: &Arc<Node>, name: &str) -> Result<()> {
+        if self.is_read_only() {
+            return Ok(());
+        }
+        let told = self.watchers.of(|| self.path_of(node));
+        self.with_cell(node, name, |cell, held| {
+            let Some(expires) = cell.read(Content::expires) else { return Ok(()) };
+            if !self.has_expired(expires) {
+                return Ok(());
+            }
+            if self.remove_due(expires, node.id, name)? {
+                let what = What::Expired { name: name.into() };
+                told.say(|path| Event { path: path.into(), what });
+            }
+            held.room_bytes = None;
+            self.registry.grow(cell.store(held, Content::Absent));
+            Ok(())
+        })
+    }
+
+    /// Changes a property as wanted; by the holder of its lock.
+    fn apply(
+        &self,
+        node: &Arc<Node>,
+        cell: &Arc<Cell>,
+        held: &mut Held,
+        wanted: Wanted<'_>,
+    ) -> Result<()> {
+        node.note_properties();
+        let does_not_expire = |expires| expires == Moment::NEVER;
+        let is_plain = cell.read(Content::expires).is_none_or(does_not_expire)
+            && match wanted {
+                Wanted::Set { expires, .. } => does_not_expire(expires),
+                Wanted::Removed => true,
+                Wanted::Expires(_) => false,
+            };
+        let may_be_late = is_plain && self.mode == Mode::Late && has_room(held, wanted);
+        if may_be_late && self.late.add(node, cell, held) {
+            let content = match wanted {
+                Wanted::Set { value, expires } => Content::of(value, expires),
+                Wanted::Removed | Wanted::Expires(_) => Content::Absent,
+            };
+            self.registry.grow(cell.store(held, content));
+            return Ok(());
+        }
+        let step = Step { entry: node.id, cell, wanted };
+        let written = match is_plain {
+            true => self.write_plain(&step),
+            false => self.write_steps(std::slice::from_ref(&(step, held.dirty))),
+        };
+        if let Err(error) = written {
+            self.distrust_unless_late(node, cell, held);
+            return Err(error);
+        }
+        self.take_over(cell, held, wanted);
+        Ok(())
+    }
+
+    /// After a write that failed: the table may have it or not, so the cell is read again. (Where
+    /// nothing is synced, the table is as it was, and may be behind the cell.)
+    pub(crate) fn distrust_unless_late(&self, node: &Node, cell: &Arc<Cell>, held: &mut Held) {
+        if self.mode == Mode::Through {
+            node.cells.distrust(cell, held);
+        }
+    }
+
+    /// Writes a change of a property that does not expire, before or after.
+    fn write_plain(&self, step: &Step<'_>) -> Result<()> {
+        thread_local! {
+            static RECORD: std::cell::Cell<Vec<u8>> = const { std::cell::Cell::new(Vec::new()) };
+        }
+        let Wanted::Set { value, expires } = step.wanted else {
+            self.tables.properties.delete(&step.cell.key[..])?;
+            return Ok(());
+        };
+        let mut record = RECORD.take();
+        pack_property(&step.cell.key, &Stored { value, expires }, &mut record);
+        let written = self.tables.properties.upsert(&record);
+        RECORD.set(record);
+        written?;
+        Ok(())
+    }
+
+    /// Writes changes in one transaction. With each comes whether its cell is late.
+    pub(crate) fn write_steps(&self, steps: &[(Step<'_>, bool)]) -> Result<()> {
+        self.database.transact(|transaction| {
+            steps.iter().try_for_each(|(step, late)| self.write_step(transaction, step, *late))
+        })
+    }
+
+    fn write_step(&self, transaction: &Transaction, step: &Step<'_>, late: bool) -> Result<()> {
+        let Step { entry, cell, wanted } = step;
+        let expiry = |when| self.tables.expiry_key(when, *entry, &cell.name);
+        let content = cell.content();
+        if let Some(before) = content.expires().filter(|before| *before != Moment::NEVER) {
+            transaction.delete(&self.tables.expiries, expiry(before)?)?;
+        }
+        let mut record = Vec::new();
+        let expires = match (*wanted, &*content) {
+            (Wanted::Removed, _) => {
+                transaction.delete(&self.tables.properties, &cell.key[..])?;
+                return Ok(());
+            }
+            (Wanted::Set { value, expires }, _) => {
+                pack_property(&cell.key, &Stored { value, expires }, &mut record);
+                transaction.upsert(&self.tables.properties, &record)?;
+                expires
+            }
+            (Wanted::Expires(expires), Content::Kept { value, .. }) if late => {
+                let property = Stored { value: value.as_ref(), expires };
+                pack_property(&cell.key, &property, &mut record);
+                transaction.upsert(&self.tables.properties, &record)?;
+                expires
+            }
+            (Wanted::Expires(expires), _) => {
+                let (column, bytes) = (self.tables.expires_at, expires.0.to_le_bytes());
+                transaction.update(&self.tables.properties, &cell.key[..], column, &bytes)?;
+                expires
+            }
+        };
+        if expires != Moment::NEVER {
+            transaction.insert(&self.tables.expiries, &expiry(expires)?)?;
+        }
+        Ok(())
+    }
+
+    /// Makes a cell what the table is now; by the holder of its lock.
+    pub(crate) fn take_over(&self, cell: &Arc<Cell>, held: &mut Held, wanted: Wanted<'_>) {
+        let content = match wanted {
+            Wanted::Set { value, expires } => {
+                held.room_bytes = Some(value.size_bytes());
+                Content::of(value, expires)
+            }
+            Wanted::Removed => {
+                held.room_bytes = None;
+                Content::Absent
+            }
+            Wanted::Expires(expires) => match &*cell.content() {
+                Content::Kept { value, .. } => Content::Kept { value: value.clone(), expires },
+                _ => Content::InTable { expires },
+            },
+        };
+        if let Some(expires) = content.expires() {
+            self.next_expiry.fetch_min(expires.0, Ordering::SeqCst);
+        }
+        held.dirty = false;
+        self.registry.grow(cell.store(held, content));
+    }
+
+    /// A copy of a property as it is in a cell; `None` if there is none.
+    pub(crate) fn value_of(
+        &self,
+        node: &Arc<Node>,
+        name: &str,
+        content: &Content,
+    ) -> Result<Option<Value>> {
+        match content {
+            Content::Kept { value, expires } if !self.has_expired(*expires) => {
+                Ok(Some(value.clone()))
+            }
+            Content::InTable { expires } if !self.has_expired(*expires) => {
+                self.read_table(node, name, to_value)
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Whether the table has room for what a property is to become.
+fn has_room(held: &Held, wanted: Wanted<'_>) -> bool {
+    match wanted {
+        Wanted::Set { value, .. } => {
+            let size_bytes = value.size_bytes();
+            Content::keeps(size_bytes) && held.room_bytes.is_some_and(|room| size_bytes <= room)
+        }
+        Wanted::Removed => held.room_bytes.is_some(),
+        Wanted::Expires(_) => false,
+    }
+}

@@ -1,0 +1,184 @@
+//! The entries that are open, by their ids, and the paths that were looked up last.
+//!
+//! There is at most one node for an id, so all handles of an entry see the same properties. A node
+//! that only the registry holds may be let go of. So nothing else keeps nodes but handles, open
+//! children, and cells that the table has yet to catch up with.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+
+use crate::cells::Growth;
+use crate::lock::{lock, read, try_lock, write};
+use crate::node::{Node, Place};
+use crate::tables::Id;
+
+const SHARDS: usize = 16;
+
+/// The most paths that are remembered.
+const MOST_PATHS: usize = 4096;
+
+/// Bytes that an open entry takes up besides its cells, about.
+const NODE_BYTES: usize = 256;
+
+/// The open entries of a volume.
+pub(crate) struct Registry {
+    shards: [Mutex<HashMap<Id, Arc<Node>>>; SHARDS],
+    root: Arc<Node>,
+    count: AtomicUsize,
+    most_entries: usize,
+    kept_bytes: AtomicIsize,
+    most_bytes: isize,
+    /// With more than these it is trimmed: the most that there should be, or twice what could not
+    /// be let go of the last time.
+    trim_above_entries: AtomicUsize,
+    trim_above_bytes: AtomicIsize,
+    /// Held while entries are let go of.
+    trimming: Mutex<()>,
+    paths: RwLock<HashMap<Box<str>, Known>>,
+}
+
+/// What was found under a path.
+#[derive(Clone, Copy)]
+struct Known {
+    /// How often entries had been unlinked or renamed before.
+    version: u64,
+    id: Id,
+}
+
+impl Registry {
+    pub(crate) fn new(root: Arc<Node>, most_entries: usize, most_bytes: usize) -> Self {
+        let most_bytes = isize::try_from(most_bytes).unwrap_or(isize::MAX);
+        Self {
+            shards: Default::default(),
+            root,
+            count: AtomicUsize::new(0),
+            most_entries,
+            kept_bytes: AtomicIsize::new(0),
+            most_bytes,
+            trim_above_entries: AtomicUsize::new(most_entries),
+            trim_above_bytes: AtomicIsize::new(most_bytes),
+            trimming: Mutex::new(()),
+            paths: RwLock::default(),
+        }
+    }
+
+    pub(crate) fn root(&self) -> &Arc<Node> {
+        &self.root
+    }
+
+    fn shard(&self, id: Id) -> &Mutex<HashMap<Id, Arc<Node>>> {
+        &self.shards[id as usize % SHARDS]
+    }
+
+    /// The node of an entry, if it is open.
+    pub(crate) fn find(&self, id: Id) -> Option<Arc<Node>> {
+        match id == self.root.id {
+            true => Some(Arc::clone(&self.root)),
+            false => lock(self.shard(id)).get(&id).map(Arc::clone),
+        }
+    }
+
+    /// The node of an entry, which is opened if it is not open.
+    pub(crate) fn find_or_open(&self, id: Id, place: impl FnOnce() -> Place) -> Arc<Node> {
+        self.find_or_add(id, || Node::new(id, Some(place())))
+    }
+
+    /// The node of an entry; if it is not open, the one that `make` makes.
+    pub(crate) fn find_or_add(&self, id: Id, make: impl FnOnce() -> Node) -> Arc<Node> {
+        let node = {
+            let mut shard = lock(self.shard(id));
+            if let Some(node) = shard.get(&id) {
+                return Arc::clone(node);
+            }
+            let node = Arc::new(make());
+            shard.insert(id, Arc::clone(&node));
+            node
+        };
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.grow(NODE_BYTES as Growth);
+        node
+    }
+
+    /// Lets go of an entry that is gone.
+    pub(crate) fn forget(&self, id: Id) {
+        let found = lock(self.shard(id)).remove(&id);
+        if let Some(node) = found {
+            self.count.fetch_sub(1, Ordering::Relaxed);
+            self.grow(-(bytes_of(&node) as Growth));
+        }
+    }
+
+    /// All open entries but the root.
+    pub(crate) fn all(&self) -> Vec<Arc<Node>> {
+        let nodes = |shard: &Mutex<HashMap<_, Arc<Node>>>| -> Vec<_> {
+            lock(shard).values().map(Arc::clone).collect()
+        };
+        self.shards.iter().flat_map(nodes).collect()
+    }
+
+    /// Takes note that cells keep more bytes, or fewer.
+    pub(crate) fn grow(&self, growth: Growth) {
+        if growth != 0 {
+            self.kept_bytes.fetch_add(growth, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether more is kept than should be.
+    #[inline]
+    pub(crate) fn is_over_full(&self) -> bool {
+        self.count.load(Ordering::Relaxed) > self.trim_above_entries.load(Ordering::Relaxed)
+            || self.kept_bytes.load(Ordering::Relaxed)
+                > self.trim_above_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Lets go of entries that nothing else holds, all of which the tables have; then, if too many
+    /// bytes are kept still, of the properties of the others.
+    pub(crate) fn trim(&self) {
+        let Some(_alone) = try_lock(&self.trimming) else { return };
+        for shard in &self.shards {
+            let mut unheld = Vec::new();
+            lock(shard).retain(|_, node| {
+                let is_held = Arc::strong_count(node) > 1;
+                if !is_held {
+                    unheld.push(Arc::clone(node));
+                }
+                is_held
+            });
+            self.count.fetch_sub(unheld.len(), Ordering::Relaxed);
+            let bytes: usize = unheld.iter().map(|node| bytes_of(node)).sum();
+            self.grow(-(bytes as Growth));
+            // Here, without the lock, their parents may become unheld, too.
+            drop(unheld);
+        }
+        if self.kept_bytes.load(Ordering::Relaxed) > self.most_bytes {
+            let open = self.all();
+            let trimmed = open.iter().chain([&self.root]).map(|node| node.cells.trim());
+            self.grow(-(trimmed.sum::<usize>() as Growth));
+        }
+        let (entries, bytes) = (&self.count, &self.kept_bytes);
+        let (entries, bytes) = (entries.load(Ordering::Relaxed), bytes.load(Ordering::Relaxed));
+        self.trim_above_entries.store(self.most_entries.max(2 * entries), Ordering::Relaxed);
+        self.trim_above_bytes
+            .store(self.most_bytes.max(bytes.saturating_mul(2)), Ordering::Relaxed);
+    }
+
+    /// The id that was found under a path since entries were unlinked or renamed last.
+    pub(crate) fn known(&self, path: &str, version: u64) -> Option<Id> {
+        let known = read(&self.paths).get(path).copied();
+        known.filter(|known| known.version == version).map(|known| known.id)
+    }
+
+    /// Remembers what was found under a path.
+    pub(crate) fn remember(&self, path: &str, version: u64, id: Id) {
+        let mut paths = write(&self.paths);
+        if paths.len() >= MOST_PATHS {
+            paths.clear();
+        }
+        paths.insert(path.into(), Known { version, id });
+    }
+}
+
+fn bytes_of(node: &Node) -> usize {
+    NODE_BYTES + node.cells.size_bytes()
+}

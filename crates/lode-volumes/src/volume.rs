@@ -1,0 +1,245 @@
+//! Volumes: what users hold of them.
+
+use std::fmt;
+use std::ops::Deref;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+
+use crate::batch::Batch;
+use crate::core::Core;
+use crate::entry::Entry;
+use crate::error::{Error, Result};
+use crate::expiry::Alarm;
+use crate::lock::lock;
+use crate::name::usual_path;
+use crate::options::Options;
+use crate::snapshot::Snapshot;
+use crate::watch::{Event, Watch, Watching};
+
+/// A volume: a tree of entries with typed properties, in a database of its own. Handles are cheap
+/// to clone, and may be used by any number of threads.
+///
+/// ```
+/// use lode_volumes::{Value, Volume};
+///
+/// let volume = Volume::in_memory()?;
+/// let ui = volume.create_entry("/app/ui")?;
+/// ui.set("theme", "dark")?;
+///
+/// let found = volume.entry("/app/ui")?.expect("it was created");
+/// assert_eq!(found.property("theme")?, Some(Value::Text("dark".into())));
+/// assert!(volume.entry("/app/none")?.is_none());
+/// # Ok::<(), lode_volumes::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Volume {
+    shared: Arc<Shared>,
+}
+
+/// What handles of a volume hold. When the last one goes, so do the volume's threads.
+pub(crate) struct Shared {
+    core: Arc<Core>,
+    alarm: Arc<Alarm>,
+    sweeper: std::sync::Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Deref for Shared {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        &self.core
+    }
+}
+
+impl Shared {
+    /// Ends what goes on in the background. Returns whether it had not ended before.
+    fn end(&self) -> bool {
+        self.core.is_ending.store(true, Ordering::SeqCst);
+        self.alarm.end();
+        let sweeper = lock(&self.sweeper).take();
+        let has_run = sweeper.is_some();
+        if let Some(sweeper) = sweeper {
+            let _ = sweeper.join();
+        }
+        has_run
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if self.end() {
+            // Whoever wants to know whether that went well closes the volume.
+            let _ = self.core.finish();
+        }
+        self.core.watchers.close();
+    }
+}
+
+impl fmt::Debug for Volume {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Volume").field("name", &self.shared.name).finish_non_exhaustive()
+    }
+}
+
+impl Volume {
+    pub(crate) fn new(core: Core, options: &Options) -> Result<Self> {
+        let (core, alarm) = (Arc::new(core), Arc::new(Alarm::default()));
+        let thread = std::thread::Builder::new().name("lode-volume".into());
+        let interval = options.sweep_interval;
+        let sweeper = {
+            let (core, alarm) = (Arc::clone(&core), Arc::clone(&alarm));
+            thread.spawn(move || {
+                if core.is_read_only() {
+                    return;
+                }
+                while alarm.wait(interval) {
+                    // What failed is tried again at the next turn; readers do not depend on it.
+                    let _ = core.sweep();
+                }
+            })
+        };
+        let sweeper = sweeper.map_err(|error| Error::stream("start a thread", error))?;
+        let sweeper = std::sync::Mutex::new(Some(sweeper));
+        Ok(Self { shared: Arc::new(Shared { core, alarm, sweeper }) })
+    }
+
+    pub(crate) fn core(&self) -> &Core {
+        &self.shared
+    }
+
+    /// A volume that lives as long as its handles, with the default [`Options`].
+    ///
+    /// # Errors
+    /// As [`Options::in_memory`].
+    pub fn in_memory() -> Result<Self> {
+        Options::new().in_memory()
+    }
+
+    /// The volume in a directory, with the default [`Options`]; a new one if the directory is not
+    /// there or empty.
+    ///
+    /// # Errors
+    /// As [`Options::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Options::new().open(path)
+    }
+
+    /// What errors call it.
+    pub fn name(&self) -> &str {
+        &self.shared.name
+    }
+
+    /// Whether it was opened to be read only.
+    pub fn is_read_only(&self) -> bool {
+        self.shared.is_read_only()
+    }
+
+    /// The entry that all others are below. It has no name, and cannot be unlinked.
+    pub fn root(&self) -> Entry {
+        Entry::new(Arc::clone(&self.shared), Arc::clone(self.shared.registry.root()))
+    }
+
+    /// The entry under a path, such as `/a/b`; `None` if there is none.
+    ///
+    /// # Errors
+    /// As [every operation](Entry#errors).
+    pub fn entry(&self, path: &str) -> Result<Option<Entry>> {
+        self.root().entry(path)
+    }
+
+    /// The entry under a path. It is linked if it is not there, and so are those on the way.
+    ///
+    /// # Errors
+    /// As [every write](Entry#errors).
+    pub fn create_entry(&self, path: &str) -> Result<Entry> {
+        self.root().create_entry(path)
+    }
+
+    /// Several changes of properties, all of them or none. See [`Batch`].
+    ///
+    /// # Errors
+    /// What `work` returns; `Conflict`; and as [every write](Entry#errors).
+    pub fn update<T, E: From<Error>>(
+        &self,
+        work: impl FnMut(&Batch<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.shared.update(work)
+    }
+
+    /// The whole tree as it is now, for as long as the snapshot is kept.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        Snapshot::take(&self.shared)
+    }
+
+    /// The changes of the entry under a path, and of all below it, from now on. The entry need not
+    /// be there yet. See [`Event`].
+    ///
+    /// # Errors
+    /// `InvalidName`.
+    pub fn watch(&self, path: &str) -> Result<Watch> {
+        Ok(self.shared.watchers.watch(usual_path(path)?))
+    }
+
+    /// Calls `callback` for each such change, one after another, in a thread of its own.
+    ///
+    /// ```
+    /// use std::sync::mpsc::channel;
+    /// use lode_volumes::{Volume, What};
+    ///
+    /// let volume = Volume::in_memory()?;
+    /// let (sender, receiver) = channel();
+    /// let watching = volume.watch_with("/", move |event| drop(sender.send(event.what)))?;
+    /// volume.root().set("theme", "dark")?;
+    /// assert_eq!(receiver.recv(), Ok(What::Set { name: "theme".into() }));
+    /// drop(watching);
+    /// # Ok::<(), lode_volumes::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidName`; `Stream` when the system has no thread.
+    pub fn watch_with(
+        &self,
+        path: &str,
+        callback: impl FnMut(Event) + Send + 'static,
+    ) -> Result<Watching> {
+        Watching::start(self.watch(path)?, callback)
+            .map_err(|error| Error::stream("start a thread", error))
+    }
+
+    /// Removes all properties that have expired, as the background does every now and then, and
+    /// deletes what is left of unlinked entries. Returns the number of properties.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn sweep(&self) -> Result<u64> {
+        self.shared.sweep()
+    }
+
+    /// Makes everything durable that was done before, whatever the level.
+    ///
+    /// # Errors
+    /// As [`lode::Database::flush`].
+    pub fn flush(&self) -> Result<()> {
+        self.shared.catch_up()?;
+        Ok(self.shared.database.flush()?)
+    }
+
+    /// Closes the volume: all that was done is in its files then, whatever the level. Other handles
+    /// return [`lode::Error::Closed`] from then on, except for what they have in memory. Letting go
+    /// of the last handle closes it too, but does not say whether that went well.
+    ///
+    /// # Errors
+    /// As [`lode::Database::close`]. It is closed all the same.
+    pub fn close(self) -> Result<()> {
+        self.shared.end();
+        let finished = self.shared.finish();
+        self.shared.watchers.close();
+        let closed = self.shared.database.clone().close();
+        finished.and(closed.map_err(Error::from))
+    }
+}
