@@ -31,10 +31,11 @@ pub(super) fn pass_everywhere() {
     /// which is a barrier.
     const LONG_ENOUGH: Duration = Duration::from_millis(100);
     let pass = || membarrier(MembarrierCommand::PrivateExpedited).is_ok();
-    if !pass() && !(register() && pass()) {
-        // The call was forbidden after it had been used: a sandbox that was entered late.
-        std::thread::sleep(LONG_ENOUGH);
+    if pass() || register() && pass() {
+        return;
     }
+    // The call was forbidden after it had been used: a sandbox that was entered late.
+    std::thread::sleep(LONG_ENOUGH);
 }
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
