@@ -29,6 +29,8 @@ static NOTED: AtomicBool = AtomicBool::new(false);
 #[derive(Debug)]
 pub struct Interrupt {
     noted: bool,
+    /// Whether the command knows of a signal, and so ends by itself.
+    seen: AtomicBool,
 }
 
 /// From now on signals end this program as described above. `last_steps` is what a program has to
@@ -62,23 +64,26 @@ impl Interrupt {
     /// A signal is noted until this is dropped, and the command looks for it.
     pub fn noted() -> Self {
         NOTED.store(true, Ordering::SeqCst);
-        Self { noted: true }
+        Self { noted: true, seen: AtomicBool::new(false) }
     }
 
     /// For work that ends at once when a signal comes.
     pub fn ending_at_once() -> Self {
-        Self { noted: false }
+        Self { noted: false, seen: AtomicBool::new(false) }
     }
 
     /// Whether a signal came.
     pub fn came(&self) -> bool {
-        self.noted && LAST.load(Ordering::SeqCst) != 0
+        let came = self.noted && LAST.load(Ordering::SeqCst) != 0;
+        self.seen.fetch_or(came, Ordering::SeqCst);
+        came
     }
 }
 
 impl Drop for Interrupt {
     fn drop(&mut self) {
-        if self.noted {
+        // The thread that waits for signals may learn of one that was seen only now.
+        if self.noted && !self.seen.load(Ordering::SeqCst) {
             NOTED.store(false, Ordering::SeqCst);
         }
     }

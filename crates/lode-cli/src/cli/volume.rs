@@ -116,7 +116,7 @@ pub(crate) struct SetArgs {
     /// Its type
     #[arg(long = "type", value_name = "TYPE", default_value = "text")]
     pub kind: Kind,
-    /// Remove it after so many seconds
+    /// Remove it after this time
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub expire: Option<Duration>,
 }

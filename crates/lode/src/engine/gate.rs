@@ -356,7 +356,7 @@ mod tests {
                 rounds
             });
             let (mut entries, mut favours) = (0, 0);
-            while favours < 12 && barrier::is_supported() {
+            while favours < 12 && barrier::is_supported() && !other.is_finished() {
                 let was_one = single_writer.is_one();
                 let inside = gate.enter();
                 add(1 << 32);

@@ -14,7 +14,7 @@ use crate::cli::volume::WatchArgs;
 /// What a subtree has: the properties of each path.
 type Seen = BTreeMap<String, BTreeMap<String, Value>>;
 
-/// Prints what changes between two looks at a volume, until the process is ended or nobody reads.
+/// Prints what changes between two looks at a volume, until the process is ended or no one reads.
 pub(crate) fn watch(args: &WatchArgs, options: &Options) -> Outcome {
     super::expect_volume(&args.dir)?;
     let mut before = None;
@@ -35,7 +35,7 @@ pub(crate) fn watch(args: &WatchArgs, options: &Options) -> Outcome {
     }
 }
 
-/// Prints lines at once; false if nobody reads them any more.
+/// Prints lines at once; false if they are read no more.
 fn say(lines: &str) -> Outcome<bool> {
     let written = std::io::Write::write_all(&mut std::io::stdout(), lines.as_bytes())
         .and_then(|()| std::io::Write::flush(&mut std::io::stdout()));
