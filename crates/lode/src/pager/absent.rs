@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::page::PageMut;
 use super::{
-    COOL, DIRTY, FRAME_SHIFT, FREE, LATCH, PAGE_BYTES, PRESENT, PageNumber, Pager, VERSION,
-    frame_of,
+    COOL, DIRTY, FREE, FrameNumber, LATCH, PAGE_BYTES, PRESENT, PageNumber, Pager, VERSION,
 };
 use crate::error::{Error, Result};
 
@@ -69,7 +68,7 @@ impl Pager {
         PageMut::new(self.frames.words(frame)).copy_in(&bytes);
         self.pool.own(frame, page);
         let word = (word & !(VERSION - 1)).wrapping_add(VERSION);
-        cell.store(word | u64::from(frame) << FRAME_SHIFT | PRESENT, Ordering::Release);
+        cell.store(word | frame.word() | PRESENT, Ordering::Release);
         Ok(())
     }
 
@@ -90,12 +89,13 @@ impl Pager {
     /// thread has looked at for a while; it looks at `most_steps` frames. Three times as many as
     /// there are will do: once round to mark pages, once more to find them still marked, and some
     /// more for pages that other threads look at.
-    pub(super) fn evict(&self, most_steps: u64) -> Option<u32> {
+    pub(super) fn evict(&self, most_steps: u64) -> Option<FrameNumber> {
         for _ in 0..most_steps {
             let (frame, page) = self.pool.advance()?;
             let [cell, _] = self.entry(page);
             let word = cell.load(Ordering::Relaxed);
-            let wanted = word & (LATCH | PRESENT | DIRTY) == PRESENT && frame_of(word) == frame;
+            let wanted =
+                word & (LATCH | PRESENT | DIRTY) == PRESENT && FrameNumber::of_word(word) == frame;
             if !wanted {
                 continue;
             }

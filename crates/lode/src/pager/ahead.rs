@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use super::lock;
 use super::memory::Memory;
+use super::{FrameNumber, lock};
 use crate::io::Home;
 
 /// The frame with which it begins; a small database needs no thread.
@@ -64,7 +64,8 @@ impl Ahead {
 
     /// A frame is in use now.
     #[inline(always)]
-    pub(super) fn taken(&self, frame: u32) {
+    pub(super) fn taken(&self, frame: FrameNumber) {
+        let frame = frame.get();
         let alarm = self.shared.alarm.load(Ordering::Relaxed);
         if frame >= alarm {
             self.ask(frame, alarm);
@@ -151,19 +152,20 @@ mod tests {
     #[test]
     fn frames_get_memory_ahead_and_keep_what_is_in_them() {
         let frames = Frames::new(3 * FIRST).expect("addresses");
-        (1..=frames.count())
-            .for_each(|frame| PageMut::new(frames.words(frame)).set(0, frame.into()));
+        (1..=frames.count()).for_each(|frame| {
+            PageMut::new(frames.words(FrameNumber::new(frame))).set(0, frame.into())
+        });
         let ahead = Ahead::new(frames.memory(), frames.count());
         if !ahead.memory.populate(0..1) {
             // An old kernel.
             return;
         }
-        (1..FIRST).for_each(|frame| ahead.taken(frame));
+        (1..FIRST).for_each(|frame| ahead.taken(FrameNumber::new(frame)));
         assert_eq!(lock(&ahead.shared.state).wanted, 0);
         // The alarm is set again each time, until all frames have memory.
         let is_all = || lock(&ahead.shared.state).populated == frames.count();
         for frame in FIRST..=frames.count() {
-            ahead.taken(frame);
+            ahead.taken(FrameNumber::new(frame));
             // A thread that saw the alarm and comes late changes nothing.
             ahead.ask(frame, NEVER - 1);
             let is_answered = || ahead.shared.alarm.load(Ordering::Relaxed) != NEVER || is_all();
@@ -172,6 +174,9 @@ mod tests {
             }
         }
         assert!(is_all() || lock(&ahead.thread).is_none());
-        assert!((1..=frames.count()).all(|frame| frames.words(frame).get(0) == frame.into()));
+        assert!(
+            (1..=frames.count())
+                .all(|frame| frames.words(FrameNumber::new(frame)).get(0) == frame.into())
+        );
     }
 }

@@ -8,6 +8,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use super::FrameNumber;
 use super::page::{PAGE_WORDS, PageRef};
 #[cfg(not(miri))]
 use crate::error::Error;
@@ -42,15 +43,15 @@ impl Frames {
     }
 
     /// Gives the memory of a frame back that holds no page, but for what it shares with others.
-    pub(super) fn give_back(&self, frame: u32) {
-        let at = |frame: u32| frame as usize * STRIDE * size_of::<AtomicU64>();
-        self.cells.give_back(at(frame)..at(frame + 1));
+    pub(super) fn give_back(&self, frame: FrameNumber) {
+        let at = |index: usize| index * STRIDE * size_of::<AtomicU64>();
+        self.cells.give_back(at(frame.index())..at(frame.index() + 1));
     }
 
     /// A frame's words. A number that is too large is taken for 0.
     #[inline(always)]
-    pub(super) fn words(&self, frame: u32) -> PageRef<'_> {
-        let frame = if frame <= self.count { frame as usize } else { 0 };
+    pub(super) fn words(&self, frame: FrameNumber) -> PageRef<'_> {
+        let frame = if frame.get() <= self.count { frame.index() } else { 0 };
         // SAFETY: the frame is 0 or one of `count`. Each has `STRIDE` cells in `cells`, one after
         // another from its start, and a page has fewer; so the array lies inside of it, and lives
         // as long.

@@ -13,7 +13,9 @@
 mod absent;
 mod ahead;
 mod epochs;
+mod frame;
 mod images;
+mod latched;
 mod memory;
 mod page;
 mod pool;
@@ -28,7 +30,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ahead::Ahead;
 pub(crate) use epochs::{Epoch, ReadEpoch};
 use epochs::{Epochs, Which};
+use frame::FrameNumber;
 use images::{Images, PageImage};
+pub(crate) use latched::Latched;
 pub(crate) use memory::Cells;
 use memory::Frames;
 pub(crate) use page::{Image, PAGE_BYTES, PAGE_WORDS, PageMut, PageRef};
@@ -63,12 +67,7 @@ const PRESENT: u64 = 1 << 2;
 const DIRTY: u64 = 1 << 3;
 /// It is not in use.
 const FREE: u64 = 1 << 4;
-const FRAME_SHIFT: u32 = 8;
-const FRAME_MASK: u64 = 0xff_ffff;
 const VERSION: u64 = 1 << 32;
-
-/// The most frames that a word has room for.
-const MOST_FRAMES: u64 = FRAME_MASK - 1;
 
 /// The fewest frames: an operation needs several pages at once.
 const LEAST_FRAMES: u64 = 64;
@@ -144,7 +143,8 @@ pub(crate) struct Pager {
 impl Pager {
     /// Pages in at most `budget_bytes` of memory; in those of a data file, if there is one.
     pub(crate) fn new(budget_bytes: u64, data: Option<Arc<DataFile>>) -> Result<Self> {
-        let frames = (budget_bytes / PAGE_BYTES as u64).clamp(LEAST_FRAMES, MOST_FRAMES) as u32;
+        let frames =
+            (budget_bytes / PAGE_BYTES as u64).clamp(LEAST_FRAMES, FrameNumber::MOST.into()) as u32;
         let numbers = match data {
             None => FIRST_TABLE_PAGE.index() + frames as usize * NUMBERS_PER_FRAME,
             Some(_) => NUMBERS,
@@ -200,7 +200,7 @@ impl Pager {
         }
         let word = self.bring(page)?;
         let entry = self.entry(page);
-        Ok((Seen { page, entry, word }, self.frames.words(frame_of(word))))
+        Ok((Seen { page, entry, word }, self.frames.words(FrameNumber::of_word(word))))
     }
 
     /// The same, if the page is in memory, is to stay there, and is not latched.
@@ -209,7 +209,7 @@ impl Pager {
         let entry = self.entry(page);
         let word = entry[0].load(Ordering::Acquire);
         let at_rest = word & (LATCH | COOL | PRESENT) == PRESENT;
-        at_rest.then(|| (Seen { page, entry, word }, self.frames.words(frame_of(word))))
+        at_rest.then(|| (Seen { page, entry, word }, self.frames.words(FrameNumber::of_word(word))))
     }
 
     /// Latches a page if it is still as it was seen.
@@ -227,7 +227,7 @@ impl Pager {
         }
         // A thread that does not see the latch does not see what is stored from now on.
         fence(Ordering::Release);
-        let words = self.frames.words(frame_of(seen.word));
+        let words = self.frames.words(FrameNumber::of_word(seen.word));
         let Seen { page, entry, word } = seen;
         Some(Latched { pager: self, page, entry, word, words, changed: false, is_new: false })
     }
@@ -253,7 +253,7 @@ impl Pager {
         };
         let [cell, stamp] = self.entry(page);
         let word = self.latch_absent(page);
-        let word = word & !(VERSION - 1) | u64::from(frame) << FRAME_SHIFT | PRESENT;
+        let word = word & !(VERSION - 1) | frame.word() | PRESENT;
         self.pool.own(frame, page);
         // Still latched, but with its frame.
         cell.store(word | LATCH, Ordering::SeqCst);
@@ -330,7 +330,7 @@ impl Pager {
     /// Makes room for a page where images have taken up memory: returns the frame of a page that
     /// can come back, or has snapshots expire.
     #[cold]
-    fn make_room_beside_images(&self) -> Option<u32> {
+    fn make_room_beside_images(&self) -> Option<FrameNumber> {
         match self.data {
             Some(_) => self.evict(u64::from(self.frames.count()) * 3),
             None => {
@@ -454,101 +454,6 @@ impl Pager {
             }
         }
     }
-}
-
-/// A page that only the holder of this may change; unlatched when dropped.
-pub(crate) struct Latched<'p> {
-    pager: &'p Pager,
-    page: PageNumber,
-    /// Its word and its stamp.
-    entry: &'p [AtomicU64; 2],
-    /// The word without the latch.
-    word: u64,
-    words: PageRef<'p>,
-    changed: bool,
-    /// No page leads to it yet, so what it was is not needed.
-    is_new: bool,
-}
-
-impl<'p> Latched<'p> {
-    /// Its number.
-    pub(crate) fn page(&self) -> PageNumber {
-        self.page
-    }
-
-    /// Its content, to read.
-    pub(crate) fn words(&self) -> PageRef<'p> {
-        self.words
-    }
-
-    /// Its content, to change by an operation of this epoch.
-    #[inline]
-    pub(crate) fn change(&mut self, epoch: Epoch) -> PageMut<'_> {
-        let [_, stamp] = self.entry;
-        let before = Epoch::load(stamp, Ordering::Relaxed);
-        debug_assert!(before <= epoch, "page {} changed in a later epoch", self.page);
-        debug_assert!(self.is_latched(), "page {} is changed without a latch", self.page);
-        if before < epoch {
-            let dirty = self.word & DIRTY != 0;
-            if !self.is_new && self.pager.epochs.needs(before, dirty) {
-                let image = PageImage::of(&self.pager.images, self.words);
-                let which = Which { page: self.page, from: before, before: epoch };
-                self.pager.save(which, dirty, image);
-            }
-            epoch.store(stamp, Ordering::Release);
-        }
-        self.changed = true;
-        PageMut::new(self.words)
-    }
-
-    fn is_latched(&self) -> bool {
-        self.entry[0].load(Ordering::Relaxed) & LATCH != 0
-    }
-
-    /// Its content, to be written for the first time: of a page that was just allocated.
-    pub(crate) fn first_content(&mut self) -> PageMut<'_> {
-        debug_assert!(self.is_new, "page {} is not new", self.page);
-        PageMut::new(self.words)
-    }
-
-    /// Gives the page back to its table, and its frame to all.
-    pub(crate) fn free(mut self, space: &Space, epoch: Epoch) {
-        debug_assert!(space.has(self.page), "page {} is of another table", self.page);
-        self.change(epoch);
-        let (pager, page, entry, word) = (self.pager, self.page, self.entry, self.word);
-        if word & DIRTY != 0 {
-            pager.dirty.fetch_sub(1, Ordering::Relaxed);
-        }
-        if pager.data.is_some() {
-            lock(&pager.freed).push((page, epoch));
-        }
-        std::mem::forget(self);
-        space.give(page, || {
-            let word = (word & !(VERSION - 1)).wrapping_add(VERSION) | FREE;
-            entry[0].store(word, Ordering::Release);
-        });
-        // Only now may another thread have it.
-        pager.pool.give(frame_of(word));
-    }
-}
-
-impl Drop for Latched<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        let mut word = self.word;
-        if self.changed {
-            if word & DIRTY == 0 {
-                self.pager.dirty.fetch_add(1, Ordering::Relaxed);
-            }
-            word = word.wrapping_add(VERSION) | DIRTY;
-        }
-        self.entry[0].store(word, Ordering::Release);
-    }
-}
-
-#[inline(always)]
-fn frame_of(word: u64) -> u32 {
-    (word >> FRAME_SHIFT & FRAME_MASK) as u32
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -3,25 +3,25 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use super::{PageNumber, lock};
+use super::{FrameNumber, PageNumber, lock};
 
 /// A frame that can be used.
 pub(super) struct FreeFrame {
-    pub number: u32,
+    pub number: FrameNumber,
     /// Whether it has not been used before, so that it is all zeros.
     pub is_zeroed: bool,
 }
 
 impl FreeFrame {
     /// One that has been used.
-    pub(super) fn used(number: u32) -> Self {
+    pub(super) fn used(number: FrameNumber) -> Self {
         Self { number, is_zeroed: false }
     }
 }
 
 /// The frames of a pager, by their numbers from 1 on.
 pub(super) struct Pool {
-    free: Mutex<Vec<u32>>,
+    free: Mutex<Vec<FrameNumber>>,
     /// The first one that has not been used yet.
     next: AtomicU32,
     /// The page in each.
@@ -49,10 +49,10 @@ impl Pool {
         }
         let next = |next: u32| (next <= count).then_some(next + 1);
         let number = self.next.fetch_update(Ordering::SeqCst, Ordering::Relaxed, next).ok()?;
-        Some(FreeFrame { number, is_zeroed: true })
+        Some(FreeFrame { number: FrameNumber::new(number), is_zeroed: true })
     }
 
-    pub(super) fn give(&self, frame: u32) {
+    pub(super) fn give(&self, frame: FrameNumber) {
         lock(&self.free).push(frame);
     }
 
@@ -63,24 +63,24 @@ impl Pool {
     }
 
     /// Says which page a frame holds.
-    pub(super) fn own(&self, frame: u32, page: PageNumber) {
-        if let Some(owner) = self.owners.get(frame as usize) {
+    pub(super) fn own(&self, frame: FrameNumber, page: PageNumber) {
+        if let Some(owner) = self.owners.get(frame.index()) {
             owner.store(page.get(), Ordering::SeqCst);
         }
     }
 
-    /// All frames that have had pages, with the page that each had last.
-    pub(super) fn owners(&self) -> impl Iterator<Item = (u32, PageNumber)> + '_ {
+    /// The page that each frame had last, of those that have had one.
+    pub(super) fn owners(&self) -> impl Iterator<Item = PageNumber> + '_ {
         let end = self.next.load(Ordering::SeqCst);
         let owners = self.owners.iter().take(end as usize).skip(1);
-        (1..).zip(owners.map(|owner| PageNumber::new(owner.load(Ordering::SeqCst))))
+        owners.map(|owner| PageNumber::new(owner.load(Ordering::SeqCst)))
     }
 
     /// The next frame that the clock's hand comes to, with its page.
-    pub(super) fn advance(&self) -> Option<(u32, PageNumber)> {
+    pub(super) fn advance(&self) -> Option<(FrameNumber, PageNumber)> {
         let end = self.next.load(Ordering::Relaxed).max(2) as usize - 1;
         let frame = self.hand.fetch_add(1, Ordering::Relaxed) % end + 1;
         let owner = PageNumber::new(self.owners.get(frame)?.load(Ordering::Relaxed));
-        Some((frame as u32, owner))
+        Some((FrameNumber::new(frame as u32), owner))
     }
 }

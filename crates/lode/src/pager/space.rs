@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{FIRST_TABLE_PAGE, FREE, PRESENT, PageNumber, Pager, frame_of, lock};
+use super::{FIRST_TABLE_PAGE, FREE, FrameNumber, PRESENT, PageNumber, Pager, lock};
 use crate::error::{Error, Result};
 
 /// Page numbers in an extent.
@@ -112,7 +112,9 @@ impl Numbers {
             let in_memory = word & PRESENT != 0;
             let note = match &pager.data {
                 _ if word & FREE != 0 => None,
-                _ if in_memory => Some((pager.frames.words(frame_of(word)).get(0) >> 56) as u8),
+                _ if in_memory => {
+                    Some((pager.frames.words(FrameNumber::of_word(word)).get(0) >> 56) as u8)
+                }
                 Some(data) => data.note(page)?,
                 None => None,
             };

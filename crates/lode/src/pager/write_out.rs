@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 
 use super::absent::wait_for_latch;
 use super::{
-    DIRTY, Epoch, FREE, Image, LATCH, PAGE_BYTES, PRESENT, PageImage, PageNumber, Pager, ReadEpoch,
-    Space, VERSION, Which, lock,
+    DIRTY, Epoch, FREE, FrameNumber, Image, LATCH, PAGE_BYTES, PRESENT, PageImage, PageNumber,
+    Pager, ReadEpoch, Space, VERSION, Which, lock,
 };
 use crate::data::DataFile;
 use crate::error::{Error, Result};
@@ -36,7 +36,7 @@ impl Pager {
     /// out, in order. When it returns, all operations before the moment have done what they do.
     pub(crate) fn changed_pages(&self) -> Vec<PageNumber> {
         let mut pages = Vec::new();
-        for (_, page) in self.pool.owners() {
+        for page in self.pool.owners() {
             let cell = &self.entry(page)[0];
             let word = cell.load(Ordering::SeqCst);
             if word & (LATCH | DIRTY) != 0 {
@@ -89,7 +89,7 @@ impl Pager {
             if word & (PRESENT | DIRTY) != PRESENT | DIRTY {
                 return Copied::Nothing;
             }
-            self.frames.words(super::frame_of(word)).copy_out(bytes);
+            self.frames.words(FrameNumber::of_word(word)).copy_out(bytes);
             std::sync::atomic::fence(Ordering::Acquire);
             if cell.load(Ordering::Relaxed) == word {
                 return Copied::Frame(word);

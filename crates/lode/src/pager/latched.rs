@@ -1,0 +1,99 @@
+//! A page that is latched: its content is changed here only, after what others need of it was kept.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::epochs::{Epoch, Which};
+use super::images::PageImage;
+use super::{
+    DIRTY, FREE, FrameNumber, LATCH, PageMut, PageNumber, PageRef, Pager, Space, VERSION, lock,
+};
+
+/// A page that only the holder of this may change; unlatched when dropped.
+pub(crate) struct Latched<'p> {
+    pub(super) pager: &'p Pager,
+    pub(super) page: PageNumber,
+    /// Its word and its stamp.
+    pub(super) entry: &'p [AtomicU64; 2],
+    /// The word without the latch.
+    pub(super) word: u64,
+    pub(super) words: PageRef<'p>,
+    pub(super) changed: bool,
+    /// No page leads to it yet, so what it was is not needed.
+    pub(super) is_new: bool,
+}
+
+impl<'p> Latched<'p> {
+    /// Its number.
+    pub(crate) fn page(&self) -> PageNumber {
+        self.page
+    }
+
+    /// Its content, to read.
+    pub(crate) fn words(&self) -> PageRef<'p> {
+        self.words
+    }
+
+    /// Its content, to change by an operation of this epoch.
+    #[inline]
+    pub(crate) fn change(&mut self, epoch: Epoch) -> PageMut<'_> {
+        let [_, stamp] = self.entry;
+        let before = Epoch::load(stamp, Ordering::Relaxed);
+        debug_assert!(before <= epoch, "page {} changed in a later epoch", self.page);
+        debug_assert!(self.is_latched(), "page {} is changed without a latch", self.page);
+        if before < epoch {
+            let dirty = self.word & DIRTY != 0;
+            if !self.is_new && self.pager.epochs.needs(before, dirty) {
+                let image = PageImage::of(&self.pager.images, self.words);
+                let which = Which { page: self.page, from: before, before: epoch };
+                self.pager.save(which, dirty, image);
+            }
+            epoch.store(stamp, Ordering::Release);
+        }
+        self.changed = true;
+        PageMut::new(self.words)
+    }
+
+    fn is_latched(&self) -> bool {
+        self.entry[0].load(Ordering::Relaxed) & LATCH != 0
+    }
+
+    /// Its content, to be written for the first time: of a page that was just allocated.
+    pub(crate) fn first_content(&mut self) -> PageMut<'_> {
+        debug_assert!(self.is_new, "page {} is not new", self.page);
+        PageMut::new(self.words)
+    }
+
+    /// Gives the page back to its table, and its frame to all.
+    pub(crate) fn free(mut self, space: &Space, epoch: Epoch) {
+        debug_assert!(space.has(self.page), "page {} is of another table", self.page);
+        self.change(epoch);
+        let (pager, page, entry, word) = (self.pager, self.page, self.entry, self.word);
+        if word & DIRTY != 0 {
+            pager.dirty.fetch_sub(1, Ordering::Relaxed);
+        }
+        if pager.data.is_some() {
+            lock(&pager.freed).push((page, epoch));
+        }
+        std::mem::forget(self);
+        space.give(page, || {
+            let word = (word & !(VERSION - 1)).wrapping_add(VERSION) | FREE;
+            entry[0].store(word, Ordering::Release);
+        });
+        // Only now may another thread have it.
+        pager.pool.give(FrameNumber::of_word(word));
+    }
+}
+
+impl Drop for Latched<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        let mut word = self.word;
+        if self.changed {
+            if word & DIRTY == 0 {
+                self.pager.dirty.fetch_add(1, Ordering::Relaxed);
+            }
+            word = word.wrapping_add(VERSION) | DIRTY;
+        }
+        self.entry[0].store(word, Ordering::Release);
+    }
+}
