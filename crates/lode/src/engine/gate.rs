@@ -6,12 +6,13 @@
 //! go through; they look at the number of commits before and after, and read again if there was one
 //! between.
 //!
-//! A thread that comes in many times while no other does is *favoured*: it goes in without a locked
-//! instruction. In a database in memory it is the [only writer](SingleWriter) then, which latches
-//! pages without one either. Any other thread that wants to go in takes the favour away first. For
-//! that it has all processors pass a barrier. (Biased locking: Kawachiya, Koseki, Onodera: Lock
-//! Reservation, OOPSLA 2002; the barrier as in Dice, Huang, Yang: Asymmetric Dekker
-//! Synchronization, 2001.)
+//! In a database in memory, a thread that comes in many times while no other does is *favoured*: it
+//! goes in without a locked instruction. It is the [only writer](SingleWriter) then, which latches
+//! pages without one either. (To ask the system for such barriers can take milliseconds in a
+//! process with threads. A database in a directory has threads, and its log costs more than this.)
+//! Any other thread that wants to go in takes the favour away first. For that it has all processors
+//! pass a barrier. (Biased locking: Kawachiya, Koseki, Onodera: Lock Reservation, OOPSLA 2002; the
+//! barrier as in Dice, Huang, Yang: Asymmetric Dekker Synchronization, 2001.)
 
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence};
@@ -190,14 +191,13 @@ impl Gate {
     /// From now on, one thread goes in without a locked instruction. It is outside.
     #[cold]
     fn favour(&self, number: usize) {
+        let Some(single_writer) = &self.single_writer else { return };
         if !barrier::is_supported() {
             return;
         }
         let turn = self.take_turn();
         self.shut(&turn);
-        if let Some(single_writer) = &self.single_writer {
-            single_writer.begin();
-        }
+        single_writer.begin();
         self.state.store(number, Ordering::SeqCst);
     }
 
