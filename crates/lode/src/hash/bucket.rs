@@ -270,17 +270,21 @@ impl Slots {
         if self.is_full(words) || gap.distance >= MOST_TAG {
             return false;
         }
-        // Those that move must not come too far from home.
-        let (mut slot, mut tag) = (gap.slot, self.tag(words, gap.slot));
-        while tag != 0 && tag < MOST_TAG {
-            slot = self.after(slot);
-            tag = self.tag(words, slot);
+        // Those that move must not come too far from home. Where no slot is free, as a forged page
+        // may have it, there is no room either.
+        let mut slot = gap.slot;
+        for _ in 0..self.count {
+            match self.tag(words, slot) {
+                0 => return true,
+                MOST_TAG => return false,
+                _ => slot = self.after(slot),
+            }
         }
-        tag == 0
+        false
     }
 
     /// Whether there are as many records as there may be.
-    pub(super) fn is_full(&self, words: Page<'_>) -> bool {
+    fn is_full(&self, words: Page<'_>) -> bool {
         self.records(words) >= self.most
     }
 

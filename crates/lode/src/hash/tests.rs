@@ -147,3 +147,28 @@ fn a_page_in_two_places_of_the_directory_is_an_error() {
     let wrong = run.insert(&forged, 5).expect_err("there is no bucket");
     assert!(matches!(wrong, Error::Corrupt { .. }), "{wrong}");
 }
+
+/// A bucket that says that it has few records, while no slot is free: each search for room ends.
+#[test]
+fn a_bucket_without_a_free_slot_is_an_error() {
+    let run = Run::new(1);
+    let hash = run.create();
+    assert_eq!(run.insert(&hash, 0), Ok(false));
+    let (place, stride) = (hash.place(&0u64.to_le_bytes()), 2 + 1_000 / 8);
+    let (way, _) = hash.read_optimistic(&run.pager, place).expect("it is whole");
+    let mut page = run.pager.latch(way.bucket).expect("no other thread has it");
+    let mut words = page.change(run.pager.epoch());
+    for slot in 0..hash.slots.count() {
+        let at = 1 + slot * stride;
+        words.set(at, words.get(at) & !0xff | 1);
+    }
+    drop(page);
+    for id in 1..100 {
+        let inserted = run.insert(&hash, id);
+        assert!(matches!(inserted, Ok(_) | Err(Error::Corrupt { .. })), "{inserted:?}");
+        if inserted.is_err() {
+            return;
+        }
+    }
+    panic!("there was room");
+}
