@@ -2,23 +2,24 @@
 //! hashbrown's behind a lock, all taking turns: `cargo bench -p lodedb -- [ROWS…]`. Run by the
 //! tests, the sizes are tiny.
 
+#[path = "common/routes.rs"]
+mod routes;
+
 use std::collections::{BTreeMap, HashMap};
 use std::hint::black_box;
 use std::sync::RwLock;
 use std::time::Instant;
 
 use hashbrown::HashMap as Hashbrown;
-use lode::{ColumnId, Database, KeyKind, ReadTable, Schema, Table, Type};
-
-const PAYLOAD: usize = 29;
-type Record = [u8; 5 + PAYLOAD];
+use lode::{ColumnId, Database, KeyKind, ReadTable, Schema, Table};
+use routes::{PAYLOAD_BYTES, Record};
 
 /// What is measured of each table.
 const OPERATIONS: [&str; 4] = ["insert", "get", "get many", "update"];
 
 trait Subject {
     fn insert(&mut self, record: &Record);
-    fn get(&self, key: &[u8; 5], payload: &mut [u8; PAYLOAD]) -> bool;
+    fn get(&self, key: &[u8; 5], payload: &mut [u8; PAYLOAD_BYTES]) -> bool;
     fn get_many(&self, keys: &[u8]) -> usize;
     fn update(&mut self, key: &[u8; 5], bytes: [u8; 4]) -> bool;
 }
@@ -42,7 +43,7 @@ impl Subject for Routes {
         assert!(self.table.insert(record).expect("memory"));
     }
 
-    fn get(&self, key: &[u8; 5], payload: &mut [u8; PAYLOAD]) -> bool {
+    fn get(&self, key: &[u8; 5], payload: &mut [u8; PAYLOAD_BYTES]) -> bool {
         self.table.get_exact(key, payload).expect("a key")
     }
 
@@ -61,14 +62,14 @@ impl Subject for Routes {
 /// Maps behind a lock, as many an application keeps its records.
 macro_rules! subject {
     ($map:ident) => {
-        impl Subject for RwLock<$map<[u8; 5], [u8; PAYLOAD]>> {
+        impl Subject for RwLock<$map<[u8; 5], [u8; PAYLOAD_BYTES]>> {
             fn insert(&mut self, record: &Record) {
                 let (key, payload) = record.split_first_chunk().expect("a key");
                 let payload = *payload.first_chunk().expect("a payload");
                 self.write().expect("no panic").insert(*key, payload);
             }
 
-            fn get(&self, key: &[u8; 5], payload: &mut [u8; PAYLOAD]) -> bool {
+            fn get(&self, key: &[u8; 5], payload: &mut [u8; PAYLOAD_BYTES]) -> bool {
                 let map = self.read().expect("no panic");
                 map.get(key).map(|found| *payload = *found).is_some()
             }
@@ -91,28 +92,15 @@ subject!(HashMap);
 subject!(Hashbrown);
 subject!(BTreeMap);
 
-/// Keys of all rows, in no order.
-fn keys(rows: u64) -> impl Iterator<Item = [u8; 5]> {
-    let size = rows.next_power_of_two();
-    let shuffled = (0..size).map(move |at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15) & (size - 1));
-    shuffled.filter(move |id| *id < rows).map(|id| {
-        let [a, b, c, d] = (id as u32).to_le_bytes();
-        [a, b, c, d, 24]
-    })
-}
-
 /// Nanoseconds for each operation, as [`OPERATIONS`] has them.
 fn measure(subject: &mut dyn Subject, rows: u64, keys: &[[u8; 5]]) -> [f64; 4] {
     let count = keys.len();
     let each = |start: Instant, count: usize| start.elapsed().as_nanos() as f64 / count as f64;
-    let mut record = [7; 5 + PAYLOAD];
+    let records: Vec<_> = routes::keys(rows).map(|key| routes::record(&key)).collect();
     let start = Instant::now();
-    for key in self::keys(rows) {
-        record[..5].copy_from_slice(&key);
-        subject.insert(&record);
-    }
+    records.iter().for_each(|record| subject.insert(record));
     let insert = each(start, rows as usize);
-    let mut payload = [0; PAYLOAD];
+    let mut payload = [0; PAYLOAD_BYTES];
     let start = Instant::now();
     let found = keys.iter().filter(|key| subject.get(key, &mut payload)).count();
     let get = each(start, count);
@@ -129,13 +117,7 @@ fn measure(subject: &mut dyn Subject, rows: u64, keys: &[[u8; 5]]) -> [f64; 4] {
 }
 
 fn main() {
-    let schema = Schema::build("route")
-        .key("prefix", Type::U32)
-        .key("mask", Type::U8)
-        .column("next_hop", Type::U32)
-        .column("rest", Type::Bytes(PAYLOAD as u32 - 4))
-        .finish()
-        .expect("a schema");
+    let schema = routes::schema();
     let mut sizes: Vec<u64> = std::env::args().filter_map(|text| text.parse().ok()).collect();
     // `cargo bench` says so.
     let (lookups, default) = match std::env::args().any(|argument| argument == "--bench") {
@@ -152,15 +134,21 @@ fn main() {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             state >> 33
         };
-        let all: Vec<_> = keys(rows).collect();
+        let all: Vec<_> = routes::keys(rows).collect();
         let chosen: Vec<_> = (0..lookups).map(|_| all[(random() % rows) as usize]).collect();
         for round in 1..=3 {
             let subjects: [(&str, Box<dyn Subject>); 5] = [
                 ("hash", Box::new(Routes::new(&schema, KeyKind::Hash))),
-                ("HashMap", Box::new(RwLock::new(HashMap::<[u8; 5], [u8; PAYLOAD]>::new()))),
-                ("hashbrown", Box::new(RwLock::new(Hashbrown::<[u8; 5], [u8; PAYLOAD]>::new()))),
+                ("HashMap", Box::new(RwLock::new(HashMap::<[u8; 5], [u8; PAYLOAD_BYTES]>::new()))),
+                (
+                    "hashbrown",
+                    Box::new(RwLock::new(Hashbrown::<[u8; 5], [u8; PAYLOAD_BYTES]>::new())),
+                ),
                 ("tree", Box::new(Routes::new(&schema, KeyKind::Tree))),
-                ("BTreeMap", Box::new(RwLock::new(BTreeMap::<[u8; 5], [u8; PAYLOAD]>::new()))),
+                (
+                    "BTreeMap",
+                    Box::new(RwLock::new(BTreeMap::<[u8; 5], [u8; PAYLOAD_BYTES]>::new())),
+                ),
             ];
             for (name, mut subject) in subjects {
                 let took = measure(&mut *subject, rows, &chosen);

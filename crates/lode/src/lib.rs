@@ -101,6 +101,7 @@ mod io;
 mod pager;
 mod schema;
 #[doc(hidden)]
+#[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
 mod store;
 #[cfg(test)]

@@ -5,14 +5,15 @@ use std::sync::{Arc, MutexGuard};
 
 pub use crate::io::simulated::{Fault, FaultKind, Simulated};
 
-use crate::api::{Attended, Database, Options};
+use crate::api::{Database, Options};
 use crate::data::Superblock;
 use crate::error::Result;
 use crate::store::{self, Expected, Store};
 
 /// Opens the database on a disk. The same number gives the same database.
 pub fn open(options: &Options, disk: &Simulated, random: u64) -> Result<Database> {
-    options.open_on(Arc::new(disk.clone()), random, Attended::ByUser, Expected::Any)
+    let engine = options.open_unattended(Arc::new(disk.clone()), random, Expected::Any)?;
+    Ok(Database::new(engine))
 }
 
 /// A checkpoint that is made step by step; dropped before its end, it is none.

@@ -42,10 +42,11 @@ pub struct Database {
 }
 
 impl Database {
-    pub(super) fn new(engine: Handle) -> Self {
+    pub(crate) fn new(engine: Handle) -> Self {
         Self { engine }
     }
 
+    #[cfg(any(test, feature = "simulation"))]
     pub(crate) fn engine(&self) -> &Handle {
         &self.engine
     }

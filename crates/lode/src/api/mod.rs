@@ -14,7 +14,6 @@ mod transaction;
 pub use cursor::{Batches, Cursor, RowBatch};
 pub use database::{Database, MOST_ATTEMPTS};
 pub use key::{Key, KeyPart};
-pub(crate) use options::Attended;
 pub use options::{DEFAULT_SYNC_INTERVAL, Options};
 pub use read::{ReadTable, TableAt, TableWithin};
 pub use record::{Record, RecordCursor, Records, RecordsAt, RecordsWithin, misfit};

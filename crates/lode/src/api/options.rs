@@ -169,7 +169,7 @@ impl Options {
 
     fn open_directory(&self, path: &Path, expected: Expected<'_>) -> Result<Database> {
         let disk = directory(path, Access::Write)?;
-        self.open_on(Arc::new(disk), random(), Attended::ByThread, expected)
+        self.open_on(Arc::new(disk), random(), expected)
     }
 
     /// The database in a directory, to read it only: writing returns `ReadOnly`. Any number of
@@ -194,15 +194,22 @@ impl Options {
         &self,
         disk: Arc<dyn Disk>,
         random: u64,
-        attended: Attended,
         expected: Expected<'_>,
     ) -> Result<Database> {
-        let engine = Handle::new(Engine::open(disk, self.settings(random), expected)?);
-        if attended == Attended::ByThread {
-            let periodic = self.durability == Durability::Periodic;
-            Engine::attend(engine.shared(), periodic.then_some(self.sync_interval))?;
-        }
+        let engine = self.open_unattended(disk, random, expected)?;
+        let periodic = self.durability == Durability::Periodic;
+        Engine::attend(engine.shared(), periodic.then_some(self.sync_interval))?;
         Ok(Database::new(engine))
+    }
+
+    /// Its engine without the thread that syncs the log and makes checkpoints.
+    pub(crate) fn open_unattended(
+        &self,
+        disk: Arc<dyn Disk>,
+        random: u64,
+        expected: Expected<'_>,
+    ) -> Result<Handle> {
+        Ok(Handle::new(Engine::open(disk, self.settings(random), expected)?))
     }
 
     fn settings(&self, random: u64) -> Settings {
@@ -221,15 +228,6 @@ impl Default for Options {
     fn default() -> Self {
         Self::new()
     }
-}
-
-/// What looks after a database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Attended {
-    /// A thread of its own.
-    ByThread,
-    /// Its user, step by step: see [`simulation`](crate::simulation).
-    ByUser,
 }
 
 fn create_directory(path: &Path) -> Result<()> {

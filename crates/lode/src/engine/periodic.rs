@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::api::Attended;
 use crate::io::held::{Held, Kind};
 use crate::store::{Expected, Need, Store};
 use crate::wal::Log;
@@ -35,9 +34,8 @@ fn options() -> Options {
 impl Run {
     fn new(mapping: bool) -> Self {
         let disk = Held::new(mapping);
-        let db = options()
-            .open_on(Arc::new(disk.clone()), 5, Attended::ByThread, Expected::Any)
-            .expect("an empty disk");
+        let db =
+            options().open_on(Arc::new(disk.clone()), 5, Expected::Any).expect("an empty disk");
         let schema = Schema::build("t").key("id", Type::U64).column("text", Type::VarText(1 << 17));
         let schema = schema.finish().expect("a schema");
         let table = db.create_table(&schema, KeyKind::Tree).expect("room");
@@ -151,8 +149,7 @@ fn nothing_runs_after_the_last_handle_has_gone() {
                 .memory_bytes(4 << 20)
                 .durability(Durability::Periodic)
                 .sync_interval(Duration::ZERO);
-            let open =
-                || options.open_on(Arc::new(disk.clone()), 5, Attended::ByThread, Expected::Any);
+            let open = || options.open_on(Arc::new(disk.clone()), 5, Expected::Any);
             let db = open().expect("an empty disk");
             let engine = Arc::downgrade(db.engine().shared());
             let snapshot = db.snapshot();
@@ -183,7 +180,7 @@ fn the_last_handle_waits_for_a_checkpoint_that_is_being_made() {
             let dropped = scope.spawn(move || {
                 drop((db, table));
                 assert!(!of_thread.is_waiting("data", Kind::Write), "it is still being written");
-                options().open_on(Arc::new(disk), 5, Attended::ByThread, Expected::Any).map(drop)
+                options().open_on(Arc::new(disk), 5, Expected::Any).map(drop)
             });
             // Time for a handle that does not wait to be caught; one that waits takes all of it.
             for _ in (0..50).take_while(|_| !dropped.is_finished()) {

@@ -8,9 +8,10 @@
 //! split from; the directory keeps its size.
 
 use super::bucket::{Joins, Slots, Unmovable};
+use super::place::Place;
 use super::root::{self, Entry, Root, SEGMENT_BITS};
 use super::shortcut::Shortcut;
-use super::{Page, Place};
+use super::{HashPlace, Page};
 use crate::error::{Error, Result};
 use crate::pager::{self, Image, PageMut, PageNumber, Pager, ReadEpoch, Space};
 
@@ -73,9 +74,9 @@ impl Directory {
     pub(super) fn each(
         &self,
         pager: &Pager,
-        visit: &mut dyn FnMut(PageNumber, u64, u32) -> Result<()>,
+        visit: &mut dyn FnMut(PageNumber, HashPlace, u32) -> Result<()>,
     ) -> Result<()> {
-        let mut next = Some(0);
+        let mut next = Some(HashPlace::FIRST);
         while let Some(place) = next {
             let entry = self.root.read_optimistic(pager, place)?.entry;
             let (_, segment) = pager.read_optimistic(entry.segment)?;
@@ -88,7 +89,7 @@ impl Directory {
                 visit(bucket_of(segment, index), entry.place_of(base, first), depth)?;
                 index = first + count;
             }
-            next = entry.end(base);
+            next = entry.place_after(base, 1 << bits);
         }
         Ok(())
     }
@@ -98,27 +99,23 @@ impl Directory {
         &self,
         pager: &Pager,
         moment: ReadEpoch,
-        place: u64,
-    ) -> Result<(PageNumber, Option<u64>)> {
+        place: HashPlace,
+    ) -> Result<(PageNumber, Option<HashPlace>)> {
         let entry = self.root.read_at_epoch(pager, moment, place)?;
         let index = entry.index(place);
         let (bucket, first, count) = pager.at(moment, entry.segment, |words| {
             let (first, count) = run_of(words, index, entry.bits);
             (bucket_of(words, index), first, count)
         })?;
-        let base = entry.base(place);
-        let after = first + count;
-        let is_last = after == 1 << entry.bits;
-        let next = if is_last { entry.end(base) } else { Some(entry.place_of(base, after)) };
-        Ok((bucket, next))
+        Ok((bucket, entry.place_after(entry.base(place), first + count)))
     }
 
     /// The bucket of a place, and the place where the next one begins.
     pub(super) fn read_optimistic(
         &self,
         pager: &Pager,
-        place: u64,
-    ) -> Result<(PageNumber, Option<u64>)> {
+        place: HashPlace,
+    ) -> Result<(PageNumber, Option<HashPlace>)> {
         loop {
             let found = self.root.read_optimistic(pager, place)?;
             let entry = found.entry;
@@ -130,11 +127,7 @@ impl Directory {
             let (first, count) = run_of(words, entry.index(place), entry.bits);
             let bucket = bucket_of(words, first);
             if seen.validate() && found.validate() {
-                let (base, after) = (entry.base(place), first + count);
-                let is_last = after == 1 << entry.bits;
-                let next =
-                    if is_last { entry.end(base) } else { Some(entry.place_of(base, after)) };
-                return Ok((bucket, next));
+                return Ok((bucket, entry.place_after(entry.base(place), first + count)));
             }
         }
     }
@@ -145,7 +138,7 @@ impl Directory {
         &self,
         pager: &Pager,
         space: &Space,
-        (place, has_room): (u64, &dyn Fn(Page<'_>) -> bool),
+        (place, has_room): (HashPlace, &dyn Fn(Page<'_>) -> bool),
         (slots, shortcut): (&Slots, &Shortcut),
         place_of: &dyn Fn(&[u8]) -> Place,
     ) -> Result<()> {
@@ -182,11 +175,10 @@ impl Directory {
             let half = count / 2;
             // The bit of a place in which the halves of the run differ, and what is above it.
             let depth = entry.depth() - half.trailing_zeros();
-            let bit = 64 - depth;
             let epoch = pager.epoch();
             let is_high = |key: &[u8]| {
                 let place = place_of(key);
-                (place.directory >> bit & 1 == 1, place.home)
+                (place.directory.is_high(depth), place.home)
             };
             let (mut low, mut high) = (bucket.change(epoch), new.first_content());
             if let Err(why) = slots.split(&mut low, &mut high, &is_high) {
@@ -196,7 +188,7 @@ impl Directory {
             let (mut words, page) = (segment.change(epoch), new.page());
             (first + half..first + count).for_each(|at| set_bucket(&mut words, at, page));
             // While the bucket is latched: readers of the shortcut rely on that.
-            shortcut.set(page, (place >> bit | 1) << bit, depth);
+            shortcut.set(page, place.first_high(depth), depth);
             return Ok(());
         }
         let numbers = found.numbers();
@@ -236,7 +228,7 @@ impl Directory {
         &self,
         pager: &Pager,
         space: &Space,
-        (place, joins): (u64, Joins),
+        (place, joins): (HashPlace, Joins),
         (slots, shortcut): (&Slots, &Shortcut),
         home_of: &dyn Fn(&[u8]) -> usize,
     ) -> Result<bool> {

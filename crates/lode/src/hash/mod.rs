@@ -11,6 +11,7 @@
 
 mod bucket;
 mod directory;
+mod place;
 mod root;
 mod shortcut;
 #[cfg(test)]
@@ -18,6 +19,7 @@ mod tests;
 
 use bucket::{Gap, Joins, Probe, Slots};
 use directory::Directory;
+use place::Place;
 use shortcut::{Entry, Shortcut};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -27,6 +29,7 @@ use crate::index::{EntryMut, Index, Record, Shape, Step, WriteContext};
 use crate::pager::{Epoch, Latched, PageNumber, PageRef, Pager, ReadEpoch, Seen, Space};
 
 pub(crate) use bucket::MOST_RECORD_BYTES;
+pub(crate) use place::HashPlace;
 
 /// How many lookups should be under way at once.
 pub(crate) const AHEAD: usize = 16;
@@ -42,34 +45,15 @@ pub(crate) struct Hash {
 /// A walk over all buckets, one at a time, in the order of their places.
 pub(crate) struct Buckets {
     /// The place of the next one.
-    next: Option<u64>,
+    next: Option<HashPlace>,
     /// Whether there is no telling where the next one begins.
     pub is_lost: bool,
 }
 
 impl Buckets {
     pub(crate) fn new() -> Self {
-        Self { next: Some(0), is_lost: false }
+        Self { next: Some(HashPlace::FIRST), is_lost: false }
     }
-}
-
-/// Where a key belongs.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    /// Its place in the directory.
-    directory: u64,
-    /// Which slot of its bucket is its first choice.
-    home: usize,
-}
-
-/// What a key's hash says: high bits for the directory, low ones for the slot, so that the keys of
-/// one bucket are spread over all its slots.
-fn place_of(hash: u64, slots: usize) -> Place {
-    let product = ((u128::from(hash) * u128::from(!hash)) >> 64) as u64;
-    let home = ((u64::from(hash as u32) * slots as u64) >> 32) as usize;
-    // u − u(1 − u)/3, about: its slope is 2/3 at 0 and 4/3 at 1.
-    let third = (product >> 2) + (product >> 4) + (product >> 6);
-    Place { directory: hash - third, home }
 }
 
 impl Hash {
@@ -105,7 +89,7 @@ impl Hash {
 
     #[inline(always)]
     fn place(&self, key: &[u8]) -> Place {
-        place_of(xxh3_64_with_seed(key, self.seed), self.slots.count())
+        Place::of_hash(xxh3_64_with_seed(key, self.seed), self.slots.count())
     }
 
     /// The bucket of a place, and the way to it. What is read there counts if nothing on the way
@@ -233,7 +217,12 @@ impl Hash {
     /// Joins the bucket of a place in the directory with the one that it was split from, if the
     /// records of both fit in one. Returns the place where to go on, which is the same after a
     /// join; `None` at the end.
-    pub(crate) fn fill(&self, pager: &Pager, space: &Space, place: u64) -> Result<Option<u64>> {
+    pub(crate) fn fill(
+        &self,
+        pager: &Pager,
+        space: &Space,
+        place: HashPlace,
+    ) -> Result<Option<HashPlace>> {
         let parts = (&self.slots, &self.shortcut);
         let home_of = |key: &[u8]| self.place(key).home;
         if self.directory.join(pager, space, (place, Joins::Fitting), parts, &home_of)? {
@@ -248,10 +237,10 @@ impl Hash {
     pub(crate) fn copy_bucket(
         &self,
         pager: &Pager,
-        place: u64,
+        place: HashPlace,
         wanted: &dyn Fn([u8; 8]) -> bool,
         entries: &mut Vec<(Vec<u8>, [u8; 8])>,
-    ) -> Result<Option<u64>> {
+    ) -> Result<Option<HashPlace>> {
         let shape = self.slots.shape();
         let mut records = Vec::new();
         loop {
@@ -283,7 +272,7 @@ impl Hash {
 
     /// How many records there were at a moment, as the buckets count them.
     pub(crate) fn count(&self, pager: &Pager, moment: ReadEpoch) -> Result<u64> {
-        let (mut count, mut next) = (0, Some(0));
+        let (mut count, mut next) = (0, Some(HashPlace::FIRST));
         while let Some(place) = next {
             let (bucket, end) = self.directory.read_at_epoch(pager, moment, place)?;
             count += pager.at(moment, bucket, |words| self.slots.records(words) as u64)?;
@@ -295,7 +284,7 @@ impl Hash {
     /// Calls `wrong` with what is wrong with each bucket at a moment: a record that its key does
     /// not lead to, or a bucket that does not count right.
     pub(crate) fn check(&self, pager: &Pager, moment: ReadEpoch, wrong: &mut dyn FnMut(String)) {
-        let mut next = Some(0);
+        let mut next = Some(HashPlace::FIRST);
         while let Some(start) = next {
             let (bucket, end) = match self.directory.read_at_epoch(pager, moment, start) {
                 Ok(found) => found,

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::Page;
+use super::{HashPlace, Page};
 use crate::error::{Error, Result};
 use crate::pager::{
     self, Epoch, Latched, PageMut, PageNumber, PageRef, Pager, ReadEpoch, Seen, Space,
@@ -58,8 +58,8 @@ impl Entry {
 
     /// Which of the segment's entries is responsible.
     #[inline(always)]
-    pub(super) fn index(self, place: u64) -> usize {
-        high_bits(place << (self.prefix & 63), self.bits & 63)
+    pub(super) fn index(self, place: HashPlace) -> usize {
+        place.bits_after(self.prefix, self.bits)
     }
 
     /// Bits that decide for an entry of the segment.
@@ -68,26 +68,21 @@ impl Entry {
     }
 
     /// What the places of the segment have in common.
-    pub(super) fn base(self, place: u64) -> u64 {
-        high_bits(place, self.prefix & 63) as u64
+    pub(super) fn base(self, place: HashPlace) -> u64 {
+        place.high_bits(self.prefix) as u64
     }
 
     /// The first place of an entry of the segment.
-    pub(super) fn place_of(self, base: u64, index: usize) -> u64 {
-        let place = (u128::from(base) << self.bits) + index as u128;
-        (place << (64 - self.depth())) as u64
+    pub(super) fn place_of(self, base: u64, index: usize) -> HashPlace {
+        self.place_after(base, index).expect("the entry is one of the segment")
     }
 
-    /// The first place after the segment, if there is one.
-    pub(super) fn end(self, base: u64) -> Option<u64> {
-        u64::try_from((u128::from(base) + 1) << (64 - self.prefix)).ok()
+    /// The first place after the entries before `index`; after all of them, that of the next
+    /// segment, if there is one.
+    pub(super) fn place_after(self, base: u64, index: usize) -> Option<HashPlace> {
+        let high = (u128::from(base) << self.bits) + index as u128;
+        HashPlace::first_of(high, self.depth())
     }
-}
-
-#[inline(always)]
-fn high_bits(place: u64, bits: u32) -> usize {
-    // A shift by all 64 bits is none.
-    (place >> 1 >> (63 - bits)) as usize
 }
 
 /// The root of a directory.
@@ -122,18 +117,18 @@ impl Found<'_> {
 }
 
 /// Where an entry is, as the root says.
-enum Place {
+enum Location {
     Here(Entry),
     /// In this part, at this word.
     There(PageNumber, usize),
 }
 
-fn place_of(words: Page<'_>, number: usize, bits: u32) -> Place {
+fn locate(words: Page<'_>, number: usize, bits: u32) -> Location {
     match bits <= PART_BITS {
-        true => Place::Here(Entry::read(words.get(ENTRIES + number))),
+        true => Location::Here(Entry::read(words.get(ENTRIES + number))),
         false => {
             let part = PageNumber::of_word(words.get(ENTRIES + number / PART));
-            Place::There(part, ENTRIES + number % PART)
+            Location::There(part, ENTRIES + number % PART)
         }
     }
 }
@@ -160,14 +155,18 @@ impl Root {
     }
 
     /// The entry of a place.
-    pub(super) fn read_optimistic<'p>(&self, pager: &'p Pager, place: u64) -> Result<Found<'p>> {
+    pub(super) fn read_optimistic<'p>(
+        &self,
+        pager: &'p Pager,
+        place: HashPlace,
+    ) -> Result<Found<'p>> {
         loop {
             let (root, words) = pager.read_optimistic(self.page)?;
             let bits = bits_of(words);
-            let number = high_bits(place, bits);
-            let (entry, part) = match place_of(words, number, bits) {
-                Place::Here(entry) => (entry, None),
-                Place::There(part, at) => {
+            let number = place.high_bits(bits);
+            let (entry, part) = match locate(words, number, bits) {
+                Location::Here(entry) => (entry, None),
+                Location::There(part, at) => {
                     let part = pager.read_optimistic(part);
                     // It was looked at while the root led there.
                     if !root.validate() {
@@ -197,15 +196,17 @@ impl Root {
         &self,
         pager: &Pager,
         moment: ReadEpoch,
-        place: u64,
+        place: HashPlace,
     ) -> Result<Entry> {
         let (bits, found) = pager.at(moment, self.page, |words| {
             let bits = bits_of(words);
-            (bits, place_of(words, high_bits(place, bits), bits))
+            (bits, locate(words, place.high_bits(bits), bits))
         })?;
         let entry = match found {
-            Place::Here(entry) => entry,
-            Place::There(part, at) => pager.at(moment, part, |words| Entry::read(words.get(at)))?,
+            Location::Here(entry) => entry,
+            Location::There(part, at) => {
+                pager.at(moment, part, |words| Entry::read(words.get(at)))?
+            }
         };
         if entry.fits(bits) { Ok(entry) } else { Err(self.wrong()) }
     }

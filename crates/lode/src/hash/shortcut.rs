@@ -9,6 +9,7 @@
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use super::HashPlace;
 use super::directory::MOST_BITS;
 use crate::error::Result;
 use crate::pager::{Cells, PageNumber};
@@ -57,13 +58,6 @@ impl Entry<'_> {
     }
 }
 
-/// The number of the entry of a place, by its highest `bits` bits.
-#[inline(always)]
-fn index(place: u64, bits: u64) -> usize {
-    // A shift by all 64 bits is none.
-    (place >> 1 >> ((63 - bits) & 63)) as usize
-}
-
 impl Shortcut {
     /// With one bucket for all places.
     pub(super) fn new(bucket: PageNumber) -> Result<Self> {
@@ -100,17 +94,17 @@ impl Shortcut {
 
     /// The entry of a place, unless the array is being doubled.
     #[inline(always)]
-    pub(super) fn try_read(&self, place: u64) -> Option<Entry<'_>> {
+    pub(super) fn try_read(&self, place: HashPlace) -> Option<Entry<'_>> {
         let bits = self.bits.load(Ordering::Acquire);
         (bits < DOUBLING).then(|| {
-            let cell = self.cells(bits).cell(index(place, bits));
+            let cell = self.cells(bits).cell(place.high_bits(bits as u32));
             Entry { shortcut: self, bits, cell, bucket: cell.load(Ordering::Acquire) }
         })
     }
 
     /// The entry of a place, once the array is not being doubled.
     #[inline(always)]
-    pub(super) fn entry(&self, place: u64) -> Entry<'_> {
+    pub(super) fn entry(&self, place: HashPlace) -> Entry<'_> {
         loop {
             match self.try_read(place) {
                 Some(entry) => return entry,
@@ -121,7 +115,7 @@ impl Shortcut {
 
     /// Names a bucket for all places that begin with the same `bits` bits as `first`; there must
     /// be [room](Self::make_room) for them.
-    pub(super) fn set(&self, bucket: PageNumber, first: u64, bits: u32) {
+    pub(super) fn set(&self, bucket: PageNumber, first: HashPlace, bits: u32) {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         // A thread that sees what an entry is from here on sees this too.
         self.changes.fetch_add(1, Ordering::Relaxed);
@@ -140,7 +134,7 @@ impl Shortcut {
             own += 1;
             self.bits.store(own, Ordering::Release);
         }
-        let from = index(first, own);
+        let from = first.high_bits(own as u32);
         for at in from..from + (1 << (own - bits)) {
             self.cells(own).cell(at).store(bucket.word(), Ordering::Release);
         }

@@ -5,21 +5,6 @@ use crate::error::Error;
 use crate::index::Put;
 use crate::wal::TableId;
 
-#[test]
-fn places_keep_the_order_of_hashes_and_are_denser_below() {
-    let mut last = 0;
-    for at in 0..1_000u64 {
-        let place = place_of(at << 54, 100).directory;
-        assert!(place >= last, "{at}");
-        last = place;
-    }
-    assert_eq!(place_of(0, 100).directory, 0);
-    assert!(place_of(u64::MAX, 100).directory > u64::MAX - 2);
-    // Of the hashes, more than half are in the lower half of the places.
-    let low = (0..1_000u64).filter(|at| place_of(at << 54, 100).directory < 1 << 63).count();
-    assert!((570..600).contains(&low), "{low}");
-}
-
 const SHAPE: Shape = Shape { key_size: 8, is_variable: false, payload_size: 1_000 };
 
 struct Run {
@@ -138,7 +123,8 @@ fn a_page_in_two_places_of_the_directory_is_an_error() {
         assert_eq!(run.insert(&hash, id), Ok(false));
     }
     let root = root::Root::open(hash.root());
-    let segment = root.read_optimistic(&run.pager, 0).expect("it is whole").entry.segment;
+    let segment =
+        root.read_optimistic(&run.pager, HashPlace::FIRST).expect("it is whole").entry.segment;
     let (seen, _) = run.pager.read_optimistic(segment).expect("it is there");
     let mut page = run.pager.latch(seen).expect("no other thread has it");
     page.change(run.pager.epoch()).set(0, segment.word());

@@ -1,13 +1,14 @@
 //! The file layer: nothing above touches a file in any other way.
 //!
 //! A [`Disk`] is one directory with files in it. There are two: the operating system's ([`os`]),
-//! and one in memory that loses what a crash may lose ([`simulated`]).
+//! and one in memory that loses what a crash may lose (`simulated`, for tests).
 
 #[cfg(test)]
 pub(crate) mod held;
 mod home;
 mod mapped;
 pub(crate) mod os;
+#[cfg(any(test, feature = "simulation"))]
 pub(crate) mod simulated;
 
 use std::any::Any;

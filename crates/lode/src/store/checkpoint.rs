@@ -2,10 +2,11 @@
 //! then made current at once. It is a step machine: between steps, its caller and all other threads
 //! may do other things.
 
+use super::recovery::start_of;
 use crate::data::{DataFile, SLOT_BYTES, Superblock};
 use crate::error::Result;
 use crate::pager::{Copied, PageNumber, Pager, ReadEpoch};
-use crate::wal::{LogPosition, Place};
+use crate::wal::Place;
 
 /// Pages that are written in a step.
 const STEP: usize = 64;
@@ -83,12 +84,14 @@ impl<'c> Checkpoint<'c> {
     /// Makes it current.
     pub(crate) fn publish(self, data: &DataFile, superblock: Superblock) -> Result<Superblock> {
         let Place { position, chain } = self.place;
-        let before = LogPosition { segment: superblock.log_segment, at: superblock.log_at };
-        assert!(before <= position, "recovery begins no earlier than after the last checkpoint");
+        assert!(
+            start_of(&superblock).position <= position,
+            "recovery begins no earlier than after the last checkpoint"
+        );
         data.publish(
             &self.catalogue,
             Superblock {
-                log_segment: position.segment,
+                log_segment: position.segment.get(),
                 log_at: position.at,
                 log_chain: chain,
                 ..superblock

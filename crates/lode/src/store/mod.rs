@@ -140,6 +140,7 @@ impl Store {
     }
 
     /// Whether a test makes a checkpoint step by step, so that no operation has to.
+    #[cfg(any(test, feature = "simulation"))]
     pub(crate) fn step_by_step(&self, is_so: bool) {
         self.is_step_by_step.store(is_so, Ordering::Relaxed);
     }

@@ -12,7 +12,7 @@ use crate::data::{DataFile, Superblock};
 use crate::error::{Error, Result};
 use crate::io::{Access, Disk, File, Lock};
 use crate::pager::Pager;
-use crate::wal::{self, Log, LogPosition, Replayed};
+use crate::wal::{self, Log, LogPosition, Replayed, SegmentNumber};
 
 pub(super) const DATA: &str = "data";
 /// It is there while a database is being created: then nothing was ever in it.
@@ -197,7 +197,7 @@ fn create_files(disk: &Arc<dyn Disk>, settings: &Settings) -> Result<Made> {
     let data = Arc::new(DataFile::create(file)?);
     let superblock = Superblock { database: settings.random(), ..Superblock::default() };
     let pager = Pager::new(settings.memory_bytes, Some(Arc::clone(&data)))?;
-    let after = Replayed { next_number: 1, ..Replayed::default() };
+    let after = Replayed { next_number: SegmentNumber::FIRST, ..Replayed::default() };
     let room = Arc::new(AtomicU64::new(0));
     let log = begin_log(disk, superblock.database, settings, after, &room)?;
     let (place, moment) = log.barrier(|| pager.checkpoint_moment());
@@ -258,7 +258,7 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
             recovery.apply(records, end)
         })?;
     let end = replayed.end.position;
-    let mut log: Vec<u64> = replayed.segments.iter().map(|(number, _)| *number).collect();
+    let mut log: Vec<_> = replayed.segments.iter().map(|(number, _)| *number).collect();
     let room = Arc::new(AtomicU64::new(0));
     let new = begin_log(&disk, superblock.database, settings, replayed, &room)?;
     let mut since = start.position;

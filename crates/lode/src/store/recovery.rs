@@ -12,12 +12,15 @@ use crate::heap;
 use crate::io::Access;
 use crate::pager::Pager;
 use crate::table::{Definition, TableCore};
-use crate::wal::{Ending, LogPosition, LogRecord, Place, TableId};
+use crate::wal::{Ending, LogPosition, LogRecord, Place, SegmentNumber, TableId};
 
 /// Where recovery begins.
 pub(super) fn start_of(superblock: &Superblock) -> Place {
     Place {
-        position: LogPosition { segment: superblock.log_segment, at: superblock.log_at },
+        position: LogPosition {
+            segment: SegmentNumber::new(superblock.log_segment),
+            at: superblock.log_at,
+        },
         chain: superblock.log_chain,
     }
 }

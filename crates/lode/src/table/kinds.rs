@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::KeyKind;
 use crate::batch::Batch;
 use crate::error::{Error, Result};
-use crate::hash::{Buckets, Hash};
+use crate::hash::{Buckets, Hash, HashPlace};
 use crate::index::{EntryMut, Index, Shape, Step, WriteContext};
 use crate::pager::{PageNumber, Pager, ReadEpoch, Space};
 use crate::tree::{self, Direction, Leaves, Nodes, Range, Tree, Wanted};
@@ -15,7 +15,7 @@ use crate::tree::{self, Direction, Leaves, Nodes, Range, Tree, Wanted};
 #[derive(Clone, Debug)]
 pub(crate) enum Cursor {
     /// A place in the directory of a hash.
-    Place(u64),
+    Place(HashPlace),
     Node(tree::Cursor),
 }
 
@@ -182,7 +182,7 @@ impl Kinds {
     /// The first page of records.
     pub(crate) fn first(&self) -> Cursor {
         match self {
-            Self::Hash(_) => Cursor::Place(0),
+            Self::Hash(_) => Cursor::Place(HashPlace::FIRST),
             Self::Tree(_) => Cursor::Node(tree::Cursor::first()),
         }
     }

@@ -12,7 +12,7 @@
 //! | …  | the record |
 //! | …  | zeros up to a multiple of eight |
 
-use super::{LogPosition, RecordKind};
+use super::{LogPosition, RecordKind, SegmentNumber};
 
 const HEADER_BYTES: usize = 16;
 const NOTE_BYTES: usize = 16;
@@ -37,7 +37,7 @@ pub(super) fn begin(
     frame.extend_from_slice(&(size as u32).to_le_bytes());
     frame.extend_from_slice(&[kind as u8, u8::from(synced.is_some()), 0, 0]);
     if let Some(LogPosition { segment, at }) = synced {
-        frame.extend_from_slice(&segment.to_le_bytes());
+        frame.extend_from_slice(&segment.get().to_le_bytes());
         frame.extend_from_slice(&at.to_le_bytes());
     }
 }
@@ -97,7 +97,8 @@ impl<'b> Frame<'b> {
         let body = word(8) as usize;
         let from = HEADER_BYTES + usize::from(whole[13]) * NOTE_BYTES;
         let kind = RecordKind::of(whole[12])?;
-        let synced = (whole[13] == 1).then(|| LogPosition { segment: long(16), at: long(24) });
+        let synced = (whole[13] == 1)
+            .then(|| LogPosition { segment: SegmentNumber::new(long(16)), at: long(24) });
         Some(Self { sum, before, kind, synced, body: &whole[from..from + body], size })
     }
 }

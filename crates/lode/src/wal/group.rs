@@ -191,10 +191,11 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::mpsc;
 
+    use super::super::SegmentNumber;
     use super::*;
 
     fn position(at: u64) -> LogPosition {
-        LogPosition { segment: 1, at }
+        LogPosition { segment: SegmentNumber::FIRST, at }
     }
 
     /// Waits until `count` threads are here, the one that leads among them.

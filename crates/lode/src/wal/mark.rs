@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-use super::LogPosition;
+use super::{LogPosition, SegmentNumber};
 
 /// A position that never goes back.
 pub(super) struct Mark {
@@ -16,7 +16,7 @@ impl Mark {
     pub(super) fn new(position: LogPosition) -> Self {
         Self {
             version: AtomicU64::new(0),
-            segment: AtomicU64::new(position.segment),
+            segment: AtomicU64::new(position.segment.get()),
             at: AtomicU64::new(position.at),
         }
     }
@@ -24,13 +24,13 @@ impl Mark {
     /// Moves it forward. Only one thread at a time may do so.
     #[inline]
     pub(super) fn set(&self, position: LogPosition) {
-        if self.segment.load(Ordering::Relaxed) == position.segment {
+        if self.segment.load(Ordering::Relaxed) == position.segment.get() {
             return self.at.store(position.at, Ordering::Release);
         }
         let version = self.version.load(Ordering::Relaxed);
         self.version.store(version + 1, Ordering::Relaxed);
         fence(Ordering::Release);
-        self.segment.store(position.segment, Ordering::Relaxed);
+        self.segment.store(position.segment.get(), Ordering::Relaxed);
         self.at.store(position.at, Ordering::Relaxed);
         self.version.store(version + 2, Ordering::Release);
     }
@@ -44,7 +44,7 @@ impl Mark {
             let at = self.at.load(Ordering::Acquire);
             fence(Ordering::Acquire);
             if version & 1 == 0 && self.version.load(Ordering::Relaxed) == version {
-                return LogPosition { segment, at };
+                return LogPosition { segment: SegmentNumber::new(segment), at };
             }
             // Two stores are all that is waited for.
             std::thread::yield_now();
@@ -59,13 +59,13 @@ mod tests {
     #[test]
     fn a_reader_sees_a_position_that_was_set_and_no_older_one_than_it_knows_of() {
         const FRAMES: u64 = 10;
-        let number = |LogPosition { segment, at }: LogPosition| segment * FRAMES + at;
+        let number = |LogPosition { segment, at }: LogPosition| segment.get() * FRAMES + at;
         let (mark, known) = (Mark::new(LogPosition::default()), AtomicU64::new(0));
         std::thread::scope(|scope| {
             let moved = scope.spawn(|| {
                 for segment in 0..100_000 {
                     for at in 0..FRAMES - segment % 7 {
-                        mark.set(LogPosition { segment, at });
+                        mark.set(LogPosition { segment: SegmentNumber::new(segment), at });
                         known.store(segment * FRAMES + at, Ordering::Release);
                     }
                 }
@@ -73,7 +73,7 @@ mod tests {
             while !moved.is_finished() {
                 let known = known.load(Ordering::Acquire);
                 let seen = mark.get();
-                assert!(seen.at < FRAMES - seen.segment % 7, "{seen:?} was never set");
+                assert!(seen.at < FRAMES - seen.segment.get() % 7, "{seen:?} was never set");
                 assert!(number(seen) >= known, "{seen:?} is older than {known}");
             }
         });

@@ -23,6 +23,7 @@ use group::Group;
 use mark::Mark;
 pub(crate) use record::{Keyed, LogRecord, RecordKind, TableId};
 pub(crate) use replay::{Ending, Replayed, remove_others, replay};
+pub(crate) use segment::SegmentNumber;
 use segment::{Header, Segment};
 
 use crate::error::{Error, Result};
@@ -31,7 +32,7 @@ use crate::io::{Disk, File, Mapped};
 /// A place in the log: a segment, and bytes from its beginning on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LogPosition {
-    pub segment: u64,
+    pub segment: SegmentNumber,
     pub at: u64,
 }
 
@@ -106,7 +107,7 @@ struct Tail {
 /// What a sync has to do. It is locked for moments only, never during a write or a sync.
 struct Unsynced {
     /// The segment that frames are appended to.
-    number: u64,
+    number: SegmentNumber,
     file: Arc<dyn File>,
     mapped: Option<Arc<dyn Mapped>>,
     /// Bytes of it before that have been [unmapped](Mapped::unmap).
@@ -140,9 +141,9 @@ impl Unsynced {
 /// The segments before the tail's.
 struct Turn {
     /// Those that recovery would need: numbers and lengths.
-    old: Vec<(u64, u64, Option<Segment>)>,
-    spares: Vec<(u64, Segment)>,
-    next_number: u64,
+    old: Vec<(SegmentNumber, u64, Option<Segment>)>,
+    spares: Vec<(SegmentNumber, Segment)>,
+    next_number: SegmentNumber,
     random: u64,
 }
 
@@ -381,17 +382,17 @@ impl Log {
     }
 
     /// Forgets the segments before one, which recovery does not need any more.
-    pub(crate) fn trim(&self, first: u64) -> Result<()> {
+    pub(crate) fn trim(&self, first: SegmentNumber) -> Result<()> {
         let mut turn = lock(&self.turn);
         let (unneeded, old) = turn.old.drain(..).partition(|(number, ..)| *number < first);
         turn.old = old;
-        let unneeded: Vec<(u64, u64, Option<Segment>)> = unneeded;
+        let unneeded: Vec<(SegmentNumber, u64, Option<Segment>)> = unneeded;
         for (number, _, segment) in unneeded {
             match segment {
                 Some(segment) if turn.spares.len() < SPARES => turn.spares.push((number, segment)),
                 _ => self
                     .disk
-                    .remove(&segment::name(number))
+                    .remove(&number.file_name())
                     .map_err(|error| Error::io("remove an old log segment", &error))?,
             }
         }
@@ -409,7 +410,7 @@ impl Log {
         let mut turn = lock(&self.turn);
         for (number, _) in std::mem::take(&mut turn.spares) {
             self.disk
-                .remove(&segment::name(number))
+                .remove(&number.file_name())
                 .map_err(|error| Error::io("remove an old log segment", &error))?;
         }
         Ok(())
@@ -434,12 +435,12 @@ impl Turn {
     fn prepare(&mut self, disk: &dyn Disk, size_bytes: u64) -> Result<Segment> {
         let number = self.next_number;
         // If it fails, the next one has another number: there may be a file of this one's name.
-        self.next_number += 1;
+        self.next_number = number.next();
         let found = self.spares.iter().position(|(_, spare)| spare.size_bytes >= size_bytes);
         let mut segment = match found {
             Some(at) => {
                 let (old, spare) = self.spares.remove(at);
-                disk.rename(&segment::name(old), &segment::name(number))
+                disk.rename(&old.file_name(), &number.file_name())
                     .map_err(|error| Error::io("rename an old log segment", &error))?;
                 spare
             }

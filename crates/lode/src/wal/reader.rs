@@ -3,7 +3,7 @@
 
 use super::LogPosition;
 use super::frame::{self, Frame, HEAD_BYTES};
-use super::segment::{FRAMES_AT, Header, name};
+use super::segment::{FRAMES_AT, Header, SegmentNumber};
 use crate::error::{Error, Result};
 use crate::io::{Disk, File};
 
@@ -27,17 +27,25 @@ pub(super) struct Reader {
     long: Vec<u8>,
 }
 
-fn failed(number: u64) -> impl Fn(std::io::Error) -> Error {
-    move |error| Error::io(format!("read log segment {}", name(number)), &error)
+fn failed(number: SegmentNumber) -> impl Fn(std::io::Error) -> Error {
+    move |error| Error::io(format!("read {number}"), &error)
 }
 
 /// The header of a segment with its checksum, if it is one of this database.
-pub(super) fn header(disk: &dyn Disk, database: u64, number: u64) -> Result<Option<(Header, u32)>> {
-    let file = disk.open(&name(number)).map_err(failed(number))?;
+pub(super) fn header(
+    disk: &dyn Disk,
+    database: u64,
+    number: SegmentNumber,
+) -> Result<Option<(Header, u32)>> {
+    let file = disk.open(&number.file_name()).map_err(failed(number))?;
     header_of(&*file, database, number)
 }
 
-fn header_of(file: &dyn File, database: u64, number: u64) -> Result<Option<(Header, u32)>> {
+fn header_of(
+    file: &dyn File,
+    database: u64,
+    number: SegmentNumber,
+) -> Result<Option<(Header, u32)>> {
     let size = file.size_bytes().map_err(failed(number))?.min(FRAMES_AT);
     let mut bytes = vec![0; size as usize];
     file.read_at(0, &mut bytes).map_err(failed(number))?;
@@ -47,8 +55,12 @@ fn header_of(file: &dyn File, database: u64, number: u64) -> Result<Option<(Head
 
 impl Reader {
     /// A segment, if it is one of this database.
-    pub(super) fn open(disk: &dyn Disk, database: u64, number: u64) -> Result<Option<Self>> {
-        let file = disk.open(&name(number)).map_err(failed(number))?;
+    pub(super) fn open(
+        disk: &dyn Disk,
+        database: u64,
+        number: SegmentNumber,
+    ) -> Result<Option<Self>> {
+        let file = disk.open(&number.file_name()).map_err(failed(number))?;
         let Some((header, chain)) = header_of(&*file, database, number)? else { return Ok(None) };
         let size_bytes = file.size_bytes().map_err(failed(number))?;
         let (piece, long) = (Vec::new(), Vec::new());

@@ -3,13 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::reader::{Reader, header};
-use super::segment::{FRAMES_AT, Header, MOST_NUMBER, name, number_of};
+use super::segment::{FRAMES_AT, Header, SegmentNumber};
 use super::{LogPosition, LogRecord, Place};
 use crate::error::{Error, Result};
 use crate::io::Disk;
-
-/// A log never has segments whose numbers are this far apart. A file beyond is none of it.
-const MOST_SEGMENTS: u64 = 1 << 32;
 
 /// How the log ended.
 #[derive(Clone, Debug, Default)]
@@ -17,9 +14,9 @@ pub(crate) struct Replayed {
     /// After the last record.
     pub end: Place,
     /// Segments that are part of the log, with the bytes that are.
-    pub segments: Vec<(u64, u64)>,
+    pub segments: Vec<(SegmentNumber, u64)>,
     /// A number that no segment has or had.
-    pub next_number: u64,
+    pub next_number: SegmentNumber,
 }
 
 /// What is known about where the log ends.
@@ -47,11 +44,11 @@ pub(crate) fn replay(
 ) -> Result<Replayed> {
     let first = start.position.segment;
     let mut numbers = segments(disk)?;
-    numbers.retain(|number| *number < first.saturating_add(MOST_SEGMENTS));
-    let next_number = numbers.last().map_or(1, |last| last + 1).max(first + 1);
-    if next_number >= MOST_NUMBER - MOST_SEGMENTS {
-        let what = format!("log segment {}", name(next_number - 1));
-        return Err(Error::corrupt(what, "its number is higher than any log reaches"));
+    numbers.retain(|number| number.is_near(first));
+    let last = numbers.last().map_or(first, |last| first.max(*last));
+    let next_number = last.next();
+    if next_number.is_near_end() {
+        return Err(Error::corrupt(last.to_string(), "its number is higher than any log reaches"));
     }
     let mut replayed = Replayed { end: start, next_number, ..Replayed::default() };
     if ending == Ending::Clean && numbers.last().is_none_or(|last| *last <= first) {
@@ -72,10 +69,10 @@ pub(crate) fn replay(
             true => "its header is not whole, and recovery begins there",
             false => "it is missing, and recovery begins there",
         };
-        return Err(Error::corrupt(format!("log segment {}", name(first)), why));
+        return Err(Error::corrupt(first.to_string(), why));
     }
     // Only their headers: together, segments may be larger than the memory.
-    let mut later: BTreeMap<u64, Header> = BTreeMap::new();
+    let mut later: BTreeMap<SegmentNumber, Header> = BTreeMap::new();
     for number in numbers.into_iter().filter(|number| *number > first) {
         if let Some((header, _)) = header(disk, database, number)? {
             later.insert(number, header);
@@ -116,7 +113,7 @@ pub(crate) fn replay(
     }
     match proof > end {
         true => Err(Error::corrupt(
-            format!("log segment {}", name(end.segment)),
+            end.segment.to_string(),
             format!("the record at byte {} is damaged, and it was synced once", end.at),
         )),
         false => Ok(replayed),
@@ -124,17 +121,18 @@ pub(crate) fn replay(
 }
 
 /// The numbers of all segments, in order.
-pub(super) fn segments(disk: &dyn Disk) -> Result<Vec<u64>> {
+pub(super) fn segments(disk: &dyn Disk) -> Result<Vec<SegmentNumber>> {
     let names = disk.list().map_err(|error| Error::io("list the files of the database", &error))?;
-    let mut numbers: Vec<u64> = names.iter().filter_map(|name| number_of(name)).collect();
+    let mut numbers: Vec<_> =
+        names.iter().filter_map(|name| SegmentNumber::of_file(name)).collect();
     numbers.sort_unstable();
     Ok(numbers)
 }
 
 /// Removes the segments that are not part of the log.
-pub(crate) fn remove_others(disk: &dyn Disk, part_of_log: &[u64]) -> Result<()> {
+pub(crate) fn remove_others(disk: &dyn Disk, part_of_log: &[SegmentNumber]) -> Result<()> {
     for number in segments(disk)?.into_iter().filter(|number| !part_of_log.contains(number)) {
-        disk.remove(&name(number))
+        disk.remove(&number.file_name())
             .map_err(|error| Error::io("remove a log segment of no use", &error))?;
     }
     Ok(())

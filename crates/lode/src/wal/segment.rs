@@ -1,6 +1,7 @@
 //! Segments: the files that the log lies in. Each begins with its header, twice, so that one bit
 //! that turns does not lose it.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::{LogPosition, Place};
@@ -17,25 +18,68 @@ pub(super) const FRAMES_AT: u64 = 1024;
 
 const HEADER_BYTES: usize = 84;
 
-/// The file of a segment.
-pub(super) fn name(number: u64) -> String {
-    format!("log-{number:012}")
+/// The number of a segment: later ones have higher numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SegmentNumber(u64);
+
+impl SegmentNumber {
+    /// That of the first segment of a new database.
+    pub(crate) const FIRST: Self = Self(1);
+
+    /// No segment will ever have this number.
+    const END: u64 = 1 << 48;
+
+    /// A log never has segments whose numbers are this far apart. A file beyond is none of it.
+    const MOST_APART: u64 = 1 << 32;
+
+    /// As a file says it.
+    pub(crate) const fn new(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// For a file.
+    pub(crate) const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The one after it.
+    pub(super) const fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+
+    /// Whether it can be of the log whose recovery begins at `first`.
+    pub(super) const fn is_near(self, first: Self) -> bool {
+        self.0 < first.0.saturating_add(Self::MOST_APART)
+    }
+
+    /// Whether so few numbers are left that something must be wrong.
+    pub(super) const fn is_near_end(self) -> bool {
+        self.0 >= Self::END - Self::MOST_APART
+    }
+
+    /// The name of the segment's file.
+    pub(super) fn file_name(self) -> String {
+        format!("log-{:012}", self.0)
+    }
+
+    /// By the name of the segment's file.
+    pub(super) fn of_file(name: &str) -> Option<Self> {
+        let number = Self(name.strip_prefix("log-")?.parse().ok()?);
+        (number.0 < Self::END && number.file_name() == name).then_some(number)
+    }
 }
 
-/// No segment will ever have this number.
-pub(super) const MOST_NUMBER: u64 = 1 << 48;
-
-/// The number of a segment by the name of its file.
-pub(super) fn number_of(name: &str) -> Option<u64> {
-    let number = name.strip_prefix("log-")?.parse().ok()?;
-    (number < MOST_NUMBER && self::name(number) == name).then_some(number)
+impl fmt::Display for SegmentNumber {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "log segment {}", self.file_name())
+    }
 }
 
 /// What a segment says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub database: u64,
-    pub number: u64,
+    pub number: SegmentNumber,
     /// What checksums of its frames are made with.
     pub salt: u32,
     /// Where the log before it ends.
@@ -48,9 +92,9 @@ impl Header {
     /// The bytes, and their checksum, which the first frame follows.
     fn to_bytes(self) -> (Vec<u8>, u32) {
         let mut writer = Writer::default();
-        writer.bytes(MAGIC).u32(FORMAT).u64(self.database).u64(self.number).u32(self.salt);
-        writer.u64(self.after.position.segment).u64(self.after.position.at).u32(self.after.chain);
-        writer.u64(self.synced.segment).u64(self.synced.at);
+        writer.bytes(MAGIC).u32(FORMAT).u64(self.database).u64(self.number.0).u32(self.salt);
+        writer.u64(self.after.position.segment.0).u64(self.after.position.at).u32(self.after.chain);
+        writer.u64(self.synced.segment.0).u64(self.synced.at);
         writer.0.resize(HEADER_BYTES - 4, 0);
         let sum = crc32c::crc32c(&writer.0);
         writer.u32(sum);
@@ -71,10 +115,11 @@ impl Header {
             if format != FORMAT {
                 return Err(Error::Version { found: format, known: FORMAT });
             }
-            let (database, number, salt) = (reader.u64()?, reader.u64()?, reader.u32()?);
-            let position = LogPosition { segment: reader.u64()?, at: reader.u64()? };
+            let (database, number) = (reader.u64()?, SegmentNumber(reader.u64()?));
+            let salt = reader.u32()?;
+            let position = LogPosition { segment: SegmentNumber(reader.u64()?), at: reader.u64()? };
             let after = Place { position, chain: reader.u32()? };
-            let synced = LogPosition { segment: reader.u64()?, at: reader.u64()? };
+            let synced = LogPosition { segment: SegmentNumber(reader.u64()?), at: reader.u64()? };
             return Ok(Some((Self { database, number, salt, after, synced }, own)));
         }
         Ok(None)
@@ -83,7 +128,7 @@ impl Header {
 
 /// An open segment to write to.
 pub(super) struct Segment {
-    pub number: u64,
+    pub number: SegmentNumber,
     pub salt: u32,
     pub size_bytes: u64,
     pub file: Arc<dyn File>,
@@ -93,9 +138,9 @@ pub(super) struct Segment {
 
 impl Segment {
     /// A new file with space for all that it will hold.
-    pub(super) fn create(disk: &dyn Disk, number: u64, size_bytes: u64) -> Result<Self> {
-        let name = name(number);
-        let failed = |error| Error::io(format!("create log segment {name}"), &error);
+    pub(super) fn create(disk: &dyn Disk, number: SegmentNumber, size_bytes: u64) -> Result<Self> {
+        let name = number.file_name();
+        let failed = |error| Error::io(format!("create {number}"), &error);
         let file = disk.create(&name).map_err(failed)?;
         let made = file.preallocate(size_bytes).and_then(|()| file.map(size_bytes as usize));
         match made {
@@ -132,7 +177,7 @@ impl Segment {
 
     #[cold]
     fn not_written(&self, error: &std::io::Error) -> Error {
-        Error::io(format!("write to {}", name(self.number)), error)
+        Error::io(format!("write to {}", self.number), error)
     }
 
     /// The same by a call of the system, which takes longer for few bytes; but it does not fill
@@ -153,7 +198,7 @@ impl Segment {
         self.size_bytes = size_bytes;
         self.file
             .set_size(size_bytes)
-            .map_err(|error| Error::io(format!("shorten {}", name(self.number)), &error))
+            .map_err(|error| Error::io(format!("shorten {}", self.number), &error))
     }
 
     /// Asks the operating system for memory for what will be written, if there is a way, and does

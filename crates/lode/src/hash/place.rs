@@ -1,0 +1,96 @@
+//! Places: where keys belong, as their hashes say.
+
+/// A place in the directory: of its 64 bits, the highest decide for a segment, further ones for a
+/// bucket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct HashPlace(u64);
+
+impl HashPlace {
+    /// The lowest one.
+    pub(crate) const FIRST: Self = Self(0);
+
+    /// The lowest one whose highest `bits` bits are these. `None` if these are more than so many
+    /// bits can say: one after the highest place.
+    pub(super) fn first_of(high: u128, bits: u32) -> Option<Self> {
+        u64::try_from(high << (64 - bits)).ok().map(Self)
+    }
+
+    /// The highest `bits` bits as a number; `bits` is below 64.
+    #[inline(always)]
+    pub(super) fn high_bits(self, bits: u32) -> usize {
+        // A shift by all 64 bits is none.
+        (self.0 >> 1 >> ((63 - bits) & 63)) as usize
+    }
+
+    /// The `bits` bits after the highest `prefix` ones.
+    #[inline(always)]
+    pub(super) fn bits_after(self, prefix: u32, bits: u32) -> usize {
+        Self(self.0 << (prefix & 63)).high_bits(bits & 63)
+    }
+
+    /// The last one of its highest `depth` bits.
+    #[inline(always)]
+    pub(super) fn is_high(self, depth: u32) -> bool {
+        self.0 >> (64 - depth) & 1 == 1
+    }
+
+    /// The first of the places that have its highest bits, but for the last of `depth`, which is 1.
+    pub(super) fn first_high(self, depth: u32) -> Self {
+        let bit = 64 - depth;
+        Self((self.0 >> bit | 1) << bit)
+    }
+}
+
+/// Where a key belongs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub directory: HashPlace,
+    /// Which slot of its bucket is its first choice.
+    pub home: usize,
+}
+
+impl Place {
+    /// What a key's hash says: high bits for the directory, low ones for the slot, so that the keys
+    /// of one bucket are spread over all its slots.
+    #[inline(always)]
+    pub(super) fn of_hash(hash: u64, slots: usize) -> Self {
+        let product = ((u128::from(hash) * u128::from(!hash)) >> 64) as u64;
+        let home = ((u64::from(hash as u32) * slots as u64) >> 32) as usize;
+        // u − u(1 − u)/3, about: its slope is 2/3 at 0 and 4/3 at 1.
+        let third = (product >> 2) + (product >> 4) + (product >> 6);
+        Self { directory: HashPlace(hash - third), home }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_keep_the_order_of_hashes_and_are_denser_below() {
+        let of = |hash| Place::of_hash(hash, 100).directory;
+        let mut last = HashPlace::FIRST;
+        for at in 0..1_000u64 {
+            assert!(of(at << 54) >= last, "{at}");
+            last = of(at << 54);
+        }
+        assert_eq!(of(0), HashPlace::FIRST);
+        assert!(of(u64::MAX).0 > u64::MAX - 2);
+        // Of the hashes, more than half are in the lower half of the places.
+        let low = (0..1_000u64).filter(|at| !of(at << 54).is_high(1)).count();
+        assert!((570..600).contains(&low), "{low}");
+    }
+
+    #[test]
+    fn the_bits_of_a_place_are_what_they_are_called() {
+        let place = HashPlace(0b1011 << 60);
+        assert_eq!([0, 1, 2, 3, 4].map(|bits| place.high_bits(bits)), [0, 1, 2, 5, 11]);
+        assert_eq!(place.bits_after(1, 3), 3);
+        assert_eq!([1, 2, 3, 4].map(|depth| place.is_high(depth)), [true, false, true, true]);
+        assert_eq!(place.first_high(2), HashPlace(0b11 << 62));
+        assert_eq!(HashPlace::first_of(5, 3), Some(HashPlace(0b101 << 61)));
+        assert_eq!(HashPlace::first_of(8, 3), None);
+        assert_eq!(HashPlace::first_of(0, 0), Some(HashPlace::FIRST));
+        assert_eq!(HashPlace::first_of(1, 0), None);
+    }
+}
