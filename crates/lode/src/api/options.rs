@@ -36,6 +36,7 @@ pub struct Options {
     sync_interval: Duration,
     log_bytes: u64,
     segment_bytes: u64,
+    compacts_when_idle: bool,
 }
 
 /// How often the log is synced at [`Durability::Periodic`], unless [`Options`] say otherwise.
@@ -53,6 +54,7 @@ impl Options {
             sync_interval: DEFAULT_SYNC_INTERVAL,
             log_bytes: 256 << 20,
             segment_bytes: 16 << 20,
+            compacts_when_idle: true,
         }
     }
 
@@ -95,6 +97,16 @@ impl Options {
     /// to `bytes`.
     pub fn segment_bytes(mut self, bytes: u64) -> Self {
         self.segment_bytes = bytes;
+        self
+    }
+
+    /// Whether a database in a directory [is compacted](Database::compact) in the background when
+    /// nothing has been written for ten seconds and more than a fifth of the data file is not in
+    /// use; it is by default. It stops when something is written. Each time, the next one needs
+    /// twice as long a pause, up to a minute. Of a database of more than half of the memory
+    /// budget, only the file is shortened.
+    pub fn compact_when_idle(mut self, compacts: bool) -> Self {
+        self.compacts_when_idle = compacts;
         self
     }
 
@@ -219,6 +231,7 @@ impl Options {
             durability: self.durability,
             log_sizes: Sizes { first_bytes: most_bytes.min(FIRST_SEGMENT_BYTES), most_bytes },
             most_log_bytes: self.log_bytes,
+            compacts_when_idle: self.compacts_when_idle,
             random: AtomicU64::new(random),
         }
     }

@@ -1,5 +1,7 @@
 //! Compaction: records and pages move together, and space is given back.
 
+use std::sync::TryLockError;
+
 use super::{Engine, Statistics};
 use crate::error::{Error, Result};
 use crate::pager::PAGE_BYTES;
@@ -43,19 +45,38 @@ impl Engine {
         self.expect_open()?;
         let _turn = self.turn_to_compact();
         let before = self.statistics();
-        let filled = self.compact_tables();
+        let filled = self.compact_tables(&|| true);
         if let Some(store) = self.store() {
-            self.compact_file(store)?;
+            self.compact_file(store, &|| true)?;
         }
         filled?;
         Ok(Compacted { before, after: self.statistics() })
     }
 
+    /// The same in the background, given up between two steps when it is not to go on. The pages of
+    /// a database that has more of them than memory has room for are not filled: all would have to
+    /// be read. Files that the log has no use for are removed.
+    pub(super) fn compact_while(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {
+        self.expect_open()?;
+        // The thread of the database must not wait while another compacts.
+        let _turn = match self.turn_to_compact.try_lock() {
+            Err(TryLockError::WouldBlock) => return Ok(()),
+            Err(TryLockError::Poisoned(turn)) => turn.into_inner(),
+            Ok(turn) => turn,
+        };
+        let Some(store) = self.store().filter(|_| goes_on()) else { return Ok(()) };
+        if store.data.used_bytes() < self.settings.memory_bytes / 2 {
+            self.compact_tables(goes_on)?;
+        }
+        self.compact_file(store, goes_on)?;
+        store.log_to_write()?.remove_spares()
+    }
+
     /// Fills sparse pages of all tables. A table that is damaged keeps no other one from it.
-    fn compact_tables(&self) -> Result<()> {
+    fn compact_tables(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {
         let mut first = Ok(());
         for core in self.whole_tables() {
-            match self.compact_table(&core) {
+            match self.compact_table(&core, goes_on) {
                 Err(error @ Error::Corrupt { .. }) => first = first.and(Err(error)),
                 other => other?,
             }
@@ -63,9 +84,9 @@ impl Engine {
         first
     }
 
-    fn compact_table(&self, core: &TableCore) -> Result<()> {
+    fn compact_table(&self, core: &TableCore, goes_on: &dyn Fn() -> bool) -> Result<()> {
         let mut left = core.begin_compaction();
-        loop {
+        while goes_on() {
             let progress = self.admitted(0, &mut || {
                 let _inside = self.gate().enter();
                 self.expect_healthy()?;
@@ -77,14 +98,19 @@ impl Engine {
                 core.compact(self.pager(), &mut left)
             })?;
             if progress == Progress::Done {
-                return Ok(());
+                break;
             }
         }
+        Ok(())
     }
 
-    fn compact_file(&self, store: &Store) -> Result<()> {
-        self.checkpoint()?;
+    fn compact_file(&self, store: &Store, goes_on: &dyn Fn() -> bool) -> Result<()> {
+        let checkpoint = || self.checkpoint_while(|| true, goes_on);
+        checkpoint()?;
         for _ in 0..MOST_ROUNDS {
+            if !goes_on() {
+                break;
+            }
             let before = store.data.size_bytes();
             let moved = store.data.pages_beyond_need()?;
             // As many as memory has room for at a time.
@@ -92,13 +118,13 @@ impl Engine {
                 // Before they count as changed: a checkpoint must have space for them.
                 self.make_room(store, group.len() as u64)?;
                 group.iter().try_for_each(|page| self.pager().rewrite(*page))?;
-                self.checkpoint()?;
+                checkpoint()?;
             }
             store.move_map(self.pager())?;
-            self.checkpoint()?;
+            checkpoint()?;
             // What that checkpoint needed itself may lie beyond; the next one moves it.
             store.data.rewind();
-            self.checkpoint()?;
+            checkpoint()?;
             // A checkpoint that is being made has reserved the slots that it needs.
             let current = store.current();
             store.shrink(self.pager())?;

@@ -6,6 +6,7 @@ mod compact;
 mod faults;
 mod gate;
 mod handle;
+mod idle;
 mod memory;
 #[cfg(test)]
 mod periodic;

@@ -1,5 +1,5 @@
 //! The threads of a database in a directory. One makes checkpoints before a writer has to wait for
-//! one; at level `periodic`, another one syncs the log. They are apart, so that no sync of the log
+//! one, and gives space back when there is nothing else to do; at level `periodic`, another one syncs the log. They are apart, so that no sync of the log
 //! waits for the data file.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::Engine;
+use super::idle::Idleness;
 use crate::store::locked;
 
 /// How often the one for checkpoints looks by itself.
@@ -45,8 +46,10 @@ impl Worker {
         let (signal, shared) = (Arc::clone(&self.signal), Arc::clone(db));
         // What fails here fails again for the operation that needs it, and that returns the error.
         self.spawn("lode", move || {
+            let mut idleness = Idleness::default();
             while signal.wait_for_work() {
                 let _ = shared.checkpoint_ahead();
+                idleness.look(&shared, Instant::now(), &|| !shared.worker.is_stopped());
             }
         })?;
         let Some(interval) = interval.map(|interval| interval.max(LEAST_INTERVAL)) else {

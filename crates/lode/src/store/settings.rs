@@ -42,6 +42,7 @@ pub(crate) struct Settings {
     pub durability: Durability,
     pub log_sizes: Sizes,
     pub most_log_bytes: u64,
+    pub compacts_when_idle: bool,
     pub random: AtomicU64,
 }
 

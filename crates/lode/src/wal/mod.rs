@@ -407,6 +407,11 @@ impl Log {
             let end = tail.at;
             tail.segment.cut(end)?;
         }
+        self.remove_spares()
+    }
+
+    /// Removes the files that are kept for new segments.
+    pub(crate) fn remove_spares(&self) -> Result<()> {
         let mut turn = lock(&self.turn);
         for (number, _) in std::mem::take(&mut turn.spares) {
             self.disk

@@ -1,0 +1,82 @@
+//! What is done while a database has nothing to do: it gives back space that it does not need.
+
+use std::time::{Duration, Instant};
+
+use super::Engine;
+use crate::store::Store;
+use crate::wal::LogPosition;
+
+/// How long nothing must have been written before space is given back.
+const LEAST_QUIET: Duration = Duration::from_secs(10);
+
+/// The most that this becomes. It doubles each time: writers who pause need the space again.
+const MOST_QUIET: Duration = Duration::from_secs(60);
+
+/// Bytes of the data file that are not in use, beside a quarter of those that are, and are left
+/// alone.
+const SPARE_BYTES: u64 = 1 << 20;
+
+/// What writers change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct State {
+    log_end: LogPosition,
+    changed_pages: u64,
+}
+
+/// How long a database has had nothing to do.
+#[derive(Debug)]
+pub(super) struct Idleness {
+    /// As it was seen last, and since when it has been so.
+    seen: Option<(State, Instant)>,
+    /// What the last attempt left.
+    done: Option<State>,
+    quiet: Duration,
+}
+
+impl Default for Idleness {
+    fn default() -> Self {
+        Self { seen: None, done: None, quiet: LEAST_QUIET }
+    }
+}
+
+impl Idleness {
+    /// Gives space back, if nothing has been written for long enough, until something is or
+    /// `goes_on` returns false. What fails here fails again for the operation that needs it, and
+    /// that returns the error.
+    pub(super) fn look(&mut self, engine: &Engine, now: Instant, goes_on: &dyn Fn() -> bool) {
+        let Some(store) = engine.store().filter(|_| engine.settings.compacts_when_idle) else {
+            return;
+        };
+        let Some(state) = state_of(engine, store) else { return };
+        let since = match self.seen {
+            Some((seen, since)) if seen == state => since,
+            _ => {
+                self.seen = Some((state, now));
+                return;
+            }
+        };
+        let is_quiet = now.saturating_duration_since(since) >= self.quiet;
+        if !is_quiet || self.done == Some(state) || !has_spare_space(store) {
+            return;
+        }
+        let log_end = || store.log().map(|log| log.end());
+        let _ = engine
+            .compact_while(&|| goes_on() && log_end().is_some_and(|end| end == state.log_end));
+        self.done = state_of(engine, store);
+        self.seen = self.done.map(|done| (done, now));
+        self.quiet = (self.quiet * 2).min(MOST_QUIET);
+    }
+}
+
+fn state_of(engine: &Engine, store: &Store) -> Option<State> {
+    let log_end = store.log()?.end();
+    Some(State { log_end, changed_pages: engine.pager().dirty() })
+}
+
+fn has_spare_space(store: &Store) -> bool {
+    let (size_bytes, used_bytes) = (store.data.size_bytes(), store.data.used_bytes());
+    size_bytes > used_bytes + used_bytes / 4 + SPARE_BYTES
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+//! Space that is given back, with a clock that the tests move on.
+
+use std::cell::Cell;
+
+use super::*;
+use crate::io::simulated::Simulated;
+use crate::{Database, Durability, KeyKind, Options, ReadTable, Schema, Table, Type, simulation};
+
+const RECORD_BYTES: usize = 200;
+
+fn options() -> Options {
+    Options::new().memory_bytes(64 << 20).durability(Durability::Process)
+}
+
+struct Run {
+    db: Database,
+    table: Table,
+    now: Instant,
+    idleness: Idleness,
+}
+
+impl Run {
+    fn new(options: &Options) -> Self {
+        let db = simulation::open(options, &Simulated::new(1), 1).expect("an empty disk");
+        let schema = Schema::build("t").key("id", Type::U32);
+        let schema = schema.column("rest", Type::Bytes(RECORD_BYTES as u32 - 4));
+        let table =
+            db.create_table(&schema.finish().expect("a schema"), KeyKind::Tree).expect("room");
+        Self { db, table, now: Instant::now(), idleness: Idleness::default() }
+    }
+
+    fn insert(&self, ids: std::ops::Range<u32>) {
+        for id in ids {
+            let mut record = [id as u8; RECORD_BYTES];
+            record[..4].copy_from_slice(&id.to_le_bytes());
+            assert!(self.table.insert(&record).expect("room"));
+        }
+    }
+
+    /// Looks each second for so long; returns the data file's bytes.
+    fn wait(&mut self, seconds: u64) -> u64 {
+        for _ in 0..seconds {
+            self.now += Duration::from_secs(1);
+            self.idleness.look(self.db.engine(), self.now, &|| true);
+        }
+        self.db.statistics().data_bytes
+    }
+}
+
+#[test]
+fn a_database_without_work_gives_space_back() {
+    let mut run = Run::new(&options());
+    run.insert(0..50_000);
+    run.db.checkpoint().expect("space");
+    for id in (0..50_000u32).filter(|id| id % 4 != 0) {
+        assert!(run.table.delete(id).expect("it can be read"));
+    }
+    run.db.checkpoint().expect("space");
+    let before = run.db.statistics().data_bytes;
+    assert_eq!(run.wait(10), before, "too early");
+    let (after, least) = (run.wait(2), 12_500 * RECORD_BYTES as u64);
+    assert!(after < least * 2, "{after} of {before} bytes are left");
+    assert!(run.db.check().expect("it is open").is_sound());
+    assert_eq!(run.table.len().expect("it can be read"), 12_500);
+}
+
+#[test]
+fn work_puts_it_off_and_each_time_makes_it_rarer() {
+    let mut run = Run::new(&options());
+    run.insert(0..20_000);
+    for second in 0..30 {
+        let before = run.db.statistics().data_bytes;
+        assert_eq!(run.wait(9), before);
+        run.insert(20_000 + second..20_001 + second);
+    }
+    let before = run.db.statistics().data_bytes;
+    let after = run.wait(12);
+    assert!(after < before, "{after} of {before} bytes");
+    // The next time it takes twice as long.
+    run.insert(30_000..50_000);
+    let before = run.db.statistics().data_bytes;
+    assert_eq!(run.wait(20), before);
+    assert!(run.wait(3) < before);
+}
+
+#[test]
+fn it_ends_when_it_is_not_to_go_on() {
+    let mut run = Run::new(&options());
+    run.insert(0..20_000);
+    run.wait(1);
+    let (asked, before) = (Cell::new(0), run.db.statistics().data_bytes);
+    run.now += LEAST_QUIET;
+    let goes_on = || {
+        asked.set(asked.get() + 1);
+        false
+    };
+    run.idleness.look(run.db.engine(), run.now, &goes_on);
+    assert_eq!(asked.get(), 1);
+    assert_eq!(run.db.statistics().data_bytes, before);
+}
+
+#[test]
+fn it_can_be_turned_off() {
+    let mut run = Run::new(&options().compact_when_idle(false));
+    run.insert(0..20_000);
+    let before = run.db.statistics().data_bytes;
+    assert_eq!(run.wait(100), before);
+}
