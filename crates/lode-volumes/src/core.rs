@@ -268,7 +268,7 @@ impl Core {
         Ok(node)
     }
 
-    /// Lets go of open entries if there are more than there should be.
+    /// Closes open entries if there are more than there should be.
     pub(crate) fn trim_if_over_full(&self) {
         if self.registry.is_over_full() {
             // What the tables have not is kept; the next one who needs that reports why.

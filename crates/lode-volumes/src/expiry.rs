@@ -97,7 +97,7 @@ impl Core {
         Ok(removed)
     }
 
-    /// Tells watchers of a property that the sweep has removed.
+    /// Sends watchers the name of a property that the sweep has removed.
     fn say_expired(&self, entry: Id, name: String) {
         let told = self.watchers.of(|| match self.registry.find(entry) {
             Some(node) => self.path_of(&node),

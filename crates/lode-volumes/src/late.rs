@@ -1,5 +1,5 @@
-//! Where nothing is promised before the volume is closed (in memory, and at level `none`), a
-//! property that changes often is written to its table seldom: its cell is *late*, and the table
+//! In memory and at level `none`, nothing is promised before the volume is closed. So a property
+//! that changes often is written to its table seldom there. Its cell is *late*, and the table
 //! catches up before anything reads it.
 //!
 //! A change is late only if the table has the property with room for the new value. So catching up

@@ -148,7 +148,7 @@ impl Node {
 }
 
 impl Drop for Node {
-    /// Entries hold their parents. A long chain of them is let go of one after another, not one
+    /// Entries hold their parents. A long chain of them is dropped one after another, not one
     /// inside the other.
     fn drop(&mut self) {
         let take = |place: &mut RwLock<Option<Place>>| {

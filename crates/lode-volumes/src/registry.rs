@@ -1,7 +1,7 @@
 //! The entries that are open, by their ids, and the paths that were looked up last.
 //!
 //! There is at most one node for an id, so all handles of an entry see the same properties. A node
-//! that only the registry holds may be let go of. So nothing else keeps nodes but handles, open
+//! that only the registry holds may be closed. So nothing else keeps nodes but handles, open
 //! children, and cells that the table has yet to catch up with.
 
 use std::collections::HashMap;
@@ -30,10 +30,10 @@ pub(crate) struct Registry {
     kept_bytes: AtomicIsize,
     most_bytes: isize,
     /// With more than these it is trimmed: the most that there should be, or twice what could not
-    /// be let go of the last time.
+    /// be closed the last time.
     trim_above_entries: AtomicUsize,
     trim_above_bytes: AtomicIsize,
-    /// Held while entries are let go of.
+    /// Held while entries are closed.
     trimming: Mutex<()>,
     paths: RwLock<HashMap<Box<str>, Known>>,
 }
@@ -100,7 +100,7 @@ impl Registry {
         node
     }
 
-    /// Lets go of an entry that is gone.
+    /// Closes an entry that is gone.
     pub(crate) fn forget(&self, id: Id) {
         let found = lock(self.shard(id)).remove(&id);
         if let Some(node) = found {
@@ -132,7 +132,7 @@ impl Registry {
                 > self.trim_above_bytes.load(Ordering::Relaxed)
     }
 
-    /// Lets go of entries that nothing else holds, all of which the tables have; then, if too many
+    /// Closes entries that nothing else holds, all of which the tables have; then, if too many
     /// bytes are kept still, of the properties of the others.
     pub(crate) fn trim(&self) {
         let Some(_alone) = try_lock(&self.trimming) else { return };

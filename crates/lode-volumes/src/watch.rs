@@ -139,7 +139,7 @@ impl State {
     }
 }
 
-/// What is told of one operation: nothing, if there was no one who watches when it began.
+/// The event of one operation: none, if nothing was watched when it began.
 pub(crate) struct Told<'w> {
     watchers: &'w Watchers,
     path: Option<String>,

@@ -26,8 +26,8 @@ use crate::volume::Volume;
 /// - Children are those of all of them.
 /// - A write goes to all that are mounted for writing. An entry that one of them has not is made
 ///   there. If some fail, [`Error::Partial`] says which have the change.
-/// - A volume that was opened or mounted for reading only takes no writes, and is no reason for a
-///   write to fail unless all of them are so.
+/// - A volume that was opened or mounted for reading only takes no writes. A write fails for that
+///   reason only if all of them are so.
 ///
 /// The mounts of the longest path that a path begins with are those that count for it. A volume can
 /// be mounted in one storage at a time, there as often as wanted.

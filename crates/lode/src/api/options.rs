@@ -100,9 +100,9 @@ impl Options {
         self
     }
 
-    /// Whether a database in a directory [is compacted](Database::compact) in the background when
-    /// nothing has been written for ten seconds and more than a fifth of the data file is not in
-    /// use; it is by default. It stops when something is written. Each time, the next one needs
+    /// Whether a database in a directory [is compacted](Database::compact) in the background; it is
+    /// by default. That begins when nothing has been written for ten seconds and more than a fifth
+    /// of the files is not in use. It stops when something is written. Each time, the next one needs
     /// twice as long a pause, up to a minute. Of a database of more than half of the memory
     /// budget, only the file is shortened.
     pub fn compact_when_idle(mut self, compacts: bool) -> Self {

@@ -56,7 +56,7 @@ impl Engine {
     /// The same in the background, given up between two steps when it is not to go on. The pages of
     /// a database that has more of them than memory has room for are not filled: all would have to
     /// be read. Files that the log has no use for are removed.
-    pub(super) fn compact_while(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {
+    pub(crate) fn compact_while(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {
         self.expect_open()?;
         // The thread of the database must not wait while another compacts.
         let _turn = match self.turn_to_compact.try_lock() {
@@ -69,7 +69,14 @@ impl Engine {
             self.compact_tables(goes_on)?;
         }
         self.compact_file(store, goes_on)?;
-        store.log_to_write()?.remove_spares()
+        let log = store.log_to_write()?;
+        log.remove_spares()?;
+        if goes_on() {
+            log.begin_small()?;
+            self.checkpoint()?;
+            log.remove_spares()?;
+        }
+        Ok(())
     }
 
     /// Fills sparse pages of all tables. A table that is damaged keeps no other one from it.

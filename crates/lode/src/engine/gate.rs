@@ -10,7 +10,7 @@
 //! goes in without a locked instruction. It is the [only writer](SingleWriter) then, which latches
 //! pages without one either. (To ask the system for such barriers can take milliseconds in a
 //! process with threads. A database in a directory has threads, and its log costs more than this.)
-//! Any other thread that wants to go in takes the favour away first. For that it has all processors
+//! Any other thread first takes the favour away before it goes in. For that it has all processors
 //! pass a barrier. (Biased locking: Kawachiya, Koseki, Onodera: Lock Reservation, OOPSLA 2002; the
 //! barrier as in Dice, Huang, Yang: Asymmetric Dekker Synchronization, 2001.)
 
@@ -107,7 +107,7 @@ pub(crate) struct Alone<'g> {
 }
 
 impl Gate {
-    /// A gate; `single_writer` is told while one thread alone is favoured.
+    /// A gate; `single_writer` is set while one thread alone is favoured.
     pub(crate) fn new(single_writer: Option<Arc<SingleWriter>>) -> Self {
         Self {
             slots: [const { Slot { inside: AtomicU32::new(0), entries: AtomicU32::new(0) } };

@@ -12,8 +12,8 @@ const LEAST_QUIET: Duration = Duration::from_secs(10);
 /// The most that this becomes. It doubles each time: writers who pause need the space again.
 const MOST_QUIET: Duration = Duration::from_secs(60);
 
-/// Bytes of the data file that are not in use, beside a quarter of those that are, and are left
-/// alone.
+/// Bytes of the files that are not in use, beside a quarter of those of the data file that are, and
+/// are left alone.
 const SPARE_BYTES: u64 = 1 << 20;
 
 /// What writers change.
@@ -74,8 +74,9 @@ fn state_of(engine: &Engine, store: &Store) -> Option<State> {
 }
 
 fn has_spare_space(store: &Store) -> bool {
-    let (size_bytes, used_bytes) = (store.data.size_bytes(), store.data.used_bytes());
-    size_bytes > used_bytes + used_bytes / 4 + SPARE_BYTES
+    let used_bytes = store.data.used_bytes();
+    let log_bytes = store.log().map_or(0, |log| log.unused_bytes());
+    store.data.size_bytes() + log_bytes > used_bytes + used_bytes / 4 + SPARE_BYTES
 }
 
 #[cfg(test)]

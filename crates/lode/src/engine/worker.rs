@@ -1,6 +1,6 @@
 //! The threads of a database in a directory. One makes checkpoints before a writer has to wait for
-//! one, and gives space back when there is nothing else to do; at level `periodic`, another one syncs the log. They are apart, so that no sync of the log
-//! waits for the data file.
+//! one, and gives space back when there is nothing else to do. At level `periodic`, another one
+//! syncs the log. They are apart, so that no sync of the log waits for the data file.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;

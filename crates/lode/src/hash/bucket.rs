@@ -4,11 +4,15 @@
 //! words, and the payload, filled up likewise. The tag is 0 in a free slot; otherwise it is one
 //! more than the distance of the record from its home, the slot that its hash names.
 //!
-//! Records lie in the order of their homes, around the end of the page (linear probing, with a
-//! record that is further from home before one that is nearer: Celis, Larson, Munro: Robin Hood
-//! Hashing, FOCS 1985). So a search for a key that is not there ends at the first record that is
-//! nearer to its home, and pages can be filled well. An insertion moves the records behind it up to
-//! the next free slot, a deletion moves them back.
+//! A record lies in the first slot from its home on that was free, around the end of the page
+//! (linear probing: Knuth, The Art of Computer Programming 3, 1998, section 6.4, algorithm L; a
+//! deletion closes the gap, algorithm R). No slot between a record and its home is free, so a
+//! search for a key that is not there ends at a free slot. The tags say where homes are, so no key
+//! is hashed for a deletion.
+
+mod rearrange;
+
+pub(in crate::hash) use rearrange::{Joins, Unmovable};
 
 use super::Page;
 use crate::index::Shape;
@@ -19,6 +23,9 @@ const HEADER: usize = 1;
 
 /// The tag of a record in its home.
 const HOME_TAG: u64 = 1;
+
+/// The bits of the tag in the first word of a slot.
+const TAG: u64 = 0xff;
 
 /// The greatest tag.
 const MOST_TAG: usize = u8::MAX as usize;
@@ -32,38 +39,12 @@ const FILL_EIGHTHS: usize = 7;
 /// Slots that a search looks at together.
 const GLANCE: usize = 2;
 
-/// Where a slot's record goes when a bucket is split.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Goes {
-    Nowhere,
-    Low,
-    High,
-}
-
-/// Which buckets are joined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Joins {
-    /// Those with so few records that the next inserts do not split them again.
-    Sparse,
-    /// Those whose records fit in one bucket, with a little room for more.
-    Fitting,
-}
-
 /// Where a record would go that is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Gap {
     slot: usize,
     /// From the record's home.
     distance: usize,
-}
-
-/// Why records cannot be moved to another bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unmovable {
-    /// One would be too far from its home.
-    NoRoom,
-    /// What is wrong with a bucket.
-    Corrupt(&'static str),
 }
 
 /// How the slots of a table lie.
@@ -195,7 +176,7 @@ impl Slots {
         for distance in 0..most {
             let at = self.word_of(slot);
             let first = words.get(at);
-            if usize::from(first as u8) <= distance {
+            if first & TAG == 0 {
                 return Err(Gap { slot, distance });
             }
             // Only the tag is greater than it would be at home.
@@ -265,41 +246,14 @@ impl Slots {
     }
 
     /// Whether one more record may come into a gap.
-    #[inline]
+    #[inline(always)]
     pub(super) fn has_room(&self, words: Page<'_>, gap: Gap) -> bool {
-        if self.is_full(words) || gap.distance >= MOST_TAG {
-            return false;
-        }
-        // Those that move must not come too far from home. Where no slot is free, as a forged page
-        // may have it, there is no room either.
-        let mut slot = gap.slot;
-        for _ in 0..self.count {
-            match self.tag(words, slot) {
-                0 => return true,
-                MOST_TAG => return false,
-                _ => slot = self.after(slot),
-            }
-        }
-        false
-    }
-
-    /// Whether there are as many records as there may be.
-    fn is_full(&self, words: Page<'_>) -> bool {
-        self.records(words) >= self.most
+        self.records(words) < self.most && gap.distance < MOST_TAG
     }
 
     /// Whether so little is left in a bucket that it should be joined with another.
     pub(super) fn is_sparse(&self, words: Page<'_>) -> bool {
         self.records(words) <= self.most / 6
-    }
-
-    /// Whether what is in two buckets fits in one.
-    pub(super) fn fit_together(&self, (one, other): (Page<'_>, Page<'_>), joins: Joins) -> bool {
-        let most = match joins {
-            Joins::Sparse => self.most / 2,
-            Joins::Fitting => self.most - self.most / 16,
-        };
-        self.records(one).saturating_add(self.records(other)) <= most
     }
 
     /// Puts a record into a gap that [has room](Self::has_room).
@@ -311,7 +265,6 @@ impl Slots {
         probe: &Probe<'_>,
         payload: &[u8],
     ) {
-        self.move_up(words, gap.slot);
         let at = self.word_of(gap.slot);
         words.set(at, probe.first + gap.distance as u64);
         (1..self.key_words).for_each(|word| words.set(at + word, probe.word(word)));
@@ -324,39 +277,32 @@ impl Slots {
         words.set(0, records);
     }
 
-    /// Moves the records from a slot on up to the next free one, so that the slot is free.
-    #[inline]
-    fn move_up(&self, words: &mut PageMut<'_>, from: usize) {
-        let mut free = from;
-        while self.tag(words.page_ref(), free) != 0 {
-            free = self.after(free);
-        }
-        while free != from {
-            let before = if free == 0 { self.count - 1 } else { free - 1 };
-            self.move_record(words, before, free, 1);
-            free = before;
-        }
-    }
-
-    /// Copies what is in a slot to another, with a tag that is `more` greater.
+    /// Copies what is in a slot to another one that is `less` nearer to its home.
     #[inline(always)]
-    fn move_record(&self, words: &mut PageMut<'_>, from: usize, to: usize, more: u64) {
+    fn move_record(&self, words: &mut PageMut<'_>, from: usize, to: usize, less: usize) {
         let (from, to) = (self.word_of(from), self.word_of(to));
-        words.set(to, words.get(from).wrapping_add(more));
+        words.set(to, words.get(from).wrapping_sub(less as u64));
         (1..self.stride).for_each(|word| words.set(to + word, words.get(from + word)));
     }
 
-    /// Takes a record out of its slot, and moves those back that it kept from their home.
+    /// Takes a record out of its slot. Records behind it that could not have the free slot move
+    /// there.
     #[inline]
     pub(super) fn remove(&self, words: &mut PageMut<'_>, slot: usize) {
-        let mut free = slot;
+        let (mut free, mut next) = (slot, slot);
+        // How far the next slot is behind the free one.
+        let mut behind = 0;
         for _ in 0..self.count {
-            let next = self.after(free);
-            if self.tag(words.page_ref(), next) <= 1 {
-                break;
+            (next, behind) = (self.after(next), behind + 1);
+            match self.tag(words.page_ref(), next) {
+                0 => break,
+                // Its home is behind the free slot.
+                tag if tag <= behind => {}
+                _ => {
+                    self.move_record(words, next, free, behind);
+                    (free, behind) = (next, 0);
+                }
             }
-            self.move_record(words, next, free, 1u64.wrapping_neg());
-            free = next;
         }
         self.clear(words, free);
         self.count_records(words, |records| records.wrapping_sub(1));
@@ -365,120 +311,6 @@ impl Slots {
     fn clear(&self, words: &mut PageMut<'_>, slot: usize) {
         let at = self.word_of(slot);
         (at..at + self.stride).for_each(|word| words.set(word, 0));
-    }
-
-    /// Moves the records for which `is_high` returns true to a page of zeros, `high`. With that, it
-    /// returns the home of a record.
-    ///
-    /// # Errors
-    /// What is wrong with the bucket. Nothing has been moved then.
-    pub(super) fn split(
-        &self,
-        low: &mut PageMut<'_>,
-        high: &mut PageMut<'_>,
-        is_high: &dyn Fn(&[u8]) -> (bool, usize),
-    ) -> Result<(), &'static str> {
-        let moves = self.plan_split(low.page_ref(), is_high)?;
-        // In the order of homes, but for those that lie around the end of the page. The next slot
-        // of each page that can be free.
-        let (mut next_low, mut next_high) = (0, 0);
-        let mut wrapped = Vec::new();
-        for (slot, goes) in (0..self.count).zip(&moves) {
-            let tag = self.tag(low.page_ref(), slot);
-            let Some(distance) = tag.checked_sub(1) else { continue };
-            let Some(home) = slot.checked_sub(distance) else {
-                let mut record = vec![0; self.shape.key_size + self.shape.payload_size];
-                self.read_record(low.page_ref(), slot, &mut record);
-                wrapped.push((record, *goes, self.count + slot - distance));
-                self.clear(low, slot);
-                continue;
-            };
-            // No record comes further from its home than it is.
-            let next = if *goes == Goes::High { &mut next_high } else { &mut next_low };
-            let to = home.max(*next);
-            *next = to + 1;
-            let less = ((slot - to) as u64).wrapping_neg();
-            if *goes == Goes::High {
-                let (from, at) = (self.word_of(slot), self.word_of(to));
-                high.set(at, low.get(from).wrapping_add(less));
-                (1..self.stride).for_each(|word| high.set(at + word, low.get(from + word)));
-                self.count_records(high, |records| records + 1);
-                self.clear(low, slot);
-            } else if to != slot {
-                self.move_record(low, slot, to, less);
-                self.clear(low, slot);
-            }
-        }
-        let left = self.taken(low.page_ref()).count() as u64;
-        self.count_records(low, |_| left);
-        for (record, goes, home) in wrapped {
-            match goes {
-                Goes::High => self.insert_again(high, &record, home),
-                Goes::Low | Goes::Nowhere => self.insert_again(low, &record, home),
-            }
-        }
-        Ok(())
-    }
-
-    /// Inserts a record that was in a bucket with more records, and so has room.
-    fn insert_again(&self, words: &mut PageMut<'_>, record: &[u8], home: usize) {
-        let (key, payload) = record.split_at(self.shape.key_size);
-        let probe = Probe::new(key);
-        if let Err(gap) = self.find_or_gap(words.page_ref(), home, &probe) {
-            self.insert(words, gap, &probe, payload);
-        }
-    }
-
-    /// Where each slot's record goes in a split, and whether each lies where it belongs.
-    fn plan_split(
-        &self,
-        words: Page<'_>,
-        is_high: &dyn Fn(&[u8]) -> (bool, usize),
-    ) -> Result<Vec<Goes>, &'static str> {
-        let mut key = vec![0; self.shape.key_size];
-        let mut moves = vec![Goes::Nowhere; self.count];
-        let mut records = 0;
-        for slot in self.taken(words) {
-            words.read(self.word_of(slot) * 8 + 1, &mut key);
-            let (is_high, home) = is_high(&key);
-            if (home + self.tag(words, slot) - 1) % self.count != slot {
-                return Err("a record is not as far from its home as its slot says");
-            }
-            moves[slot] = if is_high { Goes::High } else { Goes::Low };
-            records += 1;
-        }
-        if records > self.most.max(1) || records != self.records(words) {
-            return Err("it does not have as many records as it says");
-        }
-        Ok(moves)
-    }
-
-    /// Inserts the records of another bucket; `home` returns that of a key.
-    ///
-    /// # Errors
-    /// Why they do not fit; some may have been inserted then.
-    pub(super) fn join(
-        &self,
-        target: &mut PageMut<'_>,
-        other: Page<'_>,
-        home: &dyn Fn(&[u8]) -> usize,
-    ) -> Result<(), Unmovable> {
-        let mut record = vec![0; self.shape.key_size + self.shape.payload_size];
-        for slot in self.taken(other) {
-            self.read_record(other, slot, &mut record);
-            let (key, payload) = record.split_at(self.shape.key_size);
-            let probe = Probe::new(key);
-            match self.find_or_gap(target.page_ref(), home(key), &probe) {
-                Ok(_) => {
-                    return Err(Unmovable::Corrupt("it has two records with the same key"));
-                }
-                Err(gap) if !self.has_room(target.page_ref(), gap) => {
-                    return Err(Unmovable::NoRoom);
-                }
-                Err(gap) => self.insert(target, gap, &probe, payload),
-            }
-        }
-        Ok(())
     }
 
     /// The slots that are taken.

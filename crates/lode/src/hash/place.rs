@@ -9,8 +9,8 @@ impl HashPlace {
     /// The lowest one.
     pub(crate) const FIRST: Self = Self(0);
 
-    /// The lowest one whose highest `bits` bits are these. `None` if these are more than so many
-    /// bits can say: one after the highest place.
+    /// The lowest one whose highest `bits` bits are `high`. `None` if `high` has more than `bits`
+    /// bits: that is after the highest place.
     pub(super) fn first_of(high: u128, bits: u32) -> Option<Self> {
         u64::try_from(high << (64 - bits)).ok().map(Self)
     }

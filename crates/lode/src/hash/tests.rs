@@ -134,27 +134,50 @@ fn a_page_in_two_places_of_the_directory_is_an_error() {
     assert!(matches!(wrong, Error::Corrupt { .. }), "{wrong}");
 }
 
+/// Words of a slot of records of that shape.
+const STRIDE: usize = 2 + 1_000 / 8;
+
+impl Run {
+    /// Changes the tag of each slot of the only bucket.
+    fn forge(&self, hash: &Hash, tag: impl Fn(u64) -> u64) {
+        let (way, _) = hash.read_optimistic(&self.pager, hash.place(&[0; 8])).expect("it is whole");
+        let mut page = self.pager.latch(way.bucket).expect("no other thread has it");
+        let mut words = page.change(self.pager.epoch());
+        for at in (0..hash.slots.count()).map(|slot| 1 + slot * STRIDE) {
+            let word = words.get(at);
+            words.set(at, word & !0xff | tag(word & 0xff));
+        }
+    }
+
+    fn expect_corrupt(&self, hash: &Hash, ids: std::ops::Range<u64>) {
+        for id in ids {
+            match self.insert(hash, id) {
+                Ok(_) => {}
+                Err(Error::Corrupt { .. }) => return,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        panic!("there was room");
+    }
+}
+
 /// A bucket that says that it has few records, while no slot is free: each search for room ends.
 #[test]
 fn a_bucket_without_a_free_slot_is_an_error() {
     let run = Run::new(1);
     let hash = run.create();
     assert_eq!(run.insert(&hash, 0), Ok(false));
-    let (place, stride) = (hash.place(&0u64.to_le_bytes()), 2 + 1_000 / 8);
-    let (way, _) = hash.read_optimistic(&run.pager, place).expect("it is whole");
-    let mut page = run.pager.latch(way.bucket).expect("no other thread has it");
-    let mut words = page.change(run.pager.epoch());
-    for slot in 0..hash.slots.count() {
-        let at = 1 + slot * stride;
-        words.set(at, words.get(at) & !0xff | 1);
-    }
-    drop(page);
-    for id in 1..100 {
-        let inserted = run.insert(&hash, id);
-        assert!(matches!(inserted, Ok(_) | Err(Error::Corrupt { .. })), "{inserted:?}");
-        if inserted.is_err() {
-            return;
-        }
-    }
-    panic!("there was room");
+    run.forge(&hash, |_| 1);
+    run.expect_corrupt(&hash, 1..100);
+}
+
+/// A bucket whose records say that they are a whole page further from home than they are.
+#[test]
+fn a_distance_beyond_the_page_is_an_error() {
+    let run = Run::new(1);
+    let hash = run.create();
+    (0..5).for_each(|id| assert_eq!(run.insert(&hash, id), Ok(false)));
+    let count = hash.slots.count() as u64;
+    run.forge(&hash, |tag| if tag == 0 { 0 } else { tag + 2 * count });
+    run.expect_corrupt(&hash, 5..100);
 }

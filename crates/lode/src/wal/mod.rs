@@ -297,10 +297,27 @@ impl Log {
             .max(LEAST_SECOND_BYTES)
             .min(self.sizes.most_bytes)
             .max(wanted + segment::FRAMES_AT);
-        let mut next = turn.prepare(&*self.disk, size)?;
+        let next = turn.prepare(&*self.disk, size)?;
         if bytes < LEAST_BULK_BYTES {
             next.ask_for_memory();
         }
+        self.go_on_in(next, &mut turn)
+    }
+
+    /// Begins a segment as small as the first one, if the last one is larger: after a checkpoint,
+    /// that one is not needed any more.
+    pub(crate) fn begin_small(&self) -> Result<()> {
+        let mut turn = lock(&self.turn);
+        let size = self.sizes.first_bytes;
+        if lock(&self.tail).segment.size_bytes <= size {
+            return Ok(());
+        }
+        let next = turn.prepare(&*self.disk, size)?;
+        self.go_on_in(next, &mut turn)
+    }
+
+    /// Makes a segment the last one.
+    fn go_on_in(&self, mut next: Segment, turn: &mut Turn) -> Result<()> {
         let mut tail = lock(&self.tail);
         let header = turn.header(&next, self.database, tail.place(), self.synced.get());
         let chain = next.begin(&header)?;
@@ -419,6 +436,15 @@ impl Log {
                 .map_err(|error| Error::io("remove an old log segment", &error))?;
         }
         Ok(())
+    }
+
+    /// Bytes of files that have no records: the rest of the last segment, and files that are kept
+    /// for new ones.
+    pub(crate) fn unused_bytes(&self) -> u64 {
+        let turn = lock(&self.turn);
+        let spare: u64 = turn.spares.iter().map(|(_, spare)| spare.size_bytes).sum();
+        let tail = lock(&self.tail);
+        spare + tail.segment.size_bytes - tail.at
     }
 
     /// Bytes that recovery would have to replay.

@@ -60,6 +60,8 @@ fn a_database_without_work_gives_space_back() {
     assert_eq!(run.wait(10), before, "too early");
     let (after, least) = (run.wait(2), 12_500 * RECORD_BYTES as u64);
     assert!(after < least * 2, "{after} of {before} bytes are left");
+    let log = run.db.engine().store().and_then(Store::log).expect("it is on a disk");
+    assert!(log.unused_bytes() <= 32 << 10, "{} bytes of the log", log.unused_bytes());
     assert!(run.db.check().expect("it is open").is_sound());
     assert_eq!(run.table.len().expect("it can be read"), 12_500);
 }

@@ -90,8 +90,12 @@ impl Run {
             97..98 => self.reopen(),
             98..99 => {
                 self.mark();
-                match self.db().compact() {
-                    Ok(_) => self.promise(),
+                let compacted = match place.1 % 2 {
+                    0 => self.db().compact().map(drop),
+                    _ => simulation::rest(self.db()),
+                };
+                match compacted {
+                    Ok(()) => self.promise(),
                     Err(_) => return End::Over,
                 }
                 End::Well

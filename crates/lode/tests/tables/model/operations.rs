@@ -60,6 +60,7 @@ pub enum DiskOperation<C: Contents> {
     Flush,
     LookAfter,
     Compact,
+    Rest,
     Reopen,
     /// Reads this number of records of the other table, and writes one of them.
     Sweep(u32),
@@ -128,6 +129,7 @@ pub fn on_disk<C: Contents>() -> impl Strategy<Value = (Durability, Vec<Operatio
         1 => Just(DiskOperation::<C>::Flush),
         1 => Just(DiskOperation::<C>::LookAfter),
         1 => Just(DiskOperation::<C>::Compact),
+        1 => Just(DiskOperation::<C>::Rest),
         2 => Just(DiskOperation::<C>::Reopen),
         5 => (1..2 * BALLAST).prop_map(DiskOperation::<C>::Sweep),
     ];
