@@ -8,7 +8,6 @@
 
 #![warn(unreachable_pub)]
 
-pub mod bootstrap;
 pub mod chart;
 pub mod crew;
 pub mod doctor;
@@ -18,9 +17,11 @@ pub mod estimate;
 pub mod latency;
 pub mod plan;
 pub mod random;
+pub mod ratio;
 pub mod resources;
 pub mod run_file;
 mod run_texts;
+pub mod slope;
 pub mod stats;
 pub mod store_dir;
 pub mod tape;

@@ -14,6 +14,7 @@ use crate::doctor::Finding;
 use crate::environment::{Build, Environment, Filesystem};
 use crate::plan::Cell;
 use crate::resources::Resources;
+use crate::stats::median;
 
 /// The version of the format that this code writes and reads.
 pub const SCHEMA_VERSION: u32 = 2;
@@ -248,6 +249,11 @@ impl Phase {
     /// others would be the slow ones.
     pub fn rates(&self) -> Vec<f64> {
         self.rounds.iter().map(Round::rate).collect::<Option<_>>().unwrap_or_default()
+    }
+
+    /// The figure of the trial: the median rate of its rounds.
+    pub fn trial_rate(&self) -> Option<f64> {
+        median(&self.rates())
     }
 
     /// Whether the clock saw no time pass in one of its rounds, so that there is no rate.

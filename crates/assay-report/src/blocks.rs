@@ -4,10 +4,10 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
-use assay_core::bootstrap::location;
+use assay_core::estimate::Estimate;
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, Phase, RunFile, Status};
-use assay_core::stats::{Median, mean_of_top, median};
+use assay_core::stats::{mean_of_top, median};
 
 /// Cells that did the same work on different engines.
 pub struct Block<'r> {
@@ -48,8 +48,8 @@ pub struct Line<'r> {
 /// What a line shows of a phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    /// The median over the rounds of all trials, in operations per second.
-    pub median: Median,
+    /// Operations per second.
+    pub estimate: Estimate,
     /// The suite's own statistic: the mean of the fastest rounds of a trial, median over trials.
     pub published: f64,
     /// Of how many rounds that mean is.
@@ -118,16 +118,16 @@ impl Line<'_> {
             return None;
         }
         let phases: Vec<_> = self.phase(phase).collect();
-        let rates: Vec<_> = phases.iter().flat_map(|phase| phase.rates()).collect();
+        let rates: Vec<_> = phases.iter().map(|phase| phase.rates()).collect();
         let published: Vec<_> = phases
             .iter()
             .filter_map(|phase| mean_of_top(&phase.rates(), phase.published_top))
             .collect();
         Some(Rate {
-            median: median(&rates)?,
-            published: median(&published)?.value,
+            estimate: Estimate::of_trials(&rates)?,
+            published: median(&published)?,
             published_top: phases.first()?.published_top,
-            rounds: rates.len(),
+            rounds: rates.iter().map(Vec::len).sum(),
         })
     }
 
@@ -146,17 +146,15 @@ impl Line<'_> {
         self.trials.iter().filter_map(move |trial| trial.measurement.phase(name))
     }
 
-    /// Half the width of the widest interval of a phase, over trials, as a share of its median;
-    /// none if no phase has one.
-    pub fn half_width(&self) -> Option<f64> {
+    /// How far the widest interval of a phase reaches to its wider side, as a share of its figure;
+    /// none if no phase has an interval.
+    pub fn wider_side(&self) -> Option<f64> {
         let mut names = Distinct::default();
         let phases = self.trials.iter().flat_map(|trial| &trial.measurement.phases);
         phases.for_each(|phase| names.add(phase.name.as_str()));
         let of_phase = |name: &str| {
-            let phases = self.trials.iter().filter_map(|trial| trial.measurement.phase(name));
-            let medians: Vec<_> =
-                phases.filter_map(|phase| Some(median(&phase.rates())?.value)).collect();
-            location(&medians)?.half_width()
+            let rates: Vec<_> = self.phase(name).map(Phase::rates).collect();
+            Estimate::of_trials(&rates)?.wider_side()
         };
         names.in_order.into_iter().filter_map(of_phase).max_by(f64::total_cmp)
     }
@@ -165,7 +163,7 @@ impl Line<'_> {
     pub fn figure(&self, of: impl Fn(&CellResult) -> Option<u64>) -> Option<u64> {
         let values: Vec<_> =
             self.trials.iter().filter_map(|trial| of(trial)).map(|v| v as f64).collect();
-        median(&values).map(|median| median.value as u64)
+        median(&values).map(|median| median as u64)
     }
 }
 

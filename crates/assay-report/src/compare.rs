@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::fmt::{self, Write};
 use std::hash::Hash;
 
-use assay_core::bootstrap::{self, Estimate, TRIALS_LEAST};
+use assay_core::estimate::{Bounds, TRIALS_LEAST};
 use assay_core::plan::{Cell, WorkloadKey};
+use assay_core::ratio::{Pair, Ratio};
 use assay_core::run_file::{CellResult, NO_TIME, Phase, RunFile, Status};
 use assay_core::stats::median;
 use comfy_table::{CellAlignment, Table, presets};
@@ -38,7 +39,7 @@ pub struct Line {
     /// The same of the other.
     pub new: f64,
     /// How many times as fast the other is.
-    pub ratio: Estimate,
+    pub ratio: Ratio,
 }
 
 /// What a line comes to.
@@ -57,10 +58,10 @@ pub enum Verdict {
 impl Line {
     /// What it comes to.
     pub fn verdict(&self) -> Verdict {
-        match self.ratio.interval_95 {
+        match self.ratio.interval {
             None => Verdict::TooFewTrials,
-            Some((low, _)) if low > 1.0 => Verdict::Faster,
-            Some((_, high)) if high < 1.0 => Verdict::Slower,
+            Some(Bounds { low, .. }) if low > 1.0 => Verdict::Faster,
+            Some(Bounds { high, .. }) if high < 1.0 => Verdict::Slower,
             Some(_) => Verdict::NoDifference,
         }
     }
@@ -209,7 +210,7 @@ impl Comparing {
         let rates = |side: &[&CellResult]| -> Vec<(u32, f64)> {
             let good = side.iter().filter(|trial| trial.status == Status::Measured);
             let rate = |trial: &&&CellResult| {
-                let rate = trial.measurement.phase(phase).and_then(trial_rate)?;
+                let rate = trial.measurement.phase(phase).and_then(Phase::trial_rate)?;
                 Some((trial.cell.trial, rate))
             };
             good.filter_map(|trial| rate(&trial)).collect()
@@ -224,13 +225,15 @@ impl Comparing {
             true => {
                 let pairs: Vec<_> = base_rates
                     .iter()
-                    .filter_map(|(trial, rate)| Some((*rate, *of_trial.get(trial)?)))
+                    .filter_map(|(trial, rate)| {
+                        Some(Pair { base: *rate, new: *of_trial.get(trial)? })
+                    })
                     .collect();
-                bootstrap::paired_ratio(&pairs)
+                Ratio::paired(&pairs)
             }
-            false => bootstrap::ratio(&values(&base_rates), &values(&new_rates)),
+            false => Ratio::welch(&values(&base_rates), &values(&new_rates)),
         };
-        let middle = |rates: &[(u32, f64)]| median(&values(rates)).map(|median| median.value);
+        let middle = |rates: &[(u32, f64)]| median(&values(rates));
         for side in [base, new] {
             let phases = side.iter().filter_map(|trial| trial.measurement.phase(phase));
             if phases.into_iter().any(Phase::is_without_time) {
@@ -256,11 +259,6 @@ impl Comparing {
             ratio,
         });
     }
-}
-
-/// The figure of a trial: the median rate of its rounds.
-fn trial_rate(phase: &Phase) -> Option<f64> {
-    median(&phase.rates()).map(|median| median.value)
 }
 
 /// The results of a run by cell, each with all its trials.
@@ -333,8 +331,8 @@ pub fn render(comparison: &Comparison) -> Result<String, fmt::Error> {
         table.load_style(presets::NOTHING);
         table.set_header(["engine", "phase", "base/s", "new/s", "ratio", "95 % interval", ""]);
         for line in &lines[work] {
-            let interval = line.ratio.interval_95;
-            let interval = interval.map(|(low, high)| format!("{low:.3} – {high:.3}"));
+            let interval = line.ratio.interval;
+            let interval = interval.map(|Bounds { low, high }| format!("{low:.3} – {high:.3}"));
             table.add_row([
                 line.engine.clone(),
                 line.phase.clone(),
@@ -355,8 +353,8 @@ pub fn render(comparison: &Comparison) -> Result<String, fmt::Error> {
     writeln!(
         out,
         "\n ratio: of the medians over trials, of operations a second; above 1 the second is \
-         faster. The interval is\n a bootstrap over trials, and needs {TRIALS_LEAST} of them \
-         (assay run … --trials 5)."
+         faster. The interval is\n of a t test on the logarithms of the trials' figures, and \
+         needs {TRIALS_LEAST} trials (assay run … --trials {TRIALS_LEAST})."
     )?;
     for difference in &comparison.differences {
         writeln!(out, " not the same: {difference}")?;

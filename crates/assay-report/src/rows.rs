@@ -1,10 +1,11 @@
 //! The results of runs as plain rows: one for each engine and phase. What tables that are sorted,
 //! filtered or read by other programs are made of.
 
+use assay_core::estimate::{Bounds, Estimate, Spread};
 use assay_core::run_file::{NO_TIME, RunFile, Status};
 
 use crate::blocks::{Line, blocks};
-use crate::format::{rows, work};
+use crate::format::{bytes, duration_ns, quantity, rows, work};
 
 /// One phase of one engine.
 #[derive(Clone, Debug)]
@@ -31,12 +32,8 @@ pub struct Row {
     pub phase: String,
     /// `measured`, or how the cell ended.
     pub status: String,
-    /// Operations a second, median over all rounds.
-    pub rate: Option<f64>,
-    /// The lower end of the 95 % interval of that.
-    pub rate_low: Option<f64>,
-    /// The upper end.
-    pub rate_high: Option<f64>,
+    /// Operations a second.
+    pub rate: Option<Estimate>,
     /// Trials.
     pub trials: usize,
     /// Peak memory of the worker.
@@ -50,7 +47,7 @@ pub struct Row {
 }
 
 /// The names of the columns, as CSV has them.
-pub const COLUMNS: [&str; 19] = [
+pub const COLUMNS: [&str; 20] = [
     "suite",
     "work",
     "storage",
@@ -63,8 +60,9 @@ pub const COLUMNS: [&str; 19] = [
     "phase",
     "status",
     "ops_per_s",
-    "ops_per_s_low_95",
-    "ops_per_s_high_95",
+    "ops_per_s_low",
+    "ops_per_s_high",
+    "ops_per_s_spread",
     "trials",
     "memory_bytes",
     "disk_bytes",
@@ -74,8 +72,9 @@ pub const COLUMNS: [&str; 19] = [
 
 impl Row {
     /// The values, in the order of [`COLUMNS`]; what is not known is empty.
-    pub fn values(&self) -> [String; 19] {
+    pub fn values(&self) -> [String; 20] {
         let number = |value: Option<f64>| value.map_or_else(String::new, |v| format!("{v:.1}"));
+        let bounds = self.rate.and_then(|rate| rate.spread.bounds());
         let count = |value: Option<u64>| value.map_or_else(String::new, |v| v.to_string());
         [
             self.suite.clone(),
@@ -89,9 +88,10 @@ impl Row {
             self.refuted.clone(),
             self.phase.clone(),
             self.status.clone(),
-            number(self.rate),
-            number(self.rate_low),
-            number(self.rate_high),
+            number(self.rate.map(|rate| rate.value)),
+            number(bounds.map(|bounds| bounds.low)),
+            number(bounds.map(|bounds| bounds.high)),
+            self.rate.map_or("", |rate| rate.spread.kind()).into(),
             self.trials.to_string(),
             count(self.memory_bytes),
             count(self.disk_bytes),
@@ -132,8 +132,7 @@ fn row(line: &Line<'_>, phase: &str, trouble: Option<&Status>) -> Row {
     for (name, value) in cell.engine_options.iter().chain(&cell.engine_parameters) {
         engine += &format!(" {name}={value}");
     }
-    let rate = line.rate(phase).filter(|_| trouble.is_none()).map(|rate| rate.median);
-    let interval = rate.and_then(|rate| rate.interval_95);
+    let rate = line.rate(phase).filter(|_| trouble.is_none());
     Row {
         suite: cell.suite.clone(),
         work: work(cell),
@@ -156,9 +155,7 @@ fn row(line: &Line<'_>, phase: &str, trouble: Option<&Status>) -> Row {
             Some(Status::Wrong(why)) => format!("wrong: {why}"),
             Some(Status::Failed(why)) => format!("failed: {why}"),
         },
-        rate: rate.map(|rate| rate.value),
-        rate_low: interval.map(|(low, _)| low),
-        rate_high: interval.map(|(_, high)| high),
+        rate: rate.map(|rate| rate.estimate),
         trials: line.trials.len(),
         memory_bytes: line
             .figure(|trial| Some(trial.measurement.resources.peak_rss_bytes).filter(|&b| b > 0)),
@@ -210,9 +207,19 @@ fn plain_markdown(text: &str) -> String {
     plain
 }
 
+/// A rate, with its interval or the range of its rounds.
+fn with_spread(rate: &Estimate) -> String {
+    let value = quantity(rate.value);
+    let between = |Bounds { low, high }| format!("{} – {}", quantity(low), quantity(high));
+    match rate.spread {
+        Spread::Interval(bounds) => format!("{value} (95 %: {})", between(bounds)),
+        Spread::Range(bounds) => format!("{value} (range: {})", between(bounds)),
+        Spread::Unknown => value,
+    }
+}
+
 /// A run as Markdown: a table for each kind of work.
 pub fn markdown(run: &RunFile) -> String {
-    use crate::format::{bytes, duration_ns, quantity};
     let dash = || "–".to_string();
     let cell = plain_markdown;
     let mut out = String::new();
@@ -233,7 +240,7 @@ pub fn markdown(run: &RunFile) -> String {
         for line in &block.lines {
             let plain = row(line, "", line.trouble());
             let rates = phases.iter().map(|phase| match line.rate(phase) {
-                Some(rate) if line.trouble().is_none() => quantity(rate.median.value),
+                Some(rate) if line.trouble().is_none() => with_spread(&rate.estimate),
                 _ => dash(),
             });
             let rates = rates.collect::<Vec<_>>().join(" | ");

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use assay_core::doctor::{Finding, Gravity};
 use assay_core::environment::{Build, Environment};
+use assay_core::estimate::{Bounds, Spread};
 use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::{CellResult, Measurement, Phase, Round, RunFile, Status};
 use assay_driver::{Durability, KeyKind, Storage};
 use assay_report::compare::Verdict;
-use assay_report::{blocks, compare, plot, rows, table};
+use assay_report::{blocks, compare, format, plot, rows, table};
 
 fn cell(engine: &str, trial: u32) -> Cell {
     Cell {
@@ -93,12 +94,39 @@ fn trials_of_an_engine_are_one_line() {
     assert_eq!(engines, ["quick", "careful", "lost", "liar", "absent"]);
     let insert = blocks[0].lines[0].rate("insert").expect("it was measured");
     // The two trials' rates are 1,000,000 and 333,333 a second.
-    assert!((insert.median.value - 666_666.0).abs() < 1.0, "{insert:?}");
-    assert_eq!((insert.median.interval_95, insert.rounds), (None, 2));
+    assert!((insert.estimate.value - 666_666.0).abs() < 1.0, "{insert:?}");
+    assert_eq!((insert.estimate.interval(), insert.rounds), (None, 2));
     let query = blocks[0].lines[0].rate("query").expect("it was measured");
-    assert!(query.median.interval_95.is_some() && query.rounds == 20);
+    let range = Spread::Range(Bounds { low: 1e9 / 100.0, high: 1e9 / 91.0 });
+    assert_eq!((query.estimate.spread, query.rounds), (range, 20), "two trials");
     let fastest = (1e9 / 91.0 + 1e9 / 92.0 + 1e9 / 93.0) / 3.0;
     assert!((query.published - fastest).abs() < 1.0, "{query:?}");
+}
+
+/// The same figure and the same interval stand in every view, and a range is called one.
+#[test]
+fn every_view_has_the_same_estimate() {
+    // The figures of trials are 1,000,000 a second and what is near, but one round is slow.
+    let mut run = trials_of("quick", &STEADY);
+    run.cells[0].measurement.phases[0].rounds[0].time_ns *= 10;
+    let line = blocks::blocks(&run).remove(0).lines.remove(0);
+    let estimate = line.rate("insert").expect("a rate").estimate;
+    let Bounds { low, high } = estimate.interval().expect("five trials");
+    assert!(low > 980_000.0 && high < 1_020_000.0, "the slow round does not matter: {estimate:?}");
+    let csv = rows::csv(&run).expect("text");
+    assert!(csv.contains(&format!(",{:.1},{low:.1},{high:.1},interval_95,5,", estimate.value)));
+    let (low, high) = (format::quantity(low), format::quantity(high));
+    assert!(table::render(&run, true).expect("text").contains(&format!(" {low} – {high}")));
+    assert!(rows::markdown(&run).contains(&format!("1.00 M (95 %: {low} – {high})")));
+    let picture = plot::svgs(&run).expect("pictures").remove(0).text;
+    assert!(picture.contains("whiskers: 95 % intervals"), "{picture}");
+    run.cells.truncate(4);
+    let csv = rows::csv(&run).expect("text");
+    assert!(csv.contains(",100000.0,1010101.0,range,4,"), "{csv}");
+    assert!(table::render(&run, true).expect("text").contains("range 100 k – 1.01 M"));
+    assert!(rows::markdown(&run).contains("(range: 100 k – 1.01 M)"));
+    let picture = plot::svgs(&run).expect("pictures").remove(0).text;
+    assert!(picture.contains("whiskers: range of rounds"), "{picture}");
 }
 
 /// A rate that could not be measured is a dash with its reason, in every view.
@@ -119,7 +147,7 @@ fn a_round_without_time_has_no_rate_anywhere() {
     assert!(!table.contains(" T/s") && !table.contains("1.00 T"), "{table}");
     let csv = rows::csv(&run).expect("text");
     let insert = csv.lines().find(|line| line.contains(",insert,")).expect("a line");
-    assert!(insert.contains(why) && insert.contains("\",,,,1,"), "{insert}");
+    assert!(insert.contains(why) && insert.contains("\",,,,,1,"), "{insert}");
     assert!(rows::markdown(&run).contains(why), "{}", rows::markdown(&run));
     let picture = plot::svgs(&run).expect("pictures").remove(0).text;
     assert!(picture.contains("– too short to time"), "{picture}");
@@ -241,9 +269,9 @@ fn a_slower_run_is_a_regression_if_it_is_slow_enough() {
 }
 
 #[test]
-fn one_trial_is_no_proof() {
-    let one = |ns| trials_of("quick", &[ns]);
-    let line = &compare::runs(&one(1000), &one(5000)).lines[0];
+fn four_trials_are_no_proof() {
+    let four = |ns| trials_of("quick", &[ns; 4]);
+    let line = &compare::runs(&four(1000), &four(5000)).lines[0];
     assert_eq!(line.verdict(), Verdict::TooFewTrials);
     assert!(!line.is_regression(0.05), "it is not known");
 }
@@ -270,10 +298,10 @@ fn what_is_not_the_same_experiment_is_named() {
 #[test]
 fn engines_of_one_run_are_compared_trial_by_trial() {
     // Both are slowed by what happens to the machine, the second is always a tenth slower.
-    let mut run = trials_of("quick", &[1000, 2000, 4000, 8000]);
-    run.cells.extend(trials_of("careful", &[1100, 2200, 4400, 8800]).cells);
+    let mut run = trials_of("quick", &[1000, 2000, 4000, 8000, 16000]);
+    run.cells.extend(trials_of("careful", &[1100, 2200, 4400, 8800, 17600]).cells);
     let comparison = compare::engines(&run, "quick", "careful");
-    let (low, high) = comparison.lines[0].ratio.interval_95.expect("four trials");
+    let Bounds { low, high } = comparison.lines[0].ratio.interval.expect("five trials");
     assert!(low > 0.90 && high < 0.92, "{comparison:?}");
     assert_eq!(comparison.lines[0].engine, "careful : quick");
 }

@@ -67,14 +67,14 @@ fn lines(labelled: &Labels, workload: &[&CellResult], phase: &str) -> Vec<Line> 
                 continue;
             }
             match rates.iter_mut().find(|(threads, _)| *threads == result.cell.threads) {
-                Some((_, all)) => all.extend(found.rates()),
-                None => rates.push((result.cell.threads, found.rates())),
+                Some((_, all)) => all.extend(found.trial_rate()),
+                None => rates.push((result.cell.threads, found.trial_rate().into_iter().collect())),
             }
         }
         rates.sort_by_key(|(threads, _)| *threads);
         let middles: Vec<_> = rates
             .iter()
-            .filter_map(|(threads, rates)| Some((f64::from(*threads), median(rates)?.value)))
+            .filter_map(|(threads, rates)| Some((f64::from(*threads), median(rates)?)))
             .collect();
         let least = middles.first()?.1;
         let points: Vec<_> = middles.iter().map(|(x, rate)| (*x, rate / least)).collect();

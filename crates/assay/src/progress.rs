@@ -162,8 +162,8 @@ fn summary(result: &CellResult) -> String {
             .measurement
             .phases
             .iter()
-            .filter_map(|phase| match assay_core::stats::median(&phase.rates()) {
-                Some(rate) => Some(format!("{} {}/s", phase.name, quantity(rate.value))),
+            .filter_map(|phase| match phase.trial_rate() {
+                Some(rate) => Some(format!("{} {}/s", phase.name, quantity(rate))),
                 None if phase.is_without_time() => Some(format!("{} –", phase.name)),
                 None => None,
             })

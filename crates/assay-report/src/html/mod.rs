@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 
 use assay_core::chart::LineChart;
 use assay_core::doctor::{Finding, Gravity};
+use assay_core::estimate::{Bounds, TRIALS_LEAST};
 use assay_core::run_file::RunFile;
 
 use crate::blocks::Distinct;
@@ -146,8 +147,9 @@ fn figures(out: &mut String, all: &[Row]) -> fmt::Result {
     writeln!(out, "<h2 id=\"figures\">Figures</h2>")?;
     writeln!(
         out,
-        "<p>Operations a second are medians of all rounds, with the 95 % interval of the median \
-         below. Click a heading to sort.</p>\n<div class=\"filters\">"
+        "<p>Operations a second are medians over trials of the median of a trial's rounds. Below \
+         stands the 95 % interval, from {TRIALS_LEAST} trials on; with fewer, the range of rounds. \
+         Click a heading to sort.</p>\n<div class=\"filters\">"
     )?;
     for Filter { column, name, value } in FILTERS {
         let mut values: Vec<&str> =
@@ -177,7 +179,7 @@ fn figures(out: &mut String, all: &[Row]) -> fmt::Result {
         )?;
     }
     writeln!(out, "</tr></thead><tbody>")?;
-    let most = all.iter().filter_map(|row| row.rate).fold(0.0, f64::max);
+    let most = all.iter().filter_map(|row| row.rate).map(|r| r.value).fold(0.0, f64::max);
     for row in all {
         figure_row(out, row, most)?;
     }
@@ -198,14 +200,15 @@ fn figure_row(out: &mut String, row: &Row, most: f64) -> fmt::Result {
     text(out, &row.phase)?;
     match row.rate {
         Some(rate) => {
-            let mut shown = quantity(rate);
-            if let (Some(low), Some(high)) = (row.rate_low, row.rate_high) {
+            let mut shown = quantity(rate.value);
+            let word = if rate.interval().is_some() { "" } else { "range " };
+            if let Some(Bounds { low, high }) = rate.spread.bounds() {
                 let (low, high) = (quantity(low), quantity(high));
-                let _ = write!(shown, "<span class=\"interval\">{low} – {high}</span>");
+                let _ = write!(shown, "<span class=\"interval\">{word}{low} – {high}</span>");
             }
-            let width = rate / most.max(1.0) * 100.0;
+            let width = rate.value / most.max(1.0) * 100.0;
             let _ = write!(shown, "<span class=\"bar\" style=\"width:{width:.1}%\"></span>");
-            number(out, Some(rate), &shown)?;
+            number(out, Some(rate.value), &shown)?;
         }
         None => {
             let status = escape(&row.status);

@@ -1,5 +1,6 @@
 //! Draws one picture: panels of grouped bars with whiskers, a legend above.
 
+use assay_core::estimate::{Bounds, Spread};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -67,7 +68,7 @@ fn draw_panel<DB: DrawingBackend>(
     let area = area.margin(6, 10, 10, 16);
     let figures = panel.groups.iter().flat_map(|group| &group.figures);
     let rates = figures.filter_map(Figure::rate);
-    let values: Vec<f64> = rates.map(|rate| rate.median.value.max(1.0)).collect();
+    let values: Vec<f64> = rates.map(|rate| rate.estimate.value.max(1.0)).collect();
     let most = values.iter().copied().fold(1.0, f64::max);
     let least = values.iter().copied().fold(most, f64::min);
     // A value's height: itself, or its decimal logarithm.
@@ -75,7 +76,7 @@ fn draw_panel<DB: DrawingBackend>(
     let floor = if logarithmic { least.log10().floor().min(most.log10() - 1.0) } else { 0.0 };
     let ceiling = floor + (height(most) - floor) * 1.22;
     let mut chart = ChartBuilder::on(&area)
-        .caption(format!("{}, operations a second", panel.phase), style(19, INK))
+        .caption(format!("{}, operations a second{}", panel.phase, whiskers(panel)), style(19, INK))
         .x_label_area_size(30)
         .y_label_area_size(74)
         .build_cartesian_2d(0.0..panel.groups.len() as f64, floor..ceiling)?;
@@ -109,19 +110,19 @@ fn draw_panel<DB: DrawingBackend>(
                     continue;
                 }
             };
-            let (middle, top) = (from + width / 2.0, height(rate.median.value));
+            let (middle, top) = (from + width / 2.0, height(rate.estimate.value));
             chart.draw_series([Rectangle::new(
                 [(from + width * 0.06, floor), (from + width * 0.94, top)],
                 colour(bar).filled(),
             )])?;
             let mut above = top;
-            if let Some((low, high)) = rate.median.interval_95 {
+            if let Some(Bounds { low, high }) = rate.estimate.spread.bounds() {
                 above = above.max(height(high));
                 let ends = [(middle, height(low).max(floor)), (middle, height(high))];
                 chart.draw_series([PathElement::new(ends, INK.stroke_width(1))])?;
             }
             let place = place(&area, &chart, (middle, above));
-            let value = quantity(rate.median.value);
+            let value = quantity(rate.estimate.value);
             area.draw(&Text::new(value, (place.0, place.1 - 4), upright.clone()))?;
         }
         let place = place(&area, &chart, (left + FILLED / 2.0, floor));
@@ -129,6 +130,20 @@ fn draw_panel<DB: DrawingBackend>(
         area.draw(&Text::new(group.label.clone(), (place.0, place.1 + 8), below))?;
     }
     Ok(())
+}
+
+/// What the whiskers of a panel are.
+fn whiskers(panel: &Panel) -> &'static str {
+    let rates = panel.groups.iter().flat_map(|group| &group.figures).filter_map(Figure::rate);
+    let has = |kind: fn(&Spread) -> bool| rates.clone().any(|rate| kind(&rate.estimate.spread));
+    let has_intervals = has(|spread| matches!(spread, Spread::Interval(_)));
+    let has_ranges = has(|spread| matches!(spread, Spread::Range(_)));
+    match (has_intervals, has_ranges) {
+        (true, false) => " · whiskers: 95 % intervals",
+        (false, true) => " · whiskers: range of rounds",
+        (true, true) => " · whiskers: 95 % intervals or ranges of rounds",
+        (false, false) => "",
+    }
 }
 
 /// Where a point of the chart lies in pixels of the panel.

@@ -80,7 +80,7 @@ fn summary(
             too_short |= rates.is_none();
             match rates.map(|rates| median(&rates)) {
                 // The original prints whole numbers.
-                Some(Some(rate)) => write!(out, "{:>1$}", rate.value as u64, width(engine))?,
+                Some(Some(rate)) => write!(out, "{:>1$}", rate as u64, width(engine))?,
                 Some(None) => write!(out, "{:>1$}", "NA", width(engine))?,
                 None => write!(out, "{:>1$}", "–", width(engine))?,
             }
@@ -117,7 +117,7 @@ fn table(
                 .map(|round| round.time_ns as f64 / 1e9)
                 .collect();
             match median(&seconds) {
-                Some(seconds) => write!(out, "{:>1$.2}", seconds.value, width(engine))?,
+                Some(seconds) => write!(out, "{:>1$.2}", seconds, width(engine))?,
                 None => write!(out, "{:>1$}", "–", width(engine))?,
             }
         }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use assay_core::bootstrap::TRIALS_LEAST;
+use assay_core::estimate::TRIALS_LEAST;
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, RunFile, RunFileError};
 use assay_driver::Storage;
@@ -184,11 +184,11 @@ fn check_trials(wanted: &Trials) -> Outcome {
 /// Trials end here unless the user says otherwise, however wide the intervals are.
 const MOST_TRIALS: u32 = 30;
 
-/// Cells with a phase whose interval is wider than this share of its median to either side.
+/// Cells with a phase whose interval is wider than this share of its figure to a side.
 fn wide_cells(run: &RunFile, share: f64) -> Vec<Cell> {
     let blocks = blocks(run);
     let lines = blocks.iter().flat_map(|block| &block.lines);
-    let wide = lines.filter(|line| line.half_width().is_some_and(|width| width > share));
+    let wide = lines.filter(|line| line.wider_side().is_some_and(|width| width > share));
     wide.map(|line| line.cell().clone()).collect()
 }
 

@@ -7,8 +7,8 @@ const RUN: &str = "run crossbench -s m -e btreemap,hashbrown -i 1k -q 1k -u 1k -
 #[test]
 fn runs_and_engines_are_compared() {
     let bench = Bench::new();
-    bench.succeeds(&format!("{RUN} --trials 3 -o a.json"));
-    bench.succeeds(&format!("{RUN} --trials 3 -o b.json"));
+    bench.succeeds(&format!("{RUN} --trials 5 -o a.json"));
+    bench.succeeds(&format!("{RUN} --trials 5 -o b.json"));
     let runs = bench.succeeds("compare a.json b.json");
     assert_eq!(runs.stdout.matches("insert").count(), 2, "{runs:?}");
     assert!(runs.stdout.contains("95 % interval"), "{runs:?}");
@@ -16,11 +16,11 @@ fn runs_and_engines_are_compared() {
     assert_eq!(engines.stdout.matches("hashbrown : btreemap").count(), 4, "{engines:?}");
 }
 
-/// A figure edited to be ten times as slow: three trials of one thing, no noise can hide it.
+/// A figure edited to be ten times as slow: five trials of one thing, no noise can hide it.
 #[test]
 fn a_regression_has_its_own_status() {
     let bench = Bench::new();
-    bench.succeeds(&format!("{RUN} --trials 3 -o a.json"));
+    bench.succeeds(&format!("{RUN} --trials 5 -o a.json"));
     let mut slow = bench.run_file("a.json");
     for cell in slow["cells"].as_array_mut().expect("cells") {
         for phase in cell["measurement"]["phases"].as_array_mut().expect("phases") {
@@ -42,18 +42,18 @@ fn a_regression_has_its_own_status() {
 #[test]
 fn trials_go_on_until_intervals_are_narrow_or_there_are_enough() {
     let bench = Bench::new();
-    bench.succeeds(&format!("{RUN} --until-ci 0.0001% --max-trials 5 -o narrow.json"));
+    bench.succeeds(&format!("{RUN} --until-ci 0.0001% --max-trials 6 -o narrow.json"));
     let run = bench.run_file("narrow.json");
     let trials = |engine: &str| {
         let cells = run["cells"].as_array().expect("cells").iter();
         cells.filter(|cell| cell["cell"]["engine"] == engine).count()
     };
-    assert_eq!((trials("btreemap"), trials("hashbrown")), (5, 5), "no interval is that narrow");
-    assert_eq!(run["planned_cells"], 11, "with the calibration");
+    assert_eq!((trials("btreemap"), trials("hashbrown")), (6, 6), "no interval is that narrow");
+    assert_eq!(run["planned_cells"], 13, "with the calibration");
     bench.succeeds(&format!("{RUN} --until-ci 99% -o wide.json"));
     let wide = bench.run_file("wide.json");
     let count = wide["cells"].as_array().expect("cells").len();
-    assert!(count >= 7, "at least three trials: {count}");
+    assert!(count >= 11, "at least five trials: {count}");
 }
 
 #[test]
