@@ -115,15 +115,24 @@ fn t_interval(figures: &[f64]) -> Option<Bounds> {
         return None;
     }
     let logarithms = Moments::of_logarithms(figures)?;
-    let reach = t_quantile(logarithms.count - 1.0) * logarithms.error();
+    let reach = t_quantile(two_sided(CONFIDENCE), logarithms.count - 1.0) * logarithms.error();
     let end = |side: f64| (logarithms.mean + side * reach).exp();
     Some(Bounds { low: end(-1.0), high: end(1.0) })
 }
 
-/// The quantile of Student's distribution that a two-sided interval reaches to.
-pub(crate) fn t_quantile(degrees: f64) -> f64 {
-    let student = StudentsT::new(0.0, 1.0, degrees).expect("there are degrees of freedom");
-    student.inverse_cdf(f64::midpoint(CONFIDENCE, 1.0))
+/// The probability below the upper end of an interval that leaves as much out on either side.
+pub(crate) fn two_sided(confidence: f64) -> f64 {
+    f64::midpoint(confidence, 1.0)
+}
+
+/// Student's distribution.
+pub(crate) fn student(degrees: f64) -> StudentsT {
+    StudentsT::new(0.0, 1.0, degrees).expect("there are degrees of freedom")
+}
+
+/// The quantile of Student's distribution.
+pub(crate) fn t_quantile(probability: f64, degrees: f64) -> f64 {
+    student(degrees).inverse_cdf(probability)
 }
 
 fn range(rounds: impl Iterator<Item = f64> + Clone) -> Spread {

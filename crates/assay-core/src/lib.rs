@@ -14,6 +14,7 @@ pub mod doctor;
 pub mod durability;
 pub mod environment;
 pub mod estimate;
+pub mod holm;
 pub mod latency;
 pub mod plan;
 pub mod random;

@@ -21,6 +21,11 @@ pub fn mean_of_top(values: &[f64], top: usize) -> Option<f64> {
     (!sorted.is_empty()).then(|| sorted.iter().sum::<f64>() / sorted.len() as f64)
 }
 
+/// The mean of the fastest tenth (one value at least): work that nobody interrupted.
+pub fn mean_of_fastest_tenth(rates: &[f64]) -> Option<f64> {
+    mean_of_top(rates, rates.len().div_ceil(10))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -35,6 +40,15 @@ mod tests {
             let (lower, upper) = (values[(values.len() - 1) / 2], values[values.len() / 2]);
             assert_eq!(found, Some(f64::midpoint(lower, upper)), "{count}");
         }
+    }
+
+    #[test]
+    fn the_fastest_tenth_is_one_value_at_least() {
+        let values: Vec<f64> = (1..=11).map(f64::from).collect();
+        assert_eq!(mean_of_fastest_tenth(&values[..1]), Some(1.0));
+        assert_eq!(mean_of_fastest_tenth(&values[..10]), Some(10.0));
+        assert_eq!(mean_of_fastest_tenth(&values), Some(10.5));
+        assert_eq!(mean_of_fastest_tenth(&[]), None);
     }
 
     #[test]

@@ -192,7 +192,7 @@ fn no_formula(text: String) -> String {
 }
 
 /// A text without what Markdown and HTML would take for markup.
-fn plain_markdown(text: &str) -> String {
+pub(crate) fn plain_markdown(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

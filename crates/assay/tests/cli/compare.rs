@@ -10,10 +10,27 @@ fn runs_and_engines_are_compared() {
     bench.succeeds(&format!("{RUN} --trials 5 -o a.json"));
     bench.succeeds(&format!("{RUN} --trials 5 -o b.json"));
     let runs = bench.succeeds("compare a.json b.json");
-    assert_eq!(runs.stdout.matches("insert").count(), 2, "{runs:?}");
-    assert!(runs.stdout.contains("95 % interval"), "{runs:?}");
+    assert_eq!(runs.stdout.matches("insert/s").count(), 2, "{runs:?}");
+    // Of two engines: insert, query and update by two statistics, delete, memory and close.
+    let words = ["Welch's t for two runs", "together, after Holm", "drift of the machine"];
+    assert!(words.iter().all(|words| runs.stdout.contains(words)), "{runs:?}");
     let engines = bench.succeeds("compare a.json --engines btreemap,hashbrown");
-    assert_eq!(engines.stdout.matches("hashbrown : btreemap").count(), 4, "{engines:?}");
+    assert_eq!(engines.stdout.matches("hashbrown : btreemap").count(), 1, "{engines:?}");
+    assert!(engines.stdout.contains("the paired t") && !engines.stdout.contains("drift"));
+    let markdown = bench.succeeds("compare a.json b.json --format markdown").stdout;
+    let rows = markdown.lines().filter(|line| line.starts_with("| btreemap | "));
+    assert_eq!(rows.filter(|row| row.contains("fastest tenth")).count(), 2, "{markdown}");
+    let json = bench.succeeds("compare a.json b.json --format json").stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!((&json["design"], &json["level"]), (&"apart".into(), &0.05.into()));
+    let lines = json["lines"].as_array().expect("lines");
+    assert_eq!(json["tests"], lines.len(), "each line has a test: {json:#}");
+    let kinds = lines.iter().map(|line| line["quantity"]["kind"].as_str().expect("a kind"));
+    let kinds: Vec<_> = kinds.take(8).collect();
+    assert_eq!(kinds, ["rate", "rate", "rate", "rate", "rate", "rate", "memory", "close"]);
+    let ratio = lines[0]["ratio"].as_f64().expect("a ratio");
+    let new = lines[0]["new"].as_f64().expect("a rate");
+    assert!((new / lines[0]["base"].as_f64().expect("a rate") - ratio).abs() < 1e-12);
 }
 
 /// A figure edited to be ten times as slow: five trials of one thing, no noise can hide it.
@@ -31,12 +48,16 @@ fn a_regression_has_its_own_status() {
         }
     }
     std::fs::write(bench.path().join("slow.json"), slow.to_string()).expect("write");
-    bench.refuses("compare a.json slow.json --fail-on-regression 5%", 4, &["slower by 5 %"]);
+    bench.refuses(
+        "compare a.json slow.json --fail-on-regression 5%",
+        4,
+        &["surely worse by 5 %", "slower by 99.9 %"],
+    );
     bench.succeeds("compare slow.json a.json --fail-on-regression 5%");
     bench.succeeds("compare a.json a.json --fail-on-regression 1");
     let ended = bench.assay("compare a.json slow.json");
     assert_eq!(ended.code, Some(0), "without the option it only reports: {ended:?}");
-    assert!(ended.stdout.contains("slower by 99.9 %"), "{ended:?}");
+    assert!(ended.stdout.contains(" 0.001 ") && ended.stdout.contains(" slower"), "{ended:?}");
 }
 
 #[test]
