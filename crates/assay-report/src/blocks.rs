@@ -58,6 +58,15 @@ pub struct Rate {
     pub rounds: usize,
 }
 
+/// How wide the interval of a phase is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wide {
+    /// The phase.
+    pub phase: String,
+    /// How far its interval reaches to its wider side, as a share of its figure.
+    pub side: f64,
+}
+
 /// Groups the results of a run.
 pub fn blocks(run: &RunFile) -> Vec<Block<'_>> {
     let mut blocks: Vec<Block<'_>> = Vec::new();
@@ -146,17 +155,18 @@ impl Line<'_> {
         self.trials.iter().filter_map(move |trial| trial.measurement.phase(name))
     }
 
-    /// How far the widest interval of a phase reaches to its wider side, as a share of its figure;
-    /// none if no phase has an interval.
-    pub fn wider_side(&self) -> Option<f64> {
+    /// The phase with the widest interval; none if no phase has one.
+    pub fn widest(&self) -> Option<Wide> {
         let mut names = Distinct::default();
         let phases = self.trials.iter().flat_map(|trial| &trial.measurement.phases);
         phases.for_each(|phase| names.add(phase.name.as_str()));
         let of_phase = |name: &str| {
             let rates: Vec<_> = self.phase(name).map(Phase::rates).collect();
-            Estimate::of_trials(&rates)?.wider_side()
+            let side = Estimate::of_trials(&rates)?.wider_side()?;
+            Some(Wide { phase: name.into(), side })
         };
-        names.in_order.into_iter().filter_map(of_phase).max_by(f64::total_cmp)
+        let all = names.in_order.into_iter().filter_map(of_phase);
+        all.max_by(|a, b| a.side.total_cmp(&b.side))
     }
 
     /// The median of a figure over the trials; none if no trial has it.

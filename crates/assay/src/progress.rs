@@ -131,7 +131,7 @@ fn thousandths(at: &Progress) -> u64 {
     u64::try_from(done).unwrap_or(1000).min(1000)
 }
 
-fn title(cell: &Cell) -> String {
+pub(crate) fn title(cell: &Cell) -> String {
     let trial = match cell.trial {
         1 => String::new(),
         trial => format!(" · trial {trial}"),
