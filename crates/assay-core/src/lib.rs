@@ -27,3 +27,4 @@ pub mod stats;
 pub mod store_dir;
 pub mod tape;
 pub mod timing;
+pub mod usage;

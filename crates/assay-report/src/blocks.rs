@@ -56,6 +56,13 @@ pub struct Rate {
     pub published_top: usize,
     /// How many rounds there were.
     pub rounds: usize,
+    /// How many of them were disturbed: they had less than 95 % of a processor.
+    pub disturbed: usize,
+    /// What share of the wall time was on the clock, median over trials; none in files of before.
+    pub timed_share: Option<f64>,
+    /// Operations for a second of processor time of the whole process, median over trials; none in
+    /// files of before.
+    pub operations_per_cpu_second: Option<f64>,
 }
 
 /// How wide the interval of a phase is.
@@ -65,6 +72,42 @@ pub struct Wide {
     pub phase: String,
     /// How far its interval reaches to its wider side, as a share of its figure.
     pub side: f64,
+}
+
+/// Below this share of the wall time on the clock, views mark a rate.
+pub const LITTLE_TIMED: f64 = 0.8;
+
+/// What is marked on a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// Some of its rounds were disturbed.
+    Disturbed,
+    /// Much happened off the clock.
+    LittleTimed,
+}
+
+impl Mark {
+    /// What it means, in a sentence.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Disturbed => {
+                "disturbed: in some of its rounds the worker had less than 95 % of a processor"
+            }
+            Self::LittleTimed => {
+                "less than 80 % of the wall time was on the clock: meanwhile an engine's own \
+                 threads go on, at no cost to its rate"
+            }
+        }
+    }
+}
+
+impl Rate {
+    /// What a reader has to know of it.
+    pub fn marks(&self) -> Vec<Mark> {
+        let is_little = self.timed_share.is_some_and(|share| share < LITTLE_TIMED);
+        let disturbed = (self.disturbed > 0).then_some(Mark::Disturbed);
+        disturbed.into_iter().chain(is_little.then_some(Mark::LittleTimed)).collect()
+    }
 }
 
 /// Groups the results of a run.
@@ -132,11 +175,17 @@ impl Line<'_> {
             .iter()
             .filter_map(|phase| mean_of_top(&phase.rates(), phase.published_top))
             .collect();
+        let of_trials = |figure: fn(&Phase) -> Option<f64>| {
+            median(&phases.iter().filter_map(|phase| figure(phase)).collect::<Vec<_>>())
+        };
         Some(Rate {
             estimate: Estimate::of_trials(&rates)?,
             published: median(&published)?,
             published_top: phases.first()?.published_top,
             rounds: rates.iter().map(Vec::len).sum(),
+            disturbed: phases.iter().map(|phase| phase.disturbed()).sum(),
+            timed_share: of_trials(Phase::timed_share),
+            operations_per_cpu_second: of_trials(Phase::operations_per_cpu_second),
         })
     }
 

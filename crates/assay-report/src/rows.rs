@@ -34,6 +34,12 @@ pub struct Row {
     pub status: String,
     /// Operations a second.
     pub rate: Option<Estimate>,
+    /// How many rounds there were, and how many of them were disturbed.
+    pub rounds: Option<Rounds>,
+    /// What share of the wall time was on the clock.
+    pub timed_share: Option<f64>,
+    /// Operations for a second of processor time of the whole process.
+    pub rate_of_cpu: Option<f64>,
     /// Trials.
     pub trials: usize,
     /// Peak memory of the worker.
@@ -46,8 +52,17 @@ pub struct Row {
     pub close_ns: Option<u64>,
 }
 
+/// The rounds of a phase, of all trials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rounds {
+    /// All of them.
+    pub all: usize,
+    /// Those in which the worker had less than 95 % of a processor.
+    pub disturbed: usize,
+}
+
 /// The names of the columns, as CSV has them.
-pub const COLUMNS: [&str; 20] = [
+pub const COLUMNS: [&str; 24] = [
     "suite",
     "work",
     "storage",
@@ -63,6 +78,10 @@ pub const COLUMNS: [&str; 20] = [
     "ops_per_s_low",
     "ops_per_s_high",
     "ops_per_s_spread",
+    "rounds",
+    "disturbed_rounds",
+    "timed_share",
+    "ops_per_cpu_s",
     "trials",
     "memory_bytes",
     "disk_bytes",
@@ -72,7 +91,7 @@ pub const COLUMNS: [&str; 20] = [
 
 impl Row {
     /// The values, in the order of [`COLUMNS`]; what is not known is empty.
-    pub fn values(&self) -> [String; 20] {
+    pub fn values(&self) -> [String; 24] {
         let number = |value: Option<f64>| value.map_or_else(String::new, |v| format!("{v:.1}"));
         let bounds = self.rate.and_then(|rate| rate.spread.bounds());
         let count = |value: Option<u64>| value.map_or_else(String::new, |v| v.to_string());
@@ -92,6 +111,10 @@ impl Row {
             number(bounds.map(|bounds| bounds.low)),
             number(bounds.map(|bounds| bounds.high)),
             self.rate.map_or("", |rate| rate.spread.kind()).into(),
+            count(self.rounds.map(|rounds| rounds.all as u64)),
+            count(self.rounds.map(|rounds| rounds.disturbed as u64)),
+            self.timed_share.map_or_else(String::new, |share| format!("{share:.3}")),
+            number(self.rate_of_cpu),
             self.trials.to_string(),
             count(self.memory_bytes),
             count(self.disk_bytes),
@@ -156,6 +179,9 @@ fn row(line: &Line<'_>, phase: &str, trouble: Option<&Status>) -> Row {
             Some(Status::Failed(why)) => format!("failed: {why}"),
         },
         rate: rate.map(|rate| rate.estimate),
+        rounds: rate.map(|rate| Rounds { all: rate.rounds, disturbed: rate.disturbed }),
+        timed_share: rate.and_then(|rate| rate.timed_share),
+        rate_of_cpu: rate.and_then(|rate| rate.operations_per_cpu_second),
         trials: line.trials.len(),
         memory_bytes: line
             .figure(|trial| Some(trial.measurement.resources.peak_rss_bytes).filter(|&b| b > 0)),
@@ -258,6 +284,14 @@ pub fn markdown(run: &RunFile) -> String {
         }
         if no_time {
             out += &format!("\n- –: {NO_TIME}\n");
+        }
+        for line in block.lines.iter().filter(|line| line.trouble().is_none()) {
+            for phase in &phases {
+                for mark in line.rate(phase).map_or_else(Vec::new, |rate| rate.marks()) {
+                    let (engine, words) = (cell(&line.cell().engine), mark.words());
+                    out += &format!("\n- {engine}, {}: {words}\n", cell(phase));
+                }
+            }
         }
         for line in &block.lines {
             let plain = row(line, "", line.trouble());

@@ -225,7 +225,10 @@ fn table_row(
         }
     }
     first.extend(phases.iter().map(|phase| match line.rate(phase) {
-        Some(found) => rate(found),
+        Some(found) => {
+            let marks = found.marks().into_iter().map(|mark| notes.mark(mark.words().into()));
+            marks.fold(rate(found), |text, mark| format!("{text} {mark}"))
+        }
         None if line.is_without_time(phase) => format!("– {}", notes.mark(NO_TIME.into())),
         None => match line.not_offered(phase) {
             Some(why) => format!("– {}", notes.mark(why.into())),

@@ -8,7 +8,9 @@ use assay_core::estimate::{Bounds, Spread};
 use assay_core::plan::{Cell, PageCache};
 use assay_core::resources::Resources;
 use assay_core::run_file::{CellResult, Latency, Measurement, Phase, Round, RunFile, Status};
+use assay_core::usage::Usage;
 use assay_driver::{Durability, KeyKind, Storage};
+use assay_report::blocks::Mark;
 use assay_report::compare::{Statistic, Verdict};
 use assay_report::{blocks, compare, format, plot, rows, table};
 
@@ -39,7 +41,7 @@ fn cell(engine: &str, trial: u32) -> Cell {
 
 /// A phase whose rounds took these nanoseconds for each of a thousand operations.
 fn phase(name: &str, published_top: usize, times_ns: &[u64]) -> Phase {
-    let round = |ns: &u64| Round { operations: 1_000, time_ns: ns * 1_000 };
+    let round = |ns: &u64| Round { operations: 1_000, time_ns: ns * 1_000, usage: None };
     Phase {
         name: name.into(),
         rounds: times_ns.iter().map(round).collect(),
@@ -115,7 +117,9 @@ fn every_view_has_the_same_estimate() {
     let Bounds { low, high } = estimate.interval().expect("five trials");
     assert!(low > 980_000.0 && high < 1_020_000.0, "the slow round does not matter: {estimate:?}");
     let csv = rows::csv(&run).expect("text");
-    assert!(csv.contains(&format!(",{:.1},{low:.1},{high:.1},interval_95,5,", estimate.value)));
+    assert!(
+        csv.contains(&format!(",{:.1},{low:.1},{high:.1},interval_95,15,0,,,5,", estimate.value))
+    );
     let (low, high) = (format::quantity(low), format::quantity(high));
     assert!(table::render(&run, true).expect("text").contains(&format!(" {low} – {high}")));
     assert!(rows::markdown(&run).contains(&format!("1.00 M (95 %: {low} – {high})")));
@@ -123,11 +127,44 @@ fn every_view_has_the_same_estimate() {
     assert!(picture.contains("whiskers: 95 % intervals"), "{picture}");
     run.cells.truncate(4);
     let csv = rows::csv(&run).expect("text");
-    assert!(csv.contains(",100000.0,1010101.0,range,4,"), "{csv}");
+    assert!(csv.contains(",100000.0,1010101.0,range,12,0,,,4,"), "{csv}");
     assert!(table::render(&run, true).expect("text").contains("range 100 k – 1.01 M"));
     assert!(rows::markdown(&run).contains("(range: 100 k – 1.01 M)"));
     let picture = plot::svgs(&run).expect("pictures").remove(0).text;
     assert!(picture.contains("whiskers: range of rounds"), "{picture}");
+}
+
+/// A rate of which some rounds lacked a processor, or that was on the clock for little of the
+/// time, is marked in every view.
+#[test]
+fn disturbed_rounds_are_marked() {
+    let mut run = trials_of("quick", &STEADY);
+    let with_usage = |run: &mut RunFile, waited_ns: u64| {
+        for round in &mut run.cells[0].measurement.phases[0].rounds {
+            let wall_ns = round.time_ns * 2;
+            let cpu_ns = wall_ns - waited_ns;
+            let usage = Usage { wall_ns, cpu_ns, waited_ns, processors: 1, ..Usage::default() };
+            round.usage = Some(usage);
+        }
+    };
+    let rate = |run: &RunFile| blocks::blocks(run)[0].lines[0].rate("insert").expect("a rate");
+    assert_eq!((rate(&run).disturbed, rate(&run).timed_share), (0, None), "files of before");
+    with_usage(&mut run, 0);
+    assert_eq!(rate(&run).marks(), [Mark::LittleTimed]);
+    with_usage(&mut run, 1_000_000);
+    let found = rate(&run);
+    assert_eq!((found.disturbed, found.rounds), (3, 15));
+    assert_eq!(found.marks(), [Mark::Disturbed, Mark::LittleTimed]);
+    assert_eq!(found.timed_share, Some(0.5), "of the trial that says it");
+    // A thousand operations of 1 µs, in twice the time less a millisecond of waiting.
+    assert_eq!(found.operations_per_cpu_second, Some(1_000_000.0));
+    let table = table::render(&run, true).expect("text");
+    for mark in found.marks() {
+        assert!(table.contains(mark.words()), "{table}");
+        assert!(rows::markdown(&run).contains(mark.words()));
+    }
+    let csv = rows::csv(&run).expect("text");
+    assert!(csv.contains(",interval_95,15,3,0.500,1000000.0,5,"), "{csv}");
 }
 
 /// A rate that could not be measured is a dash with its reason, in every view.
@@ -148,7 +185,7 @@ fn a_round_without_time_has_no_rate_anywhere() {
     assert!(!table.contains(" T/s") && !table.contains("1.00 T"), "{table}");
     let csv = rows::csv(&run).expect("text");
     let insert = csv.lines().find(|line| line.contains(",insert,")).expect("a line");
-    assert!(insert.contains(why) && insert.contains("\",,,,,1,"), "{insert}");
+    assert!(insert.contains(why) && insert.contains("\",,,,,,,,,1,"), "{insert}");
     assert!(rows::markdown(&run).contains(why), "{}", rows::markdown(&run));
     let picture = plot::svgs(&run).expect("pictures").remove(0).text;
     assert!(picture.contains("– too short to time"), "{picture}");

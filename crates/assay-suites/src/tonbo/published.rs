@@ -180,6 +180,7 @@ mod tests {
             .map(|at| Round {
                 operations: at,
                 time_ns: at * (1_000 + at % 7) * if at == 50 { 9 } else { 1 },
+                usage: None,
             })
             .collect();
         let phase = Phase { name: "write/16".into(), rounds, ..Phase::default() };

@@ -9,6 +9,15 @@ fn runs_and_engines_are_compared() {
     let bench = Bench::new();
     bench.succeeds(&format!("{RUN} --trials 5 -o a.json"));
     bench.succeeds(&format!("{RUN} --trials 5 -o b.json"));
+    for cell in bench.run_file("a.json")["cells"].as_array().expect("cells") {
+        for phase in cell["measurement"]["phases"].as_array().expect("phases") {
+            for round in phase["rounds"].as_array().expect("rounds") {
+                let wall_ns = round["usage"]["wall_ns"].as_u64().expect("the wall time");
+                assert!(wall_ns >= round["time_ns"].as_u64().expect("a time"), "{round}");
+                assert!(round["usage"]["processors"].as_u64() > Some(0), "{round}");
+            }
+        }
+    }
     let runs = bench.succeeds("compare a.json b.json");
     assert_eq!(runs.stdout.matches("insert/s").count(), 2, "{runs:?}");
     // Of two engines: insert, query and update by two statistics, delete, memory and close.
