@@ -162,13 +162,15 @@ fn intervals(timeline: &Timeline) -> Vec<(f64, f64, Interval)> {
     intervals.into_iter().map(seconds).collect()
 }
 
-fn throughput_points(timeline: &Timeline) -> Vec<(f64, f64)> {
+/// Operations a second by seconds since the start.
+pub(crate) fn throughput_points(timeline: &Timeline) -> Vec<(f64, f64)> {
     let rate =
         |(x, seconds, interval): (f64, f64, Interval)| (x, interval.operations as f64 / seconds);
     intervals(timeline).into_iter().map(rate).collect()
 }
 
-fn p99_points(timeline: &Timeline) -> Vec<(f64, f64)> {
+/// The 99th percentile in microseconds by seconds since the start.
+pub(crate) fn p99_points(timeline: &Timeline) -> Vec<(f64, f64)> {
     let point = |(x, _, interval): (f64, f64, Interval)| Some((x, interval.p99_ns? as f64 / 1e3));
     intervals(timeline).into_iter().filter_map(point).collect()
 }

@@ -2,6 +2,8 @@
 //! filtered or read by other programs are made of.
 
 use assay_core::estimate::{Bounds, Estimate, Spread};
+use assay_core::plan::Cell;
+use assay_core::resources::Resources;
 use assay_core::run_file::{NO_TIME, RunFile, Status};
 
 use crate::blocks::{Line, blocks};
@@ -151,10 +153,7 @@ pub fn of_run(run: &RunFile) -> Vec<Row> {
 fn row(line: &Line<'_>, phase: &str, trouble: Option<&Status>) -> Row {
     let cell = line.cell();
     let first = line.trials[0];
-    let mut engine = cell.engine.clone();
-    for (name, value) in cell.engine_options.iter().chain(&cell.engine_parameters) {
-        engine += &format!(" {name}={value}");
-    }
+    let usage = Usage::of(line);
     let rate = line.rate(phase).filter(|_| trouble.is_none());
     Row {
         suite: cell.suite.clone(),
@@ -162,7 +161,7 @@ fn row(line: &Line<'_>, phase: &str, trouble: Option<&Status>) -> Row {
         storage: cell.storage.to_string(),
         rows: cell.rows,
         threads: cell.threads,
-        engine,
+        engine: engine(cell),
         engine_version: first.measurement.engine_version.clone(),
         durability: cell.durability.to_string(),
         refuted: first.refuted.clone().unwrap_or_default(),
@@ -183,15 +182,41 @@ fn row(line: &Line<'_>, phase: &str, trouble: Option<&Status>) -> Row {
         timed_share: rate.and_then(|rate| rate.timed_share),
         rate_of_cpu: rate.and_then(|rate| rate.operations_per_cpu_second),
         trials: line.trials.len(),
-        memory_bytes: line
-            .figure(|trial| Some(trial.measurement.resources.peak_rss_bytes).filter(|&b| b > 0)),
-        disk_bytes: line.figure(|trial| trial.measurement.resources.store_peak_bytes),
-        written_bytes: line.figure(|trial| {
-            let resources = &trial.measurement.resources;
-            resources.store_peak_bytes.and(resources.written_bytes)
-        }),
-        close_ns: line
-            .figure(|trial| Some(trial.measurement.resources.close_ns).filter(|&ns| ns > 0)),
+        memory_bytes: usage.memory_bytes,
+        disk_bytes: usage.disk_bytes,
+        written_bytes: usage.written_bytes,
+        close_ns: usage.close_ns,
+    }
+}
+
+/// The engine's name with its chosen settings.
+pub(crate) fn engine(cell: &Cell) -> String {
+    let mut engine = cell.engine.clone();
+    for (name, value) in cell.engine_options.iter().chain(&cell.engine_parameters) {
+        engine += &format!(" {name}={value}");
+    }
+    engine
+}
+
+/// What a line took beside time: medians over its trials.
+pub(crate) struct Usage {
+    pub(crate) memory_bytes: Option<u64>,
+    pub(crate) disk_bytes: Option<u64>,
+    pub(crate) written_bytes: Option<u64>,
+    pub(crate) close_ns: Option<u64>,
+}
+
+impl Usage {
+    pub(crate) fn of(line: &Line<'_>) -> Self {
+        let resources = |of: fn(&Resources) -> Option<u64>| {
+            line.figure(|trial| of(&trial.measurement.resources))
+        };
+        Self {
+            memory_bytes: resources(|used| Some(used.peak_rss_bytes).filter(|&bytes| bytes > 0)),
+            disk_bytes: resources(|used| used.store_peak_bytes),
+            written_bytes: resources(|used| used.store_peak_bytes.and(used.written_bytes)),
+            close_ns: resources(|used| Some(used.close_ns).filter(|&ns| ns > 0)),
+        }
     }
 }
 

@@ -123,14 +123,18 @@ fn every_view_has_the_same_estimate() {
     let (low, high) = (format::quantity(low), format::quantity(high));
     assert!(table::render(&run, true).expect("text").contains(&format!(" {low} – {high}")));
     assert!(rows::markdown(&run).contains(&format!("1.00 M (95 %: {low} – {high})")));
-    let picture = plot::svgs(&run).expect("pictures").remove(0).text;
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let paths = plot::draw(std::slice::from_ref(&run), folder.path(), "run", false);
+    let picture = std::fs::read_to_string(&paths.expect("pictures")[0]).expect("the SVG");
     assert!(picture.contains("whiskers: 95 % intervals"), "{picture}");
     run.cells.truncate(4);
     let csv = rows::csv(&run).expect("text");
     assert!(csv.contains(",100000.0,1010101.0,range,12,0,,,4,"), "{csv}");
     assert!(table::render(&run, true).expect("text").contains("range 100 k – 1.01 M"));
     assert!(rows::markdown(&run).contains("(range: 100 k – 1.01 M)"));
-    let picture = plot::svgs(&run).expect("pictures").remove(0).text;
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let paths = plot::draw(std::slice::from_ref(&run), folder.path(), "run", false);
+    let picture = std::fs::read_to_string(&paths.expect("pictures")[0]).expect("the SVG");
     assert!(picture.contains("whiskers: range of rounds"), "{picture}");
 }
 
@@ -187,7 +191,9 @@ fn a_round_without_time_has_no_rate_anywhere() {
     let insert = csv.lines().find(|line| line.contains(",insert,")).expect("a line");
     assert!(insert.contains(why) && insert.contains("\",,,,,,,,,1,"), "{insert}");
     assert!(rows::markdown(&run).contains(why), "{}", rows::markdown(&run));
-    let picture = plot::svgs(&run).expect("pictures").remove(0).text;
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let paths = plot::draw(std::slice::from_ref(&run), folder.path(), "run", false);
+    let picture = std::fs::read_to_string(&paths.expect("pictures")[0]).expect("the SVG");
     assert!(picture.contains("– too short to time"), "{picture}");
     let mut other = run.clone();
     other.cells = vec![quick(&[5])];

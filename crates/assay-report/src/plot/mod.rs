@@ -151,48 +151,6 @@ pub fn draw_lines(
     Ok(paths)
 }
 
-/// A picture as SVG text.
-pub struct Svg {
-    /// What it shows.
-    pub title: String,
-    /// The text.
-    pub text: String,
-}
-
-/// The pictures that [`draw`] would write of one run, as texts; none if nothing was measured.
-///
-/// # Errors
-/// When the drawing library fails.
-pub fn svgs(run: &RunFile) -> Result<Vec<Svg>, PlotError> {
-    font::register();
-    let blocks = blocks(run);
-    let pictures = pictures(&blocks);
-    pictures
-        .iter()
-        .map(|picture| {
-            let text = svg(bars::size(picture), &Drawing::Bars(picture), false)?;
-            Ok(Svg { title: picture.title.clone(), text })
-        })
-        .collect()
-}
-
-/// Line charts as texts; those without points are left out.
-///
-/// # Errors
-/// When the drawing library fails.
-pub fn line_svgs(charts: &[LineChart]) -> Result<Vec<Svg>, PlotError> {
-    font::register();
-    let has_points = |chart: &&LineChart| chart.lines.iter().any(|line| !line.points.is_empty());
-    charts
-        .iter()
-        .filter(has_points)
-        .map(|chart| {
-            let text = svg(lines::SIZE, &Drawing::Lines(chart), false)?;
-            Ok(Svg { title: chart.title.clone(), text })
-        })
-        .collect()
-}
-
 fn svg(size: (u32, u32), drawing: &Drawing<'_>, logarithmic: bool) -> Result<String, PlotError> {
     let mut text = String::new();
     let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
