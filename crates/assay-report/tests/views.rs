@@ -1,6 +1,7 @@
 //! The views over a run file made by hand, with one of everything that can happen to a cell.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use assay_core::doctor::{Finding, Gravity};
 use assay_core::environment::{Build, Environment};
@@ -124,7 +125,7 @@ fn every_view_has_the_same_estimate() {
     assert!(table::render(&run, true).expect("text").contains(&format!(" {low} – {high}")));
     assert!(rows::markdown(&run).contains(&format!("1.00 M (95 %: {low} – {high})")));
     let folder = tempfile::tempdir().expect("a temporary directory");
-    let paths = plot::draw(std::slice::from_ref(&run), folder.path(), "run", false);
+    let paths = draw(std::slice::from_ref(&run), folder.path(), BARS);
     let picture = std::fs::read_to_string(&paths.expect("pictures")[0]).expect("the SVG");
     assert!(picture.contains("whiskers: 95 % intervals"), "{picture}");
     run.cells.truncate(4);
@@ -133,7 +134,7 @@ fn every_view_has_the_same_estimate() {
     assert!(table::render(&run, true).expect("text").contains("range 100 k – 1.01 M"));
     assert!(rows::markdown(&run).contains("(range: 100 k – 1.01 M)"));
     let folder = tempfile::tempdir().expect("a temporary directory");
-    let paths = plot::draw(std::slice::from_ref(&run), folder.path(), "run", false);
+    let paths = draw(std::slice::from_ref(&run), folder.path(), BARS);
     let picture = std::fs::read_to_string(&paths.expect("pictures")[0]).expect("the SVG");
     assert!(picture.contains("whiskers: range of rounds"), "{picture}");
 }
@@ -192,7 +193,7 @@ fn a_round_without_time_has_no_rate_anywhere() {
     assert!(insert.contains(why) && insert.contains("\",,,,,,,,,1,"), "{insert}");
     assert!(rows::markdown(&run).contains(why), "{}", rows::markdown(&run));
     let folder = tempfile::tempdir().expect("a temporary directory");
-    let paths = plot::draw(std::slice::from_ref(&run), folder.path(), "run", false);
+    let paths = draw(std::slice::from_ref(&run), folder.path(), BARS);
     let picture = std::fs::read_to_string(&paths.expect("pictures")[0]).expect("the SVG");
     assert!(picture.contains("– too short to time"), "{picture}");
     let mut other = run.clone();
@@ -250,10 +251,48 @@ fn the_table_says_what_a_reader_must_know() {
     assert!(brief.contains("quick") && !brief.contains("PRAGMA fast"), "{brief}");
 }
 
+const BARS: &dyn Fn(&str) -> bool = &|_| true;
+const NO_BARS: &dyn Fn(&str) -> bool = &|_| false;
+
+fn draw(
+    runs: &[RunFile],
+    folder: &Path,
+    publishes_bars: &dyn Fn(&str) -> bool,
+) -> Result<Vec<PathBuf>, plot::PlotError> {
+    let place = plot::Place { folder, name: "run", is_logarithmic: false };
+    plot::draw(runs, &place, publishes_bars)
+}
+
+/// Bars in proportion show nothing of an engine that is a hundred times slower.
+#[test]
+fn engines_that_are_far_apart_are_dots_beside_published_bars() {
+    let two = |factor: u64| {
+        let slow = phase("query", 3, &[100 * factor, 101 * factor, 99 * factor]);
+        let mut run = run();
+        run.cells = vec![
+            result(cell("quick", 1), Status::Measured, vec![phase("query", 3, &[99, 100, 101])]),
+            result(cell("slow", 1), Status::Measured, vec![slow]),
+        ];
+        run
+    };
+    let names = |factor, publishes_bars| {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let paths = draw(&[two(factor)], folder.path(), publishes_bars).expect("pictures");
+        let svg = std::fs::read_to_string(&paths[0]).expect("the SVG");
+        let names: Vec<_> =
+            paths.iter().filter_map(|p| Some(p.file_stem()?.to_str()?.to_string())).collect();
+        (names[0].clone(), names.len(), svg.matches("<circle").count())
+    };
+    assert_eq!(names(29, NO_BARS), ("run-ondisk-small".into(), 2, 0));
+    // A dot for each engine, and one in the legend.
+    assert_eq!(names(31, NO_BARS), ("run-ondisk-small".into(), 2, 3));
+    assert_eq!(names(31, BARS), ("run-ondisk-small".into(), 4, 0));
+}
+
 #[test]
 fn pictures_show_what_was_measured_and_nothing_else() {
     let folder = tempfile::tempdir().expect("a temporary directory");
-    let paths = plot::draw(&[run()], folder.path(), "run", false).expect("pictures");
+    let paths = draw(&[run()], folder.path(), BARS).expect("pictures");
     let names: Vec<_> = paths.iter().filter_map(|p| p.file_name()?.to_str()).collect();
     assert_eq!(names, ["run-ondisk-small.svg", "run-ondisk-small.png"]);
     let svg = std::fs::read_to_string(&paths[0]).expect("the SVG");
@@ -266,7 +305,7 @@ fn a_picture_of_nothing_is_an_error_and_no_file() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let mut empty = run();
     empty.cells.retain(|result| result.cell.engine == "liar" || result.cell.calibration);
-    let error = plot::draw(&[empty], folder.path(), "run", true).expect_err("nothing to draw");
+    let error = draw(&[empty], folder.path(), BARS).expect_err("nothing to draw");
     assert!(error.to_string().contains("nothing to draw"), "{error}");
     assert_eq!(std::fs::read_dir(folder.path()).expect("folder").count(), 0);
 }
@@ -523,6 +562,9 @@ fn large_runs_are_shown() {
         assert!(!rows::markdown(&large).is_empty() && rows::csv(&large).is_ok());
         let comparison = compare::runs(&large, &large.clone());
         assert!(!comparison.lines.is_empty() && comparison.notes.is_empty());
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let paths = draw(std::slice::from_ref(&large), folder.path(), BARS).expect("pictures");
+        assert!(!paths.is_empty());
         let own = compare::engines(&large, "engine-1", "engine-2");
         assert!(compare::render(&own).is_ok());
     }

@@ -50,7 +50,7 @@ pub(crate) fn charts(run: &RunFile) -> Vec<LineChart> {
 /// A line for each engine that did the phase with at least two numbers of threads.
 fn lines(labelled: &Labels, workload: &[&CellResult], phase: &str) -> Vec<Line> {
     // Of each engine the rates of its trials by the number of threads. There may be very many.
-    let mut engines: Vec<(String, BTreeMap<u32, Vec<f64>>)> = Vec::new();
+    let mut lines: Vec<(Line, BTreeMap<u32, Vec<f64>>)> = Vec::new();
     let mut places = HashMap::new();
     for result in workload {
         let Some(found) = result.measurement.phase(phase) else {
@@ -61,19 +61,20 @@ fn lines(labelled: &Labels, workload: &[&CellResult], phase: &str) -> Vec<Line> 
             continue;
         }
         let label = labelled.label(&result.cell);
-        let at = *places.entry(label.clone()).or_insert(engines.len());
-        if at == engines.len() {
-            engines.push((label, BTreeMap::new()));
+        let at = *places.entry(label.clone()).or_insert(lines.len());
+        if at == lines.len() {
+            let engine = result.cell.engine.clone();
+            lines.push((Line { label, engine, points: Vec::new() }, BTreeMap::new()));
         }
-        engines[at].1.entry(result.cell.threads).or_default().extend(found.trial_rate());
+        lines[at].1.entry(result.cell.threads).or_default().extend(found.trial_rate());
     }
-    let line = |(label, rates): (String, BTreeMap<u32, Vec<f64>>)| {
+    let with_points = |(line, rates): (Line, BTreeMap<u32, Vec<f64>>)| {
         let middle =
             |(threads, rates): (&u32, &Vec<f64>)| Some((f64::from(*threads), median(rates)?));
         let middles: Vec<_> = rates.iter().filter_map(middle).collect();
         let least = middles.first()?.1;
         let points: Vec<_> = middles.iter().map(|(x, rate)| (*x, rate / least)).collect();
-        (points.len() > 1).then_some(Line { label, points })
+        (points.len() > 1).then_some(Line { points, ..line })
     };
-    engines.into_iter().filter_map(line).collect()
+    lines.into_iter().filter_map(with_points).collect()
 }

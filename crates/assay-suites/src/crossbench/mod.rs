@@ -111,6 +111,7 @@ impl Suite for CrossBench {
     const REVISION: u32 = 1;
     // The published name of the suite says what its cells do.
     const SHOWS_VARIANT: bool = false;
+    const PUBLISHES_BARS: bool = true;
 
     fn variant(options: &Options) -> String {
         let access = if options.sequential { "sequential" } else { "random" };

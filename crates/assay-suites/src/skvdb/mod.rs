@@ -11,7 +11,7 @@ mod published;
 
 use std::fmt;
 
-use assay_core::chart::LineChart;
+use assay_core::chart::{LineChart, Sheet};
 use assay_core::crew::{Pace, Spans};
 use assay_core::plan::Cell;
 use assay_core::run_file::{Phase, RunFile};
@@ -173,6 +173,10 @@ impl Suite for Skvdb {
 
     fn charts(run: &RunFile) -> Vec<LineChart> {
         charts::charts(run)
+    }
+
+    fn over_engines(run: &RunFile) -> Option<Sheet> {
+        charts::over_engines(run)
     }
 }
 

@@ -369,7 +369,7 @@ pub(crate) struct PlotArgs {
     /// Directory for the pictures [default: beside the first run file]
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// Logarithmic axes, for engines that are orders of magnitude apart
+    /// Axes by factors everywhere; without it, where figures are more than 30 times apart
     #[arg(long)]
     pub log: bool,
 }

@@ -19,12 +19,12 @@ const orDash = (show) => (value) => (isFigure(value) ? show(value) : "–");
 const quantity = orDash((value) => scaled(value, 1000, ["", " k", " M", " G", " T"]));
 const bytes = orDash((value) => scaled(value, 1024, [" B", " KiB", " MiB", " GiB", " TiB"]));
 const duration = orDash((value) => scaled(value, 1000, [" ns", " µs", " ms", " s"]));
-/** How many times: `1.0×`, `23×`, `1,236×`. */
+/** How many times: `1.0×`, `23×`, `1,236×`; far below 1 a fraction, `1/420`. */
 const times = orDash((value) => {
   if (value >= 1e6) return value.toExponential(1) + "×";
   if (value >= 9.95) return Math.round(value).toLocaleString("en") + "×";
   if (value >= 0.095) return (value < 0.995 ? value.toFixed(2) : value.toFixed(1)) + "×";
-  return value.toPrecision(1) + "×";
+  return value > 0 ? `1/${Math.round(1 / value).toLocaleString("en")}` : "0×";
 });
 
 /** A number of rows as the command line takes it: `100k`, `10m`. */

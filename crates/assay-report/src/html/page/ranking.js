@@ -97,8 +97,9 @@ const gridlines = (ticks, width) =>
 
 function thinned(ticks, width) {
   let last = -Infinity;
+  const apart = innerWidth < 720 ? 19 : 9;
   const label = (tick) => {
-    if (width(tick) - last < 9) return null;
+    if (width(tick) - last < apart) return null;
     last = width(tick);
     return el(
       "span",
