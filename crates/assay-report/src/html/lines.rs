@@ -9,7 +9,7 @@ use assay_core::stats::median;
 use serde::Serialize;
 
 use super::data::Places;
-use crate::blocks::{Distinct, Line, blocks};
+use crate::blocks::{Distinct, Line, Mark, Rate, blocks};
 use crate::format::work;
 use crate::latencies::{p99_points, percentiles, throughput_points};
 use crate::palette::Look;
@@ -66,6 +66,15 @@ struct PhaseData {
     /// Whether that is the 95 % interval; else it is the range of rounds.
     #[serde(skip_serializing_if = "is_not")]
     is_interval: bool,
+    /// What a reader of the rate has to know: letters and what they mean.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    marks: Vec<(char, usize)>,
+    /// What share of the wall time was on the clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timed_share: Option<f64>,
+    /// Operations for a second of processor time of the whole process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    per_cpu_second: Option<f64>,
     /// Why there is no rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<usize>,
@@ -183,6 +192,9 @@ fn phases(line: &Line<'_>, places: &mut Places) -> Vec<PhaseData> {
             name: name.into(),
             rate: estimate.map(|estimate| estimate.value),
             spread: estimate.and_then(|estimate| estimate.spread.bounds()).map(ends),
+            marks: rate.map_or_else(Vec::new, |rate| marks(&rate, places)),
+            timed_share: rate.and_then(|rate| rate.timed_share),
+            per_cpu_second: rate.and_then(|rate| rate.operations_per_cpu_second),
             is_interval: estimate.is_some_and(|estimate| estimate.interval().is_some()),
             why: why.map(|why| places.text(why.into())),
             latencies: latencies(&of_trials),
@@ -190,6 +202,15 @@ fn phases(line: &Line<'_>, places: &mut Places) -> Vec<PhaseData> {
         }
     };
     names.in_order.into_iter().map(phase).collect()
+}
+
+fn marks(rate: &Rate, places: &mut Places) -> Vec<(char, usize)> {
+    let letter = |mark: Mark| match mark {
+        Mark::Disturbed => '!',
+        Mark::LittleTimed => '◔',
+    };
+    let marks = rate.marks().into_iter();
+    marks.map(|mark| (letter(mark), places.text(mark.words().into()))).collect()
 }
 
 fn timeline(phase: &Phase) -> Option<TimelineData> {

@@ -225,6 +225,29 @@ test("a cell without a figure says why", async () => {
   await close(page);
 });
 
+test("a figure that was disturbed is marked, and says by what", async () => {
+  const run = measured();
+  for (const { cell, measurement } of run.cells) {
+    for (const round of measurement.phases.flatMap((phase) => phase.rounds)) {
+      const lacked = cell.engine === "sqlite" && cell.storage === "memory";
+      const waited_ns = lacked ? Math.floor(round.time_ns / 2) : 0;
+      round.usage = { ...round.usage, wall_ns: round.time_ns, stolen_ns: 0, waited_ns };
+    }
+  }
+  const page = await open(pageOf([run], "disturbed"));
+  const at = (await columns(page)).indexOf("sqlite");
+  const cells = page.locator("#matrix tbody tr");
+  for (let row = 0; row < 8; row += 1) {
+    const signs = await texts(cells.nth(row), "td");
+    signs.forEach((text, x) => assert.equal(text.includes("!"), x === at, `${signs}`));
+  }
+  await cells.first().locator("td").nth(at).hover();
+  const said = await page.locator("#detail").innerText();
+  assert(said.includes("! disturbed") && said.includes("100 % of the time on the clock"), said);
+  assert((await page.locator(".signs").innerText()).includes("! disturbed"));
+  await close(page);
+});
+
 test("an engine gains nothing by the cells that it lacks", async () => {
   // `part` is as slow as sqlite, and was only measured where both are fastest.
   const run = measured();

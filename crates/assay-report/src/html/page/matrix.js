@@ -82,6 +82,7 @@ function drawMatrix(shown) {
     controls(hasBase),
     el("div", { class: "scroll" }, table),
     legend(hasBase),
+    signs(some, most),
   );
   if (some.length < rows.length) section.append(showAll("rows", rows.length, "row"));
   if (most.length < columns.length) section.append(showAll("columns", columns.length, "column"));
@@ -173,6 +174,13 @@ function bodyRow(row, at, columns, base, titles) {
   return el("tr", {}, head, ...cells);
 }
 
+/** What a reader of a cell has to know: signs, each with its meaning. */
+function marksOf({ line, phase }) {
+  const marks = (phase.marks ?? []).map(([sign, at]) => [sign, DATA.texts[at]]);
+  if (line.refuted !== undefined) marks.push(["†", DATA.texts[line.refuted]]);
+  return marks;
+}
+
 function cellOf(row, column, at, x, base) {
   const cell = row.cells.get(column.engine);
   const attributes = { tabindex: "-1", "data-at": `${at},${x}` };
@@ -187,7 +195,9 @@ function cellOf(row, column, at, x, base) {
   }
   const reference = baseOf(row, base);
   const isReference = base === null ? cell.ns === row.best : column.engine === base;
-  const mark = cell.line.refuted === undefined ? "" : " †";
+  const mark = marksOf(cell)
+    .map(([sign]) => ` ${sign}`)
+    .join("");
   if (isReference)
     return td(`${quantity(1e9 / cell.ns)}/s${mark}`, base === null ? "best" : "base");
   if (!isFigure(reference)) return td(`${quantity(1e9 / cell.ns)}/s${mark}`, "unbased");
@@ -239,8 +249,14 @@ function describe({ row, column, cell, base }) {
       `${line.keys} · ${line.storage} · ${line.level}${isStronger} · version ${line.version}`,
     ),
   );
-  if (line.refuted !== undefined)
-    lines.push(el("span", { class: "warn" }, `† ${DATA.texts[line.refuted]}`));
+  if (isFigure(phase.timed_share)) {
+    const share = `${Math.round(phase.timed_share * 100)} % of the time on the clock`;
+    const cost = `${quantity(phase.per_cpu_second)} operations per CPU-second`;
+    lines.push(el("span", {}, isFigure(phase.per_cpu_second) ? `${share} · ${cost}` : share));
+  }
+  for (const [sign, words] of marksOf(cell)) {
+    lines.push(el("span", { class: "warn" }, `${sign} ${words}`));
+  }
   if (DATA.runs.length > 1) {
     const others = cell.older ? `, the newest of ${cell.older + 1}` : "";
     lines.push(el("span", {}, `run of ${DATA.runs[line.run].created}${others}`));
@@ -311,6 +327,22 @@ function legend(hasBase) {
   const steps = text.slice(from).map((step, at) => el("li", { class: `r${at + from}` }, step));
   const none = el("li", { class: "none" }, "no figure");
   return el("ul", { class: "legend", "aria-label": "Shades" }, ...steps, none);
+}
+
+/** What the signs in cells mean. */
+function signs(rows, columns) {
+  const found = new Map();
+  for (const row of rows) {
+    for (const { engine } of columns) {
+      const cell = row.cells.get(engine);
+      if (!isFigure(cell?.ns)) continue;
+      for (const [sign, words] of marksOf(cell)) if (!found.has(sign)) found.set(sign, words);
+    }
+  }
+  if (!found.size) return "";
+  const says = ([sign, words]) =>
+    el("li", {}, sign === "†" ? "† a crash test refuted the level" : `${sign} ${words}`);
+  return el("ul", { class: "signs", "aria-label": "Signs" }, ...[...found].map(says));
 }
 
 /** Engines that have no figure here, with the reasons. */

@@ -111,6 +111,13 @@ function trust(shown) {
       );
     }
   }
+  const counts = new Map();
+  const marks = shown.lines.flatMap((line) => line.phases.flatMap((phase) => phase.marks ?? []));
+  for (const [sign, at] of marks) {
+    const words = `${sign} ${DATA.texts[at]}`;
+    counts.set(words, (counts.get(words) ?? 0) + 1);
+  }
+  for (const [words, count] of counts) add(`${plural(count, "figure")}: ${words}.`);
   if (runs.length > 1)
     add(
       `Figures of ${runs.length} runs stand side by side: ` +
