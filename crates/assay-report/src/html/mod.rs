@@ -1,5 +1,5 @@
 //! The page of results: one file for people to look at, with its data, its style and its scripts in
-//! it. It needs no network. What it shows is drawn by its scripts, from the data that [`data`] makes.
+//! it. It needs no network. What it shows is drawn by its scripts, from the data that `data` makes.
 
 mod data;
 mod facts;

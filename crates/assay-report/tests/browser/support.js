@@ -75,15 +75,20 @@ export function pageOf(runs, title = "page") {
   return pathToFileURL(path).href;
 }
 
+/** How long a busy machine is waited for. */
+const PATIENCE_MS = 300_000;
+
 let browser;
 export const startBrowser = async () => {
-  browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
+  const launch = { executablePath: CHROMIUM, args: ["--no-sandbox"], timeout: PATIENCE_MS };
+  browser = await chromium.launch(launch);
 };
 export const endBrowser = () => browser.close();
 
 /** Opens an address; what the console says, and what is loaded beside the page, is an error. */
 export async function open(url, { width = 1200, height = 900, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, ...options });
+  context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   page.complaints = [];
   page.on("console", (message) => page.complaints.push(message.text()));
