@@ -87,6 +87,6 @@ fn child(side: &str, engine: &str, rows: &str) {
 fn medians(trials: &[Times]) -> [f64; 4] {
     std::array::from_fn(|operation| {
         let all: Vec<_> = trials.iter().flat_map(|times| &times[operation]).copied().collect();
-        median(&all).expect("there are rounds").value
+        median(&all).expect("there are rounds")
     })
 }

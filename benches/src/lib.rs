@@ -1,11 +1,14 @@
 //! What Assay itself costs: the C++ containers through Assay beside plain hand-written loops
 //! over the same containers ([`plain`] and [`assay`]), on the same keys.
 //!
+//! How often its verdicts are right is another measurement: [`verdicts`].
+//!
 //! `cargo bench -p assay-benches` prints the ratios. Each measurement runs in a process of its
 //! own, so that both find a fresh heap; the two take turns.
 
 pub mod assay;
 pub mod plain;
+pub mod verdicts;
 
 use assay_core::random::{derive, mix};
 use assay_core::tape::{Order, Tape};

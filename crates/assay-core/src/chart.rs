@@ -27,6 +27,8 @@ pub enum Axes {
     Logarithmic,
     /// Across in proportion, upward by factors.
     LogarithmicUpward,
+    /// Across the nines of a share (90 % is one, 99 % are two), upward by factors.
+    Nines,
 }
 
 /// One line.
@@ -34,6 +36,19 @@ pub enum Axes {
 pub struct Line {
     /// Its name in the legend.
     pub label: String,
+    /// The engine that it is of, which decides its colour; empty if it is of none.
+    pub engine: String,
     /// Its points, ascending.
     pub points: Vec<(f64, f64)>,
+}
+
+/// Line charts beside each other in one picture, whose lines have one legend.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sheet {
+    /// A name for the file, as that of a chart.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// The charts; each title says what differs.
+    pub charts: Vec<LineChart>,
 }

@@ -14,6 +14,8 @@ use assay_driver::{Connection, Store};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 
+use crate::usage::{Meter, ThreadUsage, Usage};
+
 /// Binds the calling thread (and what it starts from now on) to processors.
 pub fn bind(cpus: &[usize]) -> std::result::Result<(), String> {
     let mut set = CpuSet::new();
@@ -99,6 +101,7 @@ pub struct Pace<'g> {
     gate: Option<&'g Gate>,
     working: bool,
     spans: Spans,
+    meter: Meter,
 }
 
 /// What a thread timed.
@@ -106,9 +109,25 @@ pub struct Pace<'g> {
 pub struct Spans {
     alone: Duration,
     together: Vec<(Instant, Instant)>,
+    usage: Option<ThreadUsage>,
+}
+
+/// What a round took.
+#[derive(Clone, Copy, Debug)]
+pub struct Taken {
+    /// The time on the clock.
+    pub time: Duration,
+    /// What it had of the machine; none if its threads did not finish.
+    pub usage: Option<Usage>,
 }
 
 impl Spans {
+    /// What the round of a crew took, and what it had of the machine.
+    pub fn taken(crew: &[Self]) -> Taken {
+        let threads: Vec<_> = crew.iter().filter_map(|spans| spans.usage).collect();
+        Taken { time: Self::total(crew), usage: ThreadUsage::together(&threads) }
+    }
+
     /// The time that a crew's spans took: batch by batch from the first start to the last end.
     pub fn total(crew: &[Self]) -> Duration {
         let alone: Duration = crew.iter().map(|spans| spans.alone).sum();
@@ -130,7 +149,7 @@ fn given_up() -> Error {
 impl Pace<'_> {
     /// The clock of a thread that works alone.
     pub fn alone() -> Self {
-        Self { gate: None, working: true, spans: Spans::default() }
+        Self { gate: None, working: true, spans: Spans::default(), meter: Meter::start() }
     }
 
     /// Whether other threads work at the same time.
@@ -161,12 +180,14 @@ impl Pace<'_> {
     /// This thread has timed all that it had to; waits for the others, so that what follows
     /// disturbs none of them. Returns its spans.
     pub fn finish(&mut self) -> Result<Spans> {
+        let usage = self.meter.stop();
         if let (Some(gate), true) = (self.gate, std::mem::take(&mut self.working)) {
             gate.leave(false);
             if !gate.wait_for_all() {
                 return Err(given_up());
             }
         }
+        self.spans.usage = Some(usage);
         Ok(std::mem::take(&mut self.spans))
     }
 }
@@ -204,7 +225,12 @@ pub fn run<T: Send>(
     }
     let gate = Gate::new(threads as usize);
     let work = |number: usize, progress: &mut dyn FnMut(u64)| {
-        let mut pace = Pace { gate: Some(&gate), working: true, spans: Spans::default() };
+        let mut pace = Pace {
+            gate: Some(&gate),
+            working: true,
+            spans: Spans::default(),
+            meter: Meter::start(),
+        };
         if !cpus.is_empty() {
             bind(&cpus[number % cpus.len()..][..1]).map_err(|e| Error::engine("start", e))?;
         }
@@ -349,6 +375,7 @@ mod tests {
         let now = Instant::now();
         let at = |ms: u64| now + Duration::from_millis(ms);
         let thread = |together: &[(u64, u64)]| Spans {
+            usage: None,
             alone: Duration::ZERO,
             together: together.iter().map(|&(start, end)| (at(start), at(end))).collect(),
         };

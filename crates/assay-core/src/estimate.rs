@@ -1,155 +1,235 @@
-//! Estimates of the time of one iteration from samples of many, as Criterion.rs makes them (its
-//! book, "Analysis Process"): samples of d, 2d, 3d, … iterations; the time of an iteration is the
-//! slope of the line through the origin that fits the samples best; its interval comes from a
-//! bootstrap; and samples far from the others are classified by Tukey's fences.
+//! The one estimator of every view: of the rounds of all trials, a figure and how far it is spread.
+//!
+//! The trial is the unit. Its figure is the median of its rounds, and the estimate is the median of
+//! its trials' figures. Rounds of one trial share a process, a store and a place in memory, so they
+//! are not independent: only from trials does an interval follow. It is a *t* interval on the
+//! logarithms of the trials' figures, since times multiply rather than add (Student: The Probable
+//! Error of a Mean, Biometrika 6, 1908). Below [`TRIALS_LEAST`] trials there is the range of rounds
+//! instead, and nothing is concluded from it.
 
 use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::random::draw;
+use crate::stats::median;
 
-/// A sample: how long a number of iterations took.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sample {
-    /// Iterations.
-    pub iterations: u64,
-    /// Their time.
-    pub time_ns: u64,
-}
+/// Fewer trials have no interval, and no verdict.
+pub const TRIALS_LEAST: usize = 5;
 
-/// The time of an iteration.
+/// The share of intervals that shall hold what they are of.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// A figure, and how far it is spread.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// Lower end of the 95 % interval.
-    pub low_ns: f64,
-    /// The slope.
-    pub slope_ns: f64,
-    /// Upper end of the interval.
-    pub high_ns: f64,
+    /// The median of the trials' figures.
+    pub value: f64,
+    /// What the trials say about its error.
+    pub spread: Spread,
 }
 
-/// How many samples lie outside the fences: 1.5 (mild) and 3 (severe) times the distance of the
-/// quartiles below the first and above the third (Tukey, Exploratory Data Analysis, 1977,
-/// section 2D).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outliers {
-    /// Far below.
-    pub low_severe: usize,
-    /// Below.
-    pub low_mild: usize,
-    /// Above.
-    pub high_mild: usize,
-    /// Far above.
-    pub high_severe: usize,
+/// What is known about the error of a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Spread {
+    /// The 95 % interval, from [`TRIALS_LEAST`] trials on.
+    #[serde(rename = "interval_95")]
+    Interval(Bounds),
+    /// The smallest and the largest of the rounds, where trials are too few for an interval.
+    Range(Bounds),
+    /// There was one round, or all are alike and too few.
+    Unknown,
 }
 
-impl Outliers {
-    /// All of them.
-    pub fn total(&self) -> usize {
-        self.low_severe + self.low_mild + self.high_mild + self.high_severe
+/// Two values between which others lie.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bounds {
+    /// The lower one.
+    pub low: f64,
+    /// The upper one.
+    pub high: f64,
+}
+
+impl Bounds {
+    /// The smallest bounds that hold a value too.
+    pub fn holding(self, value: f64) -> Self {
+        Self { low: self.low.min(value), high: self.high.max(value) }
     }
 }
 
-/// As many resamples as Criterion.rs takes by default, and their seed.
-const RESAMPLES: u64 = 100_000;
-const SEED: u64 = 1;
+impl Spread {
+    /// Its ends, of whichever kind it is.
+    pub fn bounds(&self) -> Option<Bounds> {
+        match self {
+            Self::Interval(bounds) | Self::Range(bounds) => Some(*bounds),
+            Self::Unknown => None,
+        }
+    }
 
-/// The slope with its 95 % interval (percentiles of the bootstrap); none for no samples.
-pub fn estimate(samples: &[Sample]) -> Option<Estimate> {
-    if samples.is_empty() {
+    /// The word for its kind, in files that programs read.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Interval(_) => "interval_95",
+            Self::Range(_) => "range",
+            Self::Unknown => "",
+        }
+    }
+}
+
+impl Estimate {
+    /// Estimates from positive figures by trial; each trial has those of its rounds. Trials without
+    /// rounds do not count; `None` if there are no others.
+    pub fn of_trials(trials: &[Vec<f64>]) -> Option<Self> {
+        let figures: Vec<_> = trials.iter().filter_map(|rounds| median(rounds)).collect();
+        let value = median(&figures)?;
+        let spread = match t_interval(&figures) {
+            Some(bounds) => Spread::Interval(bounds.holding(value)),
+            None => range(trials.iter().flatten().copied()),
+        };
+        Some(Self { value, spread })
+    }
+
+    /// Estimates from one figure a trial.
+    pub fn of_figures(figures: &[f64]) -> Option<Self> {
+        let trials: Vec<_> = figures.iter().map(|figure| vec![*figure]).collect();
+        Self::of_trials(&trials)
+    }
+
+    /// The interval, if there is one.
+    pub fn interval(&self) -> Option<Bounds> {
+        match self.spread {
+            Spread::Interval(bounds) => Some(bounds),
+            Spread::Range(_) | Spread::Unknown => None,
+        }
+    }
+
+    /// How far the interval reaches to its wider side, as a share of the value.
+    pub fn wider_side(&self) -> Option<f64> {
+        let Bounds { low, high } = self.interval()?;
+        Some((high - self.value).max(self.value - low) / self.value)
+    }
+}
+
+/// The *t* interval of the median of a distribution whose logarithm is symmetric.
+fn t_interval(figures: &[f64]) -> Option<Bounds> {
+    if figures.len() < TRIALS_LEAST {
         return None;
     }
-    let products: Vec<(f64, f64)> = samples
-        .iter()
-        .map(|sample| {
-            let (x, y) = (sample.iterations as f64, sample.time_ns as f64);
-            (x * y, x * x)
-        })
-        .collect();
-    let slope = |sums: (f64, f64)| sums.0 / sums.1;
-    let add = |a: (f64, f64), b: (f64, f64)| (a.0 + b.0, a.1 + b.1);
-    let count = products.len() as u64;
-    let mut slopes: Vec<f64> = (0..RESAMPLES)
-        .map(|resample| {
-            let drawn = (0..count).map(|at| draw(SEED, resample * count + at, count) as usize);
-            slope(drawn.map(|at| products[at]).fold((0.0, 0.0), add))
-        })
-        .collect();
-    slopes.sort_by(f64::total_cmp);
-    Some(Estimate {
-        low_ns: percentile(&slopes, 2.5),
-        slope_ns: slope(products.iter().copied().fold((0.0, 0.0), add)),
-        high_ns: percentile(&slopes, 97.5),
-    })
+    let logarithms = Moments::of_logarithms(figures)?;
+    let reach = t_quantile(two_sided(CONFIDENCE), logarithms.count - 1.0) * logarithms.error();
+    let end = |side: f64| (logarithms.mean + side * reach).exp();
+    Some(Bounds { low: end(-1.0), high: end(1.0) })
 }
 
-/// Classifies the samples by their mean time of an iteration.
-pub fn outliers(samples: &[Sample]) -> Outliers {
-    let mut means: Vec<f64> =
-        samples.iter().map(|s| s.time_ns as f64 / s.iterations as f64).collect();
-    means.sort_by(f64::total_cmp);
-    let mut outliers = Outliers::default();
-    if means.is_empty() {
-        return outliers;
-    }
-    let (first, third) = (percentile(&means, 25.0), percentile(&means, 75.0));
-    let distance = third - first;
-    for mean in means {
-        let count = match mean {
-            m if m < first - 3.0 * distance => &mut outliers.low_severe,
-            m if m < first - 1.5 * distance => &mut outliers.low_mild,
-            m if m > third + 3.0 * distance => &mut outliers.high_severe,
-            m if m > third + 1.5 * distance => &mut outliers.high_mild,
-            _ => continue,
-        };
-        *count += 1;
-    }
-    outliers
+/// The probability below the upper end of an interval that leaves as much out on either side.
+pub(crate) fn two_sided(confidence: f64) -> f64 {
+    f64::midpoint(confidence, 1.0)
 }
 
-/// Of sorted values, with linear interpolation between the two nearest.
-fn percentile(sorted: &[f64], percent: f64) -> f64 {
-    let rank = percent / 100.0 * (sorted.len() - 1) as f64;
-    let below = rank.floor() as usize;
-    let above = (below + 1).min(sorted.len() - 1);
-    sorted[below] + (sorted[above] - sorted[below]) * rank.fract()
+/// Student's distribution.
+pub(crate) fn student(degrees: f64) -> StudentsT {
+    StudentsT::new(0.0, 1.0, degrees).expect("there are degrees of freedom")
+}
+
+/// The quantile of Student's distribution.
+pub(crate) fn t_quantile(probability: f64, degrees: f64) -> f64 {
+    student(degrees).inverse_cdf(probability)
+}
+
+fn range(rounds: impl Iterator<Item = f64> + Clone) -> Spread {
+    let low = rounds.clone().fold(f64::INFINITY, f64::min);
+    let high = rounds.fold(f64::NEG_INFINITY, f64::max);
+    match low < high {
+        true => Spread::Range(Bounds { low, high }),
+        false => Spread::Unknown,
+    }
+}
+
+/// The mean and the variance of a sample.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moments {
+    /// How many values.
+    pub(crate) count: f64,
+    /// Their mean.
+    pub(crate) mean: f64,
+    /// Their variance, as an estimate of that of all.
+    pub(crate) variance: f64,
+}
+
+impl Moments {
+    /// Those of the logarithms of values; `None` unless there are two values, and all positive.
+    pub(crate) fn of_logarithms(values: &[f64]) -> Option<Self> {
+        let logarithms: Vec<_> = values.iter().map(|value| value.ln()).collect();
+        if values.len() < 2 || logarithms.iter().any(|value| !value.is_finite()) {
+            return None;
+        }
+        let count = logarithms.len() as f64;
+        let mean = logarithms.iter().sum::<f64>() / count;
+        let squares = logarithms.iter().map(|value| (value - mean).powi(2));
+        Some(Self { count, mean, variance: squares.sum::<f64>() / (count - 1.0) })
+    }
+
+    /// The standard error of the mean.
+    pub(crate) fn error(&self) -> f64 {
+        (self.variance / self.count).sqrt()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn samples(times_ns: impl Iterator<Item = u64>) -> Vec<Sample> {
-        (1..).zip(times_ns).map(|(at, time_ns)| Sample { iterations: at * 10, time_ns }).collect()
+    fn assert_near(found: f64, expected: f64) {
+        assert!((found / expected - 1.0).abs() < 1e-9, "{found} is not {expected}");
+    }
+
+    /// The figures of scipy 1.17: `exp(t.interval(0.95, n - 1, mean(log x), sem(log x)))`.
+    #[test]
+    fn the_interval_is_that_of_other_implementations() {
+        let estimate = Estimate::of_figures(&[90.0, 100.0, 104.0, 98.0, 110.0]).expect("figures");
+        assert_near(estimate.value, 100.0);
+        let Bounds { low, high } = estimate.interval().expect("five trials");
+        assert_near(low, 91.34455524580405);
+        assert_near(high, 109.86900166299756);
+        assert_near(estimate.wider_side().expect("an interval"), 0.09869001662997562);
     }
 
     #[test]
-    fn a_straight_line_has_its_slope_and_no_interval_to_speak_of() {
-        let straight = samples((1..=100).map(|at| at * 10 * 42));
-        let estimate = estimate(&straight).expect("samples");
-        for value in [estimate.low_ns, estimate.slope_ns, estimate.high_ns] {
-            assert!((value - 42.0).abs() < 1e-9, "{value}");
+    fn the_trial_is_the_unit() {
+        // Of all rounds the median would be 1; of the trials' medians it is 5.
+        let trials = [vec![1.0; 99], vec![900.0, 5.0, 5.0], vec![7.0]];
+        let estimate = Estimate::of_trials(&trials).expect("rounds");
+        assert_near(estimate.value, 5.0);
+        assert_eq!(estimate.spread, Spread::Range(Bounds { low: 1.0, high: 900.0 }));
+        assert_eq!(estimate.spread.kind(), "range");
+    }
+
+    #[test]
+    fn few_trials_have_a_range_and_no_interval() {
+        for count in 1..8_usize {
+            let trials: Vec<_> = (0..count).map(|at| vec![10.0 + at as f64, 20.0]).collect();
+            let estimate = Estimate::of_trials(&trials).expect("rounds");
+            assert_eq!(estimate.interval().is_some(), count >= TRIALS_LEAST, "{count}");
+            assert_eq!(estimate.wider_side().is_some(), count >= TRIALS_LEAST, "{count}");
         }
-        assert_eq!(outliers(&straight).total(), 0);
+        let one = Estimate::of_figures(&[5.0]).expect("a figure");
+        assert_eq!((one.value, one.spread), (5.0, Spread::Unknown));
+        assert_eq!(one.spread.bounds(), None);
+        assert_eq!(Estimate::of_trials(&[Vec::new()]), None);
+    }
+
+    /// The interval is of the logarithms' mean, which may lie far from the median.
+    #[test]
+    fn the_interval_holds_its_figure() {
+        let mut figures = vec![1.0; 40];
+        figures.extend([1e9; 30]);
+        let estimate = Estimate::of_figures(&figures).expect("figures");
+        let bounds = estimate.interval().expect("seventy trials");
+        assert!(bounds.low <= estimate.value && estimate.value <= bounds.high, "{estimate:?}");
     }
 
     #[test]
-    fn the_interval_holds_the_slope_of_a_noisy_line() {
-        let noisy = samples((1..=100).map(|at| at * 10 * (40 + draw(7, at, 5))));
-        let estimate = estimate(&noisy).expect("samples");
-        assert!(estimate.low_ns < 42.0 && 42.0 < estimate.high_ns, "{estimate:?}");
-        assert!(estimate.high_ns - estimate.low_ns < 1.0, "{estimate:?}");
-    }
-
-    #[test]
-    fn outliers_are_classified_by_their_distance() {
-        // Quartiles 105 and 115 with nothing between 80 and 150, so the fences are 90, 130 (mild)
-        // and 75, 145 (severe).
-        let spread = (1..=97).map(|at| 100 + at % 21);
-        let means = spread.chain([85, 20, 135, 500]);
-        let samples: Vec<_> =
-            means.map(|mean| Sample { iterations: 10, time_ns: mean * 10 }).collect();
-        let found = outliers(&samples);
-        let expected = Outliers { low_severe: 1, low_mild: 1, high_mild: 1, high_severe: 1 };
-        assert_eq!(found, expected);
+    fn what_has_no_logarithm_has_no_interval() {
+        let estimate = Estimate::of_figures(&[0.0, 1.0, 2.0, 3.0, 4.0]).expect("figures");
+        assert_eq!(estimate.spread, Spread::Range(Bounds { low: 0.0, high: 4.0 }));
     }
 }

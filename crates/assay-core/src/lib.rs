@@ -8,20 +8,23 @@
 
 #![warn(unreachable_pub)]
 
-pub mod bootstrap;
 pub mod chart;
 pub mod crew;
 pub mod doctor;
 pub mod durability;
 pub mod environment;
 pub mod estimate;
+pub mod holm;
 pub mod latency;
 pub mod plan;
 pub mod random;
+pub mod ratio;
 pub mod resources;
 pub mod run_file;
 mod run_texts;
+pub mod slope;
 pub mod stats;
 pub mod store_dir;
 pub mod tape;
 pub mod timing;
+pub mod usage;

@@ -14,6 +14,8 @@ use crate::doctor::Finding;
 use crate::environment::{Build, Environment, Filesystem};
 use crate::plan::Cell;
 use crate::resources::Resources;
+use crate::stats::median;
+use crate::usage::Usage;
 
 /// The version of the format that this code writes and reads.
 pub const SCHEMA_VERSION: u32 = 2;
@@ -224,12 +226,15 @@ impl Timeline {
 }
 
 /// One round of a phase.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
     /// Operations done.
     pub operations: u64,
     /// Time inside the timed spans.
     pub time_ns: u64,
+    /// What it had of the machine; absent in files of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
 }
 
 /// Why a phase that was measured has no rate: the reason beside the dash in every view.
@@ -241,6 +246,11 @@ impl Round {
     pub fn rate(&self) -> Option<f64> {
         (self.time_ns > 0).then(|| self.operations as f64 * 1e9 / self.time_ns as f64)
     }
+
+    /// Whether it had less of a processor than it could have used.
+    pub fn is_disturbed(&self) -> bool {
+        self.usage.is_some_and(|usage| usage.is_disturbed())
+    }
 }
 
 impl Phase {
@@ -248,6 +258,40 @@ impl Phase {
     /// others would be the slow ones.
     pub fn rates(&self) -> Vec<f64> {
         self.rounds.iter().map(Round::rate).collect::<Option<_>>().unwrap_or_default()
+    }
+
+    /// The figure of the trial: the median rate of its rounds.
+    pub fn trial_rate(&self) -> Option<f64> {
+        median(&self.rates())
+    }
+
+    /// How many of its rounds were disturbed.
+    pub fn disturbed(&self) -> usize {
+        self.rounds.iter().filter(|round| round.is_disturbed()).count()
+    }
+
+    /// What share of the wall time of its rounds was on the clock; none in files of before.
+    pub fn timed_share(&self) -> Option<f64> {
+        let wall_ns = self.sum_of_usage(|usage| usage.wall_ns)?;
+        let timed_ns: u64 = self.rounds.iter().map(|round| round.time_ns).sum();
+        (wall_ns > 0).then(|| timed_ns as f64 / wall_ns as f64)
+    }
+
+    /// Operations for a second of processor time of the whole process, with what its own threads
+    /// did meanwhile and what the instrument did between the spans; none in files of before.
+    pub fn operations_per_cpu_second(&self) -> Option<f64> {
+        let cpu_ns = self.sum_of_usage(|usage| usage.cpu_ns)?;
+        let operations: u64 = self.rounds.iter().map(|round| round.operations).sum();
+        (cpu_ns > 0).then(|| operations as f64 * 1e9 / cpu_ns as f64)
+    }
+
+    /// The sum over its rounds; none if one of them has no usage, or there is no round.
+    fn sum_of_usage(&self, of: impl Fn(&Usage) -> u64) -> Option<u64> {
+        let all: Option<Vec<_>> = self.rounds.iter().map(|round| round.usage).collect();
+        all.filter(|all| !all.is_empty()).map(|all| {
+            let sum = all.iter().map(|usage| u128::from(of(usage))).sum::<u128>();
+            u64::try_from(sum).unwrap_or(u64::MAX)
+        })
     }
 
     /// Whether the clock saw no time pass in one of its rounds, so that there is no rate.

@@ -16,7 +16,7 @@ use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::schema::Schema;
 use assay_driver::{Connection, Outcome};
 
-use crate::crew::{Pace, Spans};
+use crate::crew::{Pace, Spans, Taken};
 use crate::latency::Stopwatch;
 use crate::random::Bijection;
 use crate::tape::{Records, Rows, Tape, TapeHash};
@@ -452,7 +452,7 @@ fn wrong_answer(row: u64, difference: &str) -> Error {
 
 impl Timed {
     /// What a crew's threads did, as one.
-    pub fn of_crew(crew: Vec<Self>) -> (Self, Duration) {
+    pub fn of_crew(crew: Vec<Self>) -> (Self, Taken) {
         let spans: Vec<_> = crew.iter().map(|timed| timed.spans.clone()).collect();
         let mut whole = Self::default();
         for timed in crew {
@@ -460,6 +460,6 @@ impl Timed {
             whole.checked += timed.checked;
             whole.tape.add(timed.tape.value());
         }
-        (whole, Spans::total(&spans))
+        (whole, Spans::taken(&spans))
     }
 }

@@ -4,10 +4,10 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
-use assay_core::bootstrap::location;
+use assay_core::estimate::Estimate;
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, Phase, RunFile, Status};
-use assay_core::stats::{Median, mean_of_top, median};
+use assay_core::stats::{mean_of_top, median};
 
 /// Cells that did the same work on different engines.
 pub struct Block<'r> {
@@ -48,14 +48,66 @@ pub struct Line<'r> {
 /// What a line shows of a phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    /// The median over the rounds of all trials, in operations per second.
-    pub median: Median,
+    /// Operations per second.
+    pub estimate: Estimate,
     /// The suite's own statistic: the mean of the fastest rounds of a trial, median over trials.
     pub published: f64,
     /// Of how many rounds that mean is.
     pub published_top: usize,
     /// How many rounds there were.
     pub rounds: usize,
+    /// How many of them were disturbed: they had less than 95 % of a processor.
+    pub disturbed: usize,
+    /// What share of the wall time was on the clock, median over trials; none in files of before.
+    pub timed_share: Option<f64>,
+    /// Operations for a second of processor time of the whole process, median over trials; none in
+    /// files of before.
+    pub operations_per_cpu_second: Option<f64>,
+}
+
+/// How wide the interval of a phase is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wide {
+    /// The phase.
+    pub phase: String,
+    /// How far its interval reaches to its wider side, as a share of its figure.
+    pub side: f64,
+}
+
+/// Below this share of the wall time on the clock, views mark a rate.
+pub const LITTLE_TIMED: f64 = 0.8;
+
+/// What is marked on a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// Some of its rounds were disturbed.
+    Disturbed,
+    /// Much happened off the clock.
+    LittleTimed,
+}
+
+impl Mark {
+    /// What it means, in a sentence.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Disturbed => {
+                "disturbed: in some of its rounds the worker had less than 95 % of a processor"
+            }
+            Self::LittleTimed => {
+                "less than 80 % of the wall time was on the clock: meanwhile an engine's own \
+                 threads go on, at no cost to its rate"
+            }
+        }
+    }
+}
+
+impl Rate {
+    /// What a reader has to know of it.
+    pub fn marks(&self) -> Vec<Mark> {
+        let is_little = self.timed_share.is_some_and(|share| share < LITTLE_TIMED);
+        let disturbed = (self.disturbed > 0).then_some(Mark::Disturbed);
+        disturbed.into_iter().chain(is_little.then_some(Mark::LittleTimed)).collect()
+    }
 }
 
 /// Groups the results of a run.
@@ -118,16 +170,22 @@ impl Line<'_> {
             return None;
         }
         let phases: Vec<_> = self.phase(phase).collect();
-        let rates: Vec<_> = phases.iter().flat_map(|phase| phase.rates()).collect();
+        let rates: Vec<_> = phases.iter().map(|phase| phase.rates()).collect();
         let published: Vec<_> = phases
             .iter()
             .filter_map(|phase| mean_of_top(&phase.rates(), phase.published_top))
             .collect();
+        let of_trials = |figure: fn(&Phase) -> Option<f64>| {
+            median(&phases.iter().filter_map(|phase| figure(phase)).collect::<Vec<_>>())
+        };
         Some(Rate {
-            median: median(&rates)?,
-            published: median(&published)?.value,
+            estimate: Estimate::of_trials(&rates)?,
+            published: median(&published)?,
             published_top: phases.first()?.published_top,
-            rounds: rates.len(),
+            rounds: rates.iter().map(Vec::len).sum(),
+            disturbed: phases.iter().map(|phase| phase.disturbed()).sum(),
+            timed_share: of_trials(Phase::timed_share),
+            operations_per_cpu_second: of_trials(Phase::operations_per_cpu_second),
         })
     }
 
@@ -146,26 +204,25 @@ impl Line<'_> {
         self.trials.iter().filter_map(move |trial| trial.measurement.phase(name))
     }
 
-    /// Half the width of the widest interval of a phase, over trials, as a share of its median;
-    /// none if no phase has one.
-    pub fn half_width(&self) -> Option<f64> {
+    /// The phase with the widest interval; none if no phase has one.
+    pub fn widest(&self) -> Option<Wide> {
         let mut names = Distinct::default();
         let phases = self.trials.iter().flat_map(|trial| &trial.measurement.phases);
         phases.for_each(|phase| names.add(phase.name.as_str()));
         let of_phase = |name: &str| {
-            let phases = self.trials.iter().filter_map(|trial| trial.measurement.phase(name));
-            let medians: Vec<_> =
-                phases.filter_map(|phase| Some(median(&phase.rates())?.value)).collect();
-            location(&medians)?.half_width()
+            let rates: Vec<_> = self.phase(name).map(Phase::rates).collect();
+            let side = Estimate::of_trials(&rates)?.wider_side()?;
+            Some(Wide { phase: name.into(), side })
         };
-        names.in_order.into_iter().filter_map(of_phase).max_by(f64::total_cmp)
+        let all = names.in_order.into_iter().filter_map(of_phase);
+        all.max_by(|a, b| a.side.total_cmp(&b.side))
     }
 
     /// The median of a figure over the trials; none if no trial has it.
     pub fn figure(&self, of: impl Fn(&CellResult) -> Option<u64>) -> Option<u64> {
         let values: Vec<_> =
             self.trials.iter().filter_map(|trial| of(trial)).map(|v| v as f64).collect();
-        median(&values).map(|median| median.value as u64)
+        median(&values).map(|median| median as u64)
     }
 }
 

@@ -13,6 +13,8 @@ pub struct Taken<'r> {
     pub work: String,
     /// The engine, with the number of threads if there were several.
     pub engine: String,
+    /// The engine's id.
+    pub id: String,
     /// Of one kind of operation.
     pub latency: &'r Latency,
 }
@@ -33,7 +35,12 @@ pub fn percentiles(latency: &Latency) -> [(f64, Option<u64>); 6] {
 pub fn of_first_trials(run: &RunFile) -> impl Iterator<Item = Taken<'_>> {
     first_trials(run).flat_map(|result| {
         let latencies = result.measurement.phases.iter().flat_map(|phase| &phase.latencies);
-        latencies.map(|latency| Taken { work: work(result), engine: engine(result), latency })
+        latencies.map(|latency| Taken {
+            work: work(result),
+            engine: engine(result),
+            id: result.cell.engine.clone(),
+            latency,
+        })
     })
 }
 
@@ -41,7 +48,7 @@ pub fn of_first_trials(run: &RunFile) -> impl Iterator<Item = Taken<'_>> {
 /// throughput and the 99th percentile over time.
 pub fn charts<'r>(runs: impl IntoIterator<Item = &'r RunFile> + Clone) -> Vec<LineChart> {
     let mut charts = Charts::default();
-    for Taken { work, engine, latency } in runs.clone().into_iter().flat_map(of_first_trials) {
+    for Taken { work, engine, id, latency } in runs.clone().into_iter().flat_map(of_first_trials) {
         let points = percentiles(latency).into_iter().filter_map(|(share, ns)| {
             // 90 % is one nine, 99 % are two.
             Some((-(1.0 - share).log10(), ns? as f64 / 1000.0))
@@ -49,11 +56,11 @@ pub fn charts<'r>(runs: impl IntoIterator<Item = &'r RunFile> + Clone) -> Vec<Li
         let sort = Sort {
             file: "latency",
             title: format!("latency of {} · {work}", latency.operation.to_lowercase()),
-            x_label: "nines of the percentile: 1 is 90 %, 2 is 99 %, 3 is 99.9 %",
+            x_label: "of the operations took at most this",
             y_label: "microseconds",
-            axes: Axes::Logarithmic,
+            axes: Axes::Nines,
         };
-        charts.add(&sort, Line { label: engine, points: points.collect() });
+        charts.add(&sort, Line { label: engine, engine: id, points: points.collect() });
     }
     for result in runs.into_iter().flat_map(first_trials) {
         for phase in &result.measurement.phases {
@@ -76,7 +83,8 @@ pub fn charts<'r>(runs: impl IntoIterator<Item = &'r RunFile> + Clone) -> Vec<Li
                 y_label: "microseconds",
                 axes: Axes::LogarithmicUpward,
             };
-            let line = |points| Line { label: engine(result), points };
+            let id = &result.cell.engine;
+            let line = |points| Line { label: engine(result), engine: id.clone(), points };
             charts.add(&throughput, line(throughput_points(timeline)));
             charts.add(&rare, line(p99_points(timeline)));
         }
@@ -162,13 +170,15 @@ fn intervals(timeline: &Timeline) -> Vec<(f64, f64, Interval)> {
     intervals.into_iter().map(seconds).collect()
 }
 
-fn throughput_points(timeline: &Timeline) -> Vec<(f64, f64)> {
+/// Operations a second by seconds since the start.
+pub(crate) fn throughput_points(timeline: &Timeline) -> Vec<(f64, f64)> {
     let rate =
         |(x, seconds, interval): (f64, f64, Interval)| (x, interval.operations as f64 / seconds);
     intervals(timeline).into_iter().map(rate).collect()
 }
 
-fn p99_points(timeline: &Timeline) -> Vec<(f64, f64)> {
+/// The 99th percentile in microseconds by seconds since the start.
+pub(crate) fn p99_points(timeline: &Timeline) -> Vec<(f64, f64)> {
     let point = |(x, _, interval): (f64, f64, Interval)| Some((x, interval.p99_ns? as f64 / 1e3));
     intervals(timeline).into_iter().filter_map(point).collect()
 }

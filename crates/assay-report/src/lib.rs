@@ -8,6 +8,7 @@ pub mod compare;
 pub mod format;
 pub mod html;
 pub mod latencies;
+mod palette;
 pub mod plot;
 pub mod rows;
 pub mod table;

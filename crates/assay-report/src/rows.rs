@@ -1,10 +1,13 @@
 //! The results of runs as plain rows: one for each engine and phase. What tables that are sorted,
 //! filtered or read by other programs are made of.
 
+use assay_core::estimate::{Bounds, Estimate, Spread};
+use assay_core::plan::Cell;
+use assay_core::resources::Resources;
 use assay_core::run_file::{NO_TIME, RunFile, Status};
 
 use crate::blocks::{Line, blocks};
-use crate::format::{rows, work};
+use crate::format::{bytes, duration_ns, quantity, rows, work};
 
 /// One phase of one engine.
 #[derive(Clone, Debug)]
@@ -31,12 +34,14 @@ pub struct Row {
     pub phase: String,
     /// `measured`, or how the cell ended.
     pub status: String,
-    /// Operations a second, median over all rounds.
-    pub rate: Option<f64>,
-    /// The lower end of the 95 % interval of that.
-    pub rate_low: Option<f64>,
-    /// The upper end.
-    pub rate_high: Option<f64>,
+    /// Operations a second.
+    pub rate: Option<Estimate>,
+    /// How many rounds there were, and how many of them were disturbed.
+    pub rounds: Option<Rounds>,
+    /// What share of the wall time was on the clock.
+    pub timed_share: Option<f64>,
+    /// Operations for a second of processor time of the whole process.
+    pub rate_of_cpu: Option<f64>,
     /// Trials.
     pub trials: usize,
     /// Peak memory of the worker.
@@ -49,8 +54,17 @@ pub struct Row {
     pub close_ns: Option<u64>,
 }
 
+/// The rounds of a phase, of all trials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rounds {
+    /// All of them.
+    pub all: usize,
+    /// Those in which the worker had less than 95 % of a processor.
+    pub disturbed: usize,
+}
+
 /// The names of the columns, as CSV has them.
-pub const COLUMNS: [&str; 19] = [
+pub const COLUMNS: [&str; 24] = [
     "suite",
     "work",
     "storage",
@@ -63,8 +77,13 @@ pub const COLUMNS: [&str; 19] = [
     "phase",
     "status",
     "ops_per_s",
-    "ops_per_s_low_95",
-    "ops_per_s_high_95",
+    "ops_per_s_low",
+    "ops_per_s_high",
+    "ops_per_s_spread",
+    "rounds",
+    "disturbed_rounds",
+    "timed_share",
+    "ops_per_cpu_s",
     "trials",
     "memory_bytes",
     "disk_bytes",
@@ -74,8 +93,9 @@ pub const COLUMNS: [&str; 19] = [
 
 impl Row {
     /// The values, in the order of [`COLUMNS`]; what is not known is empty.
-    pub fn values(&self) -> [String; 19] {
+    pub fn values(&self) -> [String; 24] {
         let number = |value: Option<f64>| value.map_or_else(String::new, |v| format!("{v:.1}"));
+        let bounds = self.rate.and_then(|rate| rate.spread.bounds());
         let count = |value: Option<u64>| value.map_or_else(String::new, |v| v.to_string());
         [
             self.suite.clone(),
@@ -89,9 +109,14 @@ impl Row {
             self.refuted.clone(),
             self.phase.clone(),
             self.status.clone(),
-            number(self.rate),
-            number(self.rate_low),
-            number(self.rate_high),
+            number(self.rate.map(|rate| rate.value)),
+            number(bounds.map(|bounds| bounds.low)),
+            number(bounds.map(|bounds| bounds.high)),
+            self.rate.map_or("", |rate| rate.spread.kind()).into(),
+            count(self.rounds.map(|rounds| rounds.all as u64)),
+            count(self.rounds.map(|rounds| rounds.disturbed as u64)),
+            self.timed_share.map_or_else(String::new, |share| format!("{share:.3}")),
+            number(self.rate_of_cpu),
             self.trials.to_string(),
             count(self.memory_bytes),
             count(self.disk_bytes),
@@ -128,19 +153,15 @@ pub fn of_run(run: &RunFile) -> Vec<Row> {
 fn row(line: &Line<'_>, phase: &str, trouble: Option<&Status>) -> Row {
     let cell = line.cell();
     let first = line.trials[0];
-    let mut engine = cell.engine.clone();
-    for (name, value) in cell.engine_options.iter().chain(&cell.engine_parameters) {
-        engine += &format!(" {name}={value}");
-    }
-    let rate = line.rate(phase).filter(|_| trouble.is_none()).map(|rate| rate.median);
-    let interval = rate.and_then(|rate| rate.interval_95);
+    let usage = Usage::of(line);
+    let rate = line.rate(phase).filter(|_| trouble.is_none());
     Row {
         suite: cell.suite.clone(),
         work: work(cell),
         storage: cell.storage.to_string(),
         rows: cell.rows,
         threads: cell.threads,
-        engine,
+        engine: engine(cell),
         engine_version: first.measurement.engine_version.clone(),
         durability: cell.durability.to_string(),
         refuted: first.refuted.clone().unwrap_or_default(),
@@ -156,19 +177,46 @@ fn row(line: &Line<'_>, phase: &str, trouble: Option<&Status>) -> Row {
             Some(Status::Wrong(why)) => format!("wrong: {why}"),
             Some(Status::Failed(why)) => format!("failed: {why}"),
         },
-        rate: rate.map(|rate| rate.value),
-        rate_low: interval.map(|(low, _)| low),
-        rate_high: interval.map(|(_, high)| high),
+        rate: rate.map(|rate| rate.estimate),
+        rounds: rate.map(|rate| Rounds { all: rate.rounds, disturbed: rate.disturbed }),
+        timed_share: rate.and_then(|rate| rate.timed_share),
+        rate_of_cpu: rate.and_then(|rate| rate.operations_per_cpu_second),
         trials: line.trials.len(),
-        memory_bytes: line
-            .figure(|trial| Some(trial.measurement.resources.peak_rss_bytes).filter(|&b| b > 0)),
-        disk_bytes: line.figure(|trial| trial.measurement.resources.store_peak_bytes),
-        written_bytes: line.figure(|trial| {
-            let resources = &trial.measurement.resources;
-            resources.store_peak_bytes.and(resources.written_bytes)
-        }),
-        close_ns: line
-            .figure(|trial| Some(trial.measurement.resources.close_ns).filter(|&ns| ns > 0)),
+        memory_bytes: usage.memory_bytes,
+        disk_bytes: usage.disk_bytes,
+        written_bytes: usage.written_bytes,
+        close_ns: usage.close_ns,
+    }
+}
+
+/// The engine's name with its chosen settings.
+pub(crate) fn engine(cell: &Cell) -> String {
+    let mut engine = cell.engine.clone();
+    for (name, value) in cell.engine_options.iter().chain(&cell.engine_parameters) {
+        engine += &format!(" {name}={value}");
+    }
+    engine
+}
+
+/// What a line took beside time: medians over its trials.
+pub(crate) struct Usage {
+    pub(crate) memory_bytes: Option<u64>,
+    pub(crate) disk_bytes: Option<u64>,
+    pub(crate) written_bytes: Option<u64>,
+    pub(crate) close_ns: Option<u64>,
+}
+
+impl Usage {
+    pub(crate) fn of(line: &Line<'_>) -> Self {
+        let resources = |of: fn(&Resources) -> Option<u64>| {
+            line.figure(|trial| of(&trial.measurement.resources))
+        };
+        Self {
+            memory_bytes: resources(|used| Some(used.peak_rss_bytes).filter(|&bytes| bytes > 0)),
+            disk_bytes: resources(|used| used.store_peak_bytes),
+            written_bytes: resources(|used| used.store_peak_bytes.and(used.written_bytes)),
+            close_ns: resources(|used| Some(used.close_ns).filter(|&ns| ns > 0)),
+        }
     }
 }
 
@@ -195,7 +243,7 @@ fn no_formula(text: String) -> String {
 }
 
 /// A text without what Markdown and HTML would take for markup.
-fn plain_markdown(text: &str) -> String {
+pub(crate) fn plain_markdown(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -210,9 +258,19 @@ fn plain_markdown(text: &str) -> String {
     plain
 }
 
+/// A rate, with its interval or the range of its rounds.
+fn with_spread(rate: &Estimate) -> String {
+    let value = quantity(rate.value);
+    let between = |Bounds { low, high }| format!("{} – {}", quantity(low), quantity(high));
+    match rate.spread {
+        Spread::Interval(bounds) => format!("{value} (95 %: {})", between(bounds)),
+        Spread::Range(bounds) => format!("{value} (range: {})", between(bounds)),
+        Spread::Unknown => value,
+    }
+}
+
 /// A run as Markdown: a table for each kind of work.
 pub fn markdown(run: &RunFile) -> String {
-    use crate::format::{bytes, duration_ns, quantity};
     let dash = || "–".to_string();
     let cell = plain_markdown;
     let mut out = String::new();
@@ -233,7 +291,7 @@ pub fn markdown(run: &RunFile) -> String {
         for line in &block.lines {
             let plain = row(line, "", line.trouble());
             let rates = phases.iter().map(|phase| match line.rate(phase) {
-                Some(rate) if line.trouble().is_none() => quantity(rate.median.value),
+                Some(rate) if line.trouble().is_none() => with_spread(&rate.estimate),
                 _ => dash(),
             });
             let rates = rates.collect::<Vec<_>>().join(" | ");
@@ -251,6 +309,14 @@ pub fn markdown(run: &RunFile) -> String {
         }
         if no_time {
             out += &format!("\n- –: {NO_TIME}\n");
+        }
+        for line in block.lines.iter().filter(|line| line.trouble().is_none()) {
+            for phase in &phases {
+                for mark in line.rate(phase).map_or_else(Vec::new, |rate| rate.marks()) {
+                    let (engine, words) = (cell(&line.cell().engine), mark.words());
+                    out += &format!("\n- {engine}, {}: {words}\n", cell(phase));
+                }
+            }
         }
         for line in &block.lines {
             let plain = row(line, "", line.trouble());

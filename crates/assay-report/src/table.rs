@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Write};
 
 use assay_core::doctor::{Finding, Gravity};
+use assay_core::estimate::{Bounds, Spread, TRIALS_LEAST};
 use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::{CellResult, NO_TIME, RunFile, Status};
 use assay_driver::Storage;
@@ -161,10 +162,11 @@ fn warnings(out: &mut String, run: &RunFile, storage: Option<Storage>) -> fmt::R
 fn explain(out: &mut String) -> fmt::Result {
     writeln!(
         out,
-        "\n /s: operations a second, the median of all rounds; below it the 95 % interval of that \
-         median (from six\n rounds on) and the mean of the fastest rounds, the suite's own \
-         statistic. memory: peak of the whole worker.\n on disk: the store at its fullest. \
-         written: bytes of pages dirtied for the device. close: time to close the store."
+        "\n /s: operations a second, the median over trials of the median of a trial's rounds; \
+         below it its 95 % interval\n (from {TRIALS_LEAST} trials on) or the range of rounds \
+         (with fewer), and the mean of the fastest rounds, the suite's\n own statistic. memory: \
+         peak of the whole worker. on disk: the store at its fullest. written: bytes of\n pages \
+         dirtied for the device. close: time to close the store."
     )
 }
 
@@ -223,7 +225,10 @@ fn table_row(
         }
     }
     first.extend(phases.iter().map(|phase| match line.rate(phase) {
-        Some(found) => rate(found),
+        Some(found) => {
+            let marks = found.marks().into_iter().map(|mark| notes.mark(mark.words().into()));
+            marks.fold(rate(found), |text, mark| format!("{text} {mark}"))
+        }
         None if line.is_without_time(phase) => format!("– {}", notes.mark(NO_TIME.into())),
         None => match line.not_offered(phase) {
             Some(why) => format!("– {}", notes.mark(why.into())),
@@ -267,9 +272,15 @@ fn durability(line: &Line<'_>, notes: &mut Notes) -> String {
 }
 
 fn rate(rate: Rate) -> String {
-    let mut text = quantity(rate.median.value);
-    if let Some((low, high)) = rate.median.interval_95 {
-        let _ = write!(text, "\n{} – {}", quantity(low), quantity(high));
+    let mut text = quantity(rate.estimate.value);
+    match rate.estimate.spread {
+        Spread::Interval(Bounds { low, high }) => {
+            let _ = write!(text, "\n{} – {}", quantity(low), quantity(high));
+        }
+        Spread::Range(Bounds { low, high }) => {
+            let _ = write!(text, "\nrange {} – {}", quantity(low), quantity(high));
+        }
+        Spread::Unknown => {}
     }
     if rate.rounds > 1 && rate.published_top > 1 {
         let _ = write!(text, "\ntop {}: {}", rate.published_top, quantity(rate.published));
@@ -318,7 +329,7 @@ fn instrument(out: &mut String, null: &CellResult) -> fmt::Result {
         .filter_map(|phase| {
             let per_operation: Vec<_> = phase.rates().iter().map(|rate| 1e9 / rate).collect();
             let time = match assay_core::stats::median(&per_operation) {
-                Some(median) => format!("{:.1} ns", median.value),
+                Some(median) => format!("{median:.1} ns"),
                 None if phase.is_without_time() => "too short to measure".into(),
                 None => return None,
             };

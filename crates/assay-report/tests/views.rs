@@ -1,14 +1,19 @@
 //! The views over a run file made by hand, with one of everything that can happen to a cell.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use assay_core::doctor::{Finding, Gravity};
 use assay_core::environment::{Build, Environment};
+use assay_core::estimate::{Bounds, Spread};
 use assay_core::plan::{Cell, PageCache};
-use assay_core::run_file::{CellResult, Measurement, Phase, Round, RunFile, Status};
+use assay_core::resources::Resources;
+use assay_core::run_file::{CellResult, Latency, Measurement, Phase, Round, RunFile, Status};
+use assay_core::usage::Usage;
 use assay_driver::{Durability, KeyKind, Storage};
-use assay_report::compare::Verdict;
-use assay_report::{blocks, compare, plot, rows, table};
+use assay_report::blocks::Mark;
+use assay_report::compare::{Statistic, Verdict};
+use assay_report::{blocks, compare, format, plot, rows, table};
 
 fn cell(engine: &str, trial: u32) -> Cell {
     Cell {
@@ -37,7 +42,7 @@ fn cell(engine: &str, trial: u32) -> Cell {
 
 /// A phase whose rounds took these nanoseconds for each of a thousand operations.
 fn phase(name: &str, published_top: usize, times_ns: &[u64]) -> Phase {
-    let round = |ns: &u64| Round { operations: 1_000, time_ns: ns * 1_000 };
+    let round = |ns: &u64| Round { operations: 1_000, time_ns: ns * 1_000, usage: None };
     Phase {
         name: name.into(),
         rounds: times_ns.iter().map(round).collect(),
@@ -93,12 +98,78 @@ fn trials_of_an_engine_are_one_line() {
     assert_eq!(engines, ["quick", "careful", "lost", "liar", "absent"]);
     let insert = blocks[0].lines[0].rate("insert").expect("it was measured");
     // The two trials' rates are 1,000,000 and 333,333 a second.
-    assert!((insert.median.value - 666_666.0).abs() < 1.0, "{insert:?}");
-    assert_eq!((insert.median.interval_95, insert.rounds), (None, 2));
+    assert!((insert.estimate.value - 666_666.0).abs() < 1.0, "{insert:?}");
+    assert_eq!((insert.estimate.interval(), insert.rounds), (None, 2));
     let query = blocks[0].lines[0].rate("query").expect("it was measured");
-    assert!(query.median.interval_95.is_some() && query.rounds == 20);
+    let range = Spread::Range(Bounds { low: 1e9 / 100.0, high: 1e9 / 91.0 });
+    assert_eq!((query.estimate.spread, query.rounds), (range, 20), "two trials");
     let fastest = (1e9 / 91.0 + 1e9 / 92.0 + 1e9 / 93.0) / 3.0;
     assert!((query.published - fastest).abs() < 1.0, "{query:?}");
+}
+
+/// The same figure and the same interval stand in every view, and a range is called one.
+#[test]
+fn every_view_has_the_same_estimate() {
+    // The figures of trials are 1,000,000 a second and what is near, but one round is slow.
+    let mut run = trials_of("quick", &STEADY);
+    run.cells[0].measurement.phases[0].rounds[0].time_ns *= 10;
+    let line = blocks::blocks(&run).remove(0).lines.remove(0);
+    let estimate = line.rate("insert").expect("a rate").estimate;
+    let Bounds { low, high } = estimate.interval().expect("five trials");
+    assert!(low > 980_000.0 && high < 1_020_000.0, "the slow round does not matter: {estimate:?}");
+    let csv = rows::csv(&run).expect("text");
+    assert!(
+        csv.contains(&format!(",{:.1},{low:.1},{high:.1},interval_95,15,0,,,5,", estimate.value))
+    );
+    let (low, high) = (format::quantity(low), format::quantity(high));
+    assert!(table::render(&run, true).expect("text").contains(&format!(" {low} – {high}")));
+    assert!(rows::markdown(&run).contains(&format!("1.00 M (95 %: {low} – {high})")));
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let paths = draw(std::slice::from_ref(&run), folder.path(), BARS);
+    let picture = std::fs::read_to_string(&paths.expect("pictures")[0]).expect("the SVG");
+    assert!(picture.contains("whiskers: 95 % intervals"), "{picture}");
+    run.cells.truncate(4);
+    let csv = rows::csv(&run).expect("text");
+    assert!(csv.contains(",100000.0,1010101.0,range,12,0,,,4,"), "{csv}");
+    assert!(table::render(&run, true).expect("text").contains("range 100 k – 1.01 M"));
+    assert!(rows::markdown(&run).contains("(range: 100 k – 1.01 M)"));
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let paths = draw(std::slice::from_ref(&run), folder.path(), BARS);
+    let picture = std::fs::read_to_string(&paths.expect("pictures")[0]).expect("the SVG");
+    assert!(picture.contains("whiskers: range of rounds"), "{picture}");
+}
+
+/// A rate of which some rounds lacked a processor, or that was on the clock for little of the
+/// time, is marked in every view.
+#[test]
+fn disturbed_rounds_are_marked() {
+    let mut run = trials_of("quick", &STEADY);
+    let with_usage = |run: &mut RunFile, waited_ns: u64| {
+        for round in &mut run.cells[0].measurement.phases[0].rounds {
+            let wall_ns = round.time_ns * 2;
+            let cpu_ns = wall_ns - waited_ns;
+            let usage = Usage { wall_ns, cpu_ns, waited_ns, processors: 1, ..Usage::default() };
+            round.usage = Some(usage);
+        }
+    };
+    let rate = |run: &RunFile| blocks::blocks(run)[0].lines[0].rate("insert").expect("a rate");
+    assert_eq!((rate(&run).disturbed, rate(&run).timed_share), (0, None), "files of before");
+    with_usage(&mut run, 0);
+    assert_eq!(rate(&run).marks(), [Mark::LittleTimed]);
+    with_usage(&mut run, 1_000_000);
+    let found = rate(&run);
+    assert_eq!((found.disturbed, found.rounds), (3, 15));
+    assert_eq!(found.marks(), [Mark::Disturbed, Mark::LittleTimed]);
+    assert_eq!(found.timed_share, Some(0.5), "of the trial that says it");
+    // A thousand operations of 1 µs, in twice the time less a millisecond of waiting.
+    assert_eq!(found.operations_per_cpu_second, Some(1_000_000.0));
+    let table = table::render(&run, true).expect("text");
+    for mark in found.marks() {
+        assert!(table.contains(mark.words()), "{table}");
+        assert!(rows::markdown(&run).contains(mark.words()));
+    }
+    let csv = rows::csv(&run).expect("text");
+    assert!(csv.contains(",interval_95,15,3,0.500,1000000.0,5,"), "{csv}");
 }
 
 /// A rate that could not be measured is a dash with its reason, in every view.
@@ -119,16 +190,19 @@ fn a_round_without_time_has_no_rate_anywhere() {
     assert!(!table.contains(" T/s") && !table.contains("1.00 T"), "{table}");
     let csv = rows::csv(&run).expect("text");
     let insert = csv.lines().find(|line| line.contains(",insert,")).expect("a line");
-    assert!(insert.contains(why) && insert.contains("\",,,,1,"), "{insert}");
+    assert!(insert.contains(why) && insert.contains("\",,,,,,,,,1,"), "{insert}");
     assert!(rows::markdown(&run).contains(why), "{}", rows::markdown(&run));
-    let picture = plot::svgs(&run).expect("pictures").remove(0).text;
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let paths = draw(std::slice::from_ref(&run), folder.path(), BARS);
+    let picture = std::fs::read_to_string(&paths.expect("pictures")[0]).expect("the SVG");
     assert!(picture.contains("– too short to time"), "{picture}");
     let mut other = run.clone();
     other.cells = vec![quick(&[5])];
     for (base, new) in [(&run, &other), (&other, &run)] {
         let comparison = compare::runs(base, new);
-        let phases: Vec<_> = comparison.lines.iter().map(|line| &line.phase).collect();
-        assert_eq!(phases, ["query"]);
+        let phases: Vec<_> =
+            comparison.lines.iter().map(|line| line.quantity.to_string()).collect();
+        assert_eq!(phases, ["query/s", "query/s"], "by two statistics");
         assert!(comparison.notes.iter().any(|note| note.contains(why)), "{comparison:?}");
     }
     // Figures of another revision of a suite have a block of their own.
@@ -177,10 +251,48 @@ fn the_table_says_what_a_reader_must_know() {
     assert!(brief.contains("quick") && !brief.contains("PRAGMA fast"), "{brief}");
 }
 
+const BARS: &dyn Fn(&str) -> bool = &|_| true;
+const NO_BARS: &dyn Fn(&str) -> bool = &|_| false;
+
+fn draw(
+    runs: &[RunFile],
+    folder: &Path,
+    publishes_bars: &dyn Fn(&str) -> bool,
+) -> Result<Vec<PathBuf>, plot::PlotError> {
+    let place = plot::Place { folder, name: "run", is_logarithmic: false };
+    plot::draw(runs, &place, publishes_bars)
+}
+
+/// Bars in proportion show nothing of an engine that is a hundred times slower.
+#[test]
+fn engines_that_are_far_apart_are_dots_beside_published_bars() {
+    let two = |factor: u64| {
+        let slow = phase("query", 3, &[100 * factor, 101 * factor, 99 * factor]);
+        let mut run = run();
+        run.cells = vec![
+            result(cell("quick", 1), Status::Measured, vec![phase("query", 3, &[99, 100, 101])]),
+            result(cell("slow", 1), Status::Measured, vec![slow]),
+        ];
+        run
+    };
+    let names = |factor, publishes_bars| {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let paths = draw(&[two(factor)], folder.path(), publishes_bars).expect("pictures");
+        let svg = std::fs::read_to_string(&paths[0]).expect("the SVG");
+        let names: Vec<_> =
+            paths.iter().filter_map(|p| Some(p.file_stem()?.to_str()?.to_string())).collect();
+        (names[0].clone(), names.len(), svg.matches("<circle").count())
+    };
+    assert_eq!(names(29, NO_BARS), ("run-ondisk-small".into(), 2, 0));
+    // A dot for each engine, and one in the legend.
+    assert_eq!(names(31, NO_BARS), ("run-ondisk-small".into(), 2, 3));
+    assert_eq!(names(31, BARS), ("run-ondisk-small".into(), 4, 0));
+}
+
 #[test]
 fn pictures_show_what_was_measured_and_nothing_else() {
     let folder = tempfile::tempdir().expect("a temporary directory");
-    let paths = plot::draw(&[run()], folder.path(), "run", false).expect("pictures");
+    let paths = draw(&[run()], folder.path(), BARS).expect("pictures");
     let names: Vec<_> = paths.iter().filter_map(|p| p.file_name()?.to_str()).collect();
     assert_eq!(names, ["run-ondisk-small.svg", "run-ondisk-small.png"]);
     let svg = std::fs::read_to_string(&paths[0]).expect("the SVG");
@@ -193,7 +305,7 @@ fn a_picture_of_nothing_is_an_error_and_no_file() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let mut empty = run();
     empty.cells.retain(|result| result.cell.engine == "liar" || result.cell.calibration);
-    let error = plot::draw(&[empty], folder.path(), "run", true).expect_err("nothing to draw");
+    let error = draw(&[empty], folder.path(), BARS).expect_err("nothing to draw");
     assert!(error.to_string().contains("nothing to draw"), "{error}");
     assert_eq!(std::fs::read_dir(folder.path()).expect("folder").count(), 0);
 }
@@ -212,6 +324,14 @@ fn trials_of(engine: &str, times_ns: &[u64]) -> RunFile {
     run
 }
 
+fn latency(operation: &str) -> Latency {
+    let json = serde_json::json!({
+        "operation": operation, "count": 1, "mean_ns": 1.0, "min_ns": 1, "p50_ns": 1, "p90_ns": 1,
+        "p95_ns": 1, "p99_ns": 1, "p999_ns": 1, "max_ns": 1,
+    });
+    serde_json::from_value(json).expect("a latency")
+}
+
 const STEADY: [u64; 5] = [1000, 1010, 990, 1005, 995];
 
 fn slower_by(percent: u64) -> RunFile {
@@ -223,27 +343,128 @@ fn the_same_again_is_no_difference() {
     let again = trials_of("quick", &[995, 1000, 1012, 991, 1003]);
     let comparison = compare::runs(&trials_of("quick", &STEADY), &again);
     assert!(comparison.differences.is_empty(), "{comparison:?}");
-    assert_eq!(comparison.lines.len(), 1);
-    assert_eq!(comparison.lines[0].verdict(), Verdict::NoDifference, "{comparison:?}");
-    assert!(compare::render(&comparison).expect("text").contains("no difference"));
+    assert_eq!((comparison.lines.len(), comparison.tests), (2, 2), "by two statistics");
+    for line in &comparison.lines {
+        assert_eq!(line.verdict(), Verdict::NotFound, "{line:?}");
+    }
+    let text = compare::render(&comparison).expect("text");
+    assert_eq!(text.matches("none found").count(), 2, "{text}");
 }
 
 #[test]
 fn a_slower_run_is_a_regression_if_it_is_slow_enough() {
     let comparison = compare::runs(&trials_of("quick", &STEADY), &slower_by(11));
     let line = &comparison.lines[0];
-    assert_eq!(line.verdict(), Verdict::Slower);
+    assert_eq!(line.verdict(), Verdict::Worse);
     assert!((line.ratio.value - 1.0 / 1.11).abs() < 0.001, "{line:?}");
     assert!(line.is_regression(0.05) && !line.is_regression(0.20));
+    // It is slower by 9.9 %, but that it is by 9.8 % is not sure.
+    assert!(line.loss() > 0.098 && !line.is_regression(0.098), "{line:?}");
     let back = compare::runs(&slower_by(11), &trials_of("quick", &STEADY));
-    assert_eq!(back.lines[0].verdict(), Verdict::Faster);
+    assert_eq!(back.lines[0].verdict(), Verdict::Better);
     assert!(!back.lines[0].is_regression(0.01));
 }
 
+/// Memory, space, what is written, the time to close and latencies are compared as rates are; of
+/// them, more is worse.
 #[test]
-fn one_trial_is_no_proof() {
-    let one = |ns| trials_of("quick", &[ns]);
-    let line = &compare::runs(&one(1000), &one(5000)).lines[0];
+fn costs_are_compared() {
+    let with_costs = |times: u64| {
+        let mut run = trials_of("quick", &STEADY);
+        for (result, ns) in run.cells.iter_mut().zip(STEADY) {
+            result.measurement.resources = Resources {
+                peak_rss_bytes: ns * times,
+                store_peak_bytes: Some(ns * 7),
+                written_bytes: Some(0),
+                close_ns: ns / times,
+                ..Resources::default()
+            };
+            let latency = Latency { p50_ns: ns, p99_ns: 10 * ns * times, ..latency("GET") };
+            result.measurement.phases[0].latencies = vec![latency];
+        }
+        run
+    };
+    let comparison = compare::runs(&with_costs(1), &with_costs(2));
+    let found: Vec<_> = comparison
+        .lines
+        .iter()
+        .map(|line| (line.quantity.to_string(), line.words(), line.is_regression(0.9)))
+        .collect();
+    let expected = [
+        ("insert/s", "none found", false),
+        ("insert/s", "none found", false),
+        ("insert get p50", "none found", false),
+        ("insert get p99", "longer", true),
+        ("memory", "more", true),
+        ("on disk", "none found", false),
+        ("close", "shorter", false),
+    ];
+    let found: Vec<_> =
+        found.iter().map(|(what, words, is)| (what.as_str(), *words, *is)).collect();
+    assert_eq!(found, expected, "nothing was written, which has no ratio");
+    assert!(!comparison.lines[4].is_regression(1.1), "memory is twice as much, not more");
+    let json: serde_json::Value = serde_json::from_str(&compare::json(&comparison)).expect("JSON");
+    let memory = &json["lines"][4];
+    assert_eq!((&memory["verdict"], &memory["base"]), (&"worse".into(), &1000.0.into()));
+    let quantity = &memory["quantity"];
+    assert_eq!((&quantity["better"], &quantity["unit"]), (&"lower".into(), &"bytes".into()));
+    let percentile = &json["lines"][3]["quantity"];
+    assert_eq!((&percentile["operation"], &percentile["percentile"]), (&"GET".into(), &99.into()));
+}
+
+/// What one test finds alone is not found as one of many that find nothing.
+#[test]
+fn the_more_is_compared_the_more_a_difference_has_to_prove() {
+    let with_phases = |times_ns: [u64; 5], others: usize| {
+        let mut run = trials_of("quick", &times_ns);
+        for (result, ns) in run.cells.iter_mut().zip(STEADY) {
+            let others = (0..others).map(|at| phase(&format!("other {at}"), 1, &[ns]));
+            result.measurement.phases[0].rounds.truncate(1);
+            result.measurement.phases.extend(others);
+        }
+        run
+    };
+    let verdict = |others| {
+        let slower = STEADY.map(|ns| ns + 15);
+        let comparison = compare::runs(&with_phases(STEADY, others), &with_phases(slower, others));
+        assert_eq!(comparison.tests, 1 + others);
+        comparison.lines[0].verdict()
+    };
+    assert_eq!(verdict(0), Verdict::Worse);
+    assert_eq!(verdict(9), Verdict::NotFound);
+}
+
+/// Most rounds of a trial are disturbed, but not the fastest.
+#[test]
+fn the_fastest_rounds_find_what_the_medians_hide() {
+    let noisy = |fastest_ns: u64| {
+        let mut run = trials_of("quick", &STEADY);
+        for (result, at) in run.cells.iter_mut().zip(0_u64..) {
+            let disturbed = (1..10).map(|round| fastest_ns + 100 + round + at * 150);
+            let times: Vec<_> = [fastest_ns + at % 3].into_iter().chain(disturbed).collect();
+            result.measurement.phases = vec![phase("insert", 1, &times)];
+        }
+        run
+    };
+    let comparison = compare::runs(&noisy(1000), &noisy(1050));
+    let [median, fastest] = &comparison.lines[..] else { panic!("two lines: {comparison:?}") };
+    assert_eq!((median.statistic, median.verdict()), (Statistic::Median, Verdict::NotFound));
+    assert_eq!((fastest.statistic, fastest.verdict()), (Statistic::FastestTenth, Verdict::Worse));
+    let finds = |line: &compare::Line| line.ratio.test.expect("a test").smallest_found(0.05);
+    assert!(finds(fastest) < finds(median), "{comparison:?}");
+    let takes = |line: &compare::Line| {
+        line.ratio.test.expect("a test").trials_to_find(0.05, comparison.level())
+    };
+    assert_eq!(comparison.trials_to_find(0.05), takes(fastest), "the better of the two");
+    assert_ne!(takes(fastest), takes(median));
+    let text = compare::render(&comparison).expect("text");
+    assert!(text.lines().any(|line| line.contains("fastest tenth") && line.ends_with("slower")));
+}
+
+#[test]
+fn four_trials_are_no_proof() {
+    let four = |ns| trials_of("quick", &[ns; 4]);
+    let line = &compare::runs(&four(1000), &four(5000)).lines[0];
     assert_eq!(line.verdict(), Verdict::TooFewTrials);
     assert!(!line.is_regression(0.05), "it is not known");
 }
@@ -270,10 +491,10 @@ fn what_is_not_the_same_experiment_is_named() {
 #[test]
 fn engines_of_one_run_are_compared_trial_by_trial() {
     // Both are slowed by what happens to the machine, the second is always a tenth slower.
-    let mut run = trials_of("quick", &[1000, 2000, 4000, 8000]);
-    run.cells.extend(trials_of("careful", &[1100, 2200, 4400, 8800]).cells);
+    let mut run = trials_of("quick", &[1000, 2000, 4000, 8000, 16000]);
+    run.cells.extend(trials_of("careful", &[1100, 2200, 4400, 8800, 17600]).cells);
     let comparison = compare::engines(&run, "quick", "careful");
-    let (low, high) = comparison.lines[0].ratio.interval_95.expect("four trials");
+    let Bounds { low, high } = comparison.lines[0].ratio.test.expect("five trials").interval;
     assert!(low > 0.90 && high < 0.92, "{comparison:?}");
     assert_eq!(comparison.lines[0].engine, "careful : quick");
 }
@@ -341,6 +562,9 @@ fn large_runs_are_shown() {
         assert!(!rows::markdown(&large).is_empty() && rows::csv(&large).is_ok());
         let comparison = compare::runs(&large, &large.clone());
         assert!(!comparison.lines.is_empty() && comparison.notes.is_empty());
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let paths = draw(std::slice::from_ref(&large), folder.path(), BARS).expect("pictures");
+        assert!(!paths.is_empty());
         let own = compare::engines(&large, "engine-1", "engine-2");
         assert!(compare::render(&own).is_ok());
     }

@@ -1,8 +1,6 @@
 //! Rounds of a crew, put together as the phases that a run file keeps.
 
-use std::time::Duration;
-
-use assay_core::crew::{Pace, share};
+use assay_core::crew::{Pace, Taken, share};
 use assay_core::plan::Cell;
 use assay_core::random::derive;
 use assay_core::run_file::{self, Phase};
@@ -12,6 +10,11 @@ use assay_driver::error::Result;
 use assay_driver::{Connection, Driver, Transactions};
 
 use crate::cell::{Progress, Report, Session, as_ns};
+
+/// A round as the run file keeps it.
+pub(crate) fn kept(operations: u64, taken: Taken) -> run_file::Round {
+    run_file::Round { operations, time_ns: as_ns(taken.time), usage: taken.usage }
+}
 
 /// A phase that grows by rounds.
 pub(crate) struct Growing {
@@ -26,12 +29,10 @@ impl Growing {
     }
 
     /// Adds a round.
-    pub(crate) fn round(&mut self, timed: &Timed, time: Duration) {
+    pub(crate) fn round(&mut self, timed: &Timed, taken: Taken) {
         self.hash.add(timed.tape.value());
         self.phase.checked += timed.checked;
-        self.phase
-            .rounds
-            .push(run_file::Round { operations: timed.operations, time_ns: as_ns(time) });
+        self.phase.rounds.push(kept(timed.operations, taken));
     }
 
     /// The whole phase.
@@ -79,7 +80,7 @@ pub(crate) fn crew_round<R: Records + Sync>(
     visit: &Visit<'_, R>,
     progress: &mut dyn FnMut(u64),
     work: &(dyn Fn(Round<'_, '_, R>) -> Result<Timed> + Sync),
-) -> Result<(Timed, Duration)> {
+) -> Result<(Timed, Taken)> {
     let crew = crew_visit(session, threads, visit, progress, &|round, _| work(round))?;
     Ok(Timed::of_crew(crew))
 }
@@ -136,13 +137,13 @@ pub(crate) fn load<R: Records + Sync>(
         check: profile.keeps_data,
     };
     let mut told = telling(report, LOAD, (1, 1), cell.rows, 1);
-    let (timed, time) =
+    let (timed, taken) =
         crew_round(session, 1, &visit, &mut told, &|round| match profile.transactions {
             Transactions::None => round.inserts(false),
             _ => round.batches(batch),
         })?;
     let mut phase = Growing::new(LOAD, 1);
-    phase.round(&timed, time);
+    phase.round(&timed, taken);
     session.keep(phase.done());
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Speed-up by threads, for suites whose cells have a number of them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use assay_core::chart::{Axes, Line, LineChart};
 use assay_core::run_file::{CellResult, RunFile, Status};
@@ -49,36 +49,32 @@ pub(crate) fn charts(run: &RunFile) -> Vec<LineChart> {
 
 /// A line for each engine that did the phase with at least two numbers of threads.
 fn lines(labelled: &Labels, workload: &[&CellResult], phase: &str) -> Vec<Line> {
-    let mut labels: Vec<String> = Vec::new();
+    // Of each engine the rates of its trials by the number of threads. There may be very many.
+    let mut lines: Vec<(Line, BTreeMap<u32, Vec<f64>>)> = Vec::new();
+    let mut places = HashMap::new();
     for result in workload {
+        let Some(found) = result.measurement.phase(phase) else {
+            continue;
+        };
+        // A phase that is of one thread in every cell says nothing about threads.
+        if found.threads != result.cell.threads {
+            continue;
+        }
         let label = labelled.label(&result.cell);
-        if !labels.contains(&label) {
-            labels.push(label);
+        let at = *places.entry(label.clone()).or_insert(lines.len());
+        if at == lines.len() {
+            let engine = result.cell.engine.clone();
+            lines.push((Line { label, engine, points: Vec::new() }, BTreeMap::new()));
         }
+        lines[at].1.entry(result.cell.threads).or_default().extend(found.trial_rate());
     }
-    let of_label = |wanted: &String| {
-        let mut rates: Vec<(u32, Vec<f64>)> = Vec::new();
-        for result in workload.iter().filter(|result| labelled.label(&result.cell) == *wanted) {
-            let Some(found) = result.measurement.phase(phase) else {
-                continue;
-            };
-            // A phase that is of one thread in every cell says nothing about threads.
-            if found.threads != result.cell.threads {
-                continue;
-            }
-            match rates.iter_mut().find(|(threads, _)| *threads == result.cell.threads) {
-                Some((_, all)) => all.extend(found.rates()),
-                None => rates.push((result.cell.threads, found.rates())),
-            }
-        }
-        rates.sort_by_key(|(threads, _)| *threads);
-        let middles: Vec<_> = rates
-            .iter()
-            .filter_map(|(threads, rates)| Some((f64::from(*threads), median(rates)?.value)))
-            .collect();
+    let with_points = |(line, rates): (Line, BTreeMap<u32, Vec<f64>>)| {
+        let middle =
+            |(threads, rates): (&u32, &Vec<f64>)| Some((f64::from(*threads), median(rates)?));
+        let middles: Vec<_> = rates.iter().filter_map(middle).collect();
         let least = middles.first()?.1;
         let points: Vec<_> = middles.iter().map(|(x, rate)| (*x, rate / least)).collect();
-        (points.len() > 1).then_some(Line { label: wanted.clone(), points })
+        (points.len() > 1).then_some(Line { points, ..line })
     };
-    labels.iter().filter_map(of_label).collect()
+    lines.into_iter().filter_map(with_points).collect()
 }

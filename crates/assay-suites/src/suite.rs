@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use assay_core::chart::LineChart;
+use assay_core::chart::{LineChart, Sheet};
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, Measurement, RunFile, Status};
 use assay_driver::Driver;
@@ -57,6 +57,10 @@ pub trait Suite: Sync + 'static {
     /// Whether lines of progress name the variant of a cell.
     const SHOWS_VARIANT: bool = true;
 
+    /// Whether the suite's project publishes bars, so that ours stay bars however far engines are
+    /// apart.
+    const PUBLISHES_BARS: bool = false;
+
     /// How cells with these options differ from others, in words.
     fn variant(options: &Self::Options) -> String;
 
@@ -88,6 +92,11 @@ pub trait Suite: Sync + 'static {
     /// The line charts of a run; none for suites whose pictures are bars.
     fn charts(_: &RunFile) -> Vec<LineChart> {
         Vec::new()
+    }
+
+    /// One picture over all engines, where the published ones are of one engine each.
+    fn over_engines(_: &RunFile) -> Option<Sheet> {
+        None
     }
 }
 
@@ -135,6 +144,12 @@ pub trait AnySuite: Sync {
 
     /// The line charts of a run.
     fn line_charts(&self, run: &RunFile) -> Vec<LineChart>;
+
+    /// Whether the suite's project publishes bars.
+    fn publishes_bars(&self) -> bool;
+
+    /// One picture over all engines, where the published ones are of one engine each.
+    fn sheet(&self, run: &RunFile) -> Option<Sheet>;
 }
 
 impl<S: Suite> AnySuite for S {
@@ -161,6 +176,14 @@ impl<S: Suite> AnySuite for S {
 
     fn line_charts(&self, run: &RunFile) -> Vec<LineChart> {
         S::charts(run)
+    }
+
+    fn publishes_bars(&self) -> bool {
+        S::PUBLISHES_BARS
+    }
+
+    fn sheet(&self, run: &RunFile) -> Option<Sheet> {
+        S::over_engines(run)
     }
 }
 

@@ -22,6 +22,7 @@ mod progress;
 mod request;
 mod resume;
 mod store_dirs;
+mod until_ci;
 mod worker;
 mod workloads;
 

@@ -131,7 +131,7 @@ fn thousandths(at: &Progress) -> u64 {
     u64::try_from(done).unwrap_or(1000).min(1000)
 }
 
-fn title(cell: &Cell) -> String {
+pub(crate) fn title(cell: &Cell) -> String {
     let trial = match cell.trial {
         1 => String::new(),
         trial => format!(" · trial {trial}"),
@@ -162,8 +162,8 @@ fn summary(result: &CellResult) -> String {
             .measurement
             .phases
             .iter()
-            .filter_map(|phase| match assay_core::stats::median(&phase.rates()) {
-                Some(rate) => Some(format!("{} {}/s", phase.name, quantity(rate.value))),
+            .filter_map(|phase| match phase.trial_rate() {
+                Some(rate) => Some(format!("{} {}/s", phase.name, quantity(rate))),
                 None if phase.is_without_time() => Some(format!("{} –", phase.name)),
                 None => None,
             })

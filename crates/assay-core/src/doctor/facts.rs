@@ -116,7 +116,7 @@ fn other_runs() -> Vec<i32> {
 /// Writes and synchronises a file some times. The file has no name, so that nothing stays.
 fn sync_latency(dir: &Path) -> io::Result<u64> {
     let times = time_syncs(tempfile::tempfile_in(dir)?)?;
-    Ok(median(&times).map_or(0, |median| median.value as u64))
+    Ok(median(&times).map_or(0, |median| median as u64))
 }
 
 fn time_syncs(mut file: File) -> io::Result<Vec<f64>> {

@@ -1,10 +1,14 @@
 //! The published pictures: for each storage mode one of the small data sets (up to 100k rows) and
-//! one of the large. A picture has a panel for each phase, and in it a group of bars for each size.
+//! one of the large. A picture has a panel for each phase, and in it a group of bars for each size;
+//! where engines are far apart, dots on axes by factors. Others are line charts.
 //!
 //! Every picture is written as SVG and as PNG, each to a temporary name first.
 
+mod axes;
 mod bars;
+mod dots;
 mod font;
+mod legend;
 mod lines;
 mod style;
 mod text;
@@ -14,7 +18,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use assay_core::chart::LineChart;
+use assay_core::chart::{LineChart, Sheet};
+use assay_core::estimate::Spread;
 use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::RunFile;
 use assay_driver::Storage;
@@ -23,11 +28,18 @@ use plotters::coord::Shift;
 use plotters::drawing::{DrawingArea, IntoDrawingArea};
 use program_support::whole_file;
 
+use self::lines::Charts;
 use crate::blocks::{Block, Distinct, Line, Rate, blocks};
 use crate::format;
+use crate::palette::{Look, looks};
 
 /// The largest data set that counts as small.
 const SMALL_ROWS: u64 = 100_000;
+
+/// More pictures are refused.
+const MOST_PICTURES: usize = 500;
+/// A picture shows so many engines, sizes and phases at most.
+const MOST_SHOWN: usize = 40;
 
 /// Why there is no picture.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +47,12 @@ pub enum PlotError {
     /// No cell was measured.
     #[error("there is nothing to draw: no cell of the run file was measured")]
     Nothing,
+    /// More pictures than anyone looks at.
+    #[error("these runs make {count} pictures, and {MOST_PICTURES} are the most; name fewer runs")]
+    TooMany {
+        /// How many.
+        count: usize,
+    },
     /// The picture cannot be written.
     #[error("{path}: {source}; choose another directory with --output")]
     Io {
@@ -55,6 +73,7 @@ pub enum PlotError {
 
 /// What a picture shows.
 struct Picture {
+    suite: String,
     title: String,
     name: String,
     bars: Vec<Bar>,
@@ -65,15 +84,35 @@ struct Picture {
 struct Bar {
     /// The engine, and its level where that is not the one that the picture is for.
     label: String,
-    /// The engine's place among all engines of the runs, which decides its colour, so that it
-    /// has the same one in every picture.
-    colour: usize,
+    /// How the engine looks in every picture.
+    look: Look,
 }
 
 /// One phase.
 struct Panel {
     phase: String,
     groups: Vec<Group>,
+}
+
+impl Panel {
+    /// The figures that it has.
+    fn rates(&self) -> impl Iterator<Item = &Rate> + Clone {
+        self.groups.iter().flat_map(|group| &group.figures).filter_map(Figure::rate)
+    }
+
+    /// What is above it: the phase, and what its whiskers are.
+    fn caption(&self) -> String {
+        let has = |kind: fn(&Spread) -> bool| self.rates().any(|rate| kind(&rate.estimate.spread));
+        let has_intervals = has(|spread| matches!(spread, Spread::Interval(_)));
+        let has_ranges = has(|spread| matches!(spread, Spread::Range(_)));
+        let whiskers = match (has_intervals, has_ranges) {
+            (true, false) => " · whiskers: 95 % intervals",
+            (false, true) => " · whiskers: range of rounds",
+            (true, true) => " · whiskers: 95 % intervals or ranges of rounds",
+            (false, false) => "",
+        };
+        format!("{}, operations a second{whiskers}", self.phase)
+    }
 }
 
 /// One size, with what there is of each bar.
@@ -99,106 +138,93 @@ impl Figure {
     }
 }
 
-/// Draws the pictures of all runs together into `folder` and returns their paths.
+/// Where pictures go, and how they are drawn.
+pub struct Place<'p> {
+    /// The directory.
+    pub folder: &'p Path,
+    /// What the names of all files begin with.
+    pub name: &'p str,
+    /// Axes by factors everywhere.
+    pub is_logarithmic: bool,
+}
+
+/// Draws the pictures of all runs together and returns their paths. A picture has bars; where
+/// figures are more than 30 times apart, dots on axes by factors. The bars of suites that
+/// `publishes_bars` stay, and the dots stand beside them.
 ///
 /// # Errors
 /// When there is nothing to draw, or a file cannot be written.
 pub fn draw(
     runs: &[RunFile],
-    folder: &Path,
-    name: &str,
-    logarithmic: bool,
+    place: &Place<'_>,
+    publishes_bars: &dyn Fn(&str) -> bool,
 ) -> Result<Vec<PathBuf>, PlotError> {
     let blocks: Vec<_> = runs.iter().flat_map(blocks).collect();
-    let pictures = pictures(&blocks);
+    let pictures = pictures(&blocks, &looks(runs));
     if pictures.is_empty() {
         return Err(PlotError::Nothing);
     }
+    at_most(pictures.len())?;
     font::register();
     let mut paths = Vec::new();
     for picture in &pictures {
-        for kind in FileKind::ALL {
-            let path = folder.join(format!("{name}-{}.{kind}", picture.name));
-            write(&path, kind, bars::size(picture), &Drawing::Bars(picture), logarithmic)?;
-            paths.push(path);
+        let is_wide = place.is_logarithmic || picture.panels.iter().any(dots::are_far_apart);
+        let name = &picture.name;
+        match (is_wide, publishes_bars(&picture.suite)) {
+            (false, _) => paths.extend(write(place, name, &Drawing::Bars(picture))?),
+            (true, false) => paths.extend(write(place, name, &Drawing::Dots(picture))?),
+            (true, true) => {
+                paths.extend(write(place, name, &Drawing::Bars(picture))?);
+                let name = format!("{name}-factors");
+                paths.extend(write(place, &name, &Drawing::Dots(picture))?);
+            }
         }
     }
     Ok(paths)
 }
 
-/// Draws line charts into `folder` and returns their paths.
+/// Draws line charts, each alone, and sheets of several; returns their paths. Lines of engines have
+/// the colours of the engines in `runs`.
 ///
 /// # Errors
 /// When there is nothing to draw, or a file cannot be written.
 pub fn draw_lines(
+    runs: &[RunFile],
     charts: &[LineChart],
-    folder: &Path,
-    name: &str,
-    logarithmic: bool,
+    sheets: &[Sheet],
+    place: &Place<'_>,
 ) -> Result<Vec<PathBuf>, PlotError> {
     if charts.iter().all(|chart| chart.lines.iter().all(|line| line.points.is_empty())) {
         return Err(PlotError::Nothing);
     }
+    at_most(charts.len() + sheets.len())?;
     font::register();
+    let looks = looks(runs).into_iter().map(|(engine, look)| (engine.to_string(), look)).collect();
+    let are_logarithmic = place.is_logarithmic;
     let mut paths = Vec::new();
     for chart in charts {
-        for kind in FileKind::ALL {
-            let path = folder.join(format!("{name}-{}.{kind}", chart.name));
-            write(&path, kind, lines::SIZE, &Drawing::Lines(chart), logarithmic)?;
-            paths.push(path);
-        }
+        let (title, charts) = (chart.title.as_str(), std::slice::from_ref(chart));
+        let drawing = Drawing::Lines(Charts { title, charts, looks: &looks, are_logarithmic });
+        paths.extend(write(place, &chart.name, &drawing)?);
+    }
+    for Sheet { name, title, charts } in sheets {
+        let drawing = Drawing::Lines(Charts { title, charts, looks: &looks, are_logarithmic });
+        paths.extend(write(place, name, &drawing)?);
     }
     Ok(paths)
 }
 
-/// A picture as SVG text.
-pub struct Svg {
-    /// What it shows.
-    pub title: String,
-    /// The text.
-    pub text: String,
+fn at_most(count: usize) -> Result<(), PlotError> {
+    match count > MOST_PICTURES {
+        true => Err(PlotError::TooMany { count }),
+        false => Ok(()),
+    }
 }
 
-/// The pictures that [`draw`] would write of one run, as texts; none if nothing was measured.
-///
-/// # Errors
-/// When the drawing library fails.
-pub fn svgs(run: &RunFile) -> Result<Vec<Svg>, PlotError> {
-    font::register();
-    let blocks = blocks(run);
-    let pictures = pictures(&blocks);
-    pictures
-        .iter()
-        .map(|picture| {
-            let text = svg(bars::size(picture), &Drawing::Bars(picture), false)?;
-            Ok(Svg { title: picture.title.clone(), text })
-        })
-        .collect()
-}
-
-/// Line charts as texts; those without points are left out.
-///
-/// # Errors
-/// When the drawing library fails.
-pub fn line_svgs(charts: &[LineChart]) -> Result<Vec<Svg>, PlotError> {
-    font::register();
-    let has_points = |chart: &&LineChart| chart.lines.iter().any(|line| !line.points.is_empty());
-    charts
-        .iter()
-        .filter(has_points)
-        .map(|chart| {
-            let text = svg(lines::SIZE, &Drawing::Lines(chart), false)?;
-            Ok(Svg { title: chart.title.clone(), text })
-        })
-        .collect()
-}
-
-fn svg(size: (u32, u32), drawing: &Drawing<'_>, logarithmic: bool) -> Result<String, PlotError> {
+fn svg(drawing: &Drawing<'_>) -> Result<String, String> {
     let mut text = String::new();
-    let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
-    drawing
-        .on(&area, logarithmic)
-        .map_err(|why| PlotError::Draw { path: "a picture".into(), why })?;
+    let area = SVGBackend::with_string(&mut text, drawing.size()).into_drawing_area();
+    drawing.on(&area)?;
     drop(area);
     Ok(text)
 }
@@ -227,12 +253,7 @@ impl<'b> Key<'b> {
 }
 
 /// Sorts blocks into pictures: those of a suite, a storage mode and a class of sizes.
-fn pictures(blocks: &[Block<'_>]) -> Vec<Picture> {
-    let mut colours = HashMap::new();
-    for line in blocks.iter().flat_map(|block| &block.lines) {
-        let next = colours.len();
-        colours.entry(line.cell().engine.as_str()).or_insert(next);
-    }
+fn pictures(blocks: &[Block<'_>], looks: &HashMap<&str, Look>) -> Vec<Picture> {
     let mut keys = Distinct::default();
     let mut of_key: HashMap<Key<'_>, Vec<&Block<'_>>> = HashMap::new();
     for block in blocks {
@@ -258,7 +279,8 @@ fn pictures(blocks: &[Block<'_>]) -> Vec<Picture> {
             name += &format!("-{number}");
         }
         let title = format!("{suite} · {storage} · {class} data sets · {variant}");
-        pictures.extend(picture(&of_picture, &colours, title, name));
+        let titled = Titled { suite: (*suite).into(), title, name };
+        pictures.extend(picture(&of_picture, looks, titled));
     }
     pictures
 }
@@ -272,14 +294,22 @@ fn published_name(storage: Storage) -> &'static str {
     }
 }
 
-fn picture(
-    blocks: &[&Block<'_>],
-    colours: &HashMap<&str, usize>,
+/// What a picture is called.
+struct Titled {
+    suite: String,
     title: String,
     name: String,
+}
+
+fn picture(
+    blocks: &[&Block<'_>],
+    looks: &HashMap<&str, Look>,
+    Titled { suite, title, name }: Titled,
 ) -> Option<Picture> {
     let (mut lines, mut phases) = (Distinct::default(), Distinct::default());
     let mut bars = Vec::new();
+    let sizes = blocks.len();
+    let blocks = &blocks[..sizes.min(MOST_SHOWN)];
     for block in blocks {
         block.phases().into_iter().for_each(|phase| phases.add(phase));
         for line in block.lines.iter().filter(|line| line.trouble().is_none()) {
@@ -296,27 +326,37 @@ fn picture(
                 };
                 bars.push(Bar {
                     label: text::short(&cell.engine) + &threads + &level,
-                    colour: colours.get(cell.engine.as_str()).copied().unwrap_or(0),
+                    look: looks.get(cell.engine.as_str()).copied().unwrap_or_default(),
                 });
             }
         }
     }
+    let cut = |what: &str, count: usize| match count > MOST_SHOWN {
+        true => format!(" · {MOST_SHOWN} of {count} {what}"),
+        false => String::new(),
+    };
+    let title = title
+        + &cut("engines", bars.len())
+        + &cut("sizes", sizes)
+        + &cut("phases", phases.in_order.len());
+    bars.truncate(MOST_SHOWN);
     // The line of each bar in each block: of several, the first.
     let found: Vec<HashMap<_, &Line<'_>>> = blocks
         .iter()
         .map(|block| block.lines.iter().rev().map(|line| (bar_of(line), line)).collect())
         .collect();
+    let shown = &lines.in_order[..bars.len()];
     let groups = |phase: &str| {
         let groups = blocks.iter().zip(&found).map(|(block, found)| Group {
             label: format!("{} rows", format::rows(block.cell.rows)),
-            figures: lines.in_order.iter().map(|bar| figure(found.get(bar), phase)).collect(),
+            figures: shown.iter().map(|bar| figure(found.get(bar), phase)).collect(),
         });
         groups.collect()
     };
-    let panels = phases.in_order.iter();
+    let panels = phases.in_order.iter().take(MOST_SHOWN);
     let panels: Vec<_> =
         panels.map(|phase| Panel { phase: text::short(phase), groups: groups(phase) }).collect();
-    (!bars.is_empty() && !panels.is_empty()).then_some(Picture { title, name, bars, panels })
+    (!bars.is_empty() && !panels.is_empty()).then_some(Picture { suite, title, name, bars, panels })
 }
 
 /// What a bar shows of a phase.
@@ -359,21 +399,27 @@ impl fmt::Display for FileKind {
 /// What is drawn.
 enum Drawing<'d> {
     Bars(&'d Picture),
-    Lines(&'d LineChart),
+    Dots(&'d Picture),
+    Lines(Charts<'d>),
 }
 
 impl Drawing<'_> {
-    fn on<DB: DrawingBackend>(
-        &self,
-        area: &DrawingArea<DB, Shift>,
-        logarithmic: bool,
-    ) -> Result<(), String>
+    fn size(&self) -> (u32, u32) {
+        match self {
+            Self::Bars(picture) => bars::size(picture),
+            Self::Dots(picture) => dots::size(picture),
+            Self::Lines(charts) => charts.size(),
+        }
+    }
+
+    fn on<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Result<(), String>
     where
         DB::ErrorType: 'static,
     {
         match self {
-            Self::Bars(picture) => bars::draw(area, picture, logarithmic),
-            Self::Lines(chart) => lines::draw(area, chart, logarithmic),
+            Self::Bars(picture) => bars::draw(area, picture),
+            Self::Dots(picture) => dots::draw(area, picture),
+            Self::Lines(charts) => charts.draw(area),
         }
         .map_err(|e| e.to_string())
     }
@@ -391,27 +437,28 @@ fn encode_png((width, height): (u32, u32), pixels: &[u8]) -> Result<Vec<u8>, Str
     Ok(content)
 }
 
-fn png(size: (u32, u32), drawing: &Drawing<'_>, logarithmic: bool) -> Result<Vec<u8>, String> {
+fn png(drawing: &Drawing<'_>) -> Result<Vec<u8>, String> {
+    let size = drawing.size();
     let mut pixels = vec![0; size.0 as usize * size.1 as usize * 3];
     let area = BitMapBackend::with_buffer(&mut pixels, size).into_drawing_area();
-    drawing.on(&area, logarithmic)?;
+    drawing.on(&area)?;
     drop(area);
     encode_png(size, &pixels)
 }
 
-fn write(
-    path: &Path,
-    kind: FileKind,
-    size: (u32, u32),
-    drawing: &Drawing<'_>,
-    logarithmic: bool,
-) -> Result<(), PlotError> {
-    let name = || path.display().to_string();
-    let content = match kind {
-        FileKind::Svg => svg(size, drawing, logarithmic)?.into_bytes(),
-        FileKind::Png => {
-            png(size, drawing, logarithmic).map_err(|why| PlotError::Draw { path: name(), why })?
-        }
+/// Writes a picture as files of all kinds.
+fn write(place: &Place<'_>, name: &str, drawing: &Drawing<'_>) -> Result<Vec<PathBuf>, PlotError> {
+    let file = |kind: FileKind| {
+        let path = place.folder.join(format!("{}-{}.{kind}", place.name, text::file_name(name)));
+        let shown = || path.display().to_string();
+        let content = match kind {
+            FileKind::Svg => svg(drawing).map(String::into_bytes),
+            FileKind::Png => png(drawing),
+        };
+        let content = content.map_err(|why| PlotError::Draw { path: shown(), why })?;
+        whole_file::write(&path, &content)
+            .map_err(|source| PlotError::Io { path: shown(), source })?;
+        Ok(path)
     };
-    whole_file::write(path, &content).map_err(|source| PlotError::Io { path: name(), source })
+    FileKind::ALL.into_iter().map(file).collect()
 }

@@ -1,31 +1,11 @@
-//! What all pictures share: colours, inks, letters.
+//! What all pictures share: inks, letters, and how an engine looks.
 
+use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use super::font::FAMILY;
+use crate::palette::{Look, ON_WHITE};
 
-/// Colours that stay apart for most kinds of sight (after Paul Tol's "bright" and "muted"
-/// schemes, SRON/EPS/TN/09-002).
-pub(super) const COLOURS: [RGBColor; 18] = [
-    RGBColor(0x44, 0x77, 0xaa),
-    RGBColor(0xee, 0x66, 0x77),
-    RGBColor(0x22, 0x88, 0x33),
-    RGBColor(0xcc, 0xbb, 0x44),
-    RGBColor(0x66, 0xcc, 0xee),
-    RGBColor(0xaa, 0x33, 0x77),
-    RGBColor(0xee, 0x88, 0x44),
-    RGBColor(0x33, 0x22, 0x88),
-    RGBColor(0x99, 0x99, 0x33),
-    RGBColor(0x44, 0xaa, 0x99),
-    RGBColor(0x88, 0x22, 0x55),
-    RGBColor(0x77, 0x77, 0x77),
-    RGBColor(0xdd, 0xaa, 0xcc),
-    RGBColor(0x00, 0x44, 0x44),
-    RGBColor(0x99, 0xdd, 0xaa),
-    RGBColor(0x77, 0x44, 0x11),
-    RGBColor(0xbb, 0xbb, 0xee),
-    RGBColor(0x00, 0x11, 0x33),
-];
 /// Letters and axes.
 pub(super) const INK: RGBColor = RGBColor(0x22, 0x22, 0x22);
 /// Lines to guide the eye.
@@ -37,4 +17,45 @@ pub(super) type Drawn<DB> = Result<(), DrawingAreaErrorKind<<DB as DrawingBacken
 /// Letters of `size` pixels.
 pub(super) fn style(size: u32, colour: RGBColor) -> TextStyle<'static> {
     (FAMILY, size).into_font().color(&colour)
+}
+
+/// Pixels that a text is wide.
+pub(super) fn width(text: &str, size: u32) -> u32 {
+    (FAMILY, size).into_font().box_size(text).map_or(0, |(width, _)| width)
+}
+
+/// An engine's colour.
+pub(super) fn colour(look: Look) -> RGBColor {
+    let [red, green, blue] = ON_WHITE[look.colour % ON_WHITE.len()];
+    RGBColor(red, green, blue)
+}
+
+/// The ink of a bar: full for the first eight engines, then only an edge, then pale.
+pub(super) fn bar_inks(look: Look) -> (RGBAColor, ShapeStyle) {
+    let colour = colour(look);
+    let inside = match look.mark % 3 {
+        0 => colour.mix(1.0),
+        1 => WHITE.mix(1.0),
+        _ => colour.mix(0.35),
+    };
+    (inside, colour.stroke_width(2))
+}
+
+/// Draws an engine's mark around a pixel.
+pub(super) fn mark<DB: DrawingBackend>(
+    area: &DrawingArea<DB, Shift>,
+    (x, y): (i32, i32),
+    mark: usize,
+    ink: RGBColor,
+) -> Drawn<DB> {
+    let filled = ink.filled();
+    match mark % 4 {
+        0 => area.draw(&Circle::new((x, y), 4, filled)),
+        1 => area.draw(&Rectangle::new([(x - 4, y - 4), (x + 4, y + 4)], filled)),
+        2 => area.draw(&Polygon::new(vec![(x, y - 6), (x + 5, y + 4), (x - 5, y + 4)], filled)),
+        _ => {
+            let corners = vec![(x, y - 6), (x + 6, y), (x, y + 6), (x - 6, y)];
+            area.draw(&Polygon::new(corners, filled))
+        }
+    }
 }

@@ -18,3 +18,36 @@ pub(super) fn title(text: &str) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
     }
 }
+
+/// A longer name of a file is cut.
+const MOST_OF_A_NAME: usize = 120;
+
+/// A part of a file's name: names of engines may hold anything, also what leads elsewhere. What is
+/// changed has a digest, so that two names stay two.
+pub(super) fn file_name(text: &str) -> String {
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
+    if text.len() <= MOST_OF_A_NAME && text.chars().all(is_plain) {
+        return text.to_string();
+    }
+    let plain = text.chars().map(|character| if is_plain(character) { character } else { '_' });
+    let digest = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{}-{digest:016x}", plain.take(MOST_OF_A_NAME).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_leads_nowhere_else() {
+        assert_eq!(file_name("stl-map-one_record"), "stl-map-one_record");
+        let hostile = ["../../etc/x", "a b", "a\nb", &"x".repeat(100_000), &"y".repeat(100_000)];
+        let names = hostile.map(file_name);
+        for (at, name) in names.iter().enumerate() {
+            assert!(name.len() < 200 && !name.contains(['/', '.', ' ', '\n']), "{name}");
+            assert!(!names[at + 1..].contains(name), "{name}");
+        }
+    }
+}

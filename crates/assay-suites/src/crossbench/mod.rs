@@ -15,15 +15,15 @@ use assay_core::chart::LineChart;
 use assay_core::crew::{Pace, Spans};
 use assay_core::plan::Cell;
 use assay_core::random::{derive, mix};
-use assay_core::run_file::{self, Phase, RunFile};
+use assay_core::run_file::{Phase, RunFile};
 use assay_core::tape::{Order, Population, Records, Tape, TapeHash};
 use assay_core::timing::{Action, Round, Timed};
 use assay_driver::error::{Error, Result};
 use assay_driver::{Change, Connection, Transactions};
 use serde::{Deserialize, Serialize};
 
-use crate::cell::{Needs, Progress, Report, Session, as_ns};
-use crate::phases::{Growing, LOAD, Visit, crew_round, telling};
+use crate::cell::{Needs, Progress, Report, Session};
+use crate::phases::{Growing, LOAD, Visit, crew_round, kept, telling};
 use crate::suite::{CALIBRATION_COUNT, CellRun, StoreUse, Suite};
 use latencies::Latencies;
 use route::Routes;
@@ -111,6 +111,7 @@ impl Suite for CrossBench {
     const REVISION: u32 = 1;
     // The published name of the suite says what its cells do.
     const SHOWS_VARIANT: bool = false;
+    const PUBLISHES_BARS: bool = true;
 
     fn variant(options: &Options) -> String {
         let access = if options.sequential { "sequential" } else { "random" };
@@ -391,10 +392,7 @@ impl Run<'_> {
                 let timed = work(round, number)?;
                 tape_hash.add(timed.tape.value());
                 phase.checked += timed.checked;
-                phase.rounds.push(run_file::Round {
-                    operations: timed.operations,
-                    time_ns: as_ns(Spans::total(&[timed.spans])),
-                });
+                phase.rounds.push(kept(timed.operations, Spans::taken(&[timed.spans])));
             }
             phase.tape_hash = format!("{:016x}", tape_hash.value());
             Ok(phase)
@@ -422,9 +420,9 @@ impl Run<'_> {
             };
             let of = (number, plan.seeds.len());
             let mut told = telling(self.report, plan.name, of, plan.count, threads);
-            let (timed, time) =
+            let (timed, taken) =
                 crew_round(session, threads, &visit, &mut told, &|round| work(round, number))?;
-            phase.round(&timed, time);
+            phase.round(&timed, taken);
         }
         session.keep(Phase { published_top: plan.published_top, ..phase.done() });
         Ok(())

@@ -190,7 +190,10 @@ mod tests {
     fn phase(name: &str, operations: u64, times_us: &[u64], published_top: usize) -> Phase {
         Phase {
             name: name.into(),
-            rounds: times_us.iter().map(|us| Round { operations, time_ns: us * 1_000 }).collect(),
+            rounds: times_us
+                .iter()
+                .map(|us| Round { operations, time_ns: us * 1_000, usage: None })
+                .collect(),
             published_top,
             tape_hash: String::new(),
             ..Phase::default()

@@ -179,9 +179,9 @@ impl Bench<'_> {
             check: self.check,
         };
         let mut told = telling(report, INSERT, (batch + 1, batches), count, 1);
-        let (timed, time) =
+        let (timed, taken) =
             crew_round(session, 1, &visit, &mut told, &|round| round.inserts(false))?;
-        phase.round(&timed, time);
+        phase.round(&timed, taken);
         Ok(())
     }
 
@@ -204,9 +204,9 @@ impl Bench<'_> {
             check: self.check,
         };
         let mut told = telling(report, FETCH, (batch + 1, batches), count, 1);
-        let (timed, time) =
+        let (timed, taken) =
             crew_round(session, 1, &visit, &mut told, &|round| round.queries(None))?;
-        phase.round(&timed, time);
+        phase.round(&timed, taken);
         Ok(())
     }
 }

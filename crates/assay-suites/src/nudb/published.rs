@@ -80,7 +80,7 @@ fn summary(
             too_short |= rates.is_none();
             match rates.map(|rates| median(&rates)) {
                 // The original prints whole numbers.
-                Some(Some(rate)) => write!(out, "{:>1$}", rate.value as u64, width(engine))?,
+                Some(Some(rate)) => write!(out, "{:>1$}", rate as u64, width(engine))?,
                 Some(None) => write!(out, "{:>1$}", "NA", width(engine))?,
                 None => write!(out, "{:>1$}", "–", width(engine))?,
             }
@@ -117,7 +117,7 @@ fn table(
                 .map(|round| round.time_ns as f64 / 1e9)
                 .collect();
             match median(&seconds) {
-                Some(seconds) => write!(out, "{:>1$.2}", seconds.value, width(engine))?,
+                Some(seconds) => write!(out, "{:>1$.2}", seconds, width(engine))?,
                 None => write!(out, "{:>1$}", "–", width(engine))?,
             }
         }
@@ -164,11 +164,13 @@ pub(super) fn charts(run: &RunFile) -> Vec<LineChart> {
     let chart = |phase: &str, title: &str| {
         let lines = engines(run, &found).into_iter().filter_map(|engine| {
             let mut points: Vec<(f64, f64)> = Vec::new();
+            let mut id = String::new();
             for (result, options) in &found {
                 if labels.label(&result.cell) != engine || result.cell.trial != 1 {
                     continue;
                 }
                 let Some(measured) = result.measurement.phase(phase) else { continue };
+                id.clone_from(&result.cell.engine);
                 match options.as_ref().and_then(|options| options.batch_size) {
                     Some(size) => points
                         .extend(curve(measured, size).filter_map(|(x, y)| Some((x as f64, y?)))),
@@ -176,7 +178,7 @@ pub(super) fn charts(run: &RunFile) -> Vec<LineChart> {
                 }
             }
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
-            (points.len() > 1).then_some(Line { label: engine, points })
+            (points.len() > 1).then_some(Line { label: engine, engine: id, points })
         });
         LineChart {
             name: format!("nudb-{phase}"),

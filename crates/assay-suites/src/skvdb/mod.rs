@@ -11,18 +11,18 @@ mod published;
 
 use std::fmt;
 
-use assay_core::chart::LineChart;
+use assay_core::chart::{LineChart, Sheet};
 use assay_core::crew::{Pace, Spans};
 use assay_core::plan::Cell;
-use assay_core::run_file::{Phase, Round, RunFile};
+use assay_core::run_file::{Phase, RunFile};
 use assay_core::tape::TapeHash;
 use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::volume::{Property, Volume};
 use assay_driver::{Connection, DeleteRule, InsertRule, Outcome};
 use serde::{Deserialize, Serialize};
 
-use crate::cell::{Needs, Session, as_ns};
-use crate::phases::telling;
+use crate::cell::{Needs, Session};
+use crate::phases::{kept, telling};
 use crate::suite::{CellRun, Suite};
 use adapter::RecordVolume;
 
@@ -143,7 +143,7 @@ impl Suite for Skvdb {
             [at as u64, count, u64::from(cell.threads)].into_iter().for_each(|part| hash.add(part));
             session.keep(Phase {
                 name: (*name).into(),
-                rounds: vec![Round { operations: total, time_ns: as_ns(Spans::total(&crew)) }],
+                rounds: vec![kept(total, Spans::taken(&crew))],
                 published_top: 1,
                 tape_hash: format!("{:016x}", hash.value()),
                 checked: if rules.check { total } else { 0 },
@@ -173,6 +173,10 @@ impl Suite for Skvdb {
 
     fn charts(run: &RunFile) -> Vec<LineChart> {
         charts::charts(run)
+    }
+
+    fn over_engines(run: &RunFile) -> Option<Sheet> {
+        charts::over_engines(run)
     }
 }
 

@@ -90,7 +90,7 @@ pub(super) fn table(run: &RunFile, found: &[Found<'_>], engine: &str, phase: &st
             .filter(|(r, options)| r.cell.threads == threads && entries(options) == Some(of))
             .filter_map(|(r, _)| r.measurement.phase(phase)?.rounds.first().map(Round::rate))
             .collect();
-        Some(median(&rates?)?.value / f64::from(threads))
+        Some(median(&rates?)? / f64::from(threads))
     };
     let mut phases = measured().filter_map(|(result, _)| result.measurement.phase(phase));
     let is_without_time = phases.any(Phase::is_without_time);

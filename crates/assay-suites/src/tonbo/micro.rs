@@ -5,10 +5,10 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use assay_core::crew::{Pace, Spans};
+use assay_core::crew::{Pace, Spans, Taken};
 use assay_core::plan::Cell;
 use assay_core::random::{Words, derive, mix};
-use assay_core::run_file::{Phase, Round, RunFile};
+use assay_core::run_file::{Phase, RunFile};
 use assay_core::tape::Records;
 use assay_core::timing::sample;
 use assay_driver::error::{Error, ErrorKind, Result};
@@ -16,7 +16,8 @@ use assay_driver::schema::{ColumnType, Schema};
 use assay_driver::{Connection, Outcome, Transactions};
 use serde::{Deserialize, Serialize};
 
-use crate::cell::{Needs, Progress, Report, Session, as_ns};
+use crate::cell::{Needs, Progress, Report, Session};
+use crate::phases::kept;
 use crate::suite::{CellRun, Suite};
 
 /// The id of the suite.
@@ -178,8 +179,7 @@ impl Bench<'_> {
                 total: samples,
             });
             let iterations = sample * step;
-            let time = self.write(size, iterations, connection)?;
-            phase.rounds.push(Round { operations: iterations, time_ns: as_ns(time) });
+            phase.rounds.push(kept(iterations, self.write(size, iterations, connection)?));
         }
         phase.checked = self.read_back(first, connection)?;
         // Iterations depend on the engine's speed, so two engines do not write the same number
@@ -195,7 +195,7 @@ impl Bench<'_> {
         let started = Instant::now();
         let (mut iterations, mut done, mut spent) = (1, 0u64, Duration::ZERO);
         loop {
-            spent += self.write(size, iterations, connection)?;
+            spent += self.write(size, iterations, connection)?.time;
             done += iterations;
             if started.elapsed() >= enough {
                 return Ok((spent.as_nanos() as f64 / done as f64).max(1.0));
@@ -210,7 +210,7 @@ impl Bench<'_> {
         size: u64,
         iterations: u64,
         connection: &mut dyn Connection,
-    ) -> Result<Duration> {
+    ) -> Result<Taken> {
         let record_size = self.pairs.schema.record_size();
         let of_iteration = record_size * size as usize;
         let at_once = (PREPARED_BYTES / of_iteration).max(1) as u64;
@@ -233,7 +233,7 @@ impl Bench<'_> {
                 return Err(wrong(format!("{refused} writes of new keys were refused")));
             }
         }
-        Ok(Spans::total(&[pace.finish()?]))
+        Ok(Spans::taken(&[pace.finish()?]))
     }
 
     fn prepare(&mut self, count: u64) {

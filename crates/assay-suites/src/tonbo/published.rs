@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Write};
 
-use assay_core::estimate::{Sample, estimate, outliers};
 use assay_core::run_file::{CellResult, NO_TIME, Phase, RunFile, Status};
+use assay_core::slope::{Sample, outliers, slope};
 use assay_core::stats::median;
 
 use crate::phases::LOAD;
@@ -53,7 +53,7 @@ fn table(out: &mut String, results: &[&CellResult]) -> fmt::Result {
             .filter_map(|r| r.measurement.phase(name)?.rounds.get(round))
             .map(|round| round.time_ns as f64 / 1e6)
             .collect();
-        median(&times).map_or("–".into(), |median| format!("{:.0}ms", median.value))
+        median(&times).map_or("–".into(), |median| format!("{median:.0}ms"))
     };
     let first = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let columns: Vec<(usize, Vec<String>)> = engines
@@ -114,13 +114,13 @@ fn lines(out: &mut String, name: &str, phase: &Phase) -> fmt::Result {
         .iter()
         .map(|round| Sample { iterations: round.operations, time_ns: round.time_ns })
         .collect();
-    let Some(estimate) = estimate(&samples) else {
+    let Some(slope) = slope(&samples) else {
         return Ok(());
     };
-    let [low, middle, high] = [estimate.low_ns, estimate.slope_ns, estimate.high_ns].map(time);
+    let [low, middle, high] = [slope.low_ns, slope.slope_ns, slope.high_ns].map(time);
     // A name that leaves no room for the times has a line of its own.
     let name = if name.len() > 23 { format!("{name}\n{:23}", "") } else { format!("{name:<23}") };
-    if estimate.slope_ns == 0.0 {
+    if slope.slope_ns == 0.0 {
         return writeln!(out, "{name} time:   – ({NO_TIME})");
     }
     writeln!(out, "{name} time:   [{low} {middle} {high}]")?;
@@ -180,6 +180,7 @@ mod tests {
             .map(|at| Round {
                 operations: at,
                 time_ns: at * (1_000 + at % 7) * if at == 50 { 9 } else { 1 },
+                usage: None,
             })
             .collect();
         let phase = Phase { name: "write/16".into(), rounds, ..Phase::default() };

@@ -158,8 +158,8 @@ fn read<R: Records + Sync>(run: CellRun<'_, Options>, records: &R, identity: Str
                 session.crew(*threads, &mut told, &|number, pace, connections, progress| {
                     ranges.scan(*threads, number, pace, &mut *connections[0], progress)
                 })?;
-            let (timed, time) = Timed::of_crew(crew);
-            phase.round(&timed, time);
+            let (timed, taken) = Timed::of_crew(crew);
+            phase.round(&timed, taken);
         }
         session.keep(phase.done());
     }

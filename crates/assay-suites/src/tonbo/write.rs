@@ -172,10 +172,10 @@ impl Bench<'_, '_> {
             check: self.check,
         };
         let mut told = telling(report, name, (1, 1), count, threads);
-        let (timed, time) = crew_round(&self.session, threads, &visit, &mut told, work)
+        let (timed, taken) = crew_round(&self.session, threads, &visit, &mut told, work)
             .map_err(|error| named(name, &error))?;
         let mut phase = Growing::new(name, threads);
-        phase.round(&timed, time);
+        phase.round(&timed, taken);
         self.session.keep(phase.done());
         self.written += count;
         Ok(())
@@ -192,10 +192,10 @@ impl Bench<'_, '_> {
             check: self.check,
         };
         let mut told = telling(report, name, (1, 1), count, 1);
-        let (timed, time) =
+        let (timed, taken) =
             crew_round(&self.session, 1, &visit, &mut told, &|round| round.deletes())?;
         let mut phase = Growing::new(name, 1);
-        phase.round(&timed, time);
+        phase.round(&timed, taken);
         self.session.keep(phase.done());
         Ok(())
     }

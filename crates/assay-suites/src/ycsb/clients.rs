@@ -1,9 +1,8 @@
 //! The threads that carry a workload out.
 
 use std::ops::{Bound, Range};
-use std::time::Duration;
 
-use assay_core::crew::{Pace, share};
+use assay_core::crew::{Pace, Taken, share};
 use assay_core::latency::{Stopwatch, operations_at};
 use assay_core::plan::Cell;
 use assay_core::random::{derive, mix};
@@ -149,7 +148,7 @@ impl<'c> Clients<'c> {
         session: &Session<'_>,
         round: Round,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<(Timed, Duration, Vec<Stopwatch>)> {
+    ) -> Result<(Timed, Taken, Vec<Stopwatch>)> {
         let crew =
             session.crew(self.threads, progress, &|thread, pace, connections, progress| {
                 let client = Client {
@@ -164,8 +163,8 @@ impl<'c> Clients<'c> {
                 client.run(pace, &mut *connections[0], progress)
             })?;
         let (timed, stopwatches): (Vec<_>, Vec<_>) = crew.into_iter().unzip();
-        let (timed, time) = Timed::of_crew(timed);
-        Ok((timed, time, stopwatches))
+        let (timed, taken) = Timed::of_crew(timed);
+        Ok((timed, taken, stopwatches))
     }
 }
 

@@ -103,10 +103,10 @@ impl Suite for Ycsb {
 
         let clients = Clients::new(&users, options, cell, check);
         let mut told = telling(report, "run", (1, 2), options.operations, cell.threads);
-        let (timed, time, _) = clients.round(&session, Round::Throughput, &mut told)?;
+        let (timed, taken, _) = clients.round(&session, Round::Throughput, &mut told)?;
         drop(told);
         let mut phase = Growing::new("run", cell.threads);
-        phase.round(&timed, time);
+        phase.round(&timed, taken);
         session.keep(phase.done());
         let count = clients.operations(Round::Latencies);
         let mut told = telling(report, "latencies", (2, 2), count, cell.threads);

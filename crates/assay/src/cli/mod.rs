@@ -74,7 +74,7 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Make one page of run files: pictures, sortable figures, latencies, environment
     Report(ReportArgs),
-    /// Compare two run files, or two engines of one, with confidence intervals
+    /// Compare two run files, or two engines of one, with intervals and tests
     Compare(CompareArgs),
     /// Draw the published pictures from a run file
     Plot(PlotArgs),
@@ -349,10 +349,13 @@ pub(crate) struct CompareArgs {
     /// Compare the second of these two engines with the first, in one run file
     #[arg(long, value_name = "BASE,NEW", value_parser = two_engines)]
     pub engines: Option<(String, String)>,
-    /// End with status 4 if something is slower by this much or more, and its interval says that
-    /// it is slower
+    /// End with status 4 if something is found to be worse, and surely by this much: its whole
+    /// interval is beyond
     #[arg(long, value_name = "PERCENT", value_parser = count::parse_percent)]
     pub fail_on_regression: Option<f64>,
+    /// How to show it: as a table, or for documents and other programs
+    #[arg(long, default_value = "text")]
+    pub format: CompareFormat,
     /// Compare other machines, levels, settings or operations too; the differences are named
     #[arg(long)]
     pub allow_differences: bool,
@@ -366,7 +369,7 @@ pub(crate) struct PlotArgs {
     /// Directory for the pictures [default: beside the first run file]
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// Logarithmic axes, for engines that are orders of magnitude apart
+    /// Axes by factors everywhere; without it, where figures are more than 30 times apart
     #[arg(long)]
     pub log: bool,
 }

@@ -62,8 +62,8 @@ pub(crate) struct Trials {
     /// Repetitions of the whole; engines take turns
     #[arg(long, value_name = "COUNT", value_parser = count::parse_trials, default_value = "1")]
     pub trials: u32,
-    /// Go on with engines until the 95 % interval of every phase, over trials, is within this much
-    /// of its median, such as 2%
+    /// Go on with engines until the 95 % interval of every phase is within this much of its figure
+    /// to its wider side, such as 2%, after two trials in a row; the first look is after 6
     #[arg(long, value_name = "PERCENT", value_parser = count::parse_percent)]
     pub until_ci: Option<f64>,
     /// The most trials [default: 30]

@@ -186,3 +186,11 @@ pub(crate) enum ShowFormat {
     Markdown,
     Csv,
 }
+
+/// How a comparison is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompareFormat {
+    Text,
+    Json,
+    Markdown,
+}

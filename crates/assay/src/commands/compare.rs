@@ -8,7 +8,7 @@ use program_support::exit::{Failure, Outcome};
 use program_support::output::print;
 use program_support::printable;
 
-use crate::cli::CompareArgs;
+use crate::cli::{CompareArgs, CompareFormat};
 
 /// Compares two runs, or two engines of one.
 pub(crate) fn compare(args: &CompareArgs) -> Outcome {
@@ -46,7 +46,11 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
             None => "there is nothing to compare: nothing was measured".into(),
         }));
     }
-    print(&compare::render(&comparison).expect("text can be written to memory"))?;
+    print(&match args.format {
+        CompareFormat::Text => compare::render(&comparison).expect("text can be written to memory"),
+        CompareFormat::Json => compare::json(&comparison),
+        CompareFormat::Markdown => compare::markdown(&comparison),
+    })?;
     match args.fail_on_regression {
         Some(share) => regressions(&comparison, share),
         None => Ok(()),
@@ -58,17 +62,19 @@ fn load(path: &Path) -> Outcome<RunFile> {
 }
 
 fn regressions(comparison: &Comparison, share: f64) -> Outcome {
-    let slower: Vec<_> = comparison.lines.iter().filter(|line| line.is_regression(share)).collect();
-    let Some(worst) = slower.iter().min_by(|a, b| a.ratio.value.total_cmp(&b.ratio.value)) else {
+    let worse: Vec<_> = comparison.lines.iter().filter(|line| line.is_regression(share)).collect();
+    let Some(worst) = worse.iter().max_by(|a, b| a.loss().total_cmp(&b.loss())) else {
         return Ok(());
     };
-    let percent = (1.0 - worst.ratio.value) * 100.0;
     Err(Failure::Regression(format!(
-        "{} of {} are slower by {} % or more; the most: {} of {} by {percent:.1} %",
-        slower.len(),
+        "{} of {} are surely worse by {} % or more; the most: {} ({}) of {}, {} by {:.1} %",
+        worse.len(),
         comparison.lines.len(),
         share * 100.0,
-        worst.phase,
-        worst.engine
+        worst.quantity,
+        worst.statistic,
+        worst.engine,
+        worst.words(),
+        worst.loss() * 100.0
     )))
 }

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use assay_core::chart::LineChart;
+use assay_core::chart::{LineChart, Sheet};
 use assay_core::run_file::RunFile;
 use assay_report::plot;
+use assay_suites::AnySuite;
 use program_support::exit::{Failure, Outcome};
 use program_support::output::print;
 
@@ -22,13 +23,14 @@ pub(crate) fn plot(args: &PlotArgs) -> Outcome {
     let runs: Vec<RunFile> = runs.collect::<Outcome<_>>()?;
     let latencies = assay_report::latencies::charts(&runs);
     let (mut charts, mut barred) = (Vec::new(), Vec::new());
-    for run in runs {
-        match charts_of(&run) {
-            of_run if of_run.is_empty() => barred.push(run),
+    for run in &runs {
+        match charts_of(run) {
+            of_run if of_run.is_empty() => barred.push(run.clone()),
             of_run => charts.extend(of_run),
         }
     }
     charts.extend(latencies);
+    let sheets: Vec<_> = runs.iter().flat_map(sheets_of).collect();
     let first = &args.run[0];
     let folder = args
         .output
@@ -38,13 +40,15 @@ pub(crate) fn plot(args: &PlotArgs) -> Outcome {
         files::make_directory(folder, "--output")?;
     }
     let name = name(first);
+    let place = plot::Place { folder: &folder, name: &name, is_logarithmic: args.log };
     let mut pictures = Vec::new();
     if !charts.is_empty() {
-        let drawn = plot::draw_lines(&charts, &folder, &name, args.log);
+        let drawn = plot::draw_lines(&runs, &charts, &sheets, &place);
         pictures.extend(drawn.map_err(|e| refused(&e))?);
     }
     if !barred.is_empty() {
-        pictures.extend(plot::draw(&barred, &folder, &name, args.log).map_err(|e| refused(&e))?);
+        let drawn = plot::draw(&barred, &place, &publishes_bars);
+        pictures.extend(drawn.map_err(|e| refused(&e))?);
     }
     let list: Vec<_> = pictures.iter().map(|path| format!("{}\n", path.display())).collect();
     print(&list.concat())
@@ -59,14 +63,27 @@ pub(crate) fn name(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The line charts of the suites in a run.
-pub(crate) fn charts_of(run: &RunFile) -> Vec<LineChart> {
-    let mut suites: Vec<&str> = Vec::new();
+/// The suites in a run that this Assay knows.
+fn suites_of(run: &RunFile) -> Vec<&'static dyn AnySuite> {
+    let mut names: Vec<&str> = Vec::new();
     for result in run.results() {
-        if !suites.contains(&result.cell.suite.as_str()) && is_known(&result.cell.suite) {
-            suites.push(&result.cell.suite);
+        if !names.contains(&result.cell.suite.as_str()) && is_known(&result.cell.suite) {
+            names.push(&result.cell.suite);
         }
     }
-    let suites = suites.into_iter().filter_map(assay_suites::find);
-    suites.flat_map(|suite| suite.line_charts(run)).collect()
+    names.into_iter().filter_map(assay_suites::find).collect()
+}
+
+/// The line charts of the suites in a run.
+pub(crate) fn charts_of(run: &RunFile) -> Vec<LineChart> {
+    suites_of(run).into_iter().flat_map(|suite| suite.line_charts(run)).collect()
+}
+
+/// The pictures over all engines of the suites in a run.
+fn sheets_of(run: &RunFile) -> Vec<Sheet> {
+    suites_of(run).into_iter().filter_map(|suite| suite.sheet(run)).collect()
+}
+
+fn publishes_bars(suite: &str) -> bool {
+    assay_suites::find(suite).is_some_and(AnySuite::publishes_bars)
 }

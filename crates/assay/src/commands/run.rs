@@ -3,11 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use assay_core::bootstrap::TRIALS_LEAST;
-use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, RunFile, RunFileError};
 use assay_driver::Storage;
-use assay_report::blocks::blocks;
 use assay_suites::crossbench::published::{self, Show};
 use assay_suites::nudb;
 use jiff::Timestamp;
@@ -18,7 +15,7 @@ use program_support::output::{print, say};
 use program_support::whole_file;
 
 use crate::cli::{
-    Common, CrossbenchArgs, Format, LevelsArg, NudbArgs, RunSuite, StorageArg, Trials, VerifyArgs,
+    Common, CrossbenchArgs, Format, LevelsArg, NudbArgs, RunSuite, StorageArg, VerifyArgs,
 };
 use crate::commands::{plot, verify};
 use crate::executor::{Execution, examine, new_run};
@@ -27,6 +24,7 @@ use crate::planning::{self, Setting};
 use crate::progress::Display;
 use crate::request::Request;
 use crate::store_dirs::StoreDirs;
+use crate::until_ci::UntilCi;
 
 /// Runs a suite.
 pub(crate) fn run(suite: &RunSuite) -> Outcome {
@@ -117,14 +115,14 @@ fn measure(
     let setting = Setting::new(&request.common, request.key)?;
     let modes = StorageArg::modes(&request.storage);
     let wanted = &request.trials;
-    check_trials(wanted)?;
+    let mut until_ci = UntilCi::wanted(wanted)?;
     if request.common.output.is_some() {
         // Before anything is made.
         run_path(&request.common, request.workloads[0].suite, Timestamp::now())?;
     }
     let store_dirs = StoreDirs::prepare(&modes, request.common.dir.as_deref())?;
-    let first = match wanted.until_ci {
-        Some(_) => wanted.trials.max(TRIALS_LEAST as u32),
+    let first = match &until_ci {
+        Some(_) => UntilCi::first_trials(wanted),
         None => wanted.trials,
     };
     let mut plan = planning::plan(&setting, &request.workloads, &modes, first, &store_dirs)?;
@@ -145,10 +143,8 @@ fn measure(
             each,
         }
         .carry_out(plan, &mut run);
-        let wide = match (&result, wanted.until_ci) {
-            (Ok(()), Some(share)) if trials < wanted.max_trials.unwrap_or(MOST_TRIALS) => {
-                wide_cells(&run, share)
-            }
+        let wide = match (&result, &mut until_ci) {
+            (Ok(()), Some(until_ci)) => until_ci.look(&run, trials),
             _ => break result,
         };
         if wide.is_empty() {
@@ -159,37 +155,10 @@ fn measure(
         plan.retain(|planned| wide.iter().any(|cell| cell.same_but_trial(&planned.cell)));
         run.planned_cells += plan.len();
     };
-    Ok((run, path, result))
-}
-
-/// Checks the numbers of trials against each other.
-fn check_trials(wanted: &Trials) -> Outcome {
-    let refused = |why: String| Err(Failure::Usage(why));
-    match wanted.max_trials {
-        Some(most) if most < wanted.trials => {
-            refused(format!("--max-trials {most} is less than --trials {}", wanted.trials))
-        }
-        Some(most) if (most as usize) < TRIALS_LEAST => refused(format!(
-            "--max-trials {most} is too few: an interval over trials, which --until-ci looks at, \
-             needs {TRIALS_LEAST}"
-        )),
-        None if wanted.until_ci.is_some() && wanted.trials > MOST_TRIALS => refused(format!(
-            "--trials {} is more than --max-trials, which is {MOST_TRIALS} unless you raise it",
-            wanted.trials
-        )),
-        _ => Ok(()),
+    if let (Ok(()), Some(until_ci)) = (&result, &until_ci) {
+        until_ci.shortfalls(&run).iter().for_each(|why| say(&format!("note: --until-ci: {why}")));
     }
-}
-
-/// Trials end here unless the user says otherwise, however wide the intervals are.
-const MOST_TRIALS: u32 = 30;
-
-/// Cells with a phase whose interval is wider than this share of its median to either side.
-fn wide_cells(run: &RunFile, share: f64) -> Vec<Cell> {
-    let blocks = blocks(run);
-    let lines = blocks.iter().flat_map(|block| &block.lines);
-    let wide = lines.filter(|line| line.half_width().is_some_and(|width| width > share));
-    wide.map(|line| line.cell().clone()).collect()
+    Ok((run, path, result))
 }
 
 /// Prints our table, and where the run file is.

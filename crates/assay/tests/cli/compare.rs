@@ -7,20 +7,46 @@ const RUN: &str = "run crossbench -s m -e btreemap,hashbrown -i 1k -q 1k -u 1k -
 #[test]
 fn runs_and_engines_are_compared() {
     let bench = Bench::new();
-    bench.succeeds(&format!("{RUN} --trials 3 -o a.json"));
-    bench.succeeds(&format!("{RUN} --trials 3 -o b.json"));
+    bench.succeeds(&format!("{RUN} --trials 5 -o a.json"));
+    bench.succeeds(&format!("{RUN} --trials 5 -o b.json"));
+    for cell in bench.run_file("a.json")["cells"].as_array().expect("cells") {
+        for phase in cell["measurement"]["phases"].as_array().expect("phases") {
+            for round in phase["rounds"].as_array().expect("rounds") {
+                let wall_ns = round["usage"]["wall_ns"].as_u64().expect("the wall time");
+                assert!(wall_ns >= round["time_ns"].as_u64().expect("a time"), "{round}");
+                assert!(round["usage"]["processors"].as_u64() > Some(0), "{round}");
+            }
+        }
+    }
     let runs = bench.succeeds("compare a.json b.json");
-    assert_eq!(runs.stdout.matches("insert").count(), 2, "{runs:?}");
-    assert!(runs.stdout.contains("95 % interval"), "{runs:?}");
+    assert_eq!(runs.stdout.matches("insert/s").count(), 2, "{runs:?}");
+    // Of two engines: insert, query and update by two statistics, delete, memory and close.
+    let words = ["Welch's t for two runs", "together, after Holm", "drift of the machine"];
+    assert!(words.iter().all(|words| runs.stdout.contains(words)), "{runs:?}");
     let engines = bench.succeeds("compare a.json --engines btreemap,hashbrown");
-    assert_eq!(engines.stdout.matches("hashbrown : btreemap").count(), 4, "{engines:?}");
+    assert_eq!(engines.stdout.matches("hashbrown : btreemap").count(), 1, "{engines:?}");
+    assert!(engines.stdout.contains("the paired t") && !engines.stdout.contains("drift"));
+    let markdown = bench.succeeds("compare a.json b.json --format markdown").stdout;
+    let rows = markdown.lines().filter(|line| line.starts_with("| btreemap | "));
+    assert_eq!(rows.filter(|row| row.contains("fastest tenth")).count(), 2, "{markdown}");
+    let json = bench.succeeds("compare a.json b.json --format json").stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!((&json["design"], &json["level"]), (&"apart".into(), &0.05.into()));
+    let lines = json["lines"].as_array().expect("lines");
+    assert_eq!(json["tests"], lines.len(), "each line has a test: {json:#}");
+    let kinds = lines.iter().map(|line| line["quantity"]["kind"].as_str().expect("a kind"));
+    let kinds: Vec<_> = kinds.take(8).collect();
+    assert_eq!(kinds, ["rate", "rate", "rate", "rate", "rate", "rate", "memory", "close"]);
+    let ratio = lines[0]["ratio"].as_f64().expect("a ratio");
+    let new = lines[0]["new"].as_f64().expect("a rate");
+    assert!((new / lines[0]["base"].as_f64().expect("a rate") - ratio).abs() < 1e-12);
 }
 
-/// A figure edited to be ten times as slow: three trials of one thing, no noise can hide it.
+/// A figure edited to be ten times as slow: five trials of one thing, no noise can hide it.
 #[test]
 fn a_regression_has_its_own_status() {
     let bench = Bench::new();
-    bench.succeeds(&format!("{RUN} --trials 3 -o a.json"));
+    bench.succeeds(&format!("{RUN} --trials 5 -o a.json"));
     let mut slow = bench.run_file("a.json");
     for cell in slow["cells"].as_array_mut().expect("cells") {
         for phase in cell["measurement"]["phases"].as_array_mut().expect("phases") {
@@ -31,29 +57,36 @@ fn a_regression_has_its_own_status() {
         }
     }
     std::fs::write(bench.path().join("slow.json"), slow.to_string()).expect("write");
-    bench.refuses("compare a.json slow.json --fail-on-regression 5%", 4, &["slower by 5 %"]);
+    bench.refuses(
+        "compare a.json slow.json --fail-on-regression 5%",
+        4,
+        &["surely worse by 5 %", "slower by 99.9 %"],
+    );
     bench.succeeds("compare slow.json a.json --fail-on-regression 5%");
     bench.succeeds("compare a.json a.json --fail-on-regression 1");
     let ended = bench.assay("compare a.json slow.json");
     assert_eq!(ended.code, Some(0), "without the option it only reports: {ended:?}");
-    assert!(ended.stdout.contains("slower by 99.9 %"), "{ended:?}");
+    assert!(ended.stdout.contains(" 0.001 ") && ended.stdout.contains(" slower"), "{ended:?}");
 }
 
 #[test]
 fn trials_go_on_until_intervals_are_narrow_or_there_are_enough() {
     let bench = Bench::new();
-    bench.succeeds(&format!("{RUN} --until-ci 0.0001% --max-trials 5 -o narrow.json"));
+    let narrow = bench.succeeds(&format!("{RUN} --until-ci 0.0001% --max-trials 7 -o narrow.json"));
+    let note = "note: --until-ci: btreemap · memory · 1k rows";
+    assert!(narrow.stderr.contains(note), "{narrow:?}");
+    assert!(narrow.stderr.contains("after 7 trials, not within 0.00 %"), "{narrow:?}");
     let run = bench.run_file("narrow.json");
     let trials = |engine: &str| {
         let cells = run["cells"].as_array().expect("cells").iter();
         cells.filter(|cell| cell["cell"]["engine"] == engine).count()
     };
-    assert_eq!((trials("btreemap"), trials("hashbrown")), (5, 5), "no interval is that narrow");
-    assert_eq!(run["planned_cells"], 11, "with the calibration");
+    assert_eq!((trials("btreemap"), trials("hashbrown")), (7, 7), "no interval is that narrow");
+    assert_eq!(run["planned_cells"], 15, "with the calibration");
     bench.succeeds(&format!("{RUN} --until-ci 99% -o wide.json"));
     let wide = bench.run_file("wide.json");
     let count = wide["cells"].as_array().expect("cells").len();
-    assert!(count >= 7, "at least three trials: {count}");
+    assert!(count >= 15, "at least seven trials: {count}");
 }
 
 #[test]

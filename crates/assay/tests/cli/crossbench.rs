@@ -215,15 +215,16 @@ fn a_run_is_shown_and_drawn_again_from_its_file() {
     let again = bench.succeeds("show run.json").stdout;
     assert!(live.stdout.starts_with(&again), "the same table");
     let listed = bench.succeeds("plot run.json -o pictures").stdout;
-    let [svg, png] = listed.lines().collect::<Vec<_>>()[..] else {
-        panic!("two pictures: {listed}");
-    };
-    assert_eq!(svg, "pictures/run-inmem-small.svg");
+    let pictures: Vec<_> = listed.lines().collect();
+    let (svg, png) = (pictures[0], pictures[1]);
+    assert_eq!((svg, png), ("pictures/run-inmem-small.svg", "pictures/run-inmem-small.png"));
     let svg = std::fs::read_to_string(bench.path().join(svg)).expect("the SVG");
     assert!(svg.contains("hashbrown") && svg.contains("query") && svg.ends_with("</svg>\n"));
     let png = std::fs::read(bench.path().join(png)).expect("the PNG");
     assert!(png.starts_with(b"\x89PNG") && png.ends_with(b"IEND\xae\x42\x60\x82"));
-    assert_eq!(std::fs::read_dir(bench.path().join("pictures")).expect("folder").count(), 2);
+    // On a slow day one engine may be 30 times slower than the other: then there are dots too.
+    let folder = std::fs::read_dir(bench.path().join("pictures")).expect("folder");
+    assert_eq!(folder.count(), pictures.len());
 }
 
 #[test]

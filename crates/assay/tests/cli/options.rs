@@ -71,7 +71,7 @@ fn numbers_say_what_they_can_be() {
         2,
         &["--max-rows 10", "smallest", "1000 rows"],
     );
-    bench.refuses("run ycsb --until-ci 5% --max-trials 1", 2, &["--max-trials 1", "needs 3"]);
+    bench.refuses("run ycsb --until-ci 5% --max-trials 1", 2, &["--max-trials 1", "needs 7"]);
     bench.refuses("run ycsb --until-ci 5% --trials 40", 2, &["--trials 40", "--max-trials"]);
     bench.refuses("run nudb --inserts 10 --raw_out x.csv", 2, &["--raw_out", "--batch_size"]);
     assert_eq!(bench.list(), [""; 0]);

@@ -93,7 +93,12 @@ fn skvdb_prints_four_tables_and_draws_four_pictures_for_each_engine() {
         assert!(shown.stdout.contains(phase), "{phase}: {}", shown.stdout);
     }
     let drawn = bench.succeeds("plot run.json");
-    assert_eq!(drawn.stdout.lines().filter(|line| line.ends_with(".svg")).count(), 3 * 4);
+    assert_eq!(drawn.stdout.lines().filter(|line| line.ends_with(".svg")).count(), 3 * 4 + 1);
+    let all = bench.path().join("run-skvdb-engines.svg");
+    let all = std::fs::read_to_string(all).expect("a picture over all engines");
+    for words in ["btreemap-memory", "lmdb-ramdisk", "fjall-ramdisk", "4. Multiple Records"] {
+        assert!(all.contains(words), "{words}");
+    }
     // The text's links lead to the pictures.
     let links = ended.stdout.lines().filter_map(|line| line.strip_prefix("![")?.split_once("]("));
     let links: Vec<_> = links.map(|(_, file)| file.trim_end_matches(')')).collect();
@@ -224,7 +229,7 @@ fn an_open_loop_says_what_arrived_and_what_was_done() {
     let page = bench.succeeds("report run.json -o page.html");
     assert!(page.stdout.contains("page.html"), "{page:?}");
     let page = std::fs::read_to_string(bench.path().join("page.html")).expect("a page");
-    assert!(page.contains("99th percentile of run over time"));
+    assert!(page.contains("\"timeline\":{\"rates\":[["));
     let ended = bench.succeeds(&format!("{line} --rate 1000m {THERE}"));
     let told = "1000000000 operations a second arrived and ";
     assert!(ended.stdout.contains(told), "{}", ended.stdout);

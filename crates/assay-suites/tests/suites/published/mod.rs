@@ -42,7 +42,7 @@ fn cell(suite: &str, engine: &str, rows: u64, options: &impl serde::Serialize) -
 
 /// A phase of rounds with this number of operations, which took these microseconds.
 fn phase(name: &str, operations: u64, times_us: &[u64], published_top: usize) -> Phase {
-    let round = |us: &u64| Round { operations, time_ns: us * 1_000 };
+    let round = |us: &u64| Round { operations, time_ns: us * 1_000, usage: None };
     let rounds = times_us.iter().map(round).collect();
     Phase { name: name.into(), rounds, published_top, threads: 1, ..Phase::default() }
 }

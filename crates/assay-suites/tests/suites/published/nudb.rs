@@ -46,7 +46,7 @@ fn batches() -> RunFile {
     let phases = |insert_ns: [u64; 3], fetch_ns: [u64; 3]| {
         let of = |name: &str, times: [u64; 3]| Phase {
             name: name.into(),
-            rounds: times.map(|time_ns| Round { operations: SIZE, time_ns }).to_vec(),
+            rounds: times.map(|time_ns| Round { operations: SIZE, time_ns, usage: None }).to_vec(),
             ..Phase::default()
         };
         vec![of("insert", insert_ns), of("fetch", fetch_ns)]

@@ -21,6 +21,7 @@ fn skvdb_prints_its_tables_with_their_pictures() {
                 rounds: vec![Round {
                     operations: rate * u64::from(threads),
                     time_ns: 1_000_000_000,
+                    usage: None,
                 }],
                 ..Phase::default()
             });

@@ -73,6 +73,7 @@ fn micro_prints_what_criterion_prints() {
         let rounds = (1..=100).map(|operations| Round {
             operations,
             time_ns: operations * iteration_ns * if operations == 50 { 9 } else { 1 },
+            usage: None,
         });
         let phase = Phase { name: "write/16".into(), rounds: rounds.collect(), ..Phase::default() };
         result(cell(micro::ID, engine, 0, &options), name, vec![phase])

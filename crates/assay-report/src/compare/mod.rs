@@ -1,79 +1,81 @@
-//! Two runs, or two engines of one run, phase by phase.
+//! Two runs, or two engines of one run, quantity by quantity.
+//!
+//! Each line has a test of its own. Its verdict is adjusted for the number of them, so that a
+//! comparison without any difference finds one in at most 5 of 100 cases.
+
+mod json;
+mod line;
+mod markdown;
+mod text;
 
 use std::collections::HashMap;
-use std::fmt::{self, Write};
+use std::fmt::Write;
 use std::hash::Hash;
 
-use assay_core::bootstrap::{self, Estimate, TRIALS_LEAST};
+use assay_core::holm;
 use assay_core::plan::{Cell, WorkloadKey};
+use assay_core::ratio::{Pair, Ratio};
 use assay_core::run_file::{CellResult, NO_TIME, Phase, RunFile, Status};
 use assay_core::stats::median;
-use comfy_table::{CellAlignment, Table, presets};
 
 use crate::blocks::Distinct;
-use crate::format::{quantity, rows};
+use crate::format::rows;
+pub use json::json;
+pub use line::{LEVEL, Line, Percentile, Quantity, Statistic, Verdict};
+pub use markdown::markdown;
+pub use text::render;
+
+use line::quantities;
 
 /// A comparison: what was compared, and what could not be.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Comparison {
-    /// One for each phase that both sides measured.
+    /// How its trials belong together.
+    pub design: Design,
+    /// One for each quantity that both sides measured, by each statistic.
     pub lines: Vec<Line>,
+    /// How many of them have a test; the verdicts are adjusted for this number.
+    pub tests: usize,
     /// Why the two sides are not the same experiment: each a sentence.
     pub differences: Vec<String>,
     /// What a reader has to know, each a sentence.
     pub notes: Vec<String>,
 }
 
-/// A phase of two sides.
-#[derive(Debug)]
-pub struct Line {
-    /// How its cell differs from others, in words.
-    pub work: String,
-    /// The engine, or both.
-    pub engine: String,
-    /// The phase.
-    pub phase: String,
-    /// Operations a second of the base, median over trials.
-    pub base: f64,
-    /// The same of the other.
-    pub new: f64,
-    /// How many times as fast the other is.
-    pub ratio: Estimate,
-}
-
-/// What a line comes to.
+/// How the trials of two sides belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// The interval is above 1.
-    Faster,
-    /// It is below 1.
-    Slower,
-    /// It holds 1.
-    NoDifference,
-    /// There is none.
-    TooFewTrials,
+pub enum Design {
+    /// Two runs, one after the other.
+    Apart,
+    /// Both sides took turns in one run, so their trials are pairs.
+    InTurns,
 }
 
-impl Line {
-    /// What it comes to.
-    pub fn verdict(&self) -> Verdict {
-        match self.ratio.interval_95 {
-            None => Verdict::TooFewTrials,
-            Some((low, _)) if low > 1.0 => Verdict::Faster,
-            Some((_, high)) if high < 1.0 => Verdict::Slower,
-            Some(_) => Verdict::NoDifference,
-        }
+impl Comparison {
+    /// The level of the hardest test, at which a difference is found whatever the others say.
+    pub fn level(&self) -> f64 {
+        LEVEL / self.tests.max(1) as f64
     }
 
-    /// Whether it is slower, and by this share or more.
-    pub fn is_regression(&self, share: f64) -> bool {
-        self.verdict() == Verdict::Slower && self.ratio.value <= 1.0 - share
+    /// How many trials would find a change of this share in every rate, by one statistic or the
+    /// other; `None` without a test, or where they are too many to say.
+    pub fn trials_to_find(&self, share: f64) -> Option<u32> {
+        let mut of_rate: HashMap<_, Option<u32>> = HashMap::new();
+        for line in &self.lines {
+            let (Quantity::Rate { phase }, Some(test)) = (&line.quantity, line.ratio.test) else {
+                continue;
+            };
+            let trials = test.trials_to_find(share, self.level());
+            let least = of_rate.entry((&line.work, &line.engine, phase)).or_insert(trials);
+            *least = [*least, trials].into_iter().flatten().min();
+        }
+        of_rate.into_values().collect::<Option<Vec<_>>>()?.into_iter().max()
     }
 }
 
 /// Compares a run with a later one.
 pub fn runs(base: &RunFile, new: &RunFile) -> Comparison {
-    let mut comparison = Comparing::default();
+    let mut comparison = Comparing::new(Design::Apart);
     machines(base, new).into_iter().for_each(|difference| comparison.differences.add(difference));
     if base.build != new.build {
         let words = |run: &RunFile| format!("assay {} by {}", run.build.version, run.build.rustc);
@@ -85,7 +87,7 @@ pub fn runs(base: &RunFile, new: &RunFile) -> Comparison {
     let found = first_of_each(&of_new, same_cell);
     for group in &of_base {
         match found.get(&same_cell(&group[0].cell)) {
-            Some(other) => comparison.add(group, other, false),
+            Some(other) => comparison.add(group, other),
             None => comparison.notes.add(format!("only in the first: {}", named(&group[0].cell))),
         }
     }
@@ -112,14 +114,14 @@ fn first_of_each<'g, 'r, K: Eq + Hash>(
 
 /// Compares an engine with another one in the same run.
 pub fn engines(run: &RunFile, base: &str, new: &str) -> Comparison {
-    let mut comparison = Comparing::default();
+    let mut comparison = Comparing::new(Design::InTurns);
     let groups = trials(run);
     let others: Vec<_> = groups.iter().filter(|g| g[0].cell.engine == new).cloned().collect();
     let others = first_of_each(&others, same_workload);
     for group in groups.iter().filter(|group| group[0].cell.engine == base) {
         let cell = &group[0].cell;
         match others.get(&same_workload(cell)) {
-            Some(other) => comparison.add(group, other, true),
+            Some(other) => comparison.add(group, other),
             None => comparison.notes.add(format!("{new} has no {}", named(cell))),
         }
     }
@@ -132,24 +134,43 @@ fn same_workload(cell: &Cell) -> (WorkloadKey<'_>, u32) {
 }
 
 /// A comparison that is being made.
-#[derive(Default)]
 struct Comparing {
+    design: Design,
     lines: Vec<Line>,
     differences: Distinct<String>,
     notes: Distinct<String>,
 }
 
 impl Comparing {
-    fn finish(self) -> Comparison {
+    fn new(design: Design) -> Self {
+        Self {
+            design,
+            lines: Vec::new(),
+            differences: Distinct::default(),
+            notes: Distinct::default(),
+        }
+    }
+
+    fn finish(mut self) -> Comparison {
+        let tests = || self.lines.iter().map(|line| line.ratio.test);
+        let mut adjusted: Vec<_> = tests().flatten().map(|test| test.probability).collect();
+        holm::adjust(&mut adjusted);
+        let tests = adjusted.len();
+        let mut adjusted = adjusted.into_iter();
+        for line in &mut self.lines {
+            line.adjusted = line.ratio.test.and_then(|_| adjusted.next());
+        }
         Comparison {
+            design: self.design,
             lines: self.lines,
+            tests,
             differences: self.differences.in_order,
             notes: self.notes.in_order,
         }
     }
 
-    /// Adds the phases of two cells; those of two engines were measured in turns.
-    fn add(&mut self, base: &[&CellResult], new: &[&CellResult], in_turns: bool) {
+    /// Adds what two cells measured.
+    fn add(&mut self, base: &[&CellResult], new: &[&CellResult]) {
         let (first, second) = (&base[0].cell, &new[0].cell);
         for side in [base, new] {
             if let Some(trial) = side.iter().find(|trial| trial.status != Status::Measured) {
@@ -167,7 +188,7 @@ impl Comparing {
             let words = |cell: &Cell| format!("{} at {}", cell.engine, cell.durability);
             self.differences.add(format!("{} and {}", words(first), words(second)));
         }
-        if !in_turns {
+        if self.design == Design::Apart {
             let settings = |side: &[&CellResult]| side[0].measurement.settings.clone();
             if settings(base) != settings(new) {
                 self.differences.add(format!(
@@ -195,52 +216,48 @@ impl Comparing {
                     named(first)
                 ));
             }
-            self.add_phase(&phase.name, base, new, in_turns);
+            self.note_times(&phase.name, [base, new]);
+        }
+        for (quantity, statistic) in quantities(base[0]) {
+            self.add_line(quantity, statistic, [base, new]);
         }
     }
 
-    fn add_phase(
-        &mut self,
-        phase: &str,
-        base: &[&CellResult],
-        new: &[&CellResult],
-        in_turns: bool,
-    ) {
-        let rates = |side: &[&CellResult]| -> Vec<(u32, f64)> {
-            let good = side.iter().filter(|trial| trial.status == Status::Measured);
-            let rate = |trial: &&&CellResult| {
-                let rate = trial.measurement.phase(phase).and_then(trial_rate)?;
-                Some((trial.cell.trial, rate))
-            };
-            good.filter_map(|trial| rate(&trial)).collect()
-        };
-        let (base_rates, new_rates) = (rates(base), rates(new));
-        let values = |rates: &[(u32, f64)]| rates.iter().map(|(_, rate)| *rate).collect::<Vec<_>>();
-        let mut of_trial = HashMap::new();
-        for (trial, rate) in &new_rates {
-            of_trial.entry(*trial).or_insert(*rate);
-        }
-        let ratio = match in_turns {
-            true => {
-                let pairs: Vec<_> = base_rates
-                    .iter()
-                    .filter_map(|(trial, rate)| Some((*rate, *of_trial.get(trial)?)))
-                    .collect();
-                bootstrap::paired_ratio(&pairs)
-            }
-            false => bootstrap::ratio(&values(&base_rates), &values(&new_rates)),
-        };
-        let middle = |rates: &[(u32, f64)]| median(&values(rates)).map(|median| median.value);
-        for side in [base, new] {
+    /// Notes where the clock saw no time pass.
+    fn note_times(&mut self, phase: &str, sides: [&[&CellResult]; 2]) {
+        for side in sides {
             let phases = side.iter().filter_map(|trial| trial.measurement.phase(phase));
             if phases.into_iter().any(Phase::is_without_time) {
                 let cell = named(&side[0].cell);
                 self.notes.add(format!("{phase} – in {cell}: {NO_TIME}"));
             }
         }
-        let (Some(ratio), Some(base_rate), Some(new_rate)) =
-            (ratio, middle(&base_rates), middle(&new_rates))
-        else {
+    }
+
+    /// Adds a quantity, if both sides measured it.
+    fn add_line(
+        &mut self,
+        quantity: Quantity,
+        statistic: Statistic,
+        [base, new]: [&[&CellResult]; 2],
+    ) {
+        let figures = |side: &[&CellResult]| -> Vec<Figure> {
+            let good = side.iter().filter(|trial| trial.status == Status::Measured);
+            let figure = |trial: &CellResult| {
+                let value = quantity.of_trial(trial, statistic)?;
+                Some(Figure { trial: trial.cell.trial, value })
+            };
+            good.filter_map(|trial| figure(trial)).collect()
+        };
+        let (of_base, of_new) = (figures(base), figures(new));
+        let [base_values, new_values] =
+            [&of_base, &of_new].map(|side| side.iter().map(|f| f.value).collect::<Vec<_>>());
+        let ratio = match self.design {
+            Design::InTurns => Ratio::paired(&pairs(&of_base, &of_new)),
+            Design::Apart => Ratio::welch(&base_values, &new_values),
+        };
+        let figures = (ratio, median(&base_values), median(&new_values));
+        let (Some(ratio), Some(base_value), Some(new_value)) = figures else {
             return;
         };
         let (first, second) = (&base[0].cell, &new[0].cell);
@@ -250,17 +267,30 @@ impl Comparing {
                 true => first.engine.clone(),
                 false => format!("{} : {}", second.engine, first.engine),
             },
-            phase: phase.into(),
-            base: base_rate,
-            new: new_rate,
+            quantity,
+            statistic,
+            base: base_value,
+            new: new_value,
             ratio,
+            adjusted: None,
         });
     }
 }
 
-/// The figure of a trial: the median rate of its rounds.
-fn trial_rate(phase: &Phase) -> Option<f64> {
-    median(&phase.rates()).map(|median| median.value)
+/// The figure of a trial.
+struct Figure {
+    trial: u32,
+    value: f64,
+}
+
+/// The figures of the trials that both sides have.
+fn pairs(base: &[Figure], new: &[Figure]) -> Vec<Pair> {
+    let mut of_trial = HashMap::new();
+    for figure in new {
+        of_trial.entry(figure.trial).or_insert(figure.value);
+    }
+    let pair = |base: &Figure| Some(Pair { base: base.value, new: *of_trial.get(&base.trial)? });
+    base.iter().filter_map(pair).collect()
 }
 
 /// The results of a run by cell, each with all its trials.
@@ -316,63 +346,4 @@ fn work(cell: &Cell) -> String {
 
 fn named(cell: &Cell) -> String {
     format!("{} in {}", cell.engine, work(cell))
-}
-
-/// The comparison as a table.
-pub fn render(comparison: &Comparison) -> Result<String, fmt::Error> {
-    let mut out = String::new();
-    let mut workloads = Distinct::default();
-    let mut lines: HashMap<&str, Vec<&Line>> = HashMap::new();
-    for line in &comparison.lines {
-        workloads.add(line.work.as_str());
-        lines.entry(line.work.as_str()).or_default().push(line);
-    }
-    for work in workloads.in_order {
-        writeln!(out, "\n{work}\n")?;
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
-        table.set_header(["engine", "phase", "base/s", "new/s", "ratio", "95 % interval", ""]);
-        for line in &lines[work] {
-            let interval = line.ratio.interval_95;
-            let interval = interval.map(|(low, high)| format!("{low:.3} – {high:.3}"));
-            table.add_row([
-                line.engine.clone(),
-                line.phase.clone(),
-                quantity(line.base),
-                quantity(line.new),
-                format!("{:.3}", line.ratio.value),
-                interval.unwrap_or_else(|| "–".into()),
-                words(line),
-            ]);
-        }
-        for column in table.column_iter_mut().skip(2).take(4) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        for line in table.to_string().lines() {
-            writeln!(out, "{}", line.trim_end())?;
-        }
-    }
-    writeln!(
-        out,
-        "\n ratio: of the medians over trials, of operations a second; above 1 the second is \
-         faster. The interval is\n a bootstrap over trials, and needs {TRIALS_LEAST} of them \
-         (assay run … --trials 5)."
-    )?;
-    for difference in &comparison.differences {
-        writeln!(out, " not the same: {difference}")?;
-    }
-    for note in &comparison.notes {
-        writeln!(out, " note: {note}")?;
-    }
-    Ok(out)
-}
-
-fn words(line: &Line) -> String {
-    let percent = (line.ratio.value - 1.0).abs() * 100.0;
-    match line.verdict() {
-        Verdict::Faster => format!("faster by {percent:.1} %"),
-        Verdict::Slower => format!("slower by {percent:.1} %"),
-        Verdict::NoDifference => "no difference".into(),
-        Verdict::TooFewTrials => "too few trials".into(),
-    }
 }

@@ -1,0 +1,264 @@
+//! A line of a comparison: one quantity of two sides, by one statistic, with one test.
+
+use std::fmt;
+
+use assay_core::estimate::Bounds;
+use assay_core::ratio::Ratio;
+use assay_core::run_file::{CellResult, Phase};
+use assay_core::stats::mean_of_fastest_tenth;
+
+use crate::format::{bytes, duration_ns, quantity};
+
+/// What is compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// Operations a second of a phase.
+    Rate {
+        /// Its name.
+        phase: String,
+    },
+    /// How long operations took, one by one.
+    Latency {
+        /// The phase.
+        phase: String,
+        /// The kind of operation.
+        operation: String,
+        /// What share of them took at most this.
+        percentile: Percentile,
+    },
+    /// Peak memory of the worker.
+    Memory,
+    /// Disk space of the store at its fullest.
+    Space,
+    /// Bytes written for the device.
+    Written,
+    /// The time to close the store.
+    Close,
+}
+
+/// A percentile of latencies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Percentile {
+    /// Half of the operations took at most this.
+    P50,
+    /// 99 % of them did.
+    P99,
+}
+
+/// How the rounds of a trial become its figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Statistic {
+    /// The median of the rounds, or the trial's only value.
+    Median,
+    /// The mean of the fastest tenth of them.
+    FastestTenth,
+}
+
+/// One quantity of two sides.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// How its cell differs from others, in words.
+    pub work: String,
+    /// The engine, or both.
+    pub engine: String,
+    /// What is compared.
+    pub quantity: Quantity,
+    /// By which statistic.
+    pub statistic: Statistic,
+    /// The base's figure, the median over its trials.
+    pub base: f64,
+    /// The other side's.
+    pub new: f64,
+    /// How many times the base the other side is.
+    pub ratio: Ratio,
+    /// The probability of the test after Holm, over all lines; none without a test.
+    pub adjusted: Option<f64>,
+}
+
+/// What a line comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The other side is faster, or takes less.
+    Better,
+    /// It is slower, or takes more.
+    Worse,
+    /// No difference was found.
+    NotFound,
+    /// There are too few trials for a test.
+    TooFewTrials,
+}
+
+/// The level of a whole comparison: how often one without any difference may have one found.
+pub const LEVEL: f64 = 0.05;
+
+impl Quantity {
+    /// Whether more of it is better.
+    pub fn is_better_higher(&self) -> bool {
+        matches!(self, Self::Rate { .. })
+    }
+
+    /// A value in its unit, as people read it.
+    pub fn words(&self, value: f64) -> String {
+        match self {
+            Self::Rate { .. } => quantity(value),
+            Self::Latency { .. } | Self::Close => duration_ns(value as u64),
+            Self::Memory | Self::Space | Self::Written => bytes(value as u64),
+        }
+    }
+
+    /// Its unit in files that programs read.
+    pub fn unit(&self) -> &'static str {
+        match self {
+            Self::Rate { .. } => "operations_per_second",
+            Self::Latency { .. } | Self::Close => "ns",
+            Self::Memory | Self::Space | Self::Written => "bytes",
+        }
+    }
+
+    /// A trial's figure; none if it has none, or one that says nothing.
+    pub(super) fn of_trial(&self, trial: &CellResult, statistic: Statistic) -> Option<f64> {
+        let measurement = &trial.measurement;
+        let resources = &measurement.resources;
+        let value = match self {
+            Self::Rate { phase } => {
+                let phase = measurement.phase(phase)?;
+                return match statistic {
+                    Statistic::Median => phase.trial_rate(),
+                    Statistic::FastestTenth => mean_of_fastest_tenth(&phase.rates()),
+                };
+            }
+            Self::Latency { phase, operation, percentile } => {
+                let phase = measurement.phase(phase)?;
+                let latency = phase.latencies.iter().find(|l| l.operation == *operation)?;
+                match percentile {
+                    Percentile::P50 => latency.p50_ns,
+                    Percentile::P99 => latency.p99_ns,
+                }
+            }
+            Self::Memory => resources.peak_rss_bytes,
+            Self::Space => resources.store_peak_bytes?,
+            Self::Written => resources.store_peak_bytes.and(resources.written_bytes)?,
+            Self::Close => resources.close_ns,
+        };
+        (value > 0).then_some(value as f64)
+    }
+}
+
+/// The lines that a trial may have: of its phases first, then of its whole worker.
+pub(super) fn quantities(trial: &CellResult) -> Vec<(Quantity, Statistic)> {
+    let mut all = Vec::new();
+    for phase in &trial.measurement.phases {
+        all.extend(of_phase(phase));
+    }
+    let of_worker = [Quantity::Memory, Quantity::Space, Quantity::Written, Quantity::Close];
+    all.extend(of_worker.map(|quantity| (quantity, Statistic::Median)));
+    all
+}
+
+fn of_phase(phase: &Phase) -> Vec<(Quantity, Statistic)> {
+    let rate = || Quantity::Rate { phase: phase.name.clone() };
+    let mut all = vec![(rate(), Statistic::Median)];
+    // Of one round, both statistics are the same.
+    if phase.rounds.len() > 1 {
+        all.push((rate(), Statistic::FastestTenth));
+    }
+    for latency in &phase.latencies {
+        for percentile in [Percentile::P50, Percentile::P99] {
+            let (phase, operation) = (phase.name.clone(), latency.operation.clone());
+            let quantity = Quantity::Latency { phase, operation, percentile };
+            all.push((quantity, Statistic::Median));
+        }
+    }
+    all
+}
+
+impl fmt::Display for Percentile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::P50 => "p50",
+            Self::P99 => "p99",
+        })
+    }
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rate { phase } => write!(f, "{phase}/s"),
+            Self::Latency { phase, operation, percentile } => {
+                let operation = operation.to_lowercase();
+                match operation == phase.to_lowercase() {
+                    true => write!(f, "{operation} {percentile}"),
+                    false => write!(f, "{phase} {operation} {percentile}"),
+                }
+            }
+            Self::Memory => f.write_str("memory"),
+            Self::Space => f.write_str("on disk"),
+            Self::Written => f.write_str("written"),
+            Self::Close => f.write_str("close"),
+        }
+    }
+}
+
+impl fmt::Display for Statistic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Median => "median",
+            Self::FastestTenth => "fastest tenth",
+        })
+    }
+}
+
+impl Line {
+    /// What it comes to.
+    pub fn verdict(&self) -> Verdict {
+        match self.adjusted {
+            None => Verdict::TooFewTrials,
+            Some(probability) if probability >= LEVEL => Verdict::NotFound,
+            Some(_) => match (self.direction() > 1.0) == self.quantity.is_better_higher() {
+                true => Verdict::Better,
+                false => Verdict::Worse,
+            },
+        }
+    }
+
+    /// A ratio on that side of 1 on which the test says that it is.
+    fn direction(&self) -> f64 {
+        self.ratio.test.map_or(1.0, |test| test.mean())
+    }
+
+    /// The verdict in a word or two.
+    pub fn words(&self) -> &'static str {
+        match (self.verdict(), &self.quantity) {
+            (Verdict::TooFewTrials, _) => "too few trials",
+            (Verdict::NotFound, _) => "none found",
+            (Verdict::Better, Quantity::Rate { .. }) => "faster",
+            (Verdict::Worse, Quantity::Rate { .. }) => "slower",
+            (Verdict::Better, Quantity::Latency { .. } | Quantity::Close) => "shorter",
+            (Verdict::Worse, Quantity::Latency { .. } | Quantity::Close) => "longer",
+            (Verdict::Better, _) => "less",
+            (Verdict::Worse, _) => "more",
+        }
+    }
+
+    /// Whether it is surely worse by this share or more: found to be worse, and so is the better
+    /// end of its interval.
+    pub fn is_regression(&self, share: f64) -> bool {
+        let Some(Bounds { low, high }) = self.ratio.test.map(|test| test.interval) else {
+            return false;
+        };
+        let is_far = match self.quantity.is_better_higher() {
+            true => high < 1.0 - share,
+            false => low > 1.0 + share,
+        };
+        self.verdict() == Verdict::Worse && is_far
+    }
+
+    /// By how much it is worse: the share that is lost, or that is taken in addition.
+    pub fn loss(&self) -> f64 {
+        match self.quantity.is_better_higher() {
+            true => 1.0 - self.ratio.value,
+            false => self.ratio.value - 1.0,
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! A comparison as a table for the terminal.
+
+use std::collections::HashMap;
+use std::fmt::{self, Write};
+
+use assay_core::estimate::TRIALS_LEAST;
+use assay_core::ratio::POWER;
+use comfy_table::{CellAlignment, Table, presets};
+
+use super::{Comparison, Design, LEVEL, Line, Statistic};
+use crate::blocks::Distinct;
+
+/// The share of which every view says how many trials would find it.
+pub(super) const SMALL: f64 = 0.05;
+
+/// The comparison as a table.
+///
+/// # Errors
+/// Never but for want of memory.
+pub fn render(comparison: &Comparison) -> Result<String, fmt::Error> {
+    let mut out = String::new();
+    let mut works = Distinct::default();
+    let mut sections: HashMap<&str, Vec<&Line>> = HashMap::new();
+    for line in &comparison.lines {
+        works.add(line.work.as_str());
+        sections.entry(line.work.as_str()).or_default().push(line);
+    }
+    for work in works.in_order {
+        writeln!(out, "\n{work}\n")?;
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING);
+        table.set_header(HEADS);
+        let mut engine = "";
+        for line in &sections[work] {
+            if line.engine != engine {
+                engine = &line.engine;
+                table.add_row([engine]);
+            }
+            table.add_row(cells(comparison, line));
+        }
+        for column in table.column_iter_mut().skip(1).take(6) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        for line in table.to_string().lines() {
+            writeln!(out, "{}", line.trim_end())?;
+        }
+    }
+    explain(&mut out, comparison)?;
+    for difference in &comparison.differences {
+        writeln!(out, " not the same: {difference}")?;
+    }
+    for note in &comparison.notes {
+        writeln!(out, " note: {note}")?;
+    }
+    Ok(out)
+}
+
+/// The names of the columns.
+pub(super) const HEADS: [&str; 8] =
+    ["", "base", "new", "ratio", "95 %", "finds", "5 % takes", "difference"];
+
+/// A line's cells, without its engine.
+pub(super) fn cells(comparison: &Comparison, line: &Line) -> [String; 8] {
+    let dash = || "–".to_string();
+    let test = line.ratio.test;
+    let level = comparison.level();
+    [
+        match line.statistic {
+            Statistic::Median => format!(" {}", line.quantity),
+            Statistic::FastestTenth => "  fastest tenth".into(),
+        },
+        line.quantity.words(line.base),
+        line.quantity.words(line.new),
+        format!("{:.3}", line.ratio.value),
+        test.map_or_else(dash, |test| {
+            format!("{:.3}–{:.3}", test.interval.low, test.interval.high)
+        }),
+        test.map_or_else(dash, |test| format!("{:.1} %", test.smallest_found(level) * 100.0)),
+        test.and_then(|test| test.trials_to_find(SMALL, level))
+            .map_or_else(dash, |trials| trials.to_string()),
+        line.words().into(),
+    ]
+}
+
+/// What the figures mean, a sentence a line.
+pub(super) fn sentences(comparison: &Comparison) -> Vec<String> {
+    let design = match comparison.design {
+        Design::Apart => "Welch's t for two runs",
+        Design::InTurns => "the paired t for sides that took turns",
+    };
+    let Comparison { tests, lines, .. } = comparison;
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let (level, small, power) = (percent(LEVEL), percent(SMALL), percent(POWER));
+    let mut all = vec![
+        "ratio: new to base, each the median over trials".into(),
+        format!("95 %: the interval of the ratio, by {design}, on logarithms"),
+        format!("finds: the smallest change that these trials find in {power} of cases"),
+        format!("{small} takes: the trials of each side that find a change of {small} so often"),
+        format!("difference: found at {level} for all {tests} tests together, after Holm"),
+    ];
+    if *tests < lines.len() {
+        let least = TRIALS_LEAST;
+        all.push(format!(
+            "too few trials: a test needs {least} of each side (assay run … --trials {least})"
+        ));
+    }
+    if comparison.design == Design::Apart {
+        all.push(
+            "measured apart, not in turns: drift of the machine is confounded with change".into(),
+        );
+    }
+    all.extend(match (tests, comparison.trials_to_find(SMALL)) {
+        (0, _) => None,
+        (_, Some(trials)) => Some(format!("{trials} trials find {small} in every rate")),
+        (_, None) => Some(format!("too many trials to name find {small} in every rate")),
+    });
+    all
+}
+
+fn explain(out: &mut String, comparison: &Comparison) -> fmt::Result {
+    writeln!(out)?;
+    for sentence in sentences(comparison) {
+        writeln!(out, " {sentence}")?;
+    }
+    Ok(())
+}

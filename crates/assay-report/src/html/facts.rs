@@ -1,0 +1,100 @@
+//! What the page says of a run apart from figures: machine, state, build, command, warnings.
+
+use assay_core::doctor::{Finding, Gravity};
+use assay_core::run_file::RunFile;
+use assay_core::stats::median;
+use serde::Serialize;
+
+/// A run without its cells.
+#[derive(Serialize)]
+pub(super) struct RunFacts {
+    created: String,
+    cpu: String,
+    cpus: usize,
+    memory_bytes: u64,
+    kernel: String,
+    distribution: String,
+    governor: Option<String>,
+    clock: String,
+    huge_pages: String,
+    load_1min: f32,
+    version: String,
+    rustc: String,
+    opt_level: String,
+    target: String,
+    command: String,
+    planned: usize,
+    cells: usize,
+    warnings: Vec<Warning>,
+    /// What the null engine cost: the instrument's own part of each operation.
+    instrument: Vec<Cost>,
+}
+
+#[derive(Serialize)]
+struct Warning {
+    subject: String,
+    found: String,
+    advice: String,
+    /// The storage that it is about; none: all.
+    storage: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Cost {
+    phase: String,
+    ns: f64,
+}
+
+impl RunFacts {
+    pub(super) fn of(run: &RunFile) -> Self {
+        let (machine, build) = (&run.environment, &run.build);
+        Self {
+            created: run.created.strftime("%Y-%m-%d %H:%M UTC").to_string(),
+            cpu: machine.cpu_model.clone(),
+            cpus: machine.cpus,
+            memory_bytes: machine.memory_bytes,
+            kernel: machine.kernel.clone(),
+            distribution: machine.distribution.clone(),
+            governor: machine.governor.clone(),
+            clock: machine.clock_source.clone(),
+            huge_pages: machine.transparent_huge_pages.clone(),
+            load_1min: machine.load_1min,
+            version: build.version.clone(),
+            rustc: build.rustc.clone(),
+            opt_level: build.opt_level.clone(),
+            target: build.target.clone(),
+            command: run.command.join(" "),
+            planned: run.planned_cells,
+            cells: run.cells.len(),
+            warnings: warnings(run),
+            instrument: instrument(run),
+        }
+    }
+}
+
+/// The warnings that are about a storage mode of the run.
+fn warnings(run: &RunFile) -> Vec<Warning> {
+    let concerns = |finding: &&Finding| {
+        finding.gravity == Gravity::Warning
+            && finding
+                .storage
+                .is_none_or(|mode| run.results().any(|result| result.cell.storage == mode))
+    };
+    let warning = |finding: &Finding| Warning {
+        subject: finding.subject.clone(),
+        found: finding.found.clone(),
+        advice: finding.advice.clone(),
+        storage: finding.storage.map(|mode| mode.to_string()),
+    };
+    run.findings.iter().filter(concerns).map(warning).collect()
+}
+
+fn instrument(run: &RunFile) -> Vec<Cost> {
+    let null = run.cells.iter().find(|result| result.cell.calibration);
+    let phases = null.into_iter().flat_map(|result| &result.measurement.phases);
+    let cost = |phase: &assay_core::run_file::Phase| {
+        let ns: Vec<_> = phase.rates().iter().map(|rate| 1e9 / rate).collect();
+        Some(Cost { phase: phase.name.clone(), ns: median(&ns)? })
+    };
+    phases.filter_map(cost).collect()
+}

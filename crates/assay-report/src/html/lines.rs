@@ -1,0 +1,245 @@
+//! The lines of the page's data: what each engine did of each workload.
+
+use std::collections::HashMap;
+
+use assay_core::estimate::Bounds;
+use assay_core::plan::PageCache;
+use assay_core::run_file::{Latency, NO_TIME, Phase, RunFile, Status};
+use assay_core::stats::median;
+use serde::Serialize;
+
+use super::data::Places;
+use crate::blocks::{Distinct, Line, Mark, Rate, blocks};
+use crate::format::work;
+use crate::latencies::{p99_points, percentiles, throughput_points};
+use crate::palette::Look;
+
+/// An engine and a workload, all trials together.
+#[derive(Serialize)]
+pub(super) struct LineData {
+    run: usize,
+    engine: usize,
+    suite: String,
+    work: String,
+    storage: String,
+    level: String,
+    wanted: String,
+    keys: String,
+    rows: u64,
+    threads: u32,
+    #[serde(skip_serializing_if = "is_not")]
+    is_cold: bool,
+    trials: usize,
+    version: String,
+    /// How the cell ended, unless everything was measured: a word, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trouble: Option<(&'static str, String)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refuted: Option<usize>,
+    settings: Vec<usize>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disk_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    written_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    close_ns: Option<u64>,
+    phases: Vec<PhaseData>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_not(value: &bool) -> bool {
+    !value
+}
+
+#[derive(Serialize)]
+struct PhaseData {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate: Option<f64>,
+    /// Between what the rate lies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spread: Option<(f64, f64)>,
+    /// Whether that is the 95 % interval; else it is the range of rounds.
+    #[serde(skip_serializing_if = "is_not")]
+    is_interval: bool,
+    /// What a reader of the rate has to know: letters and what they mean.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    marks: Vec<(char, usize)>,
+    /// What share of the wall time was on the clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timed_share: Option<f64>,
+    /// Operations for a second of processor time of the whole process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    per_cpu_second: Option<f64>,
+    /// Why there is no rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<usize>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    latencies: Vec<LatencyData>,
+    /// Operations a second and the 99th percentile in microseconds by seconds, of the first trial.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeline: Option<TimelineData>,
+}
+
+#[derive(Serialize)]
+struct TimelineData {
+    rates: Vec<(f64, f64)>,
+    p99_us: Vec<(f64, f64)>,
+}
+
+#[derive(Serialize)]
+struct LatencyData {
+    operation: String,
+    count: u64,
+    /// A share of the operations, and how long they took at most: the median over trials and its
+    /// range.
+    points: Vec<(f64, f64, f64, f64)>,
+    max_ns: u64,
+}
+
+impl LineData {
+    pub(super) fn has_figures(&self) -> bool {
+        self.phases.iter().any(|phase| phase.rate.is_some())
+    }
+}
+
+/// The lines of a run.
+pub(super) fn of_run(
+    run: &RunFile,
+    at: usize,
+    places: &mut Places,
+    looks: &HashMap<&str, Look>,
+) -> Vec<LineData> {
+    let mut lines = Vec::new();
+    for block in blocks(run) {
+        for line in &block.lines {
+            lines.push(of_line(line, at, places, looks));
+        }
+    }
+    lines
+}
+
+fn of_line(
+    line: &Line<'_>,
+    run: usize,
+    places: &mut Places,
+    looks: &HashMap<&str, Look>,
+) -> LineData {
+    let cell = line.cell();
+    let measurement = &line.trials[0].measurement;
+    let usage = crate::rows::Usage::of(line);
+    let settings = measurement.settings.iter().cloned().map(|text| places.text(text)).collect();
+    let mut notes = Distinct::default();
+    line.trials.iter().flat_map(|trial| &trial.measurement.notes).for_each(|note| notes.add(note));
+    LineData {
+        run,
+        engine: places.engine(cell, looks),
+        suite: cell.suite.clone(),
+        work: work(cell),
+        storage: cell.storage.to_string(),
+        level: cell.durability.to_string(),
+        wanted: cell.durability_wanted.to_string(),
+        keys: cell.key_kind.to_string(),
+        rows: cell.rows,
+        threads: cell.threads,
+        is_cold: cell.page_cache == PageCache::Cold,
+        trials: line.trials.len(),
+        version: measurement.engine_version.clone(),
+        trouble: line.trouble().map(trouble),
+        refuted: line.trials[0].refuted.clone().map(|text| places.text(text)),
+        settings,
+        notes: notes.in_order.into_iter().map(|note| places.text(note.clone())).collect(),
+        memory_bytes: usage.memory_bytes,
+        disk_bytes: usage.disk_bytes,
+        written_bytes: usage.written_bytes,
+        close_ns: usage.close_ns,
+        phases: phases(line, places),
+    }
+}
+
+fn trouble(status: &Status) -> (&'static str, String) {
+    match status {
+        Status::Measured => ("measured", String::new()),
+        Status::Unsupported(why) => ("unsupported", why.clone()),
+        Status::Unavailable(why) => ("unavailable", why.clone()),
+        Status::Wrong(why) => ("wrong", why.clone()),
+        Status::Failed(why) => ("failed", why.clone()),
+    }
+}
+
+fn phases(line: &Line<'_>, places: &mut Places) -> Vec<PhaseData> {
+    let mut names = Distinct::default();
+    for trial in &line.trials {
+        trial.measurement.phases.iter().for_each(|phase| names.add(phase.name.as_str()));
+        trial.measurement.not_offered.iter().for_each(|left_out| names.add(&left_out.phase));
+    }
+    let phase = |name: &str| {
+        let rate = line.rate(name).filter(|_| line.trouble().is_none());
+        let estimate = rate.map(|rate| rate.estimate);
+        let ends = |bounds: Bounds| (bounds.low, bounds.high);
+        let why = match estimate {
+            Some(_) => None,
+            None if line.is_without_time(name) => Some(NO_TIME),
+            None => line.not_offered(name),
+        };
+        let of_trials: Vec<&Phase> =
+            line.trials.iter().filter_map(|trial| trial.measurement.phase(name)).collect();
+        PhaseData {
+            name: name.into(),
+            rate: estimate.map(|estimate| estimate.value),
+            spread: estimate.and_then(|estimate| estimate.spread.bounds()).map(ends),
+            marks: rate.map_or_else(Vec::new, |rate| marks(&rate, places)),
+            timed_share: rate.and_then(|rate| rate.timed_share),
+            per_cpu_second: rate.and_then(|rate| rate.operations_per_cpu_second),
+            is_interval: estimate.is_some_and(|estimate| estimate.interval().is_some()),
+            why: why.map(|why| places.text(why.into())),
+            latencies: latencies(&of_trials),
+            timeline: of_trials.first().and_then(|phase| timeline(phase)),
+        }
+    };
+    names.in_order.into_iter().map(phase).collect()
+}
+
+fn marks(rate: &Rate, places: &mut Places) -> Vec<(char, usize)> {
+    let letter = |mark: Mark| match mark {
+        Mark::Disturbed => '!',
+        Mark::LittleTimed => '◔',
+    };
+    let marks = rate.marks().into_iter();
+    marks.map(|mark| (letter(mark), places.text(mark.words().into()))).collect()
+}
+
+fn timeline(phase: &Phase) -> Option<TimelineData> {
+    let timeline = phase.timeline.as_ref().filter(|timeline| timeline.intervals.len() > 1)?;
+    Some(TimelineData { rates: throughput_points(timeline), p99_us: p99_points(timeline) })
+}
+
+/// The percentiles of each kind of operation, over trials.
+fn latencies(trials: &[&Phase]) -> Vec<LatencyData> {
+    let mut operations = Distinct::default();
+    let all = || trials.iter().flat_map(|phase| &phase.latencies);
+    all().for_each(|latency| operations.add(latency.operation.as_str()));
+    let of_operation = |operation: &str| {
+        let found: Vec<&Latency> = all().filter(|l| l.operation == operation).collect();
+        let percentiles: Vec<_> = found.iter().map(|latency| percentiles(latency)).collect();
+        let shares = percentiles.first()?.map(|(share, _)| share);
+        let points = shares.into_iter().enumerate().filter_map(|(at, share)| {
+            let of_trials = percentiles.iter().filter_map(|trial| trial[at].1);
+            let ns: Vec<f64> = of_trials.map(|ns| ns as f64).collect();
+            let least = ns.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = ns.iter().copied().fold(0.0, f64::max);
+            Some((share, median(&ns)?, least, most))
+        });
+        Some(LatencyData {
+            operation: operation.to_lowercase(),
+            count: found.iter().map(|latency| latency.count).fold(0, u64::saturating_add),
+            points: points.collect(),
+            max_ns: found.iter().map(|latency| latency.max_ns).max()?,
+        })
+    };
+    operations.in_order.iter().filter_map(|operation| of_operation(operation)).collect()
+}

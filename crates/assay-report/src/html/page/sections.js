@@ -1,0 +1,218 @@
+// What stands below the matrix, each drawn when it is opened.
+
+/** A table whose first `words` columns are words, the others numbers. */
+function plainTable(title, heads, rows, words) {
+  const head = heads.map((text, at) =>
+    el("th", { scope: "col", class: at < words && "words" }, text),
+  );
+  const some = rows.slice(0, 1000);
+  const cell = (value, at) => {
+    const isWord = at < words;
+    const content = isWord ? name(value) : value;
+    return at === 0
+      ? el("th", { scope: "row" }, content)
+      : el("td", { class: isWord && "words" }, content);
+  };
+  const body = some.map((row) => el("tr", {}, ...row.map(cell)));
+  const more =
+    rows.length > some.length
+      ? el("p", { class: "note" }, `${rows.length - some.length} more rows: choose less above.`)
+      : "";
+  const table = el(
+    "table",
+    { class: "plain", "aria-label": title },
+    el("thead", {}, el("tr", {}, ...head)),
+    el("tbody", {}, ...body),
+  );
+  return el(
+    "div",
+    {},
+    el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": title }, table),
+    more,
+  );
+}
+
+/** Memory, disk, bytes written and the time to close. */
+function space(shown) {
+  if (!shown.columns.ranked.length) return null;
+  const heads = ["engine", "workload", "memory at most", "disk at most", "written", "to close"];
+  const note =
+    "Of the whole process: memory is the largest resident set, with the instrument's own; " +
+    "disk is the store at its fullest.";
+  return () => [
+    el("p", { class: "note" }, note),
+    plainTable("Space and memory", heads, spaceRows(shown), 2),
+  ];
+}
+
+function spaceRows(shown) {
+  const titles = titlesOf(shown.rows);
+  const seen = new Set();
+  const rows = [];
+  for (const column of shown.columns.ranked) {
+    for (const row of shown.rows) {
+      const line = row.cells.get(column.engine)?.line;
+      if (!line || seen.has(line) || !hasFigures(line)) continue;
+      seen.add(line);
+      const rest = titles(row).join(" · ") || `${rowCount(row.rows)} rows`;
+      const sizes = [line.memory_bytes, line.disk_bytes, line.written_bytes].map(bytes);
+      rows.push([DATA.engines[column.engine].name, rest, ...sizes, duration(line.close_ns)]);
+    }
+  }
+  return rows;
+}
+
+/** Settings, with the notes of drivers: each once. */
+function settings({ lines }) {
+  const measured = lines.filter(hasFigures);
+  if (!measured.length) return null;
+  return () => {
+    const all = new Map();
+    for (const line of measured) {
+      const { engine, version, storage, level, settings: set, notes = [] } = line;
+      const key = [engine, version, storage, level, set.join("+"), notes.join("+")].join("\u0000");
+      if (!all.has(key)) all.set(key, line);
+    }
+    return [el("dl", { class: "columns" }, ...[...all.values()].slice(0, 300).map(settingsOf))];
+  };
+}
+
+function settingsOf({ engine, version, storage, level, settings: set, notes = [] }) {
+  const of = (places) => places.map((at) => DATA.texts[at]);
+  return el(
+    "div",
+    {},
+    el("dt", {}, name(DATA.engines[engine].name), ` ${version} · ${storage} · ${level}`),
+    el("dd", {}, of(set).join(" · ") || "as the engine comes"),
+    ...of(notes).map((note) => el("dd", { class: "note" }, note)),
+  );
+}
+
+/** What speaks against figures: warnings, refuted levels, runs that are not whole. */
+function trust(shown) {
+  const items = [];
+  const runs = distinct(shown.lines.map((line) => line.run)).map((at) => DATA.runs[at]);
+  const add = (text) => items.push(text);
+  for (const run of runs) {
+    if (run.cells !== run.planned)
+      add(`The run of ${run.created} is not complete: ${run.cells} of ${run.planned} cells.`);
+  }
+  for (const run of runs) {
+    for (const { subject, found, advice } of run.warnings) {
+      add(`${subject}: ${found}${advice ? `; ${advice}` : ""}`);
+    }
+  }
+  for (const line of shown.lines) {
+    if (line.refuted !== undefined) add(`† ${DATA.texts[line.refuted]}`);
+    if (line.trouble && (line.trouble[0] === "wrong" || line.trouble[0] === "failed")) {
+      add(
+        `${DATA.engines[line.engine].name} · ${rowCount(line.rows)} rows: ` +
+          line.trouble.join(": "),
+      );
+    }
+  }
+  const counts = new Map();
+  const marks = shown.lines.flatMap((line) => line.phases.flatMap((phase) => phase.marks ?? []));
+  for (const [sign, at] of marks) {
+    const words = `${sign} ${DATA.texts[at]}`;
+    counts.set(words, (counts.get(words) ?? 0) + 1);
+  }
+  for (const [words, count] of counts) add(`${plural(count, "figure")}: ${words}.`);
+  if (runs.length > 1)
+    add(
+      `Figures of ${runs.length} runs stand side by side: ` +
+        "the machine may have been in another state in each.",
+    );
+  const some = distinct(items);
+  if (!some.length) return null;
+  const draw = () => [el("ul", {}, ...some.slice(0, 300).map((text) => el("li", {}, name(text))))];
+  draw.count = some.length;
+  return draw;
+}
+
+function machine(shown) {
+  const runs = distinct(shown.lines.map((line) => line.run)).map((at) => DATA.runs[at]);
+  const item = (run) => {
+    const pair = (title, text) => [el("dt", {}, title), el("dd", {}, text)];
+    const load = isFigure(run.load_1min) ? quantity(run.load_1min) : "unknown";
+    const costs = run.instrument.map(({ phase, ns }) => `${phase} ${duration(ns)}`).join(", ");
+    return el(
+      "div",
+      { class: "run" },
+      el("h3", {}, `Run of ${run.created}`),
+      el("pre", { tabindex: "0" }, run.command),
+      el(
+        "dl",
+        {},
+        ...pair("machine", `${machineOf(run)} · ${run.distribution}`),
+        ...pair(
+          "state",
+          `load ${load} at the start · governor ${run.governor ?? "none visible"} · ` +
+            `clock ${run.clock} · huge pages ${run.huge_pages}`,
+        ),
+        ...pair(
+          "build",
+          `assay ${run.version} · ${run.rustc} · opt-level ${run.opt_level} · ${run.target}`,
+        ),
+        ...(costs ? pair("instrument", `${costs} an operation, in the null engine`) : []),
+      ),
+    );
+  };
+  return () => runs.slice(0, 100).map(item);
+}
+
+const SECTIONS = [
+  {
+    id: "size",
+    title: "Curves over size",
+    of: curvesOver("rows", { scale: "values", label: "rows", show: rowCount }),
+  },
+  {
+    id: "threads",
+    title: "Curves over threads",
+    of: curvesOver("threads", { scale: "values", label: "threads", show: String }),
+  },
+  { id: "latency", title: "Latency percentiles", of: latencies },
+  { id: "time", title: "Over time", of: overTime },
+  { id: "published", title: "As the suite publishes it", of: published },
+  { id: "space", title: "Space and memory", of: space },
+  { id: "trust", title: "What speaks against these figures", of: trust },
+  { id: "settings", title: "Settings and versions", of: settings },
+  { id: "repeat", title: "The machine, and the command that repeats it", of: machine },
+];
+
+function drawSections(shown) {
+  shown.sizes = new Set(shown.rows.map((row) => row.rows)).size;
+  shown.workOf = worksOf(shown.rows);
+  const sections = SECTIONS.map(({ id, title, of }) => {
+    const draw = of(shown);
+    if (!draw) return null;
+    const isOpen = state.open.includes(id);
+    const count = draw.count ? ` (${draw.count})` : "";
+    const box = el(
+      "details",
+      { id, class: "section", open: isOpen, "data-count": draw.count },
+      el("summary", {}, el("h2", {}, title + count)),
+    );
+    const show = () => box.childElementCount === 1 && box.append(...draw());
+    if (isOpen) show();
+    box.addEventListener("toggle", () => {
+      if (box.open) show();
+      state.open = state.open.filter((one) => one !== id);
+      if (box.open) state.open.push(id);
+      writeAddress();
+      fitScroll();
+    });
+    return box;
+  });
+  byId("more").replaceChildren(...sections.filter(Boolean));
+}
+
+/** Opens a section and goes there. */
+function reveal(id) {
+  const section = byId(id);
+  if (!section) return;
+  section.open = true;
+  section.querySelector("summary").focus();
+  section.scrollIntoView({ block: "start" });
+}

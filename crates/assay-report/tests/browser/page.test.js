@@ -1,0 +1,301 @@
+// The page as its readers use it: chips, base, order, links, keys.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import {
+  chip,
+  close,
+  columns,
+  endBrowser,
+  measured,
+  open,
+  pageOf,
+  rowHeads,
+  startBrowser,
+  texts,
+} from "./support.js";
+
+before(startBrowser);
+after(endBrowser);
+
+/** The median of a cell's rate, from the run file. */
+function rateOf(run, engine, storage, rows, phase) {
+  const middle = (values) => {
+    const sorted = [...values].sort((a, b) => a - b);
+    const half = sorted.length >> 1;
+    return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+  };
+  const trials = run.cells
+    .filter(({ cell }) => cell.engine === engine && cell.storage === storage && cell.rows === rows)
+    .map(({ measurement }) => measurement.phases.find((one) => one.name === phase))
+    .map(({ rounds }) => middle(rounds.map((round) => (round.operations * 1e9) / round.time_ns)));
+  return middle(trials);
+}
+
+test("the first screen says what was measured, ranks the engines and shows each cell", async () => {
+  const run = measured();
+  const page = await open(pageOf([run]));
+  const head = await page.locator("#head").innerText();
+  for (const words of [
+    "crossbench",
+    "memory",
+    "durability none",
+    "2 trials",
+    run.environment.cpu_model,
+  ]) {
+    assert(head.includes(words), `${words}: ${head}`);
+  }
+  assert.deepEqual((await texts(page, ".ranks .engine")).sort(), [
+    "btreemap",
+    "hashbrown",
+    "lode",
+    "sqlite",
+  ]);
+  assert.deepEqual(await texts(page, ".ranks .count"), Array(4).fill("8 cells"));
+  assert.deepEqual(
+    await columns(page),
+    await texts(page, ".ranks .engine"),
+    "columns are in that order",
+  );
+  const scores = (await texts(page, ".ranks .figure")).map((text) =>
+    parseFloat(text.replace(",", "")),
+  );
+  assert.deepEqual(
+    scores,
+    [...scores].sort((a, b) => a - b),
+  );
+  assert.equal((await rowHeads(page)).length, 8);
+  assert.equal(await page.locator("#matrix td.best").count(), 8, "one best a row");
+  await close(page);
+});
+
+test("the ranking and the matrix are what the run file gives", async () => {
+  const run = measured();
+  const page = await open(`${pageOf([run])}#base=sqlite`);
+  const [engines, phases] = [
+    ["btreemap", "hashbrown", "lode", "sqlite"],
+    ["insert", "query", "update", "delete"],
+  ];
+  const ns = (engine, rows, phase) => 1e9 / rateOf(run, engine, "memory", rows, phase);
+  const cells = [500, 2000].flatMap((rows) => phases.map((phase) => [rows, phase]));
+  for (const engine of engines) {
+    const logs = cells.map(([rows, phase]) => {
+      const best = Math.min(...engines.map((one) => ns(one, rows, phase)));
+      return Math.log((10 + ns(engine, rows, phase)) / (10 + best));
+    });
+    const score = Math.exp(logs.reduce((a, b) => a + b) / logs.length);
+    const line = page.locator(".ranks li", { hasText: engine });
+    const shown = parseFloat((await line.locator(".figure").innerText()).replace(",", ""));
+    assert(Math.abs(shown / score - 1) < 0.06, `${engine}: ${shown} is ${score}`);
+  }
+  const at = (await columns(page)).indexOf("lode");
+  const cell = page
+    .locator("#matrix tbody tr", { hasText: /^query 500/ })
+    .locator("td")
+    .nth(at);
+  const ratio = ns("lode", 500, "query") / ns("sqlite", 500, "query");
+  const shown = parseFloat(await cell.innerText());
+  assert(Math.abs(shown / ratio - 1) < 0.51, `${shown} is ${ratio}`);
+  await close(page);
+});
+
+test("chips filter, and what is chosen stands in the address", async () => {
+  const page = await open(pageOf([measured()]));
+  await chip(page, "storage", "ramdisk").click();
+  assert.deepEqual((await columns(page)).sort(), ["lode", "sqlite"]);
+  const missing = await page.locator(".missing").innerText();
+  assert(missing.includes("2 engines without a figure here"), missing);
+  await chip(page, "rows", "2k").click();
+  await chip(page, "operation", "query").click();
+  assert.deepEqual(await rowHeads(page), ["query"]);
+  await chip(page, "operation", "update").click();
+  assert.deepEqual(await rowHeads(page), ["query", "update"]);
+  await chip(page, "engine", "lode").click();
+  assert.deepEqual(await columns(page), ["lode"]);
+  assert.match(page.url(), /#storage=ramdisk&rows=2000&operation=query,update&engine=lode$/);
+  await chip(page, "engine", "all").click();
+  assert.equal((await columns(page)).length, 2);
+  await close(page);
+});
+
+test("a link with filters, base, order and an open section shows the same again", async () => {
+  const url = pageOf([measured()]);
+  const page = await open(url);
+  await chip(page, "rows", "500").click();
+  await page.locator("#matrix thead button.engine", { hasText: "sqlite" }).click();
+  await page.locator(".controls button", { hasText: "name" }).click();
+  await page.locator("#space summary").click();
+  await page.locator("#space table").waitFor();
+  const shown = (one) => one.evaluate(() => document.querySelector("main").innerText);
+  const again = await open(page.url());
+  assert.equal(await shown(again), await shown(page));
+  assert.equal(await again.locator("#matrix h2").innerText(), "Every cell, × the time of sqlite");
+  assert(await again.locator("#space").evaluate((section) => section.open));
+  await close(again);
+  await close(page);
+});
+
+test("a link that names what is not there says so and shows the rest", async () => {
+  const page = await open(`${pageOf([measured()])}#engine=lode,nosuch&base=other&bad=%E0%A4%A`);
+  assert.deepEqual(await columns(page), ["lode"]);
+  const said = await page.locator("#said").innerText();
+  assert(said.includes("engine nosuch") && said.includes("engine other"), said);
+  await close(page);
+});
+
+test("an engine that is chosen is the base, and again none is", async () => {
+  const page = await open(pageOf([measured()]));
+  const head = page.locator("#matrix thead button.engine", { hasText: "btreemap" });
+  await head.click();
+  assert.equal(await head.getAttribute("aria-pressed"), "true");
+  assert.equal(await page.locator("#matrix td.base").count(), 8, "its own cells have figures");
+  assert.match(page.url(), /base=btreemap/);
+  await head.click();
+  assert.equal(await page.locator("#matrix td.base").count(), 0);
+  await close(page);
+});
+
+test("columns are sorted by rank, by name, or by one operation", async () => {
+  const page = await open(pageOf([measured()]));
+  const byRank = await columns(page);
+  await page.locator(".controls button", { hasText: "name" }).click();
+  assert.deepEqual(await columns(page), [...byRank].sort());
+  const row = page.locator("#matrix tbody tr", { hasText: /^delete 2k/ });
+  await row.locator("th button").click();
+  const shown = await row.locator("td").evaluateAll((cells) => cells.map((td) => td.cell.cell.ns));
+  assert.deepEqual(
+    shown,
+    [...shown].sort((a, b) => a - b),
+  );
+  await page.locator(".controls button", { hasText: "ranking" }).click();
+  assert.deepEqual(await columns(page), byRank);
+  await close(page);
+});
+
+test("the keyboard reaches every cell, and each says its figure", async () => {
+  const page = await open(pageOf([measured()]));
+  const first = page.locator("#matrix [tabindex='0']");
+  assert.equal(await first.count(), 1, "one stop for Tab");
+  await first.focus();
+  const detail = page.locator("#detail");
+  assert.match(await detail.innerText(), /operations\/s/);
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowDown");
+  const focused = page.locator("#matrix td:focus");
+  assert.equal(await focused.getAttribute("data-at"), "1,1");
+  assert.equal(await focused.getAttribute("aria-describedby"), "detail");
+  await page.keyboard.press("Escape");
+  assert(await detail.isHidden());
+  await page.keyboard.press("Home");
+  await page.keyboard.press("Enter");
+  assert.match(page.url(), /sort=/);
+  await close(page);
+});
+
+test("a cell without a figure says why", async () => {
+  const run = measured();
+  const of = (engine) =>
+    run.cells.filter(({ cell }) => cell.engine === engine && cell.storage === "memory");
+  for (const cell of of("lode").filter(({ cell }) => cell.rows === 500)) {
+    cell.status = { outcome: "wrong", reason: "row 7 is wrong" };
+  }
+  for (const cell of of("sqlite").filter(({ cell }) => cell.rows === 2000)) {
+    cell.measurement.phases = cell.measurement.phases.filter((phase) => phase.name !== "update");
+    cell.measurement.not_offered = [{ phase: "update", why: "it has no updates" }];
+  }
+  const page = await open(pageOf([run], "reasons"));
+  const said = async (engine, head) => {
+    const at = (await columns(page)).indexOf(engine);
+    const cell = page.locator("#matrix tbody tr", { hasText: head }).locator("td").nth(at);
+    await cell.hover();
+    return [await cell.innerText(), await page.locator("#detail").innerText()];
+  };
+  const [word, why] = await said("lode", /^insert 500/);
+  assert.equal(word, "wrong");
+  assert(why.includes("row 7 is wrong"), why);
+  const [dash, reason] = await said("sqlite", /^update 2k/);
+  assert.equal(dash, "–");
+  assert(reason.includes("it has no updates"), reason);
+  assert.equal(
+    await page.locator(".ranks li", { hasText: "lode" }).locator(".count").innerText(),
+    "4 of 8 cells",
+  );
+  assert((await page.locator("#trust").innerText()).includes("speaks against"), "warned below");
+  await close(page);
+});
+
+test("a figure that was disturbed is marked, and says by what", async () => {
+  const run = measured();
+  for (const { cell, measurement } of run.cells) {
+    for (const round of measurement.phases.flatMap((phase) => phase.rounds)) {
+      const lacked = cell.engine === "sqlite" && cell.storage === "memory";
+      const waited_ns = lacked ? Math.floor(round.time_ns / 2) : 0;
+      round.usage = { ...round.usage, wall_ns: round.time_ns, stolen_ns: 0, waited_ns };
+    }
+  }
+  const page = await open(pageOf([run], "disturbed"));
+  const at = (await columns(page)).indexOf("sqlite");
+  const cells = page.locator("#matrix tbody tr");
+  for (let row = 0; row < 8; row += 1) {
+    const signs = await texts(cells.nth(row), "td");
+    signs.forEach((text, x) => assert.equal(text.includes("!"), x === at, `${signs}`));
+  }
+  await cells.first().locator("td").nth(at).hover();
+  const said = await page.locator("#detail").innerText();
+  assert(said.includes("! disturbed") && said.includes("100 % of the time on the clock"), said);
+  assert((await page.locator(".signs").innerText()).includes("! disturbed"));
+  await close(page);
+});
+
+test("an engine gains nothing by the cells that it lacks", async () => {
+  // `part` is as slow as sqlite, and was only measured where both are fastest.
+  const run = measured();
+  run.cells = run.cells.filter(({ cell }) => cell.storage === "memory" && cell.engine !== "lode");
+  const times = {
+    btreemap: [100, 100, 100, 100],
+    hashbrown: [200, 200, 200, 200],
+    sqlite: [120, 9e4, 9e4, 9e4],
+  };
+  const of = (engine) =>
+    run.cells.filter(({ cell }) => cell.engine === engine && !cell.calibration);
+  for (const [engine, ns] of Object.entries(times)) {
+    for (const { measurement } of of(engine)) {
+      measurement.phases.forEach((phase, at) => {
+        phase.rounds = [{ operations: 1000, time_ns: 1000 * ns[at] }];
+      });
+    }
+  }
+  const part = structuredClone(of("sqlite"));
+  for (const result of part) {
+    result.cell.engine = "part";
+    result.measurement.phases.length = 1;
+    result.measurement.phases[0].rounds[0].time_ns = 130_000;
+  }
+  run.cells.push(...part);
+  const page = await open(pageOf([run], "lacking"));
+  const order = await texts(page, ".ranks .engine");
+  assert(order.indexOf("part") > order.indexOf("btreemap"), `${order}`);
+  const line = page.locator(".ranks li.part");
+  assert.equal(await line.locator(".count").innerText(), "2 of 8 cells");
+  assert.equal(await line.locator(".figure").innerText(), "1.3×");
+  await close(page);
+});
+
+test("charts are drawn when they are asked for", async () => {
+  const page = await open(pageOf([measured()]));
+  assert.equal(await page.locator("figure svg").count(), 0);
+  await page.locator("#size summary").click();
+  await page.locator("#size figure").first().waitFor();
+  assert.equal(await page.locator("#size figure").count(), 4);
+  assert.equal(await page.locator("#size figure").first().locator(".line").count(), 4);
+  await page.locator("#latency summary").click();
+  await page.locator("#latency figure").first().waitFor();
+  const labels = await texts(page, "#latency figure:first-of-type svg:first-of-type text");
+  const shown = await page.locator("#latency figure").first().locator("text").allTextContents();
+  for (const nine of ["90 %", "99 %", "99.9 %"])
+    assert(shown.includes(nine), `${nine}: ${shown} ${labels}`);
+  await page.locator("#repeat summary").click();
+  assert((await page.locator("#repeat pre").innerText()).includes("run crossbench"));
+  await close(page);
+});
