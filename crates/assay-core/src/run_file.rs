@@ -145,6 +145,10 @@ pub struct Phase {
     pub tape_hash: String,
     /// Results that were compared with what they had to be.
     pub checked: u64,
+    /// Rounds that were done again because they were disturbed; the attempt that lacked least is
+    /// the one that is kept.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub repeats: u32,
     /// Threads that worked at once.
     #[serde(default = "one")]
     pub threads: u32,
@@ -158,6 +162,10 @@ pub struct Phase {
 
 fn one() -> u32 {
     1
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// How long the operations of a kind took, one by one.

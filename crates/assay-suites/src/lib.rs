@@ -12,6 +12,7 @@ pub mod crash;
 pub mod crossbench;
 pub mod nudb;
 mod phases;
+mod repeats;
 mod scaling;
 pub mod skvdb;
 mod suite;

@@ -88,6 +88,16 @@ pub(crate) fn parse_trials(text: &str) -> Result<u32, String> {
 
 const MOST_TRIALS: u64 = 10_000;
 
+/// Reads a number of rounds that may be done again.
+pub(crate) fn parse_repeats(text: &str) -> Result<u32, String> {
+    match parse(text)? {
+        count if count <= MOST_REPEATS => Ok(count as u32),
+        _ => Err(format!("there can be at most {MOST_REPEATS} of them")),
+    }
+}
+
+const MOST_REPEATS: u64 = 1_000;
+
 /// Reads a number of records of YCSB, whose distribution of the latest has a term for each.
 pub(crate) fn parse_records(text: &str) -> Result<u64, String> {
     match parse_positive(text)? {

@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cell::{Needs, Progress, Report, Session};
 use crate::phases::{Growing, LOAD, Visit, crew_round, kept, telling};
+use crate::repeats::Repeats;
 use crate::suite::{CALIBRATION_COUNT, CellRun, StoreUse, Suite};
 use latencies::Latencies;
 use route::Routes;
@@ -93,9 +94,16 @@ pub struct Options {
     pub sequential: bool,
     /// Which keys.
     pub keys: Keys,
+    /// How many disturbed rounds of the queries, and of the updates, are done again at most.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub repeats: u32,
     /// Take latencies too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latencies: Option<Latencies>,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// Bytes of a route.
@@ -182,8 +190,13 @@ impl Suite for CrossBench {
     }
 }
 
-/// What a round does; it gets the round and its number from 1.
-type Work<'w> = dyn Fn(Round<'_, '_, Routes>, usize) -> Result<Timed> + Sync + 'w;
+/// What a round does; it gets the round and a number that no other one of the phase has.
+type Work<'w> = dyn Fn(Round<'_, '_, Routes>, u32) -> Result<Timed> + Sync + 'w;
+
+/// The number of an attempt at a round.
+fn number_of(round: usize, attempt: u32) -> u32 {
+    round as u32 + attempt * ROUNDS as u32
+}
 
 struct Run<'r> {
     cell: &'r Cell,
@@ -200,6 +213,16 @@ struct Plan {
     seeds: Vec<u64>,
     count: u64,
     published_top: usize,
+}
+
+impl Plan {
+    /// Lookups and updates of rows that are there may be done again.
+    fn repeats(&self, options: &Options) -> Repeats {
+        match self.name {
+            QUERY | UPDATE => Repeats::at_most(options.repeats),
+            _ => Repeats::at_most(0),
+        }
+    }
 }
 
 impl Run<'_> {
@@ -315,10 +338,8 @@ impl Run<'_> {
         session.marker.updated = true;
         session.settle()?;
         let population = session.marker.population.clone();
-        self.rounds(session, &plan, &population, &|round, number| {
-            round.updates(birth, number as u32)
-        })?;
-        let version = ROUNDS as u32 + 1;
+        self.rounds(session, &plan, &population, &|round, number| round.updates(birth, number))?;
+        let version = number_of(ROUNDS, self.options.repeats) + 1;
         self.add_latencies(session, &plan, Action::Update { column: birth, version })
     }
 
@@ -367,6 +388,7 @@ impl Run<'_> {
                 ..Phase::default()
             };
             let mut tape_hash = TapeHash::default();
+            let mut repeats = plan.repeats(&self.options);
             for (seed, number) in plan.seeds.iter().zip(1..) {
                 let tape = Tape::new(plan.order, *seed, population.live());
                 let mut progress = Progress {
@@ -376,25 +398,30 @@ impl Run<'_> {
                     done: 0,
                     total: plan.count,
                 };
-                let round = Round {
-                    connection: &mut *connection,
-                    pace: &mut Pace::alone(),
-                    records: routes,
-                    rows: &rows,
-                    tape: &tape,
-                    positions: 0..plan.count,
-                    check,
-                    progress: &mut |done| {
-                        progress.done = done;
-                        report(&progress);
-                    },
-                };
-                let timed = work(round, number)?;
+                let (timed, taken) = repeats.least_disturbed(|attempt| {
+                    let round = Round {
+                        connection: &mut *connection,
+                        pace: &mut Pace::alone(),
+                        records: routes,
+                        rows: &rows,
+                        tape: &tape,
+                        positions: 0..plan.count,
+                        check,
+                        progress: &mut |done| {
+                            progress.done = done;
+                            report(&progress);
+                        },
+                    };
+                    let timed = work(round, number_of(number, attempt))?;
+                    let taken = Spans::taken(std::slice::from_ref(&timed.spans));
+                    Ok((timed, taken))
+                })?;
                 tape_hash.add(timed.tape.value());
                 phase.checked += timed.checked;
-                phase.rounds.push(kept(timed.operations, Spans::taken(&[timed.spans])));
+                phase.rounds.push(kept(timed.operations, taken));
             }
             phase.tape_hash = format!("{:016x}", tape_hash.value());
+            phase.repeats = repeats.done();
             Ok(phase)
         })
     }
@@ -409,6 +436,7 @@ impl Run<'_> {
     ) -> Result<()> {
         let threads = self.cell.threads;
         let mut phase = Growing::new(plan.name, threads);
+        let mut repeats = plan.repeats(&self.options);
         for (seed, number) in plan.seeds.iter().zip(1..) {
             let visit = Visit {
                 records: &self.routes,
@@ -420,11 +448,15 @@ impl Run<'_> {
             };
             let of = (number, plan.seeds.len());
             let mut told = telling(self.report, plan.name, of, plan.count, threads);
-            let (timed, taken) =
-                crew_round(session, threads, &visit, &mut told, &|round| work(round, number))?;
+            let (timed, taken) = repeats.least_disturbed(|attempt| {
+                crew_round(session, threads, &visit, &mut told, &|round| {
+                    work(round, number_of(number, attempt))
+                })
+            })?;
             phase.round(&timed, taken);
         }
-        session.keep(Phase { published_top: plan.published_top, ..phase.done() });
+        let (published_top, repeats) = (plan.published_top, repeats.done());
+        session.keep(Phase { published_top, repeats, ..phase.done() });
         Ok(())
     }
 }

@@ -55,6 +55,7 @@ fn measured(fault: Fault, fill: Fill) -> Status {
         delete: 500,
         sequential: false,
         keys: Keys::Dense,
+        repeats: 0,
         latencies: None,
     };
     cell_of(fault, &options).0
@@ -161,6 +162,7 @@ fn latencies_have_rounds_of_their_own() {
         delete: 200,
         sequential: false,
         keys: Keys::Dense,
+        repeats: 0,
         latencies: Some(Latencies { rate: None }),
     };
     let (status, measurement) = cell_of(Fault::None, &options);

@@ -127,6 +127,7 @@ fn the_operations_of_a_seed_never_change() {
         delete: 1_000,
         sequential: false,
         keys: crossbench::Keys::Sparse,
+        repeats: 0,
         latencies: None,
     };
     let mut cells = all();

@@ -76,6 +76,7 @@ fn plan(args: &LadderArgs, setting: &Setting, store_dirs: &StoreDirs) -> Vec<Pla
                 delete: rows,
                 sequential: false,
                 keys: args.keys.keys(),
+                repeats: 0,
                 latencies: None,
             }
         };

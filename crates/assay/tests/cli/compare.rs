@@ -10,6 +10,7 @@ fn runs_and_engines_are_compared() {
     bench.succeeds(&format!("{RUN} --trials 5 -o a.json"));
     bench.succeeds(&format!("{RUN} --trials 5 -o b.json"));
     for cell in bench.run_file("a.json")["cells"].as_array().expect("cells") {
+        assert_eq!(cell["cell"]["options"]["repeats"], 5, "unless something else is said");
         for phase in cell["measurement"]["phases"].as_array().expect("phases") {
             for round in phase["rounds"].as_array().expect("rounds") {
                 let wall_ns = round["usage"]["wall_ns"].as_u64().expect("the wall time");

@@ -62,6 +62,7 @@ fn numbers_say_what_they_can_be() {
     bench.refuses(&format!("{run} --seed abc"), 2, &["--seed", "whole number from 0 to 1844"]);
     bench.refuses(&format!("{run} --seed -1"), 2, &["--seed", "whole number"]);
     bench.refuses(&format!("{run} -i -1"), 2, &["--insert", "not a count"]);
+    bench.refuses(&format!("{run} --repeats 1001"), 2, &["--repeats", "at most 1000"]);
     bench.refuses("run skvdb --entries 17", 2, &["--entries", "between 1 and 16"]);
     bench.refuses("run tonbo-micro --samples 9", 2, &["--samples", "between 10 and 10000"]);
     bench.refuses("crash --rounds 0", 2, &["--rounds", "between 1 and 1000000"]);

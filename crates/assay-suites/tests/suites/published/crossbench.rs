@@ -18,7 +18,7 @@ const QUERIES_US: [u64; 10] =
 fn options(fill: Fill) -> Options {
     let (query, update, delete) = (1_000_000, 1_000_000, 1_000_000);
     let keys = Keys::Dense;
-    Options { fill, query, update, delete, sequential: false, keys, latencies: None }
+    Options { fill, query, update, delete, sequential: false, keys, repeats: 0, latencies: None }
 }
 
 /// The cell of the published sample.

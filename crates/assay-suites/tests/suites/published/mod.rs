@@ -102,6 +102,7 @@ fn no_published_form_makes_a_rate_of_no_time() {
                 delete: 0,
                 sequential: false,
                 keys: crossbench::Keys::Dense,
+                repeats: 0,
                 latencies: None,
             };
             (cell(suite, "quick", 10, &options), "insert")

@@ -1,0 +1,110 @@
+//! Rounds that were disturbed are done again, where doing so changes nothing of what they are.
+//!
+//! What decides is what a round had of the machine, not how fast it was: so the rates of those that
+//! are kept are no better than those of rounds that were not disturbed at all.
+
+use assay_core::crew::Taken;
+use assay_core::timing::Timed;
+use assay_core::usage::Usage;
+use assay_driver::error::Result;
+
+/// How many rounds of a phase may be done again, and were.
+#[derive(Debug)]
+pub(crate) struct Repeats {
+    most: u32,
+    done: u32,
+}
+
+/// What a round did, and what it took.
+pub(crate) type Done = (Timed, Taken);
+
+impl Repeats {
+    /// For a phase of which so many rounds may be done again: 0 where one changes what a second
+    /// attempt would find.
+    pub(crate) fn at_most(most: u32) -> Self {
+        Self { most, done: 0 }
+    }
+
+    /// How many rounds were done again.
+    pub(crate) fn done(&self) -> u32 {
+        self.done
+    }
+
+    /// Does a round, and again while it is disturbed and that is allowed; returns the attempt that
+    /// lacked least. `attempt` gets a number that counts those of the phase from 0, where first
+    /// attempts have 0.
+    pub(crate) fn least_disturbed(
+        &mut self,
+        mut attempt: impl FnMut(u32) -> Result<Done>,
+    ) -> Result<Done> {
+        let mut best = attempt(0)?;
+        while best.1.usage.is_some_and(|usage| usage.is_disturbed()) && self.done < self.most {
+            self.done += 1;
+            let again = attempt(self.done)?;
+            if lack(again.1.usage) < lack(best.1.usage) {
+                best = again;
+            }
+        }
+        Ok(best)
+    }
+}
+
+/// What share of its time a round lacked a processor.
+fn lack(usage: Option<Usage>) -> f64 {
+    usage.map_or(0.0, |usage| usage.lacked_ns() as f64 / usage.wall_ns.max(1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A round that waited for so many of 100 ns.
+    fn round(waited_ns: u64) -> Done {
+        let usage = Usage { wall_ns: 100, waited_ns, processors: 1, ..Usage::default() };
+        (Timed::default(), Taken { time: Duration::from_nanos(waited_ns), usage: Some(usage) })
+    }
+
+    /// Does rounds whose attempts wait for these times; returns what was kept of each.
+    fn kept(repeats: &mut Repeats, rounds: &[&[u64]]) -> Vec<u64> {
+        let keep = |attempts: &&[u64]| {
+            let mut waits = attempts.iter();
+            let done = repeats.least_disturbed(|_| {
+                Ok(round(*waits.next().expect("no more attempts than expected")))
+            });
+            assert_eq!(waits.next(), None, "as many attempts as expected");
+            done.expect("no error").1.usage.expect("a usage").waited_ns
+        };
+        rounds.iter().map(keep).collect()
+    }
+
+    #[test]
+    fn a_disturbed_round_is_done_again_until_one_is_not() {
+        let mut repeats = Repeats::at_most(5);
+        let found = kept(&mut repeats, &[&[0], &[50, 30, 5], &[4]]);
+        assert_eq!((found, repeats.done()), (vec![0, 5, 4], 2));
+    }
+
+    #[test]
+    fn a_phase_has_no_more_attempts_than_its_limit_and_keeps_the_best() {
+        let mut repeats = Repeats::at_most(5);
+        let found = kept(&mut repeats, &[&[50, 20, 40, 5], &[60, 30, 70], &[90]]);
+        assert_eq!((found, repeats.done()), (vec![5, 30, 90], 5));
+        let mut none = Repeats::at_most(0);
+        assert_eq!((kept(&mut none, &[&[50]]), none.done()), (vec![50], 0));
+    }
+
+    #[test]
+    fn attempts_of_a_phase_have_numbers_of_their_own() {
+        let (mut repeats, mut numbers) = (Repeats::at_most(5), Vec::new());
+        for _ in 0..4 {
+            let done = repeats.least_disturbed(|number| {
+                numbers.push(number);
+                Ok(round(50))
+            });
+            done.expect("no error");
+        }
+        assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 0, 0, 0]);
+    }
+}
