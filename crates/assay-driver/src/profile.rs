@@ -185,6 +185,20 @@ impl Profile {
         })
     }
 
+    /// Which writes do not look whether the key is there, in words; none if all of them look.
+    pub fn blind_writes(&self) -> Option<&'static str> {
+        match (self.insert_rule, self.delete_rule) {
+            (InsertRule::Replaces, DeleteRule::Silent) => {
+                Some("blind writes: its inserts and deletes do not look whether the key is there")
+            }
+            (InsertRule::Refuses, DeleteRule::Silent) => {
+                Some("blind writes: its deletes do not look whether the key is there")
+            }
+            // A tree that replaces finds the key's place all the same.
+            (_, DeleteRule::Reports) => None,
+        }
+    }
+
     /// A value for every option: the chosen one, or the default.
     pub fn options_with(&self, chosen: &BTreeMap<String, String>) -> Vec<(String, String)> {
         let value = |option: &EngineOption| {

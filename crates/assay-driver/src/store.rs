@@ -82,6 +82,12 @@ pub trait Driver: Sync {
     /// The engine's version, or why it is not available here.
     fn version(&self) -> std::result::Result<String, String>;
 
+    /// What an engine does at a level beyond what the level promises, in words, so that it costs
+    /// more there than others.
+    fn stronger(&self, _: Durability) -> Option<&'static str> {
+        None
+    }
+
     /// The interval between syncs at level `periodic`, if the engine or its driver states one.
     fn periodic_interval(&self) -> Option<Duration> {
         None

@@ -63,6 +63,10 @@ impl Driver for Lmdb {
         &PROFILE
     }
 
+    fn stronger(&self, level: Durability) -> Option<&'static str> {
+        (level == Durability::Periodic).then_some("every commit syncs its data")
+    }
+
     fn version(&self) -> std::result::Result<String, String> {
         let lmdb = heed::lmdb_version();
         Ok(format!(

@@ -170,6 +170,12 @@ impl<'m> Session<'m> {
         let stores = open_all(driver, &spec, stores_for(driver, needs))?;
         measurement.resources.open_ns = as_ns(start.elapsed());
         measurement.settings = stores[0].settings();
+        if let Some(why) = driver.stronger(cell.durability) {
+            measurement.notes.push(format!("stronger than {}: {why}", cell.durability));
+        }
+        if let (true, Some(why)) = (profile.keeps_data, profile.blind_writes()) {
+            measurement.notes.push(why.into());
+        }
         Ok(Self {
             driver,
             spec,

@@ -90,6 +90,29 @@ fn trials_go_on_until_intervals_are_narrow_or_there_are_enough() {
     assert!(count >= 15, "at least seven trials: {count}");
 }
 
+/// What costs an engine more than its level asks for, or spares it what others do, is said.
+#[test]
+fn what_makes_figures_unlike_is_marked() {
+    let bench = Bench::new();
+    let run = "run crossbench -s d -e lmdb,fjall,sqlite -i 1k -q 0 -u 0 -d 1k --dir stores";
+    bench.succeeds(&format!("{run} --durability periodic -o periodic.json"));
+    bench.succeeds(&format!("{run} --durability commit -o commit.json"));
+    let notes = |file: &str, engine: &str| {
+        let run = bench.run_file(file);
+        let mut cells = run["cells"].as_array().expect("cells").iter();
+        let cell = cells.find(|cell| cell["cell"]["engine"] == engine).expect("its cell");
+        cell["measurement"]["notes"].to_string()
+    };
+    let syncs = "stronger than periodic: every commit syncs its data";
+    assert!(notes("periodic.json", "lmdb").contains(syncs));
+    assert_eq!(notes("commit.json", "lmdb"), "[]", "that is what the level asks for");
+    let blind = "inserts and deletes do not look whether the key is there";
+    assert!(notes("commit.json", "fjall").contains(blind));
+    assert_eq!(notes("periodic.json", "sqlite"), "[]");
+    let table = bench.succeeds("show periodic.json").stdout;
+    assert!(table.contains(syncs) && table.contains(blind), "{table}");
+}
+
 #[test]
 fn bad_input_is_refused() {
     let bench = Bench::new();
