@@ -1,9 +1,10 @@
 //! The views over a run file made by hand, with one of everything that can happen to a cell.
 
+mod table;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use assay_core::doctor::{Finding, Gravity};
 use assay_core::environment::{Build, Environment};
 use assay_core::estimate::{Bounds, Spread};
 use assay_core::plan::{Cell, PageCache};
@@ -13,7 +14,8 @@ use assay_core::usage::Usage;
 use assay_driver::{Durability, KeyKind, Storage};
 use assay_report::blocks::Mark;
 use assay_report::compare::{Statistic, Verdict};
-use assay_report::{blocks, compare, format, plot, rows, table};
+use assay_report::table::{View, render};
+use assay_report::{blocks, compare, format, plot, rows};
 
 fn cell(engine: &str, trial: u32) -> Cell {
     Cell {
@@ -122,7 +124,7 @@ fn every_view_has_the_same_estimate() {
         csv.contains(&format!(",{:.1},{low:.1},{high:.1},interval_95,15,0,,,5,", estimate.value))
     );
     let (low, high) = (format::quantity(low), format::quantity(high));
-    assert!(table::render(&run, true).expect("text").contains(&format!(" {low} – {high}")));
+    assert!(render(&run, table::DETAILED).contains(&format!(" {low} – {high}\n")));
     assert!(rows::markdown(&run).contains(&format!("1.00 M (95 %: {low} – {high})")));
     let folder = tempfile::tempdir().expect("a temporary directory");
     let paths = draw(std::slice::from_ref(&run), folder.path(), BARS);
@@ -131,7 +133,8 @@ fn every_view_has_the_same_estimate() {
     run.cells.truncate(4);
     let csv = rows::csv(&run).expect("text");
     assert!(csv.contains(",100000.0,1010101.0,range,12,0,,,4,"), "{csv}");
-    assert!(table::render(&run, true).expect("text").contains("range 100 k – 1.01 M"));
+    let text = render(&run, table::DETAILED);
+    assert!(text.contains("of rounds\n quick   100 k – 1.01 M\n"), "{text}");
     assert!(rows::markdown(&run).contains("(range: 100 k – 1.01 M)"));
     let folder = tempfile::tempdir().expect("a temporary directory");
     let paths = draw(std::slice::from_ref(&run), folder.path(), BARS);
@@ -185,7 +188,7 @@ fn a_round_without_time_has_no_rate_anywhere() {
     assert_eq!(line.rate("insert"), None);
     assert!(line.rate("query").is_some());
     let why = "a round took less time than the clock resolves";
-    let table = table::render(&run, true).expect("text");
+    let table = render(&run, View::PLAIN);
     assert!(table.contains("– [1]") && table.contains(&format!("[1] {why}")), "{table}");
     assert!(!table.contains(" T/s") && !table.contains("1.00 T"), "{table}");
     let csv = rows::csv(&run).expect("text");
@@ -222,33 +225,9 @@ fn a_wrong_answer_has_no_figure_anywhere() {
     let blocks = blocks::blocks(&run);
     let liar = blocks[0].lines.iter().find(|l| l.cell().engine == "liar").expect("a line");
     assert_eq!(liar.rate("query"), None);
-    let text = table::render(&run, false).expect("text");
+    let text = render(&run, table::DETAILED);
     let line = text.lines().find(|line| line.contains("liar")).expect("its line");
     assert!(line.contains("wrong [") && line.contains('–') && !line.contains("10.0 M"), "{line}");
-}
-
-#[test]
-fn the_table_says_what_a_reader_must_know() {
-    let text = table::render(&run(), false).expect("text");
-    for words in [
-        "somesuite · disk · 1k rows · random access · 2 trials · seed 1 · page cache warm",
-        "it crashed",
-        "row 7 is wrong",
-        "no library",
-        "commit [",
-        "not at periodic, which the table is for, but at commit",
-        "1.2.3: PRAGMA fast",
-        "instrument: query 2.0 ns",
-        "top 3: 10.9 M",
-    ] {
-        assert!(text.contains(words), "{words}: {text}");
-    }
-    assert!(!text.contains("not complete"), "{text}");
-    let interrupted = RunFile { planned_cells: 9, ..run() };
-    let partial = table::render(&interrupted, true).expect("text");
-    assert!(partial.contains("not complete: 7 of 9 cells"), "{partial}");
-    let brief = table::render(&run(), true).expect("text");
-    assert!(brief.contains("quick") && !brief.contains("PRAGMA fast"), "{brief}");
 }
 
 const BARS: &dyn Fn(&str) -> bool = &|_| true;
@@ -499,36 +478,6 @@ fn engines_of_one_run_are_compared_trial_by_trial() {
     assert_eq!(comparison.lines[0].engine, "careful : quick");
 }
 
-#[test]
-fn warnings_stand_beside_what_they_affect() {
-    let warning = |subject: &str, storage| Finding {
-        subject: subject.into(),
-        gravity: Gravity::Warning,
-        found: "something".into(),
-        advice: "do something".into(),
-        storage,
-    };
-    let mut run = run();
-    run.findings = vec![
-        warning("governor", None),
-        warning("sync", Some(Storage::Disk)),
-        warning("filesystem", Some(Storage::Ramdisk)),
-        Finding { gravity: Gravity::Note, ..warning("turbo", None) },
-    ];
-    let text = table::render(&run, true).expect("text");
-    assert!(text.contains("warning: governor: something; do something"), "{text}");
-    assert!(text.contains("warning: sync"), "the run is on disk: {text}");
-    assert!(!text.contains("filesystem") && !text.contains("turbo"), "{text}");
-}
-
-#[test]
-fn a_refuted_level_is_marked() {
-    let mut run = run();
-    run.cells[1].refuted = Some("quick at periodic: refuted".into());
-    let text = table::render(&run, true).expect("text");
-    assert!(text.contains("refuted [") && text.contains("quick at periodic: refuted"), "{text}");
-}
-
 /// Runs as large as years of nights make them: many works, engines or trials. No view may take
 /// steps for each pair of cells, or this test takes hours with all 60,000.
 #[test]
@@ -558,7 +507,7 @@ fn large_runs_are_shown() {
             rows::of_run(&large).iter().map(|row| row.trials).sum::<usize>(),
             count as usize
         );
-        assert!(!table::render(&large, false).expect("text").is_empty());
+        assert!(!render(&large, table::DETAILED).is_empty());
         assert!(!rows::markdown(&large).is_empty() && rows::csv(&large).is_ok());
         let comparison = compare::runs(&large, &large.clone());
         assert!(!comparison.lines.is_empty() && comparison.notes.is_empty());
