@@ -21,7 +21,7 @@ use crate::format::{quantity, rows, work};
 use details::Calibrations;
 use grid::{Column, Grid, paragraph, shown};
 use marks::{Legend, Sign};
-use ranking::{Figure, Group, Ranked, groups, is_absent};
+use ranking::{Group, Ranked, groups, is_absent};
 
 /// How a run is shown.
 #[derive(Clone, Copy, Debug)]
@@ -212,35 +212,25 @@ impl Drawing<'_, '_> {
         let columns = phases.iter().enumerate().map(|(at, phase)| {
             let fewer = Fewer::of(block, phase);
             let lines = groups.iter().flat_map(|group| &group.lines);
-            let figures: Vec<_> = lines
-                .map(|ranked| match ranked.figures[at] {
-                    Some(figure) => {
-                        let mark = match fewer.is_true_of(ranked.line, phase) {
-                            true => self.legend.sign(Sign::FewerOperations, fewer.text()),
-                            false => String::new(),
-                        };
-                        (quantity(figure.rate.estimate.value) + &mark, Some(figure))
-                    }
-                    None => (self.missing(ranked.line, phase), None),
-                })
-                .collect();
-            Column::of_figures(&format!("{phase}/s"), self.cells(&figures))
+            let shown = lines.map(|ranked| match ranked.figures[at] {
+                Some(figure) => Shown {
+                    text: quantity(figure.rate.estimate.value),
+                    marks: match fewer.is_true_of(ranked.line, phase) {
+                        true => self.legend.sign(Sign::FewerOperations, fewer.text()),
+                        false => String::new(),
+                    },
+                    ratio: figure.ratio,
+                },
+                None => Shown {
+                    text: self.missing(ranked.line, phase),
+                    marks: String::new(),
+                    ratio: None,
+                },
+            });
+            let shown: Vec<_> = shown.collect();
+            Column::of_figures(&format!("{phase}/s"), cells(&shown, self.view.color))
         });
         columns.collect()
-    }
-
-    /// Figures with their ratios, which end below each other.
-    fn cells(&self, figures: &[(String, Option<Figure>)]) -> Vec<grid::Cell> {
-        let ratios = figures.iter().map(|(_, figure)| {
-            figure.and_then(|figure| figure.ratio).map(ratio_text).unwrap_or_default()
-        });
-        let ratios: Vec<_> = ratios.collect();
-        let width = ratios.iter().map(|ratio| ratio.chars().count()).max().unwrap_or(0);
-        let cells = figures.iter().zip(ratios).map(|((text, figure), ratio)| grid::Cell {
-            text: format!("{text} {ratio:>width$}"),
-            style: style(figure.and_then(|figure| figure.ratio), self.view.color),
-        });
-        cells.collect()
     }
 
     /// What stands where there is no figure.
@@ -254,6 +244,27 @@ impl Drawing<'_, '_> {
             None => "–".into(),
         }
     }
+}
+
+/// What a table shows of a figure.
+struct Shown {
+    text: String,
+    marks: String,
+    ratio: Option<f64>,
+}
+
+/// Figures, marks and ratios of a column, which end below each other.
+fn cells(column: &[Shown], color: bool) -> Vec<grid::Cell> {
+    let widest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
+    let ratios: Vec<_> =
+        column.iter().map(|shown| shown.ratio.map(ratio_text).unwrap_or_default()).collect();
+    let of_ratios = widest(&mut ratios.iter().map(|ratio| ratio.chars().count()));
+    let of_marks = widest(&mut column.iter().map(|shown| shown.marks.chars().count()));
+    let cells = column.iter().zip(ratios).map(|(Shown { text, marks, ratio }, shown)| grid::Cell {
+        text: format!("{text}{marks:of_marks$} {shown:>of_ratios$}"),
+        style: style(*ratio, color),
+    });
+    cells.collect()
 }
 
 /// The lines that begin a group, but the first.

@@ -165,6 +165,7 @@ fn figures_of_fewer_operations_are_marked() {
     let text = table::render(&run, View::PLAIN);
     assert_eq!(text.matches('†').count(), 2, "{text}");
     assert!(text.contains("† of fewer operations than the others"), "{text}");
+    assert!(text.contains("10.0 M   1.0×\n") && text.contains("1.11 k† 9000×\n"), "{text}");
 }
 
 /// A letter of Hebrew or Arabic would turn the figures beside it.
