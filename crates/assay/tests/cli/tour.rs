@@ -26,7 +26,8 @@ fn the_tour_refuses_what_it_cannot_do() {
     let bench = Bench::new();
     bench.refuses("run -e nosuch", 2, &["no engine nosuch"]);
     bench.refuses("run -e sqlite -o page.html --dir stores", 2, &["page.html", ".json"]);
-    bench.refuses("run -e nudb,sqlite crossbench", 2, &["crossbench"]);
+    let both = "run -e sqlite crossbench -s m -e btreemap -i 10 -q 10 -u 10 -o run.json";
+    bench.refuses(both, 2, &["crossbench"]);
     assert_eq!(bench.list(), [] as [&str; 0], "nothing is left");
 }
 
