@@ -17,7 +17,13 @@ use crate::format::{bytes, duration_ns, quantity};
 /// Adds what each line has beside its rates.
 pub(super) fn of_lines(out: &mut String, groups: &[Group<'_>], phases: &[&str], width: usize) {
     let lines: Vec<_> = groups.iter().flat_map(|group| &group.lines).collect();
-    for figures in [spreads(&lines, phases), published(&lines, phases), resources(&lines)] {
+    let parts = [
+        spreads(&lines, phases),
+        published(&lines, phases),
+        costs(&lines, phases),
+        resources(&lines),
+    ];
+    for figures in parts {
         if figures.is_empty() {
             continue;
         }
@@ -83,6 +89,16 @@ fn published(lines: &[&Ranked<'_>], phases: &[&str]) -> Vec<Column> {
         let has_one = rate.rounds > 1 && rate.published_top > 1;
         has_one.then(|| format!("top {}: {}", rate.published_top, quantity(rate.published)))
     })
+}
+
+/// What share of the wall time was on the clock, and what the whole process did in a second of
+/// processor time.
+fn costs(lines: &[&Ranked<'_>], phases: &[&str]) -> Vec<Column> {
+    let share = |figure: &Figure| Some(format!("{:.0} %", figure.rate.timed_share? * 100.0));
+    let per_second = |figure: &Figure| figure.rate.operations_per_cpu_second.map(quantity);
+    let mut columns = of_phases(lines, phases, |phase| format!("{phase} on the clock"), share);
+    columns.extend(of_phases(lines, phases, |phase| format!("{phase}/ CPU s"), per_second));
+    columns
 }
 
 /// Memory, space, bytes written, time to close.
@@ -188,6 +204,8 @@ pub(super) fn of_run(out: &mut String, run: &RunFile, width: usize) {
         &format!("95 % interval: of that, from {TRIALS_LEAST} trials on"),
         "range of rounds: the smallest and the largest, with fewer trials",
         "top rounds: the mean of the fastest rounds, the suite's own statistic",
+        "on the clock: the share of the wall time that was timed",
+        "/ CPU s: operations for a second of processor time of the whole process",
         "memory: peak of the whole worker",
         "on disk: the store at its fullest",
         "written: bytes of pages dirtied for the device",

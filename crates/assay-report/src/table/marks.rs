@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use crate::blocks::Mark;
+
 /// The kinds of marks that have a sign of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Sign {
@@ -14,6 +16,8 @@ pub(super) enum Sign {
     Refuted,
     /// The figure is of fewer operations than those of other engines.
     FewerOperations,
+    /// What its rate says of itself.
+    OfRate(Mark),
 }
 
 impl Sign {
@@ -23,6 +27,8 @@ impl Sign {
             Self::Weaker => "°",
             Self::Refuted => "!",
             Self::FewerOperations => "†",
+            Self::OfRate(Mark::Disturbed) => "~",
+            Self::OfRate(Mark::LittleTimed) => "‡",
         }
     }
 }

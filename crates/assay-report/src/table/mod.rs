@@ -16,7 +16,7 @@ use assay_core::run_file::{NO_TIME, RunFile, Status};
 use assay_driver::{Durability, Storage};
 use console::Style;
 
-use crate::blocks::{Block, Distinct, Line, blocks};
+use crate::blocks::{Block, Distinct, Line, Rate, blocks};
 use crate::format::{quantity, rows, work};
 use details::Calibrations;
 use grid::{Column, Grid, paragraph, shown};
@@ -215,10 +215,7 @@ impl Drawing<'_, '_> {
             let shown = lines.map(|ranked| match ranked.figures[at] {
                 Some(figure) => Shown {
                     text: quantity(figure.rate.estimate.value),
-                    marks: match fewer.is_true_of(ranked.line, phase) {
-                        true => self.legend.sign(Sign::FewerOperations, fewer.text()),
-                        false => String::new(),
-                    },
+                    marks: self.marks(&figure.rate, fewer.is_true_of(ranked.line, phase)),
                     ratio: figure.ratio,
                 },
                 None => Shown {
@@ -231,6 +228,19 @@ impl Drawing<'_, '_> {
             Column::of_figures(&format!("{phase}/s"), cells(&shown, self.view.color))
         });
         columns.collect()
+    }
+
+    /// What a reader has to know of a figure.
+    fn marks(&mut self, rate: &Rate, is_of_fewer: bool) -> String {
+        let mut marks = String::new();
+        if is_of_fewer {
+            let text = "of fewer operations than the others, since the engine is slow at them";
+            marks += &self.legend.sign(Sign::FewerOperations, text.into());
+        }
+        for mark in rate.marks() {
+            marks += &self.legend.sign(Sign::OfRate(mark), mark.words().into());
+        }
+        marks
     }
 
     /// What stands where there is no figure.
@@ -316,10 +326,6 @@ impl Fewer {
 
     fn is_true_of(&self, line: &Line<'_>, phase: &str) -> bool {
         self.differ && round_operations(line, phase) < self.most
-    }
-
-    fn text(&self) -> String {
-        "of fewer operations than the others, since the engine is slow at them".into()
     }
 }
 

@@ -166,7 +166,8 @@ fn disturbed_rounds_are_marked() {
     assert_eq!(found.timed_share, Some(0.5), "of the trial that says it");
     // A thousand operations of 1 µs, in twice the time less a millisecond of waiting.
     assert_eq!(found.operations_per_cpu_second, Some(1_000_000.0));
-    let table = table::render(&run, true).expect("text");
+    let table = render(&run, View { width: 200, ..table::DETAILED });
+    assert!(table.contains("M~‡ 1.0×") && table.contains("50 %         1.00 M"), "{table}");
     for mark in found.marks() {
         assert!(table.contains(mark.words()), "{table}");
         assert!(rows::markdown(&run).contains(mark.words()));
