@@ -25,10 +25,10 @@ impl Sign {
         match self {
             Self::Stronger => "*",
             Self::Weaker => "°",
-            Self::Refuted => "!",
-            Self::FewerOperations => "†",
-            Self::OfRate(Mark::Disturbed) => "~",
-            Self::OfRate(Mark::LittleTimed) => "‡",
+            Self::Refuted => "†",
+            Self::FewerOperations => "‡",
+            Self::OfRate(Mark::Disturbed) => "!",
+            Self::OfRate(Mark::LittleTimed) => "◔",
         }
     }
 }

@@ -10,9 +10,7 @@ use assay_core::estimate::{Bounds, Spread};
 use assay_core::plan::{Cell, PageCache};
 use assay_core::resources::Resources;
 use assay_core::run_file::{CellResult, Latency, Measurement, Phase, Round, RunFile, Status};
-use assay_core::usage::Usage;
 use assay_driver::{Durability, KeyKind, Storage};
-use assay_report::blocks::Mark;
 use assay_report::compare::{Statistic, Verdict};
 use assay_report::table::{View, render};
 use assay_report::{blocks, compare, format, plot, rows};
@@ -140,40 +138,6 @@ fn every_view_has_the_same_estimate() {
     let paths = draw(std::slice::from_ref(&run), folder.path(), BARS);
     let picture = std::fs::read_to_string(&paths.expect("pictures")[0]).expect("the SVG");
     assert!(picture.contains("whiskers: range of rounds"), "{picture}");
-}
-
-/// A rate of which some rounds lacked a processor, or that was on the clock for little of the
-/// time, is marked in every view.
-#[test]
-fn disturbed_rounds_are_marked() {
-    let mut run = trials_of("quick", &STEADY);
-    let with_usage = |run: &mut RunFile, waited_ns: u64| {
-        for round in &mut run.cells[0].measurement.phases[0].rounds {
-            let wall_ns = round.time_ns * 2;
-            let cpu_ns = wall_ns - waited_ns;
-            let usage = Usage { wall_ns, cpu_ns, waited_ns, processors: 1, ..Usage::default() };
-            round.usage = Some(usage);
-        }
-    };
-    let rate = |run: &RunFile| blocks::blocks(run)[0].lines[0].rate("insert").expect("a rate");
-    assert_eq!((rate(&run).disturbed, rate(&run).timed_share), (0, None), "files of before");
-    with_usage(&mut run, 0);
-    assert_eq!(rate(&run).marks(), [Mark::LittleTimed]);
-    with_usage(&mut run, 1_000_000);
-    let found = rate(&run);
-    assert_eq!((found.disturbed, found.rounds), (3, 15));
-    assert_eq!(found.marks(), [Mark::Disturbed, Mark::LittleTimed]);
-    assert_eq!(found.timed_share, Some(0.5), "of the trial that says it");
-    // A thousand operations of 1 µs, in twice the time less a millisecond of waiting.
-    assert_eq!(found.operations_per_cpu_second, Some(1_000_000.0));
-    let table = render(&run, View { width: 200, ..table::DETAILED });
-    assert!(table.contains("M~‡ 1.0×") && table.contains("50 %         1.00 M"), "{table}");
-    for mark in found.marks() {
-        assert!(table.contains(mark.words()), "{table}");
-        assert!(rows::markdown(&run).contains(mark.words()));
-    }
-    let csv = rows::csv(&run).expect("text");
-    assert!(csv.contains(",interval_95,15,3,0.500,1000000.0,5,"), "{csv}");
 }
 
 /// A rate that could not be measured is a dash with its reason, in every view.

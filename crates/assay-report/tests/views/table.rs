@@ -2,10 +2,13 @@
 
 use assay_core::doctor::{Finding, Gravity};
 use assay_core::run_file::{RunFile, Status};
+use assay_core::usage::Usage;
 use assay_driver::Storage;
+use assay_report::blocks::{self, Mark};
+use assay_report::rows;
 use assay_report::table::{self, View};
 
-use super::{cell, phase, result, run};
+use super::{STEADY, cell, phase, result, run, trials_of};
 
 /// What `--details` shows.
 pub(super) const DETAILED: View = View { details: true, ..View::PLAIN };
@@ -160,12 +163,12 @@ fn figures_of_fewer_operations_are_marked() {
     let mut run = of_engines(&[("quick", 100, 100), ("slow", 9_000, 9_000)]);
     run.cells[1].measurement.phases[1].rounds[0].operations = 10;
     let unplanned = table::render(&run, View::PLAIN);
-    assert!(!unplanned.contains('†'), "the suite itself decided: {unplanned}");
+    assert!(!unplanned.contains('‡'), "the suite itself decided: {unplanned}");
     run.cells[1].cell.options = serde_json::json!({ "query": 10 });
     let text = table::render(&run, View::PLAIN);
-    assert_eq!(text.matches('†').count(), 2, "{text}");
-    assert!(text.contains("† of fewer operations than the others"), "{text}");
-    assert!(text.contains("10.0 M   1.0×\n") && text.contains("1.11 k† 9000×\n"), "{text}");
+    assert_eq!(text.matches('‡').count(), 2, "{text}");
+    assert!(text.contains("‡ of fewer operations than the others"), "{text}");
+    assert!(text.contains("10.0 M   1.0×\n") && text.contains("1.11 k‡ 9000×\n"), "{text}");
 }
 
 /// A letter of Hebrew or Arabic would turn the figures beside it.
@@ -221,10 +224,39 @@ fn a_refuted_level_is_marked() {
     let mut run = run();
     run.cells[1].refuted = Some("quick at periodic: refuted".into());
     let text = table::render(&run, View::PLAIN);
-    assert!(
-        text.contains("quick!")
-            && text.contains("! quick at periodic: refuted")
-            && text.contains("quick at periodic: refuted"),
-        "{text}"
-    );
+    assert!(text.contains("quick† ") && text.contains("† quick at periodic: refuted"), "{text}");
+}
+
+/// A rate of which some rounds lacked a processor, or that was on the clock for little of the
+/// time, is marked in every view.
+#[test]
+fn disturbed_rounds_are_marked() {
+    let mut run = trials_of("quick", &STEADY);
+    let with_usage = |run: &mut RunFile, waited_ns: u64| {
+        for round in &mut run.cells[0].measurement.phases[0].rounds {
+            let wall_ns = round.time_ns * 2;
+            let cpu_ns = wall_ns - waited_ns;
+            let usage = Usage { wall_ns, cpu_ns, waited_ns, processors: 1, ..Usage::default() };
+            round.usage = Some(usage);
+        }
+    };
+    let rate = |run: &RunFile| blocks::blocks(run)[0].lines[0].rate("insert").expect("a rate");
+    assert_eq!((rate(&run).disturbed, rate(&run).timed_share), (0, None), "files of before");
+    with_usage(&mut run, 0);
+    assert_eq!(rate(&run).marks(), [Mark::LittleTimed]);
+    with_usage(&mut run, 1_000_000);
+    let found = rate(&run);
+    assert_eq!((found.disturbed, found.rounds), (3, 15));
+    assert_eq!(found.marks(), [Mark::Disturbed, Mark::LittleTimed]);
+    assert_eq!(found.timed_share, Some(0.5), "of the trial that says it");
+    // A thousand operations of 1 µs, in twice the time less a millisecond of waiting.
+    assert_eq!(found.operations_per_cpu_second, Some(1_000_000.0));
+    let text = table::render(&run, View { width: 200, ..DETAILED });
+    assert!(text.contains("M!◔ 1.0×") && text.contains("50 %         1.00 M"), "{text}");
+    for mark in found.marks() {
+        assert!(text.contains(mark.words()), "{text}");
+        assert!(rows::markdown(&run).contains(mark.words()));
+    }
+    let csv = rows::csv(&run).expect("text");
+    assert!(csv.contains(",interval_95,15,3,0.500,1000000.0,5,"), "{csv}");
 }
