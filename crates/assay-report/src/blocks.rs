@@ -78,7 +78,7 @@ pub struct Wide {
 pub const LITTLE_TIMED: f64 = 0.8;
 
 /// What is marked on a rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mark {
     /// Some of its rounds were disturbed.
     Disturbed,

@@ -70,6 +70,9 @@ pub trait Suite: Sync + 'static {
     /// About how many operations a cell does, for estimates of time.
     fn operations(cell: &Cell, options: &Self::Options) -> Option<u64>;
 
+    /// About how many of them are commits, which an engine may have to synchronise.
+    fn commits(cell: &Cell, options: &Self::Options) -> Option<u64>;
+
     /// About how many bytes a record of a cell has.
     fn record_bytes(options: &Self::Options) -> u64;
 
@@ -192,6 +195,9 @@ pub trait Task {
     /// About how many operations it does; none if its suite does not know.
     fn operations(&self) -> Option<u64>;
 
+    /// About how many of them are commits; none if its suite does not know.
+    fn commits(&self) -> Option<u64>;
+
     /// About how many bytes a record of it has.
     fn record_bytes(&self) -> u64;
 
@@ -215,6 +221,10 @@ struct TaskOf<'c, S: Suite> {
 impl<S: Suite> Task for TaskOf<'_, S> {
     fn operations(&self) -> Option<u64> {
         S::operations(self.cell, &self.options)
+    }
+
+    fn commits(&self) -> Option<u64> {
+        S::commits(self.cell, &self.options)
     }
 
     fn record_bytes(&self) -> u64 {

@@ -32,6 +32,46 @@ pub(crate) fn named(ids: &[String]) -> Outcome<Vec<Box<dyn Driver>>> {
         .collect()
 }
 
+/// The engines that a command is about.
+pub(crate) struct Chosen {
+    pub drivers: Vec<Box<dyn Driver>>,
+    /// Engines that were asked for by name are shown even where they cannot do it.
+    pub by_name: bool,
+}
+
+/// What stands for every engine.
+const EVERY: &str = "all";
+
+/// The engines of `-e`: names, `all`, and `!NAME` for all but that one. Nothing means all too.
+pub(crate) fn chosen(words: &[String]) -> Outcome<Chosen> {
+    let (excluded, wanted): (Vec<_>, Vec<_>) =
+        words.iter().cloned().partition(|word| word.starts_with('!'));
+    let excluded: Vec<_> = excluded.iter().map(|word| &word[1..]).collect();
+    excluded.iter().try_for_each(|id| check_known(id))?;
+    let names: Vec<_> = wanted.iter().filter(|word| *word != EVERY).cloned().collect();
+    let by_name = !names.is_empty() && names.len() == wanted.len();
+    let mut drivers = if by_name { Vec::new() } else { all()? };
+    for driver in named(&names)? {
+        if drivers.iter().all(|other| other.profile().id != driver.profile().id) {
+            drivers.push(driver);
+        }
+    }
+    drivers.retain(|driver| !excluded.contains(&driver.profile().id));
+    match drivers.is_empty() {
+        true => Err(Failure::Usage("the engines to leave out leave none; name fewer".into())),
+        false => Ok(Chosen { drivers, by_name }),
+    }
+}
+
+/// An engine that is to be left out need not be in this build, but there must be such an engine.
+fn check_known(id: &str) -> Outcome {
+    let of_another_build = assay_drivers::left_out().iter().any(|engine| engine.id == id);
+    match of_another_build || Known::find(id).is_some() {
+        true => Ok(()),
+        false => named(&[id.to_string()]).map(|_| ()),
+    }
+}
+
 /// Why there is no such engine, and how to have it.
 fn missing(id: &str) -> Failure {
     if let Some(engine) = assay_drivers::left_out().iter().find(|e| e.id == id) {
@@ -122,6 +162,28 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn ids(words: &[&str]) -> Result<(Vec<&'static str>, bool), Failure> {
+        let words: Vec<_> = words.iter().map(ToString::to_string).collect();
+        let chosen = chosen(&words)?;
+        Ok((chosen.drivers.iter().map(|driver| driver.profile().id).collect(), chosen.by_name))
+    }
+
+    #[test]
+    fn engines_are_chosen_by_names_all_of_them_and_exceptions() {
+        let (every, by_name) = ids(&[]).expect("all engines");
+        assert!(every.contains(&"sqlite") && !every.contains(&NULL) && !by_name);
+        assert_eq!(ids(&["all"]).expect("all"), (every.clone(), false));
+        assert_eq!(ids(&["lmdb", "sqlite"]).expect("two"), (vec!["lmdb", "sqlite"], true));
+        let (others, by_name) = ids(&["!sqlite", "!duckdb", "!nudb"]).expect("all but some");
+        assert!(others.len() + 1 == every.len() && !others.contains(&"sqlite") && !by_name);
+        let (with_null, _) = ids(&["all", "null"]).expect("all and one more");
+        assert_eq!(with_null.len(), every.len() + 1);
+        assert_eq!(ids(&["lmdb", "sqlite", "!lmdb"]).expect("one"), (vec!["sqlite"], true));
+        for bad in [&["!nosuch"][..], &["!"], &["sqlite", "!sqlite"], &["all", ""]] {
+            assert!(matches!(ids(bad), Err(Failure::Usage(_))), "{bad:?}");
+        }
+    }
 
     #[test]
     fn settings_are_checked_against_the_engines() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use assay_core::plan::Cell;
 use assay_core::run_file::{RunFile, Status};
-use assay_driver::Storage;
+use assay_driver::{Durability, Storage};
 
 /// What an operation took, by what it was.
 #[derive(Default)]
@@ -23,7 +23,8 @@ impl Estimate {
         let mut estimate = Self::default();
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         // Other files may be there too.
-        let runs = entries.filter_map(|entry| RunFile::load(&entry.path()).ok());
+        let paths = entries.map(|entry| entry.path()).filter(|path| may_be_run(path));
+        let runs = paths.filter_map(|path| RunFile::load(&path).ok());
         let machine = |run: &RunFile| {
             (run.environment.cpu_model.clone(), run.environment.cpus, run.environment.memory_bytes)
         };
@@ -57,6 +58,22 @@ impl Estimate {
         Duration::try_from_secs_f64(whole).ok()
     }
 
+    /// What several cells will take; what is not known is guessed.
+    pub(crate) fn forecast<'c>(
+        &self,
+        cells: impl IntoIterator<Item = &'c Cell>,
+        sync: Option<Duration>,
+    ) -> Forecast {
+        let mut forecast = Forecast::default();
+        for cell in cells {
+            forecast.time += self.of(cell).unwrap_or_else(|| {
+                forecast.guessed += 1;
+                guess(cell, sync)
+            });
+        }
+        forecast
+    }
+
     /// The same, and where nothing of the kind is known, as for the slowest that is.
     pub(crate) fn of_at_most(&self, cell: &Cell) -> Option<Duration> {
         self.of(cell).or_else(|| {
@@ -69,6 +86,60 @@ impl Estimate {
     pub(crate) fn of_all(&self, cells: &[&Cell]) -> Option<Duration> {
         cells.iter().map(|cell| self.of_at_most(cell)).sum()
     }
+}
+
+/// What cells will take, and how many of them are guessed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Forecast {
+    pub time: Duration,
+    pub guessed: usize,
+}
+
+impl Forecast {
+    /// The time, and where it is known from.
+    pub(crate) fn text(&self) -> String {
+        let how = match self.guessed {
+            0 => "from earlier runs here".to_string(),
+            1 => "one is guessed: none like it was measured here".to_string(),
+            cells => format!("{cells} are guessed: none like them were measured here"),
+        };
+        format!("about {} ({how})", rough(self.time))
+    }
+}
+
+/// What a commit is taken to need that reaches a disk, where that was not measured.
+const GUESS_SYNC: Duration = Duration::from_millis(2);
+/// The same on a RAM disk, where engines do the work of a sync and wait for no device.
+const GUESS_SYNC_IN_MEMORY: Duration = Duration::from_micros(40);
+/// What a cell is taken to need whose operations are not known: that of a suite that measures for
+/// a time.
+const GUESS_CELL: Duration = Duration::from_secs(30);
+
+/// What a cell is taken to need of which nothing is known. `sync` is what a sync of the disk takes.
+fn guess(cell: &Cell, sync: Option<Duration>) -> Duration {
+    let Ok(task) = assay_suites::task(cell) else { return GUESS_CELL };
+    let (Some(operations), Some(commits)) = (task.operations(), task.commits()) else {
+        return GUESS_CELL;
+    };
+    let operation = match cell.storage {
+        Storage::Memory => Duration::from_micros(1),
+        Storage::Ramdisk => Duration::from_micros(2),
+        Storage::Disk => Duration::from_micros(4),
+    };
+    let commit = match (cell.durability, cell.storage) {
+        (Durability::Commit, Storage::Disk) => sync.unwrap_or(GUESS_SYNC),
+        (Durability::Commit, Storage::Ramdisk) => GUESS_SYNC_IN_MEMORY,
+        _ => Duration::ZERO,
+    };
+    operation.mul_f64(operations as f64) + commit.mul_f64(commits as f64)
+}
+
+/// Larger files are no run files, or too large to learn from in passing.
+const MOST_BYTES: u64 = 64 << 20;
+
+fn may_be_run(path: &Path) -> bool {
+    let is_json = path.extension().is_some_and(|extension| extension == "json");
+    is_json && path.metadata().is_ok_and(|found| found.is_file() && found.len() <= MOST_BYTES)
 }
 
 fn keys(cell: &Cell) -> [Key; 2] {

@@ -43,17 +43,24 @@ pub(crate) fn new_run(planned_cells: usize) -> RunFile {
     RunFile::new(command, build(), Environment::capture(), planned_cells)
 }
 
-/// Notes what the machine's state does to the figures of a run, once.
-pub(crate) fn examine(run: &mut RunFile, store_dirs: &StoreDirs, plan: &[Planned]) {
-    if !run.findings.is_empty() {
-        return;
-    }
+/// Notes what the machine's state does to the figures of a run, once. Returns what a sync takes in
+/// the directory for stores on disk, if there is one.
+pub(crate) fn examine(
+    run: &mut RunFile,
+    store_dirs: &StoreDirs,
+    plan: &[Planned],
+) -> Option<Duration> {
     let data_bytes = |cell: &Cell| {
         let task = assay_suites::task(cell).ok()?;
         Some(cell.rows.saturating_mul(task.record_bytes()))
     };
     let largest = plan.iter().filter_map(|planned| data_bytes(&planned.cell)).max();
-    run.findings = doctor::findings(&Facts::capture(&store_dirs.bases(), largest));
+    let facts = Facts::capture(&store_dirs.bases(), largest);
+    if run.findings.is_empty() {
+        run.findings = doctor::findings(&facts);
+    }
+    let disk = facts.data_dirs.iter().find(|dir| dir.storage == Storage::Disk)?;
+    disk.sync_latency_ns.map(Duration::from_nanos)
 }
 
 /// How a run is carried out.

@@ -21,6 +21,7 @@ mod program;
 mod progress;
 mod request;
 mod resume;
+mod start;
 mod store_dirs;
 mod until_ci;
 mod worker;
@@ -49,7 +50,10 @@ pub fn run() -> ExitCode {
 
 fn carry_out(command: Command) -> Outcome {
     match command {
-        Command::Run(suite) => commands::run::run(&suite),
+        Command::Run(args) => match args.suite {
+            Some(suite) => commands::run::run(&suite),
+            None => commands::tour::tour(&args.tour),
+        },
         Command::Ladder(cli::LadderSuite::Crossbench(args)) => commands::ladder::crossbench(&args),
         Command::Suite(args) => commands::suite::suite(&args),
         Command::Verify(args) => commands::verify::verify(&args),

@@ -55,19 +55,18 @@ impl Setting {
                 )));
             }
         }
-        let chosen = engines::named(&common.engine)?;
-        let named = !chosen.is_empty();
+        let engines::Chosen { drivers, by_name } = engines::chosen(&common.engine)?;
         let absent = common.set.iter().find(|set| {
             let engine = set.split('.').next().unwrap_or_default();
-            named && !chosen.iter().any(|driver| driver.profile().id == engine)
+            !drivers.iter().any(|driver| driver.profile().id == engine)
         });
         if let Some(set) = absent {
             Settings::parse(std::slice::from_ref(set), false)?;
             return Err(Failure::Usage(format!("--set {set}: that engine is not among --engine")));
         }
         Ok(Self {
-            engines: if named { chosen } else { engines::all()? },
-            named,
+            engines: drivers,
+            named: by_name,
             settings: Settings::parse(&common.set, common.as_published)?,
             parameters: [("s3-endpoint", &common.s3_endpoint), ("s3-bucket", &common.s3_bucket)]
                 .into_iter()

@@ -15,27 +15,33 @@ pub(crate) struct Request {
     pub quiet: bool,
     pub key: Option<KeyKind>,
     pub workloads: Vec<Workload>,
+    /// Options with which a run takes less time.
+    pub shorter: &'static str,
 }
 
 impl Request {
     /// The request of any suite's command line.
     pub(crate) fn of(suite: &RunSuite) -> Outcome<Self> {
-        let (measure, workloads) = match suite {
+        let (measure, workloads, shorter) = match suite {
             RunSuite::Crossbench(args) => return Self::crossbench(args),
             RunSuite::Nudb(args) => return Self::nudb(args),
-            RunSuite::Skvdb(args) => (&args.measure, workloads::skvdb::workloads(args)),
+            RunSuite::Skvdb(args) => {
+                (&args.measure, workloads::skvdb::workloads(args), "--threads 2,16")
+            }
             RunSuite::TonboWrite(args) => {
-                (&args.measure, vec![workloads::tonbo::write_workload(args)?])
+                (&args.measure, vec![workloads::tonbo::write_workload(args)?], "--scale 0.01")
             }
             RunSuite::TonboRead(args) => {
-                (&args.measure, vec![workloads::tonbo::read_workload(args)?])
+                (&args.measure, vec![workloads::tonbo::read_workload(args)?], "--records 40k")
             }
             RunSuite::TonboMicro(args) => {
-                (&args.measure, vec![workloads::tonbo::micro_workload(args)])
+                (&args.measure, vec![workloads::tonbo::micro_workload(args)], "--measurement 1")
             }
-            RunSuite::Ycsb(args) => (&args.measure, workloads::ycsb::workloads(args)),
+            RunSuite::Ycsb(args) => {
+                (&args.measure, workloads::ycsb::workloads(args), "--records 10k --operations 10k")
+            }
         };
-        Ok(Self::measuring(measure, workloads))
+        Ok(Self::measuring(measure, workloads, shorter))
     }
 
     /// That of CrossBench.
@@ -47,17 +53,20 @@ impl Request {
             quiet: args.quiet,
             key: args.key.kind(),
             workloads: workloads::crossbench::workloads(args)?,
+            shorter: "-i 100k -q 100k -u 20k",
         })
     }
 
     /// That of NuDB's bench, which has a second name for engines.
     pub(crate) fn nudb(args: &NudbArgs) -> Outcome<Self> {
-        let mut request = Self::measuring(&args.measure, workloads::nudb::workloads(args)?);
+        let shorter = "--inserts 10k --fetches 10k";
+        let workloads = workloads::nudb::workloads(args)?;
+        let mut request = Self::measuring(&args.measure, workloads, shorter);
         request.common.engine.extend(args.dbs.iter().cloned());
         Ok(request)
     }
 
-    fn measuring(measure: &Measure, workloads: Vec<Workload>) -> Self {
+    fn measuring(measure: &Measure, workloads: Vec<Workload>, shorter: &'static str) -> Self {
         Self {
             common: measure.common.clone(),
             storage: measure.storage.clone(),
@@ -65,6 +74,7 @@ impl Request {
             quiet: measure.quiet,
             key: None,
             workloads,
+            shorter,
         }
     }
 }

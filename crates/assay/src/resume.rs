@@ -11,6 +11,7 @@ use program_support::interrupt::Interrupt;
 use crate::executor::{Execution, examine, new_run};
 use crate::planning::Planned;
 use crate::progress::Display;
+use crate::start::Start;
 use crate::store_dirs::StoreDirs;
 
 /// How a run that can go on is carried out.
@@ -22,6 +23,8 @@ pub(crate) struct Resumable<'r> {
     pub quiet: bool,
     pub store_dirs: &'r StoreDirs,
     pub interrupt: &'r Interrupt,
+    /// How it begins; none: what has to be said was said.
+    pub start: Option<Start<'r>>,
 }
 
 impl Resumable<'_> {
@@ -29,7 +32,8 @@ impl Resumable<'_> {
     /// ends it at once.
     pub(crate) fn carry_out(&self, plan: Vec<Planned>) -> Outcome<(RunFile, Outcome)> {
         let mut run = begin(self.restart, self.path, &plan)?;
-        examine(&mut run, self.store_dirs, &plan);
+        let sync = examine(&mut run, self.store_dirs, &plan);
+        self.start.map_or(Ok(()), |start| start.announce(&plan, &run, sync))?;
         let mut display = Display::new(plan.len() - run.cells.len(), self.quiet);
         let warnings = self.store_dirs.warnings.iter();
         warnings.for_each(|warning| display.say(&format!("note: {warning}")));

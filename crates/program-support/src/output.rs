@@ -14,6 +14,11 @@ pub fn print(text: &str) -> Outcome {
     to_standard_output(&mut |out| out.write_all(parts.join("\t").as_bytes()))
 }
 
+/// Prints text that ends with its own newline and has colours of its own, which pass.
+pub fn print_styled(text: &str) -> Outcome {
+    to_standard_output(&mut |out| out.write_all(printable::styled_lines(text).as_bytes()))
+}
+
 /// Lets `work` write to standard output, byte by byte as it wants.
 pub fn to_standard_output(work: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) -> Outcome {
     let mut out = io::BufWriter::new(io::stdout().lock());

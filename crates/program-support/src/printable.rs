@@ -61,6 +61,41 @@ pub fn is_hidden(character: char) -> bool {
     }
 }
 
+/// A text of several lines in which nothing commands a terminal but colours and weights of letters
+/// (`ESC [ … m`): what a view draws of texts that are safe already.
+pub fn styled_lines(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\u{1b}') {
+        let (before, escape) = rest.split_at(at);
+        shown += &lines(before);
+        let style = style_length(escape).unwrap_or(0);
+        shown += &escape[..style];
+        // What is no style is shown.
+        let next = style.max(1);
+        shown += &lines(&escape[style..next]);
+        rest = &escape[next..];
+    }
+    shown += &lines(rest);
+    shown
+}
+
+/// How many bytes the style has that a text begins with.
+fn style_length(text: &str) -> Option<usize> {
+    let numbers = text.strip_prefix("\u{1b}[")?;
+    let length = numbers.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    numbers[length..].starts_with('m').then_some(2 + length + 1)
+}
+
+/// Whether a letter is of a script that is written from right to left: it turns the direction of
+/// what stands beside it (Hebrew to Arabic Extended-A, presentation forms, ancient scripts, Adlam).
+pub fn is_right_to_left(character: char) -> bool {
+    matches!(
+        u32::from(character),
+        0x590..=0x8ff | 0xfb1d..=0xfdff | 0xfe70..=0xfefe | 0x10800..=0x10fff | 0x1e800..=0x1efff
+    )
+}
+
 /// FNV-1a: two long texts have different digests.
 fn digest(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
@@ -90,6 +125,22 @@ mod tests {
             "\\u{ffff}\\u{fffe}\\u{1ffff}\\u{2028}"
         );
         assert_eq!(lines("a\nb\x1bc\n"), "a\nb\\u{1b}c\n");
+    }
+
+    #[test]
+    fn of_escape_sequences_only_styles_pass() {
+        let styled = "a\x1b[1m\x1b[36mbold\x1b[0m\nb";
+        assert_eq!(styled_lines(styled), styled);
+        assert_eq!(styled_lines("\x1b[2J\x1b]0;x\x07\x1b"), "\\u{1b}[2J\\u{1b}]0;x\\u{7}\\u{1b}");
+        assert_eq!(styled_lines("\x1b[1;31m\u{202e}\x1b[9"), "\x1b[1;31m\\u{202e}\\u{1b}[9");
+    }
+
+    #[test]
+    fn letters_that_turn_a_line_are_known() {
+        for letter in ['א', 'ع', 'ܐ', 'ߊ', '\u{10900}', '\u{1e900}'] {
+            assert!(is_right_to_left(letter), "{letter:?}");
+        }
+        assert!(!"stl-hashmap ä 数据库 – µ ×".chars().any(is_right_to_left));
     }
 
     #[test]

@@ -156,6 +156,16 @@ impl Suite for CrossBench {
         Some(rounds.saturating_add(filled).saturating_add(deleted))
     }
 
+    fn commits(cell: &Cell, options: &Options) -> Option<u64> {
+        let filled = match options.fill {
+            Fill::Insert => cell.rows,
+            Fill::Load => 1,
+            Fill::Open => 0,
+        };
+        let updated = options.update.saturating_mul(ROUNDS as u64);
+        Some(updated.saturating_add(filled).saturating_add(options.delete.min(cell.rows)))
+    }
+
     fn record_bytes(_: &Options) -> u64 {
         RECORD_BYTES
     }

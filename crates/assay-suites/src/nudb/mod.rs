@@ -106,6 +106,10 @@ impl Suite for Nudb {
         Some(cell.rows.saturating_add(options.fetches.saturating_mul(batches)))
     }
 
+    fn commits(cell: &Cell, _: &Options) -> Option<u64> {
+        Some(cell.rows)
+    }
+
     fn record_bytes(options: &Options) -> u64 {
         MEAN_VALUE_BYTES + u64::from(options.key_size)
     }

@@ -159,6 +159,12 @@ impl Suite for Skvdb {
         Some(each.saturating_mul(u64::from(cell.threads) * u64::from(options.entries)))
     }
 
+    fn commits(cell: &Cell, options: &Options) -> Option<u64> {
+        // Three of the five phases on properties change them.
+        let each = options.operations.saturating_mul(3).saturating_add(options.children * 2);
+        Some(each.saturating_mul(u64::from(cell.threads)))
+    }
+
     fn record_bytes(_: &Options) -> u64 {
         RECORD_BYTES
     }

@@ -129,6 +129,10 @@ impl Suite for TonboMicro {
         None
     }
 
+    fn commits(_: &Cell, _: &Options) -> Option<u64> {
+        None
+    }
+
     fn record_bytes(_: &Options) -> u64 {
         2 * u64::from(SIZE)
     }

@@ -82,6 +82,11 @@ impl Suite for TonboRead {
         Some(cell.rows.saturating_add((options.ranges * options.range_size).saturating_mul(scans)))
     }
 
+    /// Records are loaded in few transactions.
+    fn commits(_: &Cell, _: &Options) -> Option<u64> {
+        Some(0)
+    }
+
     fn record_bytes(_: &Options) -> u64 {
         super::customers::RECORD_BYTES
     }

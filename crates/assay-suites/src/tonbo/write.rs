@@ -132,6 +132,11 @@ impl Suite for TonboWrite {
         Some(options.rows() + options.removals)
     }
 
+    fn commits(_: &Cell, options: &Options) -> Option<u64> {
+        let each = options.individual.saturating_add(options.batches);
+        Some(each.saturating_mul(options.threads.len() as u64).saturating_add(options.removals))
+    }
+
     fn record_bytes(_: &Options) -> u64 {
         super::customers::RECORD_BYTES
     }

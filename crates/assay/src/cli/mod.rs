@@ -2,7 +2,9 @@
 //! commands in this file, the options of the suites in `suites`, the words that options take in
 //! `values`. `reading` reads a line of it.
 
+mod help;
 mod internal;
+mod look;
 mod reading;
 mod suites;
 mod values;
@@ -14,7 +16,10 @@ use clap_complete::Shell;
 
 use crate::count;
 
+use help::{OUTPUT, PLUGINS};
+
 pub(crate) use internal::Internal;
+pub(crate) use look::Look;
 pub(crate) use reading::{Asked, parse, parse_suite};
 pub(crate) use suites::*;
 pub(crate) use values::*;
@@ -38,29 +43,28 @@ struct Cli {
 pub(crate) struct Plugins {
     /// Load an engine from a shared library that follows assay_driver.h; libNAME.so in a folder of
     /// ASSAY_PLUGINS, or else in ~/.local/share/assay/plugins, is found by its NAME
-    #[arg(long = "plugin", global = true, value_name = "FILE")]
+    #[arg(long = "plugin", global = true, value_name = "FILE", help_heading = PLUGINS)]
     pub paths: Vec<PathBuf>,
     /// Give a plugin up that has not described its engine after this many seconds
     #[arg(long, global = true, value_name = "SECONDS", value_parser = count::parse_seconds,
-          default_value = "60")]
+          default_value = "60", help_heading = PLUGINS)]
     pub plugin_timeout: u64,
 }
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Run a suite and show its table
-    #[command(subcommand)]
-    Run(RunSuite),
-    /// Run the published sizes and counts of a suite, one after another; resumes where it stopped
+    /// Run a suite and show its table; without a suite, a tour of a minute
+    Run(Box<RunArgs>),
+    /// Run the published sizes of a suite; resumes where it stopped
     #[command(subcommand)]
     Ladder(LadderSuite),
     /// Run a whole plan that stands in a file; resumes where it stopped
     Suite(SuiteArgs),
     /// Check that drivers do what they should
     Verify(VerifyArgs),
-    /// Prove or refute what engines promise: kill them and cut the power, and see what is left
+    /// Kill engines and cut the power, and see whether they kept their promise
     Crash(CrashArgs),
-    /// Look at what of this machine makes figures worse or less steady, and say what to do
+    /// Find what of this machine makes figures worse or less steady
     Doctor(DoctorArgs),
     /// Show engines, what they can do, and why one is not available
     List(ListArgs),
@@ -72,9 +76,9 @@ pub(crate) enum Command {
     Plugin(PluginCommand),
     /// Show a run file again
     Show(ShowArgs),
-    /// Make one page of run files: pictures, sortable figures, latencies, environment
+    /// Make one page of run files
     Report(ReportArgs),
-    /// Compare two run files, or two engines of one, with intervals and tests
+    /// Compare two run files, or two engines of one
     Compare(CompareArgs),
     /// Draw the published pictures from a run file
     Plot(PlotArgs),
@@ -89,6 +93,31 @@ pub(crate) enum Command {
         #[arg(short, long, value_name = "DIR")]
         output: Option<PathBuf>,
     },
+}
+
+#[derive(Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    override_usage = "assay run [OPTIONS]\n       assay run SUITE [OPTIONS]",
+    after_help = "\
+Without a suite, all engines do CrossBench's operations on 100k rows in memory and on a RAM disk. \
+Engines that synchronise each commit do fewer updates and deletes, and their figures are marked. \
+The table is printed, and a page is written beside the run file."
+)]
+pub(crate) struct RunArgs {
+    #[command(subcommand)]
+    pub suite: Option<RunSuite>,
+    #[command(flatten)]
+    pub tour: TourArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct TourArgs {
+    /// Only the table: no progress, and not where the files are
+    #[arg(short = 'Q', long, help_heading = OUTPUT)]
+    pub quiet: bool,
+    #[command(flatten)]
+    pub common: Common,
 }
 
 #[derive(Subcommand)]
@@ -161,18 +190,20 @@ pub(crate) struct SuiteArgs {
     /// Measure everything anew instead of resuming
     #[arg(long)]
     pub restart: bool,
-    /// Only the result: no progress, the table without explanations
+    /// Only the table: no progress, and not where the run file is
     #[arg(short = 'Q', long)]
     pub quiet: bool,
     /// Where the run file goes [default: what the plan says, or assay-runs/NAME.json after the
     /// plan's name]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub look: Look,
 }
 
 #[derive(Args)]
 pub(crate) struct VerifyArgs {
-    /// Engines to verify, separated by commas [default: all]
+    /// Engines to verify, separated by commas; all, or '!NAME' for all but that one [default: all]
     #[arg(short, long, value_name = "ENGINE", value_delimiter = ',')]
     pub engine: Vec<String>,
     /// Storage modes to verify
@@ -206,7 +237,8 @@ Examples:
   assay crash -e sqlite,lmdb                     every level, both kinds of crash
   assay crash -e redb --durability commit --crash power --rounds 200")]
 pub(crate) struct CrashArgs {
-    /// Engines to test, separated by commas [default: all that keep something on disk]
+    /// Engines to test, separated by commas; all, or '!NAME' for all but that one [default: all
+    /// that keep something on disk]
     #[arg(short, long, value_name = "ENGINE", value_delimiter = ',')]
     pub engine: Vec<String>,
     /// At which level, or all
@@ -309,9 +341,12 @@ pub(crate) struct PluginBuildArgs {
 
 #[derive(Args)]
 pub(crate) struct ListArgs {
-    /// Show these engines only
+    /// Show these engines only; all, or '!NAME' for all but that one
     #[arg(short, long, value_name = "ENGINE", value_delimiter = ',')]
     pub engine: Vec<String>,
+    /// Print JSON, for other programs
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Args)]
@@ -322,6 +357,8 @@ pub(crate) struct ShowArgs {
     /// documents and other programs
     #[arg(long, default_value = "table")]
     pub format: ShowFormat,
+    #[command(flatten)]
+    pub look: Look,
 }
 
 #[derive(Args)]
@@ -376,7 +413,7 @@ pub(crate) struct PlotArgs {
 
 /// The definition of the command line, from which completions and manual pages are made.
 pub(crate) fn definition() -> clap::Command {
-    Cli::command()
+    help::grouped(Cli::command())
 }
 
 /// Reads two engines.

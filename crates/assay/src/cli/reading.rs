@@ -22,7 +22,9 @@ pub(crate) enum Asked {
 pub(crate) fn parse_suite(words: &[String]) -> Result<RunSuite, String> {
     let line = ["assay", "run"].into_iter().map(String::from).chain(words.iter().cloned());
     match read(line.map(OsString::from).collect()) {
-        Ok(Cli { command: Command::Run(suite), .. }) => Ok(suite),
+        Ok(Cli { command: Command::Run(args), .. }) => {
+            args.suite.ok_or_else(|| "it is no suite".into())
+        }
         Ok(_) => Err("it is no suite".into()),
         Err(error) => Err(one_line(&error)),
     }
@@ -62,7 +64,7 @@ pub(crate) fn parse() -> Result<Asked, Failure> {
 /// Reads a command line. A number below zero is the value of the option before it, which says
 /// what is wrong with it.
 fn read(line: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let mut definition = with_negative_numbers(Cli::command());
+    let mut definition = with_negative_numbers(super::definition());
     let matches = definition.try_get_matches_from_mut(line)?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut definition))
 }

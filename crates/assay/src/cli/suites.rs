@@ -5,69 +5,82 @@ use std::path::PathBuf;
 use assay_suites::ycsb::workload::{Distribution, Workload};
 use clap::{Args, ValueEnum};
 
+use super::help::{ENGINES, MEASURING, OUTPUT};
+use super::look::Look;
 use super::values::{DurabilityArg, Format, KeyArg, KeysArg, PageCacheArg, StorageArg};
 use crate::count;
 
 /// What all measuring commands share.
 #[derive(Args, Clone)]
 pub(crate) struct Common {
-    /// Engines to measure, separated by commas [default: all that can]
-    #[arg(short, long, value_name = "ENGINE", value_delimiter = ',')]
+    /// Engines to measure, separated by commas; all, or '!NAME' for all but that one [default: all
+    /// that can]
+    #[arg(short, long, value_name = "ENGINE", value_delimiter = ',', help_heading = ENGINES)]
     pub engine: Vec<String>,
     /// Bind the work to these processors; several threads take turns on them
-    #[arg(short, long, value_name = "CPU", value_delimiter = ',', value_parser = count::parse_cpu)]
+    #[arg(short, long, value_name = "CPU", value_delimiter = ',', value_parser = count::parse_cpu,
+          help_heading = MEASURING)]
     pub cpu: Vec<usize>,
     /// What writes must survive [default: memory none, ramdisk process, disk periodic]; an
     /// engine without the level runs at the weakest one that promises as much
-    #[arg(long, value_name = "LEVEL")]
+    #[arg(long, value_name = "LEVEL", help_heading = ENGINES)]
     pub durability: Option<DurabilityArg>,
     /// Page cache when a phase after the filling begins: warm as it is, or cold, for which the
     /// store is closed, its files dropped from the cache, and opened again (disk only)
-    #[arg(long, value_name = "STATE", default_value = "warm")]
+    #[arg(long, value_name = "STATE", default_value = "warm", help_heading = ENGINES)]
     pub page_cache: PageCacheArg,
     /// Choose a setting of an engine; `assay list` shows them
-    #[arg(long = "set", value_name = "ENGINE.NAME=VALUE")]
+    #[arg(long = "set", value_name = "ENGINE.NAME=VALUE", help_heading = ENGINES)]
     pub set: Vec<String>,
     /// Address of the S3 store, for engines that have one, such as http://127.0.0.1:9000; access by
     /// the usual AWS_… variables [default: a store of its own on this machine]
-    #[arg(long, value_name = "URL", requires = "s3_bucket")]
+    #[arg(long, value_name = "URL", requires = "s3_bucket", help_heading = ENGINES)]
     pub s3_endpoint: Option<String>,
     /// The bucket in that store
-    #[arg(long, value_name = "NAME", requires = "s3_endpoint")]
+    #[arg(long, value_name = "NAME", requires = "s3_endpoint", help_heading = ENGINES)]
     pub s3_bucket: Option<String>,
     /// Set engines up as the published drivers do, where that is not the default
-    #[arg(long)]
+    #[arg(long, help_heading = ENGINES)]
     pub as_published: bool,
     /// Directory for stores on disk and RAM disk [default: _benchmarkdb here for disk, on
     /// /dev/shm for ramdisk]
-    #[arg(long, alias = "db_dir", value_name = "DIR")]
+    #[arg(long, alias = "db_dir", value_name = "DIR", help_heading = MEASURING)]
     pub dir: Option<PathBuf>,
     /// Seed of keys, records and order
-    #[arg(long, default_value = "1", value_parser = count::parse_seed)]
+    #[arg(long, default_value = "1", value_parser = count::parse_seed, help_heading = MEASURING)]
     pub seed: u64,
     /// Give a cell up after this many seconds [default: after 600 in which it makes no progress]
-    #[arg(long, value_name = "SECONDS", value_parser = count::parse_seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = count::parse_seconds,
+          help_heading = MEASURING)]
     pub timeout: Option<u64>,
+    /// Do not ask before a run that takes more than an hour
+    #[arg(short, long, help_heading = MEASURING)]
+    pub yes: bool,
     /// Where the run file goes [default: assay-runs/SUITE-TIME.json; a ladder has a fixed name]
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
     pub output: Option<PathBuf>,
     /// How to show the result: as our table, or as the text that the suite's project publishes
-    #[arg(long, default_value = "table")]
+    #[arg(long, default_value = "table", help_heading = OUTPUT)]
     pub format: Format,
+    #[command(flatten)]
+    pub look: Look,
 }
 
 /// How often everything is repeated.
 #[derive(Args, Clone)]
 pub(crate) struct Trials {
     /// Repetitions of the whole; engines take turns
-    #[arg(long, value_name = "COUNT", value_parser = count::parse_trials, default_value = "1")]
+    #[arg(long, value_name = "COUNT", value_parser = count::parse_trials, default_value = "1",
+          help_heading = MEASURING)]
     pub trials: u32,
     /// Go on with engines until the 95 % interval of every phase is within this much of its figure
     /// to its wider side, such as 2%, after two trials in a row; the first look is after 6
-    #[arg(long, value_name = "PERCENT", value_parser = count::parse_percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = count::parse_percent,
+          help_heading = MEASURING)]
     pub until_ci: Option<f64>,
     /// The most trials [default: 30]
-    #[arg(long, value_name = "COUNT", requires = "until_ci", value_parser = count::parse_trials)]
+    #[arg(long, value_name = "COUNT", requires = "until_ci", value_parser = count::parse_trials,
+          help_heading = MEASURING)]
     pub max_trials: Option<u32>,
 }
 
@@ -79,8 +92,8 @@ pub(crate) struct Measure {
     pub storage: Vec<StorageArg>,
     #[command(flatten)]
     pub trials: Trials,
-    /// Only the result: no progress, the table without explanations
-    #[arg(short = 'Q', long)]
+    /// Only the table: no progress, and not where the run file is
+    #[arg(short = 'Q', long, help_heading = OUTPUT)]
     pub quiet: bool,
     #[command(flatten)]
     pub common: Common,
@@ -153,12 +166,12 @@ pub(crate) struct CrossbenchArgs {
     /// Verify that the drivers do basic operations right, and measure nothing
     #[arg(short = 'V', long)]
     pub verify: bool,
-    /// Only the last result: no progress, no banner and rounds, the table without explanations
-    #[arg(short = 'Q', long)]
+    /// Only the last result: no progress, no banner and rounds, not where the run file is
+    #[arg(short = 'Q', long, help_heading = OUTPUT)]
     pub quiet: bool,
     /// Print the text that CrossBench prints; with -r 0 only the header of its result table, with
     /// -Q without that header
-    #[arg(short = 'H', long)]
+    #[arg(short = 'H', long, help_heading = OUTPUT)]
     pub header: bool,
     #[command(flatten)]
     pub trials: Trials,

@@ -28,13 +28,11 @@ const LISTED: usize = 3;
 
 /// Tests engines at their levels.
 pub(crate) fn crash(args: &CrashArgs) -> Outcome {
-    let named = engines::named(&args.engine)?;
+    let engines::Chosen { drivers, by_name } = engines::chosen(&args.engine)?;
     if args.at.is_some() && args.round.is_none() {
         // clap does not look at what an option needs if something excludes that.
         return Err(Failure::Usage("--at is the moment of one round; name it with --round".into()));
     }
-    let all = named.is_empty();
-    let drivers = if all { engines::all()? } else { named };
     let settings = Settings::parse(&args.set, false)?;
     if !CrashArg::has(&args.crash, Crash::Power)
         && (args.loss.is_some() || args.directories.is_strict())
@@ -57,7 +55,7 @@ pub(crate) fn crash(args: &CrashArgs) -> Outcome {
     for driver in &drivers {
         match testable(driver.as_ref()) {
             Ok(()) => tests.extend(tests_of(driver.as_ref(), args)),
-            Err(_) if all && !driver.profile().keeps_data => {}
+            Err(_) if !by_name && !driver.profile().keeps_data => {}
             Err(why) => notes.push(format!("{}: not tested: {why}", driver.profile().id)),
         }
     }

@@ -17,6 +17,7 @@ use crate::commands::run::show_table;
 use crate::files;
 use crate::planning::{Planned, Setting, Workload, calibration, planned};
 use crate::resume::Resumable;
+use crate::start::Start;
 use crate::store_dirs::StoreDirs;
 
 /// Runs the published ladder of CrossBench.
@@ -47,6 +48,12 @@ pub(crate) fn crossbench(args: &LadderArgs) -> Outcome {
         quiet: false,
         store_dirs: &store_dirs,
         interrupt: &interrupt,
+        start: Some(Start {
+            quiet: false,
+            yes: args.common.yes,
+            shorter: "--max-rows 1m",
+            interrupt: &interrupt,
+        }),
     }
     .carry_out(plan)?;
     let run = run.printable();
@@ -54,10 +61,10 @@ pub(crate) fn crossbench(args: &LadderArgs) -> Outcome {
         Format::Published => sections(&run)?,
         Format::Table => {
             sections(&run)?;
-            show_table(&run, true)?;
+            show_table(&run, &args.common.look)?;
         }
     }
-    print(&format!("\n run file: {p} (assay show {p}; assay plot {p})\n", p = path.display()))?;
+    print(&format!("\n run file: {} (assay show, report, plot, compare)\n", path.display()))?;
     result
 }
 

@@ -1,12 +1,12 @@
 //! `assay list`
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
-use assay_driver::{Concurrency, Driver, InsertRule, Profile, Transactions};
-use comfy_table::{Table, presets};
+use assay_driver::{Concurrency, Driver, EngineOption, InsertRule, Transactions};
+use comfy_table::{ContentArrangement, Table, presets};
 use program_support::exit::Outcome;
 use program_support::output::{print, say};
+use serde::Serialize;
 
 use crate::cli::ListArgs;
 use crate::engines;
@@ -15,133 +15,209 @@ use crate::plugins::known::{KNOWN, Known};
 
 /// Shows every engine and what it declares.
 pub(crate) fn list(args: &ListArgs) -> Outcome {
-    let named = engines::named(&args.engine)?;
-    let drivers = match named.is_empty() {
+    let drivers = match args.engine.is_empty() {
         true => {
             for why in plugins::find_all()? {
                 say(&format!("warning: {why}"));
             }
             assay_drivers::all()
         }
-        false => named,
+        false => engines::chosen(&args.engine)?.drivers,
     };
+    let listing = Listing::of(&drivers, args.engine.is_empty());
+    match args.json {
+        true => {
+            let json = serde_json::to_string_pretty(&listing).expect("a listing is plain data");
+            print(&(json + "\n"))
+        }
+        false => print(&listing.text()),
+    }
+}
+
+/// What there is, as `--json` prints it.
+#[derive(Serialize)]
+struct Listing {
+    engines: Vec<Listed>,
+    /// Engines that `assay plugin build` would build.
+    not_built: Vec<NotBuilt>,
+    not_in_this_build: Vec<NotInThisBuild>,
+}
+
+#[derive(Serialize)]
+struct Listed {
+    id: &'static str,
+    about: &'static str,
+    /// None: it is not available.
+    version: Option<String>,
+    not_available: Option<String>,
+    key_kinds: Vec<String>,
+    /// The durability levels of each storage mode, weakest first.
+    durability: Vec<Levels>,
+    transactions: Transactions,
+    insert_rule: InsertRule,
+    concurrency: Concurrency,
+    settings: Vec<Setting>,
+}
+
+#[derive(Serialize)]
+struct Levels {
+    storage: String,
+    levels: Vec<String>,
+}
+
+/// A setting of an engine; the first value is the default.
+#[derive(Serialize)]
+struct Setting {
+    name: &'static str,
+    values: &'static [&'static str],
+    about: &'static str,
+}
+
+#[derive(Serialize)]
+struct NotBuilt {
+    id: &'static str,
+    command: String,
+}
+
+#[derive(Serialize)]
+struct NotInThisBuild {
+    id: &'static str,
+    feature: &'static str,
+}
+
+impl Listing {
+    /// What is listed of these engines; with `whole` also those that are not here.
+    fn of(drivers: &[Box<dyn Driver>], whole: bool) -> Self {
+        let is_there = |id: &str| drivers.iter().any(|driver| driver.profile().id == id);
+        let to_build: &[Known] = if whole { &KNOWN } else { &[] };
+        let to_build = to_build.iter().filter(|known| !is_there(known.id));
+        let left_out = if whole { assay_drivers::left_out() } else { Vec::new() };
+        let left_out = left_out.into_iter();
+        Self {
+            engines: drivers.iter().map(|driver| Listed::of(driver.as_ref())).collect(),
+            not_built: to_build
+                .map(|known| NotBuilt { id: known.id, command: known.command() })
+                .collect(),
+            not_in_this_build: left_out
+                .map(|engine| NotInThisBuild { id: engine.id, feature: engine.feature })
+                .collect(),
+        }
+    }
+
+    /// The same for people, in 80 columns.
+    fn text(&self) -> String {
+        let engines = self.engines.iter().map(|engine| [engine.id.to_string(), engine.text()]);
+        let settings = self.engines.iter().flat_map(|engine| {
+            engine.settings.iter().map(|setting| [engine.id.to_string(), setting.text(engine.id)])
+        });
+        let unavailable = self.engines.iter().filter_map(|engine| {
+            let why = engine.not_available.as_ref()?;
+            Some([engine.id.to_string(), format!("not available: {why}")])
+        });
+        let not_built = self
+            .not_built
+            .iter()
+            .map(|engine| [engine.id.to_string(), format!("not built: {}", engine.command)]);
+        let mut by_feature: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for engine in &self.not_in_this_build {
+            by_feature.entry(engine.feature).or_default().push(engine.id);
+        }
+        let features = by_feature.into_iter().map(|(feature, engines)| {
+            [engines.join(", "), format!("cargo build --release --features {feature}")]
+        });
+        let sections = [
+            ("", engines.collect::<Vec<_>>()),
+            ("\n settings (the first value is the default)\n", settings.collect()),
+            ("\n not here\n", unavailable.chain(not_built).collect()),
+            ("\n not in this build\n", features.collect()),
+        ];
+        let filled = sections.into_iter().filter(|(_, rows)| !rows.is_empty());
+        filled.map(|(title, rows)| title.to_string() + &two_columns(rows)).collect()
+    }
+}
+
+impl Listed {
+    fn of(driver: &dyn Driver) -> Self {
+        let profile = driver.profile();
+        let (version, not_available) = match driver.version() {
+            Ok(version) => (Some(version), None),
+            Err(why) => (None, Some(why)),
+        };
+        let text = ToString::to_string;
+        Self {
+            id: profile.id,
+            about: profile.about,
+            version,
+            not_available,
+            key_kinds: profile.key_kinds.iter().map(text).collect(),
+            durability: profile
+                .levels
+                .iter()
+                .map(|(storage, levels)| Levels {
+                    storage: storage.to_string(),
+                    levels: levels.iter().map(ToString::to_string).collect(),
+                })
+                .collect(),
+            transactions: profile.transactions,
+            insert_rule: profile.insert_rule,
+            concurrency: profile.concurrency,
+            settings: profile.options.iter().map(Setting::of).collect(),
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut by_levels: Vec<(String, Vec<&str>)> = Vec::new();
+        for Levels { storage, levels } in &self.durability {
+            let levels = levels.join(", ");
+            match by_levels.iter_mut().find(|(same, _)| *same == levels) {
+                Some((_, storages)) => storages.push(storage),
+                None => by_levels.push((levels, vec![storage])),
+            }
+        }
+        let levels =
+            by_levels.into_iter().map(|(levels, on)| format!("{}: {levels}", on.join(", ")));
+        let levels: Vec<_> = levels.collect();
+        let version = self.version.as_deref().unwrap_or("not available");
+        let keys = self.key_kinds.join(" or ");
+        let about = self.about;
+        format!("{version} · {about}\n{keys} keys · {}\n{}", levels.join(" · "), self.habits())
+    }
+
+    /// What a reader of the figures may want to know.
+    fn habits(&self) -> String {
+        let transactions = match self.transactions {
+            Transactions::None => "no transactions",
+            Transactions::Batches => "batches",
+            Transactions::Full => "transactions",
+        };
+        let inserts = match self.insert_rule {
+            InsertRule::Refuses => "duplicates refused",
+            InsertRule::Replaces => "duplicates replaced",
+        };
+        let concurrency = match self.concurrency {
+            Concurrency::OneConnection => "one connection",
+            Concurrency::OneWriter => "one writer, many readers",
+            Concurrency::Concurrent => "many writers",
+        };
+        format!("{transactions} · {inserts} · {concurrency}")
+    }
+}
+
+impl Setting {
+    fn of(option: &EngineOption) -> Self {
+        Self { name: option.name, values: option.values, about: option.about }
+    }
+
+    fn text(&self, engine: &str) -> String {
+        format!("--set {engine}.{}={}\n{}", self.name, self.values.join("|"), self.about)
+    }
+}
+
+/// Names with texts beside them, which are broken between words.
+fn two_columns(rows: Vec<[String; 2]>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_header(["engine", "version", "keys", "storage and durability levels", "what it is"]);
-    for driver in &drivers {
-        table.add_row(row(driver.as_ref()));
-    }
-    let mut text = String::new();
-    for line in table.to_string().lines() {
-        let _ = writeln!(text, "{}", line.trim_end());
-    }
-    let options: Vec<_> = drivers
-        .iter()
-        .flat_map(|driver| {
-            let profile = driver.profile();
-            profile.options.iter().map(move |option| {
-                format!(
-                    "  --set {}.{}={}: {}",
-                    profile.id,
-                    option.name,
-                    option.values.join("|"),
-                    option.about
-                )
-            })
-        })
-        .collect();
-    if !options.is_empty() {
-        let _ = writeln!(text, "\n settings (the first value is the default)");
-        options.iter().for_each(|option| {
-            let _ = writeln!(text, "{option}");
-        });
-    }
-    let to_build: &[Known] = if args.engine.is_empty() { &KNOWN } else { &[] };
-    text.push_str(&not_here(&drivers, to_build));
-    if args.engine.is_empty() {
-        text.push_str(&not_in_this_build());
-    }
-    print(&text)
-}
-
-/// A line for each engine whose library is missing, and for each of those `to_build` that has no
-/// plugin yet, with how to get it.
-fn not_here(drivers: &[Box<dyn Driver>], to_build: &[Known]) -> String {
-    let mut lines: Vec<(&str, String)> = drivers
-        .iter()
-        .filter_map(|driver| {
-            let why = driver.version().err()?;
-            Some((driver.profile().id, format!("not available: {why}")))
-        })
-        .collect();
-    let is_there = |id: &str| drivers.iter().any(|driver| driver.profile().id == id);
-    for known in to_build.iter().filter(|known| !is_there(known.id)) {
-        lines.push((known.id, format!("not built: {}", known.command())));
-    }
-    let width = lines.iter().map(|(id, _)| id.len()).max().unwrap_or(0);
-    let mut text = String::new();
-    if !lines.is_empty() {
-        text.push_str("\n not here\n");
-    }
-    for (id, why) in lines {
-        let _ = writeln!(text, "  {id:width$}  {why}");
-    }
-    text
-}
-
-/// A line for each feature that would bring engines in.
-fn not_in_this_build() -> String {
-    let mut by_feature: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for engine in assay_drivers::left_out() {
-        by_feature.entry(engine.feature).or_default().push(engine.id);
-    }
-    let mut text = String::new();
-    if !by_feature.is_empty() {
-        text.push_str("\n not in this build\n");
-    }
-    for (feature, engines) in by_feature {
-        let _ =
-            writeln!(text, "  {}: cargo build --release --features {feature}", engines.join(", "));
-    }
-    text
-}
-
-fn row(driver: &dyn Driver) -> [String; 5] {
-    let profile = driver.profile();
-    let version = driver.version().unwrap_or_else(|_| "not available".into());
-    let keys: Vec<_> = profile.key_kinds.iter().map(ToString::to_string).collect();
-    let levels: Vec<_> = profile
-        .levels
-        .iter()
-        .map(|(storage, levels)| {
-            let levels: Vec<_> = levels.iter().map(ToString::to_string).collect();
-            format!("{storage}: {}", levels.join(", "))
-        })
-        .collect();
-    [
-        profile.id.into(),
-        version,
-        keys.join(", "),
-        levels.join("\n"),
-        format!("{}\n{}", profile.about, habits(profile)),
-    ]
-}
-
-/// What a reader of the figures may want to know.
-fn habits(profile: &Profile) -> String {
-    let transactions = match profile.transactions {
-        Transactions::None => "no transactions",
-        Transactions::Batches => "batches",
-        Transactions::Full => "transactions",
-    };
-    let inserts = match profile.insert_rule {
-        InsertRule::Refuses => "insert refuses duplicates",
-        InsertRule::Replaces => "insert replaces duplicates",
-    };
-    let concurrency = match profile.concurrency {
-        Concurrency::OneConnection => "one connection",
-        Concurrency::OneWriter => "one writer, many readers",
-        Concurrency::Concurrent => "many writers",
-    };
-    format!("{transactions}; {inserts}; {concurrency}")
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(80);
+    table.add_rows(rows);
+    table.lines().map(|line| line.trim_end().to_string() + "\n").collect()
 }

@@ -13,4 +13,5 @@ pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod suite;
+pub(crate) mod tour;
 pub(crate) mod verify;

@@ -1,5 +1,7 @@
 //! `assay report`
 
+use std::path::{Path, PathBuf};
+
 use assay_core::run_file::RunFile;
 use assay_report::html::{self, Part};
 use program_support::exit::{Failure, Outcome};
@@ -10,10 +12,16 @@ use crate::cli::ReportArgs;
 use crate::commands::plot::charts_of;
 use crate::files;
 
-/// Makes one page of run files.
+/// Makes one page of run files, and says where it is.
 pub(crate) fn report(args: &ReportArgs) -> Outcome {
     files::check_writable(&args.output, "--output")?;
-    let parts = args.run.iter().map(|path| {
+    write(&args.run, &args.output)?;
+    print(&format!("{}\n", args.output.display()))
+}
+
+/// Writes the page of some run files.
+pub(crate) fn write(runs: &[PathBuf], output: &Path) -> Outcome {
+    let parts = runs.iter().map(|path| {
         let run = RunFile::load(path).map_err(|e| Failure::Refused(e.to_string()))?;
         let run = run.printable();
         let charts = charts_of(&run);
@@ -21,7 +29,6 @@ pub(crate) fn report(args: &ReportArgs) -> Outcome {
     });
     let parts = parts.collect::<Outcome<Vec<_>>>()?;
     let page = html::render(&parts).map_err(|e| Failure::Refused(e.to_string()))?;
-    whole_file::write(&args.output, page.as_bytes())
-        .map_err(|e| Failure::Refused(format!("{}: {e}", args.output.display())))?;
-    print(&format!("{}\n", args.output.display()))
+    whole_file::write(output, page.as_bytes())
+        .map_err(|e| Failure::Refused(format!("{}: {e}", output.display())))
 }

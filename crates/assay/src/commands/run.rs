@@ -11,11 +11,11 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
-use program_support::output::{print, say};
+use program_support::output::{print, print_styled, say};
 use program_support::whole_file;
 
 use crate::cli::{
-    Common, CrossbenchArgs, Format, LevelsArg, NudbArgs, RunSuite, StorageArg, VerifyArgs,
+    Common, CrossbenchArgs, Format, LevelsArg, Look, NudbArgs, RunSuite, StorageArg, VerifyArgs,
 };
 use crate::commands::{plot, verify};
 use crate::executor::{Execution, examine, new_run};
@@ -23,6 +23,7 @@ use crate::files;
 use crate::planning::{self, Setting};
 use crate::progress::Display;
 use crate::request::Request;
+use crate::start::Start;
 use crate::store_dirs::StoreDirs;
 use crate::until_ci::UntilCi;
 
@@ -64,7 +65,7 @@ fn crossbench(args: &CrossbenchArgs) -> Outcome {
     let (run, path, result) = measure(&Request::crossbench(args)?, &mut each)?;
     let run = run.printable();
     match format {
-        Format::Table => show_result(&run, &path, args.quiet)?,
+        Format::Table => show_result(&run, &path, &args.common.look, args.quiet)?,
         Format::Published => say_notes(&run),
     }
     result
@@ -100,7 +101,7 @@ fn plainly(request: &Request) -> Outcome<(RunFile, Outcome)> {
     let (run, path, result) = measure(request, &mut |_| Ok(()))?;
     let run = run.printable();
     match request.common.format {
-        Format::Table => show_result(&run, &path, request.quiet)?,
+        Format::Table => show_result(&run, &path, &request.common.look, request.quiet)?,
         Format::Published => print_published(&run, &path)?,
     }
     Ok((run, result))
@@ -128,7 +129,10 @@ fn measure(
     let mut plan = planning::plan(&setting, &request.workloads, &modes, first, &store_dirs)?;
     let mut run = new_run(plan.len());
     let path = run_path(&request.common, request.workloads[0].suite, run.created)?;
-    examine(&mut run, &store_dirs, &plan);
+    let sync = examine(&mut run, &store_dirs, &plan);
+    let (quiet, yes) = (request.quiet, request.common.yes);
+    let start = Start { quiet, yes, shorter: request.shorter, interrupt: &interrupt };
+    start.announce(&plan, &run, sync)?;
     let mut trials = first;
     let result = loop {
         let mut display = Display::new(plan.len(), request.quiet);
@@ -162,11 +166,11 @@ fn measure(
 }
 
 /// Prints our table, and where the run file is.
-fn show_result(run: &RunFile, path: &Path, quiet: bool) -> Outcome {
+fn show_result(run: &RunFile, path: &Path, look: &Look, quiet: bool) -> Outcome {
     if run.cells.is_empty() {
         return Ok(());
     }
-    show_table(run, quiet)?;
+    show_table(run, look)?;
     match !quiet && path.exists() {
         true => say_where(path, run),
         false => Ok(()),
@@ -209,8 +213,8 @@ fn say_notes(run: &RunFile) {
 }
 
 /// Prints the default view.
-pub(crate) fn show_table(run: &RunFile, brief: bool) -> Outcome {
-    print(&assay_report::table::render(run, brief).expect("text can be written to memory"))
+pub(crate) fn show_table(run: &RunFile, look: &Look) -> Outcome {
+    print_styled(&assay_report::table::render(run, look.view()))
 }
 
 fn say_where(path: &Path, run: &RunFile) -> Outcome {
@@ -223,8 +227,7 @@ fn say_where(path: &Path, run: &RunFile) -> Outcome {
         .collect();
     kept.sort_unstable();
     kept.dedup();
-    let mut text =
-        format!("\n run file: {p} (assay show {p}; assay plot {p})\n", p = path.display());
+    let mut text = format!("\n run file: {} (assay show, report, plot, compare)\n", path.display());
     if !kept.is_empty() {
         text += &format!(" stores left for a next run: {}\n", kept.join(", "));
     }
@@ -232,7 +235,7 @@ fn say_where(path: &Path, run: &RunFile) -> Outcome {
 }
 
 /// Where the run file goes; its directory must be writable before anything is measured.
-fn run_path(common: &Common, suite: &str, created: Timestamp) -> Outcome<PathBuf> {
+pub(crate) fn run_path(common: &Common, suite: &str, created: Timestamp) -> Outcome<PathBuf> {
     let path = common.output.clone().unwrap_or_else(|| {
         let time = created.to_zoned(TimeZone::UTC).strftime("%Y%m%dT%H%M%SZ").to_string();
         PathBuf::from(files::RUNS_FOLDER).join(format!("{suite}-{time}.json"))

@@ -12,7 +12,7 @@ use crate::commands::run::{print_published, show_table};
 pub(crate) fn show(args: &ShowArgs) -> Outcome {
     let run = RunFile::load(&args.run).map_err(|e| Failure::Refused(e.to_string()))?.printable();
     match args.format {
-        ShowFormat::Table => show_table(&run, false),
+        ShowFormat::Table => show_table(&run, &args.look),
         ShowFormat::Published => print_published(&run, &args.run),
         ShowFormat::Markdown => print(&rows::markdown(&run)),
         ShowFormat::Csv => print(&rows::csv(&run).expect("text can be written to memory")),

@@ -13,7 +13,7 @@ use program_support::whole_file;
 
 use crate::cli::{StorageArg, SuiteArgs};
 use crate::commands::run::show_table;
-use crate::estimate::{Estimate, operations, rough};
+use crate::estimate::{Estimate, Forecast, operations, rough};
 use crate::executor::new_run;
 use crate::files;
 use crate::plan_file::PlanFile;
@@ -21,9 +21,6 @@ use crate::planning::{self, Planned, Setting};
 use crate::request::Request;
 use crate::resume::Resumable;
 use crate::store_dirs::StoreDirs;
-
-/// What a cell is taken to need of which nothing is known: an operation on a synchronising engine.
-const GUESS_PER_OPERATION: Duration = Duration::from_micros(50);
 
 /// Runs a plan.
 pub(crate) fn suite(args: &SuiteArgs) -> Outcome {
@@ -65,6 +62,7 @@ pub(crate) fn suite(args: &SuiteArgs) -> Outcome {
         quiet: args.quiet,
         store_dirs: &store_dirs,
         interrupt: &interrupt,
+        start: None,
     }
     .carry_out(plan)?;
     show(&run.printable(), args, &path)?;
@@ -96,48 +94,36 @@ fn overview(requests: &[Request], sections: &[Vec<Planned>], estimate: &Estimate
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(["run", "suite", "engines", "trials", "cells", "operations", "about"]);
-    let (mut whole, mut guessed) = (Duration::ZERO, 0);
+    let mut whole = Forecast::default();
     for (number, (request, cells)) in (1..).zip(requests.iter().zip(sections)) {
-        let mut engines: Vec<&str> = Vec::new();
-        let (mut time, mut count) = (Duration::ZERO, 0);
-        for cell in cells.iter().map(|planned| &planned.cell).filter(|cell| !cell.calibration) {
-            if !engines.contains(&cell.engine.as_str()) {
-                engines.push(&cell.engine);
-            }
-            let todo = operations(cell).unwrap_or_default();
-            count += todo;
-            time += estimate.of(cell).unwrap_or_else(|| {
-                guessed += 1;
-                GUESS_PER_OPERATION.mul_f64(todo as f64)
-            });
-        }
-        whole += time;
+        let measured = || {
+            let cells = cells.iter().map(|planned| &planned.cell);
+            cells.filter(|cell| !cell.calibration)
+        };
+        let engines: HashSet<_> = measured().map(|cell| cell.engine.as_str()).collect();
+        let forecast = estimate.forecast(measured(), None);
+        whole.time += forecast.time;
+        whole.guessed += forecast.guessed;
+        let operations: u64 = measured().filter_map(operations).sum();
         table.add_row([
             number.to_string(),
             request.workloads[0].suite.to_string(),
             engines.len().to_string(),
             request.trials.trials.to_string(),
             cells.len().to_string(),
-            assay_report::format::quantity(count as f64),
-            rough(time),
+            assay_report::format::quantity(operations as f64),
+            rough(forecast.time),
         ]);
     }
     for column in table.column_iter_mut().skip(2) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let lines: Vec<_> = table.to_string().lines().map(|l| l.trim_end().to_string()).collect();
-    let how = match guessed {
-        0 => "from earlier runs here".to_string(),
-        cells => format!(
-            "{cells} cells are guessed at {} µs an operation: none like them was measured here",
-            GUESS_PER_OPERATION.as_micros()
-        ),
-    };
-    format!("{}\n\n about {} in all ({how})\n", lines.join("\n"), rough(whole))
+    format!("{}\n\n in all {}\n", lines.join("\n"), whole.text())
 }
 
 fn show(run: &RunFile, args: &SuiteArgs, path: &Path) -> Outcome {
-    show_table(run, args.quiet)?;
+    show_table(run, &args.look)?;
     match args.quiet {
         true => Ok(()),
         false => print(&format!("\n run file: {}\n", path.display())),

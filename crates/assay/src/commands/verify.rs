@@ -21,8 +21,7 @@ use crate::worker::{Job, Message};
 
 /// Verifies engines in every storage mode, key kind and level asked for.
 pub(crate) fn verify(args: &VerifyArgs) -> Outcome {
-    let named = engines::named(&args.engine)?;
-    let drivers = if named.is_empty() { engines::all()? } else { named };
+    let drivers = engines::chosen(&args.engine)?.drivers;
     let modes = StorageArg::modes(&args.storage);
     let interrupt = Interrupt::noted();
     let store_dirs = StoreDirs::prepare(&modes, args.dir.as_deref())?;

@@ -10,7 +10,7 @@ fn an_engine_that_this_build_leaves_out_names_its_feature() {
     let ended = bench.assay("run crossbench -e duckdb");
     assert_eq!(ended.code, Some(2));
     assert!(ended.stderr.contains("--features duckdb"), "{ended:?}");
-    assert!(bench.succeeds("list").stdout.contains("duckdb: cargo build --release --features"));
+    assert!(bench.succeeds("list").told().contains("duckdb cargo build --release --features"));
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn what_is_asked_for_twice_is_measured_once() {
     let ended = bench.succeeds(
         "run ycsb -s m -e btreemap -w a,a -t 1,1 --records 100 --operations 100 -o run.json",
     );
-    assert!(ended.stdout.contains("1 trial "), "{ended:?}");
+    assert!(ended.stdout.contains("· 1 trial\n"), "{ended:?}");
     assert_eq!(bench.run_file("run.json")["cells"].as_array().map(Vec::len), Some(2));
 }
 

@@ -7,11 +7,12 @@ const TINY: &str = "-i 500 -q 200 -u 100 --dir stores -o run.json";
 #[test]
 fn every_engine_is_measured_in_every_storage_mode() {
     let bench = Bench::new();
-    let ended = bench.succeeds(&format!("run crossbench -s all {TINY}"));
+    let ended = bench.succeeds(&format!("run crossbench -s all --details {TINY}"));
     for engine in engines_here() {
-        assert!(ended.stdout.contains(&format!("\n {engine} ")), "{engine}: {}", ended.stdout);
+        let is_there = ended.stdout.contains(&format!("\n {engine}"));
+        assert!(is_there, "{engine}: {}", ended.stdout);
     }
-    for words in ["crossbench · memory", "crossbench · ramdisk", "crossbench · disk"] {
+    for words in ["crossbench · memory", "crossbench · RAM disk", "crossbench · disk"] {
         assert!(ended.stdout.contains(words), "{words}: {}", ended.stdout);
     }
     assert!(ended.stdout.contains("instrument: insert"), "{}", ended.stdout);
@@ -54,7 +55,7 @@ fn a_store_that_is_left_can_be_queried_updated_and_emptied() {
         bench.succeeds(&format!("run crossbench {on} -r 1k -q 2k -u 0 -d 0"));
         bench.succeeds(&format!("run crossbench {on} -r 1k -q 100 -u 500 -d 300"));
         let ended = bench.succeeds(&format!("run crossbench {on} -r 700 -q 2k -u 0 -d 200 -S"));
-        assert!(ended.stdout.contains("birth was not compared"), "{}", ended.stdout);
+        assert!(ended.told().contains("birth was not compared"), "{}", ended.stdout);
         bench.succeeds(&format!("run crossbench {on} -r 500 -q 2k -u 100"));
         bench.has_no_stores();
     }
@@ -161,7 +162,7 @@ fn loads_and_sparse_keys_and_trials_and_processors_work_together() {
         "run crossbench -s m,d -e btreemap,sqlite,sled -l 2k -q 100 -u 100 -d 2k -c 0 -S \
          --keys sparse --trials 2 --durability none --seed 7 --dir stores -o run.json",
     );
-    assert!(ended.stdout.contains("no transactions, so the rows were inserted without one"));
+    assert!(ended.told().contains("no transactions, so the rows were inserted without one"));
     let run = bench.run_file("run.json");
     let cells = run["cells"].as_array().expect("cells");
     let order: Vec<_> = cells
@@ -200,11 +201,13 @@ fn a_cold_page_cache_is_for_disks() {
 fn published_settings_can_be_had() {
     let bench = Bench::new();
     let tiny = "-i 10 -q 10 -u 10 -s d -e sqlite --dir stores";
-    let ours = bench.succeeds(&format!("run crossbench {tiny}")).stdout;
+    let ours = bench.succeeds(&format!("run crossbench {tiny} --details")).told();
     assert!(ours.contains("WITHOUT ROWID") && ours.contains("synchronous = NORMAL"), "{ours}");
-    let published = bench.succeeds(&format!("run crossbench {tiny} --as-published")).stdout;
+    let published = bench.succeeds(&format!("run crossbench {tiny} --details --as-published"));
+    let published = published.told();
     assert!(published.contains("with a rowid (two B-trees)"), "{published}");
-    let safe = bench.succeeds(&format!("run crossbench {tiny} --durability commit")).stdout;
+    let safe = bench.succeeds(&format!("run crossbench {tiny} --details --durability commit"));
+    let safe = safe.told();
     assert!(safe.contains("synchronous = FULL"), "{safe}");
 }
 
@@ -255,10 +258,55 @@ fn verify_passes_for_every_engine_at_every_level() {
 fn list_tells_why_an_engine_is_not_there() {
     let bench = Bench::new();
     let ended = bench.succeeds("list");
-    assert!(ended.stdout.contains("disk: process, periodic, commit"), "{}", ended.stdout);
-    if ended.stdout.contains("library not found") {
+    assert!(ended.told().contains("disk: process, periodic, commit"), "{}", ended.stdout);
+    if ended.told().contains("library not found") {
         println!("crossdb is skipped: library not found");
     }
+    let wide = ended.stdout.lines().find(|line| line.chars().count() > 80);
+    assert_eq!(wide, None, "80 columns are enough");
+}
+
+#[test]
+fn the_list_is_there_for_programs() {
+    let bench = Bench::new();
+    let listing = bench.succeeds("list --json").stdout;
+    let listing: serde_json::Value = serde_json::from_str(&listing).expect("JSON");
+    let sqlite = |listing: &serde_json::Value| {
+        let engines = listing["engines"].as_array().expect("engines").clone();
+        engines.into_iter().find(|engine| engine["id"] == "sqlite").expect("SQLite is there")
+    };
+    let found = sqlite(&listing);
+    assert!(found["version"].is_string() && found["not_available"].is_null(), "{found}");
+    assert_eq!(found["key_kinds"], serde_json::json!(["tree"]));
+    let rowid = &found["settings"][0];
+    assert_eq!((&rowid["name"], rowid["values"][0].is_string()), (&"rowid".into(), true));
+    let others = listing["not_in_this_build"].as_array().expect("an array");
+    assert!(others.iter().any(|engine| engine["id"] == "duckdb"), "{listing}");
+    let one = bench.succeeds("list --json -e sqlite").stdout;
+    let one: serde_json::Value = serde_json::from_str(&one).expect("JSON");
+    assert_eq!(one["engines"], serde_json::json!([sqlite(&listing)]));
+    assert_eq!(one["not_built"], serde_json::json!([]));
+}
+
+#[test]
+fn engines_can_be_left_out() {
+    let bench = Bench::new();
+    let line = "run crossbench -s m -i 100 -q 10 -u 10 -o run.json -Q -e";
+    bench.succeeds(&format!("{line} btreemap,hashbrown,sqlite,!sqlite"));
+    let run = bench.run_file("run.json");
+    let engines = |run: &serde_json::Value| {
+        let cells = run["cells"].as_array().expect("cells").iter();
+        let measured = cells.filter(|cell| cell["cell"]["calibration"] == false);
+        let names = measured.map(|cell| cell["cell"]["engine"].as_str().expect("a name").into());
+        names.collect::<Vec<String>>()
+    };
+    assert_eq!(engines(&run), ["btreemap", "hashbrown"]);
+    bench.succeeds(&format!("{line} all,!sqlite,!duckdb"));
+    let all = engines(&bench.run_file("run.json"));
+    assert!(all.len() > 2 && !all.contains(&"sqlite".to_string()), "{all:?}");
+    bench.refuses(&format!("{line} sqlite,!sqlite"), 2, &["leave none"]);
+    bench.refuses("verify -e !nosuch", 2, &["no engine nosuch"]);
+    bench.refuses("crash -e sqlite,!sqlite", 2, &["leave none"]);
 }
 
 #[test]
@@ -296,10 +344,11 @@ fn threads_share_the_rows_and_their_speed_up_is_drawn() {
 #[test]
 fn latencies_are_shown_and_drawn() {
     let bench = Bench::new();
-    let counts = "-i 400 -q 300 -u 200 -d 400 --latency -t 1,2 -s m,r,d";
+    let counts = "-i 400 -q 300 -u 200 -d 400 --latency -t 1,2 -s m,r,d --details";
     let ended =
         bench.succeeds(&format!("run crossbench {counts} --dir stores -o run.json --timeout 300"));
-    for words in ["latencies in a closed loop", "latency of", "p99.99"] {
+    assert!(ended.told().contains("latencies in a closed loop"), "{}", ended.stdout);
+    for words in ["latency of", "p99.99"] {
         assert!(ended.stdout.contains(words), "{words}: {}", ended.stdout);
     }
     let run = bench.run_file("run.json");

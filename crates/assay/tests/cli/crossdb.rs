@@ -199,14 +199,15 @@ fn a_missing_library_is_said() {
     }
 }
 
-/// The line by which `list` says why CrossDB is not available.
+/// Why CrossDB is not available, as `list` says it.
 fn reason(library: &Library<'_>, work: &Path) -> String {
-    let stdout = success(&assay(library, work, &["list"]));
-    let is_reason =
-        |line: &&str| line.trim_start().starts_with("crossdb") && line.contains("not available: ");
-    let lines: Vec<_> = stdout.lines().filter(is_reason).collect();
-    let [line] = lines[..] else { panic!("one line on crossdb: {stdout}") };
-    line.to_string()
+    let stdout = success(&assay(library, work, &["list", "--json"]));
+    let listing: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
+    let mut engines = listing["engines"].as_array().expect("engines").iter();
+    let crossdb = engines.find(|engine| engine["id"] == "crossdb").expect("CrossDB is listed");
+    let text = success(&assay(library, work, &["list"]));
+    assert!(text.contains("not available: "), "{text}");
+    crossdb["not_available"].as_str().expect("a reason").to_string()
 }
 
 /// Lists, verifies and measures with a file that cannot be the library: `list` says why in one

@@ -19,3 +19,4 @@ mod suites;
 mod support;
 #[cfg(feature = "tonbo")]
 mod tonbo;
+mod tour;

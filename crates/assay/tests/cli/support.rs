@@ -45,6 +45,13 @@ pub struct Ended {
     pub stderr: String,
 }
 
+impl Ended {
+    /// What it printed, in one line: texts are broken between words.
+    pub fn told(&self) -> String {
+        self.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}
+
 impl Bench {
     pub fn new() -> Self {
         Self { folder: tempfile::tempdir().expect("a temporary directory") }

@@ -1,19 +1,19 @@
 //! The views over a run file made by hand, with one of everything that can happen to a cell.
 
+mod table;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use assay_core::doctor::{Finding, Gravity};
 use assay_core::environment::{Build, Environment};
 use assay_core::estimate::{Bounds, Spread};
 use assay_core::plan::{Cell, PageCache};
 use assay_core::resources::Resources;
 use assay_core::run_file::{CellResult, Latency, Measurement, Phase, Round, RunFile, Status};
-use assay_core::usage::Usage;
 use assay_driver::{Durability, KeyKind, Storage};
-use assay_report::blocks::Mark;
 use assay_report::compare::{Statistic, Verdict};
-use assay_report::{blocks, compare, format, plot, rows, table};
+use assay_report::table::{View, render};
+use assay_report::{blocks, compare, format, plot, rows};
 
 fn cell(engine: &str, trial: u32) -> Cell {
     Cell {
@@ -122,7 +122,7 @@ fn every_view_has_the_same_estimate() {
         csv.contains(&format!(",{:.1},{low:.1},{high:.1},interval_95,15,0,,,5,", estimate.value))
     );
     let (low, high) = (format::quantity(low), format::quantity(high));
-    assert!(table::render(&run, true).expect("text").contains(&format!(" {low} – {high}")));
+    assert!(render(&run, table::DETAILED).contains(&format!(" {low} – {high}\n")));
     assert!(rows::markdown(&run).contains(&format!("1.00 M (95 %: {low} – {high})")));
     let folder = tempfile::tempdir().expect("a temporary directory");
     let paths = draw(std::slice::from_ref(&run), folder.path(), BARS);
@@ -131,45 +131,13 @@ fn every_view_has_the_same_estimate() {
     run.cells.truncate(4);
     let csv = rows::csv(&run).expect("text");
     assert!(csv.contains(",100000.0,1010101.0,range,12,0,,,4,"), "{csv}");
-    assert!(table::render(&run, true).expect("text").contains("range 100 k – 1.01 M"));
+    let text = render(&run, table::DETAILED);
+    assert!(text.contains("of rounds\n quick   100 k – 1.01 M\n"), "{text}");
     assert!(rows::markdown(&run).contains("(range: 100 k – 1.01 M)"));
     let folder = tempfile::tempdir().expect("a temporary directory");
     let paths = draw(std::slice::from_ref(&run), folder.path(), BARS);
     let picture = std::fs::read_to_string(&paths.expect("pictures")[0]).expect("the SVG");
     assert!(picture.contains("whiskers: range of rounds"), "{picture}");
-}
-
-/// A rate of which some rounds lacked a processor, or that was on the clock for little of the
-/// time, is marked in every view.
-#[test]
-fn disturbed_rounds_are_marked() {
-    let mut run = trials_of("quick", &STEADY);
-    let with_usage = |run: &mut RunFile, waited_ns: u64| {
-        for round in &mut run.cells[0].measurement.phases[0].rounds {
-            let wall_ns = round.time_ns * 2;
-            let cpu_ns = wall_ns - waited_ns;
-            let usage = Usage { wall_ns, cpu_ns, waited_ns, processors: 1, ..Usage::default() };
-            round.usage = Some(usage);
-        }
-    };
-    let rate = |run: &RunFile| blocks::blocks(run)[0].lines[0].rate("insert").expect("a rate");
-    assert_eq!((rate(&run).disturbed, rate(&run).timed_share), (0, None), "files of before");
-    with_usage(&mut run, 0);
-    assert_eq!(rate(&run).marks(), [Mark::LittleTimed]);
-    with_usage(&mut run, 1_000_000);
-    let found = rate(&run);
-    assert_eq!((found.disturbed, found.rounds), (3, 15));
-    assert_eq!(found.marks(), [Mark::Disturbed, Mark::LittleTimed]);
-    assert_eq!(found.timed_share, Some(0.5), "of the trial that says it");
-    // A thousand operations of 1 µs, in twice the time less a millisecond of waiting.
-    assert_eq!(found.operations_per_cpu_second, Some(1_000_000.0));
-    let table = table::render(&run, true).expect("text");
-    for mark in found.marks() {
-        assert!(table.contains(mark.words()), "{table}");
-        assert!(rows::markdown(&run).contains(mark.words()));
-    }
-    let csv = rows::csv(&run).expect("text");
-    assert!(csv.contains(",interval_95,15,3,0.500,1000000.0,5,"), "{csv}");
 }
 
 /// A rate that could not be measured is a dash with its reason, in every view.
@@ -185,7 +153,7 @@ fn a_round_without_time_has_no_rate_anywhere() {
     assert_eq!(line.rate("insert"), None);
     assert!(line.rate("query").is_some());
     let why = "a round took less time than the clock resolves";
-    let table = table::render(&run, true).expect("text");
+    let table = render(&run, View::PLAIN);
     assert!(table.contains("– [1]") && table.contains(&format!("[1] {why}")), "{table}");
     assert!(!table.contains(" T/s") && !table.contains("1.00 T"), "{table}");
     let csv = rows::csv(&run).expect("text");
@@ -222,33 +190,9 @@ fn a_wrong_answer_has_no_figure_anywhere() {
     let blocks = blocks::blocks(&run);
     let liar = blocks[0].lines.iter().find(|l| l.cell().engine == "liar").expect("a line");
     assert_eq!(liar.rate("query"), None);
-    let text = table::render(&run, false).expect("text");
+    let text = render(&run, table::DETAILED);
     let line = text.lines().find(|line| line.contains("liar")).expect("its line");
     assert!(line.contains("wrong [") && line.contains('–') && !line.contains("10.0 M"), "{line}");
-}
-
-#[test]
-fn the_table_says_what_a_reader_must_know() {
-    let text = table::render(&run(), false).expect("text");
-    for words in [
-        "somesuite · disk · 1k rows · random access · 2 trials · seed 1 · page cache warm",
-        "it crashed",
-        "row 7 is wrong",
-        "no library",
-        "commit [",
-        "not at periodic, which the table is for, but at commit",
-        "1.2.3: PRAGMA fast",
-        "instrument: query 2.0 ns",
-        "top 3: 10.9 M",
-    ] {
-        assert!(text.contains(words), "{words}: {text}");
-    }
-    assert!(!text.contains("not complete"), "{text}");
-    let interrupted = RunFile { planned_cells: 9, ..run() };
-    let partial = table::render(&interrupted, true).expect("text");
-    assert!(partial.contains("not complete: 7 of 9 cells"), "{partial}");
-    let brief = table::render(&run(), true).expect("text");
-    assert!(brief.contains("quick") && !brief.contains("PRAGMA fast"), "{brief}");
 }
 
 const BARS: &dyn Fn(&str) -> bool = &|_| true;
@@ -499,36 +443,6 @@ fn engines_of_one_run_are_compared_trial_by_trial() {
     assert_eq!(comparison.lines[0].engine, "careful : quick");
 }
 
-#[test]
-fn warnings_stand_beside_what_they_affect() {
-    let warning = |subject: &str, storage| Finding {
-        subject: subject.into(),
-        gravity: Gravity::Warning,
-        found: "something".into(),
-        advice: "do something".into(),
-        storage,
-    };
-    let mut run = run();
-    run.findings = vec![
-        warning("governor", None),
-        warning("sync", Some(Storage::Disk)),
-        warning("filesystem", Some(Storage::Ramdisk)),
-        Finding { gravity: Gravity::Note, ..warning("turbo", None) },
-    ];
-    let text = table::render(&run, true).expect("text");
-    assert!(text.contains("warning: governor: something; do something"), "{text}");
-    assert!(text.contains("warning: sync"), "the run is on disk: {text}");
-    assert!(!text.contains("filesystem") && !text.contains("turbo"), "{text}");
-}
-
-#[test]
-fn a_refuted_level_is_marked() {
-    let mut run = run();
-    run.cells[1].refuted = Some("quick at periodic: refuted".into());
-    let text = table::render(&run, true).expect("text");
-    assert!(text.contains("refuted [") && text.contains("quick at periodic: refuted"), "{text}");
-}
-
 /// Runs as large as years of nights make them: many works, engines or trials. No view may take
 /// steps for each pair of cells, or this test takes hours with all 60,000.
 #[test]
@@ -558,7 +472,7 @@ fn large_runs_are_shown() {
             rows::of_run(&large).iter().map(|row| row.trials).sum::<usize>(),
             count as usize
         );
-        assert!(!table::render(&large, false).expect("text").is_empty());
+        assert!(!render(&large, table::DETAILED).is_empty());
         assert!(!rows::markdown(&large).is_empty() && rows::csv(&large).is_ok());
         let comparison = compare::runs(&large, &large.clone());
         assert!(!comparison.lines.is_empty() && comparison.notes.is_empty());

@@ -1,0 +1,457 @@
+//! The view for a terminal: for each kind of work a table with one line an engine, best first, each
+//! figure with its ratio to the best of its column. `ranking` compares, `marks` says what a reader
+//! must know of a figure, `details` has what few readers want, `grid` puts columns into a width.
+
+mod details;
+mod grid;
+mod latency;
+mod marks;
+mod ranking;
+
+use std::collections::{HashMap, HashSet};
+
+use assay_core::doctor::{Finding, Gravity};
+use assay_core::plan::{Cell, PageCache};
+use assay_core::run_file::{NO_TIME, RunFile, Status};
+use assay_driver::{Durability, Storage};
+use console::Style;
+
+use crate::blocks::{Block, Distinct, Line, Rate, blocks};
+use crate::format::{quantity, rows, work};
+use details::Calibrations;
+use grid::{Column, Grid, paragraph, shown};
+use marks::{Legend, Sign};
+use ranking::{Group, Ranked, groups, is_absent};
+
+/// How a run is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct View {
+    /// Whether intervals, the suite's own statistic, memory, space, settings and machine are shown.
+    pub details: bool,
+    /// Whether there are colours and bold letters.
+    pub color: bool,
+    /// The width that columns are put into.
+    pub width: usize,
+}
+
+impl View {
+    /// What fits everywhere: 80 columns without colours.
+    pub const PLAIN: Self = Self { details: false, color: false, width: 80 };
+}
+
+/// The longest name of an engine that is shown whole.
+const NAME_WIDTH: usize = 24;
+
+/// Renders a whole run.
+pub fn render(run: &RunFile, view: View) -> String {
+    let mut out = String::new();
+    let blocks = blocks(run);
+    let known = Known {
+        elsewhere: if run.is_complete() { Elsewhere::of(&blocks) } else { Elsewhere::default() },
+        calibrations: Calibrations::of(run),
+    };
+    for block in &blocks {
+        Drawing { block, view, legend: Legend::default() }.draw(&mut out, &known);
+    }
+    if !run.is_complete() {
+        let (there, planned) = (run.cells.len(), run.planned_cells);
+        out += &format!("\n not complete: {there} of {planned} cells are in this run file\n");
+    }
+    match view.details {
+        true => details::of_run(&mut out, run, view.width),
+        false => warnings_in_short(&mut out, run, view.width),
+    }
+    out
+}
+
+/// What a table needs of the rest of the run.
+struct Known<'r> {
+    elsewhere: Elsewhere<'r>,
+    calibrations: Calibrations<'r>,
+}
+
+/// The engines that did the same work in another storage mode.
+#[derive(Default)]
+struct Elsewhere<'r>(HashMap<(&'r str, u64, &'r str), Distinct<&'r str>>);
+
+impl<'r> Elsewhere<'r> {
+    fn of(blocks: &'r [Block<'r>]) -> Self {
+        let mut engines: HashMap<_, Distinct<&str>> = HashMap::new();
+        for block in blocks {
+            let of_work = engines.entry(Self::key(block.cell)).or_default();
+            block.lines.iter().for_each(|line| of_work.add(&line.cell().engine));
+        }
+        Self(engines)
+    }
+
+    fn key(cell: &Cell) -> (&str, u64, &str) {
+        (&cell.suite, cell.rows, &cell.variant)
+    }
+
+    /// Those that have no line in a block.
+    fn without_line_in(&self, block: &Block<'_>) -> Vec<&'r str> {
+        let here: HashSet<_> = block.lines.iter().map(|line| line.cell().engine.as_str()).collect();
+        let all = self.0.get(&Self::key(block.cell));
+        let all = all.into_iter().flat_map(|engines| &engines.in_order);
+        all.copied().filter(|engine| !here.contains(engine)).collect()
+    }
+}
+
+/// A block that is being drawn.
+struct Drawing<'b, 'r> {
+    block: &'b Block<'r>,
+    view: View,
+    legend: Legend,
+}
+
+impl Drawing<'_, '_> {
+    fn draw(mut self, out: &mut String, known: &Known<'_>) {
+        let (block, view) = (self.block, self.view);
+        heading(out, block, view);
+        let phases = block.phases();
+        let groups = groups(block, &phases);
+        let lines = || groups.iter().flat_map(|group| &group.lines);
+        if lines().next().is_some() {
+            out.push('\n');
+            let titles = self.titles(&groups);
+            let figures = self.figures(&groups, &phases);
+            Grid { titles, figures, groups: first_lines(&groups) }.draw(out, view.width);
+        }
+        latency::draw(out, &groups, view);
+        if view.details {
+            details::of_lines(out, &groups, &phases, view.width);
+        }
+        let mut below = String::new();
+        if lines().count() > groups.len() {
+            let text = "× the best figure of the column is this many times as fast".into();
+            paragraph(&mut below, &[text], "", view.width);
+        }
+        for text in self.legend.texts() {
+            paragraph(&mut below, &[text], "", view.width);
+        }
+        not_measured(&mut below, block, &known.elsewhere, view.width);
+        if !below.is_empty() {
+            *out += &format!("\n{below}");
+        }
+        if view.details {
+            details::of_block(out, block, &known.calibrations, view.width);
+        }
+    }
+
+    /// The columns that say what a line is of.
+    fn titles(&mut self, groups: &[Group<'_>]) -> Vec<Column> {
+        let plain = grid::Cell::plain;
+        let mut names = Vec::new();
+        for group in groups {
+            let most = group.most_ratios();
+            names.extend(group.lines.iter().map(|ranked| plain(self.name(ranked, most))));
+        }
+        let each = |of: fn(&Cell) -> String| {
+            let lines = groups.iter().flat_map(|group| &group.lines);
+            lines.map(|ranked| plain(of(ranked.line.cell()))).collect::<Vec<_>>()
+        };
+        let mut titles = vec![Column::of_words("engine", names)];
+        if has_several_threads(self.block) {
+            let threads = each(|cell| cell.threads.to_string());
+            titles.push(Column::of_figures("threads", threads));
+        }
+        titles.push(Column::of_words("keys", each(|cell| cell.key_kind.to_string())));
+        if wanted_level(self.block).is_none() {
+            let levels = each(|cell| cell.durability.to_string());
+            titles.push(Column::of_words("durability", levels));
+        }
+        titles
+    }
+
+    /// The engine's name with its marks.
+    fn name(&mut self, ranked: &Ranked<'_>, most_ratios: usize) -> String {
+        let line = ranked.line;
+        let cell = line.cell();
+        let name = shown(&cell.engine, NAME_WIDTH);
+        let mut signs = String::new();
+        if cell.durability != cell.durability_wanted {
+            let (sign, what) = match cell.durability > cell.durability_wanted {
+                true => (Sign::Stronger, "its weakest level that survives as much"),
+                false => (Sign::Weaker, "its strongest level"),
+            };
+            let text = format!("at {}, {what}", cell.durability);
+            signs += &self.legend.sign(sign, text);
+        }
+        if let Some(why) = line.trials.iter().find_map(|trial| trial.refuted.as_ref()) {
+            signs += &self.legend.sign(Sign::Refuted, why.clone());
+        }
+        let mut parts = Distinct::default();
+        parts.add(name + &signs);
+        match line.trouble() {
+            Some(Status::Wrong(why)) => {
+                parts.add(format!("wrong {}", self.legend.note(why.clone())));
+            }
+            Some(Status::Failed(why)) => {
+                parts.add(format!("failed {}", self.legend.note(why.clone())));
+            }
+            _ => {}
+        }
+        let set = cell.engine_options.iter().chain(&cell.engine_parameters);
+        let set: Vec<_> = set.map(|(name, value)| format!("{name}={value}")).collect();
+        if !set.is_empty() {
+            parts.add(self.legend.note(format!("with {}", set.join(", "))));
+        }
+        for note in line.trials.iter().flat_map(|trial| &trial.measurement.notes) {
+            parts.add(self.legend.note(note.clone()));
+        }
+        if let Some(count) = ranked.ranked_by(most_ratios) {
+            let text = format!("ranked by {count} of {most_ratios} figures");
+            parts.add(self.legend.note(text));
+        }
+        parts.in_order.join(" ")
+    }
+
+    /// A column for each phase.
+    fn figures(&mut self, groups: &[Group<'_>], phases: &[&str]) -> Vec<Column> {
+        let block = self.block;
+        let columns = phases.iter().enumerate().map(|(at, phase)| {
+            let fewer = Fewer::of(block, phase);
+            let lines = groups.iter().flat_map(|group| &group.lines);
+            let shown = lines.map(|ranked| match ranked.figures[at] {
+                Some(figure) => Shown {
+                    text: quantity(figure.rate.estimate.value),
+                    marks: self.marks(&figure.rate, fewer.is_true_of(ranked.line, phase)),
+                    ratio: figure.ratio,
+                },
+                None => Shown {
+                    text: self.missing(ranked.line, phase),
+                    marks: String::new(),
+                    ratio: None,
+                },
+            });
+            let shown: Vec<_> = shown.collect();
+            Column::of_figures(&format!("{phase}/s"), cells(&shown, self.view.color))
+        });
+        columns.collect()
+    }
+
+    /// What a reader has to know of a figure.
+    fn marks(&mut self, rate: &Rate, is_of_fewer: bool) -> String {
+        let mut marks = String::new();
+        if is_of_fewer {
+            let text = "of fewer operations than the others, since the engine is slow at them";
+            marks += &self.legend.sign(Sign::FewerOperations, text.into());
+        }
+        for mark in rate.marks() {
+            marks += &self.legend.sign(Sign::OfRate(mark), mark.words().into());
+        }
+        marks
+    }
+
+    /// What stands where there is no figure.
+    fn missing(&mut self, line: &Line<'_>, phase: &str) -> String {
+        let why = match line.is_without_time(phase) {
+            true => Some(NO_TIME),
+            false => line.not_offered(phase),
+        };
+        match why {
+            Some(why) => format!("– {}", self.legend.note(why.into())),
+            None => "–".into(),
+        }
+    }
+}
+
+/// What a table shows of a figure.
+struct Shown {
+    text: String,
+    marks: String,
+    ratio: Option<f64>,
+}
+
+/// Figures, marks and ratios of a column, which end below each other.
+fn cells(column: &[Shown], color: bool) -> Vec<grid::Cell> {
+    let widest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
+    let ratios: Vec<_> =
+        column.iter().map(|shown| shown.ratio.map(ratio_text).unwrap_or_default()).collect();
+    let of_ratios = widest(&mut ratios.iter().map(|ratio| ratio.chars().count()));
+    let of_marks = widest(&mut column.iter().map(|shown| shown.marks.chars().count()));
+    let cells = column.iter().zip(ratios).map(|(Shown { text, marks, ratio }, shown)| grid::Cell {
+        text: format!("{text}{marks:of_marks$} {shown:>of_ratios$}"),
+        style: style(*ratio, color),
+    });
+    cells.collect()
+}
+
+/// The lines that begin a group, but the first.
+fn first_lines(groups: &[Group<'_>]) -> Vec<usize> {
+    let ends = groups.iter().scan(0, |lines, group| {
+        *lines += group.lines.len();
+        Some(*lines)
+    });
+    ends.collect()
+}
+
+/// How many times as fast the best of a column is.
+fn ratio_text(ratio: f64) -> String {
+    match ratio {
+        near if near < 9.95 => format!("{near:.1}×"),
+        far if far < 9_999.5 => format!("{far:.0}×"),
+        _ => "10k×".into(),
+    }
+}
+
+/// The best figures are bold; what is near to the best or far from it has a colour that people who
+/// do not tell red from green tell apart too.
+fn style(ratio: Option<f64>, color: bool) -> Style {
+    let style = Style::new().force_styling(color);
+    match ratio {
+        Some(best) if best <= 1.0 => style.cyan().bold(),
+        Some(near) if near <= 2.0 => style.cyan(),
+        Some(far) if far > 10.0 => style.yellow(),
+        _ => style,
+    }
+}
+
+/// Whether engines did fewer operations in a phase than others, because the plan said so.
+struct Fewer {
+    /// Whether the options of lines differ at all.
+    differ: bool,
+    most: u64,
+}
+
+impl Fewer {
+    fn of(block: &Block<'_>, phase: &str) -> Self {
+        let mut options = block.lines.iter().map(|line| &line.cell().options);
+        let first = options.next();
+        Self {
+            differ: options.any(|other| Some(other) != first),
+            most: block.lines.iter().map(|line| round_operations(line, phase)).max().unwrap_or(0),
+        }
+    }
+
+    fn is_true_of(&self, line: &Line<'_>, phase: &str) -> bool {
+        self.differ && round_operations(line, phase) < self.most
+    }
+}
+
+/// The operations of a round.
+fn round_operations(line: &Line<'_>, phase: &str) -> u64 {
+    let phase = line.trials[0].measurement.phase(phase);
+    phase.and_then(|phase| phase.rounds.first()).map_or(0, |round| round.operations)
+}
+
+/// What was measured, and on what.
+fn heading(out: &mut String, block: &Block<'_>, view: View) {
+    let cell = block.cell;
+    let mut parts = vec![shown(&cell.suite, NAME_WIDTH), place(cell.storage).to_string()];
+    if cell.rows > 0 {
+        parts.push(format!("{} rows", rows(cell.rows)));
+    }
+    parts.extend(
+        wanted_level(block).and_then(|level| promise(level, cell.storage)).map(String::from),
+    );
+    if !has_several_threads(block) && cell.threads > 1 {
+        parts.push(format!("{} threads", cell.threads));
+    }
+    parts.push(trials(block));
+    let title = Style::new().force_styling(view.color).bold();
+    out.push('\n');
+    let mut text = String::new();
+    paragraph(&mut text, &parts, " · ", view.width);
+    for line in text.lines() {
+        *out += &format!("{}\n", title.apply_to(line));
+    }
+    let mut parts = vec![work(cell)];
+    parts.extend(wanted_level(block).map(|level| format!("durability {level}")));
+    parts.extend((cell.storage == Storage::Disk).then(|| match cell.page_cache {
+        PageCache::Warm => "page cache warm".to_string(),
+        PageCache::Cold => "page cache cold".to_string(),
+    }));
+    parts.push(format!("seed {}", cell.seed));
+    parts.retain(|part| !part.is_empty());
+    paragraph(out, &parts, " · ", view.width);
+}
+
+fn place(storage: Storage) -> &'static str {
+    match storage {
+        Storage::Memory => "memory",
+        Storage::Ramdisk => "RAM disk",
+        Storage::Disk => "disk",
+    }
+}
+
+/// The level that all lines of a block were to have; none if they differ.
+fn wanted_level(block: &Block<'_>) -> Option<Durability> {
+    let wanted = block.cell.durability_wanted;
+    block.lines.iter().all(|line| line.cell().durability_wanted == wanted).then_some(wanted)
+}
+
+/// What a level promises, in words; nothing is said where nothing could be promised.
+fn promise(level: Durability, storage: Storage) -> Option<&'static str> {
+    match level {
+        Durability::None if storage == Storage::Memory => None,
+        Durability::None => Some("survives no crash"),
+        Durability::Process => Some("survives a killed process"),
+        Durability::Periodic => Some("power loss costs an interval"),
+        Durability::Commit => Some("survives power loss"),
+    }
+}
+
+fn trials(block: &Block<'_>) -> String {
+    let counts = || block.lines.iter().map(|line| line.trials.len());
+    let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
+    match (least, most) {
+        (_, 1) => "1 trial".into(),
+        (least, most) if least == most => format!("{most} trials"),
+        _ => format!("{least} to {most} trials"),
+    }
+}
+
+fn has_several_threads(block: &Block<'_>) -> bool {
+    block.lines.iter().any(|line| line.cell().threads != block.cell.threads)
+}
+
+/// The engines that are not in the table, with the reason where one is known.
+fn not_measured(out: &mut String, block: &Block<'_>, elsewhere: &Elsewhere<'_>, width: usize) {
+    let mut by_reason: Vec<(Option<&str>, Distinct<&str>)> = Vec::new();
+    let mut positions = HashMap::new();
+    let mut add = |why, engine| {
+        let at = *positions.entry(why).or_insert(by_reason.len());
+        if at == by_reason.len() {
+            by_reason.push((why, Distinct::default()));
+        }
+        by_reason[at].1.add(engine);
+    };
+    for line in block.lines.iter().filter(|line| is_absent(line)) {
+        if let Some(Status::Unsupported(why) | Status::Unavailable(why)) = line.trouble() {
+            add(Some(why.as_str()), line.cell().engine.as_str());
+        }
+    }
+    elsewhere.without_line_in(block).into_iter().for_each(|engine| add(None, engine));
+    if by_reason.is_empty() {
+        return;
+    }
+    let texts = by_reason.into_iter().map(|(why, engines)| {
+        let engines = engines.in_order.iter().map(|engine| shown(engine, NAME_WIDTH));
+        let engines = engines.collect::<Vec<_>>().join(", ");
+        match why {
+            Some(why) => format!("{engines} ({why})"),
+            None => engines,
+        }
+    });
+    let text = format!("not here: {}", texts.collect::<Vec<_>>().join("; "));
+    paragraph(out, &[text], "", width);
+}
+
+/// A line that names what `assay doctor` warned of when the run began.
+fn warnings_in_short(out: &mut String, run: &RunFile, width: usize) {
+    let mut subjects = Distinct::default();
+    let about = |finding: &&Finding| finding.gravity == Gravity::Warning && concerns(finding, run);
+    run.findings.iter().filter(about).for_each(|finding| subjects.add(finding.subject.as_str()));
+    if !subjects.in_order.is_empty() {
+        let text =
+            format!("warnings: {} (--details says what to do)", subjects.in_order.join(", "));
+        out.push('\n');
+        paragraph(out, &[text], "", width);
+    }
+}
+
+/// Whether a finding is about the machine, or about a storage mode that was measured.
+fn concerns(finding: &Finding, run: &RunFile) -> bool {
+    finding.storage.is_none_or(|of| run.results().any(|result| result.cell.storage == of))
+}

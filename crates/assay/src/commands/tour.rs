@@ -1,0 +1,150 @@
+//! `assay run` without a suite: a short and honest tour of the engines, with CrossBench at a size
+//! that fits a minute.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use assay_driver::{Driver, Durability, Storage};
+use assay_suites::crossbench::{CrossBench, Fill, Keys, Options};
+use program_support::exit::{Failure, Outcome};
+use program_support::interrupt::Interrupt;
+use program_support::output::print;
+
+use crate::cli::{Format, TourArgs};
+use crate::commands::report;
+use crate::commands::run::{print_published, run_path, show_table};
+use crate::executor::{Execution, examine, new_run};
+use crate::planning::{self, Planned, Setting, Workload, calibration, planned};
+use crate::progress::Display;
+use crate::start::Start;
+use crate::store_dirs::StoreDirs;
+
+const MODES: [Storage; 2] = [Storage::Memory, Storage::Ramdisk];
+
+/// Rows of each store.
+const ROWS: u64 = 100_000;
+
+/// Lookups in each of ten rounds.
+const QUERIES: u64 = 100_000;
+
+/// Updates in each of ten rounds.
+const UPDATES: u64 = 20_000;
+
+/// An engine that synchronises each commit does one of so many updates and deletes; the table marks
+/// its figures.
+const SLOW: u64 = 10;
+
+/// Measures, shows the table and writes the page.
+pub(crate) fn tour(args: &TourArgs) -> Outcome {
+    let common = &args.common;
+    let interrupt = Interrupt::noted();
+    let setting = Setting::new(common, None)?;
+    let store_dirs = StoreDirs::prepare(&MODES, common.dir.as_deref())?;
+    let plan = plan(&setting, &store_dirs)?;
+    let mut run = new_run(plan.len());
+    let path = run_path(common, "tour", run.created)?;
+    let page = page_beside(&path)?;
+    let sync = examine(&mut run, &store_dirs, &plan);
+    let start =
+        Start { quiet: args.quiet, yes: common.yes, shorter: "-e ENGINE", interrupt: &interrupt };
+    start.announce(&plan, &run, sync)?;
+    let mut display = Display::new(plan.len(), args.quiet);
+    store_dirs.warnings.iter().for_each(|warning| display.say(&format!("note: {warning}")));
+    let result = Execution {
+        timeout: common.timeout.map(Duration::from_secs),
+        interrupt: &interrupt,
+        path: &path,
+        display: &mut display,
+        each: &mut |_| Ok(()),
+    }
+    .carry_out(plan, &mut run);
+    let run = run.printable();
+    if run.cells.is_empty() {
+        return result;
+    }
+    match common.format {
+        Format::Table => show_table(&run, &common.look)?,
+        Format::Published => print_published(&run, &path)?,
+    }
+    report::write(std::slice::from_ref(&path), &page)?;
+    if !args.quiet {
+        print(&format!("\n page: {}\n run file: {}\n", page.display(), path.display()))?;
+    }
+    result
+}
+
+/// The page has the run file's name, and `.html` behind it.
+fn page_beside(path: &std::path::Path) -> Outcome<PathBuf> {
+    let page = path.with_extension("html");
+    match page == path {
+        true => Err(Failure::Usage(format!(
+            "--output {}: the page of the tour goes there; name the run file .json",
+            path.display()
+        ))),
+        false => Ok(page),
+    }
+}
+
+fn plan(setting: &Setting, store_dirs: &StoreDirs) -> Outcome<Vec<Planned>> {
+    let mut plan: Vec<_> =
+        calibration(setting, &workload(Pace::Usual), store_dirs).into_iter().collect();
+    for storage in MODES {
+        for driver in &setting.engines {
+            let workload = workload(Pace::of(driver.as_ref(), setting, storage));
+            let cell = planned(driver.as_ref(), setting, &workload, (storage, 1), store_dirs);
+            if setting.named || cell.refusal.is_none() {
+                plan.push(cell);
+            }
+        }
+    }
+    match plan.iter().all(|planned| planned.cell.calibration) {
+        true => Err(Failure::Usage("no engine here can do that; see assay list".into())),
+        false => Ok(plan),
+    }
+}
+
+/// How many operations an engine does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pace {
+    Usual,
+    Fewer,
+}
+
+impl Pace {
+    /// That of an engine at the level at which it will run.
+    fn of(driver: &dyn Driver, setting: &Setting, storage: Storage) -> Self {
+        match planning::level(driver.profile(), storage, setting.wanted) {
+            Ok((Durability::Commit, _)) => Self::Fewer,
+            _ => Self::Usual,
+        }
+    }
+}
+
+fn workload(pace: Pace) -> Workload {
+    let of_slow = |count| if pace == Pace::Fewer { count / SLOW } else { count };
+    let options = Options {
+        fill: Fill::Insert,
+        query: QUERIES,
+        update: of_slow(UPDATES),
+        delete: of_slow(ROWS),
+        sequential: false,
+        keys: Keys::Dense,
+        latencies: None,
+    };
+    Workload::of::<CrossBench>(ROWS, &options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_engine_that_synchronises_each_commit_does_less() {
+        let (usual, fewer) = (workload(Pace::Usual).options, workload(Pace::Fewer).options);
+        assert_eq!((&usual["update"], &fewer["update"]), (&20_000.into(), &2_000.into()));
+        assert_eq!((&usual["delete"], &fewer["delete"]), (&100_000.into(), &10_000.into()));
+        assert_eq!(usual["query"], fewer["query"]);
+        let (usual, fewer) = (workload(Pace::Usual), workload(Pace::Fewer));
+        assert_eq!((usual.rows, usual.variant), (fewer.rows, fewer.variant), "one table");
+    }
+}
