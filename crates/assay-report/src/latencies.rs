@@ -4,19 +4,24 @@ use std::collections::HashMap;
 
 use assay_core::chart::{Axes, Line, LineChart};
 use assay_core::run_file::{CellResult, Interval, Latency, RunFile, Status, Timeline};
+use assay_core::stats::median;
 
+use crate::blocks::{Distinct, blocks};
 use crate::format::rows;
 
-/// A latency, and of what.
-pub struct Taken<'r> {
+/// The percentiles of one kind of operation, and of what.
+#[derive(Debug)]
+pub struct Taken {
     /// Suite, storage mode and variant.
     pub work: String,
     /// The engine, with the number of threads if there were several.
     pub engine: String,
     /// The engine's id.
     pub id: String,
-    /// Of one kind of operation.
-    pub latency: &'r Latency,
+    /// The kind of operation.
+    pub operation: String,
+    /// Shares of the operations, each with what it took at most, the median over trials.
+    pub percentiles_ns: Vec<(f64, f64)>,
 }
 
 /// The percentiles that a latency has, each with its share.
@@ -31,31 +36,54 @@ pub fn percentiles(latency: &Latency) -> [(f64, Option<u64>); 6] {
     ]
 }
 
-/// Every latency of the first trials.
-pub fn of_first_trials(run: &RunFile) -> impl Iterator<Item = Taken<'_>> {
-    first_trials(run).flat_map(|result| {
-        let latencies = result.measurement.phases.iter().flat_map(|phase| &phase.latencies);
-        latencies.map(|latency| Taken {
-            work: work(result),
-            engine: engine(result),
-            id: result.cell.engine.clone(),
-            latency,
-        })
-    })
+/// Every latency of a run, over its trials.
+pub fn over_trials(run: &RunFile) -> Vec<Taken> {
+    let mut all = Vec::new();
+    for line in blocks(run).iter().flat_map(|block| &block.lines) {
+        let measured = || line.trials.iter().filter(|trial| trial.status == Status::Measured);
+        let phases = || measured().flat_map(|trial| &trial.measurement.phases);
+        let mut kinds = Distinct::default();
+        for phase in phases() {
+            phase.latencies.iter().for_each(|l| kinds.add((&*phase.name, &*l.operation)));
+        }
+        for (name, operation) in kinds.in_order {
+            let of_phase = phases().filter(|phase| phase.name == name);
+            let latencies = of_phase.flat_map(|phase| &phase.latencies);
+            let latencies: Vec<_> = latencies.filter(|l| l.operation == operation).collect();
+            all.push(Taken {
+                work: work(line.trials[0]),
+                engine: engine(line.trials[0]),
+                id: line.cell().engine.clone(),
+                operation: operation.into(),
+                percentiles_ns: medians(&latencies),
+            });
+        }
+    }
+    all
+}
+
+/// The percentiles that trials have, each the median over those that have it.
+fn medians(trials: &[&Latency]) -> Vec<(f64, f64)> {
+    let of_trials: Vec<_> = trials.iter().map(|latency| percentiles(latency)).collect();
+    let median_at = |at: usize| {
+        let values: Vec<_> = of_trials.iter().filter_map(|all| Some(all[at].1? as f64)).collect();
+        Some((of_trials.first()?[at].0, median(&values)?))
+    };
+    (0..of_trials.first().map_or(0, |all| all.len())).filter_map(median_at).collect()
 }
 
 /// For each work a curve of percentiles of each kind of operation, and for each phase the
 /// throughput and the 99th percentile over time.
 pub fn charts<'r>(runs: impl IntoIterator<Item = &'r RunFile> + Clone) -> Vec<LineChart> {
     let mut charts = Charts::default();
-    for Taken { work, engine, id, latency } in runs.clone().into_iter().flat_map(of_first_trials) {
-        let points = percentiles(latency).into_iter().filter_map(|(share, ns)| {
-            // 90 % is one nine, 99 % are two.
-            Some((-(1.0 - share).log10(), ns? as f64 / 1000.0))
-        });
+    for taken in runs.clone().into_iter().flat_map(over_trials) {
+        let Taken { work, engine, id, operation, percentiles_ns } = taken;
+        // 90 % is one nine, 99 % are two.
+        let point = |(share, ns): (f64, f64)| (-(1.0 - share).log10(), ns / 1000.0);
+        let points = percentiles_ns.into_iter().map(point);
         let sort = Sort {
             file: "latency",
-            title: format!("latency of {} · {work}", latency.operation.to_lowercase()),
+            title: format!("latency of {} · {work}", operation.to_lowercase()),
             x_label: "of the operations took at most this",
             y_label: "microseconds",
             axes: Axes::Nines,
