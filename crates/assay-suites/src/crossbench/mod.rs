@@ -102,6 +102,9 @@ pub struct Options {
     pub latencies: Option<Latencies>,
 }
 
+/// How many disturbed rounds of a phase are done again, unless something else is said.
+pub const REPEATS: u32 = 5;
+
 fn is_zero(count: &u32) -> bool {
     *count == 0
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use assay_driver::{Driver, Durability, Storage};
-use assay_suites::crossbench::{CrossBench, Fill, Keys, Options};
+use assay_suites::crossbench::{CrossBench, Fill, Keys, Options, REPEATS};
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
 use program_support::output::print;
@@ -129,6 +129,7 @@ fn workload(pace: Pace) -> Workload {
         delete: of_slow(ROWS),
         sequential: false,
         keys: Keys::Dense,
+        repeats: REPEATS,
         latencies: None,
     };
     Workload::of::<CrossBench>(ROWS, &options)
