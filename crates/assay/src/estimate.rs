@@ -126,12 +126,20 @@ fn guess(cell: &Cell, sync: Option<Duration>) -> Duration {
         Storage::Ramdisk => Duration::from_micros(2),
         Storage::Disk => Duration::from_micros(4),
     };
-    let commit = match (cell.durability, cell.storage) {
-        (Durability::Commit, Storage::Disk) => sync.unwrap_or(GUESS_SYNC),
-        (Durability::Commit, Storage::Ramdisk) => GUESS_SYNC_IN_MEMORY,
+    let commit = match cell.storage {
+        Storage::Disk if syncs_each_commit(cell) => sync.unwrap_or(GUESS_SYNC),
+        Storage::Ramdisk if syncs_each_commit(cell) => GUESS_SYNC_IN_MEMORY,
         _ => Duration::ZERO,
     };
     operation.mul_f64(operations as f64) + commit.mul_f64(commits as f64)
+}
+
+/// Whether the engine waits for the disk at each commit: its level says so, or it does more than
+/// its level.
+fn syncs_each_commit(cell: &Cell) -> bool {
+    let driver = assay_drivers::find(&cell.engine);
+    let stronger = driver.and_then(|driver| driver.stronger(cell.durability));
+    cell.durability == Durability::Commit || stronger.is_some()
 }
 
 /// Larger files are no run files, or too large to learn from in passing.

@@ -153,7 +153,8 @@ pub(crate) struct CrossbenchArgs {
     pub keys: KeysArg,
     /// How many rounds of the queries, and of the updates, are done again at most because the worker
     /// was kept from its processor
-    #[arg(long, value_name = "COUNT", value_parser = count::parse_repeats, default_value = "5")]
+    #[arg(long, value_name = "COUNT", value_parser = count::parse_repeats, default_value = "5",
+          help_heading = MEASURING)]
     pub repeats: u32,
     /// Take latencies too: a further round of query and update, its operations timed one by one;
     /// for insert and delete, the deleted rows are inserted and deleted once more
