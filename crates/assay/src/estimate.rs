@@ -168,3 +168,58 @@ pub(crate) fn rough(time: Duration) -> String {
         seconds => format!("{:.1} h", seconds as f64 / 3600.0),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use assay_core::plan::PageCache;
+    use assay_driver::KeyKind;
+    use assay_suites::nudb::{Nudb, Options};
+    use assay_suites::{Suite, plain};
+
+    use super::*;
+
+    fn cell(engine: &str, storage: Storage, durability: Durability) -> Cell {
+        let options = Options { key_size: 64, fetches: 1_000, batch_size: None };
+        Cell {
+            suite: Nudb::ID.into(),
+            revision: Nudb::REVISION,
+            engine: engine.into(),
+            storage,
+            durability,
+            durability_wanted: durability,
+            key_kind: KeyKind::Tree,
+            key_kind_named: false,
+            rows: 1_000,
+            threads: 1,
+            trial: 1,
+            seed: 1,
+            variant: String::new(),
+            options: plain(&options),
+            engine_options: Default::default(),
+            engine_parameters: Default::default(),
+            cpus: Vec::new(),
+            page_cache: PageCache::Warm,
+            dir: None,
+            calibration: false,
+        }
+    }
+
+    #[test]
+    fn commits_that_wait_for_the_disk_are_counted() {
+        let sync = Some(Duration::from_millis(10));
+        let guessed = |engine, storage, level| {
+            let forecast = Estimate::default().forecast([&cell(engine, storage, level)], sync);
+            assert_eq!(forecast.guessed, 1);
+            forecast.time.as_secs()
+        };
+        // A thousand commits of 10 ms.
+        assert_eq!(guessed("sqlite", Storage::Disk, Durability::Commit), 10);
+        assert_eq!(guessed("sqlite", Storage::Disk, Durability::Periodic), 0);
+        assert_eq!(guessed("sqlite", Storage::Ramdisk, Durability::Commit), 0);
+        assert_eq!(
+            guessed("lmdb", Storage::Disk, Durability::Periodic),
+            10,
+            "it syncs each commit"
+        );
+    }
+}
