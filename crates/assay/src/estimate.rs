@@ -126,12 +126,20 @@ fn guess(cell: &Cell, sync: Option<Duration>) -> Duration {
         Storage::Ramdisk => Duration::from_micros(2),
         Storage::Disk => Duration::from_micros(4),
     };
-    let commit = match (cell.durability, cell.storage) {
-        (Durability::Commit, Storage::Disk) => sync.unwrap_or(GUESS_SYNC),
-        (Durability::Commit, Storage::Ramdisk) => GUESS_SYNC_IN_MEMORY,
+    let commit = match cell.storage {
+        Storage::Disk if syncs_each_commit(cell) => sync.unwrap_or(GUESS_SYNC),
+        Storage::Ramdisk if syncs_each_commit(cell) => GUESS_SYNC_IN_MEMORY,
         _ => Duration::ZERO,
     };
     operation.mul_f64(operations as f64) + commit.mul_f64(commits as f64)
+}
+
+/// Whether the engine waits for the disk at each commit: its level says so, or it does more than
+/// its level.
+fn syncs_each_commit(cell: &Cell) -> bool {
+    let driver = assay_drivers::find(&cell.engine);
+    let stronger = driver.and_then(|driver| driver.stronger(cell.durability));
+    cell.durability == Durability::Commit || stronger.is_some()
 }
 
 /// Larger files are no run files, or too large to learn from in passing.
@@ -158,5 +166,60 @@ pub(crate) fn rough(time: Duration) -> String {
         seconds @ ..120 => format!("{seconds} s"),
         seconds @ 120..7200 => format!("{} min", seconds / 60),
         seconds => format!("{:.1} h", seconds as f64 / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use assay_core::plan::PageCache;
+    use assay_driver::KeyKind;
+    use assay_suites::nudb::{Nudb, Options};
+    use assay_suites::{Suite, plain};
+
+    use super::*;
+
+    fn cell(engine: &str, storage: Storage, durability: Durability) -> Cell {
+        let options = Options { key_size: 64, fetches: 1_000, batch_size: None };
+        Cell {
+            suite: Nudb::ID.into(),
+            revision: Nudb::REVISION,
+            engine: engine.into(),
+            storage,
+            durability,
+            durability_wanted: durability,
+            key_kind: KeyKind::Tree,
+            key_kind_named: false,
+            rows: 1_000,
+            threads: 1,
+            trial: 1,
+            seed: 1,
+            variant: String::new(),
+            options: plain(&options),
+            engine_options: Default::default(),
+            engine_parameters: Default::default(),
+            cpus: Vec::new(),
+            page_cache: PageCache::Warm,
+            dir: None,
+            calibration: false,
+        }
+    }
+
+    #[test]
+    fn commits_that_wait_for_the_disk_are_counted() {
+        let sync = Some(Duration::from_millis(10));
+        let guessed = |engine, storage, level| {
+            let forecast = Estimate::default().forecast([&cell(engine, storage, level)], sync);
+            assert_eq!(forecast.guessed, 1);
+            forecast.time.as_secs()
+        };
+        // A thousand commits of 10 ms.
+        assert_eq!(guessed("sqlite", Storage::Disk, Durability::Commit), 10);
+        assert_eq!(guessed("sqlite", Storage::Disk, Durability::Periodic), 0);
+        assert_eq!(guessed("sqlite", Storage::Ramdisk, Durability::Commit), 0);
+        assert_eq!(
+            guessed("lmdb", Storage::Disk, Durability::Periodic),
+            10,
+            "it syncs each commit"
+        );
     }
 }

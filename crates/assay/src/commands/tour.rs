@@ -34,6 +34,9 @@ const UPDATES: u64 = 20_000;
 /// its figures.
 const SLOW: u64 = 10;
 
+/// How many disturbed rounds of a phase are done again, at most.
+const REPEATS: u32 = 5;
+
 /// Measures, shows the table and writes the page.
 pub(crate) fn tour(args: &TourArgs) -> Outcome {
     let common = &args.common;
@@ -131,6 +134,7 @@ fn workload(pace: Pace) -> Workload {
         keys: Keys::Dense,
         repeats: REPEATS,
         latencies: None,
+        repeats: REPEATS,
     };
     Workload::of::<CrossBench>(ROWS, &options)
 }

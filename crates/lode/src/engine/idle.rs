@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::Engine;
 use crate::store::Store;
-use crate::wal::LogPosition;
+use crate::wal::{Log, LogPosition};
 
 /// How long nothing must have been written before space is given back.
 const LEAST_QUIET: Duration = Duration::from_secs(10);
@@ -59,7 +59,7 @@ impl Idleness {
         if !is_quiet || self.done == Some(state) || !has_spare_space(store) {
             return;
         }
-        let log_end = || store.log().map(|log| log.end());
+        let log_end = || store.log().map(Log::end);
         let _ = engine
             .compact_while(&|| goes_on() && log_end().is_some_and(|end| end == state.log_end));
         self.done = state_of(engine, store);
@@ -75,7 +75,7 @@ fn state_of(engine: &Engine, store: &Store) -> Option<State> {
 
 fn has_spare_space(store: &Store) -> bool {
     let used_bytes = store.data.used_bytes();
-    let log_bytes = store.log().map_or(0, |log| log.unused_bytes());
+    let log_bytes = store.log().map_or(0, Log::unused_bytes);
     store.data.size_bytes() + log_bytes > used_bytes + used_bytes / 4 + SPARE_BYTES
 }
 
