@@ -1,10 +1,10 @@
 //! What a round had of the machine: processor time, and what kept it from that.
 //!
-//! A thread that is ready waits for a processor that another thread has, or that the hypervisor gave
-//! to another machine. The kernel counts both (`run_delay` of `/proc/thread-self/schedstat`, the
-//! steal time of `/proc/stat`), so waiting for a device or for a lock does not count. The engine's
-//! own threads may be what a round waits for: that is no disturbance. So no more counts than what
-//! this process left of its processors.
+//! A thread that is ready waits for a processor that another thread has, or that the hypervisor
+//! gave to another machine. The kernel counts both (`run_delay` of `/proc/thread-self/schedstat`,
+//! the steal time of `/proc/stat`), so waiting for a device or for a lock does not count. The
+//! engine's own threads may be what a round waits for: that is no disturbance. So no more counts
+//! than what this process left of its processors.
 
 use std::fs;
 use std::time::{Duration, Instant};

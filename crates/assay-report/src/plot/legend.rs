@@ -1,5 +1,5 @@
-//! The head of a picture: its title, and what its colours and marks mean. It is as high as it has to
-//! be, so that no key is lost and nothing runs through anything else.
+//! The head of a picture: its title, and what its colours and marks mean. It is as high as it has
+//! to be, so that no key is lost and nothing runs through anything else.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;

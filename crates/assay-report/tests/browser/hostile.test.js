@@ -169,7 +169,7 @@ for (const [shape, change] of Object.entries({
     const page = await open(url);
     const times = [made - start, performance.now() - made].map(Math.round);
     console.log(`60,000 cells by ${shape}: made in ${times[0]} ms, opened in ${times[1]} ms`);
-    assert((await page.locator("#matrix td").count()) <= 200 * 40);
+    assert((await page.locator("#matrix td").count()) <= 200);
     await close(page);
   });
 }

@@ -151,10 +151,10 @@ pub(crate) struct CrossbenchArgs {
     /// sparse spreads as many over the whole 32-bit range
     #[arg(long, default_value = "dense")]
     pub keys: KeysArg,
-    /// How many rounds of the queries, and of the updates, are done again at most because the worker
-    /// was kept from its processor
-    #[arg(long, value_name = "COUNT", value_parser = count::parse_repeats, default_value_t = assay_suites::crossbench::REPEATS,
-          help_heading = MEASURING)]
+    /// How many rounds of the queries, and of the updates, are done again at most because the
+    /// worker was kept from its processor
+    #[arg(long, value_name = "COUNT", value_parser = count::parse_repeats,
+          default_value_t = assay_suites::crossbench::REPEATS, help_heading = MEASURING)]
     pub repeats: u32,
     /// Take latencies too: a further round of query and update, its operations timed one by one;
     /// for insert and delete, the deleted rows are inserted and deleted once more

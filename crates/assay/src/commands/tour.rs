@@ -34,9 +34,6 @@ const UPDATES: u64 = 20_000;
 /// its figures.
 const SLOW: u64 = 10;
 
-/// How many disturbed rounds of a phase are done again, at most.
-const REPEATS: u32 = 5;
-
 /// Measures, shows the table and writes the page.
 pub(crate) fn tour(args: &TourArgs) -> Outcome {
     let common = &args.common;
@@ -132,7 +129,6 @@ fn workload(pace: Pace) -> Workload {
         delete: of_slow(ROWS),
         sequential: false,
         keys: Keys::Dense,
-        repeats: REPEATS,
         latencies: None,
         repeats: REPEATS,
     };
