@@ -281,16 +281,16 @@ impl Phase {
     /// What share of the wall time of its rounds was on the clock; none in files of before.
     pub fn timed_share(&self) -> Option<f64> {
         let wall_ns = self.sum_of_usage(|usage| usage.wall_ns)?;
-        let timed_ns: u64 = self.rounds.iter().map(|round| round.time_ns).sum();
-        (wall_ns > 0).then(|| timed_ns as f64 / wall_ns as f64)
+        let timed_ns: f64 = self.rounds.iter().map(|round| round.time_ns as f64).sum();
+        (wall_ns > 0).then(|| timed_ns / wall_ns as f64)
     }
 
     /// Operations for a second of processor time of the whole process, with what its own threads
     /// did meanwhile and what the instrument did between the spans; none in files of before.
     pub fn operations_per_cpu_second(&self) -> Option<f64> {
         let cpu_ns = self.sum_of_usage(|usage| usage.cpu_ns)?;
-        let operations: u64 = self.rounds.iter().map(|round| round.operations).sum();
-        (cpu_ns > 0).then(|| operations as f64 * 1e9 / cpu_ns as f64)
+        let operations: f64 = self.rounds.iter().map(|round| round.operations as f64).sum();
+        (cpu_ns > 0).then(|| operations * 1e9 / cpu_ns as f64)
     }
 
     /// The sum over its rounds; none if one of them has no usage, or there is no round.
