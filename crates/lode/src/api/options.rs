@@ -101,10 +101,10 @@ impl Options {
     }
 
     /// Whether a database in a directory [is compacted](Database::compact) in the background; it is
-    /// by default. That begins when nothing has been written for ten seconds and more than a fifth
-    /// of the files is not in use. It stops when something is written. Each time, the next one
-    /// needs twice as long a pause, up to a minute. Of a database of more than half of the memory
-    /// budget, only the file is shortened.
+    /// by default. That begins when nothing has been written for ten seconds, and more than a fifth
+    /// of the files and 4 MiB are not in use. It stops when something is written. Each time, the
+    /// next one needs twice as long a pause, up to a minute. Of a database of more than half of the
+    /// memory budget, only the file is shortened. At level [`Durability::None`] it does not happen.
     pub fn compact_when_idle(mut self, compacts: bool) -> Self {
         self.compacts_when_idle = compacts;
         self

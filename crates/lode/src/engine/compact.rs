@@ -53,30 +53,32 @@ impl Engine {
         Ok(Compacted { before, after: self.statistics() })
     }
 
-    /// The same in the background, given up between two steps when it is not to go on. The pages of
-    /// a database that has more of them than memory has room for are not filled: all would have to
-    /// be read. Files that the log has no use for are removed.
-    pub(crate) fn compact_while(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {
+    /// The same in the background, given up between two steps when it is not to go on; whether it
+    /// came to its end. The pages of a database that has more of them than memory has room for are
+    /// not filled: all would have to be read. Files that the log has no use for are removed.
+    pub(crate) fn compact_while(&self, goes_on: &dyn Fn() -> bool) -> Result<bool> {
         self.expect_open()?;
         // The thread of the database must not wait while another compacts.
         let _turn = match self.turn_to_compact.try_lock() {
-            Err(TryLockError::WouldBlock) => return Ok(()),
+            Err(TryLockError::WouldBlock) => return Ok(false),
             Err(TryLockError::Poisoned(turn)) => turn.into_inner(),
             Ok(turn) => turn,
         };
-        let Some(store) = self.store().filter(|_| goes_on()) else { return Ok(()) };
-        if store.data.used_bytes() < self.settings.memory_bytes / 2 {
-            self.compact_tables(goes_on)?;
-        }
+        let Some(store) = self.store().filter(|_| goes_on()) else { return Ok(false) };
+        let filled = match store.data.used_bytes() < self.settings.memory_bytes / 2 {
+            true => self.compact_tables(goes_on),
+            false => Ok(()),
+        };
         self.compact_file(store, goes_on)?;
         let log = store.log_to_write()?;
         log.remove_spares()?;
-        if goes_on() {
-            log.begin_small()?;
-            self.checkpoint()?;
-            log.remove_spares()?;
+        if !goes_on() {
+            return Ok(false);
         }
-        Ok(())
+        log.begin_small()?;
+        self.checkpoint()?;
+        log.remove_spares()?;
+        filled.map(|()| true)
     }
 
     /// Fills sparse pages of all tables. A table that is damaged keeps no other one from it.
@@ -116,7 +118,7 @@ impl Engine {
         checkpoint()?;
         for _ in 0..MOST_ROUNDS {
             if !goes_on() {
-                break;
+                return Ok(());
             }
             let before = store.data.size_bytes();
             let moved = store.data.pages_beyond_need()?;
@@ -124,7 +126,12 @@ impl Engine {
             for group in moved.chunks((self.pager().most_dirty() / 4).max(1) as usize) {
                 // Before they count as changed: a checkpoint must have space for them.
                 self.make_room(store, group.len() as u64)?;
-                group.iter().try_for_each(|page| self.pager().rewrite(*page))?;
+                for page in group {
+                    if !goes_on() {
+                        return Ok(());
+                    }
+                    self.pager().rewrite(*page)?;
+                }
                 checkpoint()?;
             }
             store.move_map(self.pager())?;

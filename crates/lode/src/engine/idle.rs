@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::Engine;
+use crate::error::Error;
 use crate::store::Store;
 use crate::wal::{Log, LogPosition};
 
@@ -13,8 +14,8 @@ const LEAST_QUIET: Duration = Duration::from_secs(10);
 const MOST_QUIET: Duration = Duration::from_secs(60);
 
 /// Bytes of the files that are not in use, beside a quarter of those of the data file that are, and
-/// are left alone.
-const SPARE_BYTES: u64 = 1 << 20;
+/// are left alone. A single write reserves more than one mebibyte.
+const SPARE_BYTES: u64 = 4 << 20;
 
 /// What writers change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ struct State {
 pub(super) struct Idleness {
     /// As it was seen last, and since when it has been so.
     seen: Option<(State, Instant)>,
-    /// What the last attempt left.
+    /// What the last attempt left that came to its end.
     done: Option<State>,
     quiet: Duration,
 }
@@ -60,10 +61,14 @@ impl Idleness {
             return;
         }
         let log_end = || store.log().map(Log::end);
-        let _ = engine
+        let ended = engine
             .compact_while(&|| goes_on() && log_end().is_some_and(|end| end == state.log_end));
-        self.done = state_of(engine, store);
-        self.seen = self.done.map(|done| (done, now));
+        let left = state_of(engine, store);
+        self.seen = left.map(|left| (left, now));
+        // What is damaged stays so. Anything else may go well the next time.
+        if matches!(ended, Ok(true) | Err(Error::Corrupt { .. })) {
+            self.done = left;
+        }
         self.quiet = (self.quiet * 2).min(MOST_QUIET);
     }
 }

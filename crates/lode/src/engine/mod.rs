@@ -303,6 +303,8 @@ impl Engine {
         let mut checkpoint = self.begin_checkpoint(store)?;
         while checkpoint.step(&store.data)? {
             if !goes_on() {
+                // The slots that it has taken are not free before the next one is current.
+                store.forget_room();
                 return Ok(());
             }
         }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::error::Error;
 use crate::index::Put;
+use crate::pager::PageMut;
 use crate::wal::TableId;
 
 const SHAPE: Shape = Shape { key_size: 8, is_variable: false, payload_size: 1_000 };
@@ -180,4 +181,28 @@ fn a_distance_beyond_the_page_is_an_error() {
     let count = hash.slots.count() as u64;
     run.forge(&hash, |tag| if tag == 0 { 0 } else { tag + 2 * count });
     run.expect_corrupt(&hash, 5..100);
+}
+
+/// A record that is not at home, behind a free slot: no search would find it.
+#[test]
+fn a_gap_before_a_record_is_an_error() {
+    let run = Run::new(1);
+    let hash = run.create();
+    (0..12).for_each(|id| assert_eq!(run.insert(&hash, id), Ok(false)));
+    let (way, _) = hash.read_optimistic(&run.pager, hash.place(&[0; 8])).expect("it is whole");
+    let mut page = run.pager.latch(way.bucket).expect("no other thread has it");
+    let mut other = run.pager.allocate(&run.space).expect("room");
+    let (mut low, mut high) = (page.change(run.pager.epoch()), other.first_content());
+    let tag = |words: &PageMut<'_>, slot: usize| words.get(1 + slot * STRIDE) & 0xff;
+    let stays = |key: &[u8]| (false, hash.place(key).home);
+    let slots = 1..hash.slots.count();
+    let moved = slots.into_iter().find(|slot| tag(&low, *slot) > 1).expect("not all are at home");
+    let (before, records) = (1 + (moved - 1) * STRIDE, low.get(0));
+    let word = low.get(before);
+    low.set(before, word & !0xff);
+    low.set(0, records - 1);
+    assert!(hash.slots.split(&mut low, &mut high, &stays).is_err());
+    low.set(before, word);
+    low.set(0, records);
+    assert_eq!(hash.slots.split(&mut low, &mut high, &stays), Ok(()));
 }

@@ -187,10 +187,15 @@ impl Store {
         self.expect_healthy().inspect_err(|_| self.room.store(0, Ordering::Relaxed))
     }
 
+    /// Has the next operation that changes pages [make room](Self::make_room).
+    pub(crate) fn forget_room(&self) {
+        self.room.store(0, Ordering::SeqCst);
+    }
+
     /// Gives space at the end of the data file back. An operation that changes pages from now on
     /// has to [make room](Self::make_room) again, since this was the room that it had reserved.
     pub(crate) fn shrink(&self, pager: &Pager) -> Result<()> {
-        self.room.store(0, Ordering::SeqCst);
+        self.forget_room();
         let dirty = pager.dirty();
         // Some more may be at it now.
         let pages = if dirty > 0 { dirty + MARGIN } else { 0 };

@@ -1,6 +1,7 @@
 //! Space that is given back, with a clock that the tests move on.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use super::*;
 use crate::io::simulated::Simulated;
@@ -10,6 +11,14 @@ const RECORD_BYTES: usize = 200;
 
 fn options() -> Options {
     Options::new().memory_bytes(64 << 20).durability(Durability::Process)
+}
+
+fn insert(table: &Table, ids: Range<u32>) {
+    for id in ids {
+        let mut record = [id as u8; RECORD_BYTES];
+        record[..4].copy_from_slice(&id.to_le_bytes());
+        assert!(table.insert(&record).expect("room"));
+    }
 }
 
 struct Run {
@@ -29,12 +38,8 @@ impl Run {
         Self { db, table, now: Instant::now(), idleness: Idleness::default() }
     }
 
-    fn insert(&self, ids: std::ops::Range<u32>) {
-        for id in ids {
-            let mut record = [id as u8; RECORD_BYTES];
-            record[..4].copy_from_slice(&id.to_le_bytes());
-            assert!(self.table.insert(&record).expect("room"));
-        }
+    fn insert(&self, ids: Range<u32>) {
+        insert(&self.table, ids);
     }
 
     /// Looks each second for so long; returns the data file's bytes.
@@ -69,17 +74,17 @@ fn a_database_without_work_gives_space_back() {
 #[test]
 fn work_puts_it_off_and_each_time_makes_it_rarer() {
     let mut run = Run::new(&options());
-    run.insert(0..20_000);
+    run.insert(0..50_000);
     for second in 0..30 {
         let before = run.db.statistics().data_bytes;
         assert_eq!(run.wait(9), before);
-        run.insert(20_000 + second..20_001 + second);
+        run.insert(50_000 + second..50_001 + second);
     }
     let before = run.db.statistics().data_bytes;
     let after = run.wait(12);
     assert!(after < before, "{after} of {before} bytes");
     // The next time it takes twice as long.
-    run.insert(30_000..50_000);
+    run.insert(60_000..110_000);
     let before = run.db.statistics().data_bytes;
     assert_eq!(run.wait(20), before);
     assert!(run.wait(3) < before);
@@ -88,7 +93,7 @@ fn work_puts_it_off_and_each_time_makes_it_rarer() {
 #[test]
 fn it_ends_when_it_is_not_to_go_on() {
     let mut run = Run::new(&options());
-    run.insert(0..20_000);
+    run.insert(0..50_000);
     run.wait(1);
     let (asked, before) = (Cell::new(0), run.db.statistics().data_bytes);
     run.now += LEAST_QUIET;
@@ -101,10 +106,35 @@ fn it_ends_when_it_is_not_to_go_on() {
     assert_eq!(run.db.statistics().data_bytes, before);
 }
 
+/// A write in the middle of it only puts it off, wherever it comes.
+#[test]
+fn it_comes_to_its_end_another_time() {
+    for asked_before in [0, 1, 2, 5, 20, 50, 100, 150] {
+        let mut run = Run::new(&options());
+        run.insert(0..50_000);
+        run.wait(1);
+        let (asked, before) = (Cell::new(0), run.db.statistics().data_bytes);
+        let table = run.table.clone();
+        run.now += LEAST_QUIET;
+        let writes = || {
+            if asked.replace(asked.get() + 1) == asked_before {
+                insert(&table, 50_000..50_001);
+            }
+            true
+        };
+        run.idleness.look(run.db.engine(), run.now, &writes);
+        assert!(asked.get() > asked_before, "it has more steps than {asked_before}");
+        assert!(run.db.check().expect("it is open").is_sound());
+        let after = run.wait(2 * LEAST_QUIET.as_secs() + 2);
+        assert!(after < before, "{asked_before}: {after} of {before} bytes");
+        assert_eq!(run.table.len().expect("it can be read"), 50_001);
+    }
+}
+
 #[test]
 fn it_can_be_turned_off() {
     let mut run = Run::new(&options().compact_when_idle(false));
-    run.insert(0..20_000);
+    run.insert(0..50_000);
     let before = run.db.statistics().data_bytes;
     assert_eq!(run.wait(100), before);
 }

@@ -55,11 +55,10 @@ impl Slots {
         high: &mut PageMut<'_>,
         is_high: &dyn Fn(&[u8]) -> (bool, usize),
     ) -> Result<(), &'static str> {
-        let moves = self.plan_split(low.page_ref(), is_high)?;
+        let (start, moves) = self.plan_split(low.page_ref(), is_high)?;
         // From a free slot on, around the end: so the records whose slots a record could not have
         // come before it. None comes further from its home than it was, since no more come before
         // it than did.
-        let start = (0..self.count).find(|slot| moves[*slot] == Goes::Nowhere).unwrap_or_default();
         let mut moved = 0;
         for slot in (start..self.count).chain(0..start) {
             let distance = self.tag(low.page_ref(), slot).saturating_sub(1);
@@ -98,29 +97,38 @@ impl Slots {
         (at, less)
     }
 
-    /// Where each slot's record goes in a split, and whether each lies where it belongs.
+    /// A free slot, and where each slot's record goes in a split.
+    ///
+    /// # Errors
+    /// Which record does not lie where it belongs.
     fn plan_split(
         &self,
         words: Page<'_>,
         is_high: &dyn Fn(&[u8]) -> (bool, usize),
-    ) -> Result<Vec<Goes>, &'static str> {
+    ) -> Result<(usize, Vec<Goes>), &'static str> {
+        let start = (0..self.count).find(|slot| self.tag(words, *slot) == 0);
+        let start = start.ok_or("it has no free slot")?;
         let mut key = vec![0; self.shape.key_size];
         let mut moves = vec![Goes::Nowhere; self.count];
-        let mut records = 0;
-        for slot in self.taken(words) {
+        // Slots before this one that are taken, and all records.
+        let (mut run, mut records) = (0, 0);
+        for slot in (start..self.count).chain(0..start) {
+            let Some(distance) = self.tag(words, slot).checked_sub(1) else {
+                run = 0;
+                continue;
+            };
             words.read(self.word_of(slot) * 8 + 1, &mut key);
             let (is_high, home) = is_high(&key);
-            let tag = self.tag(words, slot);
-            if tag > self.count || (home + tag - 1) % self.count != slot {
+            if distance > run || (home + distance) % self.count != slot {
                 return Err("a record is not as far from its home as its slot says");
             }
             moves[slot] = if is_high { Goes::High } else { Goes::Low };
-            records += 1;
+            (run, records) = (run + 1, records + 1);
         }
         if records > self.most || records != self.records(words) {
             return Err("it does not have as many records as it says");
         }
-        Ok(moves)
+        Ok((start, moves))
     }
 
     /// Inserts the records of another bucket; `home` returns that of a key.
