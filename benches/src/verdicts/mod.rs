@@ -72,7 +72,7 @@ pub struct Found {
     pub by_either: Count,
 }
 
-/// What comparisons of a design said, with so many trials.
+/// What comparisons of a design said, with a number of trials.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// How the trials belong together.

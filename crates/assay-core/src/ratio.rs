@@ -4,8 +4,8 @@
 //! paired one for trials that took turns.
 //!
 //! What a test could have found follows from the error that it saw (Bloom: Minimum Detectable
-//! Effects, Evaluation Review 19, 1995): a difference of so many errors as the quantiles at its
-//! level and at its power are together.
+//! Effects, Evaluation Review 19, 1995): the error, multiplied by the sum of the quantiles at its
+//! level and at its power.
 
 use statrs::distribution::ContinuousCDF;
 
@@ -159,7 +159,7 @@ impl Difference {
         }
     }
 
-    /// The error and its degrees of freedom, had there been so many trials of each side.
+    /// The error and its degrees of freedom, had there been `count` trials of each side.
     fn with_trials(&self, count: f64) -> (f64, f64) {
         ((self.variance / count).sqrt(), self.degrees_a_trial * (count - 1.0))
     }

@@ -21,7 +21,7 @@ pub fn mean_of_top(values: &[f64], top: usize) -> Option<f64> {
     (!sorted.is_empty()).then(|| sorted.iter().sum::<f64>() / sorted.len() as f64)
 }
 
-/// The mean of the fastest tenth (one value at least): work that nobody interrupted.
+/// The mean of the fastest tenth (one value at least): work that nothing interrupted.
 pub fn mean_of_fastest_tenth(rates: &[f64]) -> Option<f64> {
     mean_of_top(rates, rates.len().div_ceil(10))
 }

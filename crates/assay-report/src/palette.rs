@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use assay_core::run_file::RunFile;
 
 /// Colours on white, as red, green and blue. Each differs from the others, and from the paper, for
-/// people who cannot tell red from green too; the tests below say by how much.
+/// people who do not see red, or green, too; the tests below say by how much.
 pub(crate) const ON_WHITE: [[u8; 3]; 8] = [
     [0x16, 0x92, 0xfe],
     [0xc5, 0x02, 0x53],

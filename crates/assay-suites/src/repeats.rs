@@ -19,7 +19,7 @@ pub(crate) struct Repeats {
 pub(crate) type Done = (Timed, Taken);
 
 impl Repeats {
-    /// For a phase of which so many rounds may be done again: 0 where one changes what a second
+    /// For a phase of which `most` rounds may be done again: 0 where one changes what a second
     /// attempt would find.
     pub(crate) fn at_most(most: u32) -> Self {
         Self { most, done: 0 }
@@ -60,7 +60,7 @@ mod tests {
 
     use super::*;
 
-    /// A round that waited for so many of 100 ns.
+    /// A round that waited for `waited_ns` of its 100 ns.
     fn round(waited_ns: u64) -> Done {
         let usage = Usage { wall_ns: 100, waited_ns, processors: 1, ..Usage::default() };
         (Timed::default(), Taken { time: Duration::from_nanos(waited_ns), usage: Some(usage) })

@@ -38,7 +38,7 @@ const SMALL_ROWS: u64 = 100_000;
 
 /// More pictures are refused.
 const MOST_PICTURES: usize = 500;
-/// A picture shows so many engines, sizes and phases at most.
+/// The most engines, sizes and phases of a picture.
 const MOST_SHOWN: usize = 40;
 
 /// Why there is no picture.

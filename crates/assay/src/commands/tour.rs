@@ -30,8 +30,8 @@ const QUERIES: u64 = 100_000;
 /// Updates in each of ten rounds.
 const UPDATES: u64 = 20_000;
 
-/// An engine that synchronises each commit does one of so many updates and deletes; the table marks
-/// its figures.
+/// An engine that synchronises each commit does the `SLOW`th part of updates and deletes; the table
+/// marks its figures.
 const SLOW: u64 = 10;
 
 /// Measures, shows the table and writes the page.

@@ -42,7 +42,7 @@ impl Run {
         insert(&self.table, ids);
     }
 
-    /// Looks each second for so long; returns the data file's bytes.
+    /// Looks once a second for `seconds`; returns the data file's bytes.
     fn wait(&mut self, seconds: u64) -> u64 {
         for _ in 0..seconds {
             self.now += Duration::from_secs(1);
