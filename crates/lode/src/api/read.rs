@@ -363,8 +363,7 @@ impl TableWithin<'_> {
     /// none.
     fn parts(&self, range: Option<&Range>) -> Result<(Snapshot, Written)> {
         self.transaction.expect_own(self.table)?;
-        let snapshot = Snapshot::new(self.table.database().clone());
-        Ok((snapshot, self.transaction.written(self.table.core(), range)))
+        Ok((self.transaction.moment(), self.transaction.written(self.table.core(), range)))
     }
 
     fn cursor(&self, range: Result<Option<Range>>) -> Cursor {
