@@ -1,0 +1,7 @@
+//! What SQL does over tables of Lode.
+
+mod errors;
+mod plans;
+mod support;
+mod transactions;
+mod types;
