@@ -75,7 +75,11 @@ impl TableCursor {
         let mut given: Vec<_> = values.iter().collect();
         self.targets.clear();
         let add = |given: &[ValueRef<'_>], targets: &mut Vec<Target>| {
-            targets.push(plan.target(shape, given).map_err(|cause| of_engine(&cause))?);
+            let target = plan.target(shape, given).map_err(|cause| of_engine(&cause))?;
+            // All values of a list can have the same range, where one before it is not single.
+            if target != Target::Nothing && targets.last() != Some(&target) {
+                targets.push(target);
+            }
             Ok::<_, rusqlite::Error>(())
         };
         match plan.list {
