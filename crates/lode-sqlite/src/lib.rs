@@ -1,7 +1,8 @@
 //! SQL over the tables of Lode: a module of virtual tables for SQLite.
 //!
 //! [`attach`] makes the tables of a [`lode::Database`] visible on a connection of
-//! [`rusqlite`], with all of SQLite's language.
+//! [`rusqlite`], with all of SQLite's language. [`register`] is for programs that name directories
+//! by SQL, and for the loadable extension in `extension/`.
 //!
 //! ```
 //! use lode::{Database, KeyKind, Schema, Type};
@@ -29,7 +30,10 @@
 
 mod attach;
 mod cursor;
+mod ddl;
+mod directories;
 mod error;
+mod functions;
 mod module;
 mod number;
 mod plan;
@@ -42,4 +46,4 @@ mod table;
 mod values;
 mod write;
 
-pub use attach::attach;
+pub use attach::{attach, create_statement, register};

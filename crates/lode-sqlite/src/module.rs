@@ -45,7 +45,7 @@ unsafe fn table<'t>(table: *mut sqlite3_vtab) -> &'t VirtualTable {
 #[expect(unsafe_code)]
 unsafe extern "C" fn keep(base: *mut sqlite3_vtab, number: c_int) -> c_int {
     // SAFETY: SQLite calls it with tables of this module.
-    unsafe { table(base) }.session().keep(number);
+    unsafe { table(base) }.keep(number);
     ffi::SQLITE_OK
 }
 

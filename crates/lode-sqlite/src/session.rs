@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use lode::{Cursor, Database, ReadTable, Row, Savepoint, Snapshot, Table, Transaction};
 use rusqlite::{Result, ffi};
 
+use crate::directories::Lease;
 use crate::error::{error, of_engine};
 use crate::range::Range;
 
@@ -18,10 +19,12 @@ pub(crate) struct Session {
     db: Database,
     access: Access,
     state: Mutex<State>,
+    /// What keeps the database open, if it is to be closed after this.
+    _lease: Option<Lease>,
 }
 
 /// What a connection may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Access {
     Read,
     Write,
@@ -52,7 +55,11 @@ impl State {
 
 impl Session {
     pub(crate) fn new(db: Database, access: Access) -> Arc<Self> {
-        Arc::new(Self { db, access, state: Mutex::default() })
+        Arc::new(Self { db, access, state: Mutex::default(), _lease: None })
+    }
+
+    pub(crate) fn leased(db: Database, access: Access, lease: Lease) -> Arc<Self> {
+        Arc::new(Self { db, access, state: Mutex::default(), _lease: Some(lease) })
     }
 
     pub(crate) fn db(&self) -> &Database {
@@ -132,7 +139,7 @@ impl Session {
         drop(self.state().end());
     }
 
-    /// Keeps a point under SQLite's number, unless it has been kept for another table.
+    /// Keeps a point under SQLite's number, unless another table has had it kept.
     pub(crate) fn keep(&self, number: i32) {
         let mut state = self.state();
         let State { transaction: Some(transaction), savepoints, .. } = &mut *state else { return };

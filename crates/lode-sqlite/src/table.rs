@@ -1,7 +1,7 @@
 //! A table of Lode as a virtual table of SQLite.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::CString;
 use std::ffi::{CStr, c_int};
 use std::rc::Rc;
@@ -43,6 +43,8 @@ pub(crate) struct Shared {
     plans: RefCell<Vec<Rc<Plan>>>,
     /// Numbers that stand for keys of several columns.
     pub numbers: RowNumbers,
+    /// Whether it has joined the transaction, and written nothing since.
+    has_just_joined: Cell<bool>,
 }
 
 impl Shared {
@@ -121,6 +123,7 @@ unsafe impl VTab<'_> for VirtualTable {
             name,
             plans: RefCell::default(),
             numbers: RowNumbers::default(),
+            has_just_joined: Cell::new(false),
         });
         Ok((
             Cow::Owned(declaration),
@@ -159,24 +162,39 @@ impl VirtualTable {
     pub(crate) fn session(&self) -> &Session {
         &self.shared.session
     }
+
+    /// Keeps a savepoint. When a table joins a transaction, SQLite says which one it is in: that
+    /// was made earlier, when other tables had written less, and is not to be kept as of now.
+    pub(crate) fn keep(&self, number: c_int) {
+        if !self.shared.has_just_joined.take() {
+            self.session().keep(number);
+        }
+    }
+
+    /// The table, to be written.
+    fn to_write(&self) -> &Shared {
+        self.shared.has_just_joined.set(false);
+        &self.shared
+    }
 }
 
 impl UpdateVTab<'_> for VirtualTable {
     fn delete(&mut self, row: ValueRef<'_>) -> Result<()> {
-        self.shared.delete(row)
+        self.to_write().delete(row)
     }
 
     fn insert(&mut self, values: &Inserts<'_>) -> Result<i64> {
-        self.shared.insert(values, self.on_conflict())
+        self.to_write().insert(values, self.on_conflict())
     }
 
     fn update(&mut self, values: &Updates<'_>) -> Result<()> {
-        self.shared.update(values, self.on_conflict())
+        self.to_write().update(values, self.on_conflict())
     }
 }
 
 impl TransactionVTab<'_> for VirtualTable {
     fn begin(&mut self) -> Result<()> {
+        self.shared.has_just_joined.set(true);
         self.session().begin()
     }
 

@@ -127,3 +127,19 @@ fn a_statement_reads_one_moment() {
     let found = rows(&connection, "SELECT count(*), sum(cents) FROM account");
     assert_eq!(found, [format!("60|{}", 60 * (6 + count))]);
 }
+
+#[test]
+fn a_savepoint_is_kept_though_tables_join_the_transaction_after_it() {
+    let connection = connect(&database());
+    connection
+        .execute_batch(
+            "SAVEPOINT a; SAVEPOINT b;
+             INSERT INTO account VALUES (1, 1), (2, 2);
+             INSERT INTO word VALUES ('c', 3);
+             ROLLBACK TO b; INSERT INTO call VALUES (1, 1, 1, NULL); RELEASE a",
+        )
+        .expect("all of it");
+    let counts = "SELECT (SELECT count(*) FROM account), (SELECT count(*) FROM word), \
+                  (SELECT count(*) FROM call)";
+    assert_eq!(rows(&connection, counts), ["0|0|1"]);
+}
