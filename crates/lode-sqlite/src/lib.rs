@@ -29,6 +29,7 @@
 #![warn(unreachable_pub)]
 
 mod attach;
+mod complete;
 mod cursor;
 mod ddl;
 mod directories;
@@ -47,3 +48,4 @@ mod values;
 mod write;
 
 pub use attach::{attach, create_statement, register};
+pub use complete::is_complete;
