@@ -32,6 +32,8 @@ fn carry_out(line: &CommandLine) -> Outcome {
         Command::Dump(args) => commands::dump::dump(args, &options),
         Command::Load(args) => commands::load::load(args, &options),
         Command::Schema(args) => commands::schema::schema(args, &options),
+        #[cfg(feature = "sql")]
+        Command::Sql(args) => commands::sql::sql(args, &options),
         Command::Volume(args) => commands::volume::volume(args, &options),
     }
 }

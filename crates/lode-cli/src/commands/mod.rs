@@ -4,6 +4,8 @@ pub(crate) mod check;
 pub(crate) mod dump;
 pub(crate) mod load;
 pub(crate) mod schema;
+#[cfg(feature = "sql")]
+pub(crate) mod sql;
 pub(crate) mod stat;
 pub(crate) mod volume;
 
