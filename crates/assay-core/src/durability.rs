@@ -14,6 +14,8 @@ use assay_driver::{Durability, Profile};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::share::ShareBounds;
+
 /// The version of the file's format.
 const SCHEMA_VERSION: u32 = 1;
 
@@ -196,6 +198,9 @@ pub struct Failure {
     pub age: Option<Age>,
     /// The command line that repeats it.
     pub command: String,
+    /// The folder with the store's files as the crash left them; none if they were not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
 }
 
 impl fmt::Display for Failure {
@@ -244,9 +249,16 @@ impl Verdict {
         match (self.promise, self.failures.len()) {
             (Promise::Nothing, _) => "promises nothing".into(),
             (_, 0) if self.acknowledged == 0 => "nothing was acknowledged".into(),
-            (_, 0) => "kept".into(),
-            (_, failures) => format!("REFUTED in {failures} of {} rounds", self.rounds),
+            (_, 0) => format!("broken in none of {}: {}", self.rounds, self.bounds()),
+            (_, failures) => {
+                format!("REFUTED in {failures} of {} rounds: {}", self.rounds, self.bounds())
+            }
         }
+    }
+
+    /// Between what the share of broken rounds lies, as far as these rounds say.
+    pub fn bounds(&self) -> ShareBounds {
+        ShareBounds::of(self.failures.len() as u64, u64::from(self.rounds))
     }
 
     fn is_of_the_same(&self, other: &Self) -> bool {
@@ -313,6 +325,15 @@ impl Verdicts {
         true
     }
 
+    /// Whether there is a verdict of the same test with as many rounds, of as many commits.
+    pub fn has_as_much(&self, test: &Verdict, rounds: u32) -> bool {
+        self.verdicts.iter().any(|verdict| {
+            verdict.is_of_the_same(test)
+                && verdict.rounds >= rounds
+                && verdict.commits >= test.commits
+        })
+    }
+
     /// What speaks against an engine's level, in one line.
     pub fn refutation(
         &self,
@@ -371,8 +392,8 @@ mod tests {
         };
         verdict.add(10, found, None);
         if !verdict.promise.is_kept(found) {
-            let found = found.clone();
-            verdict.failures.push(Failure { found, age: None, command: "again".into() });
+            let (found, command) = (found.clone(), "again".into());
+            verdict.failures.push(Failure { found, age: None, command, image: None });
         }
         verdict
     }

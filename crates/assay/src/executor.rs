@@ -16,10 +16,10 @@ use jiff::Timestamp;
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
 
-use crate::crash::VERDICTS_FILE;
 use crate::files;
 use crate::planning::Planned;
 use crate::progress::Display;
+use crate::sitting::Sitting;
 use crate::store_dirs::StoreDirs;
 use crate::worker::parent::{self, End};
 use crate::worker::patience::Patience;
@@ -67,19 +67,22 @@ pub(crate) fn examine(
 pub(crate) struct Execution<'e> {
     pub timeout: Option<Duration>,
     pub interrupt: &'e Interrupt,
+    pub sitting: &'e Sitting,
     pub path: &'e Path,
+    /// What crash tests found, by which engines are marked.
+    pub verdicts: &'e Path,
     pub display: &'e mut Display,
     /// Called with each result as it comes.
     pub each: &'e mut dyn FnMut(&CellResult) -> Outcome,
 }
 
 impl Execution<'_> {
-    /// Measures every planned cell that is not in `run` yet.
+    /// Measures every planned cell that is not in `run` yet, until the sitting is over.
     pub(crate) fn carry_out(mut self, plan: Vec<Planned>, run: &mut RunFile) -> Outcome {
         let done: HashSet<_> = run.cells.iter().map(|done| done.cell.identity()).collect();
         let todo: Vec<_> =
             plan.into_iter().filter(|planned| !done.contains(&planned.cell.identity())).collect();
-        let verdicts = Verdicts::load(Path::new(VERDICTS_FILE)).unwrap_or_else(|why| {
+        let verdicts = Verdicts::load(self.verdicts).unwrap_or_else(|why| {
             self.display.say(&format!("note: {why}; no engine is marked by it"));
             Verdicts::default()
         });
@@ -91,6 +94,7 @@ impl Execution<'_> {
                 .collect();
             let result = match &planned.refusal {
                 Some(status) => refused(&planned.cell, status.clone()),
+                None if !self.sitting.begins(&planned.cell) => break,
                 None => match self.measure(&planned.cell, &left) {
                     Err(Failure::Interrupted(_)) => return Err(interrupted(run, self.path)),
                     other => other?,
@@ -203,7 +207,7 @@ fn failed_cells(run: &RunFile, path: &Path) -> Outcome {
         _ => None,
     });
     match failed.as_slice() {
-        [] if !measured => Err(Failure::Refused(match why_not {
+        [] if !measured && run.is_complete() => Err(Failure::Refused(match why_not {
             Some((engine, why)) => format!("nothing could be measured; {engine}: {why}"),
             None => "nothing could be measured".into(),
         })),

@@ -21,6 +21,7 @@ mod program;
 mod progress;
 mod request;
 mod resume;
+mod sitting;
 mod start;
 mod store_dirs;
 mod until_ci;

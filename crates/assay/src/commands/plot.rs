@@ -60,7 +60,9 @@ fn is_known(suite: &str) -> bool {
 
 /// What the names of a run file's pictures begin with.
 pub(crate) fn name(path: &Path) -> String {
-    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let plain = name.strip_suffix(".gz").unwrap_or(&name);
+    plain.strip_suffix(".json").unwrap_or(plain).to_string()
 }
 
 /// The suites in a run that this Assay knows.
