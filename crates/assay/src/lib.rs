@@ -70,6 +70,7 @@ fn carry_out(command: Command) -> Outcome {
         Command::Plugin(PluginCommand::Build(args)) => commands::plugin::build::build(&args),
         Command::Show(args) => commands::show::show(&args),
         Command::Report(args) => commands::report::report(&args),
+        Command::Site(args) => commands::site::site(&args),
         Command::Compare(args) => commands::compare::compare(&args),
         Command::Plot(args) => commands::plot::plot(&args),
     }

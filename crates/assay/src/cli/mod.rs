@@ -80,6 +80,8 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Make one page of run files
     Report(ReportArgs),
+    /// Make a static site of run files and of what crash tests found
+    Site(SiteArgs),
     /// Compare two run files, or two engines of one
     Compare(CompareArgs),
     /// Draw the published pictures from a run file
@@ -393,6 +395,24 @@ pub(crate) struct ReportArgs {
     pub run: Vec<PathBuf>,
     /// The page to write
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    pub output: PathBuf,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+The site is an index, a page a suite, what survives a crash, and copies of the run files. It needs \
+no network and no server. The folder has to be empty or that of an earlier site; only files of \
+that are replaced.
+
+Examples:
+  assay site docs/results/runs                   the pages of a plan's results
+  assay site a.json b.json.gz durability.json -o results")]
+pub(crate) struct SiteArgs {
+    /// Run files, files of verdicts that `assay crash` wrote, or folders of such files
+    #[arg(required = true)]
+    pub run: Vec<PathBuf>,
+    /// The folder of the site
+    #[arg(short, long, value_name = "DIR", default_value = "assay-site")]
     pub output: PathBuf,
 }
 
