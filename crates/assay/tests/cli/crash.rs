@@ -127,6 +127,29 @@ fn a_broken_promise_is_named_and_can_be_repeated() {
     assert_eq!(verdicts(&bench), before, "nor is one kind of loss");
 }
 
+/// sled loses what it flushed, and leaves files with the rest.
+#[test]
+fn an_image_has_the_files_as_the_power_cut_left_them() {
+    if !has_power_cuts() {
+        return;
+    }
+    let bench = Bench::new();
+    let line = "crash -e sled --durability commit --crash power --rounds 6 --further 0";
+    let ended = bench.assay(&format!("{line} --commits 40 {DIR} {IMAGES}"));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let mut with_files = 0;
+    for failure in verdicts(&bench)[0]["failures"].as_array().expect("a list") {
+        let image = failure["image"].as_str().expect("a folder");
+        let store = std::fs::read_dir(bench.path().join(image).join("store")).expect("a store");
+        with_files += usize::from(store.count() > 0);
+        let opened = bench.assay(&format!("crash --open {image} --dir stores"));
+        let now = opened.stdout.lines().find_map(|line| line.strip_prefix(" now: "));
+        let was = opened.stdout.lines().find_map(|line| line.strip_prefix(" the round: "));
+        assert!(now.is_some() && now == was, "{opened:?}");
+    }
+    assert!(with_files > 0, "a cut spares something now and then");
+}
+
 #[test]
 fn only_what_is_missing_is_tested() {
     let bench = Bench::new();
