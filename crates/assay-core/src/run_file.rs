@@ -11,6 +11,7 @@ use program_support::whole_file;
 use serde::{Deserialize, Serialize};
 
 use crate::doctor::Finding;
+use crate::durability::Holding;
 use crate::environment::{Build, Environment, Filesystem};
 use crate::gzip;
 use crate::plan::Cell;
@@ -62,6 +63,9 @@ pub struct CellResult {
     /// What a crash test found against the engine's level, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refuted: Option<String>,
+    /// How far crash tests speak for that level; absent if they refuted it, or did not look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<Holding>,
     /// What the worker reported.
     pub measurement: Measurement,
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use assay_core::doctor::{self, Facts};
-use assay_core::durability::Verdicts;
+use assay_core::durability::{Level, Verdicts};
 use assay_core::environment::{Build, Environment};
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, Measurement, RunFile, Status};
@@ -100,7 +100,7 @@ impl Execution<'_> {
                     other => other?,
                 },
             };
-            let result = CellResult { refuted: refuted(&verdicts, &result), ..result };
+            let result = with_crash_tests(&verdicts, result);
             self.display.end(&result, &left);
             run.cells.push(result);
             files::make_default_folder(self.path)?;
@@ -139,7 +139,8 @@ impl Execution<'_> {
             clean_up(cell);
         }
         let whole_ns = u64::try_from(start.elapsed().as_nanos()).ok();
-        Ok(CellResult { cell: cell.clone(), started, whole_ns, status, refuted: None, measurement })
+        let (cell, refuted, held) = (cell.clone(), None, None);
+        Ok(CellResult { cell, started, whole_ns, status, refuted, held, measurement })
     }
 }
 
@@ -150,6 +151,7 @@ fn refused(cell: &Cell, status: Status) -> CellResult {
         whole_ns: None,
         status,
         refuted: None,
+        held: None,
         measurement: no_measurement(cell),
     }
 }
@@ -164,14 +166,20 @@ fn no_measurement(cell: &Cell) -> Measurement {
     }
 }
 
-/// What crash tests found against the level of a cell that is in files.
-fn refuted(verdicts: &Verdicts, result: &CellResult) -> Option<String> {
+/// A result with what crash tests found against or for the level of its cell, if that is in files.
+fn with_crash_tests(verdicts: &Verdicts, result: CellResult) -> CellResult {
     let cell = &result.cell;
-    let version = &result.measurement.engine_version;
-    match cell.storage {
-        Storage::Memory => None,
-        _ => verdicts.refutation(&cell.engine, version, &cell.engine_options, cell.durability),
+    if cell.storage == Storage::Memory {
+        return result;
     }
+    let level = Level {
+        engine: &cell.engine,
+        engine_version: &result.measurement.engine_version,
+        engine_options: &cell.engine_options,
+        durability: cell.durability,
+    };
+    let (refuted, held) = (verdicts.refutation(&level), verdicts.holding(&level));
+    CellResult { refuted, held, ..result }
 }
 
 /// Removes the store that a cell made and did not finish. One that was there before stays.

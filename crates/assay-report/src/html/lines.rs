@@ -36,6 +36,9 @@ pub(crate) struct LineData {
     trouble: Option<(&'static str, String)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     refuted: Option<usize>,
+    /// How far crash tests speak for the level: words, and what share of crashes breaks it at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held: Option<(usize, f64)>,
     settings: Vec<usize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<usize>,
@@ -151,6 +154,7 @@ fn of_line(
         version: measurement.engine_version.clone(),
         trouble: line.trouble().map(trouble),
         refuted: line.trials[0].refuted.clone().map(|text| places.text(text)),
+        held: line.trials[0].held.clone().map(|held| (places.text(held.words), held.most)),
         settings,
         notes: notes.in_order.into_iter().map(|note| places.text(note.clone())).collect(),
         memory_bytes: usage.memory_bytes,

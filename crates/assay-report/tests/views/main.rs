@@ -62,7 +62,7 @@ fn result(cell: Cell, status: Status, phases: Vec<Phase>) -> CellResult {
         ..Measurement::default()
     };
     let started = jiff::Timestamp::UNIX_EPOCH;
-    CellResult { cell, started, whole_ns: None, status, refuted: None, measurement }
+    CellResult { cell, started, whole_ns: None, status, refuted: None, held: None, measurement }
 }
 
 fn run() -> RunFile {

@@ -189,12 +189,23 @@ fn a_refuted_level_is_marked_in_later_runs() {
     let file = bench.path().join("assay-runs/durability.json");
     let line = "crash -e sqlite --durability process --crash process --rounds 1 --commits 5";
     bench.succeeds(&format!("{line} --dir stores"));
+    let run = "run crossbench -e sqlite,lmdb -i 1k -q 1k -u 1k -d 1k --dir stores";
+    bench.succeeds(&format!("{run} -s m,r -Q -o held.json"));
+    let held = |cell: &Value| (cell["cell"]["storage"].clone(), cell["held"].clone());
+    let cells = bench.run_file("held.json")["cells"].clone();
+    let cells = cells.as_array().expect("cells").iter();
+    let of_sqlite: Vec<_> =
+        cells.filter(|cell| cell["cell"]["engine"] == "sqlite").map(held).collect();
+    let [(_, nothing), (_, found)] = &of_sqlite[..] else { panic!("{of_sqlite:?}") };
+    assert!(nothing.is_null(), "memory survives nothing: {nothing}");
+    let words = "sqlite at process: `assay crash` broke it in none of 1 killed processes";
+    assert!(found["words"].as_str().expect("words").starts_with(words), "{found}");
+    assert_eq!(found["most"].as_f64().map(|most| (most * 100.0).round()), Some(95.0));
     let mut verdicts: Value =
         serde_json::from_slice(&std::fs::read(&file).expect("verdicts")).expect("JSON");
     let failure = serde_json::json!({ "found": { "lost": { "commits": 2 } }, "command": "again" });
     verdicts["verdicts"][0]["failures"] = Value::Array(vec![failure]);
     std::fs::write(&file, verdicts.to_string()).expect("write");
-    let run = "run crossbench -e sqlite,lmdb -i 1k -q 1k -u 1k -d 1k --dir stores";
     let ended = bench.succeeds(run);
     let words = "sqlite at process: `assay crash` refuted this level in 1 of 1 killed processes: 2 \
                  acknowledged commits were lost";
