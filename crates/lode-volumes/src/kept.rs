@@ -358,7 +358,7 @@ mod tests {
             for at in 1.. {
                 let value = vec![at as u8; lengths[at as usize % lengths.len()]];
                 kept.change(Content::of(ValueRef::Blob(&value), Moment(at)));
-                if readers.iter().all(|reader| reader.is_finished()) {
+                if readers.iter().all(std::thread::ScopedJoinHandle::is_finished) {
                     break;
                 }
             }
