@@ -1,6 +1,6 @@
 //! One kind of operation over and over, for a profiler or a count of instructions:
 //! `cargo bench -p lodedb --bench single`. `LODE_OPERATION` says which (`insert`, `get`, `update`,
-//! `replace`, `rewrite`, `scan`), `LODE_KEYS` of what keys (`hash`, `tree`), `LODE_ROWS` and
+//! `replace`, `refill`, `rewrite`, `scan`), `LODE_KEYS` of what keys (`hash`, `tree`), `LODE_ROWS` and
 //! `LODE_ROUNDS` how often. Without them, each is done, a little. Its time is printed; the counts
 //! are those of the profiler, of which a run with no rounds has what is not the operation's.
 
@@ -26,6 +26,8 @@ enum Operation {
     Update,
     /// A delete, and an insert of the same record.
     Replace,
+    /// A delete of each record, and then an insert of each.
+    Refill,
     /// One of variable length, of the same length as before.
     Rewrite,
     /// From a key on.
@@ -33,11 +35,28 @@ enum Operation {
 }
 
 impl Operation {
-    const ALL: [Self; 6] =
-        [Self::Insert, Self::Get, Self::Update, Self::Replace, Self::Rewrite, Self::Scan];
+    const ALL: [Self; 7] = [
+        Self::Insert,
+        Self::Get,
+        Self::Update,
+        Self::Replace,
+        Self::Refill,
+        Self::Rewrite,
+        Self::Scan,
+    ];
 
     fn name(self) -> String {
         format!("{self:?}").to_lowercase()
+    }
+
+    /// With each record.
+    fn run_all(self, tables: &Tables, records: &[Record]) -> lode::Result<()> {
+        if let Self::Refill = self {
+            let mut deletes =
+                records.iter().map(|record| tables.fixed.delete(&record[..KEY_BYTES]));
+            deletes.try_for_each(|was_there| was_there.map(|was_there| assert!(was_there)))?;
+        }
+        records.iter().try_for_each(|record| self.run(tables, record))
     }
 
     fn run(self, tables: &Tables, record: &Record) -> lode::Result<()> {
@@ -50,6 +69,7 @@ impl Operation {
                 assert!(table.delete(key)?);
                 assert!(table.insert(record)?);
             }
+            Self::Refill => assert!(table.insert(record)?),
             Self::Rewrite => assert!(tables.variable.upsert(&variable(record))?),
             Self::Scan => {
                 let from = Bound::Included(key);
@@ -99,7 +119,7 @@ fn measure(operation: Operation, keys: KeyKind, rows: u64, rounds: u64) -> lode:
     }
     let start = Instant::now();
     for _ in 0..rounds {
-        records.iter().try_for_each(|record| operation.run(&tables, record))?;
+        operation.run_all(&tables, &records)?;
     }
     let each_ns = start.elapsed().as_nanos() as f64 / (rows * rounds).max(1) as f64;
     println!("{} {keys:?}, {rows} rows, {rounds} rounds: {each_ns:.1} ns", operation.name());
