@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::rc::Rc;
 
-use lode::{Cursor, Row, RowRef};
+use lode::{ColumnId, Cursor, RowRef};
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::types::ValueRef;
 use rusqlite::vtab::{Context, Filters, VTabCursor, sqlite3_vtab_cursor};
@@ -22,6 +22,7 @@ pub(crate) struct TableCursor {
     base: sqlite3_vtab_cursor,
     shared: Rc<Shared>,
     rows: Rows,
+    buffers: Buffers,
     /// What comes after these rows, the next one last.
     targets: Vec<Target>,
     plan: Option<Rc<Plan>>,
@@ -32,8 +33,16 @@ pub(crate) struct TableCursor {
 /// The rows that are still to come, beginning with the one that the cursor is at.
 enum Rows {
     None,
-    One(Row),
+    /// The record in the buffers.
+    One,
     Many(Box<Cursor>),
+}
+
+/// Memory that cursors use again.
+#[derive(Default)]
+pub(crate) struct Buffers {
+    payload: Vec<u8>,
+    record: Vec<u8>,
 }
 
 impl TableCursor {
@@ -41,10 +50,12 @@ impl TableCursor {
         if shared.session.open_cursor() {
             shared.numbers.forget();
         }
+        let buffers = shared.spare.borrow_mut().pop().unwrap_or_default();
         Self {
             base: sqlite3_vtab_cursor::default(),
             shared,
             rows: Rows::None,
+            buffers,
             targets: Vec::new(),
             plan: None,
             limit: None,
@@ -54,10 +65,19 @@ impl TableCursor {
     fn row(&self) -> Result<RowRef<'_>> {
         let row = match &self.rows {
             Rows::None => None,
-            Rows::One(row) => Some(row.as_ref()),
+            Rows::One => self.shared.schema().row(&self.buffers.record).ok(),
             Rows::Many(cursor) => cursor.current_row(),
         };
         row.ok_or_else(|| error(ffi::SQLITE_MISUSE, "the cursor is at no row"))
+    }
+
+    /// Whether the row has a column.
+    fn has(&self, column: ColumnId) -> bool {
+        let columns = self.plan.as_ref().and_then(|plan| plan.columns.as_ref());
+        match (&self.rows, columns) {
+            (Rows::Many(_), Some(columns)) => columns.contains(&column),
+            _ => true,
+        }
     }
 
     /// The packed key of the row.
@@ -112,9 +132,20 @@ impl TableCursor {
             let Shared { session, table, .. } = &*self.shared;
             self.rows = match target {
                 Target::Nothing => Rows::None,
-                Target::Key(key) => session.find(table, &key)?.map_or(Rows::None, Rows::One),
+                Target::Key(key) => {
+                    let Buffers { payload, record } = &mut self.buffers;
+                    match session.find(table, &key, payload)? {
+                        false => Rows::None,
+                        true => {
+                            record.clear();
+                            record.extend_from_slice(&key);
+                            record.extend_from_slice(payload);
+                            Rows::One
+                        }
+                    }
+                }
                 Target::Range(range) => {
-                    let mut cursor = session.walk(table, &range);
+                    let mut cursor = session.walk(table, &range)?;
                     if let Some(plan) = &self.plan {
                         cursor = match &plan.columns {
                             Some(columns) => cursor.columns(columns),
@@ -140,6 +171,7 @@ impl TableCursor {
 impl Drop for TableCursor {
     fn drop(&mut self) {
         self.shared.session.close_cursor();
+        self.shared.spare.borrow_mut().push(std::mem::take(&mut self.buffers));
     }
 }
 
@@ -174,17 +206,16 @@ unsafe impl VTabCursor for TableCursor {
         let Some(column) = column else {
             return Err(error(ffi::SQLITE_RANGE, format!("there is no column {at}")));
         };
-        match row.get(&column.name) {
-            Some(value) => context.set_result(to_sqlite(&self.shared.name, column, value)?),
-            None => {
-                // The statement did not say that it would use it.
-                let whole = self.shared.session.find(&self.shared.table, &self.key()?)?;
-                let whole = whole
-                    .ok_or_else(|| error(ffi::SQLITE_MISUSE, "the row is not there any more"))?;
-                let value = whole.at(column.id());
-                context.set_result(to_sqlite(&self.shared.name, column, value)?)
-            }
+        let name = &self.shared.name;
+        if self.has(column.id()) {
+            return context.set_result(to_sqlite(name, column, row.at(column.id()))?);
         }
+        // The statement did not say that it would use it.
+        let whole = self.shared.session.read(&self.shared.table, &self.key()?)?;
+        let whole =
+            whole.ok_or_else(|| error(ffi::SQLITE_MISUSE, "the row is not there any more"))?;
+        let whole = schema.row(&whole).map_err(|cause| of_engine(&cause))?;
+        context.set_result(to_sqlite(name, column, whole.at(column.id()))?)
     }
 
     fn rowid(&self) -> Result<i64> {

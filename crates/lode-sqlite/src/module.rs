@@ -45,8 +45,11 @@ unsafe fn table<'t>(table: *mut sqlite3_vtab) -> &'t VirtualTable {
 #[expect(unsafe_code)]
 unsafe extern "C" fn keep(base: *mut sqlite3_vtab, number: c_int) -> c_int {
     // SAFETY: SQLite calls it with tables of this module.
-    unsafe { table(base) }.keep(number);
-    ffi::SQLITE_OK
+    match unsafe { table(base) }.keep(number) {
+        Ok(()) => ffi::SQLITE_OK,
+        Err(rusqlite::Error::SqliteFailure(error, _)) => error.extended_code,
+        Err(_) => ffi::SQLITE_ERROR,
+    }
 }
 
 #[expect(unsafe_code)]

@@ -4,10 +4,13 @@
 //!   that is closed lets it go.
 //! - What SQLite begins with the first write, is a transaction at such a snapshot: from then on,
 //!   cursors read within it.
+//! - A statement that reads one record by its key, and a transaction that writes one, need neither:
+//!   the engine does that at once. If more comes, the snapshot is taken then, and what was read
+//!   must be the same in it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lode::{Cursor, Database, ReadTable, Row, Savepoint, Snapshot, Table, Transaction};
+use lode::{Cursor, Database, ReadTable, Savepoint, Snapshot, Table, Transaction};
 use rusqlite::{Result, ffi};
 
 use crate::directories::Lease;
@@ -35,21 +38,155 @@ struct State {
     /// Cursors that are open.
     cursors: usize,
     snapshot: Option<Snapshot>,
-    transaction: Option<Transaction>,
+    /// What was read without a snapshot. There is one at most.
+    single: Option<Single>,
+    writing: Writing,
     /// By SQLite's numbers of them, ascending.
     savepoints: Vec<(i32, Savepoint)>,
 }
 
-impl State {
-    fn snapshot(&mut self, db: &Database) -> &Snapshot {
-        self.snapshot.get_or_insert_with(|| db.snapshot())
+/// What has been written.
+#[derive(Default)]
+enum Writing {
+    /// No transaction has begun.
+    #[default]
+    None,
+    /// One has begun, and at most one record is to be written.
+    Begun(Option<Pending>),
+    /// There are several, or what was read is not one record.
+    Transaction(Transaction),
+}
+
+/// A record that was read as it is now: a statement that reads nothing else needs no snapshot.
+struct Single {
+    table: Table,
+    key: Vec<u8>,
+    /// None if there was no such record.
+    payload: Option<Vec<u8>>,
+}
+
+/// A record that is to be written. If nothing is added to it, that needs no transaction.
+enum Pending {
+    Insert {
+        table: Table,
+        record: Vec<u8>,
+    },
+    /// In the place of what was read.
+    Replace {
+        read: Single,
+        record: Vec<u8>,
+    },
+}
+
+impl Single {
+    fn is_of(&self, table: &Table, key: &[u8]) -> bool {
+        self.key == key && self.table.schema().name() == table.schema().name()
     }
 
-    fn end(&mut self) -> Option<Transaction> {
+    /// Refuses to go on if the record is not the same elsewhere.
+    fn expect_same_in(&self, table: &impl ReadTable) -> Result<()> {
+        let mut payload = Vec::new();
+        let is_there = table.get_into(&self.key, &mut payload);
+        match is_there.map_err(|cause| of_engine(&cause))?.then_some(payload) == self.payload {
+            true => Ok(()),
+            false => Err(self.conflict()),
+        }
+    }
+
+    fn conflict(&self) -> rusqlite::Error {
+        conflict(&self.table)
+    }
+}
+
+/// Another writer was quicker.
+fn conflict(table: &Table) -> rusqlite::Error {
+    of_engine(&lode::Error::Conflict { table: table.schema().name().into() })
+}
+
+impl Pending {
+    /// Writes it in a transaction.
+    fn write_in(self, transaction: &Transaction) -> Result<()> {
+        let written = match &self {
+            Self::Insert { table, record } => match transaction.insert(table, record) {
+                Ok(false) => return Err(conflict(table)),
+                inserted => inserted,
+            },
+            Self::Replace { read, record } => {
+                read.expect_same_in(&read.table.within(transaction))?;
+                transaction.upsert(&read.table, record)
+            }
+        };
+        written.map(drop).map_err(|cause| of_engine(&cause))
+    }
+
+    /// Writes it by itself.
+    fn write(self) -> Result<()> {
+        match self {
+            Self::Insert { table, record } => match table.insert(&record) {
+                Ok(true) => Ok(()),
+                Ok(false) => Err(conflict(&table)),
+                Err(cause) => Err(of_engine(&cause)),
+            },
+            Self::Replace { read, record } => {
+                let wanted = &record[read.key.len()..];
+                let mut is_same = false;
+                let found = read.table.change(&read.key[..], &mut |payload| {
+                    is_same = Some(&*payload) == read.payload.as_ref();
+                    payload.clear();
+                    payload.extend_from_slice(wanted);
+                    is_same
+                });
+                match found.map_err(|cause| of_engine(&cause))? && is_same {
+                    true => Ok(()),
+                    false => Err(read.conflict()),
+                }
+            }
+        }
+    }
+}
+
+impl State {
+    /// The snapshot that statements read at. What was read before there was one, must be the same
+    /// in it.
+    fn snapshot(&mut self, db: &Database) -> Result<&Snapshot> {
+        if self.snapshot.is_none() {
+            let snapshot = db.snapshot();
+            if let Some(single) = self.single.take() {
+                single.expect_same_in(&single.table.at(&snapshot))?;
+            }
+            self.snapshot = Some(snapshot);
+        }
+        Ok(self.snapshot.get_or_insert_with(|| db.snapshot()))
+    }
+
+    /// The transaction, if one has begun: with all that is to be written.
+    fn transaction(&mut self, db: &Database) -> Result<Option<&Transaction>> {
+        if let Writing::Begun(pending) = &mut self.writing {
+            let pending = pending.take();
+            let transaction = db.begin_at(self.snapshot(db)?);
+            if let Some(pending) = pending {
+                pending.write_in(&transaction)?;
+            }
+            self.writing = Writing::Transaction(transaction);
+        }
+        Ok(match &self.writing {
+            Writing::Transaction(transaction) => Some(transaction),
+            Writing::None | Writing::Begun(_) => None,
+        })
+    }
+
+    /// Whether nothing has been read or written yet.
+    fn is_fresh(&self) -> bool {
+        self.snapshot.is_none()
+            && self.single.is_none()
+            && matches!(self.writing, Writing::None | Writing::Begun(None))
+    }
+
+    fn end(&mut self) -> Writing {
         self.savepoints.clear();
         // What is open still reads at its own clone; what begins from here on sees what is now.
-        self.snapshot = None;
-        self.transaction.take()
+        (self.snapshot, self.single) = (None, None);
+        std::mem::take(&mut self.writing)
     }
 }
 
@@ -75,34 +212,41 @@ impl Session {
     pub(crate) fn open_cursor(&self) -> bool {
         let mut state = self.state();
         state.cursors += 1;
-        state.cursors == 1 && state.transaction.is_none()
+        state.cursors == 1 && matches!(state.writing, Writing::None)
     }
 
     pub(crate) fn close_cursor(&self) {
         let mut state = self.state();
         state.cursors -= 1;
-        if state.cursors == 0 && state.transaction.is_none() {
-            state.snapshot = None;
+        if state.cursors == 0 && matches!(state.writing, Writing::None) {
+            (state.snapshot, state.single) = (None, None);
         }
     }
 
-    /// The record with a packed key.
-    pub(crate) fn find(&self, table: &Table, key: &[u8]) -> Result<Option<Row>> {
+    /// Copies what the record with a packed key has after it into `payload`; false if there is no
+    /// such record.
+    pub(crate) fn find(&self, table: &Table, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
         let mut state = self.state();
-        let found = match &state.transaction {
-            Some(transaction) => table.within(transaction).get(key),
-            None => table.at(state.snapshot(&self.db)).get(key),
+        let found = if state.cursors == 1 && state.is_fresh() {
+            table.get_into(key, payload).inspect(|is_there| {
+                let payload = is_there.then(|| payload.clone());
+                state.single = Some(Single { table: table.clone(), key: key.to_vec(), payload });
+            })
+        } else if let Some(transaction) = state.transaction(&self.db)? {
+            table.within(transaction).get_into(key, payload)
+        } else {
+            table.at(state.snapshot(&self.db)?).get_into(key, payload)
         };
         found.map_err(|cause| of_engine(&cause))
     }
 
     /// A cursor over a range of records.
-    pub(crate) fn walk(&self, table: &Table, range: &Range) -> Cursor {
+    pub(crate) fn walk(&self, table: &Table, range: &Range) -> Result<Cursor> {
         let mut state = self.state();
-        match &state.transaction {
+        Ok(match state.transaction(&self.db)? {
             Some(transaction) => range.of(&table.within(transaction)),
-            None => range.of(&table.at(state.snapshot(&self.db))),
-        }
+            None => range.of(&table.at(state.snapshot(&self.db)?)),
+        })
     }
 
     /// Begins the transaction, if it has not begun.
@@ -114,15 +258,56 @@ impl Session {
             ));
         }
         let mut state = self.state();
-        if state.transaction.is_none() {
-            state.transaction = Some(self.db.begin_at(state.snapshot(&self.db)));
+        if let Writing::None = state.writing {
+            state.writing = Writing::Begun(None);
         }
         Ok(())
     }
 
+    /// Inserts a packed record; false if there is one with its key.
+    pub(crate) fn insert(&self, table: &Table, key: &[u8], record: Vec<u8>) -> Result<bool> {
+        let mut state = self.state();
+        if state.is_fresh() {
+            let is_there = table.get_into(key, &mut Vec::new());
+            let is_there = is_there.map_err(|cause| of_engine(&cause))?;
+            if !is_there && let Writing::Begun(pending) = &mut state.writing {
+                *pending = Some(Pending::Insert { table: table.clone(), record });
+                return Ok(true);
+            }
+        }
+        drop(state);
+        self.write(|transaction| transaction.insert(table, &record))
+    }
+
+    /// The record with a packed key, to be changed.
+    pub(crate) fn read(&self, table: &Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        if let Some(single) = &self.state().single
+            && single.is_of(table, key)
+        {
+            return Ok(single.payload.as_ref().map(|payload| [key, payload].concat()));
+        }
+        let mut payload = Vec::new();
+        let is_there = self.find(table, key, &mut payload)?;
+        Ok(is_there.then(|| [key, &payload].concat()))
+    }
+
+    /// Writes a packed record in the place of the one with its key, which was read.
+    pub(crate) fn replace(&self, table: &Table, key: &[u8], record: Vec<u8>) -> Result<()> {
+        let mut state = self.state();
+        if let State { single, writing: Writing::Begun(pending), .. } = &mut *state
+            && pending.is_none()
+            && let Some(read) = single.take_if(|single| single.is_of(table, key))
+        {
+            *pending = Some(Pending::Replace { read, record });
+            return Ok(());
+        }
+        drop(state);
+        self.write(|transaction| transaction.upsert(table, &record).map(drop))
+    }
+
     /// Works in the transaction, which has begun.
     pub(crate) fn write<T>(&self, work: impl FnOnce(&Transaction) -> lode::Result<T>) -> Result<T> {
-        match &self.state().transaction {
+        match self.state().transaction(&self.db)? {
             Some(transaction) => work(transaction).map_err(|cause| of_engine(&cause)),
             None => Err(error(ffi::SQLITE_MISUSE, "there is no transaction of Lode to write in")),
         }
@@ -130,8 +315,14 @@ impl Session {
 
     /// Commits the transaction, if there is one.
     pub(crate) fn commit(&self) -> Result<()> {
-        let transaction = self.state().end();
-        transaction.map_or(Ok(()), Transaction::commit).map_err(|cause| of_engine(&cause))
+        let writing = self.state().end();
+        match writing {
+            Writing::None | Writing::Begun(None) => Ok(()),
+            Writing::Begun(Some(pending)) => pending.write(),
+            Writing::Transaction(transaction) => {
+                transaction.commit().map_err(|cause| of_engine(&cause))
+            }
+        }
     }
 
     /// Ends the transaction, if there is one; nothing of it happens.
@@ -140,28 +331,34 @@ impl Session {
     }
 
     /// Keeps a point under SQLite's number, unless another table has had it kept.
-    pub(crate) fn keep(&self, number: i32) {
+    pub(crate) fn keep(&self, number: i32) -> Result<()> {
         let mut state = self.state();
-        let State { transaction: Some(transaction), savepoints, .. } = &mut *state else { return };
-        if savepoints.last().is_none_or(|(last, _)| *last < number) {
-            savepoints.push((number, transaction.savepoint()));
+        if state.savepoints.last().is_some_and(|(last, _)| *last >= number) {
+            return Ok(());
         }
+        if let Some(transaction) = state.transaction(&self.db)? {
+            let point = transaction.savepoint();
+            state.savepoints.push((number, point));
+        }
+        Ok(())
     }
 
     /// Goes back to a point, which stays. If it is not kept, SQLite made it before the first write:
     /// then nothing that was written happens.
     pub(crate) fn roll_back_to(&self, number: i32) {
         let mut state = self.state();
-        let State { transaction: Some(transaction), savepoints, .. } = &mut *state else { return };
+        let State { writing, savepoints, .. } = &mut *state;
         let at = savepoints.partition_point(|(kept, _)| *kept < number);
-        match savepoints.get(at) {
-            Some((kept, point)) if *kept == number => {
+        match (writing, savepoints.get(at)) {
+            (Writing::None, _) => {}
+            (Writing::Transaction(transaction), Some((kept, point))) if *kept == number => {
                 transaction.roll_back_to(point);
                 savepoints.truncate(at + 1);
             }
-            _ => {
+            (writing, _) => {
+                // What comes reads at the same moment, if there is one.
+                *writing = Writing::Begun(None);
                 savepoints.clear();
-                state.transaction = Some(self.db.begin_at(state.snapshot(&self.db)));
             }
         }
     }
@@ -169,7 +366,10 @@ impl Session {
     /// Forgets a point, and those inside it.
     pub(crate) fn release(&self, number: i32) {
         let mut state = self.state();
-        let State { transaction: Some(transaction), savepoints, .. } = &mut *state else { return };
+        let State { writing: Writing::Transaction(transaction), savepoints, .. } = &mut *state
+        else {
+            return;
+        };
         let at = savepoints.partition_point(|(kept, _)| *kept < number);
         if let Some((_, outermost)) = savepoints.drain(at..).next() {
             transaction.release(outermost);

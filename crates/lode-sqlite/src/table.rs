@@ -15,7 +15,7 @@ use rusqlite::vtab::{
 };
 use rusqlite::{Result, ffi};
 
-use crate::cursor::TableCursor;
+use crate::cursor::{Buffers, TableCursor};
 use crate::error::{error, of_engine};
 use crate::plan::{Plan, Planned};
 use crate::rows::RowNumbers;
@@ -41,6 +41,8 @@ pub(crate) struct Shared {
     pub name: String,
     /// The plans of statements, by their numbers.
     plans: RefCell<Vec<Rc<Plan>>>,
+    /// Buffers of cursors that were closed.
+    pub spare: RefCell<Vec<Buffers>>,
     /// Numbers that stand for keys of several columns.
     pub numbers: RowNumbers,
     /// Whether it has joined the transaction, and written nothing since.
@@ -122,6 +124,7 @@ unsafe impl VTab<'_> for VirtualTable {
             table,
             name,
             plans: RefCell::default(),
+            spare: RefCell::default(),
             numbers: RowNumbers::default(),
             has_just_joined: Cell::new(false),
         });
@@ -165,9 +168,10 @@ impl VirtualTable {
 
     /// Keeps a savepoint. When a table joins a transaction, SQLite says which one it is in: that
     /// was made earlier, when other tables had written less, and is not to be kept as of now.
-    pub(crate) fn keep(&self, number: c_int) {
-        if !self.shared.has_just_joined.take() {
-            self.session().keep(number);
+    pub(crate) fn keep(&self, number: c_int) -> Result<()> {
+        match self.shared.has_just_joined.take() {
+            true => Ok(()),
+            false => self.session().keep(number),
         }
     }
 

@@ -37,17 +37,17 @@ impl Shared {
             columns.map(|((column, value), text)| from_sqlite(&self.name, column, *value, text));
         let row = row.collect::<Result<Vec<Value<'_>>>>()?;
         let record = schema.pack(&row).map_err(|cause| of_engine(&cause))?;
-        let is_new = self.session.write(|transaction| match conflict {
-            Conflict::Fails => transaction.insert(&self.table, &record),
-            Conflict::Replaces => transaction.upsert(&self.table, &record).map(|_| true),
-        })?;
+        let key = key_of(schema, &record)?.to_vec();
+        let is_new = match conflict {
+            Conflict::Fails => self.session.insert(&self.table, &key, record)?,
+            Conflict::Replaces => self
+                .session
+                .write(|transaction| transaction.upsert(&self.table, &record).map(|_| true))?,
+        };
         if !is_new {
             return Err(self.is_there_already());
         }
-        match has_numbers {
-            true => self.numbers.number(key_of(schema, &record)?),
-            false => Ok(0),
-        }
+        if has_numbers { self.numbers.number(&key) } else { Ok(0) }
     }
 
     /// Changes a row.
@@ -58,8 +58,7 @@ impl Shared {
             return Err(self.number_is_set());
         }
         let key = self.key(given[0])?;
-        let Some(found) = self.session.find(&self.table, &key)? else { return Ok(()) };
-        let mut record = found.into_bytes();
+        let Some(mut record) = self.session.read(&self.table, &key)? else { return Ok(()) };
         for (at, column) in (FIRST_COLUMN..).zip(schema.columns()) {
             if values.no_change(at) {
                 continue;
@@ -69,17 +68,15 @@ impl Shared {
             schema.set(&mut record, column, value).map_err(|cause| of_engine(&cause))?;
         }
         let (schema, table) = (self.schema(), &self.table);
-        let is_same_key = key_of(schema, &record)? == key;
-        if !is_same_key
-            && conflict == Conflict::Fails
-            && self.session.find(table, key_of(schema, &record)?)?.is_some()
-        {
+        if key_of(schema, &record)? == key {
+            return self.session.replace(table, &key, record);
+        }
+        let other = key_of(schema, &record)?;
+        if conflict == Conflict::Fails && self.session.read(table, other)?.is_some() {
             return Err(self.is_there_already());
         }
         self.session.write(|transaction| {
-            if !is_same_key {
-                transaction.delete(table, &key)?;
-            }
+            transaction.delete(table, &key)?;
             transaction.upsert(table, &record).map(drop)
         })
     }

@@ -1,8 +1,9 @@
 //! Transactions of SQLite as transactions of Lode.
 
 use crate::support::{connect, database, refusal, rows};
-use lode::{ReadTable, Value};
-use rusqlite::ffi;
+use lode::{Database, ReadTable, Value};
+use rusqlite::functions::FunctionFlags;
+use rusqlite::{Connection, ErrorCode, ffi};
 
 #[test]
 fn a_transaction_sees_what_it_wrote_and_others_see_it_when_it_is_committed() {
@@ -142,4 +143,96 @@ fn a_savepoint_is_kept_though_tables_join_the_transaction_after_it() {
     let counts = "SELECT (SELECT count(*) FROM account), (SELECT count(*) FROM word), \
                   (SELECT count(*) FROM call)";
     assert_eq!(rows(&connection, counts), ["0|0|1"]);
+}
+
+/// Adds a cent to an account, as another writer.
+fn add_cent(db: &Database, id: u64) {
+    let account = db.table("account").expect("a table");
+    let cents = account.schema().column("cents").expect("a column");
+    account.increment(id, cents, 1).expect("room").expect("it is there");
+}
+
+#[test]
+fn a_record_that_is_read_by_itself_is_of_the_moment_of_what_is_read_after_it() {
+    let db = database();
+    let connection = connect(&db);
+    connection.execute_batch("INSERT INTO account VALUES (1, 10), (2, 20)").expect("rows");
+    let writer = db.clone();
+    connection
+        .create_scalar_function("add_cent", 1, FunctionFlags::SQLITE_UTF8, move |context| {
+            add_cent(&writer, context.get::<i64>(0)? as u64);
+            Ok(0)
+        })
+        .expect("a function");
+    let query = |id: u64| {
+        format!(
+            "SELECT add_cent({id}), cents, (SELECT sum(cents) FROM account) FROM account \
+             WHERE id = 1"
+        )
+    };
+    assert_eq!(rows(&connection, &query(2)), ["0|10|31"]);
+    let (code, why) = {
+        let mut statement = connection.prepare(&query(1)).expect("a query");
+        match statement.query_row([], |_| Ok(())) {
+            Err(rusqlite::Error::SqliteFailure(error, Some(why))) => (error.extended_code, why),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(code, ffi::SQLITE_BUSY_SNAPSHOT, "{why}");
+
+    // A transaction whose only write is of a record that has changed since it was read.
+    connection
+        .execute_batch("BEGIN; UPDATE account SET cents = cents + 5 WHERE id = 2")
+        .expect("a row");
+    add_cent(&db, 2);
+    assert_eq!(refusal(&connection, "COMMIT").0, ffi::SQLITE_BUSY_SNAPSHOT);
+    connection.execute_batch("BEGIN; INSERT INTO account VALUES (3, 30)").expect("a row");
+    let account = db.table("account").expect("a table");
+    let record = [3u64.to_le_bytes(), 31i64.to_le_bytes()].concat();
+    assert_eq!(account.insert(&record), Ok(true));
+    assert_eq!(refusal(&connection, "COMMIT").0, ffi::SQLITE_BUSY_SNAPSHOT);
+    let all = rows(&connection, "SELECT * FROM account ORDER BY id");
+    assert_eq!(all, ["1|11", "2|22", "3|31"]);
+}
+
+#[test]
+fn writers_on_several_threads_lose_nothing() {
+    const ACCOUNTS: u64 = 5;
+    const TURNS: u64 = 300;
+    let db = database();
+    let connection = connect(&db);
+    for id in 0..ACCOUNTS {
+        connection.execute("INSERT INTO account VALUES (?1, 100)", [id as i64]).expect("a row");
+    }
+    // Runs statements until no other writer is quicker.
+    let insist = |connection: &Connection, statements: &str| loop {
+        match connection.execute_batch(statements) {
+            Ok(()) => break,
+            Err(error) => {
+                assert_eq!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy), "{error}");
+                if !connection.is_autocommit() {
+                    connection.execute_batch("ROLLBACK").expect("it had begun");
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let db = &db;
+            scope.spawn(move || {
+                let connection = connect(db);
+                for turn in 0..TURNS {
+                    let (from, to) = ((thread + turn) % ACCOUNTS, (turn * 3 + 1) % ACCOUNTS);
+                    let add = |id: u64, cents: i64| {
+                        format!("UPDATE account SET cents = cents + {cents} WHERE id = {id};")
+                    };
+                    let (take, give) = (add(from, -7), add(to, 7));
+                    insist(&connection, &format!("BEGIN; {take} {give} COMMIT"));
+                    insist(&connection, &add(from, 1));
+                }
+            });
+        }
+    });
+    let sum = rows(&connection, "SELECT sum(cents) FROM account");
+    assert_eq!(sum, [(100 * ACCOUNTS + 4 * TURNS).to_string()]);
 }
