@@ -92,8 +92,17 @@ impl TableCursor {
     fn begin(&mut self, plan: Rc<Plan>, values: &Filters<'_>) -> Result<()> {
         let Shared { table, .. } = &*self.shared;
         let shape = (table.schema(), table.key_kind());
-        let mut given: Vec<_> = values.iter().collect();
         self.targets.clear();
+        self.rows = Rows::None;
+        self.limit = None;
+        if plan.is_single_key(shape.0) {
+            // Most look-ups, without a list of values.
+            let value = values.iter().next().unwrap_or(ValueRef::Null);
+            let target = plan.target(shape, &[value]).map_err(|cause| of_engine(&cause))?;
+            self.plan = Some(plan);
+            return self.begin_at(target);
+        }
+        let mut given: Vec<_> = values.iter().collect();
         let add = |given: &[ValueRef<'_>], targets: &mut Vec<Target>| {
             let target = plan.target(shape, given).map_err(|cause| of_engine(&cause))?;
             // All values of a list can have the same range, where one before it is not single.
@@ -120,7 +129,6 @@ impl TableCursor {
         }
         self.limit = plan.limit(&given);
         self.plan = Some(plan);
-        self.rows = Rows::None;
         self.begin_target()
     }
 
@@ -129,41 +137,47 @@ impl TableCursor {
         while matches!(self.rows, Rows::None)
             && let Some(target) = self.targets.pop()
         {
-            let Shared { session, table, .. } = &*self.shared;
-            self.rows = match target {
-                Target::Nothing => Rows::None,
-                Target::Key(key) => {
-                    let Buffers { payload, record } = &mut self.buffers;
-                    match session.find(table, &key, payload)? {
-                        false => Rows::None,
-                        true => {
-                            record.clear();
-                            record.extend_from_slice(&key);
-                            record.extend_from_slice(payload);
-                            Rows::One
-                        }
+            self.begin_at(target)?;
+        }
+        Ok(())
+    }
+
+    /// Goes to the first row of a target, if it has one.
+    fn begin_at(&mut self, target: Target) -> Result<()> {
+        let Shared { session, table, .. } = &*self.shared;
+        self.rows = match target {
+            Target::Nothing => Rows::None,
+            Target::Key(key) => {
+                let Buffers { payload, record } = &mut self.buffers;
+                match session.find(table, &key, payload)? {
+                    false => Rows::None,
+                    true => {
+                        record.clear();
+                        record.extend_from_slice(&key);
+                        record.extend_from_slice(payload);
+                        Rows::One
                     }
                 }
-                Target::Range(range) => {
-                    let mut cursor = session.walk(table, &range)?;
-                    if let Some(plan) = &self.plan {
-                        cursor = match &plan.columns {
-                            Some(columns) => cursor.columns(columns),
-                            None => cursor,
-                        };
-                        cursor = if plan.is_backward { cursor.rev() } else { cursor };
-                    }
-                    cursor = match self.limit {
-                        Some(limit) => cursor.limit(limit),
+            }
+            Target::Range(range) => {
+                let mut cursor = session.walk(table, &range)?;
+                if let Some(plan) = &self.plan {
+                    cursor = match &plan.columns {
+                        Some(columns) => cursor.columns(columns),
                         None => cursor,
                     };
-                    match cursor.next_row().map_err(|cause| of_engine(&cause))?.is_some() {
-                        true => Rows::Many(Box::new(cursor)),
-                        false => Rows::None,
-                    }
+                    cursor = if plan.is_backward { cursor.rev() } else { cursor };
                 }
-            };
-        }
+                cursor = match self.limit {
+                    Some(limit) => cursor.limit(limit),
+                    None => cursor,
+                };
+                match cursor.next_row().map_err(|cause| of_engine(&cause))?.is_some() {
+                    true => Rows::Many(Box::new(cursor)),
+                    false => Rows::None,
+                }
+            }
+        };
         Ok(())
     }
 }

@@ -297,6 +297,11 @@ impl Planned<'_> {
 }
 
 impl Plan {
+    /// Whether it finds a record by a key of one column, which is its only value.
+    pub(crate) fn is_single_key(&self, schema: &Schema) -> bool {
+        self.equal == 1 && schema.key_columns() == 1 && self.list.is_none() && !self.has_limit
+    }
+
     /// The most rows that are needed, by the values that come as the plan says.
     pub(crate) fn limit(&self, values: &[ValueRef<'_>]) -> Option<u64> {
         let bounds = [self.lower, self.upper].into_iter().flatten().count();

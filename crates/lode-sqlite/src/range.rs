@@ -116,6 +116,12 @@ impl Plan {
 
     fn find(&self, schema: &Schema, values: &[ValueRef<'_>]) -> lode::Result<Option<Target>> {
         let columns = &schema.columns()[..schema.key_columns()];
+        if let ([column], [value], 1) = (columns, values, self.equal)
+            && let Some(value) =
+                Ends::equal(position(column.kind, *value)).and_then(|ends| ends.only())
+        {
+            return Ok(Some(Target::Key(schema.pack_key(&[value])?)));
+        }
         let mut prefix = Vec::with_capacity(columns.len());
         for (column, value) in columns.iter().zip(values).take(self.equal) {
             let Some(ends) = Ends::equal(position(column.kind, *value)) else { return Ok(None) };

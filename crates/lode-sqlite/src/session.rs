@@ -40,6 +40,8 @@ struct State {
     snapshot: Option<Snapshot>,
     /// What was read without a snapshot. There is one at most.
     single: Option<Single>,
+    /// One that is of no use any more, but for its buffers.
+    spare: Option<Single>,
     writing: Writing,
     /// By SQLite's numbers of them, ascending.
     savepoints: Vec<(i32, Savepoint)>,
@@ -61,8 +63,9 @@ enum Writing {
 struct Single {
     table: Table,
     key: Vec<u8>,
-    /// None if there was no such record.
-    payload: Option<Vec<u8>>,
+    is_there: bool,
+    /// If it is there.
+    payload: Vec<u8>,
 }
 
 /// A record that is to be written. If nothing is added to it, that needs no transaction.
@@ -79,15 +82,32 @@ enum Pending {
 }
 
 impl Single {
+    fn of(table: &Table) -> Self {
+        Self { table: table.clone(), key: Vec::new(), is_there: false, payload: Vec::new() }
+    }
+
+    fn note(&mut self, key: &[u8], payload: Option<&mut Vec<u8>>) {
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        self.is_there = payload.is_some();
+        self.payload.clear();
+        self.payload.extend_from_slice(payload.map_or(&[], |payload| payload));
+    }
+
+    fn is_in(&self, table: &Table) -> bool {
+        std::ptr::eq(self.table.schema(), table.schema())
+    }
+
     fn is_of(&self, table: &Table, key: &[u8]) -> bool {
-        self.key == key && self.table.schema().name() == table.schema().name()
+        self.key == key && self.is_in(table)
     }
 
     /// Refuses to go on if the record is not the same elsewhere.
     fn expect_same_in(&self, table: &impl ReadTable) -> Result<()> {
         let mut payload = Vec::new();
         let is_there = table.get_into(&self.key, &mut payload);
-        match is_there.map_err(|cause| of_engine(&cause))?.then_some(payload) == self.payload {
+        let is_there = is_there.map_err(|cause| of_engine(&cause))?;
+        match is_there == self.is_there && (!is_there || payload == self.payload) {
             true => Ok(()),
             false => Err(self.conflict()),
         }
@@ -131,7 +151,7 @@ impl Pending {
                 let wanted = &record[read.key.len()..];
                 let mut is_same = false;
                 let found = read.table.change(&read.key[..], &mut |payload| {
-                    is_same = Some(&*payload) == read.payload.as_ref();
+                    is_same = read.is_there && *payload == read.payload;
                     payload.clear();
                     payload.extend_from_slice(wanted);
                     is_same
@@ -219,7 +239,10 @@ impl Session {
         let mut state = self.state();
         state.cursors -= 1;
         if state.cursors == 0 && matches!(state.writing, Writing::None) {
-            (state.snapshot, state.single) = (None, None);
+            state.snapshot = None;
+            if let Some(single) = state.single.take() {
+                state.spare = Some(single);
+            }
         }
     }
 
@@ -229,8 +252,10 @@ impl Session {
         let mut state = self.state();
         let found = if state.cursors == 1 && state.is_fresh() {
             table.get_into(key, payload).inspect(|is_there| {
-                let payload = is_there.then(|| payload.clone());
-                state.single = Some(Single { table: table.clone(), key: key.to_vec(), payload });
+                let spare = state.spare.take().filter(|spare| spare.is_in(table));
+                let mut single = spare.unwrap_or_else(|| Single::of(table));
+                single.note(key, is_there.then_some(payload));
+                state.single = Some(single);
             })
         } else if let Some(transaction) = state.transaction(&self.db)? {
             table.within(transaction).get_into(key, payload)
@@ -284,7 +309,7 @@ impl Session {
         if let Some(single) = &self.state().single
             && single.is_of(table, key)
         {
-            return Ok(single.payload.as_ref().map(|payload| [key, payload].concat()));
+            return Ok(single.is_there.then(|| [key, &single.payload].concat()));
         }
         let mut payload = Vec::new();
         let is_there = self.find(table, key, &mut payload)?;
