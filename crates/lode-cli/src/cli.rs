@@ -22,7 +22,8 @@ Examples:
   lode volume tree settings
 
 Exit status: 0 done, and nothing is wrong; 1 the database is damaged, a line cannot be loaded, \
-or a statement of SQL fails; 2 the command line is wrong, or there is no such database, table, entry or property; 3 a \
+or a statement of SQL fails; 2 the command line is wrong, or there is no such database, table, \
+entry or property; 3 a \
 file, a directory or the machine does not allow it, or the database is open elsewhere; 128 and its \
 number a signal ended it: 130 SIGINT, 143 SIGTERM, 129 SIGHUP.")]
 pub(crate) struct CommandLine {

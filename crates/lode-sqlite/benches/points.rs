@@ -1,6 +1,7 @@
 //! Single records by SQL, in tables of Lode and in SQLite's own, taking turns: `cargo bench -p
 //! lodedb-sqlite -- [ROWS…]`. Each line is an operation by a prepared statement, in nanoseconds of
-//! the fastest of five rounds, and how many times as fast Lode is. Run by the tests, the sizes are tiny.
+//! the fastest of five rounds, and how many times as fast Lode is. Run by the tests, the sizes are
+//! tiny.
 //!
 //! In a directory (that which `LODE_DIRECTORY` names, or in the one for temporary files) both sync
 //! each commit, and then neither does: Lode at `Commit` beside SQLite with a write-ahead log and

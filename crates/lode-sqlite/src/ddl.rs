@@ -327,8 +327,8 @@ mod tests {
         let schema = builder.finish().expect("a schema");
         let table = db.create_table(&schema, KeyKind::Hash).expect("a table");
         let text = print(&table);
-        let start = "CREATE TABLE \"a \"\"b\"\"\" (\"id\" VARTEXT(7) NOT NULL, \"x y\" I64 NOT NULL, \
-                     \"U8\" U8 NOT NULL, \"U8?\" U8, ";
+        let start = "CREATE TABLE \"a \"\"b\"\"\" (\"id\" VARTEXT(7) NOT NULL, \
+                     \"x y\" I64 NOT NULL, \"U8\" U8 NOT NULL, \"U8?\" U8, ";
         assert!(text.starts_with(start), "{text}");
         let read = parse(&text).expect("it is read");
         assert_eq!((read.schema, read.kind), (schema, KeyKind::Hash));

@@ -14,8 +14,8 @@
 //! let connection = rusqlite::Connection::open_in_memory()?;
 //! lode_sqlite::attach(&connection, &db)?;
 //! connection.execute("INSERT INTO city VALUES ('Bern', 134591), ('Thun', 43743)", [])?;
-//! let people: i64 =
-//!     connection.query_row("SELECT sum(people) FROM city WHERE name < 'C'", [], |row| row.get(0))?;
+//! let query = "SELECT sum(people) FROM city WHERE name < 'C'";
+//! let people: i64 = connection.query_row(query, [], |row| row.get(0))?;
 //! assert_eq!(people, 134_591);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

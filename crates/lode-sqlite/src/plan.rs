@@ -13,8 +13,8 @@ use crate::position::{is_exact, is_single};
 pub(crate) struct Plan {
     /// The number of columns of the key whose values are given.
     pub equal: usize,
-    /// Which of these columns has a list of values, if one has. (Of text, where SQLite would compare
-    /// single values of a list otherwise than the list.)
+    /// Which of these columns has a list of values, if one has. (Of text, where SQLite would
+    /// compare single values of a list otherwise than the list.)
     pub list: Option<usize>,
     /// Bounds of the column after those.
     pub lower: Option<Bound>,

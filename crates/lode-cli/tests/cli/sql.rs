@@ -42,8 +42,9 @@ fn rows_are_shown_in_each_format() {
 #[test]
 fn statements_and_commands_come_from_standard_input() {
     let bench = bench();
-    let input = "\n.tables\n.schema city\n.mode csv\nSELECT name\n  FROM city -- ;\n WHERE people > \
-                 100000;\nBEGIN; DELETE FROM city;\nROLLBACK;\nSELECT count(*) AS n FROM city\n";
+    let input = "\n.tables\n.schema city\n.mode csv\nSELECT name\n  FROM city -- ;\n \
+                 WHERE people > 100000;\nBEGIN; DELETE FROM city;\nROLLBACK;\n\
+                 SELECT count(*) AS n FROM city\n";
     assert_eq!(
         bench.feeds(&["sql", "map"], input),
         "city\nCREATE TABLE \"city\" (\"country\" TEXT(2) NOT NULL, \"name\" VARTEXT(40) NOT NULL, \

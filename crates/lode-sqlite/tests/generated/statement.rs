@@ -152,7 +152,8 @@ pub fn query(tables: &[Table], random: &mut Random) -> Statement {
             let (left, right) = (random.one_of(&names(one)).to_string(), key(other, random));
             let (condition, second) = (condition(a, 1, random), filter(b, random));
             Statement::unordered(format!(
-                "SELECT a.{left} FROM {name} a WHERE {condition} {} SELECT b.{right} FROM {} b{second}",
+                "SELECT a.{left} FROM {name} a WHERE {condition} {} SELECT b.{right} FROM {} \
+                 b{second}",
                 random.one_of(&["UNION", "UNION ALL", "EXCEPT", "INTERSECT"]),
                 other.name
             ))
@@ -204,7 +205,8 @@ pub fn write(tables: &[Table], random: &mut Random) -> Statement {
             let chosen = chosen.collect::<Vec<_>>().join(", ");
             let order = order(name, table, random);
             format!(
-                "INSERT{conflict} INTO {name} SELECT {chosen} FROM {name}{} ORDER BY {order} LIMIT 3",
+                "INSERT{conflict} INTO {name} SELECT {chosen} FROM {name}{} ORDER BY {order} \
+                 LIMIT 3",
                 filter((name, table), random)
             )
         }

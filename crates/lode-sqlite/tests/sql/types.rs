@@ -106,7 +106,8 @@ fn what_does_not_fit_is_refused_and_named() {
         (
             "c12",
             "'a' || char(0)",
-            "cannot store \"a\\0\" in column t.c12: text of fixed length cannot end with a zero byte",
+            "cannot store \"a\\0\" in column t.c12: text of fixed length cannot end with a zero \
+             byte",
         ),
         (
             "c13",
