@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use assay_driver::error::Result;
 use hdrhistogram::Histogram;
 
+use crate::histogram::encode;
 use crate::run_file::{Interval, Latency, Timeline};
 
 /// A round in an open loop lasts at most so long, if the engine keeps up.
@@ -270,6 +271,7 @@ fn latency(name: &str, histogram: &Histogram<u64>) -> Latency {
         p999_ns: histogram.value_at_quantile(0.999),
         p9999_ns: Some(histogram.value_at_quantile(0.9999)),
         max_ns: histogram.max(),
+        histogram: Some(encode(histogram)),
     }
 }
 
@@ -370,6 +372,19 @@ mod tests {
         assert_eq!(count, 10_100);
         assert_eq!(short.end_ns, 9_999 * FIRST_WIDTH_NS);
         assert!(short.intervals[0].max() >= 4_900, "the other's are in the first ones");
+    }
+
+    #[test]
+    fn the_histogram_of_all_threads_is_kept() {
+        let (mut first, mut second) = (manual(None).0, manual(None).0);
+        for watch in [&mut first, &mut second] {
+            (0..500).for_each(|_| watch.time(0, || Ok(())).expect("no fault"));
+        }
+        let (latencies, _) = summary(vec![first, second], &["get"]).expect("timed");
+        let quantiles = latencies[0].quantiles_ns(&[0.5, 0.999, 0.9995]).expect("a histogram");
+        assert_eq!(quantiles[0], Some(latencies[0].p50_ns));
+        assert_eq!(quantiles[1], Some(latencies[0].p999_ns), "one of a thousand is beyond it");
+        assert_eq!(quantiles[2], None, "half an operation is none");
     }
 
     #[test]

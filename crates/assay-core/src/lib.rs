@@ -15,6 +15,7 @@ pub mod durability;
 pub mod environment;
 pub mod estimate;
 mod gzip;
+mod histogram;
 pub mod holm;
 pub mod latency;
 pub mod plan;

@@ -14,6 +14,7 @@ use crate::doctor::Finding;
 use crate::durability::Holding;
 use crate::environment::{Build, Environment, Filesystem};
 use crate::gzip;
+use crate::histogram;
 use crate::plan::Cell;
 use crate::resources::Resources;
 use crate::stats::median;
@@ -199,6 +200,23 @@ pub struct Latency {
     pub p9999_ns: Option<u64>,
     /// The longest.
     pub max_ns: u64,
+    /// All of them, as a histogram of three digits in HdrHistogram's compressed form and base64;
+    /// absent in files of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<String>,
+}
+
+impl Latency {
+    /// What the operations took at most, for each of these shares of them; none without a
+    /// histogram that can be read. A share that leaves less than one operation has none.
+    pub fn quantiles_ns(&self, shares: &[f64]) -> Option<Vec<Option<u64>>> {
+        let histogram = histogram::decode(self.histogram.as_ref()?)?;
+        let left = |share: f64| (1.0 - share) * histogram.len() as f64;
+        // Rounding must not take the last operation away.
+        let quantile =
+            |share: &f64| (left(*share) > 1.0 - 1e-6).then(|| histogram.value_at_quantile(*share));
+        Some(shares.iter().map(quantile).collect())
+    }
 }
 
 /// Operations over time, those of all threads and kinds together.

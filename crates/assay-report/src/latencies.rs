@@ -36,6 +36,22 @@ pub fn percentiles(latency: &Latency) -> [(f64, Option<u64>); 6] {
     ]
 }
 
+/// The shares of curves of latencies; those of [`percentiles`] are among them.
+pub(crate) const CURVE: [f64; 11] =
+    [0.5, 0.75, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9995, 0.9999, 0.99999];
+
+/// What operations took at most, for each share of [`CURVE`]: from the histogram, or where there is
+/// none from the percentiles.
+pub(crate) fn curve(latency: &Latency) -> [Option<u64>; CURVE.len()] {
+    let known = percentiles(latency);
+    let all = latency.quantiles_ns(&CURVE);
+    std::array::from_fn(|at| {
+        let percentile = known.iter().find(|(share, _)| *share == CURVE[at]);
+        let of_histogram = all.as_ref().and_then(|all| all[at]);
+        percentile.and_then(|(_, ns)| *ns).or(of_histogram)
+    })
+}
+
 /// Every latency of a run, over its trials.
 pub fn over_trials(run: &RunFile) -> Vec<Taken> {
     let mut all = Vec::new();
@@ -93,6 +109,7 @@ fn over(trials: &[&Latency]) -> Option<Latency> {
         p999_ns: median_of(&|latency| Some(latency.p999_ns))?,
         p9999_ns: median_of(&|latency| latency.p9999_ns),
         max_ns: trials.iter().map(|latency| latency.max_ns).max()?,
+        histogram: None,
     })
 }
 

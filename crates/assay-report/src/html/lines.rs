@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::data::Places;
 use crate::blocks::{Distinct, Line, Mark, Rate, blocks};
 use crate::format::work;
-use crate::latencies::{p99_points, percentiles, throughput_points};
+use crate::latencies::{CURVE, curve, p99_points, throughput_points};
 use crate::palette::Look;
 
 /// An engine and a workload, all trials together.
@@ -229,10 +229,9 @@ fn latencies(trials: &[&Phase]) -> Vec<LatencyData> {
     all().for_each(|latency| operations.add(latency.operation.as_str()));
     let of_operation = |operation: &str| {
         let found: Vec<&Latency> = all().filter(|l| l.operation == operation).collect();
-        let percentiles: Vec<_> = found.iter().map(|latency| percentiles(latency)).collect();
-        let shares = percentiles.first()?.map(|(share, _)| share);
-        let points = shares.into_iter().enumerate().filter_map(|(at, share)| {
-            let of_trials = percentiles.iter().filter_map(|trial| trial[at].1);
+        let curves: Vec<_> = found.iter().map(|latency| curve(latency)).collect();
+        let points = CURVE.into_iter().enumerate().filter_map(|(at, share)| {
+            let of_trials = curves.iter().filter_map(|trial| trial[at]);
             let ns: Vec<f64> = of_trials.map(|ns| ns as f64).collect();
             let least = ns.iter().copied().fold(f64::INFINITY, f64::min);
             let most = ns.iter().copied().fold(0.0, f64::max);

@@ -43,6 +43,30 @@ fn the_page_has_everything_in_it() {
     let ycsb = lines.iter().find(|line| line["suite"] == "ycsb").expect("its line");
     let latencies = ycsb["phases"].to_string();
     assert!(latencies.contains("\"operation\":\"read\""), "{latencies}");
+    assert!(latencies.contains("[0.75,"), "of the histogram: {latencies}");
+}
+
+#[test]
+fn a_histogram_that_cannot_be_read_leaves_the_percentiles() {
+    let bench = measured();
+    let mut run = bench.run_file("b.json");
+    let mut broken = 0;
+    for result in run["cells"].as_array_mut().expect("cells") {
+        for phase in result["measurement"]["phases"].as_array_mut().expect("phases") {
+            let latencies = phase.get_mut("latencies").and_then(|all| all.as_array_mut());
+            for latency in latencies.into_iter().flatten() {
+                assert!(latency["histogram"].as_str().expect("a text").starts_with("HISTFAAA"));
+                latency["histogram"] = "HISTFAAAABtnonsense".into();
+                broken += 1;
+            }
+        }
+    }
+    assert!(broken > 0);
+    std::fs::write(bench.path().join("b.json"), run.to_string()).expect("write");
+    bench.succeeds("report b.json -o page.html");
+    let page = std::fs::read_to_string(bench.path().join("page.html")).expect("a page");
+    let lines = data_of(&page)["lines"].to_string();
+    assert!(lines.contains("[0.99,") && !lines.contains("[0.75,"), "{lines}");
 }
 
 #[test]

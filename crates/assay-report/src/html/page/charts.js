@@ -85,7 +85,8 @@ function nineScale(values, from, to) {
   const nines = (share) => -Math.log10(1 - share);
   const [low, high] = bounds(values.map(nines));
   const at = (share) => from + ((to - from) * (nines(share) - low)) / (high - low || 1);
-  return { at, ticks: [0.5, 0.9, 0.99, 0.999, 0.9999].filter((share) => values.includes(share)) };
+  const ticks = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999];
+  return { at, ticks: ticks.filter((share) => values.includes(share)) };
 }
 
 const bounds = (values) =>

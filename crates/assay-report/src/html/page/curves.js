@@ -124,8 +124,8 @@ function latencies(shown) {
 
 function percentileTable(groups) {
   const found = [...groups].flatMap(([title, all]) => all.map((one) => ({ title, ...one })));
-  const shares = distinct(found.flatMap(({ value }) => value.points.map(([share]) => share)));
-  shares.sort((a, b) => a - b);
+  const has = new Set(found.flatMap(({ value }) => value.points.map(([share]) => share)));
+  const shares = [0.5, 0.9, 0.95, 0.99, 0.999, 0.9999].filter((share) => has.has(share));
   const heads = ["operation", "engine", "count", ...shares.map(percent), "longest"];
   const rows = found.map(({ title, column, value }) => {
     const at = new Map(value.points.map(([share, ns]) => [share, ns]));

@@ -1,0 +1,115 @@
+use super::*;
+
+fn verdict(found: &Found) -> Verdict {
+    let mut verdict = Verdict {
+        engine: "lmdb".into(),
+        engine_version: "1".into(),
+        engine_options: BTreeMap::new(),
+        settings: Vec::new(),
+        durability: Durability::Commit,
+        crash: Crash::Power,
+        strict_directories: false,
+        promise: Promise::Everything,
+        commits: 10,
+        rounds: 0,
+        acknowledged: 0,
+        lost_rounds: 0,
+        lost_commits_most: 0,
+        interval_ms: None,
+        lost_age_most_ms: None,
+        torn_rounds: 0,
+        refused_rounds: 0,
+        unusable_rounds: 0,
+        failures: Vec::new(),
+        tested: Timestamp::UNIX_EPOCH,
+    };
+    verdict.add(10, found, None);
+    if !verdict.promise.is_kept(found) {
+        let (found, command) = (found.clone(), "again".into());
+        verdict.failures.push(Failure { found, age: None, command, image: None });
+    }
+    verdict
+}
+
+fn level<'l>(engine_version: &'l str, none: &'l BTreeMap<String, String>) -> Level<'l> {
+    let durability = Durability::Commit;
+    Level { engine: "lmdb", engine_version, engine_options: none, durability }
+}
+
+fn refutation(verdicts: &Verdicts, version: &str) -> Option<String> {
+    verdicts.refutation(&level(version, &BTreeMap::new()))
+}
+
+#[test]
+fn rounds_that_held_bound_what_they_do_not_prove() {
+    let mut verdicts = Verdicts::default();
+    let held = |rounds, crash| Verdict { rounds, crash, ..verdict(&Found::Everything) };
+    verdicts.add(held(24, Crash::Power));
+    verdicts.add(held(300, Crash::Process));
+    let holding = |verdicts: &Verdicts| verdicts.holding(&level("1", &BTreeMap::new()));
+    let found = holding(&verdicts).expect("two tests held");
+    assert!((found.most - 0.117).abs() < 0.001, "the weaker of both: {found:?}");
+    let words = ["none of 24 power cuts (at most 12 % do)", "300 killed processes"];
+    assert!(words.iter().all(|words| found.words.contains(words)), "{found:?}");
+    assert_eq!(verdicts.holding(&level("2", &BTreeMap::new())), None);
+    let nothing = Verdict { promise: Promise::Nothing, ..held(24, Crash::Power) };
+    verdicts.verdicts = vec![nothing];
+    assert_eq!(holding(&verdicts), None, "what promises nothing cannot be broken");
+    verdicts.verdicts = vec![held(24, Crash::Power), verdict(&Found::Lost { commits: 1 })];
+    assert_eq!(holding(&verdicts), None, "it is refuted");
+}
+
+#[test]
+fn a_refuted_level_is_marked_until_a_newer_verdict_clears_it() {
+    let mut verdicts = Verdicts::default();
+    verdicts.add(verdict(&Found::Lost { commits: 3 }));
+    let line = refutation(&verdicts, "1").expect("it is refuted");
+    assert!(line.contains("1 of 1 power cuts: 3 acknowledged commits were lost"), "{line}");
+    assert_eq!(refutation(&verdicts, "2"), None, "another version is another engine");
+    let shorter = Verdict { commits: 5, ..verdict(&Found::Everything) };
+    assert!(!verdicts.add(shorter), "a shorter test clears nothing");
+    assert!(refutation(&verdicts, "1").is_some());
+    assert!(verdicts.add(verdict(&Found::Everything)));
+    assert_eq!(refutation(&verdicts, "1"), None);
+    assert_eq!(verdicts.verdicts.len(), 1);
+}
+
+#[test]
+fn a_prefix_may_lose_its_end_and_nothing_else() {
+    let torn = Found::Torn(String::new());
+    assert!(Promise::Prefix.is_kept(&Found::Lost { commits: 9 }));
+    assert!(!Promise::Prefix.is_kept(&torn));
+    assert!(!Promise::Everything.is_kept(&Found::Lost { commits: 1 }));
+    assert!(Promise::Nothing.is_kept(&torn));
+}
+
+#[test]
+fn a_loss_is_too_old_beyond_some_intervals_and_what_the_machine_took() {
+    let mut verdict = verdict(&Found::Everything);
+    (verdict.promise, verdict.interval_ms) = (Promise::Prefix, Some(100));
+    let lost = Found::Lost { commits: 7 };
+    let age = |lost_ms: u64, late_ms: u64| {
+        Some(Age { lost_us: lost_ms * 1_000, late_us: late_ms * 1_000 })
+    };
+    for (lost_ms, late_ms, is_kept) in
+        [(0, 0, true), (400, 0, true), (401, 0, false), (2_250, 900, false), (2_250, 925, true)]
+    {
+        assert_eq!(verdict.is_kept(&lost, age(lost_ms, late_ms)), is_kept, "{lost_ms}");
+        verdict.add(10, &lost, age(lost_ms, late_ms));
+    }
+    assert!(verdict.is_kept(&lost, None), "it was not measured");
+    assert_eq!(verdict.lost_age_most_ms, Some(2_250));
+    verdict.interval_ms = None;
+    assert!(verdict.is_kept(&lost, age(9_999, 0)), "no interval is stated");
+    (verdict.promise, verdict.interval_ms) = (Promise::Nothing, Some(100));
+    assert!(verdict.is_kept(&lost, age(9_999, 0)), "nothing is promised");
+}
+
+#[test]
+fn a_foreign_file_is_refused_and_a_missing_one_is_empty() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let path = folder.path().join("durability.json");
+    assert!(Verdicts::load(&path).expect("none yet").verdicts.is_empty());
+    fs::write(&path, "{\"format\": \"something\"}").expect("write");
+    assert!(Verdicts::load(&path).expect_err("foreign").contains("not a file of verdicts"));
+}
