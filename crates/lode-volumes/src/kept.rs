@@ -127,7 +127,10 @@ impl Kept {
             let expires = Moment(self.expires.load(Ordering::Relaxed));
             let word = self.word.load(Ordering::Relaxed).to_le_bytes();
             let is_copied = form.size_bytes() <= word.len()
-                || self.copy(form.size_bytes(), long.get_or_insert_with(|| COPY.take()));
+                || self.copy(
+                    form.size_bytes(),
+                    long.get_or_insert_with(|| COPY.try_with(Cell::take).unwrap_or_default()),
+                );
             if self.is_still(version) && is_copied {
                 break (version, form, expires, word);
             }
@@ -141,7 +144,8 @@ impl Kept {
         };
         let done = read(content);
         if let Some(copied) = long {
-            COPY.set(copied);
+            // In a thread that is ending there may be none any more.
+            let _ = COPY.try_with(|kept| kept.set(copied));
         }
         (done, version)
     }

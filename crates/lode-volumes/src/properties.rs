@@ -17,6 +17,9 @@ use crate::tables::{Id, Stored, pack_property, unpack_property};
 use crate::value::{Value, ValueRef, to_value};
 use crate::watch::{Event, What};
 
+/// Room for a record that a thread keeps for the next one.
+const MOST_KEPT_BYTES: usize = 16 << 10;
+
 /// What a property is to become.
 #[derive(Clone, Copy)]
 pub(crate) enum Wanted<'v> {
@@ -346,10 +349,13 @@ impl Core {
             self.tables.properties.delete(&step.cell.key[..])?;
             return Ok(());
         };
-        let mut record = RECORD.take();
+        // In a thread that is ending there may be none any more.
+        let mut record = RECORD.try_with(std::cell::Cell::take).unwrap_or_default();
         pack_property(&step.cell.key, &Stored { value, expires }, &mut record);
         let written = self.tables.properties.upsert(&record);
-        RECORD.set(record);
+        if record.capacity() <= MOST_KEPT_BYTES {
+            let _ = RECORD.try_with(|kept| kept.set(record));
+        }
         written?;
         Ok(())
     }

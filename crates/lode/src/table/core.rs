@@ -138,10 +138,11 @@ impl TableCore {
             return work(packed);
         }
         if self.order.is_variable() {
-            let mut ordered = ORDERED.take();
+            // In a thread that is ending there may be none any more.
+            let mut ordered = ORDERED.try_with(Cell::take).unwrap_or_default();
             self.order.encode_any(packed, &mut ordered);
             let done = work(&ordered);
-            ORDERED.set(ordered);
+            let _ = ORDERED.try_with(|kept| kept.set(ordered));
             return done;
         }
         let size = self.order.size();

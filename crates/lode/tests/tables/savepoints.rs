@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::random::mix;
-use lode::{Database, Error, KeyKind, ReadTable, Savepoint, Schema, Table, Transaction, Type};
+use lode::{
+    Database, Error, KeyKind, MOST_TRANSACTION_BYTES, ReadTable, Savepoint, Schema, Table,
+    Transaction, Type,
+};
 
 type Contents = BTreeMap<u8, u8>;
 
@@ -113,4 +116,55 @@ fn what_has_changed_since_the_moment_of_a_transaction_is_a_conflict() {
         assert!(matches!(transaction.commit(), Err(Error::Conflict { .. })));
         assert_eq!(contents(&table), [(1, 2)].into());
     }
+}
+
+#[test]
+fn a_point_that_is_gone_or_of_another_transaction_does_nothing() {
+    let db = Database::in_memory().expect("memory");
+    let table = bytes(&db, KeyKind::Tree);
+    let (transaction, other) = (db.begin(), db.begin());
+    let first = transaction.savepoint();
+    let gone = transaction.savepoint();
+    transaction.roll_back_to(&first);
+    let kept = transaction.savepoint();
+    transaction.insert(&table, &[1, 1]).expect("room");
+    let others = other.savepoint();
+    transaction.roll_back_to(&gone);
+    transaction.release(gone);
+    transaction.roll_back_to(&others);
+    transaction.release(others);
+    assert!(table.within(&transaction).contains(1).expect("it can be read"));
+    transaction.roll_back_to(&kept);
+    assert!(!table.within(&transaction).contains(1).expect("it can be read"));
+    transaction.roll_back_to(&first);
+}
+
+/// A transaction holds what it has written, not what it wrote and undid.
+#[test]
+fn what_was_undone_or_written_over_takes_no_room() {
+    const SIZE: usize = 1 << 20;
+    let db = Database::in_memory().expect("memory");
+    let schema = Schema::build("t").key("id", Type::U8).column("rest", Type::VarBytes(SIZE as u32));
+    let table = db.create_table(&schema.finish().expect("a schema"), KeyKind::Tree).expect("room");
+    let record = |byte: u8| {
+        let mut record = vec![byte; 1 + 4 + SIZE];
+        record[0] = 7;
+        record[1..5].copy_from_slice(&(SIZE as u32).to_le_bytes());
+        record
+    };
+    let rounds = 2 * MOST_TRANSACTION_BYTES / SIZE;
+    let transaction = db.begin();
+    transaction.insert(&table, &record(0)).expect("room");
+    for round in 0..rounds {
+        let point = transaction.savepoint();
+        transaction.upsert(&table, &record(1)).unwrap_or_else(|why| panic!("{round}: {why}"));
+        transaction.delete(&table, 7).expect("it can be deleted");
+        transaction.roll_back_to(&point);
+        transaction.upsert(&table, &record(round as u8)).expect("room");
+        transaction.release(point);
+    }
+    let row = table.within(&transaction).get(7).expect("it can be read").expect("it is there");
+    assert_eq!(row.bytes(), record((rounds - 1) as u8));
+    transaction.commit().expect("it fits");
+    assert_eq!(table.get(7).expect("it can be read"), Some(row));
 }

@@ -244,6 +244,7 @@ impl Cursor {
         if let State::Ready { plan, run: Some(run) } = &mut self.state
             && run.advance_in_batch(&plan.core)
         {
+            run.is_at_row = true;
             return Ok(true);
         }
         self.advance_slowly()

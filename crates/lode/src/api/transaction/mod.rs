@@ -116,7 +116,8 @@ impl Transaction {
                 None => table.read_into(key, &mut payload)?,
             };
             let seen = is_there.then_some(&payload[..]);
-            expect_room(&tables, key.len() + seen.map_or(0, <[u8]>::len))?;
+            let more_bytes = key.len() + seen.map_or(0, <[u8]>::len);
+            expect_room(&tables, &self.savepoints.borrow(), more_bytes)?;
             let number = tables[place].note(ordered, seen);
             Ok(Place { table: place, number })
         })
@@ -242,7 +243,9 @@ impl Transaction {
         let was_there = self.is_there(place);
         if was_there {
             let mut tables = self.tables.borrow_mut();
-            self.savepoints.borrow_mut().note(&tables, place);
+            let mut savepoints = self.savepoints.borrow_mut();
+            expect_room(&tables, &savepoints, 0)?;
+            savepoints.note(&tables, place);
             tables[place.table].delete(place.number);
         }
         Ok(was_there)
@@ -250,13 +253,14 @@ impl Transaction {
 
     fn put(&self, place: Place, payload: &[u8]) -> Result<()> {
         let mut tables = self.tables.borrow_mut();
-        expect_room(&tables, payload.len())?;
+        let mut savepoints = self.savepoints.borrow_mut();
+        expect_room(&tables, &savepoints, payload.len())?;
         let written: usize = tables.iter().map(Touched::written_bytes).sum();
         if written + payload.len() > self.most_written_bytes {
             return Err(Error::TxnTooLarge { most_bytes: self.most_written_bytes });
         }
-        self.savepoints.borrow_mut().note(&tables, place);
-        tables[place.table].put(place.number, payload);
+        let overwrite = savepoints.note(&tables, place);
+        tables[place.table].put(place.number, payload, overwrite);
         Ok(())
     }
 
@@ -316,9 +320,9 @@ fn place_of(tables: &mut Vec<Touched>, core: &Arc<TableCore>) -> usize {
 }
 
 /// Refuses more bytes than a transaction may hold.
-fn expect_room(tables: &[Touched], more_bytes: usize) -> Result<()> {
+fn expect_room(tables: &[Touched], savepoints: &Savepoints, more_bytes: usize) -> Result<()> {
     let held: usize = tables.iter().map(Touched::size_bytes).sum();
-    match held + more_bytes <= MOST_BYTES {
+    match held + savepoints.size_bytes() + more_bytes <= MOST_BYTES {
         true => Ok(()),
         false => Err(Error::TxnTooLarge { most_bytes: MOST_BYTES }),
     }

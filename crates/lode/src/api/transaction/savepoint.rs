@@ -1,44 +1,66 @@
 //! Points in a transaction that it can go back to.
 
-use super::touched::Touched;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::touched::{Overwrite, Touched, Wanted};
 use super::{Place, Transaction};
+
+/// The number of the next point, of all transactions.
+static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// A point in a transaction. Made by [`Transaction::savepoint`].
 #[derive(Debug, PartialEq, Eq)]
 pub struct Savepoint {
-    /// Its place among those that are kept.
-    depth: usize,
+    number: u64,
 }
 
 /// What a record should have been before it was written again.
 struct Before {
     place: Place,
-    /// None if it had not been written.
-    wanted: Option<Option<Vec<u8>>>,
+    wanted: Wanted,
 }
 
-/// The points that are kept, and what was written since the first of them.
+/// A point that is kept.
+struct Kept {
+    number: u64,
+    /// How much had been written.
+    written: usize,
+}
+
+/// The points that are kept, one inside the other, and what was written since the first of them.
 #[derive(Default)]
 pub(super) struct Savepoints {
-    /// How much had been written at each.
-    kept: Vec<usize>,
+    kept: Vec<Kept>,
     written: Vec<Before>,
 }
 
 impl Savepoints {
-    /// Notes what a record should be, which is about to be written.
-    pub(super) fn note(&mut self, tables: &[Touched], place: Place) {
-        if !self.kept.is_empty() {
-            let wanted = tables[place.table].wanted(place.number);
-            let wanted = wanted.map(|payload| payload.map(<[u8]>::to_vec));
-            self.written.push(Before { place, wanted });
+    /// Notes what a record should be, which is about to be written; returns what has to become of
+    /// that.
+    pub(super) fn note(&mut self, tables: &[Touched], place: Place) -> Overwrite {
+        if self.kept.is_empty() {
+            return Overwrite::Replace;
         }
+        let wanted = tables[place.table].wanted_now(place.number);
+        self.written.push(Before { place, wanted });
+        Overwrite::Keep
+    }
+
+    /// Bytes that it takes up.
+    pub(super) fn size_bytes(&self) -> usize {
+        self.written.capacity() * size_of::<Before>()
+    }
+
+    /// Where a point is among those that are kept.
+    fn place_of(&self, point: &Savepoint) -> Option<usize> {
+        self.kept.iter().rposition(|kept| kept.number == point.number)
     }
 }
 
 impl Transaction {
     /// A point that the transaction can [go back](Self::roll_back_to) to. Points lie one inside the
-    /// other. While there is one, what records should be before each write is kept in memory.
+    /// other. While there is one, what records should be before each write is kept in memory, and
+    /// counts as written.
     ///
     /// ```
     /// use lode::{Database, KeyKind, ReadTable, Schema, Type};
@@ -61,10 +83,9 @@ impl Transaction {
     /// ```
     pub fn savepoint(&self) -> Savepoint {
         let mut savepoints = self.savepoints.borrow_mut();
-        let depth = savepoints.kept.len();
-        let written = savepoints.written.len();
-        savepoints.kept.push(written);
-        Savepoint { depth }
+        let (number, written) = (NEXT.fetch_add(1, Ordering::Relaxed), savepoints.written.len());
+        savepoints.kept.push(Kept { number, written });
+        Savepoint { number }
     }
 
     /// Undoes what was written since a point, which is kept; those inside it are gone. What was
@@ -72,11 +93,11 @@ impl Transaction {
     /// transaction, there is nothing to do.
     pub fn roll_back_to(&self, point: &Savepoint) {
         let mut savepoints = self.savepoints.borrow_mut();
-        let Some(written) = savepoints.kept.get(point.depth).copied() else { return };
-        savepoints.kept.truncate(point.depth + 1);
+        let Some(at) = savepoints.place_of(point) else { return };
+        let written = savepoints.kept[at].written;
+        savepoints.kept.truncate(at + 1);
         let mut tables = self.tables.borrow_mut();
         for Before { place, wanted } in savepoints.written.drain(written..).rev() {
-            let wanted = wanted.as_ref().map(Option::as_deref);
             tables[place.table].restore(place.number, wanted);
         }
     }
@@ -84,9 +105,11 @@ impl Transaction {
     /// Forgets a point, and those inside it; what was written stays.
     pub fn release(&self, point: Savepoint) {
         let mut savepoints = self.savepoints.borrow_mut();
-        savepoints.kept.truncate(point.depth);
+        let Some(at) = savepoints.place_of(&point) else { return };
+        savepoints.kept.truncate(at);
         if savepoints.kept.is_empty() {
             savepoints.written.clear();
+            self.tables.borrow_mut().iter_mut().for_each(Touched::drop_old);
         }
     }
 }

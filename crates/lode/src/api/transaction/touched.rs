@@ -8,6 +8,9 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use crate::table::TableCore;
 use crate::tree::Range;
 
+/// The least bytes of payloads that are made fewer.
+const LEAST_SPARSE_BYTES: usize = 1 << 20;
+
 /// Bytes that were copied.
 #[derive(Clone, Copy)]
 struct Piece {
@@ -15,6 +18,21 @@ struct Piece {
     size: u32,
     /// How many bytes there is room for.
     room: u32,
+}
+
+/// What a record shall be, if it was written. A copy of it stays good as long as the record is
+/// written so that what it was is [kept](Overwrite::Keep), and until
+/// [`drop_old`](Touched::drop_old).
+#[derive(Clone, Copy)]
+pub(super) struct Wanted(Option<Option<Piece>>);
+
+/// What becomes of the payload that a record should have had before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Overwrite {
+    /// It is needed no more.
+    Replace,
+    /// The record may get it back.
+    Keep,
 }
 
 /// A record that a transaction has dealt with.
@@ -36,6 +54,8 @@ pub(super) struct Touched {
     /// The numbers, by the hashes of the keys.
     numbers: HashTable<u32>,
     payloads: Vec<u8>,
+    /// With more bytes of them, those are dropped that no record needs.
+    sparse_above_bytes: usize,
     /// Bytes of the payloads that records shall have.
     written_bytes: usize,
 }
@@ -43,7 +63,8 @@ pub(super) struct Touched {
 impl Touched {
     pub(super) fn new(core: Arc<TableCore>) -> Self {
         let (keys, entries, payloads) = (Vec::new(), Vec::new(), Vec::new());
-        Self { core, keys, entries, numbers: HashTable::new(), payloads, written_bytes: 0 }
+        let (numbers, sparse_above_bytes) = (HashTable::new(), LEAST_SPARSE_BYTES);
+        Self { core, keys, entries, numbers, payloads, sparse_above_bytes, written_bytes: 0 }
     }
 
     pub(super) fn core(&self) -> &Arc<TableCore> {
@@ -123,11 +144,13 @@ impl Touched {
     }
 
     /// A record shall have this payload.
-    pub(super) fn put(&mut self, number: usize, payload: &[u8]) {
+    pub(super) fn put(&mut self, number: usize, payload: &[u8], overwrite: Overwrite) {
         self.written_bytes = self.written_bytes - self.wanted_bytes(number) + payload.len();
+        let has_room = |before: Piece| {
+            overwrite == Overwrite::Replace && payload.len() <= before.room as usize
+        };
         let piece = match self.entries[number].wanted {
-            // In the place of what it should have been before.
-            Some(Some(before)) if payload.len() <= before.room as usize => {
+            Some(Some(before)) if has_room(before) => {
                 let piece = Piece { size: payload.len() as u32, ..before };
                 self.payloads[piece.from as usize..][..payload.len()].copy_from_slice(payload);
                 piece
@@ -147,17 +170,40 @@ impl Touched {
         self.entries[number].wanted = Some(None);
     }
 
-    /// A record shall have what it should have had before: `wanted` is what that was, if it had been
-    /// written.
-    pub(super) fn restore(&mut self, number: usize, wanted: Option<Option<&[u8]>>) {
-        match wanted {
-            Some(Some(payload)) => self.put(number, payload),
-            Some(None) => self.delete(number),
-            None => {
-                self.written_bytes -= self.wanted_bytes(number);
-                self.entries[number].wanted = None;
+    /// What a record shall be, to be [restored](Self::restore).
+    pub(super) fn wanted_now(&self, number: usize) -> Wanted {
+        Wanted(self.entries[number].wanted)
+    }
+
+    /// A record shall be what it should have been before.
+    pub(super) fn restore(&mut self, number: usize, Wanted(before): Wanted) {
+        let undone = std::mem::replace(&mut self.entries[number].wanted, before);
+        let size_of =
+            |piece: Option<Option<Piece>>| piece.flatten().map_or(0, |it| it.size as usize);
+        self.written_bytes = self.written_bytes - size_of(undone) + size_of(before);
+        if let Some(undone) = undone.flatten()
+            && undone.from + undone.room == self.payloads.len() as u32
+            && before.flatten().is_none_or(|before| before.from != undone.from)
+        {
+            self.payloads.truncate(undone.from as usize);
+        }
+    }
+
+    /// Drops the payloads that no record has or shall have, if there may be many of them.
+    pub(super) fn drop_old(&mut self) {
+        if self.payloads.len() <= self.sparse_above_bytes {
+            return;
+        }
+        let old = std::mem::take(&mut self.payloads);
+        let payloads = &mut self.payloads;
+        for Entry { seen, wanted, .. } in &mut self.entries {
+            for piece in seen.iter_mut().chain(wanted.iter_mut().flatten()) {
+                let (from, size) = (payloads.len() as u32, piece.size);
+                payloads.extend_from_slice(&old[piece.from as usize..][..size as usize]);
+                *piece = Piece { from, size, room: size };
             }
         }
+        self.sparse_above_bytes = (2 * payloads.len()).max(LEAST_SPARSE_BYTES);
     }
 
     /// A copy of what was written, of all or of a range, in the order of keys.
