@@ -66,6 +66,6 @@ pub use files::{
     Compression, FileFormat, FileReader, FileWriter, ReadOptions, WriteOptions,
     silence_reader_panics,
 };
-pub use pack::Packer;
+pub use pack::{Packer, Put};
 pub use scan::{Batches, DEFAULT_BATCH_ROWS, Scan};
 pub use types::{arrow_schema, lode_schema};

@@ -10,6 +10,9 @@ use crate::cells::{Cells, takes};
 use crate::error::{Error, Result};
 use crate::types::no_column;
 
+/// What is called with the number of a row, counted from 1, and its packed record.
+pub type Put<'p, E> = dyn FnMut(u64, &[u8]) -> Result<(), E> + 'p;
+
 /// Packs the rows of record batches as records of a table.
 ///
 /// Columns are found by their names. A column that can be null may be missing. Values may come in
@@ -85,7 +88,7 @@ impl Packer {
     pub fn pack<E: From<Error>>(
         &mut self,
         batch: &RecordBatch,
-        put: &mut dyn FnMut(u64, &[u8]) -> Result<(), E>,
+        put: &mut Put<'_, E>,
     ) -> Result<(), E> {
         let is_it = Arc::ptr_eq(&batch.schema(), &self.found)
             || batch.schema().fields() == self.found.fields();

@@ -41,7 +41,8 @@ const MOST_BATCH_BYTES: usize = 8 << 20;
 pub struct Scan<T> {
     table: T,
     columns: Vec<ColumnId>,
-    keys: Option<(Bound<Vec<u8>>, Bound<Vec<u8>>)>,
+    /// The lowest and the highest packed key.
+    keys: Option<[Bound<Vec<u8>>; 2]>,
     limit: u64,
     batch_rows: usize,
 }
@@ -67,7 +68,7 @@ impl<T: ReadTable> Scan<T> {
     /// Only records whose packed keys are in a range. Batches come in the order of keys.
     #[must_use]
     pub fn packed_keys(self, lower: Bound<Vec<u8>>, upper: Bound<Vec<u8>>) -> Self {
-        Self { keys: Some((lower, upper)), ..self }
+        Self { keys: Some([lower, upper]), ..self }
     }
 
     /// At most `rows` rows.
@@ -96,7 +97,7 @@ impl<T: ReadTable> Scan<T> {
         let arrow = Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()));
         let cursor = match &self.keys {
             None => self.table.iter(),
-            Some((lower, upper)) => self
+            Some([lower, upper]) => self
                 .table
                 .range_packed(lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice)),
         };
