@@ -32,7 +32,7 @@ const MOST_BATCH_BYTES: usize = 8 << 20;
 ///
 /// let snapshot = db.snapshot();
 /// let scan = Scan::of(bytes.at(&snapshot)).columns(["bits"])?.batch_rows(100);
-/// let batches = scan.read()?.collect::<lode_arrow::Result<Vec<_>>>()?;
+/// let batches = scan.read().collect::<lode_arrow::Result<Vec<_>>>()?;
 /// let rows: Vec<_> = batches.iter().map(|batch| batch.num_rows()).collect();
 /// assert_eq!((rows, batches[0].num_columns()), (vec![100, 100, 56], 1));
 /// # Ok::<(), lode_arrow::Error>(())
@@ -58,8 +58,8 @@ impl<T: ReadTable> Scan<T> {
     /// without columns.
     ///
     /// # Errors
-    /// `Lode` with `NoColumn`.
-    pub fn columns<N: AsRef<str>>(self, names: impl IntoIterator<Item = N>) -> Result<Self> {
+    /// `NoColumn`.
+    pub fn columns<N: AsRef<str>>(self, names: impl IntoIterator<Item = N>) -> lode::Result<Self> {
         let schema = self.table.table().schema();
         let columns = names.into_iter().map(|name| schema.column(name.as_ref()));
         Ok(Self { columns: columns.collect::<lode::Result<_>>()?, ..self })
@@ -85,11 +85,8 @@ impl<T: ReadTable> Scan<T> {
     }
 
     /// Begins to read. The batches are all of the same moment, which is now, or that of the
-    /// snapshot.
-    ///
-    /// # Errors
-    /// Those of a [cursor](lode::Cursor#errors) come in the place of the first batch.
-    pub fn read(self) -> Result<Batches> {
+    /// snapshot. What is wrong with the scan is an error in the place of the first batch.
+    pub fn read(self) -> Batches {
         let table = self.table.table();
         let schema = table.schema();
         let columns: Vec<_> = self.columns.iter().map(|at| Column::of(&schema[*at])).collect();
@@ -102,14 +99,14 @@ impl<T: ReadTable> Scan<T> {
                 .range_packed(lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice)),
         };
         let cursor = cursor.limit(self.limit).columns(&self.columns);
-        Ok(Batches {
+        Batches {
             cursor,
             columns,
             schema: arrow,
             block: Block::default(),
             batch_rows: self.batch_rows,
             rows: 0,
-        })
+        }
     }
 
     /// What records of the table look like.

@@ -173,7 +173,8 @@ mod tests {
         for kind in PLAIN.iter().map(|(_, kind)| *kind).chain(sized) {
             assert_eq!(kind.to_string().parse(), Ok(kind));
         }
-        for wrong in ["", "U8", "u128", "text", "text()", "text(-1)", "text(1", "u8(1)", "text(x)"] {
+        for wrong in ["", "U8", "u128", "text", "text()", "text(-1)", "text(1", "u8(1)", "text(x)"]
+        {
             let refused = wrong.parse::<Type>().expect_err("no type");
             assert_eq!(refused.to_string(), format!("there is no type {wrong:?}"));
         }

@@ -112,7 +112,7 @@ impl WriteOptions {
 /// bytes.insert(&[7])?;
 ///
 /// let (file, format) = (tempfile::tempfile()?, FileFormat::Parquet);
-/// let batches = Scan::of(&bytes).read()?;
+/// let batches = Scan::of(&bytes).read();
 /// let options = WriteOptions::of(format);
 /// let mut writer = FileWriter::new(format, batches.schema(), &options, file.try_clone()?)?;
 /// for batch in batches {

@@ -22,7 +22,7 @@ fn squares(count: u64) -> (Database, Table) {
 }
 
 fn keys(scan: Scan<&Table>) -> Vec<u32> {
-    let batches = scan.read().expect("a scan").collect::<Result<Vec<_>>>().expect("batches");
+    let batches = scan.read().collect::<Result<Vec<_>>>().expect("batches");
     let keys = batches.iter().flat_map(|batch| {
         batch.column_by_name("of").expect("it is there").as_primitive::<UInt32Type>().values()
     });
@@ -38,11 +38,11 @@ fn columns_ranges_and_limits_are_those_asked_for() {
     assert_eq!(keys(range()), (300..310).collect::<Vec<_>>());
     assert_eq!(keys(range().limit(3).batch_rows(2)), [300, 301, 302]);
     let turned = Scan::of(&table).columns(["is", "of"]).expect("columns").limit(4);
-    let batch = turned.read().expect("a scan").next().expect("a batch").expect("it is read");
+    let batch = turned.read().next().expect("a batch").expect("it is read");
     assert_eq!(batch.schema().field(0).name(), "is");
     assert_eq!(batch.column(0).as_primitive::<UInt64Type>().values()[..], [0, 1, 4, 9]);
     let none: [&str; 0] = [];
-    let batches = Scan::of(&table).columns(none).expect("none").read().expect("a scan");
+    let batches = Scan::of(&table).columns(none).expect("none").read();
     let rows = batches.map(|batch| batch.expect("a batch").num_rows());
     assert_eq!(rows.sum::<usize>(), 1_000);
     let error = Scan::of(&table).columns(["area"]).expect_err("no such column");
@@ -52,7 +52,7 @@ fn columns_ranges_and_limits_are_those_asked_for() {
 #[test]
 fn all_batches_are_of_one_moment() {
     let (_db, table) = squares(500);
-    let mut batches = Scan::of(&table).batch_rows(100).read().expect("a scan");
+    let mut batches = Scan::of(&table).batch_rows(100).read();
     let first = batches.next().expect("a batch").expect("it is read");
     for n in 0..500u32 {
         table.delete(n).expect("it is there");
@@ -64,7 +64,7 @@ fn all_batches_are_of_one_moment() {
 #[test]
 fn a_batch_is_written_as_a_whole_or_not_at_all() {
     let (db, table) = squares(10);
-    let batch = Scan::of(&table).read().expect("a scan").next().expect("a batch").expect("read");
+    let batch = Scan::of(&table).read().next().expect("a batch").expect("read");
     for n in 5..10u32 {
         table.delete(n).expect("it is there");
     }

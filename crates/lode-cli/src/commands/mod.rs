@@ -1,10 +1,13 @@
 //! The commands, each in a file.
 
+mod batch;
 pub(crate) mod check;
+pub(crate) mod columns;
 pub(crate) mod dump;
 pub(crate) mod load;
 pub(crate) mod schema;
 pub(crate) mod stat;
+mod target;
 pub(crate) mod volume;
 
 use std::io;

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod bad_lines;
+mod columns;
 mod damage;
 mod descriptions;
 mod files;
