@@ -45,7 +45,7 @@ pub type Put<'p, E> = dyn FnMut(u64, &[u8]) -> Result<(), E> + 'p;
 #[derive(Debug)]
 pub struct Packer {
     schema: Schema,
-    /// What batches have to look like.
+    /// What the batch before looked like.
     found: SchemaRef,
     /// Where the values of each column of the table come from; nowhere if it is null.
     sources: Vec<Option<usize>>,
@@ -54,7 +54,7 @@ pub struct Packer {
 }
 
 impl Packer {
-    /// For batches of this schema.
+    /// For batches of this schema. Later ones may be of others.
     ///
     /// # Errors
     /// `NoColumn`, `ExtraColumn`, `TypeMisfit`.
@@ -83,19 +83,17 @@ impl Packer {
     /// batches, and its record.
     ///
     /// # Errors
-    /// `ValueMisfit`, and `Row` when values do not fit; `Format` when the batch is of another
-    /// schema; those of `put`. What comes before the error was put.
+    /// `ValueMisfit`, and `Row` when values do not fit; those of [`new`](Self::new) when the batch
+    /// is of another schema; those of `put`. What comes before the error was put.
     pub fn pack<E: From<Error>>(
         &mut self,
         batch: &RecordBatch,
         put: &mut Put<'_, E>,
     ) -> Result<(), E> {
-        let is_it = Arc::ptr_eq(&batch.schema(), &self.found)
-            || batch.schema().fields() == self.found.fields();
-        if !is_it {
-            return Err(
-                Error::Format("a batch has other columns than those before it".into()).into()
-            );
+        let is_same = Arc::ptr_eq(batch.schema_ref(), &self.found)
+            || batch.schema_ref().fields() == self.found.fields();
+        if !is_same {
+            *self = Self { rows: self.rows, ..Self::new(&self.schema, batch.schema())? };
         }
         let columns = self.schema.columns().iter().zip(&self.sources);
         let columns: Vec<(&Column, Option<Cells<'_>>)> = columns

@@ -16,8 +16,14 @@ one moment. Parquet and Arrow IPC keep the schema of the table for lode import. 
 an empty field and an empty text is \"\"; bytes are digits in hex, timestamps microseconds since \
 the beginning of 1970.
 
+--delta writes a new version of a Delta table, which replaces the one before, or makes the table. \
+Readers see all of the new version or none of it. TARGET is a folder, or s3://BUCKET/PREFIX; the \
+environment has the credentials: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, and \
+AWS_ENDPOINT_URL for stores that are not Amazon's.
+
 Examples:
   lode export zoo animal animals.parquet
+  lode export zoo animal --delta s3://farm/animal
   lode export zoo animal names.csv --columns id,name --limit 100")]
 pub(crate) struct ExportArgs {
     /// The directory of the database
@@ -25,7 +31,11 @@ pub(crate) struct ExportArgs {
     /// The table
     pub table: String,
     /// The file
-    pub file: PathBuf,
+    #[arg(required_unless_present = "delta")]
+    pub file: Option<PathBuf>,
+    /// A Delta table instead of a file: a folder, or s3://BUCKET/PREFIX
+    #[arg(long, value_name = "TARGET", conflicts_with_all = ["file", "format"])]
+    pub delta: Option<String>,
     /// The format, whatever the name of the file
     #[arg(long, value_enum)]
     pub format: Option<Format>,
@@ -35,7 +45,8 @@ pub(crate) struct ExportArgs {
     /// At most this many records
     #[arg(long, value_name = "RECORDS")]
     pub limit: Option<u64>,
-    /// How values are compressed [default: zstd for Parquet, none for others]
+    /// How values are compressed [default: zstd for Parquet, snappy for Delta,
+    /// none for others]
     #[arg(long, value_enum)]
     pub compression: Option<Codec>,
     /// The most records of a row group of Parquet [default: 131072]
@@ -58,14 +69,19 @@ the most room that there is, 1048576 bytes, in a key an equal share of 1024.
 Examples:
   lode import zoo animal animals.parquet
   lode import zoo city cities.parquet --key country,name
-  lode import zoo animal more.csv --replace")]
+  lode import zoo animal more.csv --replace
+  lode import zoo animal --delta farm/animal")]
 pub(crate) struct ImportArgs {
     /// The directory of the database
     pub dir: PathBuf,
     /// The table
     pub table: String,
     /// The file
-    pub file: PathBuf,
+    #[arg(required_unless_present = "delta")]
+    pub file: Option<PathBuf>,
+    /// A Delta table instead of a file: a folder, or s3://BUCKET/PREFIX
+    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["file", "format"])]
+    pub delta: Option<String>,
     /// The format, whatever the name of the file
     #[arg(long, value_enum)]
     pub format: Option<Format>,

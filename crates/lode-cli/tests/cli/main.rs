@@ -4,6 +4,7 @@ mod bad_input;
 mod bad_lines;
 mod columns;
 mod damage;
+mod delta;
 mod descriptions;
 mod files;
 mod loading;

@@ -2,32 +2,57 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use lode::{Options, Table};
 use lode_arrow::{Batches, Error, FileFormat, FileWriter, Scan, WriteOptions};
+use lode_delta::Location;
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::{self, Interrupt};
 use program_support::output::print;
 use program_support::whole_file;
 
-use super::{failure, format_of};
+use super::{delta, failure, format_of};
 use crate::cli::columns::ExportArgs;
 use crate::commands::{outside_of, records};
 use crate::database::Opened;
 use crate::progress::Progress;
 
-/// Writes the records of a table as a file of columns.
+/// Where a table goes.
+enum Goal {
+    File { target: PathBuf, format: FileFormat },
+    Delta(Location),
+}
+
+impl Goal {
+    fn of(args: &ExportArgs) -> Outcome<Self> {
+        match (&args.delta, &args.file) {
+            (Some(target), _) => Ok(Self::Delta(delta::location(target, &args.dir)?)),
+            (None, Some(file)) => {
+                let format = format_of(file, args.format)?;
+                Ok(Self::File { target: outside_of(&args.dir, file)?, format })
+            }
+            (None, None) => Err(Failure::Usage("name a file, or a Delta table by --delta".into())),
+        }
+    }
+}
+
+/// Writes the records of a table as a file of columns, or as a Delta table.
 pub(crate) fn export(args: &ExportArgs, options: &Options) -> Outcome {
-    let format = format_of(&args.file, args.format)?;
-    let target = outside_of(&args.dir, &args.file)?;
+    let goal = Goal::of(args)?;
     let opened = Opened::to_read(&args.dir, options)?;
     let exported = opened.table(&args.table).and_then(|table| {
         let scan = scan(args, &table).map_err(|error| opened.failure(&error))?;
-        to_file(&opened, scan, &target, format, &write_options(args, format))
+        match &goal {
+            Goal::Delta(location) => delta::export(&opened, scan, location, args),
+            Goal::File { target, format } => {
+                let options = write_options(args, *format);
+                let count = to_file(&opened, scan, target, *format, &options)?;
+                Ok(format!("{} exported", records(count)))
+            }
+        }
     });
-    let count = opened.close_after(exported)?;
-    print(&format!("{} exported\n", records(count)))
+    print(&format!("{}\n", opened.close_after(exported)?))
 }
 
 fn write_options(args: &ExportArgs, format: FileFormat) -> WriteOptions {

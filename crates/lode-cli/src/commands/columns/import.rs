@@ -1,16 +1,15 @@
 //! `lode import`: a source is read once to see that all of it fits, and once more to write it.
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use arrow_schema::SchemaRef;
 use lode::{Error, Options, Schema, SchemaFault, Table};
-use lode_arrow::{FileFormat, FileReader, Packer, ReadOptions, arrow_schema, lode_schema};
+use lode_arrow::{Packer, lode_schema};
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::{self, Interrupt};
 use program_support::output::print;
 
-use super::{failure, format_of};
+use super::failure;
+use super::source::Source;
 use crate::cli::columns::ImportArgs;
 use crate::commands::batch::{Batch, IfThere, Loaded, Unit};
 use crate::commands::records;
@@ -19,14 +18,14 @@ use crate::database::{DirContent, Opened, look};
 use crate::progress::Progress;
 use crate::schema_text;
 
-/// Puts the rows of a file into a table.
+/// Puts the rows of a file, or of a Delta table, into a table.
 pub(crate) fn import(args: &ImportArgs, options: &Options) -> Outcome {
     let schema = args.schema.as_deref().map(|text| schema_text::parse(&args.table, text));
     let schema = schema.transpose().map_err(|why| Failure::Usage(format!("--schema: {why}")))?;
     lode_arrow::silence_reader_panics();
     let noted = Interrupt::noted();
     interrupt::watch("lode", || ())?;
-    let source = Source::of(&args.file, format_of(&args.file, args.format)?);
+    let source = Source::of(args)?;
     let job = Job { args, options, source: &source, noted: &noted };
     let loaded = match look(&args.dir)? {
         DirContent::Free => job.to_new_database(schema)?,
@@ -57,16 +56,16 @@ impl Job<'_> {
         if let Some(schema) = said {
             return Ok(schema);
         }
-        let found = self.source.schema(None)?;
+        let found = self.source.open(None)?.schema;
         lode_schema(&self.args.table, &found, &self.args.key).map_err(|error| match error {
             lode_arrow::Error::Lode(Error::InvalidSchema { fault: SchemaFault::NoKey, .. }) => {
                 Failure::Usage(format!(
                     "{}: it does not say which columns are the key of a new table; --key names \
                      them",
-                    self.source.name
+                    self.source.name()
                 ))
             }
-            other => failure(None, &self.source.name, &other),
+            other => failure(None, self.source.name(), &other),
         })
     }
 
@@ -121,7 +120,7 @@ impl Job<'_> {
     /// Writes all rows. If that fails it says how many were written before.
     fn fill(&self, opened: &Opened, table: &Table) -> Result<Loaded, (Loaded, Failure)> {
         let if_there = IfThere::of(self.args.replace, self.args.skip);
-        let name = self.source.name.clone();
+        let name = self.source.name().to_string();
         let mut batch = Batch::new(opened, table, if_there, name, Unit::Row);
         let put = &mut |row, record: &[u8]| batch.add(row, record).map_err(Stop::Failure);
         let read = self.each_record(table.schema(), "importing", put);
@@ -137,16 +136,16 @@ impl Job<'_> {
         doing: &str,
         put: &mut lode_arrow::Put<'_, Stop>,
     ) -> Outcome {
-        let name = &self.source.name;
+        let name = self.source.name();
         let wrong = |error: lode_arrow::Error| failure(None, name, &error);
         let reader = self.source.open(Some(schema))?;
-        let mut progress = match reader.rows() {
+        let mut progress = match reader.rows {
             Some(rows) => Progress::of_rows(format!("{doing} {name}"), rows),
             None => Progress::of_records(format!("{doing} {name}")),
         };
-        let mut packer = Packer::new(schema, reader.schema().clone()).map_err(wrong)?;
-        for batch in reader {
-            packer.pack(&batch.map_err(wrong)?, put).map_err(|stop| match stop {
+        let mut packer = Packer::new(schema, reader.schema.clone()).map_err(wrong)?;
+        for batch in reader.batches {
+            packer.pack(&batch?, put).map_err(|stop| match stop {
                 Stop::Row(error) => wrong(error),
                 Stop::Failure(failure) => failure,
             })?;
@@ -186,40 +185,4 @@ fn remove_files(dir: &Path) -> std::io::Result<()> {
         std::fs::remove_file(entry?.path())?;
     }
     Ok(())
-}
-
-/// A file, which can be read several times.
-struct Source {
-    name: String,
-    path: PathBuf,
-    format: FileFormat,
-}
-
-impl Source {
-    fn of(path: &Path, format: FileFormat) -> Self {
-        Self { name: path.display().to_string(), path: path.into(), format }
-    }
-
-    /// Opens it. What it is read for says of which types the columns of CSV are.
-    fn open(&self, wanted: Option<&Schema>) -> Outcome<FileReader> {
-        let wrong = |error: lode_arrow::Error| failure(None, &self.name, &error);
-        let file = File::open(&self.path).map_err(|error| wrong(error.into()))?;
-        let is_directory = file.metadata().map_err(|error| wrong(error.into()))?.is_dir();
-        if is_directory {
-            return Err(Failure::Usage(format!("{}: this is a directory, not a file", self.name)));
-        }
-        let options = ReadOptions { schema: wanted.map(arrow_schema), ..ReadOptions::default() };
-        FileReader::open(self.format, file, &options).map_err(|error| match error {
-            lode_arrow::Error::NeedsSchema => Failure::Usage(format!(
-                "{}: CSV does not say of which types its columns are; --schema does",
-                self.name
-            )),
-            other => wrong(other),
-        })
-    }
-
-    /// Its columns.
-    fn schema(&self, wanted: Option<&Schema>) -> Outcome<SchemaRef> {
-        self.open(wanted).map(|reader| reader.schema().clone())
-    }
 }

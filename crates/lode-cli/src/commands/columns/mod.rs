@@ -1,7 +1,9 @@
 //! Tables as files of columns: `lode export` and `lode import`.
 
+mod delta;
 mod export;
 mod import;
+mod source;
 
 use std::path::Path;
 
