@@ -134,27 +134,33 @@ pub(crate) struct Store {
     pub(crate) location: Location,
 }
 
-/// The innermost cause of an error, without what only programmers read.
+/// What stands before the status in the text of an error: the store has no other way to it.
+const BEFORE_STATUS: &str = "status code: ";
+
+/// What a user needs of an error: the status that a store returned, or the innermost cause.
 fn in_a_line(error: &object_store::Error) -> String {
     use object_store::Error as E;
-    let why = match error {
-        E::NotFound { .. } => return "there is no such bucket or object".into(),
-        E::PermissionDenied { .. } => "the store does not allow it with these credentials".into(),
-        E::Unauthenticated { .. } => "the store does not know these credentials".into(),
-        other => {
-            let mut innermost: &dyn std::error::Error = other;
-            while let Some(source) = innermost.source() {
-                innermost = source;
-            }
-            let outer = other.to_string();
-            let status = outer.split("Server returned ").nth(1).map(|rest| {
-                let end = rest.find([':', ',', '\n']).unwrap_or(rest.len());
-                format!("the store returned {}", rest[..end].trim())
-            });
-            status.unwrap_or_else(|| innermost.to_string())
-        }
-    };
-    why.lines().next().unwrap_or_default().trim().to_string()
+    const REFUSED: &str = "the store does not allow it with these credentials";
+    const NOT_FOUND: &str = "there is no such bucket or object";
+    match error {
+        E::NotFound { .. } => return NOT_FOUND.into(),
+        E::PermissionDenied { .. } | E::Unauthenticated { .. } => return REFUSED.into(),
+        _ => {}
+    }
+    let text = error.to_string();
+    if let Some((_, rest)) = text.split_once(BEFORE_STATUS) {
+        let status = rest.split([':', ',', '\n']).next().unwrap_or(rest).trim();
+        return match status.split(' ').next() {
+            Some("401" | "403") => REFUSED.into(),
+            Some("404") => NOT_FOUND.into(),
+            _ => format!("the store returned {status}"),
+        };
+    }
+    let mut innermost: &dyn std::error::Error = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string().lines().next().unwrap_or_default().trim().to_string()
 }
 
 #[cfg(feature = "s3")]
