@@ -3,7 +3,7 @@
 
 use std::io;
 use std::net::Ipv4Addr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -72,16 +72,24 @@ pub fn start(root: &Path) -> io::Result<Server> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?;
     let port = listener.local_addr()?.port();
-    let known = Arc::clone(&faults);
-    thread::spawn(move || runtime.block_on(serve(&listener, &service, &known)));
+    let store = Store { service, faults: Arc::clone(&faults), root: root.to_path_buf() };
+    thread::spawn(move || runtime.block_on(serve(&listener, &store)));
     Ok(Server { port, faults })
 }
 
-async fn serve(listener: &TcpListener, service: &S3Service, faults: &Arc<Faults>) {
+/// What answers requests.
+#[derive(Clone)]
+struct Store {
+    service: S3Service,
+    faults: Arc<Faults>,
+    root: PathBuf,
+}
+
+async fn serve(listener: &TcpListener, store: &Store) {
     loop {
         let Ok((socket, _)) = listener.accept().await else { return };
-        let (service, faults) = (service.clone(), Arc::clone(faults));
-        let answer = service_fn(move |request| answer(service.clone(), faults.clone(), request));
+        let store = store.clone();
+        let answer = service_fn(move |request| store.clone().answer(request));
         let connection = http1::Builder::new().serve_connection(TokioIo::new(socket), answer);
         tokio::spawn(async move {
             // A client that goes away is no concern of the server.
@@ -90,15 +98,27 @@ async fn serve(listener: &TcpListener, service: &S3Service, faults: &Arc<Faults>
     }
 }
 
-async fn answer(
-    service: S3Service,
-    faults: Arc<Faults>,
-    request: Request<Incoming>,
-) -> Result<s3s::HttpResponse, s3s::HttpError> {
-    if request.method() == Method::PUT && !faults.is_put_healthy() {
-        let mut failed = s3s::HttpResponse::new(Body::empty());
-        *failed.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-        return Ok(failed);
+impl Store {
+    async fn answer(self, request: Request<Incoming>) -> Result<s3s::HttpResponse, s3s::HttpError> {
+        if request.method() == Method::PUT && !self.faults.is_put_healthy() {
+            return Ok(status(StatusCode::INTERNAL_SERVER_ERROR));
+        }
+        if request.method() == Method::HEAD && self.is_folder(request.uri().path()) {
+            return Ok(status(StatusCode::NOT_FOUND));
+        }
+        self.service.call(request.map(Body::from)).await
     }
-    service.call(request.map(Body::from)).await
+
+    /// Whether a name is that of a folder below a bucket: there is no such object, which s3s-fs
+    /// takes for a fault of its own.
+    fn is_folder(&self, path: &str) -> bool {
+        let name = path.trim_matches('/');
+        name.contains('/') && !name.contains("..") && self.root.join(name).is_dir()
+    }
+}
+
+fn status(status: StatusCode) -> s3s::HttpResponse {
+    let mut response = s3s::HttpResponse::new(Body::empty());
+    *response.status_mut() = status;
+    response
 }
