@@ -131,7 +131,7 @@ impl Version {
             return no(&format!("files of {}", self.metadata.format.provider));
         }
         if self.files.values().any(|file| file.deletion_vector.is_some()) {
-            return no("deletion vectors; rewrite it without them (REORG TABLE … APPLY (PURGE))");
+            return no("deletion vectors (REORG TABLE … APPLY (PURGE) removes them)");
         }
         Ok(())
     }
