@@ -14,6 +14,8 @@ use assay_driver::{Durability, Profile};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::share::ShareBounds;
+
 /// The version of the file's format.
 const SCHEMA_VERSION: u32 = 1;
 
@@ -27,6 +29,16 @@ pub enum Crash {
     Process,
     /// The power goes.
     Power,
+}
+
+impl Crash {
+    /// What several of them are called.
+    fn victims(self) -> &'static str {
+        match self {
+            Self::Process => "killed processes",
+            Self::Power => "power cuts",
+        }
+    }
 }
 
 impl fmt::Display for Crash {
@@ -196,6 +208,9 @@ pub struct Failure {
     pub age: Option<Age>,
     /// The command line that repeats it.
     pub command: String,
+    /// The folder with the store's files as the crash left them; none if they were not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
 }
 
 impl fmt::Display for Failure {
@@ -244,9 +259,16 @@ impl Verdict {
         match (self.promise, self.failures.len()) {
             (Promise::Nothing, _) => "promises nothing".into(),
             (_, 0) if self.acknowledged == 0 => "nothing was acknowledged".into(),
-            (_, 0) => "kept".into(),
-            (_, failures) => format!("REFUTED in {failures} of {} rounds", self.rounds),
+            (_, 0) => format!("broken in none of {}: {}", self.rounds, self.bounds()),
+            (_, failures) => {
+                format!("REFUTED in {failures} of {} rounds: {}", self.rounds, self.bounds())
+            }
         }
+    }
+
+    /// Between what the share of broken rounds lies, as far as these rounds say.
+    pub fn bounds(&self) -> ShareBounds {
+        ShareBounds::of(self.failures.len() as u64, u64::from(self.rounds))
     }
 
     fn is_of_the_same(&self, other: &Self) -> bool {
@@ -313,33 +335,86 @@ impl Verdicts {
         true
     }
 
-    /// What speaks against an engine's level, in one line.
-    pub fn refutation(
-        &self,
-        engine: &str,
-        engine_version: &str,
-        engine_options: &BTreeMap<String, String>,
-        durability: Durability,
-    ) -> Option<String> {
-        let verdict = self.verdicts.iter().find(|verdict| {
-            verdict.is_refuted()
-                && !verdict.strict_directories
-                && verdict.engine == engine
-                && verdict.engine_version == engine_version
-                && verdict.engine_options == *engine_options
-                && verdict.durability == durability
-        })?;
+    /// Whether there is a verdict of the same test with as many rounds, of as many commits.
+    pub fn has_as_much(&self, test: &Verdict, rounds: u32) -> bool {
+        self.verdicts.iter().any(|verdict| {
+            verdict.is_of_the_same(test)
+                && verdict.rounds >= rounds
+                && verdict.commits >= test.commits
+        })
+    }
+
+    /// What speaks against a level, in one line.
+    pub fn refutation(&self, level: &Level<'_>) -> Option<String> {
+        let verdict = self.of(level).find(|verdict| verdict.is_refuted())?;
         let (failures, rounds) = (verdict.failures.len(), verdict.rounds);
-        let crash = match verdict.crash {
-            Crash::Process => "killed processes",
-            Crash::Power => "power cuts",
-        };
         Some(format!(
-            "{engine} at {durability}: `assay crash` refuted this level in {failures} of {rounds} \
-             {crash}: {}",
+            "{level}: `assay crash` refuted this level in {failures} of {rounds} {}: {}",
+            verdict.crash.victims(),
             verdict.failures[0]
         ))
     }
+
+    /// How far the rounds speak for a level that none of them refuted; none if none could have.
+    pub fn holding(&self, level: &Level<'_>) -> Option<Holding> {
+        let could_refute =
+            |verdict: &&Verdict| verdict.promise != Promise::Nothing && verdict.acknowledged > 0;
+        let verdicts: Vec<_> = self.of(level).filter(could_refute).collect();
+        if verdicts.is_empty() || verdicts.iter().any(|verdict| verdict.is_refuted()) {
+            return None;
+        }
+        let of_kind = |verdict: &&Verdict| {
+            let (rounds, victims) = (verdict.rounds, verdict.crash.victims());
+            format!("{rounds} {victims} ({} do)", verdict.bounds())
+        };
+        let rounds: Vec<_> = verdicts.iter().map(of_kind).collect();
+        Some(Holding {
+            words: format!(
+                "{level}: `assay crash` broke it in none of {}",
+                rounds.join(" and of ")
+            ),
+            most: verdicts.iter().map(|verdict| verdict.bounds().high).fold(0.0, f64::max),
+        })
+    }
+
+    /// The verdicts on a level, with names of files as most file systems keep them.
+    fn of(&self, level: &Level<'_>) -> impl Iterator<Item = &Verdict> {
+        self.verdicts.iter().filter(|verdict| {
+            !verdict.strict_directories
+                && verdict.engine == level.engine
+                && verdict.engine_version == level.engine_version
+                && verdict.engine_options == *level.engine_options
+                && verdict.durability == level.durability
+        })
+    }
+}
+
+/// An engine's level, as verdicts are looked up by.
+#[derive(Clone, Copy, Debug)]
+pub struct Level<'l> {
+    /// The engine's id.
+    pub engine: &'l str,
+    /// Its version.
+    pub engine_version: &'l str,
+    /// Its settings that differ from their defaults.
+    pub engine_options: &'l BTreeMap<String, String>,
+    /// The level.
+    pub durability: Durability,
+}
+
+impl fmt::Display for Level<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}", self.engine, self.durability)
+    }
+}
+
+/// How far crash tests speak for a level that they did not refute.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Holding {
+    /// After how many rounds of which kinds, in words.
+    pub words: String,
+    /// What share of crashes breaks the level at most, with a confidence of 95 %.
+    pub most: f64,
 }
 
 #[cfg(test)]
@@ -371,14 +446,38 @@ mod tests {
         };
         verdict.add(10, found, None);
         if !verdict.promise.is_kept(found) {
-            let found = found.clone();
-            verdict.failures.push(Failure { found, age: None, command: "again".into() });
+            let (found, command) = (found.clone(), "again".into());
+            verdict.failures.push(Failure { found, age: None, command, image: None });
         }
         verdict
     }
 
+    fn level<'l>(engine_version: &'l str, none: &'l BTreeMap<String, String>) -> Level<'l> {
+        let durability = Durability::Commit;
+        Level { engine: "lmdb", engine_version, engine_options: none, durability }
+    }
+
     fn refutation(verdicts: &Verdicts, version: &str) -> Option<String> {
-        verdicts.refutation("lmdb", version, &BTreeMap::new(), Durability::Commit)
+        verdicts.refutation(&level(version, &BTreeMap::new()))
+    }
+
+    #[test]
+    fn rounds_that_held_bound_what_they_do_not_prove() {
+        let mut verdicts = Verdicts::default();
+        let held = |rounds, crash| Verdict { rounds, crash, ..verdict(&Found::Everything) };
+        verdicts.add(held(24, Crash::Power));
+        verdicts.add(held(300, Crash::Process));
+        let holding = |verdicts: &Verdicts| verdicts.holding(&level("1", &BTreeMap::new()));
+        let found = holding(&verdicts).expect("two tests held");
+        assert!((found.most - 0.117).abs() < 0.001, "the weaker of both: {found:?}");
+        let words = ["none of 24 power cuts (at most 12 % do)", "300 killed processes"];
+        assert!(words.iter().all(|words| found.words.contains(words)), "{found:?}");
+        assert_eq!(verdicts.holding(&level("2", &BTreeMap::new())), None);
+        let nothing = Verdict { promise: Promise::Nothing, ..held(24, Crash::Power) };
+        verdicts.verdicts = vec![nothing];
+        assert_eq!(holding(&verdicts), None, "what promises nothing cannot be broken");
+        verdicts.verdicts = vec![held(24, Crash::Power), verdict(&Found::Lost { commits: 1 })];
+        assert_eq!(holding(&verdicts), None, "it is refuted");
     }
 
     #[test]

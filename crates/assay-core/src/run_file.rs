@@ -11,7 +11,9 @@ use program_support::whole_file;
 use serde::{Deserialize, Serialize};
 
 use crate::doctor::Finding;
+use crate::durability::Holding;
 use crate::environment::{Build, Environment, Filesystem};
+use crate::gzip;
 use crate::plan::Cell;
 use crate::resources::Resources;
 use crate::stats::median;
@@ -61,6 +63,9 @@ pub struct CellResult {
     /// What a crash test found against the engine's level, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refuted: Option<String>,
+    /// How far crash tests speak for that level; absent if they refuted it, or did not look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<Holding>,
     /// What the worker reported.
     pub measurement: Measurement,
 }
@@ -380,17 +385,27 @@ impl RunFile {
         self.cells.iter().filter(|result| !result.cell.calibration)
     }
 
-    /// Writes the file, whole or not at all.
+    /// Writes the file, whole or not at all; compressed if its name ends in `.gz`.
+    ///
+    /// # Errors
+    /// [`RunFileError::Io`].
     pub fn save(&self, path: &Path) -> Result<(), RunFileError> {
         let io = |source| RunFileError::Io { path: path.display().to_string(), source };
-        whole_file::write_with(path, &mut |out| {
+        let write = |out: &mut dyn io::Write| {
             serde_json::to_writer_pretty(&mut *out, self)?;
             out.write_all(b"\n")
+        };
+        whole_file::write_with(path, &mut |out| match gzip::is_named(path) {
+            true => gzip::write(out, &write),
+            false => write(out),
         })
         .map_err(io)
     }
 
-    /// Reads a run file.
+    /// Reads a run file, compressed or not.
+    ///
+    /// # Errors
+    /// When it cannot be read, is no run file, or is of another version of the format.
     pub fn load(path: &Path) -> Result<Self, RunFileError> {
         let name = path.display().to_string();
         let io = |source| RunFileError::Io { path: name.clone(), source };
@@ -399,7 +414,7 @@ impl RunFile {
         if kind.is_char_device() || kind.is_block_device() {
             return Err(foreign("it is a device, which may have no end".into()));
         }
-        let text = fs::read(path).map_err(io)?;
+        let text = gzip::text(fs::read(path).map_err(io)?).map_err(|e| foreign(e.to_string()))?;
         let head: Head = serde_json::from_slice(&text).map_err(|e| foreign(e.to_string()))?;
         if head.format != FORMAT {
             return Err(foreign("its \"format\" is not \"assay-run\"".into()));

@@ -109,7 +109,7 @@ fn of_finding(finding: &mut Finding) {
 }
 
 fn of_result(result: &mut CellResult) {
-    let CellResult { cell, started: _, whole_ns: _, status, refuted, measurement } = result;
+    let CellResult { cell, started: _, whole_ns: _, status, refuted, held, measurement } = result;
     of_cell(cell);
     match status {
         Status::Measured => {}
@@ -119,6 +119,7 @@ fn of_result(result: &mut CellResult) {
         | Status::Failed(why) => text(why),
     }
     refuted.iter_mut().for_each(text);
+    held.iter_mut().for_each(|held| text(&mut held.words));
     of_measurement(measurement);
 }
 

@@ -103,10 +103,10 @@ pub trait Driver: Sync {
         &[]
     }
 
-    /// Whether one store mounts several volumes at one point by itself, as [`OpenSpec::volumes`]
-    /// says, and its [`Connection::volume`] is all of them.
-    fn mounts_volumes(&self) -> bool {
-        false
+    /// How the keys of its volumes are organised, if one store mounts several volumes at one point
+    /// by itself, as [`OpenSpec::volumes`] says, and its [`Connection::volume`] is all of them.
+    fn volume_keys(&self) -> Option<KeyKind> {
+        None
     }
 
     /// Creates or opens a store.

@@ -1,6 +1,7 @@
 //! How another process starts a server and sends it commands.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -68,6 +69,14 @@ impl Server {
             Answer::Cut(cut) => Ok(cut),
             other => Err(unexpected(&other)),
         }
+    }
+
+    /// Writes what the last cut left into a folder of a real disk, which is not there yet.
+    ///
+    /// # Errors
+    /// When it is there, or cannot be written.
+    pub fn save(&mut self, folder: &Path) -> io::Result<()> {
+        self.tell(Command::Save(folder.into())).map(drop)
     }
 
     fn tell(&mut self, command: Command) -> io::Result<Answer> {

@@ -1,6 +1,9 @@
 //! The content of a file: its size, and the pages that were written. What was not is zeros.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 const PAGE_BYTES: usize = 4096;
@@ -36,6 +39,18 @@ impl Image {
             }
         }
         bytes
+    }
+
+    /// Writes it to an empty file of a real disk, with its holes.
+    pub(crate) fn write_to(&self, file: &File) -> io::Result<()> {
+        file.set_len(self.size_bytes)?;
+        for (page, content) in &self.pages {
+            let offset = page * PAGE_BYTES as u64;
+            let left = usize::try_from(self.size_bytes.saturating_sub(offset));
+            let len = left.unwrap_or(PAGE_BYTES).min(PAGE_BYTES);
+            file.write_all_at(&content[..len], offset)?;
+        }
+        Ok(())
     }
 
     /// Writes, and grows if need be.

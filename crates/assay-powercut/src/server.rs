@@ -14,9 +14,10 @@ use crate::disk::{Cut, Directories, Disk};
 use crate::loss::Loss;
 use crate::mount;
 use crate::power::{Power, Shared};
+use crate::volume::Volume;
 
 /// A command to a server.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Command {
     /// Begin anew with an empty disk.
     Clear(Directories),
@@ -36,6 +37,8 @@ pub enum Command {
         /// Which, where that is random.
         seed: u64,
     },
+    /// Write what the last [`Self::Cut`] left into a folder of a real disk, which is not there yet.
+    Save(PathBuf),
 }
 
 /// How things stand.
@@ -66,7 +69,8 @@ pub enum Answer {
 /// [`mount::unmount`].
 pub fn serve(at: &Path, unmount: &dyn Fn(&Path) -> process::Command) -> io::Result<()> {
     mount::isolate()?;
-    let mut server = Server { at: at.into(), shared: Shared::default(), session: None, unmount };
+    let (at, shared, left) = (at.into(), Shared::default(), Volume::default());
+    let mut server = Server { at, shared, left, session: None, unmount };
     let mut answers = io::stdout();
     for line in io::stdin().lock().lines() {
         let answer = match serde_json::from_str(&line?) {
@@ -87,6 +91,8 @@ pub fn serve(at: &Path, unmount: &dyn Fn(&Path) -> process::Command) -> io::Resu
 struct Server<'s> {
     at: PathBuf,
     shared: Shared,
+    /// What the last cut left.
+    left: Volume,
     session: Option<fuser::BackgroundSession>,
     unmount: &'s dyn Fn(&Path) -> process::Command,
 }
@@ -117,10 +123,15 @@ impl Server<'_> {
                 self.unmount()?;
                 let mut power = self.shared.lock();
                 let cut = power.disk.cut(loss, seed);
+                self.left = power.disk.live().clone();
                 (power.armed, power.frozen, power.gone_at_us) = (None, false, None);
                 drop(power);
                 self.mount()?;
                 Ok(Answer::Cut(cut))
+            }
+            Command::Save(folder) => {
+                self.left.write_to(&folder)?;
+                Ok(Answer::Done)
             }
         }
     }

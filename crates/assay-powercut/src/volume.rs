@@ -2,6 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -352,6 +356,33 @@ impl Volume {
         for (ino, node) in &mut self.nodes {
             node.links = links.get(ino).copied().unwrap_or_default();
         }
+    }
+
+    /// Writes the tree into a folder of a real disk, which is not there yet. Holes in files stay
+    /// holes; owners and times are those of the writer.
+    ///
+    /// # Errors
+    /// When the folder is there, or something cannot be written.
+    pub fn write_to(&self, folder: &Path) -> io::Result<()> {
+        self.write_directory(ROOT, folder)
+    }
+
+    fn write_directory(&self, directory: Ino, folder: &Path) -> io::Result<()> {
+        fs::create_dir(folder)?;
+        for (name, ino) in self.entries(directory)? {
+            let (path, node) = (folder.join(name), self.node(*ino)?);
+            match &node.kind {
+                Kind::Directory(_) => self.write_directory(*ino, &path)?,
+                Kind::Symlink(target) => std::os::unix::fs::symlink(target, path)?,
+                Kind::File(image) => {
+                    let file = File::create_new(&path)?;
+                    image.write_to(&file)?;
+                    let mode = u32::from(node.attributes.mode & 0o777);
+                    file.set_permissions(fs::Permissions::from_mode(mode))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Every file under its path, in order; for comparing volumes.

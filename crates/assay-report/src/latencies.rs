@@ -40,36 +40,60 @@ pub fn percentiles(latency: &Latency) -> [(f64, Option<u64>); 6] {
 pub fn over_trials(run: &RunFile) -> Vec<Taken> {
     let mut all = Vec::new();
     for line in blocks(run).iter().flat_map(|block| &block.lines) {
-        let measured = || line.trials.iter().filter(|trial| trial.status == Status::Measured);
-        let phases = || measured().flat_map(|trial| &trial.measurement.phases);
-        let mut kinds = Distinct::default();
-        for phase in phases() {
-            phase.latencies.iter().for_each(|l| kinds.add((&*phase.name, &*l.operation)));
-        }
-        for (name, operation) in kinds.in_order {
-            let of_phase = phases().filter(|phase| phase.name == name);
-            let latencies = of_phase.flat_map(|phase| &phase.latencies);
-            let latencies: Vec<_> = latencies.filter(|l| l.operation == operation).collect();
-            all.push(Taken {
+        let is_measured = |trial: &&CellResult| trial.status == Status::Measured;
+        let measured: Vec<_> = line.trials.iter().copied().filter(is_measured).collect();
+        all.extend(of_trials(&measured).into_iter().map(|latency| {
+            Taken {
                 work: work(line.trials[0]),
                 engine: engine(line.trials[0]),
                 id: line.cell().engine.clone(),
-                operation: operation.into(),
-                percentiles_ns: medians(&latencies),
-            });
-        }
+                percentiles_ns: percentiles(&latency)
+                    .into_iter()
+                    .filter_map(|(share, ns)| Some((share, ns? as f64)))
+                    .collect(),
+                operation: latency.operation,
+            }
+        }));
     }
     all
 }
 
-/// The percentiles that trials have, each the median over those that have it.
-fn medians(trials: &[&Latency]) -> Vec<(f64, f64)> {
-    let of_trials: Vec<_> = trials.iter().map(|latency| percentiles(latency)).collect();
-    let median_at = |at: usize| {
-        let values: Vec<_> = of_trials.iter().filter_map(|all| Some(all[at].1? as f64)).collect();
-        Some((of_trials.first()?[at].0, median(&values)?))
+/// The latencies of each kind of operation in each phase, over trials of the same cell: the sum of
+/// the operations, the least and the greatest latency of all, and of each other figure the median
+/// over the trials that have it.
+pub(crate) fn of_trials(trials: &[&CellResult]) -> Vec<Latency> {
+    let phases = || trials.iter().flat_map(|trial| &trial.measurement.phases);
+    let mut kinds = Distinct::default();
+    for phase in phases() {
+        phase.latencies.iter().for_each(|l| kinds.add((&*phase.name, &*l.operation)));
+    }
+    let of_kind = |(name, operation): (&str, &str)| {
+        let of_phase = phases().filter(|phase| phase.name == name);
+        let latencies = of_phase.flat_map(|phase| &phase.latencies);
+        over(&latencies.filter(|l| l.operation == operation).collect::<Vec<_>>())
     };
-    (0..of_trials.first().map_or(0, |all| all.len())).filter_map(median_at).collect()
+    kinds.in_order.into_iter().filter_map(of_kind).collect()
+}
+
+fn over(trials: &[&Latency]) -> Option<Latency> {
+    let median_of = |of: &dyn Fn(&Latency) -> Option<u64>| {
+        let values: Vec<_> = trials.iter().filter_map(|l| of(l)).map(|ns| ns as f64).collect();
+        median(&values).map(|ns| ns as u64)
+    };
+    let means: Vec<_> = trials.iter().map(|latency| latency.mean_ns).collect();
+    Some(Latency {
+        operation: trials.first()?.operation.clone(),
+        count: trials.iter().map(|latency| latency.count).fold(0, u64::saturating_add),
+        mean_ns: median(&means)?,
+        min_ns: trials.iter().map(|latency| latency.min_ns).min()?,
+        p50_ns: median_of(&|latency| Some(latency.p50_ns))?,
+        p90_ns: median_of(&|latency| Some(latency.p90_ns))?,
+        p95_ns: median_of(&|latency| Some(latency.p95_ns))?,
+        p99_ns: median_of(&|latency| Some(latency.p99_ns))?,
+        p999_ns: median_of(&|latency| Some(latency.p999_ns))?,
+        p9999_ns: median_of(&|latency| latency.p9999_ns),
+        max_ns: trials.iter().map(|latency| latency.max_ns).max()?,
+    })
 }
 
 /// For each work a curve of percentiles of each kind of operation, and for each phase the

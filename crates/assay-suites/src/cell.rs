@@ -153,7 +153,7 @@ impl<'m> Session<'m> {
         let spec = OpenSpec {
             dir: dir.as_ref().map(StoreDir::data).unwrap_or_default(),
             threads: needs.threads,
-            volumes: needs.volumes.map(|count| if driver.mounts_volumes() { count } else { 1 }),
+            volumes: needs.volumes.map(|count| driver.volume_keys().map_or(1, |_| count)),
             parameters: cell.engine_parameters.clone(),
             create: !keep,
             storage: cell.storage,
@@ -336,7 +336,7 @@ impl<'m> Session<'m> {
 /// How many stores a suite works on.
 fn stores_for(driver: &dyn Driver, needs: &Needs<'_>) -> u32 {
     match needs.volumes {
-        Some(count) if !driver.mounts_volumes() => count,
+        Some(count) if driver.volume_keys().is_none() => count,
         _ => 1,
     }
 }

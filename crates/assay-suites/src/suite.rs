@@ -86,6 +86,11 @@ pub trait Suite: Sync + 'static {
         false
     }
 
+    /// Whether a cell works on volumes, which an engine may have of its own.
+    fn mounts_volumes(_: &Self::Options) -> bool {
+        false
+    }
+
     /// The options of the cell that shows what the instrument costs; none: there is no such cell.
     fn calibration(options: &Self::Options) -> Option<Self::Options>;
 

@@ -1,6 +1,8 @@
 //! Numbers on the command line: counts as CrossBench takes them (`500`, `10k`, `1M`), sizes,
 //! shares, threads.
 
+use std::time::Duration;
+
 /// Reads a count; k or K is a thousand, m or M a million.
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
     let (digits, factor) = match text.char_indices().last() {
@@ -61,6 +63,25 @@ pub(crate) fn parse_positive(text: &str) -> Result<u64, String> {
 pub(crate) fn parse_seconds(text: &str) -> Result<u64, String> {
     match parse_positive(text)? {
         seconds if seconds <= MOST_SECONDS => Ok(seconds),
+        _ => Err("too long; it can be at most 1000m seconds".into()),
+    }
+}
+
+/// Reads a time that something may take: a number with `s`, `m` or `h` behind it.
+pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
+    let refused = || "not a time; write a number with s, m or h behind it, such as 30m".to_string();
+    let unit = text.chars().last().ok_or_else(refused)?;
+    let seconds = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3600,
+        _ => return Err(refused()),
+    };
+    let digits = text.strip_suffix(unit).filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
+    let count: u64 = digits.and_then(|text| text.parse().ok()).ok_or_else(refused)?;
+    match count.checked_mul(seconds) {
+        Some(0) => Err("must be at least 1s".into()),
+        Some(seconds) if seconds <= MOST_SECONDS => Ok(Duration::from_secs(seconds)),
         _ => Err("too long; it can be at most 1000m seconds".into()),
     }
 }
@@ -191,6 +212,16 @@ mod tests {
         assert_eq!(each_thread_count(&ranges), [2, 3, 4, 16]);
         for text in ["0", "257", "4-2", "1-", "x", "1-2-3", "0-2"] {
             assert!(parse_threads(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn times_have_a_unit() {
+        assert_eq!(parse_time("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_time("30m"), Ok(Duration::from_secs(1800)));
+        assert_eq!(parse_time("2h"), Ok(Duration::from_secs(7200)));
+        for text in ["", "30", "m", "0m", "-1m", "1.5h", "1d", "1é", "9999999999h"] {
+            assert!(parse_time(text).is_err(), "{text}");
         }
     }
 

@@ -146,7 +146,8 @@ fn syncs_each_commit(cell: &Cell) -> bool {
 const MOST_BYTES: u64 = 64 << 20;
 
 fn may_be_run(path: &Path) -> bool {
-    let is_json = path.extension().is_some_and(|extension| extension == "json");
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let is_json = name.ends_with(".json") || name.ends_with(".json.gz");
     is_json && path.metadata().is_ok_and(|found| found.is_file() && found.len() <= MOST_BYTES)
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use assay_core::doctor::{self, Facts};
-use assay_core::durability::Verdicts;
+use assay_core::durability::{Level, Verdicts};
 use assay_core::environment::{Build, Environment};
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, Measurement, RunFile, Status};
@@ -16,10 +16,10 @@ use jiff::Timestamp;
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
 
-use crate::crash::VERDICTS_FILE;
 use crate::files;
 use crate::planning::Planned;
 use crate::progress::Display;
+use crate::sitting::Sitting;
 use crate::store_dirs::StoreDirs;
 use crate::worker::parent::{self, End};
 use crate::worker::patience::Patience;
@@ -67,19 +67,22 @@ pub(crate) fn examine(
 pub(crate) struct Execution<'e> {
     pub timeout: Option<Duration>,
     pub interrupt: &'e Interrupt,
+    pub sitting: &'e Sitting,
     pub path: &'e Path,
+    /// What crash tests found, by which engines are marked.
+    pub verdicts: &'e Path,
     pub display: &'e mut Display,
     /// Called with each result as it comes.
     pub each: &'e mut dyn FnMut(&CellResult) -> Outcome,
 }
 
 impl Execution<'_> {
-    /// Measures every planned cell that is not in `run` yet.
+    /// Measures every planned cell that is not in `run` yet, until the sitting is over.
     pub(crate) fn carry_out(mut self, plan: Vec<Planned>, run: &mut RunFile) -> Outcome {
         let done: HashSet<_> = run.cells.iter().map(|done| done.cell.identity()).collect();
         let todo: Vec<_> =
             plan.into_iter().filter(|planned| !done.contains(&planned.cell.identity())).collect();
-        let verdicts = Verdicts::load(Path::new(VERDICTS_FILE)).unwrap_or_else(|why| {
+        let verdicts = Verdicts::load(self.verdicts).unwrap_or_else(|why| {
             self.display.say(&format!("note: {why}; no engine is marked by it"));
             Verdicts::default()
         });
@@ -91,12 +94,13 @@ impl Execution<'_> {
                 .collect();
             let result = match &planned.refusal {
                 Some(status) => refused(&planned.cell, status.clone()),
+                None if !self.sitting.begins(&planned.cell) => break,
                 None => match self.measure(&planned.cell, &left) {
                     Err(Failure::Interrupted(_)) => return Err(interrupted(run, self.path)),
                     other => other?,
                 },
             };
-            let result = CellResult { refuted: refuted(&verdicts, &result), ..result };
+            let result = with_crash_tests(&verdicts, result);
             self.display.end(&result, &left);
             run.cells.push(result);
             files::make_default_folder(self.path)?;
@@ -135,7 +139,8 @@ impl Execution<'_> {
             clean_up(cell);
         }
         let whole_ns = u64::try_from(start.elapsed().as_nanos()).ok();
-        Ok(CellResult { cell: cell.clone(), started, whole_ns, status, refuted: None, measurement })
+        let (cell, refuted, held) = (cell.clone(), None, None);
+        Ok(CellResult { cell, started, whole_ns, status, refuted, held, measurement })
     }
 }
 
@@ -146,6 +151,7 @@ fn refused(cell: &Cell, status: Status) -> CellResult {
         whole_ns: None,
         status,
         refuted: None,
+        held: None,
         measurement: no_measurement(cell),
     }
 }
@@ -160,14 +166,20 @@ fn no_measurement(cell: &Cell) -> Measurement {
     }
 }
 
-/// What crash tests found against the level of a cell that is in files.
-fn refuted(verdicts: &Verdicts, result: &CellResult) -> Option<String> {
+/// A result with what crash tests found against or for the level of its cell, if that is in files.
+fn with_crash_tests(verdicts: &Verdicts, result: CellResult) -> CellResult {
     let cell = &result.cell;
-    let version = &result.measurement.engine_version;
-    match cell.storage {
-        Storage::Memory => None,
-        _ => verdicts.refutation(&cell.engine, version, &cell.engine_options, cell.durability),
+    if cell.storage == Storage::Memory {
+        return result;
     }
+    let level = Level {
+        engine: &cell.engine,
+        engine_version: &result.measurement.engine_version,
+        engine_options: &cell.engine_options,
+        durability: cell.durability,
+    };
+    let (refuted, held) = (verdicts.refutation(&level), verdicts.holding(&level));
+    CellResult { refuted, held, ..result }
 }
 
 /// Removes the store that a cell made and did not finish. One that was there before stays.
@@ -203,7 +215,7 @@ fn failed_cells(run: &RunFile, path: &Path) -> Outcome {
         _ => None,
     });
     match failed.as_slice() {
-        [] if !measured => Err(Failure::Refused(match why_not {
+        [] if !measured && run.is_complete() => Err(Failure::Refused(match why_not {
             Some((engine, why)) => format!("nothing could be measured; {engine}: {why}"),
             None => "nothing could be measured".into(),
         })),

@@ -21,6 +21,7 @@ mod program;
 mod progress;
 mod request;
 mod resume;
+mod sitting;
 mod start;
 mod store_dirs;
 mod until_ci;
@@ -69,6 +70,7 @@ fn carry_out(command: Command) -> Outcome {
         Command::Plugin(PluginCommand::Build(args)) => commands::plugin::build::build(&args),
         Command::Show(args) => commands::show::show(&args),
         Command::Report(args) => commands::report::report(&args),
+        Command::Site(args) => commands::site::site(&args),
         Command::Compare(args) => commands::compare::compare(&args),
         Command::Plot(args) => commands::plot::plot(&args),
     }

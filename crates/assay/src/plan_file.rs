@@ -1,4 +1,5 @@
-//! A plan that stands in a file: TOML with a `[[run]]` for each suite.
+//! A plan that stands in a file: TOML with a `[[run]]` for each suite and a `[[crash]]` for each
+//! crash test. Either all runs are one run file, or each has its own in a folder.
 //!
 //! Options have the names of the command line and are read by it. So a plan can say what a command
 //! line can say, and is refused with the same words.
@@ -10,36 +11,57 @@ use program_support::exit::{Failure, Outcome};
 use serde::Deserialize;
 use toml::Value;
 
-use crate::cli::{self, RunSuite};
+use crate::cli::{self, CrashArgs, RunSuite};
 use crate::count;
 use crate::files;
 
 /// Options that belong to the plan as a whole.
-const OF_THE_PLAN: [&str; 3] = ["dir", "timeout", "output"];
+const OF_THE_PLAN: [&str; 4] = ["dir", "timeout", "output", "runs"];
 
 /// Options that have no meaning in a plan.
 const REFUSED: [&str; 8] =
     ["quiet", "header", "verify", "format", "raw_out", "raw-out", "until-ci", "max-trials"];
 
+/// Options of crash tests that have no meaning in a plan.
+const REFUSED_OF_CRASH: [&str; 7] = ["output", "round", "at", "loss", "missing", "open", "dir"];
+
 /// A plan.
 pub(crate) struct PlanFile {
     /// The runs, in order.
     pub runs: Vec<RunSuite>,
+    /// The crash tests, in order; they come before the runs, which are marked by what they find.
+    pub crashes: Vec<CrashArgs>,
     /// Where stores go.
     pub dir: Option<PathBuf>,
     /// How long a cell may take.
     pub timeout_s: Option<u64>,
-    /// Where the run file goes.
-    pub output: Option<PathBuf>,
+    /// Where results go.
+    pub target: Target,
+}
+
+/// Where the results of a plan go.
+pub(crate) enum Target {
+    /// All into one run file; none: its default.
+    File(Option<PathBuf>),
+    /// Each run into a file of its own in a folder.
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// The names of the runs, in order.
+        names: Vec<String>,
+    },
 }
 
 #[derive(Deserialize)]
 struct Text {
     #[serde(default)]
     run: Vec<BTreeMap<String, Value>>,
+    #[serde(default)]
+    crash: Vec<BTreeMap<String, Value>>,
     dir: Option<PathBuf>,
     timeout: Option<u64>,
     output: Option<PathBuf>,
+    runs: Option<PathBuf>,
     #[serde(flatten)]
     shared: BTreeMap<String, Value>,
 }
@@ -71,13 +93,66 @@ impl PlanFile {
                 Failure::Usage(format!("{name}, run {number} ({suite}): {why}"))
             })
         });
+        let runs = runs.collect::<Outcome<_>>()?;
+        let crashes = (1..).zip(&plan.crash).map(|(number, crash)| {
+            read_crash(crash)
+                .map_err(|why| Failure::Usage(format!("{name}, crash test {number}: {why}")))
+        });
         Ok(Self {
-            runs: runs.collect::<Outcome<_>>()?,
-            dir: plan.dir,
+            runs,
+            crashes: crashes.collect::<Outcome<_>>()?,
+            dir: plan.dir.clone(),
             timeout_s: plan.timeout,
-            output: plan.output,
+            target: target(&plan).map_err(|why| Failure::Usage(format!("{name}: {why}")))?,
         })
     }
+}
+
+/// Where the results of a plan go; the error says what does not fit together.
+fn target(plan: &Text) -> Result<Target, String> {
+    let named = plan.run.iter().map(|run| run.get("name"));
+    let Some(folder) = &plan.runs else {
+        return match named.flatten().next() {
+            Some(_) => Err("runs have names in a plan with runs = \"FOLDER\"; add that".into()),
+            None if !plan.crash.is_empty() => {
+                Err("[[crash]] is for plans with runs = \"FOLDER\"; add that".into())
+            }
+            None => Ok(Target::File(plan.output.clone())),
+        };
+    };
+    if plan.output.is_some() {
+        return Err("it has both output and runs; leave one of them out".into());
+    }
+    let mut names: Vec<String> = Vec::new();
+    for (number, name) in (1..).zip(named) {
+        let Some(Value::String(name)) = name else {
+            return Err(format!("run {number} has no name for its file; add name = \"…\""));
+        };
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if name.is_empty() || !name.chars().all(is_plain) {
+            return Err(format!(
+                "run {number}: name = {name:?}: a name has lower-case letters, digits and hyphens"
+            ));
+        }
+        if names.contains(name) {
+            return Err(format!("two runs have the name {name}"));
+        }
+        names.push(name.clone());
+    }
+    Ok(Target::Folder { folder: folder.clone(), names })
+}
+
+/// Reads a crash test.
+fn read_crash(crash: &BTreeMap<String, Value>) -> Result<CrashArgs, String> {
+    // What is there is not tested again.
+    let mut words = vec!["--missing".to_string()];
+    for (name, value) in crash {
+        if REFUSED_OF_CRASH.contains(&name.as_str()) {
+            return Err(format!("{name} has no meaning in a plan; leave it out"));
+        }
+        add_words(&mut words, name, value)?;
+    }
+    cli::parse_crash(&words)
 }
 
 /// Reads a run, with the options that it shares with others; the error names its suite.
@@ -93,6 +168,7 @@ fn read_run(
     let mut options = shared.clone();
     options.extend(run.iter().map(|(name, value)| (name.clone(), value.clone())));
     options.remove("suite");
+    options.remove("name");
     let mut words = vec![suite.clone()];
     for (name, value) in &options {
         if OF_THE_PLAN.contains(&name.as_str()) {

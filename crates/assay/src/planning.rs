@@ -97,6 +97,8 @@ pub(crate) struct Workload {
     pub reopens: bool,
     /// It reads ranges, for which keys have to be in order.
     pub scans: bool,
+    /// It works on volumes, which an engine may have of its own.
+    pub mounts_volumes: bool,
 }
 
 impl Workload {
@@ -112,6 +114,7 @@ impl Workload {
             parameters: BTreeMap::new(),
             reopens: S::store_use(options) == StoreUse::Opens,
             scans: S::scans(options),
+            mounts_volumes: S::mounts_volumes(options),
         }
     }
 }
@@ -168,7 +171,8 @@ pub(crate) fn planned(
     let dir: Option<PathBuf> = store_dirs
         .store(profile.id, storage)
         .filter(|_| profile.keeps_data && !profile.levels_in(storage).is_empty());
-    let own_key_kind = key_kind_for(profile, workload.scans);
+    let volume_keys = driver.volume_keys().filter(|_| workload.mounts_volumes);
+    let own_key_kind = volume_keys.unwrap_or_else(|| key_kind_for(profile, workload.scans));
     // A store that is there says itself how its key is organised.
     let found =
         dir.clone().filter(|_| workload.reopens).and_then(|dir| StoreDir::new(dir).key_kind());
@@ -177,6 +181,9 @@ pub(crate) fn planned(
     let mut refusal = driver.version().err().map(Status::Unavailable);
     if !profile.key_kinds.contains(&key_kind) {
         refusal.get_or_insert(Status::Unsupported(format!("it has no {key_kind} keys")));
+    }
+    if let Some(own) = volume_keys.filter(|own| *own != key_kind) {
+        refusal.get_or_insert(Status::Unsupported(format!("its volumes have {own} keys")));
     }
     let wanted = setting.wanted.unwrap_or_else(|| default_level(storage));
     let (durability, durability_wanted) =

@@ -11,6 +11,7 @@ use program_support::interrupt::Interrupt;
 use crate::executor::{Execution, examine, new_run};
 use crate::planning::Planned;
 use crate::progress::Display;
+use crate::sitting::Sitting;
 use crate::start::Start;
 use crate::store_dirs::StoreDirs;
 
@@ -23,6 +24,9 @@ pub(crate) struct Resumable<'r> {
     pub quiet: bool,
     pub store_dirs: &'r StoreDirs,
     pub interrupt: &'r Interrupt,
+    pub sitting: &'r Sitting,
+    /// What crash tests found, by which engines are marked.
+    pub verdicts: &'r Path,
     /// How it begins; none: what has to be said was said.
     pub start: Option<Start<'r>>,
 }
@@ -48,7 +52,9 @@ impl Resumable<'_> {
         let result = Execution {
             timeout: self.timeout,
             interrupt: self.interrupt,
+            sitting: self.sitting,
             path: self.path,
+            verdicts: self.verdicts,
             display: &mut display,
             each: &mut |_| Ok(()),
         }
@@ -63,7 +69,10 @@ impl Resumable<'_> {
 }
 
 /// A new run, or the one at `path` if it has the same plan and `restart` is not set.
-fn begin(restart: bool, path: &Path, plan: &[Planned]) -> Outcome<RunFile> {
+///
+/// # Errors
+/// When what is there cannot go on.
+pub(crate) fn begin(restart: bool, path: &Path, plan: &[Planned]) -> Outcome<RunFile> {
     if restart || !path.exists() {
         return Ok(new_run(plan.len()));
     }

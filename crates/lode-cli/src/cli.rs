@@ -1,6 +1,8 @@
 //! The command line. Everything a user can say is defined here, and its help is made from it.
 
 pub(crate) mod columns;
+#[cfg(feature = "sql")]
+pub(crate) mod sql;
 pub(crate) mod volume;
 
 use std::path::PathBuf;
@@ -22,8 +24,9 @@ Examples:
   lode check zoo
   lode volume tree settings
 
-Exit status: 0 done, and nothing is wrong; 1 the database is damaged, or a line or a file cannot be \
-loaded; 2 the command line is wrong, or there is no such database, table, entry or property; 3 a \
+Exit status: 0 done, and nothing is wrong; 1 the database is damaged, a line or a file cannot be \
+loaded, or a statement of SQL fails; 2 the command line is wrong, or there is no such database, \
+table, entry or property; 3 a \
 file, a directory or the machine does not allow it, or the database is open elsewhere; 128 and its \
 number a signal ended it: 130 SIGINT, 143 SIGTERM, 129 SIGHUP.")]
 pub(crate) struct CommandLine {
@@ -61,6 +64,9 @@ pub(crate) enum Command {
     Import(columns::ImportArgs),
     /// Print the kind of keys and the schema of tables, as load takes them
     Schema(SchemaArgs),
+    /// Query and change tables by SQL, statement by statement or in a shell
+    #[cfg(feature = "sql")]
+    Sql(sql::SqlArgs),
     /// Read and change volumes: trees of entries with typed properties
     Volume(volume::VolumeArgs),
 }

@@ -34,6 +34,8 @@ fn carry_out(line: &CommandLine) -> Outcome {
         Command::Export(args) => commands::columns::export(args, &options),
         Command::Import(args) => commands::columns::import(args, &options),
         Command::Schema(args) => commands::schema::schema(args, &options),
+        #[cfg(feature = "sql")]
+        Command::Sql(args) => commands::sql::sql(args, &options),
         Command::Volume(args) => commands::volume::volume(args, &options),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::cells::{Cell, Content};
+use crate::cells::{Cell, Seen};
 use crate::clock::Moment;
 use crate::core::Core;
 use crate::entry::Entry;
@@ -48,7 +48,7 @@ pub struct Batch<'v> {
 /// What a batch has read of a property, and what it makes of it.
 struct Piece {
     node: Arc<Node>,
-    seen: Option<Arc<Content>>,
+    seen: Option<Seen>,
     becomes: Option<Becomes>,
 }
 
@@ -122,8 +122,7 @@ impl<'v> Batch<'v> {
                 None => {}
             }
         }
-        let content = self.core.cell(entry.node(), name)?.content();
-        let value = self.core.value_of(entry.node(), name, &content)?;
+        let (value, seen) = self.core.see_value(entry.node(), name)?;
         let mut pieces = self.pieces.borrow_mut();
         let piece = pieces.entry(key).or_insert_with(|| Piece {
             node: Arc::clone(entry.node()),
@@ -131,7 +130,7 @@ impl<'v> Batch<'v> {
             becomes: None,
         });
         // What was read first has to be so still at the end.
-        piece.seen.get_or_insert(content);
+        piece.seen.get_or_insert(seen);
         Ok(value)
     }
 
@@ -199,7 +198,7 @@ impl Core {
                 State::Leaving => return Ok(Outcome::Again),
                 State::Gone => return Err(self.gone(&piece.node)),
             }
-            let has_changed = piece.seen.as_ref().is_some_and(|seen| !cell.is(seen));
+            let has_changed = piece.seen.as_ref().is_some_and(|seen| !seen.is_now(cell));
             if held.detached || has_changed {
                 return Ok(Outcome::Again);
             }

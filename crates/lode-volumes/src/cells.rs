@@ -12,56 +12,12 @@ use arc_swap::ArcSwap;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::clock::Moment;
+use crate::kept::{Content, Kept, Version};
 use crate::lock::{lock, try_lock};
-use crate::value::{Value, ValueRef};
+use crate::value::ValueRef;
 
 /// The most cells of an entry.
 const MOST_CELLS: usize = 256;
-
-/// Longer values are always read from the table.
-const MOST_KEPT_BYTES: usize = 16 << 10;
-
-/// What a property is.
-pub(crate) enum Content {
-    Absent,
-    Kept {
-        value: Value,
-        expires: Moment,
-    },
-    /// It is too long to be kept.
-    InTable {
-        expires: Moment,
-    },
-}
-
-impl Content {
-    pub(crate) fn of(value: ValueRef<'_>, expires: Moment) -> Self {
-        match Self::keeps(value.size_bytes()) {
-            true => Self::Kept { value: value.to_value(), expires },
-            false => Self::InTable { expires },
-        }
-    }
-
-    /// Whether a value of as many bytes is kept.
-    pub(crate) fn keeps(size_bytes: usize) -> bool {
-        size_bytes <= MOST_KEPT_BYTES
-    }
-
-    /// When it expires; `None` if there is none.
-    pub(crate) fn expires(&self) -> Option<Moment> {
-        match self {
-            Self::Absent => None,
-            Self::Kept { expires, .. } | Self::InTable { expires } => Some(*expires),
-        }
-    }
-
-    fn kept_bytes(&self) -> usize {
-        match self {
-            Self::Kept { value, .. } => value.as_ref().size_bytes(),
-            Self::Absent | Self::InTable { .. } => 0,
-        }
-    }
-}
 
 /// A property of an open entry.
 pub(crate) struct Cell {
@@ -69,7 +25,7 @@ pub(crate) struct Cell {
     pub name: Box<str>,
     /// The key in the table.
     pub key: Box<[u8]>,
-    content: ArcSwap<Content>,
+    kept: Kept,
     held: Mutex<Held>,
 }
 
@@ -97,7 +53,7 @@ impl Cell {
             hash: hash_of(name),
             name: name.into(),
             key: key.into(),
-            content: ArcSwap::from_pointee(content),
+            kept: Kept::new(content),
             held: Mutex::new(Held { detached: false, dirty: false, room_bytes }),
         }
     }
@@ -108,30 +64,50 @@ impl Cell {
     }
 
     /// Lets `read` see what it is now.
-    pub(crate) fn read<T>(&self, read: impl FnOnce(&Content) -> T) -> T {
-        read(&self.content.load())
+    #[inline]
+    pub(crate) fn read<T>(&self, read: impl FnOnce(Content<'_>) -> T) -> T {
+        self.kept.read(read).0
     }
 
-    /// What it is now, to be compared with what it is later.
-    pub(crate) fn content(&self) -> Arc<Content> {
-        self.content.load_full()
+    /// When it expires; `None` if there is none.
+    pub(crate) fn expires(&self) -> Option<Moment> {
+        self.kept.expires()
     }
 
-    /// Whether it is still what it was.
-    pub(crate) fn is(&self, content: &Arc<Content>) -> bool {
-        Arc::ptr_eq(&self.content.load(), content)
+    /// Lets `read` see what it is now, to be compared with what it is later.
+    pub(crate) fn see<T>(self: &Arc<Self>, read: impl FnOnce(Content<'_>) -> T) -> (T, Seen) {
+        let (done, version) = self.kept.read(read);
+        (done, Seen { cell: Arc::clone(self), version })
     }
 
     /// Replaces it; by the holder of the lock.
-    pub(crate) fn store(&self, _held: &mut Held, content: Content) -> Growth {
-        let bytes = content.kept_bytes() as Growth;
-        let before = self.content.swap(Arc::new(content));
-        bytes - before.kept_bytes() as Growth
+    pub(crate) fn store(&self, _held: &mut Held, content: Content<'_>) -> Growth {
+        let before = self.kept.size_bytes() as Growth;
+        self.kept.change(content);
+        self.kept.size_bytes() as Growth - before
+    }
+
+    /// Lets it expire at another moment; by the holder of the lock.
+    pub(crate) fn set_expires(&self, _held: &mut Held, expires: Moment) {
+        self.kept.set_expires(expires);
     }
 
     /// Bytes that it keeps, about.
     pub(crate) fn size_bytes(&self) -> usize {
-        self.read(Content::kept_bytes) + self.name.len() + self.key.len() + size_of::<Self>()
+        self.kept.size_bytes() + self.name.len() + self.key.len() + size_of::<Self>()
+    }
+}
+
+/// A property as it was once.
+pub(crate) struct Seen {
+    cell: Arc<Cell>,
+    version: Version,
+}
+
+impl Seen {
+    /// Whether a cell is still what was seen.
+    pub(crate) fn is_now(&self, cell: &Arc<Cell>) -> bool {
+        Arc::ptr_eq(&self.cell, cell) && cell.kept.is_of(self.version)
     }
 }
 
@@ -162,7 +138,7 @@ impl Map {
             if cell.hash == hash && *cell.name == *name {
                 return Some(cell);
             }
-            at = (at + 1) % self.places.len();
+            at = (at + 1) & (self.places.len() - 1);
         }
     }
 
@@ -194,15 +170,11 @@ impl Cells {
         Self { map: ArcSwap::default(), change: Mutex::new(()) }
     }
 
-    /// Lets `read` see the content of a cell, if there is one.
-    pub(crate) fn read<T>(&self, name: &str, read: impl FnOnce(&Content) -> T) -> Option<T> {
+    /// Lends the cell of a name to `work`, if there is one.
+    #[inline]
+    pub(crate) fn with<T>(&self, name: &str, work: impl FnOnce(&Arc<Cell>) -> T) -> Option<T> {
         let map = self.map.load();
-        map.find(name).map(|cell| cell.read(read))
-    }
-
-    /// The cell of a name, if there is one.
-    pub(crate) fn find(&self, name: &str) -> Option<Arc<Cell>> {
-        self.map.load().find(name).map(Arc::clone)
+        map.find(name).map(work)
     }
 
     /// The cell of a name; if there is none, the one that `make` makes. Nothing changes the

@@ -109,7 +109,7 @@ impl Entry {
     }
 
     /// Lends a property to `read`, and returns what that returns; `None` if there is no such
-    /// property. It copies nothing, and threads that read do not wait for each other.
+    /// property. It allocates nothing, and threads that read do not wait for each other.
     ///
     /// # Errors
     /// [Those of every operation](Self#errors).
@@ -166,8 +166,8 @@ impl Entry {
     ) -> Result<Option<Value>> {
         loop {
             self.core().expect_linked(&self.node)?;
-            let seen = self.core().cell(&self.node, name)?.content();
-            let value = change(self.core().value_of(&self.node, name, &seen)?);
+            let (value, seen) = self.core().see_value(&self.node, name)?;
+            let value = change(value);
             let wanted = value.as_ref().map(Value::as_ref);
             if self.core().replace(&self.node, name, &seen, wanted)? {
                 return Ok(value);

@@ -14,9 +14,10 @@ use std::sync::{Arc, Mutex};
 
 use lode::Snapshot;
 
-use crate::cells::{Cell, Content, Held};
+use crate::cells::{Cell, Held};
 use crate::core::{Core, Mode};
 use crate::error::Result;
+use crate::kept::Content;
 use crate::lock::lock;
 use crate::node::{Node, State};
 use crate::tables::{Stored, pack_property};
@@ -135,16 +136,16 @@ impl Core {
 
     /// Writes a late cell; returns for how many bytes the table has room then.
     fn write_content(&self, cell: &Cell) -> Result<Option<usize>> {
-        let content = cell.content();
-        let Content::Kept { value, expires } = &*content else {
-            self.tables.properties.delete(&cell.key[..])?;
-            return Ok(None);
-        };
-        let property = Stored { value: value.as_ref(), expires: *expires };
-        let mut record = Vec::new();
-        pack_property(&cell.key, &property, &mut record);
-        self.tables.properties.upsert(&record)?;
-        Ok(Some(property.value.size_bytes()))
+        cell.read(|content| {
+            let Content::Kept { value, expires } = content else {
+                self.tables.properties.delete(&cell.key[..])?;
+                return Ok(None);
+            };
+            let mut record = Vec::new();
+            pack_property(&cell.key, &Stored { value, expires }, &mut record);
+            self.tables.properties.upsert(&record)?;
+            Ok(Some(value.size_bytes()))
+        })
     }
 
     /// All tables, with everything that was done before.

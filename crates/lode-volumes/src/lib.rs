@@ -54,6 +54,7 @@ mod entry;
 mod error;
 mod expiry;
 mod json;
+mod kept;
 mod late;
 mod links;
 mod listing;

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use lode::{ReadTable, Transaction};
 
-use crate::cells::{Cell, Content, Held};
+use crate::cells::{Cell, Held, Seen};
 use crate::clock::Moment;
 use crate::core::{Core, Mode};
 use crate::error::{Error, Result};
+use crate::kept::Content;
 use crate::name::expect_name;
 use crate::node::{Node, State};
 use crate::tables::{Id, Stored, pack_property, unpack_property};
@@ -36,11 +37,20 @@ pub(crate) struct Step<'s> {
 }
 
 /// What a look at a cell has found.
-enum Seen<T> {
+enum Found<T> {
     Value(T),
     Nothing,
     Expired,
     InTable,
+}
+
+/// What came of a change of a cell.
+enum Tried<T> {
+    Done(T),
+    /// Another cell has the property, or will.
+    Detached,
+    /// The entry is being unlinked.
+    Leaving,
 }
 
 impl Core {
@@ -54,14 +64,15 @@ impl Core {
     ) -> Result<Option<T>> {
         self.expect_linked(node)?;
         let mut read = Some(read);
-        let seen = match node.cells.read(name, |content| self.look(content, &mut read)) {
-            Some(seen) => seen,
-            None => self.cell(node, name)?.read(|content| self.look(content, &mut read)),
+        let mut look = |cell: &Cell| cell.read(|content| self.look(content, &mut read));
+        let found = match node.cells.with(name, |cell| look(cell)) {
+            Some(found) => found,
+            None => look(&*self.cell(node, name)?),
         };
-        match (seen, read) {
-            (Seen::Value(found), _) => Ok(Some(found)),
-            (Seen::InTable, Some(read)) => self.read_table(node, name, read),
-            (Seen::Expired, _) => {
+        match (found, read) {
+            (Found::Value(value), _) => Ok(Some(value)),
+            (Found::InTable, Some(read)) => self.read_table(node, name, read),
+            (Found::Expired, _) => {
                 // Whether or not that goes well, it has expired.
                 let _ = self.remove_expired(node, name);
                 Ok(None)
@@ -72,20 +83,20 @@ impl Core {
 
     fn look<T, R: FnOnce(ValueRef<'_>) -> T>(
         &self,
-        content: &Content,
+        content: Content<'_>,
         read: &mut Option<R>,
-    ) -> Seen<T> {
+    ) -> Found<T> {
         match content {
-            Content::Absent => Seen::Nothing,
+            Content::Absent => Found::Nothing,
             Content::Kept { expires, .. } | Content::InTable { expires }
-                if self.has_expired(*expires) =>
+                if self.has_expired(expires) =>
             {
-                Seen::Expired
+                Found::Expired
             }
-            Content::InTable { .. } => Seen::InTable,
+            Content::InTable { .. } => Found::InTable,
             Content::Kept { value, .. } => match read.take() {
-                Some(read) => Seen::Value(read(value.as_ref())),
-                None => Seen::Nothing,
+                Some(read) => Found::Value(read(value)),
+                None => Found::Nothing,
             },
         }
     }
@@ -117,7 +128,7 @@ impl Core {
 
     /// The cell of a property.
     pub(crate) fn cell(&self, node: &Arc<Node>, name: &str) -> Result<Arc<Cell>> {
-        if let Some(cell) = node.cells.find(name) {
+        if let Some(cell) = node.cells.with(name, Arc::clone) {
             return Ok(cell);
         }
         expect_name(name)?;
@@ -144,28 +155,35 @@ impl Core {
         name: &str,
         mut work: impl FnMut(&Arc<Cell>, &mut Held) -> Result<T>,
     ) -> Result<T> {
-        loop {
-            self.late.wait_at_gate();
-            let cell = self.cell(node, name)?;
+        let mut is_late = false;
+        let mut change = |cell: &Arc<Cell>| -> Result<Tried<T>> {
             let mut held = cell.lock();
             if held.detached {
-                continue;
+                return Ok(Tried::Detached);
             }
             match node.state() {
                 State::Linked => {}
                 State::Gone => return Err(self.gone(node)),
-                State::Leaving => {
-                    drop(held);
-                    node.wait_for_unlink();
-                    continue;
-                }
+                State::Leaving => return Ok(Tried::Leaving),
             }
-            let done = work(&cell, &mut held)?;
-            let is_late = held.dirty;
-            drop(held);
-            self.catch_up_if_many(is_late);
-            return Ok(done);
-        }
+            let done = work(cell, &mut held)?;
+            is_late = held.dirty;
+            Ok(Tried::Done(done))
+        };
+        let done = loop {
+            self.late.wait_at_gate();
+            let tried = match node.cells.with(name, &mut change) {
+                Some(tried) => tried?,
+                None => change(&self.cell(node, name)?)?,
+            };
+            match tried {
+                Tried::Done(done) => break done,
+                Tried::Detached => {}
+                Tried::Leaving => node.wait_for_unlink(),
+            }
+        };
+        self.catch_up_if_many(is_late);
+        Ok(done)
     }
 
     /// Sets a property, whether it is there or not; it does not expire then.
@@ -211,7 +229,7 @@ impl Core {
             if !self.is_there(cell) {
                 return Ok(false);
             }
-            let is_same = cell.read(Content::expires) == Some(expires);
+            let is_same = cell.expires() == Some(expires);
             if !is_same {
                 self.apply(node, cell, held, Wanted::Expires(expires))?;
             }
@@ -224,14 +242,14 @@ impl Core {
         &self,
         node: &Arc<Node>,
         name: &str,
-        seen: &Arc<Content>,
+        seen: &Seen,
         value: Option<ValueRef<'_>>,
     ) -> Result<bool> {
         self.expect_writable()?;
         value.map_or(Ok(()), ValueRef::expect_fits)?;
         let told = self.watchers.of(|| self.path_of(node));
         self.with_cell(node, name, |cell, held| {
-            if !cell.is(seen) {
+            if !seen.is_now(cell) {
                 return Ok(false);
             }
             let (wanted, what) = match value {
@@ -249,7 +267,7 @@ impl Core {
 
     /// Whether a cell has a property that has not expired.
     pub(crate) fn is_there(&self, cell: &Cell) -> bool {
-        cell.read(Content::expires).is_some_and(|expires| !self.has_expired(expires))
+        cell.expires().is_some_and(|expires| !self.has_expired(expires))
     }
 
     /// Removes a property that has expired.
@@ -259,7 +277,7 @@ impl Core {
         }
         let told = self.watchers.of(|| self.path_of(node));
         self.with_cell(node, name, |cell, held| {
-            let Some(expires) = cell.read(Content::expires) else { return Ok(()) };
+            let Some(expires) = cell.expires() else { return Ok(()) };
             if !self.has_expired(expires) {
                 return Ok(());
             }
@@ -283,7 +301,7 @@ impl Core {
     ) -> Result<()> {
         node.note_properties();
         let does_not_expire = |expires| expires == Moment::NEVER;
-        let is_plain = cell.read(Content::expires).is_none_or(does_not_expire)
+        let is_plain = cell.expires().is_none_or(does_not_expire)
             && match wanted {
                 Wanted::Set { expires, .. } => does_not_expire(expires),
                 Wanted::Removed => true,
@@ -346,30 +364,33 @@ impl Core {
     fn write_step(&self, transaction: &Transaction, step: &Step<'_>, late: bool) -> Result<()> {
         let Step { entry, cell, wanted } = step;
         let expiry = |when| self.tables.expiry_key(when, *entry, &cell.name);
-        let content = cell.content();
-        if let Some(before) = content.expires().filter(|before| *before != Moment::NEVER) {
+        if let Some(before) = cell.expires().filter(|before| *before != Moment::NEVER) {
             transaction.delete(&self.tables.expiries, expiry(before)?)?;
         }
-        let mut record = Vec::new();
-        let expires = match (*wanted, &*content) {
-            (Wanted::Removed, _) => {
+        let put = |property: &Stored<'_>| {
+            let mut record = Vec::new();
+            pack_property(&cell.key, property, &mut record);
+            transaction.upsert(&self.tables.properties, &record).map(drop)
+        };
+        let expires = match *wanted {
+            Wanted::Removed => {
                 transaction.delete(&self.tables.properties, &cell.key[..])?;
                 return Ok(());
             }
-            (Wanted::Set { value, expires }, _) => {
-                pack_property(&cell.key, &Stored { value, expires }, &mut record);
-                transaction.upsert(&self.tables.properties, &record)?;
+            Wanted::Set { value, expires } => {
+                put(&Stored { value, expires })?;
                 expires
             }
-            (Wanted::Expires(expires), Content::Kept { value, .. }) if late => {
-                let property = Stored { value: value.as_ref(), expires };
-                pack_property(&cell.key, &property, &mut record);
-                transaction.upsert(&self.tables.properties, &record)?;
-                expires
-            }
-            (Wanted::Expires(expires), _) => {
-                let (column, bytes) = (self.tables.expires_at, expires.0.to_le_bytes());
-                transaction.update(&self.tables.properties, &cell.key[..], column, &bytes)?;
+            Wanted::Expires(expires) => {
+                cell.read(|content| match content {
+                    Content::Kept { value, .. } if late => put(&Stored { value, expires }),
+                    _ => {
+                        let (column, bytes) = (self.tables.expires_at, expires.0.to_le_bytes());
+                        transaction
+                            .update(&self.tables.properties, &cell.key[..], column, &bytes)
+                            .map(drop)
+                    }
+                })?;
                 expires
             }
         };
@@ -381,39 +402,48 @@ impl Core {
 
     /// Makes a cell what the table is now; by the holder of its lock.
     pub(crate) fn take_over(&self, cell: &Arc<Cell>, held: &mut Held, wanted: Wanted<'_>) {
-        let content = match wanted {
+        held.dirty = false;
+        if let Wanted::Set { expires, .. } | Wanted::Expires(expires) = wanted
+            && expires != Moment::NEVER
+        {
+            self.next_expiry.fetch_min(expires.0, Ordering::SeqCst);
+        }
+        let growth = match wanted {
             Wanted::Set { value, expires } => {
                 held.room_bytes = Some(value.size_bytes());
-                Content::of(value, expires)
+                cell.store(held, Content::of(value, expires))
             }
             Wanted::Removed => {
                 held.room_bytes = None;
-                Content::Absent
+                cell.store(held, Content::Absent)
             }
-            Wanted::Expires(expires) => match &*cell.content() {
-                Content::Kept { value, .. } => Content::Kept { value: value.clone(), expires },
-                _ => Content::InTable { expires },
-            },
+            Wanted::Expires(expires) => {
+                cell.set_expires(held, expires);
+                0
+            }
         };
-        if let Some(expires) = content.expires() {
-            self.next_expiry.fetch_min(expires.0, Ordering::SeqCst);
-        }
-        held.dirty = false;
-        self.registry.grow(cell.store(held, content));
+        self.registry.grow(growth);
+    }
+
+    /// A copy of a property, `None` if there is none, and how it was seen.
+    pub(crate) fn see_value(&self, node: &Arc<Node>, name: &str) -> Result<(Option<Value>, Seen)> {
+        let cell = self.cell(node, name)?;
+        let (value, seen) = cell.see(|content| self.value_of(node, name, content));
+        Ok((value?, seen))
     }
 
     /// A copy of a property as it is in a cell; `None` if there is none.
-    pub(crate) fn value_of(
+    fn value_of(
         &self,
         node: &Arc<Node>,
         name: &str,
-        content: &Content,
+        content: Content<'_>,
     ) -> Result<Option<Value>> {
         match content {
-            Content::Kept { value, expires } if !self.has_expired(*expires) => {
-                Ok(Some(value.clone()))
+            Content::Kept { value, expires } if !self.has_expired(expires) => {
+                Ok(Some(value.to_value()))
             }
-            Content::InTable { expires } if !self.has_expired(*expires) => {
+            Content::InTable { expires } if !self.has_expired(expires) => {
                 self.read_table(node, name, to_value)
             }
             _ => Ok(None),

@@ -1,8 +1,8 @@
 //! One kind of operation over and over, for a profiler or a count of instructions:
 //! `cargo bench -p lodedb --bench single`. `LODE_OPERATION` says which (`insert`, `get`, `update`,
-//! `replace`, `scan`), `LODE_KEYS` of what keys (`hash`, `tree`), `LODE_ROWS` and `LODE_ROUNDS` how
-//! often. Without them, each is done, a little. Its time is printed; the counts are those of the
-//! profiler, of which a run with no rounds has what is not the operation's.
+//! `replace`, `refill`, `rewrite`, `scan`), `LODE_KEYS` of what keys (`hash`, `tree`), `LODE_ROWS` and
+//! `LODE_ROUNDS` how often. Without them, each is done, a little. Its time is printed; the counts
+//! are those of the profiler, of which a run with no rounds has what is not the operation's.
 
 #[path = "common/routes.rs"]
 mod routes;
@@ -10,7 +10,7 @@ mod routes;
 use std::ops::Bound;
 use std::time::Instant;
 
-use lode::{ColumnId, Database, KeyKind, ReadTable, Table};
+use lode::{ColumnId, Database, KeyKind, ReadTable, Schema, Table, Type};
 use routes::{KEY_BYTES, PAYLOAD_BYTES, Record};
 
 /// Rows that a scan asks for.
@@ -26,27 +26,51 @@ enum Operation {
     Update,
     /// A delete, and an insert of the same record.
     Replace,
+    /// A delete of each record, and then an insert of each.
+    Refill,
+    /// One of variable length, of the same length as before.
+    Rewrite,
     /// From a key on.
     Scan,
 }
 
 impl Operation {
-    const ALL: [Self; 5] = [Self::Insert, Self::Get, Self::Update, Self::Replace, Self::Scan];
+    const ALL: [Self; 7] = [
+        Self::Insert,
+        Self::Get,
+        Self::Update,
+        Self::Replace,
+        Self::Refill,
+        Self::Rewrite,
+        Self::Scan,
+    ];
 
     fn name(self) -> String {
         format!("{self:?}").to_lowercase()
     }
 
-    fn run(self, table: &Table, next_hop: ColumnId, record: &Record) -> lode::Result<()> {
-        let key = &record[..KEY_BYTES];
+    /// With each record.
+    fn run_all(self, tables: &Tables, records: &[Record]) -> lode::Result<()> {
+        if let Self::Refill = self {
+            let mut deletes =
+                records.iter().map(|record| tables.fixed.delete(&record[..KEY_BYTES]));
+            deletes.try_for_each(|was_there| was_there.map(|was_there| assert!(was_there)))?;
+        }
+        records.iter().try_for_each(|record| self.run(tables, record))
+    }
+
+    fn run(self, tables: &Tables, record: &Record) -> lode::Result<()> {
+        let (table, key) = (&tables.fixed, &record[..KEY_BYTES]);
         match self {
             Self::Insert => assert!(!table.insert(record)?),
             Self::Get => assert!(table.get_exact(key, &mut [0; PAYLOAD_BYTES])?),
-            Self::Update => assert!(table.update(key, next_hop, &[1, 2, 3, 4])?),
+            Self::Update => assert!(table.update(key, tables.next_hop, &[1, 2, 3, 4])?),
             Self::Replace => {
                 assert!(table.delete(key)?);
                 assert!(table.insert(record)?);
             }
+            Self::Refill => assert!(table.insert(record)?),
+            Self::Rewrite => assert!(tables.variable.upsert(&variable(record))?),
             Self::Scan => {
                 let from = Bound::Included(key);
                 let mut cursor = table.range_packed(from, Bound::Unbounded).limit(SCANNED);
@@ -57,17 +81,45 @@ impl Operation {
     }
 }
 
+/// Tables with the same routes, in records of one size and of any.
+struct Tables {
+    fixed: Table,
+    next_hop: ColumnId,
+    variable: Table,
+}
+
+/// The schema of the same records with all but the key in one column of variable length.
+fn variable_schema() -> Schema {
+    Schema::build("variable_route")
+        .key("prefix", Type::U32)
+        .key("mask", Type::U8)
+        .column("rest", Type::VarBytes(PAYLOAD_BYTES as u32))
+        .finish()
+        .expect("a schema")
+}
+
+/// A record in that schema, packed.
+fn variable(record: &Record) -> [u8; KEY_BYTES + 4 + PAYLOAD_BYTES] {
+    let (mut packed, (key, rest)) = ([0; _], record.split_at(KEY_BYTES));
+    packed[..KEY_BYTES].copy_from_slice(key);
+    packed[KEY_BYTES..KEY_BYTES + 4].copy_from_slice(&(PAYLOAD_BYTES as u32).to_le_bytes());
+    packed[KEY_BYTES + 4..].copy_from_slice(rest);
+    packed
+}
+
 fn measure(operation: Operation, keys: KeyKind, rows: u64, rounds: u64) -> lode::Result<()> {
-    let schema = routes::schema();
-    let next_hop = schema.column("next_hop").expect("a column");
-    let table = Database::in_memory()?.create_table(&schema, keys)?;
+    let db = Database::in_memory()?;
+    let fixed = db.create_table(&routes::schema(), keys)?;
+    let next_hop = fixed.schema().column("next_hop")?;
+    let tables = Tables { fixed, next_hop, variable: db.create_table(&variable_schema(), keys)? };
     let records: Vec<_> = routes::keys(rows).map(|key| routes::record(&key)).collect();
     for record in &records {
-        assert!(table.insert(record)?);
+        assert!(tables.fixed.insert(record)?);
+        assert!(tables.variable.insert(&variable(record))?);
     }
     let start = Instant::now();
     for _ in 0..rounds {
-        records.iter().try_for_each(|record| operation.run(&table, next_hop, record))?;
+        operation.run_all(&tables, &records)?;
     }
     let each_ns = start.elapsed().as_nanos() as f64 / (rows * rounds).max(1) as f64;
     println!("{} {keys:?}, {rows} rows, {rounds} rounds: {each_ns:.1} ns", operation.name());

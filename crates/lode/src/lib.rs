@@ -116,8 +116,8 @@ pub use api::misfit;
 pub use api::{
     Batches, Cursor, DEFAULT_SYNC_INTERVAL, Database, Key, KeyPart,
     MOST_ATTEMPTS as MOST_TRANSACT_ATTEMPTS, MOST_BYTES as MOST_TRANSACTION_BYTES, Options,
-    ReadTable, Record, RecordCursor, Records, RecordsAt, RecordsWithin, Row, RowBatch, Snapshot,
-    Table, TableAt, TableWithin, Transaction,
+    ReadTable, Record, RecordCursor, Records, RecordsAt, RecordsWithin, Row, RowBatch, Savepoint,
+    Snapshot, Table, TableAt, TableWithin, Transaction,
 };
 pub use engine::{CheckReport, Compacted, Fault, Statistics};
 pub use error::{Cause, Error, PackedFault, PackedPart, Result, SchemaFault};

@@ -72,8 +72,8 @@ impl Driver for LodeDriver {
         Ok(lode::VERSION.into())
     }
 
-    fn mounts_volumes(&self) -> bool {
-        true
+    fn volume_keys(&self) -> Option<KeyKind> {
+        Some(KeyKind::Tree)
     }
 
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {

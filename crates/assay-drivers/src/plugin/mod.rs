@@ -129,8 +129,8 @@ impl Driver for PluginDriver {
         &self.0.description.lacks
     }
 
-    fn mounts_volumes(&self) -> bool {
-        self.0.description.mounts_volumes
+    fn volume_keys(&self) -> Option<KeyKind> {
+        self.0.description.mounts_volumes.then(|| self.0.profile.key_kinds[0])
     }
 
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {

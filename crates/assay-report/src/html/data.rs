@@ -15,27 +15,30 @@ use crate::palette::{Look, ON_DARK, ON_WHITE, looks};
 
 /// All of it.
 #[derive(Serialize)]
-pub(super) struct PageData {
+pub(crate) struct PageData {
     /// The colours of engines on white and on a dark page.
     palette: [Vec<String>; 2],
     runs: Vec<RunFacts>,
-    engines: Vec<EngineData>,
+    pub(crate) engines: Vec<EngineData>,
     /// Texts that many lines share: settings and notes.
     texts: Vec<String>,
-    lines: Vec<LineData>,
+    pub(crate) lines: Vec<LineData>,
     charts: Vec<ChartData>,
 }
 
 impl PageData {
-    pub(super) fn has_figures(&self) -> bool {
+    pub(crate) fn has_figures(&self) -> bool {
         self.lines.iter().any(LineData::has_figures)
     }
 }
 
 /// An engine with chosen settings: a column of the matrix.
 #[derive(Serialize)]
-struct EngineData {
+pub(crate) struct EngineData {
     name: String,
+    /// The same for keys of both kinds.
+    #[serde(skip)]
+    pub(crate) of_any_keys: String,
     colour: usize,
     mark: usize,
 }
@@ -71,7 +74,8 @@ pub(super) struct Places {
 
 impl Places {
     pub(super) fn engine(&mut self, cell: &Cell, looks: &HashMap<&str, Look>) -> usize {
-        let mut name = crate::rows::engine(cell);
+        let of_any_keys = crate::rows::engine(cell);
+        let mut name = of_any_keys.clone();
         if self.of_both_kinds.contains(&(cell.suite.clone(), cell.engine.clone())) {
             name += match cell.key_kind {
                 KeyKind::Hash => " hash",
@@ -82,7 +86,8 @@ impl Places {
         *self.engines.entry(name).or_insert_with_key(|name| {
             let Look { colour, mark } =
                 looks.get(cell.engine.as_str()).copied().unwrap_or_default();
-            self.engine_data.push(EngineData { name: name.clone(), colour, mark });
+            let name = name.clone();
+            self.engine_data.push(EngineData { name, of_any_keys, colour, mark });
             next
         })
     }
@@ -96,7 +101,7 @@ impl Places {
     }
 }
 
-pub(super) fn of(parts: &[Part]) -> PageData {
+pub(crate) fn of(parts: &[Part]) -> PageData {
     let looks = looks(parts.iter().map(|part| &part.run));
     let mut places = Places { of_both_kinds: of_both_kinds(parts), ..Places::default() };
     let mut lines = Vec::new();
@@ -112,7 +117,7 @@ pub(super) fn of(parts: &[Part]) -> PageData {
     };
     PageData {
         palette: [hex(ON_WHITE).collect(), hex(ON_DARK).collect()],
-        runs: parts.iter().map(|part| RunFacts::of(&part.run)).collect(),
+        runs: parts.iter().map(RunFacts::of).collect(),
         charts: charts.filter(|chart| !chart.lines.is_empty()).collect(),
         engines: places.engine_data,
         texts: places.text_data,

@@ -5,10 +5,15 @@ use assay_core::run_file::RunFile;
 use assay_core::stats::median;
 use serde::Serialize;
 
+use super::Part;
+
 /// A run without its cells.
 #[derive(Serialize)]
 pub(super) struct RunFacts {
     created: String,
+    /// Where the run file is, from the page's folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
     cpu: String,
     cpus: usize,
     memory_bytes: u64,
@@ -46,9 +51,11 @@ struct Cost {
 }
 
 impl RunFacts {
-    pub(super) fn of(run: &RunFile) -> Self {
+    pub(super) fn of(part: &Part) -> Self {
+        let run = &part.run;
         let (machine, build) = (&run.environment, &run.build);
         Self {
+            file: part.file.clone(),
             created: run.created.strftime("%Y-%m-%d %H:%M UTC").to_string(),
             cpu: machine.cpu_model.clone(),
             cpus: machine.cpus,

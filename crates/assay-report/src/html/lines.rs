@@ -16,26 +16,29 @@ use crate::palette::Look;
 
 /// An engine and a workload, all trials together.
 #[derive(Serialize)]
-pub(super) struct LineData {
-    run: usize,
-    engine: usize,
-    suite: String,
-    work: String,
-    storage: String,
+pub(crate) struct LineData {
+    pub(crate) run: usize,
+    pub(crate) engine: usize,
+    pub(crate) suite: String,
+    pub(crate) work: String,
+    pub(crate) storage: String,
     level: String,
-    wanted: String,
+    pub(crate) wanted: String,
     keys: String,
-    rows: u64,
-    threads: u32,
+    pub(crate) rows: u64,
+    pub(crate) threads: u32,
     #[serde(skip_serializing_if = "is_not")]
-    is_cold: bool,
-    trials: usize,
+    pub(crate) is_cold: bool,
+    pub(crate) trials: usize,
     version: String,
     /// How the cell ended, unless everything was measured: a word, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     trouble: Option<(&'static str, String)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     refuted: Option<usize>,
+    /// How far crash tests speak for the level: words, and what share of crashes breaks it at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held: Option<(usize, f64)>,
     settings: Vec<usize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<usize>,
@@ -47,7 +50,7 @@ pub(super) struct LineData {
     written_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     close_ns: Option<u64>,
-    phases: Vec<PhaseData>,
+    pub(crate) phases: Vec<PhaseData>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
@@ -56,10 +59,10 @@ fn is_not(value: &bool) -> bool {
 }
 
 #[derive(Serialize)]
-struct PhaseData {
-    name: String,
+pub(crate) struct PhaseData {
+    pub(crate) name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    rate: Option<f64>,
+    pub(crate) rate: Option<f64>,
     /// Between what the rate lies.
     #[serde(skip_serializing_if = "Option::is_none")]
     spread: Option<(f64, f64)>,
@@ -151,6 +154,7 @@ fn of_line(
         version: measurement.engine_version.clone(),
         trouble: line.trouble().map(trouble),
         refuted: line.trials[0].refuted.clone().map(|text| places.text(text)),
+        held: line.trials[0].held.clone().map(|held| (places.text(held.words), held.most)),
         settings,
         notes: notes.in_order.into_iter().map(|note| places.text(note.clone())).collect(),
         memory_bytes: usage.memory_bytes,

@@ -1,12 +1,14 @@
 //! The page of results: one file for people to look at, with its data, its style and its scripts in
 //! it. It needs no network. What it shows is drawn by its scripts, from the data that `data` makes.
 
-mod data;
+pub(crate) mod data;
 mod facts;
-mod lines;
+pub(crate) mod lines;
 
 use assay_core::chart::LineChart;
 use assay_core::run_file::RunFile;
+
+use crate::markup::text;
 
 const PAGE: &str = include_str!("page.html");
 
@@ -38,6 +40,16 @@ pub struct Part {
     pub run: RunFile,
     /// The charts.
     pub charts: Vec<LineChart>,
+    /// Where its file is, from the page's folder, if readers of the page have it.
+    pub file: Option<String>,
+}
+
+/// A link to another page of the same site.
+pub struct Link {
+    /// What it is called.
+    pub title: String,
+    /// Where it is, from the page's folder.
+    pub href: String,
 }
 
 /// Why there is no page.
@@ -51,11 +63,11 @@ pub enum PageError {
     Json(#[from] serde_json::Error),
 }
 
-/// Renders runs as one page.
+/// Renders runs as one page, with links to the other pages of its site.
 ///
 /// # Errors
 /// When nothing was measured in any of them.
-pub fn render(parts: &[Part]) -> Result<String, PageError> {
+pub fn render(parts: &[Part], links: &[Link]) -> Result<String, PageError> {
     let data = data::of(parts);
     if !data.has_figures() {
         return Err(PageError::Nothing);
@@ -64,12 +76,24 @@ pub fn render(parts: &[Part]) -> Result<String, PageError> {
     // another one.
     let json = serde_json::to_string(&data)?.replace('<', "\\u003c");
     let (style, script) = (STYLES.concat(), SCRIPTS.concat());
-    Ok(fill(&[("style", &style), ("data", &json), ("script", &script)]))
+    let nav = nav(links);
+    Ok(fill(PAGE, &[("style", &style), ("nav", &nav), ("data", &json), ("script", &script)]))
 }
 
-/// The page with each `{{name}}` replaced; what stands in for it is not looked at again.
-fn fill(values: &[(&str, &str)]) -> String {
-    let mut pieces = PAGE.split("{{");
+/// The links between the pages of a site; empty without any.
+pub(crate) fn nav(links: &[Link]) -> String {
+    if links.is_empty() {
+        return String::new();
+    }
+    let link =
+        |link: &Link| format!("<a href=\"{}\">{}</a>\n", text(&link.href), text(&link.title));
+    let links: Vec<_> = links.iter().map(link).collect();
+    format!("<nav aria-label=\"Pages\">\n{}</nav>\n", links.concat())
+}
+
+/// A page with each `{{name}}` replaced; what stands in for it is not looked at again.
+pub(crate) fn fill(page: &str, values: &[(&str, &str)]) -> String {
+    let mut pieces = page.split("{{");
     let mut page = pieces.next().unwrap_or_default().to_string();
     for piece in pieces {
         let (name, rest) = piece.split_once("}}").unwrap_or((piece, ""));

@@ -4,6 +4,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use super::frame::Frame;
 use super::legend::{Head, Key, Sign};
 use super::style::{Drawn, FAINT, INK, bar_inks, style};
 use super::{Bar, Figure, Panel, Picture};
@@ -18,19 +19,16 @@ const HEADROOM: f64 = 0.24;
 /// The title and the legend.
 pub(super) fn head(picture: &Picture) -> Head {
     let key = |bar: &Bar| Key { sign: Sign::Bar(bar.look), label: bar.label.clone() };
-    Head::new(&picture.title, picture.bars.iter().map(key).collect(), size_without_head(picture).0)
+    Head::new(&picture.title, picture.bars.iter().map(key).collect(), frame(picture).width())
 }
 
-fn size_without_head(picture: &Picture) -> (u32, u32) {
-    let rows = picture.panels.len().div_ceil(2) as u32;
-    let columns = picture.panels.len().min(2) as u32;
-    (PANEL.0 * columns, PANEL.1 * rows)
+fn frame(picture: &Picture) -> Frame {
+    Frame { panel: PANEL, panels: picture.panels.len() }
 }
 
-/// Pixels that a picture takes: two panels side by side.
+/// Pixels that a picture takes.
 pub(super) fn size(picture: &Picture) -> (u32, u32) {
-    let (width, height) = size_without_head(picture);
-    (width, head(picture).height + height)
+    frame(picture).size(&head(picture))
 }
 
 /// Draws the picture on an area of that size.
@@ -38,16 +36,9 @@ pub(super) fn draw<DB: DrawingBackend>(
     area: &DrawingArea<DB, Shift>,
     picture: &Picture,
 ) -> Drawn<DB> {
-    area.fill(&WHITE)?;
-    let head = head(picture);
-    let (above, body) = area.split_vertically(head.height);
-    head.draw(&above)?;
-    let rows = picture.panels.len().div_ceil(2);
-    let columns = picture.panels.len().min(2);
-    for (panel, place) in picture.panels.iter().zip(body.split_evenly((rows, columns))) {
-        draw_panel(&place, panel, &picture.bars)?;
-    }
-    area.present()
+    frame(picture).draw(area, &head(picture), &mut |at, place| {
+        draw_panel(place, &picture.panels[at], &picture.bars)
+    })
 }
 
 fn draw_panel<DB: DrawingBackend>(

@@ -5,6 +5,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use super::frame::Frame;
 use super::legend::{Head, Key, Sign};
 use super::style::{Drawn, FAINT, INK, colour, mark, style, width};
 use super::{Figure, Panel, Picture};
@@ -45,19 +46,17 @@ fn head(picture: &Picture) -> Head {
         label: group.label.clone(),
     };
     let keys = groups.iter().enumerate().map(key).collect();
-    Head::new(&picture.title, keys, size_without_head(picture).0)
+    Head::new(&picture.title, keys, frame(picture).width())
 }
 
-fn size_without_head(picture: &Picture) -> (u32, u32) {
-    let rows = picture.panels.len().div_ceil(2) as u32;
-    let columns = picture.panels.len().min(2) as u32;
-    (PANEL_WIDTH * columns, rows * (CAPTION + AXIS + LINE * picture.bars.len() as u32))
+fn frame(picture: &Picture) -> Frame {
+    let height = CAPTION + AXIS + LINE * picture.bars.len() as u32;
+    Frame { panel: (PANEL_WIDTH, height), panels: picture.panels.len() }
 }
 
-/// Pixels that a picture takes: two panels side by side.
+/// Pixels that a picture takes.
 pub(super) fn size(picture: &Picture) -> (u32, u32) {
-    let (width, height) = size_without_head(picture);
-    (width, head(picture).height + height)
+    frame(picture).size(&head(picture))
 }
 
 /// Draws the picture on an area of that size.
@@ -65,17 +64,10 @@ pub(super) fn draw<DB: DrawingBackend>(
     area: &DrawingArea<DB, Shift>,
     picture: &Picture,
 ) -> Drawn<DB> {
-    area.fill(&WHITE)?;
-    let head = head(picture);
-    let (above, body) = area.split_vertically(head.height);
-    head.draw(&above)?;
     let order = best_first(picture);
-    let rows = picture.panels.len().div_ceil(2);
-    let columns = picture.panels.len().min(2);
-    for (panel, place) in picture.panels.iter().zip(body.split_evenly((rows, columns))) {
-        draw_panel(&place, picture, panel, &order)?;
-    }
-    area.present()
+    frame(picture).draw(area, &head(picture), &mut |at, place| {
+        draw_panel(place, picture, &picture.panels[at], &order)
+    })
 }
 
 /// The places of the bars, those first whose figures are nearest to the best of each group.

@@ -8,6 +8,7 @@ mod axes;
 mod bars;
 mod dots;
 mod font;
+mod frame;
 mod legend;
 mod lines;
 mod style;

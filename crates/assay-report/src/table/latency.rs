@@ -7,14 +7,14 @@ use super::View;
 use super::grid::{Cell, Column, Grid, shown};
 use super::ranking::Group;
 use crate::format::duration_ns;
-use crate::latencies::percentiles;
+use crate::latencies::{of_trials, percentiles};
 
-/// A latency of the first trial of an engine.
+/// A latency of an engine, over its trials.
 struct Taken<'r> {
     operation: String,
     engine: &'r str,
     threads: u32,
-    latency: &'r Latency,
+    latency: Latency,
 }
 
 /// Adds the latencies that there are.
@@ -25,8 +25,7 @@ pub(super) fn draw(out: &mut String, groups: &[Group<'_>], view: View) {
             continue;
         }
         let cell = ranked.line.cell();
-        let phases = ranked.line.trials[0].measurement.phases.iter();
-        all.extend(phases.flat_map(|phase| &phase.latencies).map(|latency| Taken {
+        all.extend(of_trials(&ranked.line.trials).into_iter().map(|latency| Taken {
             operation: latency.operation.to_lowercase(),
             engine: &cell.engine,
             threads: cell.threads,
@@ -74,7 +73,7 @@ fn figures(all: &[Taken<'_>], details: bool) -> Vec<Column> {
     let wanted = columns.into_iter().filter(|(_, always, _)| *always || details);
     wanted
         .map(|(head, _, of)| {
-            let text = |taken: &Taken<'_>| of(taken.latency).map_or("–".into(), duration_ns);
+            let text = |taken: &Taken<'_>| of(&taken.latency).map_or("–".into(), duration_ns);
             Column::of_figures(head, all.iter().map(|taken| Cell::plain(text(taken))).collect())
         })
         .collect()

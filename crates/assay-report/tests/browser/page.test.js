@@ -267,6 +267,25 @@ test("a figure that was disturbed is marked, and says by what", async () => {
   await close(page);
 });
 
+test("the ranking says what crash tests found, for and against", async () => {
+  const run = measured();
+  for (const result of run.cells.filter(({ cell }) => cell.storage === "ramdisk")) {
+    if (result.cell.engine === "lode") result.refuted = "lode at process: refuted";
+    if (result.cell.engine === "sqlite") {
+      const most = result.cell.rows > 1000 ? 0.1173 : 0.0099;
+      result.held = { words: `none of many, ${most}`, most };
+    }
+  }
+  const page = await open(pageOf([run], "crashes") + "#storage=ramdisk");
+  const line = (engine) => page.locator(".ranks li", { hasText: engine });
+  const held = line("sqlite").locator(".held");
+  assert.equal(await held.innerText(), "crashes ≤ 12 %", "the weakest");
+  assert.equal(await held.getAttribute("title"), "none of many, 0.1173");
+  assert.equal(await line("lode").locator(".refuted").innerText(), "refuted");
+  assert.equal(await page.locator(".ranks .held, .ranks .refuted").count(), 2);
+  await close(page);
+});
+
 test("an engine gains nothing by the cells that it lacks", async () => {
   // `part` is as slow as sqlite, and was only measured where both are fastest.
   const run = measured();

@@ -85,8 +85,14 @@ export const startBrowser = async () => {
 };
 export const endBrowser = () => browser.close();
 
-/** Opens an address; what the console says, and what is loaded beside the page, is an error. */
-export async function open(url, { width = 1200, height = 900, ...options } = {}) {
+/**
+ * Opens an address, until `ready` is there. What the console says, and what is loaded beside the
+ * page, is an error.
+ */
+export async function open(
+  url,
+  { width = 1200, height = 900, ready = "#matrix h2", ...options } = {},
+) {
   const context = await browser.newContext({ viewport: { width, height }, ...options });
   context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
@@ -97,7 +103,7 @@ export async function open(url, { width = 1200, height = 900, ...options } = {})
     if (!/^(file|data):/.test(request.url())) page.complaints.push(`it loads ${request.url()}`);
   });
   await page.goto(url);
-  await page.waitForSelector("#matrix h2");
+  await page.waitForSelector(ready);
   return page;
 }
 

@@ -1,5 +1,6 @@
 //! The views over a run file made by hand, with one of everything that can happen to a cell.
 
+mod latencies;
 mod table;
 
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use assay_core::run_file::{CellResult, Latency, Measurement, Phase, Round, RunFi
 use assay_driver::{Durability, KeyKind, Storage};
 use assay_report::compare::{Statistic, Verdict};
 use assay_report::table::{View, render};
-use assay_report::{blocks, compare, format, latencies, plot, rows};
+use assay_report::{blocks, compare, format, plot, rows};
 
 fn cell(engine: &str, trial: u32) -> Cell {
     Cell {
@@ -61,7 +62,7 @@ fn result(cell: Cell, status: Status, phases: Vec<Phase>) -> CellResult {
         ..Measurement::default()
     };
     let started = jiff::Timestamp::UNIX_EPOCH;
-    CellResult { cell, started, whole_ns: None, status, refuted: None, measurement }
+    CellResult { cell, started, whole_ns: None, status, refuted: None, held: None, measurement }
 }
 
 fn run() -> RunFile {
@@ -138,28 +139,6 @@ fn every_view_has_the_same_estimate() {
     let paths = draw(std::slice::from_ref(&run), folder.path(), BARS);
     let picture = std::fs::read_to_string(&paths.expect("pictures")[0]).expect("the SVG");
     assert!(picture.contains("whiskers: range of rounds"), "{picture}");
-}
-
-/// What is drawn of latencies is the median over trials, as all other figures are.
-#[test]
-fn latencies_are_of_all_trials() {
-    let mut run = trials_of("quick", &STEADY);
-    for (result, ns) in run.cells.iter_mut().zip([9_000, 1_000, 2_000, 4_000, 3_000]) {
-        let taken = Latency { p50_ns: ns, p99_ns: ns * 10, ..latency("GET") };
-        result.measurement.phases[0].latencies = vec![taken];
-    }
-    let taken = latencies::over_trials(&run);
-    assert_eq!(taken.len(), 1, "{taken:?}");
-    let percentiles_ns = &taken[0].percentiles_ns;
-    assert!(percentiles_ns.contains(&(0.5, 3_000.0)), "{taken:?}");
-    assert!(percentiles_ns.contains(&(0.99, 30_000.0)), "{taken:?}");
-    let charts = latencies::charts([&run]);
-    let curve = charts.iter().find(|chart| chart.title.starts_with("latency of get"));
-    assert_eq!(curve.expect("a curve").lines[0].points[0].1, 3.0, "microseconds");
-    // A trial that went wrong says nothing.
-    run.cells[3].status = Status::Failed("it crashed".into());
-    let taken = latencies::over_trials(&run);
-    assert!(taken[0].percentiles_ns.contains(&(0.5, 2_500.0)), "{taken:?}");
 }
 
 /// A rate that could not be measured is a dash with its reason, in every view.

@@ -169,6 +169,10 @@ impl Suite for Skvdb {
         RECORD_BYTES
     }
 
+    fn mounts_volumes(_: &Options) -> bool {
+        true
+    }
+
     fn calibration(options: &Options) -> Option<Options> {
         Some(options.clone())
     }

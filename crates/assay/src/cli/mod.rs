@@ -10,17 +10,19 @@ mod suites;
 mod values;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::count;
+use crate::crash::image::IMAGES_FOLDER;
 
 use help::{OUTPUT, PLUGINS};
 
 pub(crate) use internal::Internal;
 pub(crate) use look::Look;
-pub(crate) use reading::{Asked, parse, parse_suite};
+pub(crate) use reading::{Asked, parse, parse_crash, parse_suite};
 pub(crate) use suites::*;
 pub(crate) use values::*;
 
@@ -63,7 +65,7 @@ pub(crate) enum Command {
     /// Check that drivers do what they should
     Verify(VerifyArgs),
     /// Kill engines and cut the power, and see whether they kept their promise
-    Crash(CrashArgs),
+    Crash(Box<CrashArgs>),
     /// Find what of this machine makes figures worse or less steady
     Doctor(DoctorArgs),
     /// Show engines, what they can do, and why one is not available
@@ -78,6 +80,8 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Make one page of run files
     Report(ReportArgs),
+    /// Make a static site of run files and of what crash tests found
+    Site(SiteArgs),
     /// Compare two run files, or two engines of one
     Compare(CompareArgs),
     /// Draw the published pictures from a run file
@@ -179,6 +183,10 @@ without the dashes; options of all runs stand above.
   workload = [\"a\", \"c\"]
   threads = [1, 4]
 
+With runs = \"FOLDER\" above the runs, each goes into a run file of its own there, NAME.json.gz \
+after the run's name = \"…\"; what is whole is not measured again. [[crash]] then has the options \
+of `assay crash`; its verdicts are in durability.json there.
+
 An interrupted plan goes on with the same command; cells that are done are not repeated.")]
 pub(crate) struct SuiteArgs {
     /// The plan
@@ -187,6 +195,10 @@ pub(crate) struct SuiteArgs {
     /// Only print the plan and about how long it takes
     #[arg(long)]
     pub dry_run: bool,
+    /// Begin no cell that would end later than this long from now, such as 30m or 2h; the same
+    /// command goes on another time
+    #[arg(long = "for", value_name = "TIME", value_parser = count::parse_time)]
+    pub limit: Option<Duration>,
     /// Measure everything anew instead of resuming
     #[arg(long)]
     pub restart: bool,
@@ -235,7 +247,8 @@ and the store has to go on. Power cuts need root and /dev/fuse.
 
 Examples:
   assay crash -e sqlite,lmdb                     every level, both kinds of crash
-  assay crash -e redb --durability commit --crash power --rounds 200")]
+  assay crash -e redb --durability commit --crash power --rounds 200
+  assay crash --open assay-runs/broken-stores/sled-commit-power-1-0")]
 pub(crate) struct CrashArgs {
     /// Engines to test, separated by commas; all, or '!NAME' for all but that one [default: all
     /// that keep something on disk]
@@ -251,6 +264,13 @@ pub(crate) struct CrashArgs {
     #[arg(long, value_name = "COUNT", default_value = "24",
           value_parser = count::between::<u32>(1, 1_000_000))]
     pub rounds: u32,
+    /// Further crashes for a level that broke its promise, so that it is known how often it does
+    /// [default: four times as many]
+    #[arg(long, value_name = "COUNT", value_parser = count::between::<u32>(0, 1_000_000))]
+    pub further: Option<u32>,
+    /// Test only what the file of verdicts has not yet, with as many crashes and commits
+    #[arg(long, conflicts_with_all = ["round", "loss"])]
+    pub missing: bool,
     /// Commits in the history of a round
     #[arg(long, value_name = "COUNT", default_value = "300",
           value_parser = count::between::<u32>(1, 1_000_000))]
@@ -272,6 +292,13 @@ pub(crate) struct CrashArgs {
     /// as on ext4; strict, if their directory was
     #[arg(long, value_name = "RULE", default_value = "journal")]
     pub directories: DirectoriesArg,
+    /// The folder for images of stores: the files as a crash left them, of each round that broke
+    /// its promise
+    #[arg(long, value_name = "DIR", default_value = IMAGES_FOLDER)]
+    pub images: PathBuf,
+    /// Test no engine: look at a copy of such an image again
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["engine", "round", "loss", "missing"])]
+    pub open: Option<PathBuf>,
     /// Choose a setting of an engine; `assay list` shows them
     #[arg(long = "set", value_name = "ENGINE.NAME=VALUE")]
     pub set: Vec<String>,
@@ -368,6 +395,24 @@ pub(crate) struct ReportArgs {
     pub run: Vec<PathBuf>,
     /// The page to write
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    pub output: PathBuf,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+The site is an index, a page a suite, what survives a crash, and copies of the run files. It needs \
+no network and no server. The folder has to be empty or that of an earlier site; only files of \
+that are replaced.
+
+Examples:
+  assay site docs/results/runs                   the pages of a plan's results
+  assay site a.json b.json.gz durability.json -o results")]
+pub(crate) struct SiteArgs {
+    /// Run files, files of verdicts that `assay crash` wrote, or folders of such files
+    #[arg(required = true)]
+    pub run: Vec<PathBuf>,
+    /// The folder of the site
+    #[arg(short, long, value_name = "DIR", default_value = "assay-site")]
     pub output: PathBuf,
 }
 

@@ -8,7 +8,7 @@ use program_support::exit::Failure;
 use program_support::output::say;
 
 use super::internal::{Inside, Internal};
-use super::{Cli, Command, Plugins, RunSuite};
+use super::{Cli, Command, CrashArgs, Plugins, RunSuite};
 
 /// What a command line asks for.
 pub(crate) enum Asked {
@@ -26,6 +26,16 @@ pub(crate) fn parse_suite(words: &[String]) -> Result<RunSuite, String> {
             args.suite.ok_or_else(|| "it is no suite".into())
         }
         Ok(_) => Err("it is no suite".into()),
+        Err(error) => Err(one_line(&error)),
+    }
+}
+
+/// Reads the options of a crash test as if they stood behind `assay crash`.
+pub(crate) fn parse_crash(words: &[String]) -> Result<CrashArgs, String> {
+    let line = ["assay", "crash"].into_iter().map(String::from).chain(words.iter().cloned());
+    match read(line.map(OsString::from).collect()) {
+        Ok(Cli { command: Command::Crash(args), .. }) => Ok(*args),
+        Ok(_) => Err("it is no crash test".into()),
         Err(error) => Err(one_line(&error)),
     }
 }

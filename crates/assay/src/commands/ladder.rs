@@ -1,6 +1,6 @@
 //! `assay ladder SUITE`: the published scripts as one command.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use assay_core::run_file::{CellResult, RunFile, Status};
@@ -14,9 +14,11 @@ use program_support::output::print;
 
 use crate::cli::{Format, LadderArgs, StorageArg};
 use crate::commands::run::show_table;
+use crate::crash::VERDICTS_FILE;
 use crate::files;
 use crate::planning::{Planned, Setting, Workload, calibration, planned};
 use crate::resume::Resumable;
+use crate::sitting::Sitting;
 use crate::start::Start;
 use crate::store_dirs::StoreDirs;
 
@@ -48,6 +50,8 @@ pub(crate) fn crossbench(args: &LadderArgs) -> Outcome {
         quiet: false,
         store_dirs: &store_dirs,
         interrupt: &interrupt,
+        sitting: &Sitting::without_end(),
+        verdicts: Path::new(VERDICTS_FILE),
         start: Some(Start {
             quiet: false,
             yes: args.common.yes,

@@ -12,6 +12,7 @@ pub(crate) mod plugin;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod show;
+pub(crate) mod site;
 pub(crate) mod suite;
 pub(crate) mod tour;
 pub(crate) mod verify;

@@ -60,7 +60,9 @@ fn is_known(suite: &str) -> bool {
 
 /// What the names of a run file's pictures begin with.
 pub(crate) fn name(path: &Path) -> String {
-    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let plain = name.strip_suffix(".gz").unwrap_or(&name);
+    plain.strip_suffix(".json").unwrap_or(plain).to_string()
 }
 
 /// The suites in a run that this Assay knows.
@@ -76,7 +78,15 @@ fn suites_of(run: &RunFile) -> Vec<&'static dyn AnySuite> {
 
 /// The line charts of the suites in a run.
 pub(crate) fn charts_of(run: &RunFile) -> Vec<LineChart> {
-    suites_of(run).into_iter().flat_map(|suite| suite.line_charts(run)).collect()
+    charts_by_suite(run).into_iter().map(|(_, chart)| chart).collect()
+}
+
+/// The same, each with its suite.
+pub(crate) fn charts_by_suite(run: &RunFile) -> Vec<(String, LineChart)> {
+    let of = |suite: &'static dyn AnySuite| {
+        suite.line_charts(run).into_iter().map(|chart| (suite.id().to_string(), chart))
+    };
+    suites_of(run).into_iter().flat_map(of).collect()
 }
 
 /// The pictures over all engines of the suites in a run.

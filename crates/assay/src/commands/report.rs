@@ -25,10 +25,10 @@ pub(crate) fn write(runs: &[PathBuf], output: &Path) -> Outcome {
         let run = RunFile::load(path).map_err(|e| Failure::Refused(e.to_string()))?;
         let run = run.printable();
         let charts = charts_of(&run);
-        Ok(Part { run, charts })
+        Ok(Part { run, charts, file: None })
     });
     let parts = parts.collect::<Outcome<Vec<_>>>()?;
-    let page = html::render(&parts).map_err(|e| Failure::Refused(e.to_string()))?;
+    let page = html::render(&parts, &[]).map_err(|e| Failure::Refused(e.to_string()))?;
     whole_file::write(output, page.as_bytes())
         .map_err(|e| Failure::Refused(format!("{}: {e}", output.display())))
 }

@@ -18,11 +18,13 @@ use crate::cli::{
     Common, CrossbenchArgs, Format, LevelsArg, Look, NudbArgs, RunSuite, StorageArg, VerifyArgs,
 };
 use crate::commands::{plot, verify};
+use crate::crash::VERDICTS_FILE;
 use crate::executor::{Execution, examine, new_run};
 use crate::files;
 use crate::planning::{self, Setting};
 use crate::progress::Display;
 use crate::request::Request;
+use crate::sitting::Sitting;
 use crate::start::Start;
 use crate::store_dirs::StoreDirs;
 use crate::until_ci::UntilCi;
@@ -142,7 +144,9 @@ fn measure(
         let result = Execution {
             timeout: request.common.timeout.map(Duration::from_secs),
             interrupt: &interrupt,
+            sitting: &Sitting::without_end(),
             path: &path,
+            verdicts: Path::new(VERDICTS_FILE),
             display: &mut display,
             each,
         }

@@ -1,7 +1,7 @@
 //! `assay run` without a suite: a short and honest tour of the engines, with CrossBench at a size
 //! that fits a minute.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use assay_driver::{Driver, Durability, Storage};
@@ -13,9 +13,11 @@ use program_support::output::print;
 use crate::cli::{Format, TourArgs};
 use crate::commands::report;
 use crate::commands::run::{print_published, run_path, show_table};
+use crate::crash::VERDICTS_FILE;
 use crate::executor::{Execution, examine, new_run};
 use crate::planning::{self, Planned, Setting, Workload, calibration, planned};
 use crate::progress::Display;
+use crate::sitting::Sitting;
 use crate::start::Start;
 use crate::store_dirs::StoreDirs;
 
@@ -53,7 +55,9 @@ pub(crate) fn tour(args: &TourArgs) -> Outcome {
     let result = Execution {
         timeout: common.timeout.map(Duration::from_secs),
         interrupt: &interrupt,
+        sitting: &Sitting::without_end(),
         path: &path,
+        verdicts: Path::new(VERDICTS_FILE),
         display: &mut display,
         each: &mut |_| Ok(()),
     }

@@ -1,10 +1,13 @@
 //! Crash tests: a worker writes, is ended at a moment that the round's seed draws, and another
 //! looks at what is left. `process` and `power` are the two ways of ending it.
 
+pub(crate) mod folder;
+pub(crate) mod image;
 pub(crate) mod power;
 pub(crate) mod process;
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
@@ -21,6 +24,9 @@ use crate::worker::{self, Message};
 /// Where the verdicts are kept, and looked up by later runs.
 pub(crate) const VERDICTS_FILE: &str = "assay-runs/durability.json";
 
+/// Their file's name in a folder of run files.
+pub(crate) const VERDICTS_NAME: &str = "durability.json";
+
 /// How often an interrupt is looked for.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -36,8 +42,20 @@ pub(crate) struct Subject<'s> {
     pub interrupt: &'s Interrupt,
 }
 
+/// A way of ending writers, round after round.
+pub(crate) trait Rounds {
+    /// Carries a round out. The inner error says why there is no result.
+    fn round(&mut self, number: u32) -> Outcome<Result<Round, String>>;
+
+    /// Writes the files that the last round's crash left, as they were before a checker opened
+    /// them, into a folder that is not there yet.
+    fn keep(&mut self, folder: &Path) -> io::Result<()>;
+}
+
 /// One round, done.
 pub(crate) struct Round {
+    /// The writer's job.
+    pub job: Job,
     /// How many commits were acknowledged before the end.
     pub acknowledged: u32,
     /// The moment of the end, as a number that repeats it.

@@ -11,7 +11,7 @@ use assay_powercut::client::Server;
 use assay_powercut::{Directories, Loss};
 use program_support::exit::{Failure, Outcome};
 
-use super::{Heard, Pause, Round, Subject, Writer, gave_up};
+use super::{Heard, Pause, Round, Rounds, Subject, Writer, gave_up};
 use crate::program;
 
 /// The filesystem, served by a process of its own, and where it is mounted for processes that enter
@@ -46,6 +46,27 @@ pub(crate) struct Chosen {
     pub loss: Option<Loss>,
 }
 
+/// Rounds in which the power goes before an operation of the writer.
+pub(crate) struct Cuts<'c> {
+    pub bench: Bench,
+    pub subject: &'c Subject<'c>,
+    pub chosen: Chosen,
+    /// The operations that a cut is drawn from, unless one is chosen.
+    pub span: Option<Span>,
+}
+
+impl Rounds for Cuts<'_> {
+    fn round(&mut self, number: u32) -> Outcome<Result<Round, String>> {
+        self.bench.round(self.subject, number, self.chosen, self.span)
+    }
+
+    fn keep(&mut self, folder: &Path) -> io::Result<()> {
+        // It works in another directory than this process may be in.
+        let folder = std::path::absolute(folder)?;
+        self.bench.server.save(&folder)
+    }
+}
+
 impl Bench {
     /// Mounts the filesystem on an empty directory, in a namespace that no other process sees.
     pub(crate) fn set_up(mount: &Path, directories: Directories) -> Outcome<Self> {
@@ -69,7 +90,7 @@ impl Bench {
 
     /// Runs a round: the power goes before an operation, which is drawn from the span if it is
     /// not given. The inner error says why there is no result.
-    pub(crate) fn round(
+    fn round(
         &mut self,
         subject: &Subject<'_>,
         number: u32,
@@ -95,7 +116,8 @@ impl Bench {
             None => assay_core::durability::Found::Everything,
         };
         let age = heard.age(&found, state.gone_at_us.unwrap_or(killed_us));
-        Ok(Ok(Round { acknowledged, at, found, age, settings: heard.settings.unwrap_or_default() }))
+        let settings = heard.settings.unwrap_or_default();
+        Ok(Ok(Round { job, acknowledged, at, found, age, settings }))
     }
 
     /// Has a writer write until the power goes before operation `at`, or to the end.

@@ -1,39 +1,54 @@
 //! Killed processes, on a real filesystem.
 
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
 use assay_core::durability::now_us;
 use assay_core::random::{derive, draw};
-use program_support::exit::Outcome;
+use program_support::exit::{Failure, Outcome};
 
-use super::{Pause, Round, Subject, Writer, gave_up};
+use super::folder::Folder;
+use super::image::copy_tree;
+use super::{Pause, Round, Rounds, Subject, Writer, gave_up};
 
 /// A writer lives on for at most so long after the commit that it is killed for.
 const DELAY_MOST_US: u64 = 2_000;
 
-/// Runs a round in an empty directory: the writer is killed a little after it has acknowledged
-/// commit `at`, which is drawn if it is not given. The inner error says why there is no result.
-pub(crate) fn round(
-    subject: &Subject<'_>,
-    number: u32,
-    at: Option<u64>,
-    dir: &Path,
-) -> Outcome<Result<Round, String>> {
-    let job = subject.job(number, dir.into(), None);
-    let seed = derive(job.seed, "process");
-    let at = at.unwrap_or_else(|| 1 + draw(seed, 0, u64::from(job.commits)));
-    let mut writer = Writer::start(subject, &job, &mut |_| Ok(()))?;
-    let pause = writer.until(u32::try_from(at).unwrap_or(u32::MAX), subject.interrupt)?;
-    if pause == Pause::Reached {
-        std::thread::sleep(Duration::from_micros(draw(seed, 1, DELAY_MOST_US)));
+/// Rounds in which writers are killed a little after they have acknowledged a commit.
+pub(crate) struct Kills<'k> {
+    pub subject: &'k Subject<'k>,
+    pub folder: &'k Folder,
+    /// That commit, if it is not drawn.
+    pub at: Option<u64>,
+}
+
+impl Rounds for Kills<'_> {
+    fn round(&mut self, number: u32) -> Outcome<Result<Round, String>> {
+        self.folder.empty()?;
+        let (subject, store) = (self.subject, self.folder.store());
+        let job = subject.job(number, store.clone(), None);
+        let seed = derive(job.seed, "process");
+        let at = self.at.unwrap_or_else(|| 1 + draw(seed, 0, u64::from(job.commits)));
+        let mut writer = Writer::start(subject, &job, &mut |_| Ok(()))?;
+        let pause = writer.until(u32::try_from(at).unwrap_or(u32::MAX), subject.interrupt)?;
+        if pause == Pause::Reached {
+            std::thread::sleep(Duration::from_micros(draw(seed, 1, DELAY_MOST_US)));
+        }
+        let killed_us = now_us();
+        let heard = writer.end();
+        let (Pause::Reached | Pause::Late, Some(acknowledged)) = (pause, heard.acknowledged) else {
+            return Ok(Err(gave_up(&heard)));
+        };
+        copy_tree(&store, &self.folder.copy())
+            .map_err(|e| Failure::Refused(format!("{}: {e}", store.display())))?;
+        let found = subject.check(&job, acknowledged)?;
+        let age = heard.age(&found, killed_us);
+        let settings = heard.settings.unwrap_or_default();
+        Ok(Ok(Round { job, acknowledged, at, found, age, settings }))
     }
-    let killed_us = now_us();
-    let heard = writer.end();
-    let (Pause::Reached | Pause::Late, Some(acknowledged)) = (pause, heard.acknowledged) else {
-        return Ok(Err(gave_up(&heard)));
-    };
-    let found = subject.check(&job, acknowledged)?;
-    let age = heard.age(&found, killed_us);
-    Ok(Ok(Round { acknowledged, at, found, age, settings: heard.settings.unwrap_or_default() }))
+
+    fn keep(&mut self, folder: &Path) -> io::Result<()> {
+        copy_tree(&self.folder.copy(), folder)
+    }
 }

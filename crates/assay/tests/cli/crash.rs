@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::support::{Bench, Ended, children, wait_for};
 
 const DIR: &str = "--dir stores -o durability.json";
+const IMAGES: &str = "--images images";
 
 /// Whether the power can be cut here; says so visibly where not.
 fn has_power_cuts() -> bool {
@@ -42,7 +43,8 @@ fn killed_processes_lose_nothing() {
     let bench = Bench::new();
     let line = "crash -e sqlite,lmdb,fjall --durability process --crash process --rounds 8";
     let ended = bench.succeeds(&format!("{line} --commits 80 {DIR}"));
-    assert_eq!(ended.stdout.matches(" kept").count(), 3, "{ended:?}");
+    let kept = "broken in none of 8: at most 31 %";
+    assert_eq!(ended.stdout.matches(kept).count(), 3, "{ended:?}");
     for verdict in verdicts(&bench) {
         assert_eq!(number(&verdict, "rounds"), 8);
         assert!(number(&verdict, "acknowledged") > 0, "{verdict}");
@@ -97,20 +99,88 @@ fn a_broken_promise_is_named_and_can_be_repeated() {
     }
     let bench = Bench::new();
     let line = "crash -e lmdb --durability commit --crash power --directories strict";
-    let ended = bench.assay(&format!("{line} --rounds 6 --commits 40 {DIR}"));
+    let ended = bench.assay(&format!("{line} --rounds 6 --further 3 --commits 40 {DIR} {IMAGES}"));
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.stderr.contains("lmdb does not keep what commit promises"), "{ended:?}");
     let before = verdicts(&bench);
     let failures = before[0]["failures"].as_array().expect("a list").len();
-    assert!(ended.stdout.contains(&format!("REFUTED in {failures} of 6 rounds")), "{ended:?}");
+    assert!(ended.stdout.contains(&format!("REFUTED in {failures} of 9 rounds")), "{ended:?}");
+    let images = std::fs::read_dir(bench.path().join("images")).expect("images").count();
+    assert_eq!(images, failures, "one of each broken round");
     let failure = &before[0]["failures"][failures - 1];
     let command = failure["command"].as_str().expect("a command").trim_start_matches("assay ");
-    let again = bench.assay(&format!("{command} {DIR}"));
+    let again = bench.assay(&format!("{command} {DIR} {IMAGES}"));
     assert_eq!(again.code, Some(1), "{again:?}");
     assert!(again.stdout.contains("REFUTED in 1 of 1 rounds"), "{again:?}");
     assert_eq!(verdicts(&bench), before, "one round is no verdict");
+    let image = failure["image"].as_str().expect("a folder");
+    // What is looked at is a copy, so it can be looked at again.
+    for _ in 0..2 {
+        let opened = bench.assay(&format!("crash --open {image} --dir stores"));
+        assert_eq!(opened.code, Some(1), "{opened:?}");
+        let found = opened.stdout.lines().find_map(|line| line.strip_prefix(" now: "));
+        let was = opened.stdout.lines().find_map(|line| line.strip_prefix(" the round: "));
+        assert!(found.is_some() && found == was, "{opened:?}");
+    }
+    bench.has_no_stores();
     bench.succeeds(&format!("{line} --rounds 6 --commits 40 --loss nothing {DIR}"));
     assert_eq!(verdicts(&bench), before, "nor is one kind of loss");
+}
+
+/// sled loses what it flushed, and leaves files with the rest.
+#[test]
+fn an_image_has_the_files_as_the_power_cut_left_them() {
+    if !has_power_cuts() {
+        return;
+    }
+    let bench = Bench::new();
+    let line = "crash -e sled --durability commit --crash power --rounds 6 --further 0";
+    let ended = bench.assay(&format!("{line} --commits 40 {DIR} {IMAGES}"));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let mut with_files = 0;
+    for failure in verdicts(&bench)[0]["failures"].as_array().expect("a list") {
+        let image = failure["image"].as_str().expect("a folder");
+        let store = std::fs::read_dir(bench.path().join(image).join("store")).expect("a store");
+        with_files += usize::from(store.count() > 0);
+        let opened = bench.assay(&format!("crash --open {image} --dir stores"));
+        let now = opened.stdout.lines().find_map(|line| line.strip_prefix(" now: "));
+        let was = opened.stdout.lines().find_map(|line| line.strip_prefix(" the round: "));
+        assert!(now.is_some() && now == was, "{opened:?}");
+    }
+    assert!(with_files > 0, "a cut spares something now and then");
+}
+
+#[test]
+fn only_what_is_missing_is_tested() {
+    let bench = Bench::new();
+    let line = "crash -e sqlite,lmdb --durability process --crash process --commits 5";
+    bench.succeeds(&format!("{line} --rounds 2 {DIR}"));
+    let before = verdicts(&bench);
+    let none = bench.succeeds(&format!("{line} --rounds 2 --missing {DIR}"));
+    assert!(none.stdout.contains("durability.json has all these verdicts"), "{none:?}");
+    assert_eq!(verdicts(&bench), before);
+    let mut one = serde_json::json!(bench.run_file("durability.json"));
+    one["verdicts"].as_array_mut().expect("a list").remove(0);
+    std::fs::write(bench.path().join("durability.json"), one.to_string()).expect("write");
+    let rest = bench.succeeds(&format!("{line} --rounds 2 --missing {DIR}"));
+    assert!(rest.stderr.contains("testing sqlite") && !rest.stderr.contains("testing lmdb"));
+    let more = bench.succeeds(&format!("{line} --rounds 3 --missing {DIR}"));
+    assert_eq!(
+        more.stderr.matches("testing ").count(),
+        2,
+        "fewer rounds are not as much: {more:?}"
+    );
+}
+
+#[test]
+fn what_is_no_image_is_not_opened() {
+    let bench = Bench::new();
+    bench.refuses("crash --open nosuch", 3, &["nosuch", "no image of a store"]);
+    bench.refuses("crash --open nosuch -e sqlite", 2, &["--open"]);
+    std::fs::create_dir(bench.path().join("mine")).expect("a folder");
+    std::fs::write(bench.path().join("mine/round.json"), "{}").expect("write");
+    bench.refuses("crash --open mine", 3, &["mine", "no image of a store"]);
+    assert_eq!(bench.list(), ["mine"], "nothing is made");
 }
 
 #[test]
@@ -119,12 +189,23 @@ fn a_refuted_level_is_marked_in_later_runs() {
     let file = bench.path().join("assay-runs/durability.json");
     let line = "crash -e sqlite --durability process --crash process --rounds 1 --commits 5";
     bench.succeeds(&format!("{line} --dir stores"));
+    let run = "run crossbench -e sqlite,lmdb -i 1k -q 1k -u 1k -d 1k --dir stores";
+    bench.succeeds(&format!("{run} -s m,r -Q -o held.json"));
+    let held = |cell: &Value| (cell["cell"]["storage"].clone(), cell["held"].clone());
+    let cells = bench.run_file("held.json")["cells"].clone();
+    let cells = cells.as_array().expect("cells").iter();
+    let of_sqlite: Vec<_> =
+        cells.filter(|cell| cell["cell"]["engine"] == "sqlite").map(held).collect();
+    let [(_, nothing), (_, found)] = &of_sqlite[..] else { panic!("{of_sqlite:?}") };
+    assert!(nothing.is_null(), "memory survives nothing: {nothing}");
+    let words = "sqlite at process: `assay crash` broke it in none of 1 killed processes";
+    assert!(found["words"].as_str().expect("words").starts_with(words), "{found}");
+    assert_eq!(found["most"].as_f64().map(|most| (most * 100.0).round()), Some(95.0));
     let mut verdicts: Value =
         serde_json::from_slice(&std::fs::read(&file).expect("verdicts")).expect("JSON");
     let failure = serde_json::json!({ "found": { "lost": { "commits": 2 } }, "command": "again" });
     verdicts["verdicts"][0]["failures"] = Value::Array(vec![failure]);
     std::fs::write(&file, verdicts.to_string()).expect("write");
-    let run = "run crossbench -e sqlite,lmdb -i 1k -q 1k -u 1k -d 1k --dir stores";
     let ended = bench.succeeds(run);
     let words = "sqlite at process: `assay crash` refuted this level in 1 of 1 killed processes: 2 \
                  acknowledged commits were lost";

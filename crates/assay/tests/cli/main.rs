@@ -14,6 +14,7 @@ mod plugin_build;
 mod plugin_folders;
 mod plugins;
 mod report;
+mod site;
 mod stopped;
 mod suites;
 mod support;

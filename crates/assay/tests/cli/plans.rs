@@ -1,5 +1,7 @@
 //! `assay suite`: a plan in a file.
 
+use assay_core::run_file::RunFile;
+
 use crate::support::Bench;
 
 const PLAN: &str = r#"
@@ -75,6 +77,111 @@ fn the_same_cell_is_measured_once() {
         (out["planned_cells"].as_u64(), out["cells"].as_array().map(Vec::len)),
         (Some(2), Some(2))
     );
+}
+
+/// A plan whose runs have a file each.
+const SITTINGS: &str = r#"
+engine = ["btreemap", "hashbrown"]
+storage = "inmem"
+trials = 2
+runs = "results"
+
+[[run]]
+name = "small"
+suite = "crossbench"
+insert = "1k"
+query = 1000
+update = "1k"
+
+[[run]]
+name = "letters"
+suite = "ycsb"
+workload = ["a"]
+records = "1k"
+operations = "1k"
+
+[[crash]]
+engine = "sqlite"
+durability = "process"
+crash = "process"
+rounds = 2
+commits = 5
+"#;
+
+fn cells(bench: &Bench, name: &str) -> usize {
+    let path = bench.path().join("results").join(format!("{name}.json.gz"));
+    RunFile::load(&path).map_or(0, |run| run.cells.len())
+}
+
+#[test]
+fn a_plan_is_carried_out_in_sittings() {
+    let bench = Bench::new();
+    write(&bench, SITTINGS);
+    let shown = bench.succeeds("suite -c plan.toml --dry-run");
+    assert!(shown.stdout.contains("small") && shown.stdout.contains("done"), "{shown:?}");
+    assert!(!bench.path().join("results").exists(), "it was only shown");
+    // Each of these does one piece of work: the first is the crash test.
+    let mut sittings = 0;
+    while !bench.succeeds("suite -c plan.toml --for 1s").stdout.contains("everything is there") {
+        sittings += 1;
+        assert!(sittings < 20, "it gets on");
+    }
+    assert_eq!((cells(&bench, "small"), cells(&bench, "letters")), (5, 5));
+    let file = bench.run_file("results/durability.json");
+    assert_eq!(file["verdicts"].as_array().map(Vec::len), Some(1), "{file}");
+    let path = bench.path().join("results/small.json.gz");
+    let before = std::fs::read(&path).expect("a run file");
+    let again = bench.succeeds("suite -c plan.toml");
+    assert!(!again.stderr.contains("measuring"), "{again:?}");
+    assert_eq!(std::fs::read(&path).expect("a run file"), before);
+    // What is removed is measured anew, and nothing else.
+    std::fs::remove_file(&path).expect("it is there");
+    let one = bench.succeeds("suite -c plan.toml");
+    assert!(one.stderr.contains("small.json.gz") && !one.stderr.contains("letters"), "{one:?}");
+    bench.succeeds("show results/small.json.gz");
+}
+
+#[test]
+fn a_sitting_begins_nothing_that_would_end_too_late() {
+    let bench = Bench::new();
+    write(&bench, PLAN);
+    let long = PLAN.replace("trials = 2", "trials = 50").replace("query = 1000", "query = \"1m\"");
+    write(&bench, &long);
+    let first = bench.succeeds("suite -c plan.toml --for 1s");
+    assert!(first.stdout.contains("the sitting is over"), "{first:?}");
+    let done = bench.run_file("plan.json")["cells"].as_array().map_or(0, Vec::len);
+    assert!((1..200).contains(&done), "{done} cells");
+}
+
+#[test]
+fn plans_of_sittings_that_cannot_be_are_refused() {
+    let bench = Bench::new();
+    let unnamed = SITTINGS.replace("name = \"small\"\n", "");
+    let twice = SITTINGS.replace("\"letters\"", "\"small\"");
+    let odd = SITTINGS.replace("\"letters\"", "\"../letters\"");
+    let both = format!("output = \"x.json\"\n{SITTINGS}");
+    let single = SITTINGS.replace("runs = \"results\"\n", "");
+    let crash = SITTINGS.replace("rounds = 2", "round = 2");
+    for (text, words) in [
+        (unnamed, &["run 1 has no name"][..]),
+        (twice, &["two runs have the name small"]),
+        (odd, &["run 2", "../letters", "lower-case letters"]),
+        (both, &["both output and runs"]),
+        (single, &["runs = \"FOLDER\""]),
+        (crash, &["crash test 1", "round has no meaning"]),
+        (SITTINGS.replace("rounds = 2", "rounds = 0"), &["crash test 1", "--rounds"]),
+    ] {
+        write(&bench, &text);
+        bench.refuses("suite -c plan.toml", 2, words);
+    }
+    write(&bench, SITTINGS);
+    bench.refuses("suite -c plan.toml --restart", 2, &["remove the files"]);
+    bench.refuses("suite -c plan.toml -o x.json", 2, &["--output", "folder"]);
+    bench.refuses("suite -c plan.toml --for 30", 2, &["--for", "30m"]);
+    assert_eq!(bench.list(), ["plan.toml"]);
+    std::fs::create_dir(bench.path().join("results")).expect("a folder");
+    std::fs::write(bench.path().join("results/small.json.gz"), "mine").expect("write");
+    bench.refuses("suite -c plan.toml", 3, &["small.json.gz", "not a run file"]);
 }
 
 #[test]

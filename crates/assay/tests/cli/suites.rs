@@ -120,6 +120,7 @@ fn lode_runs_skvdb_on_volumes_of_its_own() {
     assert_eq!(of_lode.len(), 3 * 2 * 2, "{run}");
     for cell in of_lode {
         let measurement = &cell["measurement"];
+        assert_eq!(cell["cell"]["key_kind"], "tree", "the tables of volumes are trees");
         assert_eq!(measurement["phases"].as_array().map(Vec::len), Some(7), "{cell}");
         let settings = measurement["settings"].to_string();
         let volumes = match cell["cell"]["options"]["entries"].as_u64() {

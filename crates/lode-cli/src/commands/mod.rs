@@ -6,6 +6,8 @@ pub(crate) mod columns;
 pub(crate) mod dump;
 pub(crate) mod load;
 pub(crate) mod schema;
+#[cfg(feature = "sql")]
+pub(crate) mod sql;
 pub(crate) mod stat;
 mod target;
 pub(crate) mod volume;

@@ -9,5 +9,7 @@ mod descriptions;
 mod files;
 mod loading;
 mod round_trip;
+#[cfg(feature = "sql")]
+mod sql;
 mod support;
 mod volumes;

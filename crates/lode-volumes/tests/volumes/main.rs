@@ -3,6 +3,7 @@
 mod batches;
 mod expiry;
 mod failing;
+mod full_disk;
 mod json;
 mod kill;
 mod large;

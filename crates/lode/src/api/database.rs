@@ -114,7 +114,37 @@ impl Database {
 
     /// Begins a transaction.
     pub fn begin(&self) -> Transaction {
-        Transaction::new(self.engine.clone())
+        Transaction::new(self.engine.clone(), None)
+    }
+
+    /// Begins a transaction that reads what there was at the moment of a snapshot, and what it has
+    /// written itself. (Snapshot isolation: Berenson et al., A Critique of ANSI SQL Isolation
+    /// Levels, SIGMOD 1995.)
+    ///
+    /// Its commit returns `Conflict` if a record that it has inserted, changed or deleted, or that
+    /// was in the way of an insert, was changed since that moment. What it only read is not looked
+    /// at again.
+    ///
+    /// ```
+    /// use lode::{Database, Error, KeyKind, ReadTable, Schema, Type};
+    ///
+    /// let db = Database::in_memory()?;
+    /// let schema = Schema::build("byte").key("id", Type::U8).column("bits", Type::U8).finish()?;
+    /// let bytes = db.create_table(&schema, KeyKind::Tree)?;
+    /// bytes.insert(&[7, 3])?;
+    ///
+    /// let transaction = db.begin_at(&db.snapshot());
+    /// bytes.upsert(&[7, 2])?;
+    /// let row = bytes.within(&transaction).get(7)?.expect("it was there");
+    /// assert_eq!(row.bytes(), [7, 3]);
+    /// transaction.upsert(&bytes, &[7, 4])?;
+    /// assert!(matches!(transaction.commit(), Err(Error::Conflict { .. })));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// A snapshot of another database makes everything in the transaction return `OtherDatabase`.
+    pub fn begin_at(&self, snapshot: &Snapshot) -> Transaction {
+        Transaction::new(self.engine.clone(), Some(snapshot.clone()))
     }
 
     /// Runs `work` in a transaction and commits it; again, from the beginning, when another writer

@@ -20,4 +20,4 @@ pub use record::{Record, RecordCursor, Records, RecordsAt, RecordsWithin, misfit
 pub use row::Row;
 pub use snapshot::Snapshot;
 pub use table::Table;
-pub use transaction::{MOST_BYTES, Transaction};
+pub use transaction::{MOST_BYTES, Savepoint, Transaction};

@@ -11,6 +11,7 @@
 
 mod bucket;
 mod directory;
+mod estimate;
 mod place;
 mod root;
 mod shortcut;

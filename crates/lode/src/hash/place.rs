@@ -15,6 +15,12 @@ impl HashPlace {
         u64::try_from(high << (64 - bits)).ok().map(Self)
     }
 
+    /// Which share of all keys is below it: the inverse of [`Place::of_hash`], about.
+    pub(super) fn share_of_keys(self) -> f64 {
+        let place = self.0 as f64 / 2f64.powi(64);
+        (1.0 + 3.0 * place).sqrt() - 1.0
+    }
+
     /// The highest `bits` bits as a number; `bits` is below 64.
     #[inline(always)]
     pub(super) fn high_bits(self, bits: u32) -> usize {
@@ -79,6 +85,10 @@ mod tests {
         // Of the hashes, more than half are in the lower half of the places.
         let low = (0..1_000u64).filter(|at| !of(at << 54).is_high(1)).count();
         assert!((570..600).contains(&low), "{low}");
+        for at in 0..64u64 {
+            let share = of(at << 58).share_of_keys();
+            assert!((share - at as f64 / 64.0).abs() < 0.02, "{at}: {share}");
+        }
     }
 
     #[test]

@@ -6,7 +6,8 @@
 //! when it has become too long. Room that removed records leave is used by those that come later.
 //! Every page here is a [page of records](page) or a [piece](long) of a record longer than a page.
 //!
-//! An operation looks at all pages first, which may have to come from the disk. Then it latches the
+//! Most changes leave a short record [in its place](in_place), and latch its page only. Any other
+//! operation looks at all pages first, which may have to come from the disk. Then it latches the
 //! page of the index and those of the heap, and waits for none. If one of them has changed
 //! meanwhile, it begins again.
 
@@ -14,6 +15,7 @@ mod buffer;
 mod check;
 mod evacuate;
 mod free_space;
+mod in_place;
 mod index_key;
 mod long;
 mod page;

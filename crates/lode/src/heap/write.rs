@@ -224,6 +224,11 @@ impl Heap {
             self.pass(index, context, index_key.bytes(), other)?;
             return Ok(Attempt::Again);
         }
+        if let Some(home) = &home
+            && let Some(attempt) = self.attempt_in_place(context, (key, home), change)?
+        {
+            return Ok(attempt);
+        }
         let Some(plan) = self.plan(pager, home, change)? else { return Ok(Attempt::Again) };
         let attempt = index.at(context, index_key.bytes(), |entry_mut| {
             if entry_in(entry_mut).map(|entry| entry.address) != plan.found().map(Some) {

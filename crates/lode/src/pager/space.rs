@@ -2,7 +2,7 @@
 //! another table.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{FIRST_TABLE_PAGE, FREE, FrameNumber, PRESENT, PageNumber, Pager, lock};
@@ -11,9 +11,21 @@ use crate::error::{Error, Result};
 /// Page numbers in an extent.
 pub(super) const EXTENT: u32 = 64;
 
+/// Extents that are found without a lock.
+const FOUND: usize = 64;
+
 /// A table's page numbers.
-#[derive(Default)]
-pub(crate) struct Space(Mutex<Numbers>);
+pub(crate) struct Space {
+    numbers: Mutex<Numbers>,
+    /// The first numbers of some extents that the table has. It gives up none before it is dropped.
+    found: [AtomicU32; FOUND],
+}
+
+impl Default for Space {
+    fn default() -> Self {
+        Self::of(Numbers::default())
+    }
+}
 
 #[derive(Default)]
 struct Numbers {
@@ -33,11 +45,15 @@ impl Space {
     pub(crate) fn restore(extents: Vec<PageNumber>) -> Self {
         let extents = BTreeSet::from_iter(extents);
         let unknown = extents.clone();
-        Self(Mutex::new(Numbers { extents, unknown, ..Numbers::default() }))
+        Self::of(Numbers { extents, unknown, ..Numbers::default() })
+    }
+
+    fn of(numbers: Numbers) -> Self {
+        Self { numbers: Mutex::new(numbers), found: [const { AtomicU32::new(0) }; FOUND] }
     }
 
     fn lock(&self) -> MutexGuard<'_, Numbers> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.numbers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The first number of each extent.
@@ -46,8 +62,27 @@ impl Space {
     }
 
     /// Whether a number is one of these.
+    #[inline]
     pub(crate) fn has(&self, page: PageNumber) -> bool {
-        page >= FIRST_TABLE_PAGE && self.lock().extents.contains(&extent_of(page))
+        if page < FIRST_TABLE_PAGE {
+            return false;
+        }
+        let extent = extent_of(page);
+        let found = self.found_at(extent).load(Ordering::Relaxed);
+        found == extent.get() || self.find(extent)
+    }
+
+    fn found_at(&self, extent: PageNumber) -> &AtomicU32 {
+        &self.found[(extent.get() / EXTENT) as usize % FOUND]
+    }
+
+    fn find(&self, extent: PageNumber) -> bool {
+        let numbers = self.lock();
+        let is_found = numbers.extents.contains(&extent);
+        if is_found {
+            self.found_at(extent).store(extent.get(), Ordering::Relaxed);
+        }
+        is_found
     }
 
     /// All numbers, in use or not.
@@ -93,7 +128,9 @@ impl Space {
 
     /// Gives up all extents, which are the table's no more.
     pub(crate) fn clear(&self) -> Vec<PageNumber> {
-        std::mem::take(&mut *self.lock()).extents.into_iter().collect()
+        let mut numbers = self.lock();
+        self.found.iter().for_each(|found| found.store(0, Ordering::Relaxed));
+        std::mem::take(&mut *numbers).extents.into_iter().collect()
     }
 }
 

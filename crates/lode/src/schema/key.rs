@@ -108,9 +108,9 @@ impl KeyOrder {
             let length = u16::from_le_bytes(*cell.first_chunk().expect("the length of a column"));
             let (bytes, after) = rest.split_at(length.into());
             rest = after;
-            for byte in bytes {
-                ordered.push(*byte);
-                ordered.extend((*byte == 0).then_some(ZERO));
+            for piece in bytes.split_inclusive(|byte| *byte == 0) {
+                ordered.extend_from_slice(piece);
+                ordered.extend((piece.last() == Some(&0)).then_some(ZERO));
             }
             ordered.extend([0, END]);
         }

@@ -1,5 +1,6 @@
 //! What a table is: its schema, its index, its heap if it has one, its pages.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use super::definition::{Definition, Location, free_all};
@@ -36,6 +37,11 @@ pub(crate) struct TableCore {
 
 /// Bytes of a key that need no allocation.
 const SHORT_KEY: usize = 40;
+
+thread_local! {
+    /// Where a key of variable length is written in order.
+    static ORDERED: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 impl TableCore {
     pub(crate) fn create(pager: &Pager, definition: Definition) -> Result<Self> {
@@ -132,9 +138,11 @@ impl TableCore {
             return work(packed);
         }
         if self.order.is_variable() {
-            let mut ordered = Vec::with_capacity(packed.len() + 8);
+            let mut ordered = ORDERED.take();
             self.order.encode_any(packed, &mut ordered);
-            return work(&ordered);
+            let done = work(&ordered);
+            ORDERED.set(ordered);
+            return done;
         }
         let size = self.order.size();
         if size <= SHORT_KEY {

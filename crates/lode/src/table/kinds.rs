@@ -221,6 +221,14 @@ impl Kinds {
         }
     }
 
+    /// About how many keys there were at a moment.
+    pub(crate) fn estimate(&self, pager: &Pager, moment: ReadEpoch) -> Result<u64> {
+        match self {
+            Self::Hash(hash) => hash.estimate(pager, moment),
+            Self::Tree(tree) => tree.estimate(pager, moment),
+        }
+    }
+
     /// Calls `wrong` with what is wrong with each of its pages at a moment.
     pub(crate) fn check(&self, pager: &Pager, moment: ReadEpoch, wrong: &mut dyn FnMut(String)) {
         match self {

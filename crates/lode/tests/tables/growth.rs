@@ -270,3 +270,22 @@ fn the_places_of_freed_pages_are_free_after_a_checkpoint() {
     assert!(dropped <= empty + FEW_BYTES, "{dropped} bytes instead of {empty}");
     check(&db).unwrap_or_else(|why| panic!("{why}"));
 }
+
+#[test]
+fn the_estimate_of_records_is_near_their_number() {
+    for kind in [KeyKind::Hash, KeyKind::Tree] {
+        let db = Database::in_memory().expect("memory");
+        let schema = Schema::build("t").key("id", Type::U64).column("rest", Type::Bytes(100));
+        let table = db.create_table(&schema.finish().expect("a schema"), kind).expect("a table");
+        let mut count = 0;
+        for wanted in [0, 1, 10, 1_000, 30_000] {
+            while count < wanted {
+                let key = crate::random::mix(count).to_le_bytes();
+                assert!(table.insert(&[&key[..], &[7; 100]].concat()).expect("room"));
+                count += 1;
+            }
+            let estimate = table.len_estimate().expect("it can be read");
+            assert!(estimate >= count / 2 && estimate <= count * 2, "{kind:?}: {estimate}");
+        }
+    }
+}

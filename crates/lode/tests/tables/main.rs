@@ -31,6 +31,7 @@ mod records_in_order;
 mod records_of_any_length;
 #[cfg(feature = "derive")]
 mod records_within;
+mod savepoints;
 mod shrinking;
 mod snapshots;
 mod space;

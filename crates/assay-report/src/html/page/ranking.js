@@ -33,8 +33,19 @@ function badges(column) {
       " ",
       el("button", { type: "button", class: "refuted", title, onclick: go }, "refuted"),
     );
-  }
+  } else parts.push(...held(lines));
   return parts;
+}
+
+/** The weakest of what crash tests say for the levels of an engine that they did not refute. */
+function held(lines) {
+  const all = lines.map((line) => line.held).filter((one) => one && isFigure(one[1]));
+  const weakest = all.sort(([, a], [, b]) => b - a)[0];
+  if (!weakest) return [];
+  const [words, most] = weakest;
+  const percent = (100 * most).toFixed(most < 0.0995 ? 1 : 0);
+  const title = DATA.texts[words];
+  return [" ", el("span", { class: "held", title }, `crashes ≤ ${percent} %`)];
 }
 
 function drawRanking({ columns, rows }) {

@@ -140,6 +140,7 @@ function machine(shown) {
       "div",
       { class: "run" },
       el("h3", {}, `Run of ${run.created}`),
+      run.file && el("p", {}, el("a", { href: run.file }, `run file ${run.file}`)),
       el("pre", { tabindex: "0" }, run.command),
       el(
         "dl",

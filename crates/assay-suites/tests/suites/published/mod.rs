@@ -52,7 +52,7 @@ fn result(cell: Cell, engine_name: &str, phases: Vec<Phase>) -> CellResult {
         Measurement { engine_name: engine_name.into(), phases, ..Measurement::default() };
     let started = jiff::Timestamp::UNIX_EPOCH;
     let status = Status::Measured;
-    CellResult { cell, started, whole_ns: None, status, refuted: None, measurement }
+    CellResult { cell, started, whole_ns: None, status, refuted: None, held: None, measurement }
 }
 
 fn run(cells: Vec<CellResult>) -> RunFile {

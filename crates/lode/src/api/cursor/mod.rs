@@ -109,6 +109,8 @@ struct Run {
     own: Option<Own>,
     is_forward: bool,
     left: u64,
+    /// Whether it has come to a row, and not yet past the last one.
+    is_at_row: bool,
 }
 
 impl Cursor {
@@ -198,14 +200,35 @@ impl Cursor {
     pub fn next_row(&mut self) -> Result<Option<RowRef<'_>>> {
         match self.advance()? {
             false => Ok(None),
-            true => Ok(self.row()),
+            true => Ok(self.current_row()),
         }
     }
 
-    /// The row that it has come to.
+    /// The row that [`next_row`](Self::next_row) returned last, lent once more; `None` before the
+    /// first row, after the last one, and after an error.
+    ///
+    /// ```
+    /// use lode::{Database, KeyKind, ReadTable, Schema, Type};
+    ///
+    /// let db = Database::in_memory()?;
+    /// let schema = Schema::build("byte").key("id", Type::U8).finish()?;
+    /// let bytes = db.create_table(&schema, KeyKind::Tree)?;
+    /// bytes.insert(&[7])?;
+    ///
+    /// let mut rows = bytes.iter();
+    /// assert!(rows.current_row().is_none());
+    /// while rows.next_row()?.is_some() {
+    ///     assert_eq!(rows.current_row().map(|row| row.bytes()), Some(&[7][..]));
+    /// }
+    /// assert!(rows.current_row().is_none());
+    /// # Ok::<(), lode::Error>(())
+    /// ```
     #[inline]
-    fn row(&self) -> Option<RowRef<'_>> {
+    pub fn current_row(&self) -> Option<RowRef<'_>> {
         let State::Ready { plan, run: Some(run) } = &self.state else { return None };
+        if !run.is_at_row {
+            return None;
+        }
         Some(plan.core.schema().row_of(run.rows.bytes(&run.batch), plan.columns.as_deref()))
     }
 
@@ -229,7 +252,9 @@ impl Cursor {
     #[inline(never)]
     fn advance_slowly(&mut self) -> Result<bool> {
         if let State::Ready { plan, run: Some(run) } = &mut self.state {
-            return match run.advance(plan) {
+            let advanced = run.advance(plan);
+            run.is_at_row = matches!(advanced, Ok(true));
+            return match advanced {
                 Err(error) => Err(self.end_at(error)),
                 advanced => advanced,
             };
@@ -273,7 +298,7 @@ impl Iterator for Cursor {
             Err(error) => Some(Err(error)),
             Ok(false) => None,
             Ok(true) => {
-                let bytes = self.row()?.bytes().to_vec();
+                let bytes = self.current_row()?.bytes().to_vec();
                 Some(Ok(Row::new(self.shape()?, bytes)))
             }
         }
@@ -324,6 +349,7 @@ impl Plan {
             own,
             is_forward: self.direction == Direction::Forward,
             left: self.limit,
+            is_at_row: false,
         })
     }
 

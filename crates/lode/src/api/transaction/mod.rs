@@ -2,17 +2,21 @@
 //! still be so then (optimistic concurrency control with backward validation: Härder, Observations
 //! on Optimistic Concurrency Control Schemes, Information Systems 9(2), 1984).
 
+mod moment;
+mod savepoint;
 mod touched;
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
+pub use savepoint::Savepoint;
+use savepoint::Savepoints;
 use touched::Touched;
 
-use crate::api::Key;
 use crate::api::cursor::Written;
 use crate::api::read::with_key;
 use crate::api::table::{Table, expect_not_changing};
+use crate::api::{Key, Snapshot};
 use crate::engine::Handle;
 use crate::error::{Error, Result};
 use crate::hash::AHEAD;
@@ -66,6 +70,9 @@ const LEAST_BYTES: usize = 2 << 20;
 pub struct Transaction {
     db: Handle,
     tables: RefCell<Vec<Touched>>,
+    savepoints: RefCell<Savepoints>,
+    /// The moment that it reads at, unless it reads what there is.
+    snapshot: Option<Snapshot>,
     /// What it may write.
     most_written_bytes: usize,
 }
@@ -84,11 +91,12 @@ struct Place {
 }
 
 impl Transaction {
-    pub(crate) fn new(db: Handle) -> Self {
+    pub(crate) fn new(db: Handle, snapshot: Option<Snapshot>) -> Self {
         // What does not fit in all pages together would fail at the commit.
         let budget = usize::try_from(db.pager().budget_bytes()).unwrap_or(usize::MAX);
         let most_written_bytes = MOST_BYTES.min(budget.max(LEAST_BYTES));
-        Self { db, tables: RefCell::default(), most_written_bytes }
+        let (tables, savepoints) = (RefCell::default(), RefCell::default());
+        Self { db, tables, savepoints, snapshot, most_written_bytes }
     }
 
     /// The record with a packed key, as this transaction has seen it.
@@ -103,7 +111,11 @@ impl Transaction {
                 return Ok(Place { table: place, number });
             }
             let mut payload = Vec::new();
-            let seen = table.read_into(key, &mut payload)?.then_some(&payload[..]);
+            let is_there = match &self.snapshot {
+                Some(snapshot) => snapshot.read_into(table, key, &mut payload)?,
+                None => table.read_into(key, &mut payload)?,
+            };
+            let seen = is_there.then_some(&payload[..]);
             expect_room(&tables, key.len() + seen.map_or(0, <[u8]>::len))?;
             let number = tables[place].note(ordered, seen);
             Ok(Place { table: place, number })
@@ -135,6 +147,11 @@ impl Transaction {
     ) -> Result<bool> {
         if !table.core().can_have(key)? {
             return Ok(false);
+        }
+        if let Some(snapshot) = &self.snapshot
+            && !self.has_written(table, key)?
+        {
+            return snapshot.read_into(table, key, payload);
         }
         let place = self.record(table, key)?;
         let tables = self.tables.borrow();
@@ -224,7 +241,9 @@ impl Transaction {
         let place = self.record(table, key)?;
         let was_there = self.is_there(place);
         if was_there {
-            self.tables.borrow_mut()[place.table].delete(place.number);
+            let mut tables = self.tables.borrow_mut();
+            self.savepoints.borrow_mut().note(&tables, place);
+            tables[place.table].delete(place.number);
         }
         Ok(was_there)
     }
@@ -236,6 +255,7 @@ impl Transaction {
         if written + payload.len() > self.most_written_bytes {
             return Err(Error::TxnTooLarge { most_bytes: self.most_written_bytes });
         }
+        self.savepoints.borrow_mut().note(&tables, place);
         tables[place.table].put(place.number, payload);
         Ok(())
     }

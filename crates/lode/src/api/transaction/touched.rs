@@ -147,6 +147,19 @@ impl Touched {
         self.entries[number].wanted = Some(None);
     }
 
+    /// A record shall have what it should have had before: `wanted` is what that was, if it had been
+    /// written.
+    pub(super) fn restore(&mut self, number: usize, wanted: Option<Option<&[u8]>>) {
+        match wanted {
+            Some(Some(payload)) => self.put(number, payload),
+            Some(None) => self.delete(number),
+            None => {
+                self.written_bytes -= self.wanted_bytes(number);
+                self.entries[number].wanted = None;
+            }
+        }
+    }
+
     /// A copy of what was written, of all or of a range, in the order of keys.
     pub(super) fn written(&self, range: Option<&Range>) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
         let written = (0..self.count()).filter_map(|number| {

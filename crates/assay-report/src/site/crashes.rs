@@ -1,0 +1,259 @@
+//! The page of crash tests: first engines by level, then what broke, then all figures.
+
+use std::collections::BTreeSet;
+
+use assay_core::durability::{Crash, Failure, Promise, Verdict, Verdicts};
+use assay_driver::Durability;
+
+use super::frame::{self, Cell, table};
+use super::{CRASHES, SitePage};
+use crate::html::Link;
+use crate::markup::{name, text};
+
+/// Broken rounds that are listed of each level; the file of verdicts has all.
+const LISTED: usize = 3;
+
+/// A way in which a store's life was ended, at a level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Column {
+    level: Durability,
+    crash: Crash,
+    is_strict: bool,
+}
+
+impl Column {
+    fn of(verdict: &Verdict) -> Self {
+        let is_strict = verdict.strict_directories;
+        Self { level: verdict.durability, crash: verdict.crash, is_strict }
+    }
+
+    fn words(self) -> &'static str {
+        match (self.crash, self.is_strict) {
+            (Crash::Process, _) => "killed process",
+            (Crash::Power, false) => "power cut",
+            (Crash::Power, true) => "power cut, strict directories",
+        }
+    }
+}
+
+/// The page of some verdicts, which are kept in `file`.
+pub(super) fn page(verdicts: &Verdicts, file: &str, links: &[Link]) -> SitePage {
+    let all = &verdicts.verdicts;
+    let body = format!(
+        "<header><h1>What survives a crash</h1>{}</header>\n<main>\n\
+         <section><h2>Engine by level</h2>\n{}</section>\n\
+         <section><h2>Broken promises</h2>\n{}</section>\n\
+         <section><h2>All rounds</h2>\n{}</section>\n\
+         <section><h2>Settings</h2>\n{}</section>\n</main>\n",
+        facts(all, file),
+        matrix(all),
+        findings(all, file),
+        figures(all),
+        settings(all)
+    );
+    SitePage { file: CRASHES.into(), text: frame::page("What survives a crash", links, &body) }
+}
+
+fn facts(all: &[Verdict], file: &str) -> String {
+    let rounds: u64 = all.iter().map(|verdict| u64::from(verdict.rounds)).sum();
+    let days: BTreeSet<_> =
+        all.iter().map(|verdict| verdict.tested.strftime("%Y-%m-%d").to_string()).collect();
+    format!(
+        "<p class=\"facts\">{rounds} rounds · {} · <a href=\"{}\">the verdicts as JSON</a></p>",
+        Vec::from_iter(days).join(", "),
+        text(file)
+    )
+}
+
+const MATRIX_NOTE: &str = "\
+<p class=\"note\">A killed process leaves what the operating system was given. A power cut takes, \
+of what was not synchronised, all, nothing, a prefix, or sectors by themselves, in turns. With \
+strict directories a name survives only if its directory was synchronised; else any \
+synchronisation commits all names before it, as on ext4. A cell says in how many rounds the \
+promise was broken, and between what their share lies with a confidence of 95 %: rounds without a \
+loss prove nothing beyond that. Where a level promises nothing, it says after how many rounds \
+something was missing or the store was damaged. The file system of the power cuts is simulated: a \
+disk that lies about its cache can lose more.</p>\n";
+
+/// A row an engine, a column a level and a kind of crash.
+fn matrix(all: &[Verdict]) -> String {
+    let columns: Vec<_> = all.iter().map(Column::of).collect::<BTreeSet<_>>().into_iter().collect();
+    let head =
+        |column: &Column| Cell::plain(format!("{}<small>{}</small>", column.level, column.words()));
+    let mut heads = vec![Cell::words("engine")];
+    heads.extend(columns.iter().map(head));
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
+    for engine in engines(all) {
+        let of_engine: Vec<_> = all.iter().filter(|verdict| title(verdict) == engine).collect();
+        let (id, rest) = engine.split_once(' ').unwrap_or((&engine, ""));
+        let mut row = vec![Cell::plain(format!("{}<small>{}</small>", name(id), text(rest)))];
+        for column in &columns {
+            let verdict = of_engine.iter().find(|verdict| Column::of(verdict) == *column);
+            row.push(verdict.map_or_else(
+                || Cell { class: "none", html: "<span title=\"no such level\">–</span>".into() },
+                |verdict| cell(verdict),
+            ));
+        }
+        rows.push(row);
+    }
+    table("Engine by level", &heads, &rows) + MATRIX_NOTE
+}
+
+/// An engine's name with its version and chosen settings, so that each is a row of its own.
+fn title(verdict: &Verdict) -> String {
+    let options = verdict.engine_options.iter().map(|(name, value)| format!(" {name}={value}"));
+    let options: Vec<_> = options.collect();
+    format!("{} {}{}", verdict.engine, verdict.engine_version, options.concat())
+}
+
+fn engines(all: &[Verdict]) -> Vec<String> {
+    all.iter().map(title).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+fn cell(verdict: &Verdict) -> Cell {
+    let (rounds, bounds) = (verdict.rounds, verdict.bounds());
+    let broken = verdict.failures.len();
+    match verdict.promise {
+        Promise::Nothing => Cell {
+            class: "open",
+            html: format!("no promise<small>{} of {rounds}</small>", damaged(verdict)),
+        },
+        _ if broken > 0 => Cell {
+            class: "broken",
+            html: format!(
+                "<a href=\"#{}\">{broken} of {rounds}</a><small>{bounds}</small>",
+                anchor(verdict)
+            ),
+        },
+        _ => Cell { class: "held", html: format!("0 of {rounds}<small>{bounds}</small>") },
+    }
+}
+
+/// Rounds after which something was missing, or the store was damaged.
+fn damaged(verdict: &Verdict) -> u32 {
+    let Verdict { lost_rounds, torn_rounds, refused_rounds, unusable_rounds, .. } = verdict;
+    lost_rounds + torn_rounds + refused_rounds + unusable_rounds
+}
+
+fn anchor(verdict: &Verdict) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    let name = format!("{}-{}-{}", title(verdict), verdict.durability, verdict.crash);
+    let strict = if verdict.strict_directories { "-strict" } else { "" };
+    name.chars().map(plain).collect::<String>() + strict
+}
+
+fn findings(all: &[Verdict], file: &str) -> String {
+    let refuted: Vec<_> = all.iter().filter(|verdict| verdict.is_refuted()).collect();
+    if refuted.is_empty() {
+        return "<p>None in these rounds.</p>\n".into();
+    }
+    refuted.into_iter().map(|verdict| finding(verdict, file)).collect::<Vec<_>>().concat()
+}
+
+fn finding(verdict: &Verdict, file: &str) -> String {
+    let mut out = format!(
+        "<h3 id=\"{}\">{} at {}: {}</h3>\n<p>Broken in {} of {} rounds, which puts its share \
+         at {}. {}.</p>\n<ul>\n",
+        anchor(verdict),
+        name(&title(verdict)),
+        verdict.durability,
+        Column::of(verdict).words(),
+        verdict.failures.len(),
+        verdict.rounds,
+        verdict.bounds(),
+        promise(verdict.promise)
+    );
+    for failure in verdict.failures.iter().take(LISTED) {
+        out += &broken_round(failure);
+    }
+    out += "</ul>\n";
+    if verdict.failures.len() > LISTED {
+        let more = verdict.failures.len() - LISTED;
+        out += &format!(
+            "<p class=\"note\">And {more} more, in <a href=\"{0}\">{0}</a>.</p>\n",
+            text(file)
+        );
+    }
+    out
+}
+
+fn promise(promise: Promise) -> &'static str {
+    match promise {
+        Promise::Nothing => "The level promises nothing",
+        Promise::Prefix => "The level promises a moment of the history, no older than it says",
+        Promise::Everything => "The level promises every acknowledged commit",
+    }
+}
+
+fn broken_round(failure: &Failure) -> String {
+    let opened = failure
+        .image
+        .as_ref()
+        .map(|image| format!("<pre tabindex=\"0\">assay crash --open {}</pre>", text(image)));
+    format!(
+        "<li>{}<pre tabindex=\"0\">{}</pre>{}</li>\n",
+        text(&failure.to_string()),
+        text(&failure.command),
+        opened.unwrap_or_default()
+    )
+}
+
+fn figures(all: &[Verdict]) -> String {
+    let words = ["engine", "level", "crash"].map(Cell::words);
+    let numbers = ["rounds", "commits", "lost", "torn", "refused", "unusable", "broken"];
+    let heads: Vec<_> = words.into_iter().chain(numbers.map(Cell::plain)).collect();
+    let row = |verdict: &&Verdict| {
+        let lost = match verdict.lost_rounds {
+            0 => "0".into(),
+            rounds => {
+                let age = verdict.lost_age_most_ms.map(|age| format!(", {age} ms"));
+                let most = verdict.lost_commits_most;
+                format!("{rounds}<small>at most {most}{}</small>", age.unwrap_or_default())
+            }
+        };
+        let broken = match verdict.promise {
+            Promise::Nothing => "no promise".into(),
+            _ => format!("{}<small>{}</small>", verdict.failures.len(), verdict.bounds()),
+        };
+        let words = [
+            name(&title(verdict)),
+            verdict.durability.to_string(),
+            Column::of(verdict).words().into(),
+        ];
+        let numbers = [
+            verdict.rounds.to_string(),
+            verdict.acknowledged.to_string(),
+            lost,
+            verdict.torn_rounds.to_string(),
+            verdict.refused_rounds.to_string(),
+            verdict.unusable_rounds.to_string(),
+            broken,
+        ];
+        words.map(Cell::words).into_iter().chain(numbers.map(Cell::plain)).collect::<Vec<_>>()
+    };
+    let rows: Vec<_> = sorted(all).iter().map(row).collect();
+    table("All rounds", &heads, &rows)
+        + "<p class=\"note\">Lost: rounds in which acknowledged commits were missing, at most how \
+           many, and how old the oldest of them was. Torn: no moment of the history was left. \
+           Refused: the store could not be opened. Unusable: it took no more commits.</p>\n"
+}
+
+fn sorted(all: &[Verdict]) -> Vec<&Verdict> {
+    let mut all: Vec<_> = all.iter().collect();
+    all.sort_by_key(|verdict| (title(verdict), Column::of(verdict)));
+    all
+}
+
+fn settings(all: &[Verdict]) -> String {
+    let mut seen = BTreeSet::new();
+    for verdict in all {
+        let Verdict { durability, settings, .. } = verdict;
+        let settings = text(&settings.join(" · "));
+        seen.insert((title(verdict), *durability, settings));
+    }
+    let row = |(title, level, settings): (String, Durability, String)| {
+        vec![Cell::plain(name(&title)), Cell::words(level.to_string()), Cell::words(settings)]
+    };
+    let rows: Vec<_> = seen.into_iter().map(row).collect();
+    table("Settings", &["engine", "level", "settings"].map(Cell::words), &rows)
+}

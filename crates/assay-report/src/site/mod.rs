@@ -1,0 +1,107 @@
+//! A static site of results: an index, a page a suite, what survives a crash, and the run files
+//! themselves. Its pages need no network and no server. The same inputs make the same bytes.
+
+mod crashes;
+mod frame;
+mod index;
+mod standing;
+
+use std::collections::BTreeSet;
+
+use assay_core::chart::LineChart;
+use assay_core::durability::Verdicts;
+use assay_core::run_file::RunFile;
+
+use crate::html::{self, Link, PageError, Part};
+
+/// A run of a site.
+pub struct SiteRun {
+    /// The run, with texts that are safe to show.
+    pub run: RunFile,
+    /// The charts that its suites publish, each with the suite that it is of.
+    pub charts: Vec<(String, LineChart)>,
+    /// Its file, from the site's folder.
+    pub file: String,
+}
+
+/// A page of a site.
+pub struct SitePage {
+    /// Its file, from the site's folder.
+    pub file: String,
+    /// Its content.
+    pub text: String,
+}
+
+/// The page that a visitor begins with.
+const INDEX: &str = "index.html";
+/// The page of crash tests.
+const CRASHES: &str = "durability.html";
+
+/// The pages of a site. `verdicts_file` is where the verdicts are, from the site's folder.
+///
+/// # Errors
+/// When nothing was measured in any run.
+pub fn pages(
+    runs: &[SiteRun],
+    verdicts: &Verdicts,
+    verdicts_file: &str,
+) -> Result<Vec<SitePage>, PageError> {
+    let suites = suites(runs);
+    let all: Vec<_> = runs.iter().map(|run| part_of(run, None)).collect();
+    let links = links(&suites, verdicts);
+    let mut pages = vec![index::page(&all, &suites, verdicts, &links)?];
+    for suite in &suites {
+        let parts: Vec<_> = runs
+            .iter()
+            .filter(|run| run.run.results().any(|result| result.cell.suite == *suite))
+            .map(|run| part_of(run, Some(suite)))
+            .collect();
+        match html::render(&parts, &links) {
+            Ok(text) => pages.push(SitePage { file: suite_file(suite), text }),
+            // The index says of each run what became of it.
+            Err(PageError::Nothing) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if !verdicts.verdicts.is_empty() {
+        pages.push(crashes::page(verdicts, verdicts_file, &links));
+    }
+    Ok(pages)
+}
+
+/// The suites that have figures, in the order of their names.
+fn suites(runs: &[SiteRun]) -> Vec<String> {
+    let measured = |run: &'_ SiteRun| {
+        let results = run.run.results().filter(|result| !result.measurement.phases.is_empty());
+        results.map(|result| result.cell.suite.clone()).collect::<Vec<_>>()
+    };
+    runs.iter().flat_map(measured).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+fn links(suites: &[String], verdicts: &Verdicts) -> Vec<Link> {
+    let link = |title: &str, href: String| Link { title: title.into(), href };
+    let mut links = vec![link("All results", INDEX.into())];
+    links.extend(suites.iter().map(|suite| link(suite, suite_file(suite))));
+    if !verdicts.verdicts.is_empty() {
+        links.push(link("What survives a crash", CRASHES.into()));
+    }
+    links
+}
+
+/// The file of a suite's page. A run file may name a suite as it likes.
+fn suite_file(suite: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    let name: String = suite.chars().take(100).map(plain).collect();
+    format!("suite-{name}.html")
+}
+
+/// A run, or what of it is of one suite.
+fn part_of(run: &SiteRun, suite: Option<&str>) -> Part {
+    let is_of = |name: &str| suite.is_none_or(|suite| suite == name);
+    let mut own = run.run.clone();
+    own.cells.retain(|result| is_of(&result.cell.suite));
+    own.planned_cells -= (run.run.cells.len() - own.cells.len()).min(own.planned_cells);
+    let charts = run.charts.iter().filter(|(name, _)| is_of(name));
+    let charts = charts.map(|(_, chart)| chart.clone()).collect();
+    Part { run: own, charts, file: Some(run.file.clone()) }
+}

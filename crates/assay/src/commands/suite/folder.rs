@@ -1,0 +1,156 @@
+//! A plan whose runs have a run file each: it is carried out in sittings. What is whole is not
+//! measured again, and a sitting goes on where the last one stopped.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use assay_core::plan::{Cell, LineKey};
+use assay_core::run_file::RunFile;
+use assay_driver::Storage;
+use program_support::exit::{Failure, Outcome};
+use program_support::interrupt::Interrupt;
+use program_support::output::{print, say};
+
+use crate::cli::SuiteArgs;
+use crate::commands::crash;
+use crate::crash::VERDICTS_NAME;
+use crate::estimate::Estimate;
+use crate::executor::new_run;
+use crate::files;
+use crate::plan_file::PlanFile;
+use crate::planning::Planned;
+use crate::request::Request;
+use crate::resume::{self, Resumable};
+use crate::sitting::Sitting;
+
+use super::overview::{self, Section};
+
+/// A run and its file.
+struct Part {
+    path: PathBuf,
+    plan: Vec<Planned>,
+    /// For each cell of the plan whether the file has it.
+    done: Vec<bool>,
+}
+
+impl Part {
+    fn of(path: PathBuf, plan: Vec<Planned>) -> Outcome<Self> {
+        let known: HashSet<_> = match path.exists() {
+            false => HashSet::new(),
+            true => {
+                let run = RunFile::load(&path).map_err(|e| Failure::Refused(e.to_string()))?;
+                run.cells.iter().map(|result| identity_anywhere(&result.cell)).collect()
+            }
+        };
+        let is_done = |planned: &Planned| known.contains(&identity_anywhere(&planned.cell));
+        let done: Vec<_> = plan.iter().map(is_done).collect();
+        let part = Self { path, plan, done };
+        if !part.is_whole() {
+            // Refused before anything is measured.
+            resume::begin(false, &part.path, &part.plan)?;
+        }
+        Ok(part)
+    }
+
+    fn is_whole(&self) -> bool {
+        self.done.iter().all(|done| *done)
+    }
+}
+
+/// What a cell is, wherever its store lies: a file that is whole stays so in another folder.
+fn identity_anywhere(cell: &Cell) -> (LineKey, u32) {
+    Cell { dir: None, ..cell.clone() }.identity()
+}
+
+/// Measures for a sitting what of a plan is not there yet.
+pub(super) fn sitting(
+    args: &SuiteArgs,
+    file: &PlanFile,
+    requests: &[Request],
+    folder: &Path,
+    names: &[String],
+) -> Outcome {
+    let refused = |option: &str, instead: &str| {
+        Err(Failure::Usage(format!("{option}: each run of this plan has a file; {instead}")))
+    };
+    if args.output.is_some() {
+        return refused("--output", "the plan names their folder with runs");
+    }
+    if args.restart {
+        return refused("--restart", "remove the files of the runs that are to be measured anew");
+    }
+    let interrupt = Interrupt::noted();
+    let mut modes = super::modes(requests);
+    if !file.crashes.is_empty() && !modes.contains(&Storage::Disk) {
+        modes.push(Storage::Disk);
+    }
+    let store_dirs = super::store_dirs(args, file, &modes)?;
+    let parts = names.iter().zip(requests).map(|(name, request)| {
+        let path = folder.join(format!("{name}.json.gz"));
+        Part::of(path, super::plan_of(request, &store_dirs)?)
+    });
+    let parts = parts.collect::<Outcome<Vec<_>>>()?;
+    let estimate = Estimate::of_earlier_runs(folder, &new_run(0));
+    print(&overview(names, requests, &parts, &estimate))?;
+    let verdicts = folder.join(VERDICTS_NAME);
+    if args.dry_run {
+        return Ok(());
+    }
+    files::make_directory(folder, "runs in the plan")?;
+    let sitting = Sitting::lasting(args.limit, estimate);
+    let mut failure = None;
+    let place = crash::Place {
+        verdicts: Some(&verdicts),
+        store_dirs: &store_dirs,
+        interrupt: &interrupt,
+        sitting: &sitting,
+    };
+    for test in &file.crashes {
+        failure = first(failure, crash::test(test, &place))?;
+    }
+    for part in parts.into_iter().filter(|part| !part.is_whole()) {
+        if sitting.is_over() {
+            break;
+        }
+        say(&format!("measuring {}", part.path.display()));
+        let result = Resumable {
+            path: &part.path,
+            restart: false,
+            timeout: file.timeout_s.map(Duration::from_secs),
+            quiet: args.quiet,
+            store_dirs: &store_dirs,
+            interrupt: &interrupt,
+            sitting: &sitting,
+            verdicts: &verdicts,
+            start: None,
+        }
+        .carry_out(part.plan)
+        .and_then(|(_, result)| result);
+        failure = first(failure, result)?;
+    }
+    print(&match sitting.is_over() {
+        true => "\n the sitting is over; the same command goes on\n".to_string(),
+        false => format!("\n everything is there; assay site {} shows it\n", folder.display()),
+    })?;
+    failure.map_or(Ok(()), Err)
+}
+
+/// The first of the failures, which do not keep the others from being measured. An interrupt does.
+fn first(before: Option<Failure>, outcome: Outcome) -> Outcome<Option<Failure>> {
+    match outcome {
+        Err(Failure::Interrupted(line)) => Err(Failure::Interrupted(line)),
+        Err(failure) => Ok(before.or(Some(failure))),
+        Ok(()) => Ok(before),
+    }
+}
+
+fn overview(names: &[String], requests: &[Request], parts: &[Part], estimate: &Estimate) -> String {
+    let sections = names.iter().zip(requests).zip(parts).map(|((name, request), part)| Section {
+        title: name,
+        request,
+        plan: &part.plan,
+        done: Some(&part.done),
+    });
+    overview::text(&sections.collect::<Vec<_>>(), estimate)
+}

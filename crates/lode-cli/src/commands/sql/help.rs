@@ -1,0 +1,12 @@
+//! What `.help` says.
+
+pub(super) const HELP: &str = "\
+.tables            the tables of the database
+.schema [TABLE]    the statements that create them
+.mode table|json|csv
+                   how rows are shown
+.timer on|off      whether each statement's time is shown
+.help              this
+.quit              the end; also Ctrl-D
+Everything else is SQL, up to a semicolon. Ctrl-C forgets what was typed.
+";

@@ -1,0 +1,33 @@
+//! What errors of the engine are for SQLite, and errors of this crate.
+
+use std::ffi::c_int;
+
+use lode::Error as Lode;
+use rusqlite::ffi;
+
+/// An error with one of SQLite's codes.
+pub(crate) fn error(code: c_int, message: impl Into<String>) -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(ffi::Error::new(code), Some(message.into()))
+}
+
+/// What an error of the engine is for SQLite. One line says what it was.
+pub(crate) fn of_engine(cause: &Lode) -> rusqlite::Error {
+    let code = match cause {
+        // Not plain SQLITE_BUSY: after that SQLite keeps the transaction, to commit it once more.
+        Lode::Conflict { .. } | Lode::SnapshotTooOld { .. } => ffi::SQLITE_BUSY_SNAPSHOT,
+        Lode::Locked => ffi::SQLITE_BUSY,
+        Lode::Full { .. } | Lode::TxnTooLarge { .. } | Lode::TableFull | Lode::DiskFull { .. } => {
+            ffi::SQLITE_FULL
+        }
+        Lode::Corrupt { .. } => ffi::SQLITE_CORRUPT_VTAB,
+        Lode::ReadOnly => ffi::SQLITE_READONLY,
+        Lode::NoDatabase { .. } => ffi::SQLITE_CANTOPEN,
+        Lode::Io { .. } | Lode::Poisoned { .. } => ffi::SQLITE_IOERR,
+        Lode::ValueMisfit { .. }
+        | Lode::ValueTooLong { .. }
+        | Lode::KeyTooLong { .. }
+        | Lode::RecordTooLong { .. } => ffi::SQLITE_CONSTRAINT_DATATYPE,
+        _ => ffi::SQLITE_ERROR,
+    };
+    error(code, cause.to_string())
+}

@@ -1,0 +1,64 @@
+//! The module of virtual tables, as SQLite knows it.
+//!
+//! `rusqlite` makes it without the functions for savepoints, so they are added here.
+
+use std::ffi::c_int;
+use std::mem::transmute;
+
+use rusqlite::ffi;
+use rusqlite::vtab::{Module, sqlite3_vtab};
+
+use crate::table::VirtualTable;
+
+/// The version of SQLite's interface that has savepoints.
+const WITH_SAVEPOINTS: c_int = 2;
+
+/// The module.
+pub(crate) const MODULE: Module<'static, VirtualTable> = with_savepoints();
+
+#[expect(unsafe_code)]
+const fn with_savepoints() -> Module<'static, VirtualTable> {
+    // SAFETY: a module is SQLite's structure, and nothing else (`repr(transparent)`).
+    let mut module: ffi::sqlite3_module = unsafe {
+        transmute::<Module<'static, VirtualTable>, ffi::sqlite3_module>(
+            Module::update_module_with_tx(),
+        )
+    };
+    module.iVersion = WITH_SAVEPOINTS;
+    module.xSavepoint = Some(keep);
+    module.xRelease = Some(release);
+    module.xRollbackTo = Some(roll_back_to);
+    // SAFETY: as above; the functions take tables of this type.
+    unsafe { transmute::<ffi::sqlite3_module, Module<'static, VirtualTable>>(module) }
+}
+
+/// The table that SQLite passes.
+///
+/// # Safety
+/// It is one that this module made.
+#[expect(unsafe_code)]
+unsafe fn table<'t>(table: *mut sqlite3_vtab) -> &'t VirtualTable {
+    // SAFETY: SQLite's part is the first field of the table.
+    unsafe { &*table.cast() }
+}
+
+#[expect(unsafe_code)]
+unsafe extern "C" fn keep(base: *mut sqlite3_vtab, number: c_int) -> c_int {
+    // SAFETY: SQLite calls it with tables of this module.
+    unsafe { table(base) }.keep(number);
+    ffi::SQLITE_OK
+}
+
+#[expect(unsafe_code)]
+unsafe extern "C" fn release(base: *mut sqlite3_vtab, number: c_int) -> c_int {
+    // SAFETY: SQLite calls it with tables of this module.
+    unsafe { table(base) }.session().release(number);
+    ffi::SQLITE_OK
+}
+
+#[expect(unsafe_code)]
+unsafe extern "C" fn roll_back_to(base: *mut sqlite3_vtab, number: c_int) -> c_int {
+    // SAFETY: SQLite calls it with tables of this module.
+    unsafe { table(base) }.session().roll_back_to(number);
+    ffi::SQLITE_OK
+}

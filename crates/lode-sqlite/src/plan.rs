@@ -1,0 +1,312 @@
+//! How a statement reads a table, as SQLite's planner and this module agree on it (`xBestIndex`).
+
+use lode::{ColumnId, KeyKind, Schema, Type};
+use rusqlite::Result;
+use rusqlite::types::ValueRef;
+use rusqlite::vtab::{IndexConstraintOp, IndexFlags, IndexInfo};
+
+use crate::position::{is_exact, is_single};
+
+/// How a cursor finds its rows. The values that it needs come in this order: those of the first
+/// columns of the key, the bounds of the next one, the limit, the offset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// The number of columns of the key whose values are given.
+    pub equal: usize,
+    /// Which of these columns has a list of values, if one has. (Of text, where SQLite would compare
+    /// single values of a list otherwise than the list.)
+    pub list: Option<usize>,
+    /// Bounds of the column after those.
+    pub lower: Option<Bound>,
+    /// See `lower`.
+    pub upper: Option<Bound>,
+    /// From the last key to the first.
+    pub is_backward: bool,
+    /// Whether a limit is given, and an offset.
+    pub has_limit: bool,
+    /// See `has_limit`.
+    pub has_offset: bool,
+    /// The columns that the statement uses, and those of the key; all if there are none.
+    pub columns: Option<Vec<ColumnId>>,
+}
+
+/// Whether the value itself is inside a bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bound {
+    Included,
+    Excluded,
+}
+
+/// The order of keys, or the reverse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Forward,
+    Backward,
+}
+
+/// What can be used of a statement's conditions: places among them.
+#[derive(Default)]
+struct Conditions {
+    equal: Vec<Option<usize>>,
+    lower: Vec<Option<(usize, Bound)>>,
+    upper: Vec<Option<(usize, Bound)>>,
+    limit: Option<usize>,
+    /// And whether it can be used.
+    offset: Option<(usize, bool)>,
+    /// How many there are beside limit and offset.
+    count: usize,
+}
+
+/// A table whose reading is planned.
+pub(crate) struct Planned<'t> {
+    pub schema: &'t Schema,
+    pub kind: KeyKind,
+    /// About how many records it has.
+    pub rows: u64,
+}
+
+fn is_text(kind: Type) -> bool {
+    matches!(kind, Type::Text(_) | Type::VarText(_))
+}
+
+impl Conditions {
+    fn of(info: &IndexInfo, schema: &Schema) -> Result<Self> {
+        let keys = schema.key_columns();
+        let none = || vec![None; keys];
+        let mut found = Self { equal: none(), ..Self::default() };
+        (found.lower, found.upper) = (vec![None; keys], vec![None; keys]);
+        for (at, constraint) in info.constraints().enumerate() {
+            use IndexConstraintOp as Op;
+            match constraint.operator() {
+                Op::SQLITE_INDEX_CONSTRAINT_LIMIT => {
+                    found.limit = constraint.is_usable().then_some(at);
+                    continue;
+                }
+                Op::SQLITE_INDEX_CONSTRAINT_OFFSET => {
+                    found.offset = Some((at, constraint.is_usable()));
+                    continue;
+                }
+                _ => found.count += 1,
+            }
+            let column = usize::try_from(constraint.column()).ok().filter(|column| *column < keys);
+            let Some(column) = column.filter(|_| constraint.is_usable()) else { continue };
+            if is_text(schema.columns()[column].kind)
+                && !info.collation(at)?.eq_ignore_ascii_case("BINARY")
+            {
+                continue;
+            }
+            let first = |place: &mut Option<(usize, Bound)>, bound| {
+                place.get_or_insert((at, bound));
+            };
+            match constraint.operator() {
+                Op::SQLITE_INDEX_CONSTRAINT_EQ | Op::SQLITE_INDEX_CONSTRAINT_IS => {
+                    found.equal[column].get_or_insert(at);
+                }
+                Op::SQLITE_INDEX_CONSTRAINT_GT => first(&mut found.lower[column], Bound::Excluded),
+                Op::SQLITE_INDEX_CONSTRAINT_GE => first(&mut found.lower[column], Bound::Included),
+                Op::SQLITE_INDEX_CONSTRAINT_LT => first(&mut found.upper[column], Bound::Excluded),
+                Op::SQLITE_INDEX_CONSTRAINT_LE => first(&mut found.upper[column], Bound::Included),
+                _ => {}
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl Planned<'_> {
+    /// Makes a plan and tells SQLite of it. `number` returns the number under which it is kept.
+    pub(crate) fn plan(
+        &self,
+        info: &mut IndexInfo,
+        number: impl FnOnce(Plan) -> Result<i32>,
+    ) -> Result<()> {
+        let found = Conditions::of(info, self.schema)?;
+        let keys = self.schema.key_columns();
+        let (mut equal, mut list) = (0, None);
+        for (column, at) in (0..).zip(found.equal.iter().map_while(|at| *at)) {
+            if is_text(self.schema.columns()[column].kind) && info.is_in_constraint(at)? {
+                if list.is_some() {
+                    break;
+                }
+                list = Some(column);
+            }
+            equal = column + 1;
+        }
+        if self.kind == KeyKind::Hash && equal < keys {
+            (equal, list) = (0, None);
+        }
+        let has_range = self.kind == KeyKind::Tree && equal < keys;
+        let (lower, upper) = match has_range {
+            true => (found.lower[equal], found.upper[equal]),
+            false => (None, None),
+        };
+        let mut used: Vec<usize> = found.equal[..equal].iter().flatten().copied().collect();
+        used.extend(lower.iter().chain(&upper).map(|(at, _)| *at));
+        let is_ordered = self.order(info, equal).filter(|_| list.is_none());
+        let last = equal + usize::from(lower.or(upper).is_some());
+        let can_limit = used.len() == found.count
+            && (0..last).all(|column| self.is_found_exactly(column))
+            && (info.num_of_order_by() == 0 || is_ordered.is_some());
+        let limit = found.limit.filter(|_| can_limit);
+        // With an offset, SQLite skips rows itself: so many more are needed.
+        let (limit, offset) = match (limit, found.offset) {
+            (Some(limit), Some((offset, true))) => (Some(limit), Some(offset)),
+            (Some(limit), None) => (Some(limit), None),
+            _ => (None, None),
+        };
+        let plan = Plan {
+            equal,
+            list,
+            lower: lower.map(|(_, bound)| bound),
+            upper: upper.map(|(_, bound)| bound),
+            is_backward: is_ordered == Some(Order::Backward),
+            has_limit: limit.is_some(),
+            has_offset: offset.is_some(),
+            columns: self.columns(info.col_used()),
+        };
+        for (at, place) in used.iter().zip(1..) {
+            let column = usize::try_from(info.constraints().nth(*at).map_or(0, |it| it.column()));
+            let is_exact = column.is_ok_and(|column| self.is_found_exactly(column));
+            let mut usage = info.constraint_usage(*at);
+            usage.set_argv_index(place);
+            usage.set_omit(is_exact);
+        }
+        if let Some(at) = list.and_then(|column| found.equal[column]) {
+            info.set_in_constraint(at, true)?;
+        }
+        for (at, place) in limit.into_iter().chain(offset).zip(used.len() as i32 + 1..) {
+            info.constraint_usage(at).set_argv_index(place);
+        }
+        info.set_order_by_consumed(is_ordered.is_some());
+        self.estimate(info, &plan);
+        info.set_idx_str(&self.describe(&plan));
+        info.set_idx_num(number(plan)?);
+        Ok(())
+    }
+
+    /// Whether the rows that are found are exactly those that a condition on a column wants. Where
+    /// several values can be equal to one, conditions on later columns find nothing.
+    fn is_found_exactly(&self, column: usize) -> bool {
+        let columns = &self.schema.columns()[..self.schema.key_columns()];
+        let before = match self.kind {
+            KeyKind::Hash => columns,
+            KeyKind::Tree => &columns[..column],
+        };
+        is_exact(columns[column].kind) && before.iter().all(|column| is_single(column.kind))
+    }
+
+    /// The direction in which rows come as `ORDER BY` wants them, if there is one.
+    fn order(&self, info: &IndexInfo, equal: usize) -> Option<Order> {
+        let keys = self.schema.key_columns();
+        let is_fixed =
+            |column: usize| column < equal && is_single(self.schema.columns()[column].kind);
+        if info.num_of_order_by() == 0 {
+            return None;
+        }
+        if (0..keys).all(is_fixed) {
+            // There is one row at most.
+            return Some(Order::Forward);
+        }
+        if self.kind == KeyKind::Hash {
+            return None;
+        }
+        let (mut next, mut order) = (0, None);
+        for wanted in info.order_bys() {
+            let column = usize::try_from(wanted.column()).ok()?;
+            if is_fixed(column) {
+                continue;
+            }
+            while next < keys && is_fixed(next) {
+                next += 1;
+            }
+            if next == keys {
+                // Keys are unique: what comes after a whole one orders nothing.
+                break;
+            }
+            let direction = match wanted.is_order_by_desc() {
+                true => Order::Backward,
+                false => Order::Forward,
+            };
+            if column != next || *order.get_or_insert(direction) != direction {
+                return None;
+            }
+            next += 1;
+        }
+        order.or(Some(Order::Forward))
+    }
+
+    /// The columns to read, if not all.
+    fn columns(&self, used: u64) -> Option<Vec<ColumnId>> {
+        // The last bit stands for all columns from there on.
+        let is_used = |at: usize| used & (1 << at.min(63)) != 0;
+        let columns = self.schema.columns().iter().enumerate();
+        let wanted = columns.filter(|(at, _)| *at < self.schema.key_columns() || is_used(*at));
+        let wanted: Vec<_> = wanted.map(|(_, column)| column.id()).collect();
+        (wanted.len() < self.schema.columns().len()).then_some(wanted)
+    }
+
+    /// About how many rows come, and what they cost.
+    fn estimate(&self, info: &mut IndexInfo, plan: &Plan) {
+        let keys = self.schema.key_columns();
+        let rows = self.rows.max(1) as f64;
+        if plan.equal == keys {
+            info.set_estimated_rows(1);
+            info.set_estimated_cost(2.0);
+            if (0..keys).all(|column| is_single(self.schema.columns()[column].kind)) {
+                info.set_idx_flags(IndexFlags::SQLITE_INDEX_SCAN_UNIQUE);
+            }
+            return;
+        }
+        // As if each column of the key told as many records apart as the others.
+        let share = (keys - plan.equal) as f64 / keys as f64;
+        let bounds = [plan.lower, plan.upper].into_iter().flatten().count();
+        let rows = (rows.powf(share) / 4f64.powi(bounds as i32)).max(1.0);
+        info.set_estimated_rows(rows as i64);
+        info.set_estimated_cost(4.0 + rows);
+    }
+
+    /// The plan in words, for `EXPLAIN QUERY PLAN`.
+    fn describe(&self, plan: &Plan) -> String {
+        let name = |column: usize| &self.schema.columns()[column].name;
+        let term = |column: usize| match plan.list == Some(column) {
+            true => format!("{} IN (?)", name(column)),
+            false => format!("{}=?", name(column)),
+        };
+        let mut terms: Vec<_> = (0..plan.equal).map(term).collect();
+        let sign = |bound: Bound, sign: char| match bound {
+            Bound::Included => format!("{sign}="),
+            Bound::Excluded => sign.to_string(),
+        };
+        let bounds = plan.lower.map(|bound| sign(bound, '>'));
+        let bounds = bounds.into_iter().chain(plan.upper.map(|bound| sign(bound, '<')));
+        terms.extend(bounds.map(|sign| format!("{}{sign}?", name(plan.equal))));
+        let mut text = match terms.is_empty() {
+            true => "all records".into(),
+            false => format!("key ({})", terms.join(" AND ")),
+        };
+        for (is_so, words) in [(plan.is_backward, ", backward"), (plan.has_limit, ", limit")] {
+            text += if is_so { words } else { "" };
+        }
+        if let Some(columns) = &plan.columns {
+            let names = columns.iter().map(|column| &self.schema[*column].name[..]);
+            text += &format!(", columns {}", names.collect::<Vec<_>>().join(" "));
+        }
+        // It ends at a zero byte.
+        text.replace('\0', "?")
+    }
+}
+
+impl Plan {
+    /// The most rows that are needed, by the values that come as the plan says.
+    pub(crate) fn limit(&self, values: &[ValueRef<'_>]) -> Option<u64> {
+        let bounds = [self.lower, self.upper].into_iter().flatten().count();
+        let mut values = values.iter().skip(self.equal + bounds);
+        // A negative limit is none, and a negative offset is 0.
+        let limit = values.next().filter(|_| self.has_limit)?.as_i64().ok()?;
+        let limit = u64::try_from(limit).ok()?;
+        match values.next().filter(|_| self.has_offset) {
+            None => Some(limit),
+            Some(offset) => Some(limit.saturating_add(offset.as_i64().ok()?.max(0) as u64)),
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The values of a statement's conditions as keys, or as a range of keys.
+
+use std::ops::Bound;
+
+use lode::{Column, Cursor, KeyKind, ReadTable, Schema, Value};
+use rusqlite::types::ValueRef;
+
+use crate::plan::{self, Plan};
+use crate::position::{Cut, Position, position};
+
+/// What a cursor is to find.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Target {
+    Nothing,
+    /// The record with this packed key.
+    Key(Vec<u8>),
+    Range(Range),
+}
+
+/// A range of packed keys.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Range {
+    lower: Bound<Vec<u8>>,
+    upper: Bound<Vec<u8>>,
+}
+
+impl Range {
+    const ALL: Self = Self { lower: Bound::Unbounded, upper: Bound::Unbounded };
+
+    /// A cursor over those records of a table.
+    pub(crate) fn of(&self, table: &impl ReadTable) -> Cursor {
+        match (&self.lower, &self.upper) {
+            // Hashed keys have no order.
+            (Bound::Unbounded, Bound::Unbounded) => table.iter(),
+            (lower, upper) => table.range_packed(slice(lower), slice(upper)),
+        }
+    }
+}
+
+fn slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
+    bound.as_ref().map(Vec::as_slice)
+}
+
+/// The end of a range of values of one column.
+struct Ends<'v> {
+    lower: Cut<'v>,
+    upper: Cut<'v>,
+}
+
+impl<'v> Ends<'v> {
+    const ALL: Self = Self { lower: Cut::Lowest, upper: Cut::Highest };
+
+    /// The values that equal one; none if there are none.
+    fn equal(position: Position<'v>) -> Option<Self> {
+        match position {
+            Position::Null | Position::Absent => None,
+            Position::Unknown => Some(Self::ALL),
+            Position::Span { start, end } if start == end => None,
+            Position::Span { start, end } => Some(Self { lower: start, upper: end }),
+        }
+    }
+
+    /// The only value inside, if it is known.
+    fn only(&self) -> Option<Value<'v>> {
+        match (self.lower, self.upper) {
+            (Cut::Before(first), Cut::After(last)) if is_same(first, last) => Some(first),
+            _ => None,
+        }
+    }
+
+    fn raise(&mut self, bound: plan::Bound, position: Position<'v>) -> Option<()> {
+        match (position, bound) {
+            (Position::Null, _) => return None,
+            (Position::Absent | Position::Unknown, _) => {}
+            (Position::Span { start, .. }, plan::Bound::Included) => self.lower = start,
+            (Position::Span { end, .. }, plan::Bound::Excluded) => self.lower = end,
+        }
+        Some(())
+    }
+
+    fn cap(&mut self, bound: plan::Bound, position: Position<'v>) -> Option<()> {
+        match (position, bound) {
+            (Position::Null, _) => return None,
+            (Position::Absent | Position::Unknown, _) => {}
+            (Position::Span { end, .. }, plan::Bound::Included) => self.upper = end,
+            (Position::Span { start, .. }, plan::Bound::Excluded) => self.upper = start,
+        }
+        Some(())
+    }
+}
+
+/// Whether two values are the same, bit by bit: zero is not its negative.
+fn is_same(one: Value<'_>, other: Value<'_>) -> bool {
+    match (one, other) {
+        (Value::Float(one), Value::Float(other)) => one.to_bits() == other.to_bits(),
+        _ => one == other,
+    }
+}
+
+impl Plan {
+    /// What a cursor is to find with these values, which come as the plan says.
+    ///
+    /// # Errors
+    /// Those of packing keys.
+    pub(crate) fn target(
+        &self,
+        (schema, kind): (&Schema, KeyKind),
+        values: &[ValueRef<'_>],
+    ) -> lode::Result<Target> {
+        Ok(match self.find(schema, values)? {
+            // Not one key: SQLite looks at the values of all records.
+            Some(Target::Range(_)) if kind == KeyKind::Hash => Target::Range(Range::ALL),
+            found => found.unwrap_or(Target::Nothing),
+        })
+    }
+
+    fn find(&self, schema: &Schema, values: &[ValueRef<'_>]) -> lode::Result<Option<Target>> {
+        let columns = &schema.columns()[..schema.key_columns()];
+        let mut prefix = Vec::with_capacity(columns.len());
+        for (column, value) in columns.iter().zip(values).take(self.equal) {
+            let Some(ends) = Ends::equal(position(column.kind, *value)) else { return Ok(None) };
+            match ends.only() {
+                Some(value) => prefix.push(value),
+                // SQLite looks at the values of the columns after it.
+                None => return among(schema, &prefix, &ends),
+            }
+        }
+        if prefix.len() == columns.len() {
+            return Ok(Some(Target::Key(schema.pack_key(&prefix)?)));
+        }
+        let Some(ends) = self.ends(&columns[self.equal], &values[self.equal..]) else {
+            return Ok(None);
+        };
+        among(schema, &prefix, &ends)
+    }
+
+    /// The ends of the column after those whose values are given.
+    fn ends<'v>(&self, column: &Column, values: &[ValueRef<'v>]) -> Option<Ends<'v>> {
+        let (mut ends, mut values) = (Ends::ALL, values.iter());
+        if let Some(bound) = self.lower {
+            ends.raise(bound, position(column.kind, *values.next()?))?;
+        }
+        if let Some(bound) = self.upper {
+            ends.cap(bound, position(column.kind, *values.next()?))?;
+        }
+        Some(ends)
+    }
+}
+
+/// The records whose keys begin with some values, and then have one between two ends.
+fn among(schema: &Schema, prefix: &[Value<'_>], ends: &Ends<'_>) -> lode::Result<Option<Target>> {
+    // The packed keys around all that begin with the prefix and one value more, if there is one.
+    let around = |value: Option<Value<'_>>| {
+        schema.pack_prefix(&prefix.iter().copied().chain(value).collect::<Vec<_>>())
+    };
+    let is_all = prefix.is_empty();
+    let lower = match ends.lower {
+        Cut::Lowest if is_all => Bound::Unbounded,
+        Cut::Lowest => Bound::Included(around(None)?.0),
+        Cut::Before(value) => Bound::Included(around(Some(value))?.0),
+        Cut::After(value) => Bound::Excluded(around(Some(value))?.1),
+        Cut::Highest => return Ok(None),
+    };
+    let upper = match ends.upper {
+        Cut::Highest if is_all => Bound::Unbounded,
+        Cut::Highest => Bound::Included(around(None)?.1),
+        Cut::After(value) => Bound::Included(around(Some(value))?.1),
+        Cut::Before(value) => Bound::Excluded(around(Some(value))?.0),
+        Cut::Lowest => return Ok(None),
+    };
+    Ok(Some(Target::Range(Range { lower, upper })))
+}

@@ -1,0 +1,214 @@
+//! A table of Lode as a virtual table of SQLite.
+
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
+use std::ffi::CString;
+use std::ffi::{CStr, c_int};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use lode::{Schema, Table};
+use rusqlite::types::ValueRef;
+use rusqlite::vtab::{
+    CreateVTab, IndexInfo, Inserts, TransactionVTab, UpdateVTab, Updates, VTab, VTabConfig,
+    VTabConnection, VTabKind, dequote, escape_double_quote, sqlite3_vtab,
+};
+use rusqlite::{Result, ffi};
+
+use crate::cursor::TableCursor;
+use crate::error::{error, of_engine};
+use crate::plan::{Plan, Planned};
+use crate::rows::RowNumbers;
+use crate::session::Session;
+use crate::source::Source;
+use crate::values::declared_type;
+use crate::write::Conflict;
+
+/// A virtual table.
+#[repr(C)]
+pub(crate) struct VirtualTable {
+    /// SQLite's part, which is the first.
+    base: sqlite3_vtab,
+    connection: *mut ffi::sqlite3,
+    shared: Rc<Shared>,
+}
+
+/// What a virtual table shares with its cursors.
+pub(crate) struct Shared {
+    pub session: Arc<Session>,
+    pub table: Table,
+    /// Its name in SQLite.
+    pub name: String,
+    /// The plans of statements, by their numbers.
+    plans: RefCell<Vec<Rc<Plan>>>,
+    /// Numbers that stand for keys of several columns.
+    pub numbers: RowNumbers,
+    /// Whether it has joined the transaction, and written nothing since.
+    has_just_joined: Cell<bool>,
+}
+
+impl Shared {
+    pub(crate) fn schema(&self) -> &Schema {
+        self.table.schema()
+    }
+
+    /// Keeps a plan, and returns its number.
+    fn keep(&self, plan: Plan) -> Result<c_int> {
+        let mut plans = self.plans.borrow_mut();
+        let number = plans.iter().position(|kept| **kept == plan).unwrap_or_else(|| {
+            plans.push(Rc::new(plan));
+            plans.len() - 1
+        });
+        c_int::try_from(number).map_err(|_| error(ffi::SQLITE_FULL, "there are too many plans"))
+    }
+
+    pub(crate) fn plan(&self, number: c_int) -> Result<Rc<Plan>> {
+        let number = usize::try_from(number).ok();
+        let plan = number.and_then(|number| self.plans.borrow().get(number).map(Rc::clone));
+        plan.ok_or_else(|| error(ffi::SQLITE_MISUSE, "a statement has a plan that was not made"))
+    }
+}
+
+/// The `CREATE TABLE` that tells SQLite of the columns. A key of one column is the primary key in
+/// the place of a row number.
+fn declaration(schema: &Schema) -> String {
+    let keys = schema.key_columns();
+    let quoted = |name: &str| format!("\"{}\"", escape_double_quote(name));
+    let columns = schema.columns().iter().enumerate().map(|(at, column)| {
+        let not_null = if column.nullable { "" } else { " NOT NULL" };
+        let primary = if keys == 1 && at == 0 { " PRIMARY KEY" } else { "" };
+        format!("{} {}{not_null}{primary}", quoted(&column.name), declared_type(column.kind))
+    });
+    let columns = columns.collect::<Vec<_>>().join(", ");
+    if keys == 1 {
+        return format!("CREATE TABLE x({columns}) WITHOUT ROWID");
+    }
+    let key = schema.columns()[..keys].iter().map(|column| quoted(&column.name));
+    format!("CREATE TABLE x({columns}, PRIMARY KEY({}))", key.collect::<Vec<_>>().join(", "))
+}
+
+// SAFETY: the first field is SQLite's part, and the layout is that of C.
+#[expect(unsafe_code)]
+unsafe impl VTab<'_> for VirtualTable {
+    type Aux = Source;
+    type Cursor = TableCursor;
+
+    fn connect(
+        connection: &mut VTabConnection,
+        source: Option<&Source>,
+        _module: &[u8],
+        _schema: &[u8],
+        name: &[u8],
+        arguments: &[&[u8]],
+    ) -> Result<(Cow<'static, CStr>, Self)> {
+        let text = |bytes: &[u8]| {
+            let text = String::from_utf8_lossy(bytes);
+            dequote(text.trim()).into_owned()
+        };
+        let name = text(name);
+        let arguments: Vec<_> = arguments.iter().map(|argument| text(argument)).collect();
+        // SAFETY: the connection is used only while it calls this table.
+        #[expect(unsafe_code)]
+        let handle = unsafe { connection.handle() };
+        let source =
+            source.ok_or_else(|| error(ffi::SQLITE_MISUSE, "the module has no database"))?;
+        let (session, table) = source.find(handle, &arguments)?;
+        let table = session.db().table(&table).map_err(|cause| of_engine(&cause))?;
+        connection.config(VTabConfig::ConstraintSupport)?;
+        let declaration = CString::new(declaration(table.schema()))
+            .map_err(|_| error(ffi::SQLITE_ERROR, "a name of a column has a zero byte"))?;
+        let shared = Rc::new(Shared {
+            session,
+            table,
+            name,
+            plans: RefCell::default(),
+            numbers: RowNumbers::default(),
+            has_just_joined: Cell::new(false),
+        });
+        Ok((
+            Cow::Owned(declaration),
+            Self { base: sqlite3_vtab::default(), connection: handle, shared },
+        ))
+    }
+
+    fn best_index(&self, info: &mut IndexInfo) -> Result<bool> {
+        let (schema, kind) = (self.shared.schema(), self.shared.table.key_kind());
+        let rows = self.shared.table.len_estimate().map_err(|cause| of_engine(&cause))?;
+        Planned { schema, kind, rows }.plan(info, |plan| self.shared.keep(plan))?;
+        Ok(true)
+    }
+
+    fn open(&mut self) -> Result<TableCursor> {
+        Ok(TableCursor::new(Rc::clone(&self.shared)))
+    }
+}
+
+impl CreateVTab<'_> for VirtualTable {
+    const KIND: VTabKind = VTabKind::Default;
+}
+
+impl VirtualTable {
+    /// What a statement wants when a key is there already.
+    fn on_conflict(&self) -> Conflict {
+        // SAFETY: SQLite calls this table's update, on this connection.
+        #[expect(unsafe_code)]
+        let code = unsafe { ffi::sqlite3_vtab_on_conflict(self.connection) };
+        match code {
+            ffi::SQLITE_REPLACE => Conflict::Replaces,
+            _ => Conflict::Fails,
+        }
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.shared.session
+    }
+
+    /// Keeps a savepoint. When a table joins a transaction, SQLite says which one it is in: that
+    /// was made earlier, when other tables had written less, and is not to be kept as of now.
+    pub(crate) fn keep(&self, number: c_int) {
+        if !self.shared.has_just_joined.take() {
+            self.session().keep(number);
+        }
+    }
+
+    /// The table, to be written.
+    fn to_write(&self) -> &Shared {
+        self.shared.has_just_joined.set(false);
+        &self.shared
+    }
+}
+
+impl UpdateVTab<'_> for VirtualTable {
+    fn delete(&mut self, row: ValueRef<'_>) -> Result<()> {
+        self.to_write().delete(row)
+    }
+
+    fn insert(&mut self, values: &Inserts<'_>) -> Result<i64> {
+        self.to_write().insert(values, self.on_conflict())
+    }
+
+    fn update(&mut self, values: &Updates<'_>) -> Result<()> {
+        self.to_write().update(values, self.on_conflict())
+    }
+}
+
+impl TransactionVTab<'_> for VirtualTable {
+    fn begin(&mut self) -> Result<()> {
+        self.shared.has_just_joined.set(true);
+        self.session().begin()
+    }
+
+    /// What cannot be committed is refused here: after this SQLite asks no more.
+    fn sync(&mut self) -> Result<()> {
+        self.session().commit()
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn rollback(&mut self) -> Result<()> {
+        self.session().roll_back();
+        Ok(())
+    }
+}

@@ -1,0 +1,125 @@
+//! What statements write: inserts, updates and deletes of single rows (`xUpdate`).
+
+use lode::{Schema, Value};
+use rusqlite::types::ValueRef;
+use rusqlite::vtab::{Inserts, Updates};
+use rusqlite::{Result, ffi};
+
+use crate::error::{error, of_engine};
+use crate::table::Shared;
+use crate::values::from_sqlite;
+
+/// What becomes of a row whose key is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Conflict {
+    /// It is refused, and SQLite does what the statement says: abort, ignore it, …
+    Fails,
+    /// It takes the other's place.
+    Replaces,
+}
+
+/// Where the values of columns begin among those that SQLite passes: after the row that was, and
+/// the row that is to be.
+const FIRST_COLUMN: usize = 2;
+
+impl Shared {
+    /// Inserts a row, and returns its number, if it has one.
+    pub(crate) fn insert(&self, values: &Inserts<'_>, conflict: Conflict) -> Result<i64> {
+        let schema = self.schema();
+        let has_numbers = schema.key_columns() > 1;
+        let given: Vec<_> = values.iter().collect();
+        if has_numbers && given.get(1).is_some_and(|number| *number != ValueRef::Null) {
+            return Err(self.number_is_set());
+        }
+        let mut texts = vec![String::new(); schema.columns().len()];
+        let columns = schema.columns().iter().zip(&given[FIRST_COLUMN..]).zip(&mut texts);
+        let row =
+            columns.map(|((column, value), text)| from_sqlite(&self.name, column, *value, text));
+        let row = row.collect::<Result<Vec<Value<'_>>>>()?;
+        let record = schema.pack(&row).map_err(|cause| of_engine(&cause))?;
+        let is_new = self.session.write(|transaction| match conflict {
+            Conflict::Fails => transaction.insert(&self.table, &record),
+            Conflict::Replaces => transaction.upsert(&self.table, &record).map(|_| true),
+        })?;
+        if !is_new {
+            return Err(self.is_there_already());
+        }
+        match has_numbers {
+            true => self.numbers.number(key_of(schema, &record)?),
+            false => Ok(0),
+        }
+    }
+
+    /// Changes a row.
+    pub(crate) fn update(&self, values: &Updates<'_>, conflict: Conflict) -> Result<()> {
+        let schema = self.schema();
+        let given: Vec<_> = values.iter().collect();
+        if schema.key_columns() > 1 && given[0] != given[1] {
+            return Err(self.number_is_set());
+        }
+        let key = self.key(given[0])?;
+        let Some(found) = self.session.find(&self.table, &key)? else { return Ok(()) };
+        let mut record = found.into_bytes();
+        for (at, column) in (FIRST_COLUMN..).zip(schema.columns()) {
+            if values.no_change(at) {
+                continue;
+            }
+            let mut text = String::new();
+            let value = from_sqlite(&self.name, column, given[at], &mut text)?;
+            schema.set(&mut record, column, value).map_err(|cause| of_engine(&cause))?;
+        }
+        let (schema, table) = (self.schema(), &self.table);
+        let is_same_key = key_of(schema, &record)? == key;
+        if !is_same_key
+            && conflict == Conflict::Fails
+            && self.session.find(table, key_of(schema, &record)?)?.is_some()
+        {
+            return Err(self.is_there_already());
+        }
+        self.session.write(|transaction| {
+            if !is_same_key {
+                transaction.delete(table, &key)?;
+            }
+            transaction.upsert(table, &record).map(drop)
+        })
+    }
+
+    /// Deletes a row.
+    pub(crate) fn delete(&self, row: ValueRef<'_>) -> Result<()> {
+        let key = self.key(row)?;
+        self.session.write(|transaction| transaction.delete(&self.table, &key).map(drop))
+    }
+
+    /// The packed key of a row, which SQLite names by its key if that is one column, and by its
+    /// number otherwise.
+    fn key(&self, row: ValueRef<'_>) -> Result<Vec<u8>> {
+        let schema = self.schema();
+        if schema.key_columns() > 1 {
+            let key = row.as_i64().ok().and_then(|number| self.numbers.key(number));
+            let unknown = || error(ffi::SQLITE_MISUSE, "no row of the statement has this number");
+            return key.map(Into::into).ok_or_else(unknown);
+        }
+        let (column, mut text) = (&schema.columns()[0], String::new());
+        let value = from_sqlite(&self.name, column, row, &mut text)?;
+        schema.pack_key(&[value]).map_err(|cause| of_engine(&cause))
+    }
+
+    /// Plain `SQLITE_CONSTRAINT`, for SQLite to do what `OR IGNORE` and the like say.
+    fn is_there_already(&self) -> rusqlite::Error {
+        let keys = &self.schema().columns()[..self.schema().key_columns()];
+        let names = keys.iter().map(|column| format!("{}.{}", self.name, column.name));
+        let names = names.collect::<Vec<_>>().join(", ");
+        error(ffi::SQLITE_CONSTRAINT, format!("UNIQUE constraint failed: {names}"))
+    }
+
+    fn number_is_set(&self) -> rusqlite::Error {
+        let name = &self.name;
+        error(ffi::SQLITE_ERROR, format!("the row numbers of {name} cannot be set; set its key"))
+    }
+}
+
+/// The packed key that a record begins with.
+fn key_of<'r>(schema: &Schema, record: &'r [u8]) -> Result<&'r [u8]> {
+    let length = schema.key_length(record).map_err(|cause| of_engine(&cause))?;
+    Ok(&record[..length])
+}

@@ -1,0 +1,8 @@
+//! What SQL does over tables of Lode.
+
+mod directories;
+mod errors;
+mod plans;
+mod support;
+mod transactions;
+mod types;

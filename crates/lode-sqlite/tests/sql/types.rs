@@ -1,0 +1,161 @@
+//! What values become on the way to SQLite and back.
+
+use crate::support::{connect, refusal, rows};
+use lode::{Database, KeyKind, ReadTable, Schema, Type, Value};
+
+const ALL: [Type; 16] = [
+    Type::U8,
+    Type::U16,
+    Type::U32,
+    Type::U64,
+    Type::I8,
+    Type::I16,
+    Type::I32,
+    Type::I64,
+    Type::F32,
+    Type::F64,
+    Type::Bool,
+    Type::Timestamp,
+    Type::Text(5),
+    Type::Bytes(2),
+    Type::VarText(5),
+    Type::VarBytes(3),
+];
+
+/// A table with a column of each type after the key, which can be null.
+fn all_types() -> (Database, lode::Table) {
+    let db = Database::in_memory().expect("memory");
+    let builder = Schema::build("t").key("id", Type::U64);
+    let builder = ALL
+        .iter()
+        .enumerate()
+        .fold(builder, |builder, (at, kind)| builder.nullable(&format!("c{at}"), *kind));
+    let schema = builder.finish().expect("a schema");
+    let table = db.create_table(&schema, KeyKind::Tree).expect("a table");
+    (db, table)
+}
+
+#[test]
+fn each_type_has_its_own_and_extremes_come_back() {
+    let (db, table) = all_types();
+    let connection = connect(&db);
+    connection
+        .execute_batch(
+            "INSERT INTO t VALUES
+             (0, 0, 0, 0, 0, -128, -32768, -2147483648, -9223372036854775808, -0.5, -9e999, 0,
+              -9223372036854775808, '', x'0000', '', x''),
+             (1, 255, 65535, 4294967295, 9223372036854775807, 127, 32767, 2147483647,
+              9223372036854775807, 9e999, 1.7976931348623157e308, 1, 9223372036854775807, 'abcde',
+              x'ffff', 'abcé', x'00ff00'),
+             (2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+              NULL, NULL)",
+        )
+        .expect("all fit");
+    let found = rows(&connection, "SELECT * FROM t ORDER BY id");
+    assert_eq!(
+        found[0],
+        "0|0|0|0|0|-128|-32768|-2147483648|-9223372036854775808|-0.5|-inf|0|-9223372036854775808|\
+         |[00, 00]||[]"
+    );
+    assert_eq!(
+        found[1],
+        "1|255|65535|4294967295|9223372036854775807|127|32767|2147483647|9223372036854775807|inf|\
+         1.7976931348623157e308|1|9223372036854775807|abcde|[ff, ff]|abcé|[00, ff, 00]"
+    );
+    assert_eq!(found[2], format!("2{}", "|NULL".repeat(16)));
+    let types = (0..16).map(|at| format!("typeof(c{at})")).collect::<Vec<_>>().join(", ");
+    let types = rows(&connection, &format!("SELECT {types} FROM t WHERE id = 1"));
+    let whole = "integer|".repeat(8);
+    assert_eq!(types, [format!("{whole}real|real|integer|integer|text|blob|text|blob")]);
+
+    let row = table.get(1).expect("it can be read").expect("it was inserted");
+    let values: Vec<_> = table.schema().columns()[1..].iter().map(|c| row.at(c.id())).collect();
+    assert_eq!(values[3], Value::Unsigned(i64::MAX as u64));
+    assert_eq!((values[10], values[11]), (Value::Bool(true), Value::Timestamp(i64::MAX)));
+    assert_eq!((values[12], values[15]), (Value::Text("abcde"), Value::Bytes(&[0, 255, 0])));
+}
+
+#[test]
+fn what_looks_like_a_number_or_a_text_becomes_one() {
+    let (db, _) = all_types();
+    let connection = connect(&db);
+    connection
+        .execute_batch("INSERT INTO t (id, c0, c9, c12) VALUES ('7', ' 8.0 ', '1e2', -12)")
+        .expect("they fit");
+    let found = rows(&connection, "SELECT id, c0, c9, c12, typeof(c12) FROM t");
+    assert_eq!(found, ["7|8|100.0|-12|text"]);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_and_named() {
+    let (db, table) = all_types();
+    let connection = connect(&db);
+    for (column, value, why) in [
+        ("c0", "256", "cannot store 256 in column t.c0: it takes 0 to 255"),
+        ("c0", "-1", "cannot store -1 in column t.c0: it takes 0 to 255"),
+        ("c0", "1.5", "cannot store 1.5 in column t.c0: it takes whole numbers"),
+        ("c0", "'x'", "cannot store \"x\" in column t.c0: it takes a number"),
+        ("c0", "x'01'", "cannot store a BLOB of 1 bytes in column t.c0: it takes a number"),
+        ("c3", "9.3e18", "cannot store 9.3e18 in column t.c3: it takes 0 to 9223372036854775807"),
+        ("c4", "128", "cannot store 128 in column t.c4: it takes -128 to 127"),
+        ("c8", "1e39", "cannot store 1e39 in column t.c8: it is beyond the floats of 32 bits"),
+        ("c10", "2", "cannot store 2 in column t.c10: it takes 0 to 1"),
+        ("c11", "'2026-11-23'", "cannot store \"2026-11-23\" in column t.c11: it takes a number"),
+        ("c12", "'abcdef'", "cannot store \"abcdef\" in column t.c12: it takes at most 5 bytes"),
+        ("c12", "1.5", "cannot store 1.5 in column t.c12: it takes text"),
+        (
+            "c12",
+            "'a' || char(0)",
+            "cannot store \"a\\0\" in column t.c12: text of fixed length cannot end with a zero byte",
+        ),
+        (
+            "c13",
+            "x'00'",
+            "cannot store a BLOB of 1 bytes in column t.c13: it takes exactly 2 bytes",
+        ),
+        ("c13", "'ab'", "cannot store \"ab\" in column t.c13: it takes a BLOB"),
+        (
+            "c14",
+            "CAST(x'ff' AS TEXT)",
+            "cannot store \"\u{fffd}\" in column t.c14: it is not UTF-8",
+        ),
+        (
+            "c15",
+            "x'00000000'",
+            "cannot store a BLOB of 4 bytes in column t.c15: it takes at most 3 bytes",
+        ),
+    ] {
+        let insert = format!("INSERT INTO t (id, {column}) VALUES (1, {value})");
+        let datatype = rusqlite::ffi::SQLITE_CONSTRAINT_DATATYPE;
+        assert_eq!(refusal(&connection, &insert), (datatype, why.into()), "{insert}");
+    }
+    assert_eq!(table.len(), Ok(0));
+}
+
+#[test]
+fn what_sqlite_has_no_value_for_is_an_error_and_can_be_kept() {
+    let (db, table) = all_types();
+    let connection = connect(&db);
+    let mut values = vec![Value::Null; 17];
+    values[0] = Value::Unsigned(1);
+    values[4] = Value::Unsigned(1 << 63);
+    values[10] = Value::Float(f64::NAN);
+    table.insert(&table.schema().pack(&values).expect("they fit")).expect("room");
+
+    let why = "t.c3 is 9223372036854775808, for which SQLite has no value; read it with lode dump";
+    let query = |column: &str| {
+        let mut statement =
+            connection.prepare(&format!("SELECT {column} FROM t")).expect("a query");
+        let refused = statement.query_row([], |row| row.get::<_, i64>(0));
+        match refused {
+            Err(rusqlite::Error::SqliteFailure(error, Some(why))) => (error.extended_code, why),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(query("c3"), (rusqlite::ffi::SQLITE_ERROR, why.into()));
+    assert!(query("c9").1.starts_with("t.c9 is NaN, for which"), "{:?}", query("c9"));
+
+    connection.execute_batch("UPDATE t SET c0 = 7").expect("the others stay as they are");
+    let row = table.get(1).expect("it can be read").expect("it is there");
+    assert_eq!((row.get("c0"), row.get("c3")), (Some(Value::Unsigned(7)), Some(values[4])));
+}

@@ -1,0 +1,86 @@
+//! Changes of short records that stay where they are: most of all changes.
+//!
+//! Only the record's page is latched, and no page of the index. What leads to a record changes only
+//! while the record's page is latched too. So if the page is as it was when the index led there,
+//! the index still leads there.
+
+use super::long::Cut;
+use super::page::{HeapPageMut, Slot};
+use super::plan::Change;
+use super::write::Attempt;
+use super::{Heap, Home};
+use crate::error::Result;
+use crate::index::WriteContext;
+
+/// What becomes of a record that stays.
+#[derive(Clone, Copy)]
+enum Becomes<'c> {
+    /// Other bytes as a whole.
+    Replaced(&'c [u8]),
+    /// Bytes from `at` on are others.
+    Overwritten { at: usize, bytes: &'c [u8] },
+}
+
+impl<'c> Becomes<'c> {
+    /// By a change of a record in this slot; `None` if the record does not stay there.
+    fn of(change: Change<'c>, home: &Home<'_>, slot: Slot) -> Option<Self> {
+        let (becomes, stays) = match change {
+            Change::Put { whole, .. } => {
+                let is_short = Cut::of(whole.len()).is_none();
+                (Self::Replaced(whole), is_short && home.page.fits_over(slot, whole.len()))
+            }
+            Change::Write { at, bytes, front } => {
+                let at = at + front;
+                (Self::Overwritten { at, bytes }, at + bytes.len() <= slot.size)
+            }
+            Change::Remove | Change::PutBack { .. } | Change::Move { .. } => return None,
+        };
+        stays.then_some(becomes)
+    }
+}
+
+impl Heap {
+    /// Changes a record in its page, if it is still as it was found; `None` if it is not short, or
+    /// does not stay there. To undo that, the record's old bytes are enough.
+    #[inline]
+    pub(super) fn attempt_in_place(
+        &self,
+        context: &WriteContext<'_>,
+        (key, home): (&[u8], &Home<'_>),
+        change: Change<'_>,
+    ) -> Result<Option<Attempt>> {
+        let number = home.address.slot.into();
+        let slot = home.page.slot(number).filter(|slot| !slot.is_long);
+        let Some((slot, becomes)) =
+            slot.and_then(|slot| Some((slot, Becomes::of(change, home, slot)?)))
+        else {
+            return Ok(None);
+        };
+        // What does not lead into the heap must not be changed, whatever looks like a record there.
+        if !self.space.has(home.address.page) {
+            return Ok(None);
+        }
+        let Some(mut latched) = context.pager.latch(home.seen) else {
+            return Ok(Some(Attempt::Again));
+        };
+        let Some(epoch) = change.log(context, key)? else {
+            drop(latched);
+            context.make_log_room()?;
+            return Ok(Some(Attempt::Again));
+        };
+        let mut page = HeapPageMut::new(latched.change(epoch));
+        match becomes {
+            Becomes::Overwritten { at, bytes } => page.write(slot, at, bytes),
+            Becomes::Replaced(bytes) => {
+                let before = page.room();
+                page.replace(number, slot, bytes, false);
+                let after = page.room();
+                drop(latched);
+                if after > before {
+                    self.forget_not(home.address.page, after);
+                }
+            }
+        }
+        Ok(Some(Attempt::Done))
+    }
+}

@@ -1,0 +1,28 @@
+//! About how many records a tree has.
+
+use super::Tree;
+use crate::error::Result;
+use crate::pager::{Pager, ReadEpoch};
+
+impl Tree {
+    /// About how many records there were at a moment, from the nodes on the way to a leaf in the
+    /// middle, as if all others had as many entries.
+    pub(crate) fn estimate(&self, pager: &Pager, moment: ReadEpoch) -> Result<u64> {
+        let (mut page, mut above, mut count) = (self.root(), usize::MAX, 1u64);
+        loop {
+            let (level, entries, child) = pager.at(moment, page, |words| {
+                let node = self.layout.node(words);
+                let child = (!node.is_leaf()).then(|| node.child(node.count() / 2));
+                (node.level(), node.count() as u64, child)
+            })?;
+            if level >= above {
+                return Err(super::goes_up(page));
+            }
+            count = count.saturating_mul(entries);
+            match child {
+                None => return Ok(count),
+                Some(child) => (page, above) = (child, level),
+            }
+        }
+    }
+}
