@@ -1,8 +1,8 @@
 //! How fast tables are read as record batches by one thread, in MB/s of the rows' own bytes, beside
 //! reading a Parquet file of the same rows into the same batches.
 //!
-//! `cargo bench -p lodedb-arrow` measures ten million rows; `LODE_ROWS` says how many else. Run as a
-//! test, it does a thousand. `tests/python/scan.py` measures DuckDB on the file that is named by
+//! `cargo bench -p lodedb-arrow` measures ten million rows; `LODE_ROWS` says how many else. Run
+//! as a test, it does a thousand. `tests/python/scan.py` measures DuckDB on the file that is named by
 //! `LODE_PARQUET`, which this leaves there.
 
 use std::fs::File;

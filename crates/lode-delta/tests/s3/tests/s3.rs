@@ -1,5 +1,5 @@
-//! `lode export --delta s3://…` and back, by the program as its users run it. `LODE` is its path; it
-//! is built with the feature `s3`.
+//! `lode export --delta s3://…` and back, by the program as its users run it. `LODE` is its path;
+//! it is built with the feature `s3`.
 
 use std::collections::BTreeMap;
 use std::fs;
