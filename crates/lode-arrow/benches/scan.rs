@@ -2,8 +2,8 @@
 //! reading a Parquet file of the same rows into the same batches.
 //!
 //! `cargo bench -p lodedb-arrow` measures ten million rows; `LODE_ROWS` says how many else. Run
-//! as a test, it does a thousand. `tests/python/scan.py` measures DuckDB on the file that is named by
-//! `LODE_PARQUET`, which this leaves there.
+//! as a test, it does a thousand. `tests/python/scan.py` measures DuckDB on the file
+//! that is named by `LODE_PARQUET`, which this leaves there.
 
 use std::fs::File;
 use std::path::PathBuf;

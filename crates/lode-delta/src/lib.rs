@@ -32,8 +32,8 @@
 //!
 //! The few actions of the protocol that this needs are written here, on `object_store` and
 //! `parquet`. `deltalake-core` 1.1 was weighed: without its `datafusion` feature it has 347
-//! packages against 237 here, needs a newer compiler (1.95) than this workspace promises (1.92), and
-//! does far more than this: merges, vacuums, constraints, catalogues. The source for all of it is
+//! packages against 237 here, needs a newer compiler (1.95) than this workspace promises (1.92),
+//! and does far more than this: merges, vacuums, constraints, catalogues. The source for all of it is
 //! "Delta Transaction Log Protocol", `PROTOCOL.md` of the project delta-io/delta.
 //!
 //! What is written needs reader version 1 and writer version 2, which every engine has. Tables

@@ -12,7 +12,8 @@ thread_local! {
 }
 
 /// From now on this process prints nothing about the panics that a
-/// [`FileReader`](super::FileReader) makes errors of. For programs that say themselves what is wrong; call it once.
+/// [`FileReader`](super::FileReader) makes errors of. For programs that say
+/// themselves what is wrong; call it once.
 pub fn silence_reader_panics() {
     let others = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
