@@ -33,8 +33,8 @@
 //! The few actions of the protocol that this needs are written here, on `object_store` and
 //! `parquet`. `deltalake-core` 1.1 was weighed: without its `datafusion` feature it has 347
 //! packages against 237 here, needs a newer compiler (1.95) than this workspace promises (1.92),
-//! and does far more than this: merges, vacuums, constraints, catalogues. The source for all of it is
-//! "Delta Transaction Log Protocol", `PROTOCOL.md` of the project delta-io/delta.
+//! and does far more than this: merges, vacuums, constraints, catalogues. The source for all of it
+//! is "Delta Transaction Log Protocol", `PROTOCOL.md` of the project delta-io/delta.
 //!
 //! What is written needs reader version 1 and writer version 2, which every engine has. Tables
 //! that need more of a reader are read as far as it changes nothing (deletion vectors that no file
