@@ -1,5 +1,6 @@
 //! The command line. Everything a user can say is defined here, and its help is made from it.
 
+pub(crate) mod columns;
 #[cfg(feature = "sql")]
 pub(crate) mod sql;
 pub(crate) mod volume;
@@ -11,19 +12,21 @@ use lode::{KeyKind, Options};
 use program_support::command_line;
 use program_support::exit::Failure;
 
-/// Checks, describes, dumps and loads the databases of Lode, and works on its volumes.
+/// Checks, describes, dumps, loads, exports and imports the databases of Lode, and works on its
+/// volumes.
 #[derive(Parser)]
 #[command(name = "lode", version, max_term_width = 100)]
 #[command(after_help = "\
 Examples:
   lode load zoo animal animals.jsonl --schema 'id:u64 key, name:text(32), tag:bytes(8)?'
   lode dump zoo animal -o copy.jsonl
+  lode export zoo animal animals.parquet
   lode check zoo
   lode volume tree settings
 
-Exit status: 0 done, and nothing is wrong; 1 the database is damaged, a line cannot be loaded, \
-or a statement of SQL fails; 2 the command line is wrong, or there is no such database, table, \
-entry or property; 3 a \
+Exit status: 0 done, and nothing is wrong; 1 the database is damaged, a line or a file cannot be \
+loaded, or a statement of SQL fails; 2 the command line is wrong, or there is no such database, \
+table, entry or property; 3 a \
 file, a directory or the machine does not allow it, or the database is open elsewhere; 128 and its \
 number a signal ended it: 130 SIGINT, 143 SIGTERM, 129 SIGHUP.")]
 pub(crate) struct CommandLine {
@@ -55,6 +58,10 @@ pub(crate) enum Command {
     Dump(DumpArgs),
     /// Put lines of JSON, such as dump writes, into a table
     Load(LoadArgs),
+    /// Write a table as a file of columns: Parquet, Arrow IPC or CSV
+    Export(columns::ExportArgs),
+    /// Put the rows of such a file into a table
+    Import(columns::ImportArgs),
     /// Print the kind of keys and the schema of tables, as load takes them
     Schema(SchemaArgs),
     /// Query and change tables by SQL, statement by statement or in a shell

@@ -31,6 +31,8 @@ fn carry_out(line: &CommandLine) -> Outcome {
         Command::Stat(args) => commands::stat::stat(args, &options),
         Command::Dump(args) => commands::dump::dump(args, &options),
         Command::Load(args) => commands::load::load(args, &options),
+        Command::Export(args) => commands::columns::export(args, &options),
+        Command::Import(args) => commands::columns::import(args, &options),
         Command::Schema(args) => commands::schema::schema(args, &options),
         #[cfg(feature = "sql")]
         Command::Sql(args) => commands::sql::sql(args, &options),

@@ -34,6 +34,11 @@ impl Progress {
         Self::new(what.into(), None, "{spinner} {msg} · {human_pos} records")
     }
 
+    /// Counts records up to `total`.
+    pub(crate) fn of_rows(what: impl Into<String>, total: u64) -> Self {
+        Self::new(what.into(), Some(total), "{msg} {bar:40} {human_pos}/{human_len} · {eta}")
+    }
+
     /// Counts bytes up to `total_bytes`.
     pub(crate) fn of_bytes(what: impl Into<String>, total_bytes: u64) -> Self {
         Self::new(what.into(), Some(total_bytes), "{msg} {bar:40} {bytes}/{total_bytes} · {eta}")

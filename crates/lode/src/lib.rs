@@ -129,3 +129,4 @@ pub use schema::{
 };
 pub use store::Durability;
 pub use table::KeyKind;
+pub use types::UnknownType;

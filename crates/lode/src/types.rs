@@ -1,5 +1,8 @@
 //! The types of columns.
 
+use std::fmt;
+use std::str::FromStr;
+
 /// The type of a column. Values of all types have a total order, which keys in a tree are in.
 ///
 /// ```
@@ -75,6 +78,105 @@ impl Type {
         match self {
             Self::VarText(most) | Self::VarBytes(most) => most as usize,
             fixed => fixed.size_bytes(),
+        }
+    }
+}
+
+/// The types that have no size, by their words.
+const PLAIN: [(&str, Type); 12] = [
+    ("u8", Type::U8),
+    ("u16", Type::U16),
+    ("u32", Type::U32),
+    ("u64", Type::U64),
+    ("i8", Type::I8),
+    ("i16", Type::I16),
+    ("i32", Type::I32),
+    ("i64", Type::I64),
+    ("f32", Type::F32),
+    ("f64", Type::F64),
+    ("bool", Type::Bool),
+    ("timestamp", Type::Timestamp),
+];
+
+/// A type with a size, of that size.
+type OfSize = fn(u32) -> Type;
+
+/// The types that have a size, by their words.
+const SIZED: [(&str, OfSize); 4] = [
+    ("text", Type::Text),
+    ("bytes", Type::Bytes),
+    ("vartext", Type::VarText),
+    ("varbytes", Type::VarBytes),
+];
+
+/// The words for a type: `u64`, `timestamp`, `text(32)`.
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(size) => write!(f, "text({size})"),
+            Self::Bytes(size) => write!(f, "bytes({size})"),
+            Self::VarText(most) => write!(f, "vartext({most})"),
+            Self::VarBytes(most) => write!(f, "varbytes({most})"),
+            plain => {
+                let found = PLAIN.iter().find(|(_, kind)| kind == plain);
+                f.write_str(found.expect("all other types are plain").0)
+            }
+        }
+    }
+}
+
+/// The type of such words.
+///
+/// ```
+/// use lode::Type;
+///
+/// assert_eq!("vartext(900)".parse(), Ok(Type::VarText(900)));
+/// assert_eq!(Type::Timestamp.to_string(), "timestamp");
+/// assert!("text".parse::<Type>().is_err());
+/// ```
+impl FromStr for Type {
+    type Err = UnknownType;
+
+    fn from_str(words: &str) -> Result<Self, UnknownType> {
+        if let Some((_, kind)) = PLAIN.iter().find(|(plain, _)| *plain == words) {
+            return Ok(*kind);
+        }
+        let sized = || {
+            let (word, size) = words.strip_suffix(')')?.split_once('(')?;
+            let (_, sized) = SIZED.iter().find(|(known, _)| *known == word)?;
+            Some(sized(size.parse().ok()?))
+        };
+        sized().ok_or_else(|| UnknownType { words: words.into() })
+    }
+}
+
+/// Words that are no type of columns.
+///
+/// ```
+/// let refused = "u65".parse::<lode::Type>().expect_err("there is no such type");
+/// assert_eq!(refused.to_string(), "there is no type \"u65\"");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no type {words:?}")]
+pub struct UnknownType {
+    /// The words.
+    pub words: Box<str>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_types_are_read_back() {
+        let sized = SIZED.iter().flat_map(|(_, sized)| [sized(1), sized(u32::MAX)]);
+        for kind in PLAIN.iter().map(|(_, kind)| *kind).chain(sized) {
+            assert_eq!(kind.to_string().parse(), Ok(kind));
+        }
+        for wrong in ["", "U8", "u128", "text", "text()", "text(-1)", "text(1", "u8(1)", "text(x)"]
+        {
+            let refused = wrong.parse::<Type>().expect_err("no type");
+            assert_eq!(refused.to_string(), format!("there is no type {wrong:?}"));
         }
     }
 }

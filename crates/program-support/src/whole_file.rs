@@ -1,6 +1,6 @@
 //! Files that are whole or as they were before.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -19,12 +19,18 @@ pub fn write_with(
     path: &Path,
     work: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
+    write_to_file(path, &mut |file| {
+        let mut out = BufWriter::new(file);
+        work(&mut out)?;
+        out.flush()
+    })
+}
+
+/// The same for what is written to the file itself, in large pieces.
+pub fn write_to_file(path: &Path, work: &mut dyn FnMut(&File) -> io::Result<()>) -> io::Result<()> {
     let path = target(path)?;
     let unfinished = Unfinished::begin(&path)?;
-    let mut out = BufWriter::new(unfinished.file.as_file());
-    work(&mut out)?;
-    out.flush()?;
-    drop(out);
+    work(unfinished.file.as_file())?;
     unfinished.finish(&path)
 }
 

@@ -1,12 +1,15 @@
 //! The commands, each in a file.
 
+mod batch;
 pub(crate) mod check;
+pub(crate) mod columns;
 pub(crate) mod dump;
 pub(crate) mod load;
 pub(crate) mod schema;
 #[cfg(feature = "sql")]
 pub(crate) mod sql;
 pub(crate) mod stat;
+mod target;
 pub(crate) mod volume;
 
 use std::io;

@@ -110,7 +110,7 @@ fn describe(opened: &Opened, snapshot: &Snapshot, name: &str) -> Outcome<Table> 
     let schema = table.schema();
     let columns = schema.columns().iter().enumerate().map(|(at, column)| Column {
         name: column.name.clone(),
-        kind: schema_text::type_words(column),
+        kind: column.kind.to_string(),
         key: at < schema.key_columns(),
         nullable: column.nullable,
     });

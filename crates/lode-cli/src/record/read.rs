@@ -65,7 +65,7 @@ pub(crate) fn read(schema: &Schema, line: &str) -> Result<Vec<u8>, Fault> {
                 true => of_variable(column, value.get()).map(|bytes| variable[at] = bytes),
             }
             .map_err(|why| {
-                let (kind, value) = (crate::schema_text::type_words(column), shown(value.get()));
+                let (kind, value) = (column.kind, shown(value.get()));
                 let because = why.map_or(String::new(), |why| format!(": {why}"));
                 misfit(format!("column {text} ({kind}) cannot hold {value}{because}"))
             })?,

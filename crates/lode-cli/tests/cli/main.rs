@@ -2,7 +2,9 @@
 
 mod bad_input;
 mod bad_lines;
+mod columns;
 mod damage;
+mod delta;
 mod descriptions;
 mod files;
 mod loading;

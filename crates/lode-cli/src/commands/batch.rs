@@ -5,6 +5,7 @@ use std::mem::take;
 use lode::{Error, Table};
 use program_support::exit::{Failure, Outcome};
 
+use super::records;
 use crate::database::Opened;
 
 /// The most records of a transaction, which is as long as syncing it is cheap beside writing it.
@@ -13,7 +14,7 @@ const MOST_RECORDS: usize = 4096;
 /// The bytes that records wait for together at the most, and one record more.
 const MOST_BYTES: usize = 64 << 20;
 
-/// A record that waits: the number of its line, and where its bytes end among those of all.
+/// A record that waits: the number of its line or row, and where its bytes end among those of all.
 type Waiting = (u64, usize);
 
 /// What is done about records whose keys are there.
@@ -27,6 +28,26 @@ pub(super) enum IfThere {
     Skip,
 }
 
+impl IfThere {
+    /// As the options `--replace` and `--skip` say.
+    pub(super) fn of(replace: bool, skip: bool) -> Self {
+        match (replace, skip) {
+            (true, _) => Self::Replace,
+            (_, true) => Self::Skip,
+            _ => Self::Stop,
+        }
+    }
+}
+
+/// What records are counted by where they come from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// Lines of a text, in which a place is a line and a character.
+    Line,
+    /// Rows of a table.
+    Row,
+}
+
 /// How many records came to what.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Loaded {
@@ -38,6 +59,18 @@ pub(super) struct Loaded {
 }
 
 impl Loaded {
+    /// What became of them, in words: `verb` is what was done.
+    pub(super) fn summary(&self, verb: &str) -> String {
+        let mut text = format!("{} {verb}", records(self.written()));
+        if self.replaced > 0 {
+            text.push_str(&format!(", {} of them replaced others", self.replaced));
+        }
+        if self.skipped > 0 {
+            text.push_str(&format!(", {} skipped", self.skipped));
+        }
+        text
+    }
+
     /// Those that are in the table now.
     pub(super) fn written(&self) -> u64 {
         self.inserted + self.replaced
@@ -50,6 +83,7 @@ pub(super) struct Batch<'b> {
     table: &'b Table,
     if_there: IfThere,
     source: String,
+    unit: Unit,
     records: Vec<u8>,
     waiting: Vec<Waiting>,
     /// The most records of a transaction that there is memory for, as far as it is known.
@@ -64,10 +98,11 @@ impl<'b> Batch<'b> {
         table: &'b Table,
         if_there: IfThere,
         source: String,
+        unit: Unit,
     ) -> Self {
         let (records, waiting, loaded) = (Vec::new(), Vec::new(), Loaded::default());
         let most = MOST_RECORDS;
-        Self { opened, table, if_there, source, records, waiting, most, loaded }
+        Self { opened, table, if_there, source, unit, records, waiting, most, loaded }
     }
 
     /// The name of what the records come from.
@@ -111,10 +146,13 @@ impl<'b> Batch<'b> {
     }
 
     fn is_there(&self, line: u64) -> Failure {
+        let place = match self.unit {
+            Unit::Line => format!("{}:{line}:1", self.source),
+            Unit::Row => format!("{}: row {line}", self.source),
+        };
         Failure::Wrong(format!(
-            "{}:{line}:1: there is a record with this key already; --replace overwrites such \
-             records, --skip leaves them",
-            self.source
+            "{place}: there is a record with this key already; --replace overwrites such records, \
+             --skip leaves them"
         ))
     }
 

@@ -1,0 +1,140 @@
+//! What can go wrong.
+
+use std::io;
+
+use arrow_schema::{ArrowError, DataType};
+use lode::Type;
+use parquet::errors::ParquetError;
+
+/// The result of what can go wrong.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a table cannot be read or written as record batches, or a file of them.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The engine refuses.
+    #[error(transparent)]
+    Lode(#[from] lode::Error),
+    /// A file cannot be read or written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// What is in a file is not what its format says.
+    #[error("{0}")]
+    Format(Box<str>),
+    /// A column of text has bytes that are no UTF-8, which Arrow does not have.
+    #[error("column {column} has text that is no UTF-8; `lode dump` writes it as hex")]
+    NotText {
+        /// The column.
+        column: Box<str>,
+    },
+    /// A column is needed and not there.
+    #[error("there is no column {column}, which cannot be null; columns are {columns}")]
+    NoColumn {
+        /// The column.
+        column: Box<str>,
+        /// Those that are there.
+        columns: Box<str>,
+    },
+    /// A column is there and the table has none of that name.
+    #[error("column {column} is none of table {table}, whose columns are {columns}")]
+    ExtraColumn {
+        /// The column.
+        column: Box<str>,
+        /// The table.
+        table: Box<str>,
+        /// Those that the table has.
+        columns: Box<str>,
+    },
+    /// Values of an Arrow type cannot go into a column of a type of Lode.
+    #[error("column {column}: {found} does not fit {kind}")]
+    TypeMisfit {
+        /// The column.
+        column: Box<str>,
+        /// The Arrow type.
+        found: Box<DataType>,
+        /// The type of Lode.
+        kind: Type,
+    },
+    /// No type of Lode holds the values of an Arrow type.
+    #[error("column {column}: no type of Lode holds {found}")]
+    NoType {
+        /// The column.
+        column: Box<str>,
+        /// The Arrow type.
+        found: Box<DataType>,
+    },
+    /// A value does not fit its column.
+    #[error("row {row}: column {column} ({kind}) cannot hold {value}")]
+    ValueMisfit {
+        /// The row, counted from 1.
+        row: u64,
+        /// The column.
+        column: Box<str>,
+        /// Its type.
+        kind: Type,
+        /// The value.
+        value: Box<str>,
+    },
+    /// A row is no record of the table.
+    #[error("row {row}: {source}")]
+    Row {
+        /// The row, counted from 1.
+        row: u64,
+        /// Why.
+        source: lode::Error,
+    },
+    /// A line of a CSV file is wrong.
+    #[error("line {line}: {why}")]
+    Line {
+        /// The line, counted from 1.
+        line: u64,
+        /// What is wrong.
+        why: Box<str>,
+    },
+    /// There is a record with the key of a row already.
+    #[error("row {row}: there is a record with this key already")]
+    KeyIsThere {
+        /// The row, counted from 1.
+        row: u64,
+    },
+    /// A format cannot be compressed that way.
+    #[error("{format} has no compression {compression}")]
+    NoCompression {
+        /// The format.
+        format: &'static str,
+        /// The compression.
+        compression: &'static str,
+    },
+    /// A file of CSV does not say what its columns are.
+    #[error("a CSV file does not name the types of its columns; give a schema")]
+    NeedsSchema,
+}
+
+impl From<ArrowError> for Error {
+    fn from(error: ArrowError) -> Self {
+        match error {
+            ArrowError::IoError(_, error) => Self::Io(error),
+            ArrowError::ExternalError(error) => Self::Format(error.to_string().into()),
+            ArrowError::ParquetError(why)
+            | ArrowError::IpcError(why)
+            | ArrowError::ParseError(why) => Self::Format(why.into()),
+            other => Self::Format(other.to_string().into()),
+        }
+    }
+}
+
+impl From<ParquetError> for Error {
+    fn from(error: ParquetError) -> Self {
+        match error {
+            ParquetError::External(source) => match source.downcast::<io::Error>() {
+                Ok(error) => Self::Io(*error),
+                Err(other) => Self::Format(other.to_string().into()),
+            },
+            ParquetError::General(why) | ParquetError::EOF(why) | ParquetError::NYI(why) => {
+                Self::Format(why.into())
+            }
+            other => Self::Format(other.to_string().into()),
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Taking CSV apart into lines of fields.
+
+use std::io::BufRead;
+
+use crate::error::{Error, Result};
+
+/// The most bytes of a line: more than any record has, with all of its bytes in hex.
+const MOST_LINE_BYTES: usize = 4 << 20;
+
+/// The fields of a line, as they are without their quotes. It is used again for each line.
+#[derive(Default)]
+pub(super) struct Line {
+    /// The number of its first line in the file, counted from 1.
+    pub(super) number: u64,
+    bytes: Vec<u8>,
+    /// Where each field ends, and whether it had quotes.
+    ends: Vec<(usize, bool)>,
+}
+
+/// A field of a line.
+#[derive(Clone, Copy)]
+pub(super) struct FieldText<'l> {
+    pub(super) bytes: &'l [u8],
+    pub(super) is_quoted: bool,
+}
+
+impl Line {
+    /// How many fields it has.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// A field of it.
+    pub(super) fn field(&self, at: usize) -> FieldText<'_> {
+        let from = at.checked_sub(1).map_or(0, |before| self.ends[before].0);
+        let (end, is_quoted) = self.ends[at];
+        FieldText { bytes: &self.bytes[from..end], is_quoted }
+    }
+
+    pub(super) fn wrong(&self, why: impl Into<Box<str>>) -> Error {
+        Error::Line { line: self.number, why: why.into() }
+    }
+}
+
+/// Where in a line a reader is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// At the beginning of a field.
+    Start,
+    /// In a field without quotes.
+    Plain,
+    /// Between quotes.
+    Quoted,
+    /// After a quote that ends a field, or is the first of two.
+    AfterQuote,
+}
+
+/// Reads lines.
+pub(super) struct Lines<R> {
+    input: R,
+    /// Lines that were read.
+    passed: u64,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// Those of an input, after the mark that some programs put before UTF-8.
+    pub(super) fn new(mut input: R) -> Result<Self> {
+        if input.fill_buf()?.starts_with("\u{feff}".as_bytes()) {
+            input.consume("\u{feff}".len());
+        }
+        Ok(Self { input, passed: 0 })
+    }
+
+    /// Reads the next line that is not empty; false at the end.
+    pub(super) fn next(&mut self, line: &mut Line) -> Result<bool> {
+        loop {
+            line.bytes.clear();
+            line.ends.clear();
+            line.number = self.passed + 1;
+            if !self.read(line)? {
+                return Ok(false);
+            }
+            let is_empty = line.ends == [(0, false)];
+            if !is_empty {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Reads a line; false if there is none.
+    fn read(&mut self, line: &mut Line) -> Result<bool> {
+        let (mut place, mut is_some) = (Place::Start, false);
+        loop {
+            let buffer = self.input.fill_buf()?;
+            if buffer.is_empty() {
+                return match place {
+                    Place::Quoted => Err(line.wrong("the file ends between quotes")),
+                    _ if is_some => {
+                        self.passed += 1;
+                        line.end_field(place);
+                        Ok(true)
+                    }
+                    _ => Ok(false),
+                };
+            }
+            is_some = true;
+            let mut used = 0;
+            let mut is_whole = false;
+            for &byte in buffer {
+                used += 1;
+                self.passed += u64::from(byte == b'\n');
+                if let Some(next) = line.take(place, byte)? {
+                    place = next;
+                } else {
+                    is_whole = true;
+                    break;
+                }
+            }
+            self.input.consume(used);
+            if is_whole {
+                return Ok(true);
+            }
+            if line.bytes.len() > MOST_LINE_BYTES {
+                return Err(line.wrong(format!("it has more than {MOST_LINE_BYTES} bytes")));
+            }
+        }
+    }
+}
+
+impl Line {
+    /// Takes a byte; returns the place after it, and nothing at the end of the line.
+    fn take(&mut self, place: Place, byte: u8) -> Result<Option<Place>> {
+        Ok(Some(match (place, byte) {
+            (Place::Quoted, b'"') => Place::AfterQuote,
+            (Place::Quoted, byte) => {
+                self.bytes.push(byte);
+                Place::Quoted
+            }
+            (Place::Start, b'"') => Place::Quoted,
+            (Place::AfterQuote, b'"') => {
+                self.bytes.push(b'"');
+                Place::Quoted
+            }
+            (place, b',') => {
+                self.end_field(place);
+                Place::Start
+            }
+            (place, b'\n') => {
+                self.end_field(place);
+                return Ok(None);
+            }
+            (Place::AfterQuote, b'\r') => Place::AfterQuote,
+            (Place::AfterQuote, _) => {
+                return Err(self.wrong("a comma should come after a quote that ends a field"));
+            }
+            (_, byte) => {
+                self.bytes.push(byte);
+                Place::Plain
+            }
+        }))
+    }
+
+    fn end_field(&mut self, place: Place) {
+        let is_quoted = place == Place::AfterQuote;
+        // The end of a line may be two characters.
+        let from = self.ends.last().map_or(0, |(end, _)| *end);
+        if !is_quoted && self.bytes[from..].last() == Some(&b'\r') {
+            self.bytes.pop();
+        }
+        self.ends.push((self.bytes.len(), is_quoted));
+    }
+}

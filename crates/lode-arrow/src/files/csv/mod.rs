@@ -1,0 +1,11 @@
+//! Comma-separated values (RFC 4180), with a header line.
+//!
+//! Written and read here, since a null and an empty text have to differ: a null is an empty field,
+//! an empty text is one in quotes. Readers of CSV do not say which fields had quotes.
+
+mod fields;
+mod read;
+mod write;
+
+pub(super) use read::Reader;
+pub(super) use write::Writer;

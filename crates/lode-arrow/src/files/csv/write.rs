@@ -1,0 +1,171 @@
+//! Writing CSV.
+
+use std::io::Write;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{DataType, SchemaRef, TimeUnit};
+
+use crate::error::{Error, Result};
+use crate::files::{Compression, FileFormat, WriteOptions};
+
+/// The bytes that lines wait for before they are written.
+const BUFFER_BYTES: usize = 64 << 10;
+
+pub(crate) struct Writer<W: Write> {
+    out: W,
+    lines: Vec<u8>,
+    written_bytes: u64,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins a file with its header.
+    pub(crate) fn new(schema: &SchemaRef, options: &WriteOptions, out: W) -> Result<Self> {
+        if options.compression != Compression::None {
+            return Err(Error::NoCompression {
+                format: FileFormat::Csv.name(),
+                compression: options.compression.name(),
+            });
+        }
+        let mut lines = Vec::new();
+        for (at, field) in schema.fields().iter().enumerate() {
+            separate(&mut lines, at);
+            append_text(&mut lines, field.name());
+        }
+        lines.push(b'\n');
+        Ok(Self { out, lines, written_bytes: 0 })
+    }
+
+    /// Writes the rows of a batch.
+    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let columns = batch.schema();
+        let columns = columns.fields().iter().zip(batch.columns());
+        let columns = columns.map(|(field, array)| {
+            form_of(array).ok_or_else(|| Error::NoType {
+                column: field.name().as_str().into(),
+                found: Box::new(array.data_type().clone()),
+            })
+        });
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        for row in 0..batch.num_rows() {
+            for (at, (array, form)) in batch.columns().iter().zip(&columns).enumerate() {
+                separate(&mut self.lines, at);
+                if array.is_valid(row) {
+                    form(&mut self.lines, row);
+                }
+            }
+            self.lines.push(b'\n');
+            if self.lines.len() >= BUFFER_BYTES {
+                self.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn written_bytes(&self) -> u64 {
+        self.written_bytes + self.lines.len() as u64
+    }
+
+    pub(crate) fn finish(mut self) -> Result<W> {
+        self.flush()?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.out.write_all(&self.lines)?;
+        self.written_bytes += self.lines.len() as u64;
+        self.lines.clear();
+        Ok(())
+    }
+}
+
+/// Appends the value of a row to a line.
+type Form<'b> = Box<dyn Fn(&mut Vec<u8>, usize) + 'b>;
+
+/// How the values of a primitive array are written.
+macro_rules! printed {
+    ($array:expr, $kind:ty, $form:literal) => {{
+        let values = $array.as_primitive::<$kind>().values();
+        Box::new(move |line: &mut Vec<u8>, row: usize| {
+            write!(line, $form, values[row]).expect("memory takes all");
+        })
+    }};
+}
+
+/// How the values of an array are written: those of the types that columns of Lode have.
+fn form_of(array: &dyn Array) -> Option<Form<'_>> {
+    Some(match array.data_type() {
+        DataType::UInt8 => printed!(array, UInt8Type, "{}"),
+        DataType::UInt16 => printed!(array, UInt16Type, "{}"),
+        DataType::UInt32 => printed!(array, UInt32Type, "{}"),
+        DataType::UInt64 => printed!(array, UInt64Type, "{}"),
+        DataType::Int8 => printed!(array, Int8Type, "{}"),
+        DataType::Int16 => printed!(array, Int16Type, "{}"),
+        DataType::Int32 => printed!(array, Int32Type, "{}"),
+        DataType::Int64 => printed!(array, Int64Type, "{}"),
+        // The fewest digits that mean it, with an exponent where that is short.
+        DataType::Float32 => printed!(array, Float32Type, "{:?}"),
+        DataType::Float64 => printed!(array, Float64Type, "{:?}"),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            printed!(array, TimestampMicrosecondType, "{}")
+        }
+        DataType::Boolean => {
+            let values = array.as_boolean();
+            Box::new(move |line, row| {
+                line.extend_from_slice(if values.value(row) { b"true" } else { b"false" });
+            })
+        }
+        DataType::Utf8 => {
+            let values = array.as_string::<i32>();
+            Box::new(move |line, row| append_text(line, values.value(row)))
+        }
+        DataType::Binary => {
+            let values = array.as_binary::<i32>();
+            Box::new(move |line, row| append_hex(line, values.value(row)))
+        }
+        DataType::FixedSizeBinary(_) => {
+            let values = array.as_fixed_size_binary();
+            Box::new(move |line, row| append_hex(line, values.value(row)))
+        }
+        _ => return None,
+    })
+}
+
+fn separate(line: &mut Vec<u8>, at: usize) {
+    if at > 0 {
+        line.push(b',');
+    }
+}
+
+/// Appends a text, in quotes where it needs them. One that begins or ends with white space has
+/// quotes too, since some readers cut that off.
+fn append_text(line: &mut Vec<u8>, text: &str) {
+    let needs = |byte: u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
+    if !text.is_empty() && text.trim() == text && !text.bytes().any(needs) {
+        line.extend_from_slice(text.as_bytes());
+        return;
+    }
+    line.push(b'"');
+    for byte in text.bytes() {
+        if byte == b'"' {
+            line.push(b'"');
+        }
+        line.push(byte);
+    }
+    line.push(b'"');
+}
+
+/// Appends bytes as digits in hex; quotes if there are none.
+fn append_hex(line: &mut Vec<u8>, bytes: &[u8]) {
+    if bytes.is_empty() {
+        line.extend_from_slice(b"\"\"");
+    }
+    for byte in bytes {
+        write!(line, "{byte:02x}").expect("memory takes all");
+    }
+}

@@ -1,0 +1,37 @@
+//! What becomes of a panic in the libraries that read files: some of them panic at damage that
+//! they did not expect. It is an error like any other fault of the file.
+
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe};
+
+use crate::error::{Error, Result};
+
+thread_local! {
+    /// Whether this thread is where panics are caught.
+    static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// From now on this process prints nothing about the panics that a
+/// [`FileReader`](super::FileReader) makes errors of. For programs that say
+/// themselves what is wrong; call it once.
+pub fn silence_reader_panics() {
+    let others = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        if !IS_GUARDED.get() {
+            others(info);
+        }
+    }));
+}
+
+/// Calls `work`, which nothing is used of after a panic.
+pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let before = IS_GUARDED.replace(true);
+    let done = panic::catch_unwind(AssertUnwindSafe(work));
+    IS_GUARDED.set(before);
+    done.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_string());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        let why = text.map_or(String::new(), |text| format!(": {text}"));
+        Err(Error::Format(format!("the file is damaged{why}").into()))
+    })
+}

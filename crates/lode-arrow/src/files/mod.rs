@@ -1,0 +1,289 @@
+//! Files of record batches: one format a file.
+
+mod csv;
+mod guard;
+mod ipc;
+mod parquet;
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+
+pub use guard::silence_reader_panics;
+
+use crate::error::{Error, Result};
+use guard::guarded;
+
+/// The formats of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileFormat {
+    /// Apache Parquet.
+    Parquet,
+    /// The file format of Arrow IPC, also known as Feather 2.
+    Ipc,
+    /// Comma-separated values with a header line (RFC 4180).
+    ///
+    /// A null is an empty field, an empty text is `""`. Bytes are digits in hex, timestamps are
+    /// microseconds since the beginning of 1970. A float that is no number comes back as the usual
+    /// one.
+    Csv,
+}
+
+impl FileFormat {
+    /// The format that a file has by the end of its name: `.parquet`, `.arrow`, `.ipc`, `.feather`
+    /// or `.csv`.
+    pub fn of_path(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "parquet" => Some(Self::Parquet),
+            "arrow" | "ipc" | "feather" => Some(Self::Ipc),
+            "csv" => Some(Self::Csv),
+            _ => None,
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Parquet => "Parquet",
+            Self::Ipc => "Arrow IPC",
+            Self::Csv => "CSV",
+        }
+    }
+}
+
+/// How the values of a file are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// Snappy; Parquet only.
+    Snappy,
+    /// LZ4.
+    Lz4,
+    /// Zstandard.
+    Zstd,
+}
+
+impl Compression {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Snappy => "snappy",
+            Self::Lz4 => "lz4",
+            Self::Zstd => "zstd",
+        }
+    }
+}
+
+/// How a file is written.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteOptions {
+    /// How it is compressed; CSV never is.
+    pub compression: Compression,
+    /// The most rows of a row group of Parquet, which has at most 64 MiB. Larger groups compress
+    /// better, smaller ones are skipped more often.
+    pub row_group_rows: usize,
+}
+
+impl WriteOptions {
+    /// What is usual for a format: Zstandard for Parquet, nothing for others.
+    pub fn of(format: FileFormat) -> Self {
+        let compression = match format {
+            FileFormat::Parquet => Compression::Zstd,
+            FileFormat::Ipc | FileFormat::Csv => Compression::None,
+        };
+        Self { compression, row_group_rows: 128 << 10 }
+    }
+}
+
+/// Writes record batches to a file of some format.
+///
+/// ```
+/// use lode::{Database, KeyKind, Schema, Type};
+/// use lode_arrow::{FileFormat, FileReader, FileWriter, ReadOptions, Scan, WriteOptions};
+///
+/// let db = Database::in_memory()?;
+/// let schema = Schema::build("byte").key("id", Type::U8).finish()?;
+/// let bytes = db.create_table(&schema, KeyKind::Tree)?;
+/// bytes.insert(&[7])?;
+///
+/// let (file, format) = (tempfile::tempfile()?, FileFormat::Parquet);
+/// let batches = Scan::of(&bytes).read();
+/// let options = WriteOptions::of(format);
+/// let mut writer = FileWriter::new(format, batches.schema(), &options, file.try_clone()?)?;
+/// for batch in batches {
+///     writer.write(&batch?)?;
+/// }
+/// writer.finish()?;
+///
+/// let mut reader = FileReader::open(format, file, &ReadOptions::default())?;
+/// assert_eq!(reader.next().expect("a batch")?.num_rows(), 1);
+/// assert!(reader.next().is_none());
+/// # Ok::<(), lode_arrow::Error>(())
+/// ```
+pub struct FileWriter<W: Write + Send> {
+    state: WriterState<W>,
+}
+
+enum WriterState<W: Write + Send> {
+    Parquet(parquet::Writer<W>),
+    Ipc(ipc::Writer<W>),
+    Csv(csv::Writer<W>),
+}
+
+impl<W: Write + Send> FileWriter<W> {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// `Io`; `NoCompression` when the format has no such compression.
+    pub fn new(
+        format: FileFormat,
+        schema: &SchemaRef,
+        options: &WriteOptions,
+        out: W,
+    ) -> Result<Self> {
+        let state = match format {
+            FileFormat::Parquet => WriterState::Parquet(parquet::writer(schema, options, out)?),
+            FileFormat::Ipc => WriterState::Ipc(ipc::writer(schema, options, out)?),
+            FileFormat::Csv => WriterState::Csv(csv::Writer::new(schema, options, out)?),
+        };
+        Ok(Self { state })
+    }
+
+    /// Writes a batch of the file's schema.
+    ///
+    /// # Errors
+    /// `Io`; `Format` when the batch is of another schema.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        match &mut self.state {
+            WriterState::Parquet(writer) => Ok(writer.write(batch)?),
+            WriterState::Ipc(writer) => Ok(writer.write(batch)?),
+            WriterState::Csv(writer) => writer.write(batch),
+        }
+    }
+
+    /// Bytes that the file has by now, with those that are still to be written to it, as far as
+    /// they are known.
+    pub fn size_bytes(&self) -> u64 {
+        match &self.state {
+            WriterState::Parquet(writer) => {
+                (writer.bytes_written() + writer.in_progress_size()) as u64
+            }
+            WriterState::Ipc(writer) => writer.get_ref().written_bytes,
+            WriterState::Csv(writer) => writer.written_bytes(),
+        }
+    }
+
+    /// Writes what is at the end of the file, and returns what was written to.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn finish(self) -> Result<W> {
+        match self.state {
+            WriterState::Parquet(writer) => Ok(writer.into_inner()?),
+            WriterState::Ipc(writer) => Ok(writer.into_inner()?.out),
+            WriterState::Csv(writer) => Ok(writer.finish()?),
+        }
+    }
+}
+
+/// How a file is read.
+#[derive(Clone, Debug)]
+pub struct ReadOptions {
+    /// The most rows of a batch. Batches of Arrow IPC are as they were written.
+    pub batch_rows: usize,
+    /// What the columns of a CSV file are. It may have only some of them, in any order.
+    pub schema: Option<SchemaRef>,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self { batch_rows: crate::DEFAULT_BATCH_ROWS, schema: None }
+    }
+}
+
+/// Reads the record batches of a file of some format.
+///
+/// # Errors
+/// An iterator of it returns `Io`; `Format` when the file is damaged, cut off, or of another
+/// format; `Line`. After an error there are no more batches.
+pub struct FileReader {
+    schema: SchemaRef,
+    rows: Option<u64>,
+    state: ReaderState,
+}
+
+enum ReaderState {
+    Parquet(parquet::Reader),
+    Ipc(Box<ipc::Reader>),
+    Csv(Box<csv::Reader>),
+    Ended,
+}
+
+impl FileReader {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// `Io`; `Format` when it is none of the format; `NeedsSchema` for CSV without a schema.
+    pub fn open(format: FileFormat, file: File, options: &ReadOptions) -> Result<Self> {
+        guarded(|| Self::open_unguarded(format, file, options))
+    }
+
+    fn open_unguarded(format: FileFormat, file: File, options: &ReadOptions) -> Result<Self> {
+        Ok(match format {
+            FileFormat::Parquet => {
+                let (schema, rows, reader) = parquet::reader(file, options)?;
+                Self { schema, rows: Some(rows), state: ReaderState::Parquet(reader) }
+            }
+            FileFormat::Ipc => {
+                let reader = ipc::Reader::new(file)?;
+                Self {
+                    schema: reader.schema(),
+                    rows: None,
+                    state: ReaderState::Ipc(Box::new(reader)),
+                }
+            }
+            FileFormat::Csv => {
+                let schema = options.schema.as_ref().ok_or(Error::NeedsSchema)?;
+                let reader = csv::Reader::new(file, schema, options.batch_rows)?;
+                let schema = reader.schema();
+                Self { schema, rows: None, state: ReaderState::Csv(Box::new(reader)) }
+            }
+        })
+    }
+
+    /// The columns of the file.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// How many rows the file has, if it says so at its beginning.
+    pub fn rows(&self) -> Option<u64> {
+        self.rows
+    }
+
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        match &mut self.state {
+            ReaderState::Parquet(reader) => Ok(reader.next().transpose()?),
+            ReaderState::Ipc(reader) => reader.next_batch(),
+            ReaderState::Csv(reader) => reader.next_batch(),
+            ReaderState::Ended => Ok(None),
+        }
+    }
+}
+
+impl Iterator for FileReader {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Result<RecordBatch>> {
+        let next = guarded(|| self.next_batch()).transpose();
+        if !matches!(next, Some(Ok(_))) {
+            self.state = ReaderState::Ended;
+        }
+        next
+    }
+}

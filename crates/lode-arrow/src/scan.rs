@@ -1,0 +1,178 @@
+//! Reading a table as record batches.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::{Schema as ArrowSchema, SchemaRef};
+use lode::{ColumnId, Cursor, ReadTable, Schema};
+
+use crate::columns::{Block, Column};
+use crate::error::Result;
+use crate::types::field;
+
+/// The most rows of a batch, unless the scan says otherwise.
+pub const DEFAULT_BATCH_ROWS: usize = 8_192;
+
+/// The bytes of rows after which a batch is full.
+const MOST_BATCH_BYTES: usize = 8 << 20;
+
+/// What to read of a table. Of each record only the wanted columns are copied out of the pages.
+///
+/// ```
+/// use lode::{Database, KeyKind, Schema, Type};
+/// use lode_arrow::Scan;
+///
+/// let db = Database::in_memory()?;
+/// let schema = Schema::build("byte").key("id", Type::U8).column("bits", Type::U8).finish()?;
+/// let bytes = db.create_table(&schema, KeyKind::Tree)?;
+/// for id in 0..=255 {
+///     bytes.insert(&[id, id.count_ones() as u8])?;
+/// }
+///
+/// let snapshot = db.snapshot();
+/// let scan = Scan::of(bytes.at(&snapshot)).columns(["bits"])?.batch_rows(100);
+/// let batches = scan.read().collect::<lode_arrow::Result<Vec<_>>>()?;
+/// let rows: Vec<_> = batches.iter().map(|batch| batch.num_rows()).collect();
+/// assert_eq!((rows, batches[0].num_columns()), (vec![100, 100, 56], 1));
+/// # Ok::<(), lode_arrow::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Scan<T> {
+    table: T,
+    columns: Vec<ColumnId>,
+    /// The lowest and the highest packed key.
+    keys: Option<[Bound<Vec<u8>>; 2]>,
+    limit: u64,
+    batch_rows: usize,
+}
+
+impl<T: ReadTable> Scan<T> {
+    /// All of a table: as it is now, at a snapshot, or within a transaction.
+    pub fn of(table: T) -> Self {
+        let columns = table.table().schema().columns().iter().map(lode::Column::id).collect();
+        Self { table, columns, keys: None, limit: u64::MAX, batch_rows: DEFAULT_BATCH_ROWS }
+    }
+
+    /// Only the columns of these names, in this order. There may be none: then batches have rows
+    /// without columns.
+    ///
+    /// # Errors
+    /// `NoColumn`.
+    pub fn columns<N: AsRef<str>>(self, names: impl IntoIterator<Item = N>) -> lode::Result<Self> {
+        let schema = self.table.table().schema();
+        let columns = names.into_iter().map(|name| schema.column(name.as_ref()));
+        Ok(Self { columns: columns.collect::<lode::Result<_>>()?, ..self })
+    }
+
+    /// Only records whose packed keys are in a range. Batches come in the order of keys.
+    #[must_use]
+    pub fn packed_keys(self, lower: Bound<Vec<u8>>, upper: Bound<Vec<u8>>) -> Self {
+        Self { keys: Some([lower, upper]), ..self }
+    }
+
+    /// At most `rows` rows.
+    #[must_use]
+    pub fn limit(self, rows: u64) -> Self {
+        Self { limit: rows, ..self }
+    }
+
+    /// Batches of `rows` rows; the last one has fewer, and those of long rows: a batch is full at
+    /// 8 MiB.
+    #[must_use]
+    pub fn batch_rows(self, rows: usize) -> Self {
+        Self { batch_rows: rows.max(1), ..self }
+    }
+
+    /// Begins to read. The batches are all of the same moment, which is now, or that of the
+    /// snapshot. What is wrong with the scan is an error in the place of the first batch.
+    pub fn read(self) -> Batches {
+        let table = self.table.table();
+        let schema = table.schema();
+        let columns: Vec<_> = self.columns.iter().map(|at| Column::of(&schema[*at])).collect();
+        let fields = self.columns.iter().map(|at| field(schema, &schema[*at]));
+        let arrow = Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()));
+        let cursor = match &self.keys {
+            None => self.table.iter(),
+            Some([lower, upper]) => self
+                .table
+                .range_packed(lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice)),
+        };
+        let cursor = cursor.limit(self.limit).columns(&self.columns);
+        Batches {
+            cursor,
+            columns,
+            schema: arrow,
+            block: Block::default(),
+            batch_rows: self.batch_rows,
+            rows: 0,
+        }
+    }
+
+    /// What records of the table look like.
+    pub fn table_schema(&self) -> &Schema {
+        self.table.table().schema()
+    }
+}
+
+/// The record batches of a table, one after another. Made by [`Scan::read`].
+///
+/// # Errors
+/// Those of a [cursor](lode::Cursor#errors); `NotText` when text is no UTF-8. After an error there
+/// are no more batches.
+pub struct Batches {
+    cursor: Cursor,
+    columns: Vec<Column>,
+    schema: SchemaRef,
+    /// The rows of a batch as the cursor returns them; used again for each batch.
+    block: Block,
+    batch_rows: usize,
+    rows: u64,
+}
+
+impl Batches {
+    /// The schema of the batches.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// How many rows there were so far.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        let block = &mut self.block;
+        block.clear();
+        while block.rows() < self.batch_rows && block.size_bytes() < MOST_BATCH_BYTES {
+            match self.cursor.next_row()? {
+                Some(row) => block.push(row.bytes()),
+                None => break,
+            }
+        }
+        let rows = block.rows();
+        if rows == 0 {
+            return Ok(None);
+        }
+        self.rows += rows as u64;
+        let arrays = self.columns.iter().map(|column| column.take_from(block));
+        let arrays = arrays.collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let schema = Arc::clone(&self.schema);
+        Ok(Some(RecordBatch::try_new_with_options(schema, arrays, &options)?))
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Result<RecordBatch>> {
+        self.next_batch().transpose()
+    }
+}
+
+impl std::fmt::Debug for Batches {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Batches").field("rows", &self.rows).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,7 @@
+//! The crate as programs use it.
+
+mod bad_input;
+mod other_types;
+mod round_trips;
+mod scans;
+mod support;

@@ -1,0 +1,149 @@
+//! The command line of `lode export` and `lode import`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use lode_arrow::{Compression, FileFormat};
+
+use super::Kind;
+
+/// The options of `lode export`.
+#[derive(Args)]
+#[command(after_help = "\
+The format is that of the end of FILE's name: .parquet, .arrow (also .ipc, .feather) or .csv. A \
+file is written under a temporary name beside it, and renamed when it is whole. All records are of \
+one moment. Parquet and Arrow IPC keep the schema of the table for lode import. In CSV a null is \
+an empty field and an empty text is \"\"; bytes are digits in hex, timestamps microseconds since \
+the beginning of 1970.
+
+--delta writes a new version of a Delta table, which replaces the one before, or makes the table. \
+Readers see all of the new version or none of it. TARGET is a folder, or s3://BUCKET/PREFIX; the \
+environment has the credentials: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, and \
+AWS_ENDPOINT_URL for stores that are not Amazon's.
+
+Examples:
+  lode export zoo animal animals.parquet
+  lode export zoo animal --delta s3://farm/animal
+  lode export zoo animal names.csv --columns id,name --limit 100")]
+pub(crate) struct ExportArgs {
+    /// The directory of the database
+    pub dir: PathBuf,
+    /// The table
+    pub table: String,
+    /// The file
+    #[arg(required_unless_present = "delta")]
+    pub file: Option<PathBuf>,
+    /// A Delta table instead of a file: a folder, or s3://BUCKET/PREFIX
+    #[arg(long, value_name = "TARGET", conflicts_with_all = ["file", "format"])]
+    pub delta: Option<String>,
+    /// The format, whatever the name of the file
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
+    /// Only these columns, in this order, with commas between them [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub columns: Vec<String>,
+    /// At most this many records
+    #[arg(long, value_name = "RECORDS")]
+    pub limit: Option<u64>,
+    /// How values are compressed [default: zstd for Parquet, snappy for Delta,
+    /// none for others]
+    #[arg(long, value_enum)]
+    pub compression: Option<Codec>,
+    /// The most records of a row group of Parquet [default: 131072]
+    #[arg(long, value_name = "RECORDS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub row_group: Option<u32>,
+}
+
+/// The options of `lode import`.
+#[derive(Args)]
+#[command(after_help = "\
+The file is read twice: first to see that all of it fits the table. So nothing is imported of a \
+file with something wrong in it. Columns are found by their names; one that can be null may be \
+missing. Integers may come in any integer type, times in any unit: what does not fit exactly is \
+refused, with its row.
+
+A table that is not there is created: as --schema says, or with the schema that the file has. \
+Files of others do not say which columns are the key: --key names them. Their text and bytes get \
+the most room that there is, 1048576 bytes, in a key an equal share of 1024.
+
+Examples:
+  lode import zoo animal animals.parquet
+  lode import zoo city cities.parquet --key country,name
+  lode import zoo animal more.csv --replace
+  lode import zoo animal --delta farm/animal")]
+pub(crate) struct ImportArgs {
+    /// The directory of the database
+    pub dir: PathBuf,
+    /// The table
+    pub table: String,
+    /// The file
+    #[arg(required_unless_present = "delta")]
+    pub file: Option<PathBuf>,
+    /// A Delta table instead of a file: a folder, or s3://BUCKET/PREFIX
+    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["file", "format"])]
+    pub delta: Option<String>,
+    /// The format, whatever the name of the file
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
+    /// Overwrite records whose keys are there, instead of stopping
+    #[arg(long)]
+    pub replace: bool,
+    /// Leave records whose keys are there as they are, instead of stopping
+    #[arg(long, conflicts_with = "replace")]
+    pub skip: bool,
+    /// Create the table, and the database, with these columns if they are not there
+    #[arg(long, value_name = "COLUMNS")]
+    pub schema: Option<String>,
+    /// Create the table, and the database, with the columns of the file; these are the key
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "schema")]
+    pub key: Vec<String>,
+    /// How a table that is created finds its records [default: tree]
+    #[arg(long, value_enum)]
+    pub kind: Option<Kind>,
+}
+
+/// The formats of files.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Format {
+    /// Apache Parquet
+    Parquet,
+    /// The file format of Arrow IPC, also known as Feather 2
+    #[value(alias = "ipc", alias = "feather")]
+    Arrow,
+    /// Comma-separated values with a header line
+    Csv,
+}
+
+impl From<Format> for FileFormat {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Parquet => Self::Parquet,
+            Format::Arrow => Self::Ipc,
+            Format::Csv => Self::Csv,
+        }
+    }
+}
+
+/// How values are compressed.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Codec {
+    /// Not at all
+    None,
+    /// Snappy: Parquet only
+    Snappy,
+    /// LZ4: fast
+    Lz4,
+    /// Zstandard: small
+    Zstd,
+}
+
+impl From<Codec> for Compression {
+    fn from(codec: Codec) -> Self {
+        match codec {
+            Codec::None => Self::None,
+            Codec::Snappy => Self::Snappy,
+            Codec::Lz4 => Self::Lz4,
+            Codec::Zstd => Self::Zstd,
+        }
+    }
+}

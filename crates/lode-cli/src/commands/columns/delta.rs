@@ -1,0 +1,74 @@
+//! Delta tables as targets and as sources.
+
+use std::path::Path;
+
+use lode::Table;
+use lode_arrow::Scan;
+use lode_delta::{Error, ExportOptions, Exported, Location};
+use program_support::exit::{Failure, Outcome};
+use program_support::interrupt::{self, Interrupt};
+
+use crate::cli::columns::ExportArgs;
+use crate::commands::records;
+use crate::database::Opened;
+use crate::progress::Progress;
+
+/// A place for a table, which is not inside the database.
+pub(super) fn location(text: &str, dir: &Path) -> Outcome<Location> {
+    let location = Location::parse(text).map_err(|error| failure(None, &error))?;
+    let is_inside = |folder: &Path| {
+        let (folder, dir) = (std::path::absolute(folder), dir.canonicalize());
+        let known = folder.iter().flat_map(|folder| folder.ancestors());
+        let known = known.filter_map(|part| part.canonicalize().ok()).next();
+        matches!((known, dir), (Some(known), Ok(dir)) if known.starts_with(&dir))
+    };
+    match location.folder().is_some_and(is_inside) {
+        true => Err(Failure::Usage(format!(
+            "{text}: this is inside the database; choose another directory"
+        ))),
+        false => Ok(location),
+    }
+}
+
+/// Writes a version of a Delta table; returns what there is to say.
+pub(super) fn export(
+    opened: &Opened,
+    scan: Scan<&Table>,
+    location: &Location,
+    args: &ExportArgs,
+) -> Outcome<String> {
+    let noted = Interrupt::noted();
+    interrupt::watch("lode", || ())?;
+    let name = scan.table_schema().name();
+    let mut progress = Progress::of_records(format!("exporting {name}"));
+    let usual = ExportOptions::default();
+    let options = ExportOptions {
+        compression: args.compression.map_or(usual.compression, Into::into),
+        row_group_rows: args.row_group.map_or(usual.row_group_rows, |rows| rows as usize),
+        ..usual
+    };
+    let exported = lode_delta::export(location, scan, &options, &mut |rows| {
+        progress.at(rows);
+        noted.came()
+    });
+    let Exported { version, rows, files, .. } =
+        exported.map_err(|error| failure(Some(opened), &error))?;
+    let files = if files == 1 { "1 file".into() } else { format!("{files} files") };
+    Ok(format!("{} exported in {files} as version {version}", records(rows)))
+}
+
+/// What an error of a Delta table means for a command.
+pub(super) fn failure(opened: Option<&Opened>, error: &Error) -> Failure {
+    let line = error.to_string();
+    if let (Error::Arrow(lode_arrow::Error::Lode(error)), Some(opened)) = (error, opened) {
+        return opened.failure(error);
+    }
+    match error {
+        Error::Place { .. } | Error::NoTable { .. } | Error::OtherSchema { .. } => {
+            Failure::Usage(line)
+        }
+        Error::Arrow(_) | Error::Damaged { .. } | Error::Unsupported { .. } => Failure::Wrong(line),
+        Error::Interrupted => Failure::Interrupted(line),
+        _ => Failure::Refused(line),
+    }
+}

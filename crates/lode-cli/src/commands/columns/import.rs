@@ -1,0 +1,188 @@
+//! `lode import`: a source is read once to see that all of it fits, and once more to write it.
+
+use std::path::Path;
+
+use lode::{Error, Options, Schema, SchemaFault, Table};
+use lode_arrow::{Packer, lode_schema};
+use program_support::exit::{Failure, Outcome};
+use program_support::interrupt::{self, Interrupt};
+use program_support::output::print;
+
+use super::failure;
+use super::source::Source;
+use crate::cli::columns::ImportArgs;
+use crate::commands::batch::{Batch, IfThere, Loaded, Unit};
+use crate::commands::records;
+use crate::commands::target::{Target, open};
+use crate::database::{DirContent, Opened, look};
+use crate::progress::Progress;
+use crate::schema_text;
+
+/// Puts the rows of a file, or of a Delta table, into a table.
+pub(crate) fn import(args: &ImportArgs, options: &Options) -> Outcome {
+    let schema = args.schema.as_deref().map(|text| schema_text::parse(&args.table, text));
+    let schema = schema.transpose().map_err(|why| Failure::Usage(format!("--schema: {why}")))?;
+    lode_arrow::silence_reader_panics();
+    let noted = Interrupt::noted();
+    interrupt::watch("lode", || ())?;
+    let source = Source::of(args)?;
+    let job = Job { args, options, source: &source, noted: &noted };
+    let loaded = match look(&args.dir)? {
+        DirContent::Free => job.to_new_database(schema)?,
+        DirContent::Database | DirContent::Taken => {
+            let opened = open(&args.dir, true, options)?;
+            let loaded = job.to_database(&opened, schema);
+            opened.close_after(loaded)?
+        }
+    };
+    print(&format!("{}\n", loaded.summary("imported")))
+}
+
+/// What is to be imported, and how.
+struct Job<'j> {
+    args: &'j ImportArgs,
+    options: &'j Options,
+    source: &'j Source,
+    noted: &'j Interrupt,
+}
+
+impl Job<'_> {
+    fn target<'t>(&'t self, schema: Option<&'t Schema>) -> Target<'t> {
+        Target { table: &self.args.table, schema, kind: self.args.kind }
+    }
+
+    /// The schema of a table that is not there: as it is said, or as the source has it.
+    fn new_schema(&self, said: Option<Schema>) -> Outcome<Schema> {
+        if let Some(schema) = said {
+            return Ok(schema);
+        }
+        let found = self.source.open(None)?.schema;
+        lode_schema(&self.args.table, &found, &self.args.key).map_err(|error| match error {
+            lode_arrow::Error::Lode(Error::InvalidSchema { fault: SchemaFault::NoKey, .. }) => {
+                Failure::Usage(format!(
+                    "{}: it does not say which columns are the key of a new table; --key names \
+                     them",
+                    self.source.name()
+                ))
+            }
+            other => failure(None, self.source.name(), &other),
+        })
+    }
+
+    /// Nothing is created for a source with something wrong in it.
+    fn to_new_database(&self, said: Option<Schema>) -> Outcome<Loaded> {
+        let schema = self.new_schema(said)?;
+        self.check(&schema)?;
+        let existed = self.args.dir.exists();
+        let opened = open(&self.args.dir, true, self.options)?;
+        let loaded = self.to_new_table(&opened, &schema);
+        let loaded = opened.close_after(loaded);
+        if loaded.is_err() {
+            remove_new(&self.args.dir, existed);
+        }
+        loaded
+    }
+
+    fn to_database(&self, opened: &Opened, said: Option<Schema>) -> Outcome<Loaded> {
+        if !self.target(None).is_in(opened) {
+            let schema = self.new_schema(said)?;
+            self.check(&schema)?;
+            return self.to_new_table(opened, &schema);
+        }
+        let table = self.target(said.as_ref()).existing(opened)?;
+        self.check(table.schema())?;
+        self.fill(opened, &table).map_err(|(loaded, failure)| {
+            failure.and(&match loaded.written() {
+                0 => "nothing was imported".into(),
+                1 => "1 record before was imported, and stays".into(),
+                count => format!("{} before were imported, and stay", records(count)),
+            })
+        })
+    }
+
+    /// Fills a new table, which is dropped again if that does not work.
+    fn to_new_table(&self, opened: &Opened, schema: &Schema) -> Outcome<Loaded> {
+        let table = self.target(Some(schema)).in_database(opened)?;
+        self.fill(opened, &table).map_err(|(_, failure)| {
+            let dropped = opened.db.drop_table(schema.name());
+            match dropped {
+                Ok(()) => failure.and("nothing was imported"),
+                Err(error) => failure.and(&format!("the new table is not whole: {error}")),
+            }
+        })
+    }
+
+    /// Sees that all rows fit.
+    fn check(&self, schema: &Schema) -> Outcome {
+        self.each_record(schema, "checking", &mut |_, _| Ok(()))
+    }
+
+    /// Writes all rows. If that fails it says how many were written before.
+    fn fill(&self, opened: &Opened, table: &Table) -> Result<Loaded, (Loaded, Failure)> {
+        let if_there = IfThere::of(self.args.replace, self.args.skip);
+        let name = self.source.name().to_string();
+        let mut batch = Batch::new(opened, table, if_there, name, Unit::Row);
+        let put = &mut |row, record: &[u8]| batch.add(row, record).map_err(Stop::Failure);
+        let read = self.each_record(table.schema(), "importing", put);
+        let written = read.and_then(|()| batch.write());
+        let loaded = batch.loaded();
+        written.map(|()| loaded).map_err(|failure| (loaded, failure))
+    }
+
+    /// Reads all rows as records of a schema.
+    fn each_record(
+        &self,
+        schema: &Schema,
+        doing: &str,
+        put: &mut lode_arrow::Put<'_, Stop>,
+    ) -> Outcome {
+        let name = self.source.name();
+        let wrong = |error: lode_arrow::Error| failure(None, name, &error);
+        let reader = self.source.open(Some(schema))?;
+        let mut progress = match reader.rows {
+            Some(rows) => Progress::of_rows(format!("{doing} {name}"), rows),
+            None => Progress::of_records(format!("{doing} {name}")),
+        };
+        let mut packer = Packer::new(schema, reader.schema.clone()).map_err(wrong)?;
+        for batch in reader.batches {
+            packer.pack(&batch?, put).map_err(|stop| match stop {
+                Stop::Row(error) => wrong(error),
+                Stop::Failure(failure) => failure,
+            })?;
+            progress.at(packer.rows());
+            if self.noted.came() {
+                return Err(Failure::Interrupted("interrupted".into()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why no more rows are wanted.
+enum Stop {
+    /// A row does not fit.
+    Row(lode_arrow::Error),
+    /// It cannot be written.
+    Failure(Failure),
+}
+
+impl From<lode_arrow::Error> for Stop {
+    fn from(error: lode_arrow::Error) -> Self {
+        Self::Row(error)
+    }
+}
+
+/// Removes a database that was made for nothing. What cannot be removed is an empty database.
+fn remove_new(dir: &Path, existed: bool) {
+    let _ = match existed {
+        false => std::fs::remove_dir_all(dir),
+        true => remove_files(dir),
+    };
+}
+
+fn remove_files(dir: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
+        std::fs::remove_file(entry?.path())?;
+    }
+    Ok(())
+}

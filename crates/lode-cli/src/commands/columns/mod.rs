@@ -1,0 +1,41 @@
+//! Tables as files of columns: `lode export` and `lode import`.
+
+mod delta;
+mod export;
+mod import;
+mod source;
+
+use std::path::Path;
+
+use lode_arrow::{Error, FileFormat};
+use program_support::exit::{Failure, Outcome};
+
+pub(crate) use export::export;
+pub(crate) use import::import;
+
+use crate::cli::columns::Format;
+use crate::database::Opened;
+
+/// The format of a file: as it is said, or by the end of its name.
+fn format_of(path: &Path, said: Option<Format>) -> Outcome<FileFormat> {
+    let found = said.map(FileFormat::from).or_else(|| FileFormat::of_path(path));
+    found.ok_or_else(|| {
+        Failure::Usage(format!(
+            "{}: the name does not end in .parquet, .arrow, .ipc, .feather or .csv; --format says \
+             what it is",
+            path.display()
+        ))
+    })
+}
+
+/// What an error means for a command that works on a source or a target of that name.
+fn failure(opened: Option<&Opened>, name: &str, error: &Error) -> Failure {
+    let line = format!("{name}: {error}");
+    match (error, opened) {
+        (Error::Lode(error), Some(opened)) => opened.failure(error),
+        (Error::Lode(_), None) => Failure::Usage(line),
+        (Error::Io(_), _) => Failure::Refused(line),
+        (Error::NoCompression { .. } | Error::NeedsSchema, _) => Failure::Usage(line),
+        _ => Failure::Wrong(line),
+    }
+}

@@ -1,0 +1,92 @@
+//! What can go wrong.
+
+/// The result of what can go wrong.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a Delta table cannot be written or read. Nothing was changed then, but for
+/// [`Unknown`](Error::Unknown).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The table of Lode cannot be read, or a Parquet file of the Delta table.
+    #[error(transparent)]
+    Arrow(#[from] lode_arrow::Error),
+    /// A place for a table that is none.
+    #[error("{place}: {why}")]
+    Place {
+        /// As it was written.
+        place: Box<str>,
+        /// What is wrong, and what to do.
+        why: Box<str>,
+    },
+    /// The object store or the disk does not allow it.
+    #[error("{place}: {why}")]
+    Store {
+        /// The table, or the object.
+        place: Box<str>,
+        /// What it said.
+        why: Box<str>,
+    },
+    /// There is no Delta table.
+    #[error("{place}: there is no Delta table")]
+    NoTable {
+        /// Where.
+        place: Box<str>,
+    },
+    /// The log of a table, or what it names, is not as the protocol has it.
+    #[error("{place}: the Delta table is damaged: {why}")]
+    Damaged {
+        /// The table.
+        place: Box<str>,
+        /// What is wrong.
+        why: Box<str>,
+    },
+    /// The table has something that this crate does not read or write.
+    #[error("{place}: the Delta table has {what}, which Lode does not {verb}")]
+    Unsupported {
+        /// The table.
+        place: Box<str>,
+        /// What it has.
+        what: Box<str>,
+        /// `read` or `replace`.
+        verb: &'static str,
+    },
+    /// There is a table of another schema.
+    #[error("{place}: there is a Delta table with other columns: {found}, and not {wanted}")]
+    OtherSchema {
+        /// Where.
+        place: Box<str>,
+        /// Its columns.
+        found: Box<str>,
+        /// Those that were to be written.
+        wanted: Box<str>,
+    },
+    /// Another writer was first.
+    #[error(
+        "{place}: another writer committed version {version} meanwhile; nothing was written, run \
+         the export again"
+    )]
+    Conflict {
+        /// Where.
+        place: Box<str>,
+        /// The version that both wanted to be.
+        version: u64,
+    },
+    /// Whether the version was committed is not known: the store did not say it, and does not say
+    /// it now. The files of the version are left, in case that it was.
+    #[error(
+        "{place}: whether version {version} was written is not known: {why}; look at the table \
+         before the export is run again"
+    )]
+    Unknown {
+        /// Where.
+        place: Box<str>,
+        /// The version.
+        version: u64,
+        /// What the store said.
+        why: Box<str>,
+    },
+    /// The caller wanted it to stop.
+    #[error("interrupted; nothing was written")]
+    Interrupted,
+}

@@ -1,0 +1,177 @@
+//! Columns of a Delta table: their types, and which of them the columns of Lode become ("Schema
+//! Serialization Format" in the protocol).
+//!
+//! Delta has no unsigned integers, and no bytes of a fixed number: these become the next larger
+//! type. The metadata of a field says which type of Lode it had, so that it comes back.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Decimal128Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{ArrayRef, BinaryArray, PrimitiveArray, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// The digits of a decimal that holds every unsigned integer of 64 bits.
+const U64_DIGITS: u8 = 20;
+
+/// A schema as the log has it.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Struct {
+    r#type: String,
+    fields: Vec<StructField>,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct StructField {
+    name: String,
+    /// A word, or an object for a nested type.
+    r#type: serde_json::Value,
+    nullable: bool,
+    #[serde(default)]
+    metadata: serde_json::Map<String, serde_json::Value>,
+}
+
+/// The schema of the Parquet files for batches of a table of Lode.
+pub(crate) fn stored(schema: &Schema) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| {
+        let kind = match field.data_type() {
+            DataType::UInt8 => DataType::Int16,
+            DataType::UInt16 => DataType::Int32,
+            DataType::UInt32 => DataType::Int64,
+            DataType::UInt64 => DataType::Decimal128(U64_DIGITS, 0),
+            DataType::FixedSizeBinary(_) => DataType::Binary,
+            same => same.clone(),
+        };
+        field.as_ref().clone().with_data_type(kind)
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// A batch as the files have it.
+pub(crate) fn to_store(batch: &RecordBatch, stored: &SchemaRef) -> Result<RecordBatch> {
+    let columns = batch.columns().iter().map(stored_column).collect();
+    let batch = RecordBatch::try_new(Arc::clone(stored), columns);
+    Ok(batch.map_err(lode_arrow::Error::from)?)
+}
+
+fn stored_column(column: &ArrayRef) -> ArrayRef {
+    match column.data_type() {
+        DataType::UInt8 => {
+            Arc::new(column.as_primitive::<UInt8Type>().unary::<_, Int16Type>(i16::from))
+        }
+        DataType::UInt16 => {
+            Arc::new(column.as_primitive::<UInt16Type>().unary::<_, Int32Type>(i32::from))
+        }
+        DataType::UInt32 => {
+            Arc::new(column.as_primitive::<UInt32Type>().unary::<_, Int64Type>(i64::from))
+        }
+        DataType::UInt64 => {
+            let wide: PrimitiveArray<Decimal128Type> =
+                column.as_primitive::<UInt64Type>().unary(i128::from);
+            let wide = wide.with_precision_and_scale(U64_DIGITS, 0);
+            Arc::new(wide.expect("it holds every such integer"))
+        }
+        DataType::FixedSizeBinary(_) => {
+            Arc::new(column.as_fixed_size_binary().iter().collect::<BinaryArray>())
+        }
+        _ => Arc::clone(column),
+    }
+}
+
+/// The word for a type that files have.
+fn word(kind: &DataType) -> Option<String> {
+    Some(match kind {
+        DataType::Int8 => "byte".into(),
+        DataType::Int16 => "short".into(),
+        DataType::Int32 => "integer".into(),
+        DataType::Int64 => "long".into(),
+        DataType::Decimal128(digits, scale) => format!("decimal({digits},{scale})"),
+        DataType::Float32 => "float".into(),
+        DataType::Float64 => "double".into(),
+        DataType::Boolean => "boolean".into(),
+        DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => "timestamp".into(),
+        DataType::Timestamp(TimeUnit::Microsecond, None) => "timestamp_ntz".into(),
+        DataType::Date32 => "date".into(),
+        DataType::Utf8 => "string".into(),
+        DataType::Binary => "binary".into(),
+        _ => return None,
+    })
+}
+
+/// The type of a word.
+fn type_of(word: &str) -> Option<DataType> {
+    let decimal = || {
+        let (digits, scale) = word.strip_prefix("decimal(")?.strip_suffix(')')?.split_once(',')?;
+        Some(DataType::Decimal128(digits.trim().parse().ok()?, scale.trim().parse().ok()?))
+    };
+    let moments =
+        |zone: Option<&str>| DataType::Timestamp(TimeUnit::Microsecond, zone.map(Into::into));
+    Some(match word {
+        "byte" => DataType::Int8,
+        "short" => DataType::Int16,
+        "integer" => DataType::Int32,
+        "long" => DataType::Int64,
+        "float" => DataType::Float32,
+        "double" => DataType::Float64,
+        "boolean" => DataType::Boolean,
+        "timestamp" => moments(Some("UTC")),
+        "timestamp_ntz" => moments(None),
+        "date" => DataType::Date32,
+        "string" => DataType::Utf8,
+        "binary" => DataType::Binary,
+        _ => decimal()?,
+    })
+}
+
+/// The schema of files as the log has it.
+pub(crate) fn print(stored: &Schema) -> String {
+    let fields = stored.fields().iter().map(|field| {
+        let metadata = field.metadata().iter();
+        let mut metadata: Vec<_> =
+            metadata.map(|(key, value)| (key.clone(), value.clone().into())).collect();
+        metadata.sort_by(|(one, _), (other, _)| one.cmp(other));
+        StructField {
+            name: field.name().clone(),
+            r#type: word(field.data_type()).expect("files have types of Delta").into(),
+            nullable: field.is_nullable(),
+            metadata: metadata.into_iter().collect(),
+        }
+    });
+    let schema = Struct { r#type: "struct".into(), fields: fields.collect() };
+    serde_json::to_string(&schema).expect("names and words are JSON")
+}
+
+/// The schema that the log says; columns of types that Lode does not hold are refused.
+pub(crate) fn parse(text: &str, place: &str) -> Result<SchemaRef> {
+    let damaged = |why: &str| Error::Damaged { place: place.into(), why: why.into() };
+    let schema: Struct =
+        serde_json::from_str(text).map_err(|error| damaged(&format!("its schema: {error}")))?;
+    let fields = schema.fields.into_iter().map(|field| {
+        let kind = field.r#type.as_str().and_then(type_of).ok_or_else(|| Error::Unsupported {
+            place: place.into(),
+            what: format!("column {} of type {}", field.name, field.r#type).into(),
+            verb: "read",
+        })?;
+        let metadata = field.metadata.iter();
+        let metadata: HashMap<_, _> = metadata
+            .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_string())))
+            .collect();
+        Ok(Field::new(field.name, kind, field.nullable).with_metadata(metadata))
+    });
+    Ok(Arc::new(Schema::new(fields.collect::<Result<Vec<_>>>()?)))
+}
+
+/// The columns of a schema in words, as `name:type`.
+pub(crate) fn words(schema: &Schema) -> Box<str> {
+    let columns = schema.fields().iter().map(|field| {
+        let null = if field.is_nullable() { "?" } else { "" };
+        format!("{}:{}{null}", field.name(), word(field.data_type()).unwrap_or_default())
+    });
+    columns.collect::<Vec<_>>().join(", ").into()
+}
