@@ -11,7 +11,9 @@ use rusqlite::{Result, ffi};
 
 use crate::error::{error, of_engine};
 use crate::plan::Plan;
+use crate::position::{Position, position};
 use crate::range::Target;
+use crate::rows::has_row_numbers;
 use crate::table::Shared;
 use crate::values::to_sqlite;
 
@@ -114,11 +116,12 @@ impl TableCursor {
         match plan.list {
             None => add(&given, &mut self.targets)?,
             Some(column) => {
+                let kind = table.schema().columns()[column].kind;
                 let mut list = values.in_values(column)?;
                 while let Some(value) = list.next()? {
                     given[column] = value;
-                    if let ValueRef::Integer(_) | ValueRef::Real(_) = value {
-                        // SQLite may compare it with all of the table's text.
+                    if position(kind, value) == Position::Unknown {
+                        // SQLite may find it equal to any value: one range has the others, too.
                         self.targets.clear();
                         add(&given, &mut self.targets)?;
                         break;
@@ -233,9 +236,11 @@ unsafe impl VTabCursor for TableCursor {
     }
 
     fn rowid(&self) -> Result<i64> {
-        match self.shared.schema().key_columns() {
-            1 => Err(error(ffi::SQLITE_MISUSE, "the table has a key in the place of row numbers")),
-            _ => self.shared.numbers.number(&self.key()?),
+        match has_row_numbers(self.shared.schema()) {
+            false => {
+                Err(error(ffi::SQLITE_MISUSE, "the table has a key in the place of row numbers"))
+            }
+            true => self.shared.numbers.number(&self.key()?),
         }
     }
 }

@@ -5,7 +5,7 @@ use rusqlite::Result;
 use rusqlite::types::ValueRef;
 use rusqlite::vtab::{IndexConstraintOp, IndexFlags, IndexInfo};
 
-use crate::position::{is_exact, is_single};
+use crate::position::{is_exact, is_float, is_single};
 
 /// How a cursor finds its rows. The values that it needs come in this order: those of the first
 /// columns of the key, the bounds of the next one, the limit, the offset.
@@ -67,6 +67,10 @@ pub(crate) struct Planned<'t> {
 
 fn is_text(kind: Type) -> bool {
     matches!(kind, Type::Text(_) | Type::VarText(_))
+}
+
+fn is_included((_, bound): (usize, Bound)) -> bool {
+    bound == Bound::Included
 }
 
 impl Conditions {
@@ -144,7 +148,10 @@ impl Planned<'_> {
         used.extend(lower.iter().chain(&upper).map(|(at, _)| *at));
         let is_ordered = self.order(info, equal).filter(|_| list.is_none());
         let last = equal + usize::from(lower.or(upper).is_some());
+        // SQLite passes `(a, b) > (1, 2)` on as `a >= 1`, and looks at the rows again.
+        let may_be_row = lower.is_some_and(is_included) || upper.is_some_and(is_included);
         let can_limit = used.len() == found.count
+            && !may_be_row
             && (0..last).all(|column| self.is_found_exactly(column))
             && (info.num_of_order_by() == 0 || is_ordered.is_some());
         let limit = found.limit.filter(|_| can_limit);
@@ -210,11 +217,15 @@ impl Planned<'_> {
         if self.kind == KeyKind::Hash {
             return None;
         }
-        let (mut next, mut order) = (0, None);
+        let (mut next, mut order, mut has_ties) = (0, None, false);
         for wanted in info.order_bys() {
             let column = usize::try_from(wanted.column()).ok()?;
             if is_fixed(column) {
                 continue;
+            }
+            if has_ties {
+                // To SQLite both zeros are one, and what comes after them decides.
+                return None;
             }
             while next < keys && is_fixed(next) {
                 next += 1;
@@ -230,6 +241,7 @@ impl Planned<'_> {
             if column != next || *order.get_or_insert(direction) != direction {
                 return None;
             }
+            has_ties = is_float(self.schema.columns()[column].kind);
             next += 1;
         }
         order.or(Some(Order::Forward))

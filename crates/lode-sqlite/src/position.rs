@@ -38,7 +38,12 @@ pub(crate) enum Position<'v> {
 /// Whether the cuts of every value say exactly what SQLite's comparison does, so that it need not
 /// compare again.
 pub(crate) fn is_exact(kind: Type) -> bool {
-    bounds(kind).is_some() || matches!(kind, Type::F32 | Type::F64)
+    bounds(kind).is_some() || is_float(kind)
+}
+
+/// Whether there are two zeros, which are one to SQLite.
+pub(crate) fn is_float(kind: Type) -> bool {
+    matches!(kind, Type::F32 | Type::F64)
 }
 
 /// Whether at most one value of a column equals any value. (Text that is compared with a number may

@@ -1,4 +1,4 @@
-//! Numbers of rows, which SQLite wants of tables whose key has several columns.
+//! Numbers of rows, which SQLite wants where it cannot name a row by one value of its key.
 //!
 //! A number is a hash of the packed key, so a row has the same one in every statement. While
 //! statements run, it is known which key each number stands for; two keys with one number are an
@@ -8,9 +8,17 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use lode::Schema;
 use rusqlite::{Result, ffi};
 
 use crate::error::error;
+use crate::position::is_float;
+
+/// Whether a table's rows have numbers: those with several columns in the key, and those with a
+/// float, since SQLite takes one zero for the other.
+pub(crate) fn has_row_numbers(schema: &Schema) -> bool {
+    schema.key_columns() > 1 || is_float(schema.columns()[0].kind)
+}
 
 /// Which key each number that SQLite was told stands for.
 #[derive(Default)]

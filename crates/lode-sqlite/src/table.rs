@@ -13,12 +13,12 @@ use rusqlite::vtab::{
     CreateVTab, IndexInfo, Inserts, TransactionVTab, UpdateVTab, Updates, VTab, VTabConfig,
     VTabConnection, VTabKind, dequote, escape_double_quote, sqlite3_vtab,
 };
-use rusqlite::{Result, ffi};
+use rusqlite::{Connection, Result, ffi};
 
 use crate::cursor::{Buffers, TableCursor};
 use crate::error::{error, of_engine};
 use crate::plan::{Plan, Planned};
-use crate::rows::RowNumbers;
+use crate::rows::{RowNumbers, has_row_numbers};
 use crate::session::Session;
 use crate::source::Source;
 use crate::values::declared_type;
@@ -71,22 +71,39 @@ impl Shared {
     }
 }
 
-/// The `CREATE TABLE` that tells SQLite of the columns. A key of one column is the primary key in
-/// the place of a row number.
+/// The `CREATE TABLE` that tells SQLite of the columns. Without row numbers, the key is the primary
+/// key in their place.
 fn declaration(schema: &Schema) -> String {
-    let keys = schema.key_columns();
+    let (keys, has_numbers) = (schema.key_columns(), has_row_numbers(schema));
     let quoted = |name: &str| format!("\"{}\"", escape_double_quote(name));
     let columns = schema.columns().iter().enumerate().map(|(at, column)| {
         let not_null = if column.nullable { "" } else { " NOT NULL" };
-        let primary = if keys == 1 && at == 0 { " PRIMARY KEY" } else { "" };
+        let primary = if !has_numbers && at == 0 { " PRIMARY KEY" } else { "" };
         format!("{} {}{not_null}{primary}", quoted(&column.name), declared_type(column.kind))
     });
     let columns = columns.collect::<Vec<_>>().join(", ");
-    if keys == 1 {
+    if !has_numbers {
         return format!("CREATE TABLE x({columns}) WITHOUT ROWID");
     }
     let key = schema.columns()[..keys].iter().map(|column| quoted(&column.name));
     format!("CREATE TABLE x({columns}, PRIMARY KEY({}))", key.collect::<Vec<_>>().join(", "))
+}
+
+/// Refuses a connection whose text has another order than Lode's.
+fn expect_utf8(handle: *mut ffi::sqlite3) -> Result<()> {
+    // SAFETY: the handle is of the connection that calls, and is not closed here.
+    #[expect(unsafe_code)]
+    let connection = unsafe { Connection::from_handle(handle) }?;
+    let encoding: String = connection.pragma_query_value(None, "encoding", |row| row.get(0))?;
+    match &encoding[..] {
+        "UTF-8" => Ok(()),
+        other => Err(error(
+            ffi::SQLITE_ERROR,
+            format!(
+                "the connection's text is {other}, and Lode's is UTF-8; use a database in UTF-8"
+            ),
+        )),
+    }
 }
 
 // SAFETY: the first field is SQLite's part, and the layout is that of C.
@@ -112,6 +129,7 @@ unsafe impl VTab<'_> for VirtualTable {
         // SAFETY: the connection is used only while it calls this table.
         #[expect(unsafe_code)]
         let handle = unsafe { connection.handle() };
+        expect_utf8(handle)?;
         let source =
             source.ok_or_else(|| error(ffi::SQLITE_MISUSE, "the module has no database"))?;
         let (session, table) = source.find(handle, &arguments)?;

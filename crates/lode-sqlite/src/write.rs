@@ -6,6 +6,7 @@ use rusqlite::vtab::{Inserts, Updates};
 use rusqlite::{Result, ffi};
 
 use crate::error::{error, of_engine};
+use crate::rows::has_row_numbers;
 use crate::table::Shared;
 use crate::values::from_sqlite;
 
@@ -26,7 +27,7 @@ impl Shared {
     /// Inserts a row, and returns its number, if it has one.
     pub(crate) fn insert(&self, values: &Inserts<'_>, conflict: Conflict) -> Result<i64> {
         let schema = self.schema();
-        let has_numbers = schema.key_columns() > 1;
+        let has_numbers = has_row_numbers(schema);
         let given: Vec<_> = values.iter().collect();
         if has_numbers && given.get(1).is_some_and(|number| *number != ValueRef::Null) {
             return Err(self.number_is_set());
@@ -54,7 +55,7 @@ impl Shared {
     pub(crate) fn update(&self, values: &Updates<'_>, conflict: Conflict) -> Result<()> {
         let schema = self.schema();
         let given: Vec<_> = values.iter().collect();
-        if schema.key_columns() > 1 && given[0] != given[1] {
+        if has_row_numbers(schema) && given[0] != given[1] {
             return Err(self.number_is_set());
         }
         let key = self.key(given[0])?;
@@ -91,7 +92,7 @@ impl Shared {
     /// number otherwise.
     fn key(&self, row: ValueRef<'_>) -> Result<Vec<u8>> {
         let schema = self.schema();
-        if schema.key_columns() > 1 {
+        if has_row_numbers(schema) {
             let key = row.as_i64().ok().and_then(|number| self.numbers.key(number));
             let unknown = || error(ffi::SQLITE_MISUSE, "no row of the statement has this number");
             return key.map(Into::into).ok_or_else(unknown);

@@ -1,5 +1,6 @@
 //! What SQL does over tables of Lode.
 
+mod answers;
 mod directories;
 mod errors;
 mod plans;
