@@ -1,5 +1,6 @@
 //! The command line. Everything a user can say is defined here, and its help is made from it.
 
+#[cfg(feature = "columns")]
 pub(crate) mod columns;
 #[cfg(feature = "sql")]
 pub(crate) mod sql;
@@ -59,8 +60,10 @@ pub(crate) enum Command {
     /// Put lines of JSON, such as dump writes, into a table
     Load(LoadArgs),
     /// Write a table as a file of columns: Parquet, Arrow IPC or CSV
+    #[cfg(feature = "columns")]
     Export(columns::ExportArgs),
     /// Put the rows of such a file into a table
+    #[cfg(feature = "columns")]
     Import(columns::ImportArgs),
     /// Print the kind of keys and the schema of tables, as load takes them
     Schema(SchemaArgs),

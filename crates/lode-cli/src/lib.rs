@@ -31,7 +31,9 @@ fn carry_out(line: &CommandLine) -> Outcome {
         Command::Stat(args) => commands::stat::stat(args, &options),
         Command::Dump(args) => commands::dump::dump(args, &options),
         Command::Load(args) => commands::load::load(args, &options),
+        #[cfg(feature = "columns")]
         Command::Export(args) => commands::columns::export(args, &options),
+        #[cfg(feature = "columns")]
         Command::Import(args) => commands::columns::import(args, &options),
         Command::Schema(args) => commands::schema::schema(args, &options),
         #[cfg(feature = "sql")]

@@ -35,6 +35,7 @@ impl Progress {
     }
 
     /// Counts records up to `total`.
+    #[cfg(feature = "columns")]
     pub(crate) fn of_rows(what: impl Into<String>, total: u64) -> Self {
         Self::new(what.into(), Some(total), "{msg} {bar:40} {human_pos}/{human_len} · {eta}")
     }

@@ -45,6 +45,7 @@ pub(super) enum Unit {
     /// Lines of a text, in which a place is a line and a character.
     Line,
     /// Rows of a table.
+    #[cfg(feature = "columns")]
     Row,
 }
 
@@ -148,6 +149,7 @@ impl<'b> Batch<'b> {
     fn is_there(&self, line: u64) -> Failure {
         let place = match self.unit {
             Unit::Line => format!("{}:{line}:1", self.source),
+            #[cfg(feature = "columns")]
             Unit::Row => format!("{}: row {line}", self.source),
         };
         Failure::Wrong(format!(

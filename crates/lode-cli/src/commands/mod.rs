@@ -2,6 +2,7 @@
 
 mod batch;
 pub(crate) mod check;
+#[cfg(feature = "columns")]
 pub(crate) mod columns;
 pub(crate) mod dump;
 pub(crate) mod load;

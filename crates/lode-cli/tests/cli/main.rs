@@ -2,8 +2,10 @@
 
 mod bad_input;
 mod bad_lines;
+#[cfg(feature = "columns")]
 mod columns;
 mod damage;
+#[cfg(feature = "columns")]
 mod delta;
 mod descriptions;
 mod files;
