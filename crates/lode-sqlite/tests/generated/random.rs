@@ -22,7 +22,7 @@ impl Random {
         (self.number() % end as u64) as usize
     }
 
-    /// True in so many of a hundred cases.
+    /// True in `percent` of a hundred cases.
     pub fn percent(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }

@@ -29,6 +29,7 @@ fn ycsb_prints_its_totals_and_latencies() {
         p999_ns: 4_000,
         p9999_ns: None,
         max_ns: 5_000,
+        histogram: None,
     }];
     let result = result(cell(ycsb::ID, "lmdb", 1_000, &options), "LMDB", vec![run_phase]);
     let expected = "\
