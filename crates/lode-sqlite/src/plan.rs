@@ -155,7 +155,7 @@ impl Planned<'_> {
             && (0..last).all(|column| self.is_found_exactly(column))
             && (info.num_of_order_by() == 0 || is_ordered.is_some());
         let limit = found.limit.filter(|_| can_limit);
-        // SQLite skips the rows before the offset itself, so they are read beside those of the limit.
+        // SQLite skips the rows before the offset itself, so they are read, too.
         let (limit, offset) = match (limit, found.offset) {
             (Some(limit), Some((offset, true))) => (Some(limit), Some(offset)),
             (Some(limit), None) => (Some(limit), None),
