@@ -4,7 +4,7 @@
 //! |---|---|
 //! | read a table as record batches | [`Scan`], [`Batches`] |
 //! | write record batches into a table | [`append`], [`Packer`] |
-//! | know which Arrow type a column has | [`arrow_schema`], [`lode_schema`] |
+//! | know which Arrow type a column has | [`arrow_schema()`], [`lode_schema`] |
 //! | write and read files | [`FileWriter`], [`FileReader`], [`FileFormat`] |
 //!
 //! One batch is in memory at a time, whatever the size of the table. A scan is a snapshot: its
