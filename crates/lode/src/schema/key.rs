@@ -5,6 +5,8 @@
 //! them is a 0 and a 255. So no key is the beginning of another, and where one ends can be seen
 //! from itself.
 
+use std::cell::Cell;
+
 use super::{Column, Schema, Type, packed_key};
 
 /// What has to be done to a column of a key.
@@ -90,6 +92,19 @@ impl KeyOrder {
         for (range, turn) in &self.columns {
             turn_to(*turn, &packed[range.clone()], &mut ordered[range.clone()]);
         }
+    }
+
+    /// Calls `work` with any packed key in order.
+    pub(crate) fn with_any<T>(&self, packed: &[u8], work: impl FnOnce(&[u8]) -> T) -> T {
+        thread_local! {
+            static ORDERED: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+        }
+        // In a thread that is ending there may be none any more.
+        let mut ordered = ORDERED.try_with(Cell::take).unwrap_or_default();
+        self.encode_any(packed, &mut ordered);
+        let done = work(&ordered);
+        let _ = ORDERED.try_with(|kept| kept.set(ordered));
+        done
     }
 
     /// Writes any packed key in order.

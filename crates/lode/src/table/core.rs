@@ -1,6 +1,5 @@
 //! What a table is: its schema, its index, its heap if it has one, its pages.
 
-use std::cell::Cell;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use super::definition::{Definition, Location, free_all};
@@ -37,11 +36,6 @@ pub(crate) struct TableCore {
 
 /// Bytes of a key that need no allocation.
 const SHORT_KEY: usize = 40;
-
-thread_local! {
-    /// Where a key of variable length is written in order.
-    static ORDERED: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
-}
 
 impl TableCore {
     pub(crate) fn create(pager: &Pager, definition: Definition) -> Result<Self> {
@@ -138,12 +132,7 @@ impl TableCore {
             return work(packed);
         }
         if self.order.is_variable() {
-            // In a thread that is ending there may be none any more.
-            let mut ordered = ORDERED.try_with(Cell::take).unwrap_or_default();
-            self.order.encode_any(packed, &mut ordered);
-            let done = work(&ordered);
-            let _ = ORDERED.try_with(|kept| kept.set(ordered));
-            return done;
+            return self.order.with_any(packed, work);
         }
         let size = self.order.size();
         if size <= SHORT_KEY {

@@ -107,7 +107,7 @@ fn to_file(
     }
 }
 
-/// Copies all batches to a file, until `stop` says so: it is told how many rows there were.
+/// Copies all batches to a file, until `stop`, which gets the number of rows so far, says so.
 fn copy(
     batches: &mut Batches,
     file: &File,
