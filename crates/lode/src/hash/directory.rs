@@ -5,7 +5,7 @@
 //! one), and how many further bits it decides by. A segment has an entry for each combination of
 //! those; several may name the same bucket. What outgrows its page is split in two, and nothing is
 //! ever copied whole. Buckets in which little is left are joined again with those that they were
-//! split from; the directory keeps its size.
+//! split from, unless the table has few; the directory keeps its size.
 
 use super::bucket::{Joins, Slots, Unmovable};
 use super::place::Place;

@@ -374,7 +374,7 @@ impl Index for Hash {
             drop(entry_mut);
             match step? {
                 Step::Done(answer) => {
-                    if sparse && !context.keeps_pages() {
+                    if sparse && !way.entry.is_of_few() && !context.keeps_pages() {
                         // The record is deleted; what cannot be joined now is joined later.
                         let _ = self.merge(pager, space, key);
                     }

@@ -18,6 +18,11 @@ use crate::pager::{Cells, PageNumber};
 /// in unit tests.)
 const USUAL_BITS: u32 = if cfg!(test) { 3 } else { 22 };
 
+/// The bits of the array up to which a table keeps its buckets when records are deleted: splitting
+/// them again would cost more than they are worth. What they have too much of is given back when
+/// nothing is written. (Fewer in unit tests.)
+const KEPT_BITS: u64 = if cfg!(test) { 0 } else { 4 };
+
 /// Added to the bits while the array is being doubled.
 const DOUBLING: u64 = 64;
 
@@ -48,6 +53,12 @@ impl Entry<'_> {
     #[inline(always)]
     pub(super) fn bucket(&self) -> PageNumber {
         PageNumber::of_word(self.bucket)
+    }
+
+    /// Whether it is one of so few buckets that they are kept when records are deleted.
+    #[inline(always)]
+    pub(super) fn is_of_few(&self) -> bool {
+        self.bits <= KEPT_BITS
     }
 
     /// Whether it is still the bucket.

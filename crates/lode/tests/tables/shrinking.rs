@@ -351,3 +351,29 @@ fn compaction_gives_the_space_of_a_dropped_table_back() {
     assert!(after.data_bytes < 128 << 14, "{after:?} of an empty database");
     check(&db).unwrap_or_else(|why| panic!("{why}"));
 }
+
+#[test]
+fn a_small_hashed_table_keeps_its_pages_until_it_is_compacted() {
+    let db = Options::new().memory_bytes(64 << 20).in_memory().expect("memory");
+    let table = table(&db, (KeyKind::Hash, 20));
+    let fill = || {
+        for id in 0..1_000 {
+            assert!(table.insert(&record(&table, id)).expect("room"));
+        }
+        db.statistics().page_bytes
+    };
+    let empty = || {
+        for id in 0..1_000_u64 {
+            assert!(table.delete(id.to_le_bytes()).expect("it can be read"));
+        }
+        db.statistics().page_bytes
+    };
+    let full = fill();
+    assert_eq!((empty(), fill(), empty()), (full, full, full));
+    db.compact().expect("it can be compacted");
+    let compacted = db.statistics().page_bytes;
+    assert!(compacted < full, "{compacted} bytes of {full} are left");
+    check(&db).unwrap_or_else(|why| panic!("{why}"));
+    assert_eq!(fill(), full);
+    expect(&table, 0..1_000);
+}
