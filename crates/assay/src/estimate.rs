@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     fn cell(engine: &str, storage: Storage, durability: Durability) -> Cell {
-        let options = Options { key_size: 64, fetches: 1_000, batch_size: None };
+        let options = Options { key_size: 64, fetches: 1_000, batch_size: None, repeats: 0 };
         Cell {
             suite: Nudb::ID.into(),
             revision: Nudb::REVISION,

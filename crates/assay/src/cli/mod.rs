@@ -7,6 +7,7 @@ mod internal;
 mod look;
 mod reading;
 mod suites;
+mod trust;
 mod values;
 
 use std::path::PathBuf;

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::help::{ENGINES, MEASURING, OUTPUT};
 use super::look::Look;
+use super::trust::Repeats;
 use super::values::{DurabilityArg, Format, KeyArg, KeysArg, PageCacheArg, StorageArg};
 use crate::count;
 
@@ -151,11 +152,8 @@ pub(crate) struct CrossbenchArgs {
     /// sparse spreads as many over the whole 32-bit range
     #[arg(long, default_value = "dense")]
     pub keys: KeysArg,
-    /// How many rounds of the queries, and of the updates, are done again at most because the
-    /// worker was kept from its processor
-    #[arg(long, value_name = "COUNT", value_parser = count::parse_repeats,
-          default_value_t = assay_suites::crossbench::REPEATS, help_heading = MEASURING)]
-    pub repeats: u32,
+    #[command(flatten)]
+    pub repeats: Repeats,
     /// Take latencies too: a further round of query and update, its operations timed one by one;
     /// for insert and delete, the deleted rows are inserted and deleted once more
     #[arg(long)]
@@ -246,6 +244,8 @@ pub(crate) struct NudbArgs {
     #[arg(long = "raw_out", visible_alias = "raw-out", value_name = "FILE")]
     pub raw_out: Option<PathBuf>,
     #[command(flatten)]
+    pub repeats: Repeats,
+    #[command(flatten)]
     pub measure: Measure,
 }
 
@@ -265,6 +265,8 @@ pub(crate) struct SkvdbArgs {
     /// Child records that each thread links and unlinks; none for 0
     #[arg(long, value_name = "COUNT", value_parser = count::parse, default_value = "1k")]
     pub children: u64,
+    #[command(flatten)]
+    pub repeats: Repeats,
     #[command(flatten)]
     pub measure: Measure,
 }
@@ -304,6 +306,8 @@ pub(crate) struct TonboReadArgs {
           value_parser = count::parse_threads)]
     pub threads: Vec<count::Threads>,
     #[command(flatten)]
+    pub repeats: Repeats,
+    #[command(flatten)]
     pub measure: Measure,
 }
 
@@ -323,6 +327,8 @@ pub(crate) struct TonboMicroArgs {
     #[arg(long, value_name = "COUNT", default_value = "100",
           value_parser = count::between::<u64>(10, 10_000))]
     pub samples: u64,
+    #[command(flatten)]
+    pub repeats: Repeats,
     #[command(flatten)]
     pub measure: Measure,
 }
@@ -358,6 +364,8 @@ pub(crate) struct YcsbArgs {
           value_parser = count::between::<u32>(
               u64::from(assay_suites::ycsb::LEAST_FIELD_BYTES), 1 << 20))]
     pub field_length: u32,
+    #[command(flatten)]
+    pub repeats: Repeats,
     #[command(flatten)]
     pub measure: Measure,
 }

@@ -13,6 +13,7 @@ mod plans;
 mod plugin_build;
 mod plugin_folders;
 mod plugins;
+mod repeats;
 mod report;
 mod site;
 mod stopped;

@@ -1,0 +1,17 @@
+//! Options that say how far figures can be trusted.
+
+use clap::Args;
+
+use super::help::MEASURING;
+use crate::count;
+
+/// For suites with rounds that can be done again.
+#[derive(Args, Clone)]
+pub(crate) struct Repeats {
+    /// How many rounds of a phase are done again at most because the worker was kept from its
+    /// processor; rounds that insert new records or delete some are never done again, nor are those
+    /// of a cold page cache
+    #[arg(long, value_name = "COUNT", value_parser = count::parse_repeats,
+          default_value_t = assay_suites::REPEATS, help_heading = MEASURING)]
+    pub repeats: u32,
+}
