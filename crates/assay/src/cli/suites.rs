@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::help::{ENGINES, MEASURING, OUTPUT};
 use super::look::Look;
-use super::trust::Repeats;
+use super::trust::{Against, Repeats};
 use super::values::{DurabilityArg, Format, KeyArg, KeysArg, PageCacheArg, StorageArg};
 use crate::count;
 
@@ -93,6 +93,8 @@ pub(crate) struct Measure {
     pub storage: Vec<StorageArg>,
     #[command(flatten)]
     pub trials: Trials,
+    #[command(flatten)]
+    pub against: Against,
     /// Only the table: no progress, and not where the run file is
     #[arg(short = 'Q', long, help_heading = OUTPUT)]
     pub quiet: bool,
@@ -174,6 +176,8 @@ pub(crate) struct CrossbenchArgs {
     pub header: bool,
     #[command(flatten)]
     pub trials: Trials,
+    #[command(flatten)]
+    pub against: Against,
     #[command(flatten)]
     pub common: Common,
 }

@@ -55,6 +55,7 @@ pub(crate) fn tour(args: &TourArgs) -> Outcome {
     store_dirs.warnings.iter().for_each(|warning| display.say(&format!("note: {warning}")));
     let result = Execution {
         timeout: common.timeout.map(Duration::from_secs),
+        against: None,
         interrupt: &interrupt,
         sitting: &Sitting::without_end(),
         path: &path,
