@@ -68,6 +68,9 @@ pub struct Cell {
     pub calibration: bool,
 }
 
+/// What the id of an engine ends with if another build measured it (`assay run --against`).
+pub const OTHER_BUILD: &str = "@other";
+
 fn first_revision() -> u32 {
     1
 }
@@ -111,9 +114,26 @@ impl Cell {
         }
     }
 
+    /// Whether another build measures it, so that its engine's name ends with [`OTHER_BUILD`].
+    pub fn is_of_other_build(&self) -> bool {
+        self.engine.ends_with(OTHER_BUILD)
+    }
+
+    /// The engine's id as drivers have it, whichever build measures it.
+    pub fn engine_id(&self) -> &str {
+        self.engine.strip_suffix(OTHER_BUILD).unwrap_or(&self.engine)
+    }
+
     /// Whether two cells are trials of the same thing.
     pub fn same_but_trial(&self, other: &Self) -> bool {
         self.line() == other.line()
+    }
+
+    /// The same, whichever builds measure them.
+    pub fn same_but_trial_and_build(&self, other: &Self) -> bool {
+        let of_any_build =
+            |cell: &Self| Self { engine: cell.engine_id().into(), dir: None, ..cell.clone() };
+        of_any_build(self).same_but_trial(&of_any_build(other))
     }
 
     /// What trials of the same thing have in common, to look them up by: all but the trial.
@@ -152,5 +172,30 @@ impl Cell {
     /// What a cell is, to look it up by: equal for equal cells only.
     pub fn identity(&self) -> (LineKey, u32) {
         (self.line(), self.trial)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(engine: &str, trial: u32) -> Cell {
+        let cell = serde_json::json!({
+            "suite": "s", "engine": engine, "storage": "disk", "durability": "none",
+            "durability_wanted": "none", "key_kind": "hash", "rows": 1, "threads": 1,
+            "trial": trial, "seed": 1, "variant": "", "options": null, "engine_options": {},
+            "page_cache": "warm", "dir": format!("/stores/{engine}"),
+        });
+        serde_json::from_value(cell).expect("a cell")
+    }
+
+    #[test]
+    fn another_build_of_an_engine_is_another_engine_that_takes_turns_with_it() {
+        let (one, other) = (cell("lmdb", 1), cell("lmdb@other", 2));
+        assert_eq!((one.engine_id(), other.engine_id()), ("lmdb", "lmdb"));
+        assert_eq!((one.is_of_other_build(), other.is_of_other_build()), (false, true));
+        assert!(one.same_workload(&other) && !one.same_but_trial(&other));
+        assert!(one.same_but_trial_and_build(&other));
+        assert!(!one.same_but_trial_and_build(&cell("sqlite@other", 1)));
     }
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use program_support::whole_file;
@@ -38,6 +38,9 @@ pub struct RunFile {
     pub command: Vec<String>,
     /// Which Assay.
     pub build: Build,
+    /// The build that took turns with it, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<OtherBuild>,
     /// Which machine, in which state.
     pub environment: Environment,
     /// What `assay doctor` says of the machine, at the start.
@@ -47,6 +50,39 @@ pub struct RunFile {
     pub planned_cells: usize,
     /// The cells, in the order in which they were measured.
     pub cells: Vec<CellResult>,
+}
+
+/// Another build, whose cells have engines whose names end with [`crate::plan::OTHER_BUILD`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherBuild {
+    /// The file.
+    pub path: PathBuf,
+    /// What it is.
+    pub kind: OtherKind,
+    /// Which Assay; absent for a plugin, whose cells have this one's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<Build>,
+}
+
+impl OtherBuild {
+    /// Where and what it is, in words.
+    pub fn words(&self) -> String {
+        let path = self.path.display();
+        match &self.build {
+            Some(Build { version, rustc, .. }) => format!("{path}, assay {version} by {rustc}"),
+            None => format!("the plugin {path}"),
+        }
+    }
+}
+
+/// What the other build is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OtherKind {
+    /// Another Assay.
+    Program,
+    /// Another build of an engine, as a plugin.
+    Plugin,
 }
 
 /// What came out of a cell.
@@ -386,6 +422,7 @@ impl RunFile {
             created: Timestamp::now(),
             command,
             build,
+            against: None,
             environment,
             findings: Vec::new(),
             planned_cells,

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::doctor::Finding;
 use crate::environment::{Build, Environment};
 use crate::plan::Cell;
-use crate::run_file::{CellResult, Measurement, RunFile, Status};
+use crate::run_file::{CellResult, Measurement, OtherBuild, RunFile, Status};
 
 impl RunFile {
     /// The run with texts that are safe to show. What views get.
@@ -21,6 +21,7 @@ impl RunFile {
             created: _,
             command,
             build,
+            against,
             environment,
             findings,
             planned_cells: _,
@@ -28,6 +29,10 @@ impl RunFile {
         } = &mut self;
         command.iter_mut().for_each(text);
         of_build(build);
+        if let Some(OtherBuild { path: file, kind: _, build }) = against {
+            path(file);
+            build.iter_mut().for_each(of_build);
+        }
         of_environment(environment);
         findings.iter_mut().for_each(of_finding);
         cells.iter_mut().for_each(of_result);

@@ -20,6 +20,7 @@ pub mod tonbo;
 pub mod verify;
 pub mod ycsb;
 
+pub use repeats::REPEATS;
 pub use suite::{AnySuite, CALIBRATION_COUNT, StoreUse, Suite, Task, plain};
 
 /// Every suite.

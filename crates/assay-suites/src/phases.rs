@@ -10,6 +10,7 @@ use assay_driver::error::Result;
 use assay_driver::{Connection, Driver, Transactions};
 
 use crate::cell::{Progress, Report, Session, as_ns};
+use crate::repeats::Repeats;
 
 /// A round as the run file keeps it.
 pub(crate) fn kept(operations: u64, taken: Taken) -> run_file::Round {
@@ -35,8 +36,14 @@ impl Growing {
         self.phase.rounds.push(kept(timed.operations, taken));
     }
 
-    /// The whole phase.
-    pub(crate) fn done(mut self) -> Phase {
+    /// The whole phase, without repeated rounds.
+    pub(crate) fn done(self) -> Phase {
+        self.done_with(&Repeats::none())
+    }
+
+    /// The whole phase, with the number of its rounds that were done again.
+    pub(crate) fn done_with(mut self, repeats: &Repeats) -> Phase {
+        self.phase.repeats = repeats.done();
         self.phase.tape_hash = format!("{:016x}", self.hash.value());
         self.phase
     }

@@ -1,12 +1,22 @@
 //! Rounds that were disturbed are done again, where doing so changes nothing of what they are.
 //!
 //! What decides is what a round had of the machine, not how fast it was: so the rates of those that
-//! are kept are no better than those of rounds that were not disturbed at all.
+//! are kept are no better than those of rounds that were not disturbed at all. A second attempt
+//! finds the same records as the first. So rounds that insert new records, or delete some, have
+//! none.
 
 use assay_core::crew::Taken;
-use assay_core::timing::Timed;
+use assay_core::plan::{Cell, PageCache};
 use assay_core::usage::Usage;
 use assay_driver::error::Result;
+
+/// How many disturbed rounds of a phase are done again at most, unless something else is said.
+pub const REPEATS: u32 = 5;
+
+/// For options that are left out of a cell where they are 0.
+pub(crate) fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
 
 /// How many rounds of a phase may be done again, and were.
 #[derive(Debug)]
@@ -15,14 +25,19 @@ pub(crate) struct Repeats {
     done: u32,
 }
 
-/// What a round did, and what it took.
-pub(crate) type Done = (Timed, Taken);
-
 impl Repeats {
-    /// For a phase of which `most` rounds may be done again: 0 where one changes what a second
-    /// attempt would find.
-    pub(crate) fn at_most(most: u32) -> Self {
-        Self { most, done: 0 }
+    /// For a phase of which `most` rounds may be done again. There are none in a cold cell, where
+    /// the first attempt has warmed the page cache.
+    pub(crate) fn at_most(most: u32, cell: &Cell) -> Self {
+        match cell.page_cache {
+            PageCache::Warm => Self { most, done: 0 },
+            PageCache::Cold => Self::none(),
+        }
+    }
+
+    /// For a phase whose rounds change what a second attempt would find.
+    pub(crate) fn none() -> Self {
+        Self { most: 0, done: 0 }
     }
 
     /// How many rounds were done again.
@@ -32,11 +47,11 @@ impl Repeats {
 
     /// Does a round, and again while it is disturbed and that is allowed; returns the attempt that
     /// lacked least. `attempt` gets a number that counts those of the phase from 0, where first
-    /// attempts have 0.
-    pub(crate) fn least_disturbed(
+    /// attempts have 0; it returns what it did and what that took.
+    pub(crate) fn least_disturbed<T>(
         &mut self,
-        mut attempt: impl FnMut(u32) -> Result<Done>,
-    ) -> Result<Done> {
+        mut attempt: impl FnMut(u32) -> Result<(T, Taken)>,
+    ) -> Result<(T, Taken)> {
         let mut best = attempt(0)?;
         while best.1.usage.is_some_and(|usage| usage.is_disturbed()) && self.done < self.most {
             self.done += 1;
@@ -61,9 +76,14 @@ mod tests {
     use super::*;
 
     /// A round that waited for `waited_ns` of its 100 ns.
-    fn round(waited_ns: u64) -> Done {
+    fn round(waited_ns: u64) -> ((), Taken) {
         let usage = Usage { wall_ns: 100, waited_ns, processors: 1, ..Usage::default() };
-        (Timed::default(), Taken { time: Duration::from_nanos(waited_ns), usage: Some(usage) })
+        ((), Taken { time: Duration::from_nanos(waited_ns), usage: Some(usage) })
+    }
+
+    /// A phase of which 5 rounds may be done again.
+    fn five() -> Repeats {
+        Repeats { most: 5, done: 0 }
     }
 
     /// Does rounds whose attempts wait for these times; returns what was kept of each.
@@ -81,23 +101,23 @@ mod tests {
 
     #[test]
     fn a_disturbed_round_is_done_again_until_one_is_not() {
-        let mut repeats = Repeats::at_most(5);
+        let mut repeats = five();
         let found = kept(&mut repeats, &[&[0], &[50, 30, 5], &[4]]);
         assert_eq!((found, repeats.done()), (vec![0, 5, 4], 2));
     }
 
     #[test]
     fn a_phase_has_no_more_attempts_than_its_limit_and_keeps_the_best() {
-        let mut repeats = Repeats::at_most(5);
+        let mut repeats = five();
         let found = kept(&mut repeats, &[&[50, 20, 40, 5], &[60, 30, 70], &[90]]);
         assert_eq!((found, repeats.done()), (vec![5, 30, 90], 5));
-        let mut none = Repeats::at_most(0);
+        let mut none = Repeats::none();
         assert_eq!((kept(&mut none, &[&[50]]), none.done()), (vec![50], 0));
     }
 
     #[test]
     fn attempts_of_a_phase_have_numbers_of_their_own() {
-        let (mut repeats, mut numbers) = (Repeats::at_most(5), Vec::new());
+        let (mut repeats, mut numbers) = (five(), Vec::new());
         for _ in 0..4 {
             let done = repeats.least_disturbed(|number| {
                 numbers.push(number);

@@ -137,7 +137,7 @@ fn guess(cell: &Cell, sync: Option<Duration>) -> Duration {
 /// Whether the engine waits for the disk at each commit: its level says so, or it does more than
 /// its level.
 fn syncs_each_commit(cell: &Cell) -> bool {
-    let driver = assay_drivers::find(&cell.engine);
+    let driver = assay_drivers::find(cell.engine_id());
     let stronger = driver.and_then(|driver| driver.stronger(cell.durability));
     cell.durability == Durability::Commit || stronger.is_some()
 }
@@ -152,8 +152,8 @@ fn may_be_run(path: &Path) -> bool {
 }
 
 fn keys(cell: &Cell) -> [Key; 2] {
-    let any = (None, cell.engine.clone(), cell.storage);
-    [(Some(cell.suite.clone()), cell.engine.clone(), cell.storage), any]
+    let engine = || cell.engine_id().to_string();
+    [(Some(cell.suite.clone()), engine(), cell.storage), (None, engine(), cell.storage)]
 }
 
 /// About how many operations a cell does; none if its suite does not know.
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     fn cell(engine: &str, storage: Storage, durability: Durability) -> Cell {
-        let options = Options { key_size: 64, fetches: 1_000, batch_size: None };
+        let options = Options { key_size: 64, fetches: 1_000, batch_size: None, repeats: 0 };
         Cell {
             suite: Nudb::ID.into(),
             revision: Nudb::REVISION,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use assay_core::doctor::{self, Facts};
 use assay_core::durability::{Level, Verdicts};
 use assay_core::environment::{Build, Environment};
-use assay_core::plan::Cell;
+use assay_core::plan::{Cell, OTHER_BUILD};
 use assay_core::run_file::{CellResult, Measurement, RunFile, Status};
 use assay_core::store_dir::StoreDir;
 use assay_driver::Storage;
@@ -16,14 +16,15 @@ use jiff::Timestamp;
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
 
+use crate::against::Against;
 use crate::files;
 use crate::planning::Planned;
 use crate::progress::Display;
 use crate::sitting::Sitting;
 use crate::store_dirs::StoreDirs;
-use crate::worker::parent::{self, End};
+use crate::worker::parent::{self, End, Order};
 use crate::worker::patience::Patience;
-use crate::worker::{Job, Message};
+use crate::worker::{Job, Message, Program};
 
 /// The build that is running.
 pub(crate) fn build() -> Build {
@@ -66,6 +67,8 @@ pub(crate) fn examine(
 /// How a run is carried out.
 pub(crate) struct Execution<'e> {
     pub timeout: Option<Duration>,
+    /// The other build, if one takes turns with this one.
+    pub against: Option<&'e Against>,
     pub interrupt: &'e Interrupt,
     pub sitting: &'e Sitting,
     pub path: &'e Path,
@@ -116,14 +119,18 @@ impl Execution<'_> {
         self.display.begin(cell, left);
         let (started, start) = (Timestamp::now(), Instant::now());
         let display = &mut *self.display;
-        let end = parent::run(
-            &Job::Measure(Box::new(cell.clone())),
+        let other = self.against.filter(|_| cell.is_of_other_build());
+        let job = Job::Measure(Box::new(Cell { engine: cell.engine_id().into(), ..cell.clone() }));
+        let end = parent::carry_out(
+            Order { job: &job, program: other.map_or(Program::This, Against::program) },
             Patience::with_cells(self.timeout),
             self.interrupt,
             &mut |at| display.advance(cell, left, at),
         );
         let (status, measurement) = match end {
-            End::Replied(Message::Measured(status, measurement)) => (status, *measurement),
+            End::Replied(Message::Measured(status, measurement)) => {
+                (status, named(cell, *measurement))
+            }
             End::Replied(other) => {
                 let why = format!("its worker sent {} instead of a measurement", other.what());
                 (Status::Failed(why), no_measurement(cell))
@@ -144,6 +151,17 @@ impl Execution<'_> {
     }
 }
 
+/// A measurement whose engine has the name of its build.
+fn named(cell: &Cell, measurement: Measurement) -> Measurement {
+    match cell.is_of_other_build() {
+        true => Measurement {
+            engine_name: measurement.engine_name.clone() + OTHER_BUILD,
+            ..measurement
+        },
+        false => measurement,
+    }
+}
+
 fn refused(cell: &Cell, status: Status) -> CellResult {
     CellResult {
         cell: cell.clone(),
@@ -157,13 +175,16 @@ fn refused(cell: &Cell, status: Status) -> CellResult {
 }
 
 fn no_measurement(cell: &Cell) -> Measurement {
-    let driver = assay_drivers::find(&cell.engine);
+    let driver = assay_drivers::find(cell.engine_id());
     let profile = driver.as_ref().map(|driver| driver.profile());
-    Measurement {
-        engine_name: profile.map_or(cell.engine.clone(), |profile| profile.name.into()),
-        engine_version: driver.as_ref().and_then(|d| d.version().ok()).unwrap_or_default(),
+    let version = driver.as_ref().and_then(|driver| driver.version().ok());
+    let measurement = Measurement {
+        engine_name: profile.map_or(cell.engine_id().into(), |profile| profile.name.into()),
+        // That of another build is not known here.
+        engine_version: version.filter(|_| !cell.is_of_other_build()).unwrap_or_default(),
         ..Measurement::default()
-    }
+    };
+    named(cell, measurement)
 }
 
 /// A result with what crash tests found against or for the level of its cell, if that is in files.
@@ -173,7 +194,7 @@ fn with_crash_tests(verdicts: &Verdicts, result: CellResult) -> CellResult {
         return result;
     }
     let level = Level {
-        engine: &cell.engine,
+        engine: cell.engine_id(),
         engine_version: &result.measurement.engine_version,
         engine_options: &cell.engine_options,
         durability: cell.durability,

@@ -6,6 +6,7 @@
 
 #![warn(unreachable_pub)]
 
+mod against;
 mod cli;
 mod commands;
 mod count;

@@ -19,8 +19,17 @@ use crate::files;
 const OF_THE_PLAN: [&str; 4] = ["dir", "timeout", "output", "runs"];
 
 /// Options that have no meaning in a plan.
-const REFUSED: [&str; 8] =
-    ["quiet", "header", "verify", "format", "raw_out", "raw-out", "until-ci", "max-trials"];
+const REFUSED: [&str; 9] = [
+    "quiet",
+    "header",
+    "verify",
+    "format",
+    "raw_out",
+    "raw-out",
+    "until-ci",
+    "max-trials",
+    "against",
+];
 
 /// Options of crash tests that have no meaning in a plan.
 const REFUSED_OF_CRASH: [&str; 7] = ["output", "round", "at", "loss", "missing", "open", "dir"];

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
-use assay_core::plan::{Cell, PageCache};
+use assay_core::plan::{Cell, OTHER_BUILD, PageCache};
 use assay_core::run_file::Status;
 use assay_core::store_dir::StoreDir;
 use assay_driver::{Driver, Durability, KeyKind, Profile, Storage};
 use assay_suites::{StoreUse, Suite, plain};
 use program_support::exit::{Failure, Outcome};
 
+use crate::against::Against;
 use crate::cli::{Common, DurabilityArg};
 use crate::engines::{self, NULL, Settings};
 use crate::store_dirs::StoreDirs;
@@ -33,9 +34,18 @@ pub(crate) struct Setting {
     pub cpus: Vec<usize>,
     pub page_cache: PageCache,
     pub seed: u64,
+    /// A build that takes turns with this one.
+    pub against: Option<Against>,
 }
 
 impl Setting {
+    /// Has another build take turns with this one, in the engines that both have.
+    pub(crate) fn take_turns(&mut self, against: Against) -> Outcome {
+        self.engines = against.common(std::mem::take(&mut self.engines), self.named)?;
+        self.against = Some(against);
+        Ok(())
+    }
+
     pub(crate) fn new(common: &Common, key: Option<KeyKind>) -> Outcome<Self> {
         let usable = assay_driver::machine::usable_cpus();
         for cpu in &common.cpu {
@@ -77,6 +87,7 @@ impl Setting {
             cpus: common.cpu.clone(),
             page_cache: common.page_cache.state(),
             seed: common.seed,
+            against: None,
         })
     }
 }
@@ -257,6 +268,7 @@ pub(crate) fn calibration(
         cpus: setting.cpus.clone(),
         page_cache: PageCache::Warm,
         seed: setting.seed,
+        against: None,
     };
     let mut planned =
         planned(null.remove(0).as_ref(), &plain, &workload, (Storage::Memory, 1), store_dirs);
@@ -286,7 +298,17 @@ pub(crate) fn plan(
     Ok(plan)
 }
 
-/// One trial: for each storage mode and workload all engines in turn.
+/// A cell for another build: its engine has a name of its own, and its store a directory.
+fn by_other_build(planned: &Planned, store_dirs: &StoreDirs) -> Planned {
+    let engine = format!("{}{OTHER_BUILD}", planned.cell.engine);
+    let has_dir = planned.cell.dir.is_some();
+    let dir = store_dirs.store(&engine, planned.cell.storage).filter(|_| has_dir);
+    let cell = Cell { engine, dir, ..planned.cell.clone() };
+    Planned { cell, refusal: planned.refusal.clone() }
+}
+
+/// One trial: for each storage mode and workload all engines in turn. Another build measures each
+/// engine beside this one, first in the even trials.
 pub(crate) fn trial(
     setting: &Setting,
     workloads: &[Workload],
@@ -302,9 +324,14 @@ pub(crate) fn trial(
                     planned(driver.as_ref(), setting, workload, (storage, number), store_dirs);
                 // What is asked for twice is measured once.
                 let is_new = known.insert(planned.cell.identity());
-                if is_new && (setting.named || planned.refusal.is_none()) {
-                    cells.push(planned);
+                if !is_new || !(setting.named || planned.refusal.is_none()) {
+                    continue;
                 }
+                let other = setting.against.as_ref().map(|_| by_other_build(&planned, store_dirs));
+                let is_other_first = number.is_multiple_of(2);
+                let (first, second) =
+                    if is_other_first { (other, Some(planned)) } else { (Some(planned), other) };
+                cells.extend(first.into_iter().chain(second));
             }
         }
     }

@@ -1,5 +1,7 @@
 //! What the command line of any suite comes down to.
 
+use std::path::PathBuf;
+
 use assay_driver::KeyKind;
 use program_support::exit::Outcome;
 
@@ -15,6 +17,8 @@ pub(crate) struct Request {
     pub quiet: bool,
     pub key: Option<KeyKind>,
     pub workloads: Vec<Workload>,
+    /// Another build that takes turns with this one.
+    pub against: Option<PathBuf>,
     /// Options with which a run takes less time.
     pub shorter: &'static str,
 }
@@ -53,6 +57,7 @@ impl Request {
             quiet: args.quiet,
             key: args.key.kind(),
             workloads: workloads::crossbench::workloads(args)?,
+            against: args.against.against.clone(),
             shorter: "-i 100k -q 100k -u 20k",
         })
     }
@@ -74,6 +79,7 @@ impl Request {
             quiet: measure.quiet,
             key: None,
             workloads,
+            against: measure.against.against.clone(),
             shorter,
         }
     }

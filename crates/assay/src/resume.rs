@@ -51,6 +51,7 @@ impl Resumable<'_> {
         }
         let result = Execution {
             timeout: self.timeout,
+            against: None,
             interrupt: self.interrupt,
             sitting: self.sitting,
             path: self.path,

@@ -128,6 +128,37 @@ pub fn engines(run: &RunFile, base: &str, new: &str) -> Comparison {
     comparison.finish()
 }
 
+/// Compares the two builds of a run, engine by engine; the other build is the base. None if the run
+/// has one build.
+pub fn builds(run: &RunFile) -> Option<Comparison> {
+    let against = run.against.as_ref()?;
+    let mut comparison = Comparing::new(Design::InTurns);
+    comparison.notes.add(format!("base: the other build, {}", against.words()));
+    let (of_other, ours): (Vec<_>, Vec<_>) =
+        trials(run).into_iter().partition(|group| group[0].cell.is_of_other_build());
+    let ours = first_of_each(&ours, same_of_builds);
+    for group in &of_other {
+        let cell = &group[0].cell;
+        let Some(other) = ours.get(&same_of_builds(cell)) else {
+            comparison.notes.add(format!("this build has no {}", named(cell)));
+            continue;
+        };
+        let version = |side: &[&CellResult]| side[0].measurement.engine_version.clone();
+        let (before, after) = (version(group), version(other));
+        if before != after {
+            let id = cell.engine_id();
+            comparison.notes.add(format!("{id} {after} here, {before} in the other build"));
+        }
+        comparison.add(group, other);
+    }
+    Some(comparison.finish())
+}
+
+/// What is the same of two builds of an engine.
+fn same_of_builds(cell: &Cell) -> impl Eq + Hash + use<'_> {
+    (cell.engine_id(), cell.workload(), cell.threads, cell.key_kind)
+}
+
 /// What is the same of two engines that are compared.
 fn same_workload(cell: &Cell) -> (WorkloadKey<'_>, u32) {
     (cell.workload(), cell.threads)

@@ -1,7 +1,7 @@
 //! What the page says of a run apart from figures: machine, state, build, command, warnings.
 
 use assay_core::doctor::{Finding, Gravity};
-use assay_core::run_file::RunFile;
+use assay_core::run_file::{OtherBuild, RunFile};
 use assay_core::stats::median;
 use serde::Serialize;
 
@@ -27,6 +27,9 @@ pub(super) struct RunFacts {
     rustc: String,
     opt_level: String,
     target: String,
+    /// The build that took turns with it, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    against: Option<String>,
     command: String,
     planned: usize,
     cells: usize,
@@ -70,6 +73,7 @@ impl RunFacts {
             rustc: build.rustc.clone(),
             opt_level: build.opt_level.clone(),
             target: build.target.clone(),
+            against: run.against.as_ref().map(OtherBuild::words),
             command: run.command.join(" "),
             planned: run.planned_cells,
             cells: run.cells.len(),

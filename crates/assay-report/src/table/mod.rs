@@ -11,7 +11,7 @@ mod ranking;
 use std::collections::{HashMap, HashSet};
 
 use assay_core::doctor::{Finding, Gravity};
-use assay_core::plan::{Cell, PageCache};
+use assay_core::plan::{Cell, OTHER_BUILD, PageCache};
 use assay_core::run_file::{NO_TIME, RunFile, Status};
 use assay_driver::{Durability, Storage};
 use console::Style;
@@ -56,6 +56,10 @@ pub fn render(run: &RunFile, view: View) -> String {
     if !run.is_complete() {
         let (there, planned) = (run.cells.len(), run.planned_cells);
         out += &format!("\n not complete: {there} of {planned} cells are in this run file\n");
+    }
+    if let Some(against) = &run.against {
+        out.push('\n');
+        paragraph(&mut out, &[format!("{OTHER_BUILD}: {}", against.words())], "", view.width);
     }
     match view.details {
         true => details::of_run(&mut out, run, view.width),

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cell::{Needs, Progress, Report, Session};
 use crate::phases::{Growing, LOAD, Visit, crew_round, kept, telling};
-use crate::repeats::Repeats;
+use crate::repeats::{Repeats, is_zero};
 use crate::suite::{CALIBRATION_COUNT, CellRun, StoreUse, Suite};
 use latencies::Latencies;
 use route::Routes;
@@ -100,13 +100,6 @@ pub struct Options {
     /// Take latencies too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latencies: Option<Latencies>,
-}
-
-/// How many disturbed rounds of a phase are done again, unless something else is said.
-pub const REPEATS: u32 = 5;
-
-fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 /// Bytes of a route.
@@ -230,10 +223,10 @@ struct Plan {
 
 impl Plan {
     /// Lookups and updates of rows that are there may be done again.
-    fn repeats(&self, options: &Options) -> Repeats {
+    fn repeats(&self, run: &Run<'_>) -> Repeats {
         match self.name {
-            QUERY | UPDATE => Repeats::at_most(options.repeats),
-            _ => Repeats::at_most(0),
+            QUERY | UPDATE => Repeats::at_most(run.options.repeats, run.cell),
+            _ => Repeats::none(),
         }
     }
 }
@@ -392,6 +385,7 @@ impl Run<'_> {
         if self.cell.threads > 1 && plan.name != LOAD {
             return self.shared_rounds(session, plan, population, work);
         }
+        let mut repeats = plan.repeats(self);
         let (routes, check, report) = (&self.routes, self.check, &mut *self.report);
         session.phase(|connection: &mut dyn Connection| {
             let mut phase = Phase {
@@ -401,7 +395,6 @@ impl Run<'_> {
                 ..Phase::default()
             };
             let mut tape_hash = TapeHash::default();
-            let mut repeats = plan.repeats(&self.options);
             for (seed, number) in plan.seeds.iter().zip(1..) {
                 let tape = Tape::new(plan.order, *seed, population.live());
                 let mut progress = Progress {
@@ -449,7 +442,7 @@ impl Run<'_> {
     ) -> Result<()> {
         let threads = self.cell.threads;
         let mut phase = Growing::new(plan.name, threads);
-        let mut repeats = plan.repeats(&self.options);
+        let mut repeats = plan.repeats(self);
         for (seed, number) in plan.seeds.iter().zip(1..) {
             let visit = Visit {
                 records: &self.routes,
@@ -468,8 +461,8 @@ impl Run<'_> {
             })?;
             phase.round(&timed, taken);
         }
-        let (published_top, repeats) = (plan.published_top, repeats.done());
-        session.keep(Phase { published_top, repeats, ..phase.done() });
+        let published_top = plan.published_top;
+        session.keep(Phase { published_top, ..phase.done_with(&repeats) });
         Ok(())
     }
 }

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cell::{Needs, Session};
 use crate::phases::{kept, telling};
+use crate::repeats::{Repeats, is_zero};
 use crate::suite::{CellRun, Suite};
 use adapter::RecordVolume;
 
@@ -41,6 +42,9 @@ pub struct Options {
     pub children: u64,
     /// Volumes mounted at the one point: the published "entries".
     pub entries: u32,
+    /// How often a disturbed phase that writes or reads is done again at most.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub repeats: u32,
 }
 
 /// A number of entries in words.
@@ -132,21 +136,32 @@ impl Suite for Skvdb {
             }
             let total = count * u64::from(cell.threads);
             let mut told = telling(report, name, (1, 1), total, cell.threads);
-            let crew =
-                session.crew(cell.threads, &mut told, &|thread, pace, connections, progress| {
-                    let mut mount = Mount::new(connections, rules);
-                    phase(at, thread, count, &mut mount, pace)?;
-                    progress(count);
-                    pace.finish()
-                })?;
+            let mut repeats = match at {
+                1..=4 => Repeats::at_most(options.repeats, cell),
+                _ => Repeats::none(),
+            };
+            let (_, taken) = repeats.least_disturbed(|_| {
+                let crew = session.crew(
+                    cell.threads,
+                    &mut told,
+                    &|thread, pace, connections, progress| {
+                        let mut mount = Mount::new(connections, rules);
+                        phase(at, thread, count, &mut mount, pace)?;
+                        progress(count);
+                        pace.finish()
+                    },
+                )?;
+                Ok(((), Spans::taken(&crew)))
+            })?;
             let mut hash = TapeHash::default();
             [at as u64, count, u64::from(cell.threads)].into_iter().for_each(|part| hash.add(part));
             session.keep(Phase {
                 name: (*name).into(),
-                rounds: vec![kept(total, Spans::taken(&crew))],
+                rounds: vec![kept(total, taken)],
                 published_top: 1,
                 tape_hash: format!("{:016x}", hash.value()),
                 checked: if rules.check { total } else { 0 },
+                repeats: repeats.done(),
                 threads: cell.threads,
                 ..Phase::default()
             });

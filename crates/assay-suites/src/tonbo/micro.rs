@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cell::{Needs, Progress, Report, Session};
 use crate::phases::kept;
+use crate::repeats::{Repeats, is_zero};
 use crate::suite::{CellRun, Suite};
 
 /// The id of the suite.
@@ -37,6 +38,9 @@ pub struct Options {
     pub measurement_ms: u64,
     /// How many samples.
     pub samples: u64,
+    /// How many disturbed samples of a phase are taken again at most.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub repeats: u32,
 }
 
 impl Options {
@@ -113,6 +117,7 @@ impl Suite for TonboMicro {
         }
         let mut bench = Bench {
             pairs: &pairs,
+            cell,
             options,
             transactions,
             check: driver.profile().keeps_data,
@@ -149,6 +154,7 @@ impl Suite for TonboMicro {
 
 struct Bench<'b> {
     pairs: &'b Pairs,
+    cell: &'b Cell,
     options: &'b Options,
     transactions: bool,
     check: bool,
@@ -174,6 +180,7 @@ impl Bench<'_> {
         let step = (step.ceil() as u64).max(1);
         let mut phase =
             Phase { name: name.clone(), published_top: 1, threads: 1, ..Phase::default() };
+        let mut repeats = Repeats::at_most(self.options.repeats, self.cell);
         for sample in 1..=samples {
             report(&Progress {
                 phase: name.clone(),
@@ -183,8 +190,12 @@ impl Bench<'_> {
                 total: samples,
             });
             let iterations = sample * step;
-            phase.rounds.push(kept(iterations, self.write(size, iterations, connection)?));
+            // A sample writes new pairs, as does another attempt at it.
+            let (_, taken) =
+                repeats.least_disturbed(|_| Ok(((), self.write(size, iterations, connection)?)))?;
+            phase.rounds.push(kept(iterations, taken));
         }
+        phase.repeats = repeats.done();
         phase.checked = self.read_back(first, connection)?;
         // Iterations depend on the engine's speed, so two engines do not write the same number
         // of pairs; the pairs are the same.

@@ -22,6 +22,7 @@ use super::tbl::Table;
 use super::write::phase_name;
 use crate::cell::{Needs, Session};
 use crate::phases::{Growing, load, telling};
+use crate::repeats::{Repeats, is_zero};
 use crate::suite::{CellRun, StoreUse, Suite};
 
 /// The id of the suite.
@@ -43,6 +44,9 @@ pub struct Options {
     pub tbl: Option<PathBuf>,
     /// Take the store that is there if it holds these records, and leave it there.
     pub keep: bool,
+    /// How many disturbed rounds of a phase are done again at most.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub repeats: u32,
 }
 
 /// The column that projected reads want.
@@ -154,19 +158,22 @@ fn read<R: Records + Sync>(run: CellRun<'_, Options>, records: &R, identity: Str
     }
     for (at, (name, columns, threads, rounds)) in phases.iter().enumerate() {
         let mut phase = Growing::new(name, *threads);
+        let mut repeats = Repeats::at_most(options.repeats, cell);
         for round in 0..*rounds {
             let total = options.ranges * options.range_size;
             let mut told = telling(report, name, (round + 1, *rounds), total, *threads);
             let seed = derive(cell.seed, "ranges") ^ (at as u64) << 8 ^ round as u64;
             let ranges = Ranges { records, options, rows: cell.rows, columns, seed, check };
-            let crew =
-                session.crew(*threads, &mut told, &|number, pace, connections, progress| {
-                    ranges.scan(*threads, number, pace, &mut *connections[0], progress)
-                })?;
-            let (timed, taken) = Timed::of_crew(crew);
+            let (timed, taken) = repeats.least_disturbed(|_| {
+                let crew =
+                    session.crew(*threads, &mut told, &|number, pace, connections, progress| {
+                        ranges.scan(*threads, number, pace, &mut *connections[0], progress)
+                    })?;
+                Ok(Timed::of_crew(crew))
+            })?;
             phase.round(&timed, taken);
         }
-        session.keep(phase.done());
+        session.keep(phase.done_with(&repeats));
     }
     match options.keep {
         true => session.close(),

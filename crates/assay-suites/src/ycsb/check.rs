@@ -9,7 +9,7 @@ use assay_core::tape::Records;
 use assay_driver::Outcome;
 use assay_driver::error::Result;
 
-use super::clients::{Clients, Round, wrong};
+use super::clients::{Clients, Moment, Round, wrong};
 use super::users::Users;
 use crate::cell::Session;
 
@@ -17,13 +17,12 @@ use crate::cell::Session;
 const SAMPLE: u64 = 512;
 
 impl Clients<'_> {
-    /// Checks a record that a thread read in the operation with the stamp `own`.
+    /// Checks a record that a thread read at a moment; without them, one read after all rounds.
     pub(super) fn check_read(
         &self,
         row: u64,
         answer: &[u8],
-        thread: usize,
-        own: u64,
+        reader: Option<(usize, Moment)>,
     ) -> Result<()> {
         let schema = self.users.schema();
         let mut expected = vec![0; schema.columns()[1].kind.size_bytes()];
@@ -39,7 +38,7 @@ impl Clients<'_> {
                     &format!("{} is not what operation {stamp} wrote", column.name),
                 ));
             }
-            let Some((round, position, operation)) = self.writer(stamp) else {
+            let Some((written, operation)) = self.writer(stamp) else {
                 if stamp == 0 {
                     continue;
                 }
@@ -47,7 +46,9 @@ impl Clients<'_> {
             };
             let wrote =
                 operation.kind.writes_a_field() && (operation.row, operation.field) == (row, field);
-            let from_the_future = self.positions(round, thread).contains(&position) && stamp >= own;
+            let from_the_future = reader.is_some_and(|(thread, own)| {
+                self.positions(written.round, thread).contains(&written.position) && written >= own
+            });
             if !wrote || from_the_future {
                 return Err(wrong(
                     row,
@@ -59,17 +60,17 @@ impl Clients<'_> {
     }
 
     /// Looks at a sample of the records when all is done: each field must hold what one of the
-    /// threads wrote last, since no other write can have been the last of all. Returns how many
-    /// records were looked at.
-    pub(super) fn lost_updates(&self, session: &Session<'_>) -> Result<u64> {
+    /// threads wrote last, since no other write can have been the last of all. The round for the
+    /// throughput was done again `repeats` times. Returns how many records were looked at.
+    pub(super) fn lost_updates(&self, session: &Session<'_>, repeats: u32) -> Result<u64> {
         let schema = self.users.schema();
         let fields = schema.payload_columns().len();
         let rows: Vec<u64> = {
             // The first operations' records, which are more likely to have been written often.
-            let count = self.operations(Round::Throughput);
+            let count = self.operations(Round::FIRST);
             let mut rows: Vec<_> = (0..SAMPLE.min(count))
                 .map(|at| draw(1, at, count))
-                .map(|position| self.operation(Round::Throughput, position).row)
+                .map(|position| self.operation(Round::FIRST, position).row)
                 .filter(|&row| row < self.users.loaded)
                 .collect();
             rows.sort_unstable();
@@ -79,7 +80,9 @@ impl Clients<'_> {
         // The last stamp of each thread for each field of each of these records.
         let threads = self.threads as usize;
         let mut last = vec![0; rows.len() * fields * threads];
-        let parts = Round::ALL.into_iter().flat_map(|r| (0..threads).map(move |t| (r, t)));
+        // Each attempt writes all that the one before it wrote.
+        let rounds = [Round::Throughput { attempt: repeats }, Round::Latencies];
+        let parts = rounds.into_iter().flat_map(|r| (0..threads).map(move |t| (r, t)));
         for (round, thread) in parts {
             for position in self.positions(round, thread) {
                 let operation = self.operation(round, position);
@@ -87,7 +90,7 @@ impl Clients<'_> {
                     (operation.kind.writes_a_field(), rows.binary_search(&operation.row))
                 {
                     let place = (at * fields + operation.field as usize) * threads + thread;
-                    last[place] = self.stamp(round, position);
+                    last[place] = self.stamp(Moment { round, position });
                 }
             }
         }
@@ -106,7 +109,7 @@ impl Clients<'_> {
             Ok(answers)
         })?;
         for (at, (row, answer)) in rows.iter().zip(&answers[0]).enumerate() {
-            self.check_read(*row, answer, usize::MAX, u64::MAX)?;
+            self.check_read(*row, answer, None)?;
             for (column, field) in schema.payload_columns().iter().zip(0..) {
                 let text = &answer[column.offset - schema.key_size()..];
                 let stamp = Users::stamp(text).unwrap_or_default();

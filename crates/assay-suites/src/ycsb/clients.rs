@@ -25,17 +25,41 @@ const SHARED_BATCH_BYTES: usize = 1 << 20;
 /// Operations between two calls for progress, where they are timed one by one.
 const TOLD_EVERY: u64 = 256;
 
-/// The rounds of a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The rounds of a cell, in the order in which they take place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Round {
-    /// A span of time for many operations.
-    Throughput,
+    /// A span of time for many operations; attempts at it have numbers from 0.
+    Throughput { attempt: u32 },
     /// Each operation timed by itself.
     Latencies,
 }
 
 impl Round {
-    pub(super) const ALL: [Self; 2] = [Self::Throughput, Self::Latencies];
+    pub(super) const FIRST: Self = Self::Throughput { attempt: 0 };
+
+    /// The number by which stamps name it.
+    fn number(self) -> u64 {
+        match self {
+            Self::FIRST => 0,
+            Self::Latencies => 1,
+            Self::Throughput { attempt } => 1 + u64::from(attempt),
+        }
+    }
+
+    fn of_number(number: u64) -> Option<Self> {
+        match number {
+            0 => Some(Self::FIRST),
+            1 => Some(Self::Latencies),
+            _ => Some(Self::Throughput { attempt: u32::try_from(number - 1).ok()? }),
+        }
+    }
+}
+
+/// An operation in the order of those of its thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Moment {
+    pub(super) round: Round,
+    pub(super) position: u64,
 }
 
 /// All threads of a cell.
@@ -45,6 +69,9 @@ pub(super) struct Clients<'c> {
     /// Operations of the first round, and the most of the second.
     most: u64,
     rate: Option<u64>,
+    /// How many attempts there are at the round for the throughput at most.
+    attempts: u32,
+    /// The operations for the throughput, and those for the latencies.
     rounds: [Operations; 2],
     check: bool,
 }
@@ -86,6 +113,7 @@ impl<'c> Clients<'c> {
             threads: cell.threads,
             most: options.operations,
             rate: options.rate,
+            attempts: 1 + options.repeats,
             rounds: [0, 1].map(|round| Operations::new(options, &chooser, mix(seed, round))),
             check,
         }
@@ -100,7 +128,7 @@ impl<'c> Clients<'c> {
     /// Operations of a round, of all threads together.
     pub(super) fn operations(&self, round: Round) -> u64 {
         match round {
-            Round::Throughput => self.most,
+            Round::Throughput { .. } => self.most,
             Round::Latencies => operations_at(self.rate, self.most),
         }
     }
@@ -110,19 +138,29 @@ impl<'c> Clients<'c> {
     }
 
     /// The operation that wrote a stamp, which says round and position; its thread too.
-    pub(super) fn writer(&self, stamp: u64) -> Option<(Round, u64, Operation)> {
+    pub(super) fn writer(&self, stamp: u64) -> Option<(Moment, Operation)> {
         let at = stamp.checked_sub(1)?;
         let position = at % self.most;
-        let round = *Round::ALL.get(usize::try_from(at / self.most).ok()?)?;
-        Some((round, position, self.operation(round, position)))
+        let round = Round::of_number(at / self.most)?;
+        let is_one = round < Round::Throughput { attempt: self.attempts };
+        (is_one || round == Round::Latencies)
+            .then(|| (Moment { round, position }, self.operation(round, position)))
     }
 
-    pub(super) fn stamp(&self, round: Round, position: u64) -> u64 {
-        1 + round as u64 * self.most + position
+    pub(super) fn stamp(&self, Moment { round, position }: Moment) -> u64 {
+        1 + round.number() * self.most + position
+    }
+
+    /// The operations of a round: each attempt at it has the same.
+    fn of_round(&self, round: Round) -> &Operations {
+        match round {
+            Round::Throughput { .. } => &self.rounds[0],
+            Round::Latencies => &self.rounds[1],
+        }
     }
 
     pub(super) fn operation(&self, round: Round, position: u64) -> Operation {
-        let operations = &self.rounds[round as usize];
+        let operations = self.of_round(round);
         operations.at(position, &mut self.seen(&mut { operations.chooser }, 0, 0))
     }
 
@@ -134,12 +172,14 @@ impl<'c> Clients<'c> {
 
     /// How many records a thread has inserted before a position of a round.
     fn inserted_before(&self, thread: usize, round: Round) -> u64 {
-        let count = |earlier: Round| {
-            let operations = &self.rounds[earlier as usize];
-            let positions = self.positions(earlier, thread);
-            positions.filter(|&position| operations.inserts(position)).count() as u64
-        };
-        Round::ALL.into_iter().take_while(|earlier| *earlier != round).map(count).sum()
+        match round {
+            Round::Throughput { .. } => 0,
+            Round::Latencies => {
+                let operations = self.of_round(Round::FIRST);
+                let positions = self.positions(Round::FIRST, thread);
+                positions.filter(|&position| operations.inserts(position)).count() as u64
+            }
+        }
     }
 
     /// Runs one round with all threads.
@@ -157,7 +197,7 @@ impl<'c> Clients<'c> {
                     thread,
                     positions: self.positions(round, thread),
                     inserted: self.inserted_before(thread, round),
-                    chooser: self.rounds[round as usize].chooser,
+                    chooser: self.of_round(round).chooser,
                     timed: Timed::default(),
                 };
                 client.run(pace, &mut *connections[0], progress)
@@ -178,7 +218,7 @@ impl Client<'_> {
         let (rate, threads) = (self.clients.rate, self.clients.threads);
         let mut stopwatch = Stopwatch::new(Kind::ALL.len(), rate, threads, self.thread);
         match self.round {
-            Round::Throughput => {
+            Round::Throughput { .. } => {
                 let size = self.clients.users.schema().record_size();
                 let bytes = if pace.is_shared() { SHARED_BATCH_BYTES } else { BATCH_BYTES };
                 let most = (bytes / size).max(16);
@@ -242,7 +282,7 @@ impl Client<'_> {
         let keys = batch.keys.chunks_exact_mut(key_size);
         let values = batch.values.chunks_exact_mut(record_size);
         for ((position, key), value) in positions.zip(keys).zip(values) {
-            let operations = &self.clients.rounds[self.round as usize];
+            let operations = self.clients.of_round(self.round);
             let mut seen = self.clients.seen(&mut self.chooser, self.thread, self.inserted);
             let operation = operations.at(position, &mut seen);
             users.key(operation.row, key);
@@ -254,7 +294,7 @@ impl Client<'_> {
                     self.inserted += 1;
                 }
                 kind if kind.writes_a_field() => {
-                    let stamp = self.clients.stamp(self.round, position);
+                    let stamp = self.clients.stamp(Moment { round: self.round, position });
                     let size = schema.columns()[1].kind.size_bytes();
                     users.field(operation.row, operation.field, stamp, &mut value[..size]);
                 }
@@ -320,8 +360,8 @@ impl Client<'_> {
             match operation.kind {
                 Kind::Read | Kind::ReadModifyWrite => {
                     let answer = &batch.answers[at * payload_size..(at + 1) * payload_size];
-                    let own = self.clients.stamp(self.round, *position);
-                    self.clients.check_read(operation.row, answer, self.thread, own)?;
+                    let own = Moment { round: self.round, position: *position };
+                    self.clients.check_read(operation.row, answer, Some((self.thread, own)))?;
                 }
                 Kind::Scan => {
                     let own = scanned.iter().take_while(|found| found.0 == at).count();

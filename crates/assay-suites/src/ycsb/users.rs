@@ -135,6 +135,7 @@ mod tests {
             field_count: 10,
             field_length: 100,
             rate: None,
+            repeats: 0,
         };
         Users::new(1_000, &options, 1)
     }

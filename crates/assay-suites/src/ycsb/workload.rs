@@ -44,6 +44,11 @@ impl Workload {
         change == Change::Update && kinds.any(Kind::writes_a_field)
     }
 
+    /// Whether some of its operations insert records.
+    pub(super) fn inserts(self) -> bool {
+        (0..100).any(|percent| self.kind(percent) == Kind::Insert)
+    }
+
     /// How many of `operations` are inserts, as YCSB expects them before it knows: twice as many
     /// as there will be. That is about what the two rounds of a cell insert together.
     pub(super) fn expected_inserts(self, operations: u64) -> u64 {

@@ -39,12 +39,12 @@ fn small(suite: &str, rows: u64, options: serde_json::Value) -> Cell {
 }
 
 fn nudb(batch_size: Option<u64>) -> Cell {
-    let options = nudb::Options { key_size: 64, fetches: 2_000, batch_size };
+    let options = nudb::Options { key_size: 64, fetches: 2_000, batch_size, repeats: 0 };
     small(nudb::ID, 8_000, plain(&options))
 }
 
 fn skvdb() -> Cell {
-    let options = skvdb::Options { operations: 1_400, children: 50, entries: 2 };
+    let options = skvdb::Options { operations: 1_400, children: 50, entries: 2, repeats: 0 };
     small(skvdb::ID, 1_400, plain(&options))
 }
 
@@ -54,8 +54,14 @@ fn tonbo_write() -> Cell {
 }
 
 fn tonbo_read() -> Cell {
-    let options =
-        read::Options { ranges: 400, range_size: 10, threads: vec![1], tbl: None, keep: false };
+    let options = read::Options {
+        ranges: 400,
+        range_size: 10,
+        threads: vec![1],
+        tbl: None,
+        keep: false,
+        repeats: 0,
+    };
     small(read::ID, 4_000, plain(&options))
 }
 
@@ -66,7 +72,8 @@ fn tonbo_micro() -> Cell {
     const SAMPLES: u64 = 16;
     const { assert!(SAMPLES * (SAMPLES + 1) / 2 * BATCH > RECORDED) };
     let batches = vec![BATCH, 1];
-    let options = micro::Options { batches, warm_up_ms: 1, measurement_ms: 1, samples: SAMPLES };
+    let options =
+        micro::Options { batches, warm_up_ms: 1, measurement_ms: 1, samples: SAMPLES, repeats: 0 };
     small(micro::ID, 0, plain(&options))
 }
 
@@ -78,6 +85,7 @@ fn ycsb(workload: Workload) -> Cell {
         field_count: 4,
         field_length: 20,
         rate: None,
+        repeats: 0,
     };
     small(ycsb::ID, 2_000, plain(&options))
 }
@@ -203,7 +211,7 @@ fn an_engines_error_ends_every_suite_in_its_own_words() {
 #[test]
 fn every_mounted_volume_is_read() {
     let operations = |entries| {
-        let options = skvdb::Options { operations: 70, children: 0, entries };
+        let options = skvdb::Options { operations: 70, children: 0, entries, repeats: 0 };
         let engine = Faulty::with(Fault::None);
         let cell = small(skvdb::ID, 70, plain(&options));
         assert_eq!(measured(&cell, &engine).0, Status::Measured, "{entries} entries");

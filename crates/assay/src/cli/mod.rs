@@ -7,6 +7,7 @@ mod internal;
 mod look;
 mod reading;
 mod suites;
+mod trust;
 mod values;
 
 use std::path::PathBuf;
@@ -47,7 +48,8 @@ pub(crate) struct Plugins {
     /// ASSAY_PLUGINS, or else in ~/.local/share/assay/plugins, is found by its NAME
     #[arg(long = "plugin", global = true, value_name = "FILE", help_heading = PLUGINS)]
     pub paths: Vec<PathBuf>,
-    /// Give a plugin up that has not described its engine after this many seconds
+    /// Give a plugin up that has not described its engine after this many seconds, and the other
+    /// build of --against that has not said what it is
     #[arg(long, global = true, value_name = "SECONDS", value_parser = count::parse_seconds,
           default_value = "60", help_heading = PLUGINS)]
     pub plugin_timeout: u64,
@@ -82,7 +84,7 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Make a static site of run files and of what crash tests found
     Site(SiteArgs),
-    /// Compare two run files, or two engines of one
+    /// Compare two run files, or two engines or two builds of one
     Compare(CompareArgs),
     /// Draw the published pictures from a run file
     Plot(PlotArgs),
@@ -421,12 +423,14 @@ pub(crate) struct SiteArgs {
 Examples:
   assay run crossbench -e lmdb --trials 5 -o before.json     and after the change -o after.json
   assay compare before.json after.json --fail-on-regression 5%
-  assay compare run.json --engines sqlite,lmdb                an engine against another")]
+  assay compare run.json --engines sqlite,lmdb                an engine against another
+  assay compare run.json                                      two builds: assay run … --against")]
 pub(crate) struct CompareArgs {
     /// The run file to compare with
     pub base: PathBuf,
-    /// The run file that is compared
-    #[arg(required_unless_present = "engines", conflicts_with = "engines")]
+    /// The run file that is compared [default: the two builds in the first, if `assay run --against`
+    /// wrote it]
+    #[arg(conflicts_with = "engines")]
     pub new: Option<PathBuf>,
     /// Compare the second of these two engines with the first, in one run file
     #[arg(long, value_name = "BASE,NEW", value_parser = two_engines)]

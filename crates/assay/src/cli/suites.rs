@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::help::{ENGINES, MEASURING, OUTPUT};
 use super::look::Look;
+use super::trust::{Against, Repeats};
 use super::values::{DurabilityArg, Format, KeyArg, KeysArg, PageCacheArg, StorageArg};
 use crate::count;
 
@@ -92,6 +93,8 @@ pub(crate) struct Measure {
     pub storage: Vec<StorageArg>,
     #[command(flatten)]
     pub trials: Trials,
+    #[command(flatten)]
+    pub against: Against,
     /// Only the table: no progress, and not where the run file is
     #[arg(short = 'Q', long, help_heading = OUTPUT)]
     pub quiet: bool,
@@ -151,11 +154,8 @@ pub(crate) struct CrossbenchArgs {
     /// sparse spreads as many over the whole 32-bit range
     #[arg(long, default_value = "dense")]
     pub keys: KeysArg,
-    /// How many rounds of the queries, and of the updates, are done again at most because the
-    /// worker was kept from its processor
-    #[arg(long, value_name = "COUNT", value_parser = count::parse_repeats,
-          default_value_t = assay_suites::crossbench::REPEATS, help_heading = MEASURING)]
-    pub repeats: u32,
+    #[command(flatten)]
+    pub repeats: Repeats,
     /// Take latencies too: a further round of query and update, its operations timed one by one;
     /// for insert and delete, the deleted rows are inserted and deleted once more
     #[arg(long)]
@@ -176,6 +176,8 @@ pub(crate) struct CrossbenchArgs {
     pub header: bool,
     #[command(flatten)]
     pub trials: Trials,
+    #[command(flatten)]
+    pub against: Against,
     #[command(flatten)]
     pub common: Common,
 }
@@ -246,6 +248,8 @@ pub(crate) struct NudbArgs {
     #[arg(long = "raw_out", visible_alias = "raw-out", value_name = "FILE")]
     pub raw_out: Option<PathBuf>,
     #[command(flatten)]
+    pub repeats: Repeats,
+    #[command(flatten)]
     pub measure: Measure,
 }
 
@@ -265,6 +269,8 @@ pub(crate) struct SkvdbArgs {
     /// Child records that each thread links and unlinks; none for 0
     #[arg(long, value_name = "COUNT", value_parser = count::parse, default_value = "1k")]
     pub children: u64,
+    #[command(flatten)]
+    pub repeats: Repeats,
     #[command(flatten)]
     pub measure: Measure,
 }
@@ -304,6 +310,8 @@ pub(crate) struct TonboReadArgs {
           value_parser = count::parse_threads)]
     pub threads: Vec<count::Threads>,
     #[command(flatten)]
+    pub repeats: Repeats,
+    #[command(flatten)]
     pub measure: Measure,
 }
 
@@ -323,6 +331,8 @@ pub(crate) struct TonboMicroArgs {
     #[arg(long, value_name = "COUNT", default_value = "100",
           value_parser = count::between::<u64>(10, 10_000))]
     pub samples: u64,
+    #[command(flatten)]
+    pub repeats: Repeats,
     #[command(flatten)]
     pub measure: Measure,
 }
@@ -358,6 +368,8 @@ pub(crate) struct YcsbArgs {
           value_parser = count::between::<u32>(
               u64::from(assay_suites::ycsb::LEAST_FIELD_BYTES), 1 << 20))]
     pub field_length: u32,
+    #[command(flatten)]
+    pub repeats: Repeats,
     #[command(flatten)]
     pub measure: Measure,
 }

@@ -10,7 +10,7 @@ use program_support::printable;
 
 use crate::cli::{CompareArgs, CompareFormat};
 
-/// Compares two runs, or two engines of one.
+/// Compares two runs, or two engines or two builds of one.
 pub(crate) fn compare(args: &CompareArgs) -> Outcome {
     let comparison = match (&args.new, &args.engines) {
         (Some(new), _) => compare::runs(&load(&args.base)?, &load(new)?),
@@ -28,7 +28,13 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
             }
             compare::engines(&run, base, new)
         }
-        (None, None) => return Err(Failure::Usage("there is no run file to compare with".into())),
+        (None, None) => compare::builds(&load(&args.base)?).ok_or_else(|| {
+            Failure::Usage(format!(
+                "{}: one build measured it, so there is nothing to compare it with; name a second \
+                 run file, or two engines with --engines",
+                args.base.display()
+            ))
+        })?,
     };
     if let (false, Some(first)) = (args.allow_differences, comparison.differences.first()) {
         let more = match comparison.differences.len() {

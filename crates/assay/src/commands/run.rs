@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use assay_core::run_file::{CellResult, RunFile, RunFileError};
 use assay_driver::Storage;
+use assay_report::compare;
 use assay_suites::crossbench::published::{self, Show};
 use assay_suites::nudb;
 use jiff::Timestamp;
@@ -14,6 +15,7 @@ use program_support::interrupt::Interrupt;
 use program_support::output::{print, print_styled, say};
 use program_support::whole_file;
 
+use crate::against::Against;
 use crate::cli::{
     Common, CrossbenchArgs, Format, LevelsArg, Look, NudbArgs, RunSuite, StorageArg, VerifyArgs,
 };
@@ -40,6 +42,11 @@ pub(crate) fn run(suite: &RunSuite) -> Outcome {
 
 /// CrossBench, with options of its own for what is printed.
 fn crossbench(args: &CrossbenchArgs) -> Outcome {
+    if args.verify && args.against.against.is_some() {
+        return Err(Failure::Usage(
+            "--against is for what is measured, and -V measures nothing; leave one out".into(),
+        ));
+    }
     if args.verify {
         return verify::verify(&VerifyArgs {
             engine: args.common.engine.clone(),
@@ -70,6 +77,7 @@ fn crossbench(args: &CrossbenchArgs) -> Outcome {
         Format::Table => show_result(&run, &path, &args.common.look, args.quiet)?,
         Format::Published => say_notes(&run),
     }
+    show_builds(&run)?;
     result
 }
 
@@ -106,6 +114,7 @@ fn plainly(request: &Request) -> Outcome<(RunFile, Outcome)> {
         Format::Table => show_result(&run, &path, &request.common.look, request.quiet)?,
         Format::Published => print_published(&run, &path)?,
     }
+    show_builds(&run)?;
     Ok((run, result))
 }
 
@@ -115,7 +124,12 @@ fn measure(
     each: &mut dyn FnMut(&CellResult) -> Outcome,
 ) -> Outcome<(RunFile, PathBuf, Outcome)> {
     let interrupt = Interrupt::noted();
-    let setting = Setting::new(&request.common, request.key)?;
+    let mut setting = Setting::new(&request.common, request.key)?;
+    if let Some(path) = &request.against {
+        let against = Against::at(path)?;
+        against.check_suite(request.workloads[0].suite)?;
+        setting.take_turns(against)?;
+    }
     let modes = StorageArg::modes(&request.storage);
     let wanted = &request.trials;
     let mut until_ci = UntilCi::wanted(wanted)?;
@@ -130,6 +144,7 @@ fn measure(
     };
     let mut plan = planning::plan(&setting, &request.workloads, &modes, first, &store_dirs)?;
     let mut run = new_run(plan.len());
+    run.against = setting.against.as_ref().map(Against::described);
     let path = run_path(&request.common, request.workloads[0].suite, run.created)?;
     let sync = examine(&mut run, &store_dirs, &plan);
     let (quiet, yes) = (request.quiet, request.common.yes);
@@ -143,6 +158,7 @@ fn measure(
         }
         let result = Execution {
             timeout: request.common.timeout.map(Duration::from_secs),
+            against: setting.against.as_ref(),
             interrupt: &interrupt,
             sitting: &Sitting::without_end(),
             path: &path,
@@ -160,13 +176,22 @@ fn measure(
         }
         trials += 1;
         plan = planning::trial(&setting, &request.workloads, &modes, trials, &store_dirs);
-        plan.retain(|planned| wide.iter().any(|cell| cell.same_but_trial(&planned.cell)));
+        // Two builds go on until both are done.
+        plan.retain(|planned| wide.iter().any(|cell| cell.same_but_trial_and_build(&planned.cell)));
         run.planned_cells += plan.len();
     };
     if let (Ok(()), Some(until_ci)) = (&result, &until_ci) {
         until_ci.shortfalls(&run).iter().for_each(|why| say(&format!("note: --until-ci: {why}")));
     }
     Ok((run, path, result))
+}
+
+/// Prints what the two builds of a run differ in, if it has two.
+fn show_builds(run: &RunFile) -> Outcome {
+    let Some(comparison) = compare::builds(run).filter(|found| !found.lines.is_empty()) else {
+        return Ok(());
+    };
+    print(&compare::render(&comparison).expect("text can be written to memory"))
 }
 
 /// Prints our table, and where the run file is.

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use assay_driver::{Driver, Durability, Storage};
-use assay_suites::crossbench::{CrossBench, Fill, Keys, Options, REPEATS};
+use assay_suites::REPEATS;
+use assay_suites::crossbench::{CrossBench, Fill, Keys, Options};
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
 use program_support::output::print;
@@ -54,6 +55,7 @@ pub(crate) fn tour(args: &TourArgs) -> Outcome {
     store_dirs.warnings.iter().for_each(|warning| display.say(&format!("note: {warning}")));
     let result = Execution {
         timeout: common.timeout.map(Duration::from_secs),
+        against: None,
         interrupt: &interrupt,
         sitting: &Sitting::without_end(),
         path: &path,

@@ -17,9 +17,9 @@ use assay_suites::crash::{Job, Said};
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
 
-use crate::worker::parent::{self, End, Worker};
+use crate::worker::parent::{self, End, Order, Worker};
 use crate::worker::patience::Patience;
-use crate::worker::{self, Message};
+use crate::worker::{self, Message, Program};
 
 /// Where the verdicts are kept, and looked up by later runs.
 pub(crate) const VERDICTS_FILE: &str = "assay-runs/durability.json";
@@ -166,7 +166,8 @@ impl Writer {
         job: &Job,
         prepare: &mut dyn FnMut(u32) -> std::io::Result<()>,
     ) -> Outcome<Self> {
-        let worker = Worker::start(&worker::Job::CrashWrite(job.clone()), prepare)
+        let write = worker::Job::CrashWrite(job.clone());
+        let worker = Worker::start(Order { job: &write, program: Program::This }, prepare)
             .map_err(|e| Failure::Refused(format!("cannot start a writer: {e}")))?;
         let deadline = Instant::now() + subject.patience;
         Ok(Self { worker, deadline, heard: Heard::default() })

@@ -39,13 +39,18 @@ pub(crate) fn load(plugins: &Plugins) -> Outcome {
     Ok(())
 }
 
+/// How long a plugin, or another build, may take to say what it is.
+pub(crate) fn patience() -> Patience {
+    let limit = *TIMEOUT.get_or_init(|| Duration::from_secs(TIMEOUT_S));
+    Patience::Whole(limit, "--plugin-timeout")
+}
+
 /// What a library declares, or why it is no plugin; the outer error is the user's interrupt.
 pub(crate) fn describe(whole: &Path) -> Outcome<Result<Description, String>> {
     if whole.to_str().is_none() {
         return Ok(Err("not UTF-8; choose another name for it".into()));
     }
-    let limit = *TIMEOUT.get_or_init(|| Duration::from_secs(TIMEOUT_S));
-    let patience = Patience::Whole(limit, "--plugin-timeout");
+    let patience = patience();
     let interrupt = Interrupt::ending_at_once();
     let end = parent::run(&Job::Describe(whole.into()), patience, &interrupt, &mut |_| ());
     Ok(match end {

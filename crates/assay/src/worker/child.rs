@@ -18,7 +18,8 @@ use nix::unistd::{dup, dup2_stdout};
 use program_support::exit::{Failure, Outcome};
 
 use super::{Job, Message};
-use crate::program;
+use crate::executor::build;
+use crate::{against, program};
 
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -75,6 +76,7 @@ fn begin_again_inside(process: u32, plugins: &[PathBuf]) -> Failure {
 
 fn carry_out(job: Job, replies: &mut Replies) -> Message {
     match job {
+        Job::Introduce => Message::Introduced(against::introduction(build())),
         Job::Measure(cell) => match bind(&cell.cpus) {
             Ok(()) => measure(&cell, replies),
             Err(why) => Message::CannotBind(why),
@@ -119,7 +121,7 @@ fn measure(cell: &Cell, replies: &mut Replies) -> Message {
 }
 
 fn driver(id: &str) -> Box<dyn assay_driver::Driver> {
-    assay_drivers::find(id).expect("parent and worker are the same program")
+    assay_drivers::find(id).expect("a parent asks only for engines that its worker has")
 }
 
 struct Replies(File);

@@ -10,9 +10,10 @@ pub(crate) mod parent;
 pub(crate) mod patience;
 mod pipes;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use assay_core::durability::Found;
+use assay_core::environment::Build;
 use assay_core::plan::Cell;
 use assay_core::run_file::{Measurement, Status};
 use assay_drivers::plugin::Description;
@@ -21,9 +22,44 @@ use assay_suites::crash;
 use assay_suites::verify;
 use serde::{Deserialize, Serialize};
 
+/// The number of the language that parents and workers speak, [`Job`] and [`Message`] with all that
+/// is in them: one more with each change after which two builds do not understand each other.
+pub(crate) const PROTOCOL: u32 = 1;
+
+/// Which program a worker is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Program<'p> {
+    /// This one.
+    This,
+    /// This one, with the engine of the plugin in this file.
+    WithPlugin(&'p Path),
+    /// Another build of this one.
+    Other(&'p Path),
+}
+
+/// What a build says of itself to another one.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Introduction {
+    /// What its workers speak.
+    pub protocol: u32,
+    /// Which build it is.
+    pub build: Build,
+    /// Its suites.
+    pub suites: Vec<SuiteId>,
+}
+
+/// A suite of a build.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SuiteId {
+    pub id: String,
+    pub revision: u32,
+}
+
 /// What a worker is to do.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Job {
+    /// Say which build it is.
+    Introduce,
     /// Measure a cell.
     Measure(Box<Cell>),
     /// Verify a driver.
@@ -43,7 +79,7 @@ impl Job {
             Self::Measure(cell) => Some(&cell.engine),
             Self::Verify(job) => Some(&job.engine),
             Self::CrashWrite(job) | Self::CrashCheck(job, _) => Some(&job.engine),
-            Self::Describe(_) => None,
+            Self::Introduce | Self::Describe(_) => None,
         }
     }
 
@@ -51,7 +87,7 @@ impl Job {
     fn namespace(&self) -> Option<u32> {
         match self {
             Self::CrashWrite(job) | Self::CrashCheck(job, _) => job.namespace,
-            Self::Measure(_) | Self::Verify(_) | Self::Describe(_) => None,
+            Self::Introduce | Self::Measure(_) | Self::Verify(_) | Self::Describe(_) => None,
         }
     }
 }
@@ -59,6 +95,8 @@ impl Job {
 /// What a worker says.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Message {
+    /// Which build it is.
+    Introduced(Introduction),
     /// It is at work.
     Progress(Progress),
     /// It has measured.
@@ -83,6 +121,7 @@ impl Message {
     /// What it is, to name one that was not expected.
     pub(crate) fn what(&self) -> &'static str {
         match self {
+            Self::Introduced(_) => "an introduction",
             Self::Progress(_) => "progress",
             Self::Measured(..) => "a measurement",
             Self::Verified(_) => "a verification",

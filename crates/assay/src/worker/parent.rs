@@ -3,7 +3,7 @@
 
 use std::io::Write;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use program_support::interrupt::Interrupt;
 use super::groups;
 use super::patience::{Clock, Patience};
 use super::pipes::Pipes;
-use super::{Job, Message};
+use super::{Job, Message, Program};
 use crate::program;
 
 /// How often the parent looks for interrupts and for the end of its patience.
@@ -38,6 +38,13 @@ pub(crate) enum End {
     Interrupted,
 }
 
+/// A job, and the program that does it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Order<'o> {
+    pub job: &'o Job,
+    pub program: Program<'o>,
+}
+
 /// A worker at work. It is killed when this is dropped.
 pub(crate) struct Worker {
     child: Child,
@@ -56,13 +63,18 @@ pub(crate) struct Remains {
 impl Worker {
     /// Starts a worker. `prepare` is called with its process number before it gets its job.
     pub(crate) fn start(
-        job: &Job,
+        Order { job, program }: Order<'_>,
         prepare: &mut dyn FnMut(u32) -> std::io::Result<()>,
     ) -> std::io::Result<Self> {
         let text = serde_json::to_vec(job)?;
         let namespace = job.namespace().map(|process| format!("--namespace={process}"));
-        let path = job.engine().and_then(plugin::path_of);
-        let mut child = program::again()
+        let of_engine = || job.engine().and_then(plugin::path_of);
+        let (mut command, path) = match program {
+            Program::This => (program::again(), of_engine()),
+            Program::WithPlugin(path) => (program::again(), Some(path.to_path_buf())),
+            Program::Other(path) => (Command::new(path), of_engine()),
+        };
+        let mut child = command
             .arg("worker")
             .args(namespace)
             // A worker loads the plugin of its own engine only.
@@ -156,14 +168,25 @@ impl Remains {
     }
 }
 
-/// Runs a worker to its end, which comes at the latest when the patience is at its end.
+/// Runs a worker of this program to its end, which comes at the latest when the patience is at its
+/// end.
 pub(crate) fn run(
     job: &Job,
     patience: Patience,
     interrupt: &Interrupt,
     progress: &mut dyn FnMut(&Progress),
 ) -> End {
-    let worker = match Worker::start(job, &mut |_| Ok(())) {
+    carry_out(Order { job, program: Program::This }, patience, interrupt, progress)
+}
+
+/// The same for a worker of any program.
+pub(crate) fn carry_out(
+    order: Order<'_>,
+    patience: Patience,
+    interrupt: &Interrupt,
+    progress: &mut dyn FnMut(&Progress),
+) -> End {
+    let worker = match Worker::start(order, &mut |_| Ok(())) {
         Ok(worker) => worker,
         Err(error) => return End::Failed(format!("cannot start a worker process: {error}")),
     };

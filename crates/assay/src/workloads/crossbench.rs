@@ -47,7 +47,7 @@ pub(crate) fn workloads(args: &CrossbenchArgs) -> Outcome<Vec<Workload>> {
         delete: args.delete,
         sequential: args.sequential,
         keys: args.keys.keys(),
-        repeats: args.repeats,
+        repeats: args.repeats.repeats,
         latencies: args.latency.then_some(Latencies { rate: args.rate }),
     };
     let workloads = each_thread_count(&args.threads).into_iter();

@@ -42,7 +42,8 @@ pub(crate) fn workloads(args: &NudbArgs) -> Outcome<Vec<Workload>> {
         (None, false) => args.inserts.clone(),
     };
     let fetches = args.fetches.unwrap_or(batch_size.unwrap_or(FETCHES));
-    let options = Options { key_size: args.key_size, fetches, batch_size };
+    let repeats = args.repeats.repeats;
+    let options = Options { key_size: args.key_size, fetches, batch_size, repeats };
     let mut workloads = Vec::new();
     for rows in sizes {
         if let Some(most) = most_items(args.key_size).filter(|&most| rows > most) {

@@ -11,7 +11,12 @@ pub(crate) fn workloads(args: &SkvdbArgs) -> Vec<Workload> {
     let mut workloads = Vec::new();
     for &entries in &args.entries {
         for threads in each_thread_count(&args.threads) {
-            let options = Options { operations: args.operations, children: args.children, entries };
+            let options = Options {
+                operations: args.operations,
+                children: args.children,
+                entries,
+                repeats: args.repeats.repeats,
+            };
             let workload = Workload::of::<Skvdb>(args.operations, &options);
             workloads.push(Workload { threads, ..workload });
         }

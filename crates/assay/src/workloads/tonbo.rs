@@ -69,6 +69,7 @@ pub(crate) fn read_workload(args: &TonboReadArgs) -> Outcome<Workload> {
         threads: each_thread_count(&args.threads),
         tbl,
         keep: args.measure.common.dir.is_some(),
+        repeats: args.repeats.repeats,
     };
     Ok(Workload::of::<TonboRead>(rows, &options))
 }
@@ -80,6 +81,7 @@ pub(crate) fn micro_workload(args: &TonboMicroArgs) -> Workload {
         warm_up_ms: (args.warm_up * 1e3) as u64,
         measurement_ms: (args.measurement * 1e3) as u64,
         samples: args.samples,
+        repeats: args.repeats.repeats,
     };
     Workload::of::<TonboMicro>(0, &options)
 }

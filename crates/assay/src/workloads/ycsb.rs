@@ -19,6 +19,7 @@ pub(crate) fn workloads(args: &YcsbArgs) -> Vec<Workload> {
                 distribution: distribution.unwrap_or(workload.distribution()),
                 field_count: args.field_count,
                 field_length: args.field_length,
+                repeats: args.repeats.repeats,
             };
             workloads.push(Workload { threads, ..Workload::of::<Ycsb>(args.records, &options) });
         }

@@ -117,7 +117,7 @@ fn what_makes_figures_unlike_is_marked() {
 fn bad_input_is_refused() {
     let bench = Bench::new();
     bench.succeeds(&format!("{RUN} -o a.json"));
-    bench.refuses("compare a.json", 2, &["<NEW>"]);
+    bench.refuses("compare a.json", 2, &["a.json", "one build measured it"]);
     bench.refuses("compare a.json nosuch.json", 3, &["nosuch.json"]);
     bench.refuses("compare a.json --engines btreemap,sqlite", 2, &["no engine sqlite"]);
     bench.refuses("compare a.json a.json --fail-on-regression much", 2, &["percentage"]);

@@ -1,5 +1,6 @@
 //! Assay from the outside, as a user meets it.
 
+mod against;
 mod bad_input;
 mod compare;
 mod crash;
@@ -13,6 +14,7 @@ mod plans;
 mod plugin_build;
 mod plugin_folders;
 mod plugins;
+mod repeats;
 mod report;
 mod site;
 mod stopped;

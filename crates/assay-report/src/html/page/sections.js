@@ -155,6 +155,7 @@ function machine(shown) {
           "build",
           `assay ${run.version} · ${run.rustc} · opt-level ${run.opt_level} · ${run.target}`,
         ),
+        ...(run.against ? pair("@other", run.against) : []),
         ...(costs ? pair("instrument", `${costs} an operation, in the null engine`) : []),
       ),
     );

@@ -84,14 +84,16 @@ fn no_published_form_makes_a_rate_of_no_time() {
         field_count: 1,
         field_length: 7,
         rate: None,
+        repeats: 0,
     };
     let cell_of = |suite: &str| match suite {
         skvdb::ID => {
-            let options = skvdb::Options { operations: 10, children: 0, entries: 1 };
+            let options = skvdb::Options { operations: 10, children: 0, entries: 1, repeats: 0 };
             (cell(suite, "quick", 10, &options), "write, one record")
         }
         nudb::ID => {
-            let options = nudb::Options { key_size: 64, fetches: 100, batch_size: Some(100) };
+            let options =
+                nudb::Options { key_size: 64, fetches: 100, batch_size: Some(100), repeats: 0 };
             (cell(suite, "quick", 100, &options), "fetch")
         }
         crossbench::ID => {

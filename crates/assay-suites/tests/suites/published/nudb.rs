@@ -7,7 +7,7 @@ use assay_suites::nudb::Options;
 use super::{cell, phase, published, result, run};
 
 fn result_of(engine: &str, rows: u64, batch: Option<u64>, phases: Vec<Phase>) -> CellResult {
-    let options = Options { key_size: 64, fetches: 1_000_000, batch_size: batch };
+    let options = Options { key_size: 64, fetches: 1_000_000, batch_size: batch, repeats: 0 };
     result(cell(nudb::ID, engine, rows, &options), engine, phases)
 }
 

@@ -7,8 +7,14 @@ use super::{cell, phase, published, result, run};
 
 #[test]
 fn read_has_the_eight_published_lines() {
-    let options =
-        read::Options { ranges: 1, range_size: 1, threads: vec![4], tbl: None, keep: false };
+    let options = read::Options {
+        ranges: 1,
+        range_size: 1,
+        threads: vec![4],
+        tbl: None,
+        keep: false,
+        repeats: 0,
+    };
     let result_of = |engine: &str, read_ms: [u64; 2], projected_ms: [u64; 3]| {
         let us = |ms: &[u64]| ms.iter().map(|ms| ms * 1_000).collect::<Vec<_>>();
         let projected = "random range projection reads";
@@ -67,8 +73,13 @@ fn write_keeps_its_bulk_load() {
 
 #[test]
 fn micro_prints_what_criterion_prints() {
-    let options =
-        micro::Options { batches: vec![16], warm_up_ms: 1, measurement_ms: 1, samples: 100 };
+    let options = micro::Options {
+        batches: vec![16],
+        warm_up_ms: 1,
+        measurement_ms: 1,
+        samples: 100,
+        repeats: 0,
+    };
     let result_of = |engine: &str, name: &str, iteration_ns: u64| {
         let rounds = (1..=100).map(|operations| Round {
             operations,

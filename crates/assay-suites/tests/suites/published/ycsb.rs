@@ -15,6 +15,7 @@ fn ycsb_prints_its_totals_and_latencies() {
         field_count: 10,
         field_length: 100,
         rate: None,
+        repeats: 0,
     };
     let mut run_phase = phase("run", 1_000, &[2_000], 1);
     run_phase.latencies = vec![Latency {

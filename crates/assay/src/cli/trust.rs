@@ -1,0 +1,29 @@
+//! Options that say how far figures can be trusted.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::help::MEASURING;
+use crate::count;
+
+/// A second build.
+#[derive(Args, Clone)]
+pub(crate) struct Against {
+    /// Measure every engine with another build too: another assay, or a plugin (lib….so) with
+    /// another build of its engine. Both take turns, trial by trial; the other one's figures
+    /// are those of ENGINE@other, and a comparison of both is printed at the end
+    #[arg(long, value_name = "FILE", help_heading = MEASURING)]
+    pub against: Option<PathBuf>,
+}
+
+/// For suites with rounds that can be done again.
+#[derive(Args, Clone)]
+pub(crate) struct Repeats {
+    /// How many rounds of a phase are done again at most because the worker was kept from its
+    /// processor; rounds that insert new records or delete some are never done again, nor are those
+    /// of a cold page cache
+    #[arg(long, value_name = "COUNT", value_parser = count::parse_repeats,
+          default_value_t = assay_suites::REPEATS, help_heading = MEASURING)]
+    pub repeats: u32,
+}
