@@ -291,7 +291,7 @@ fn connect(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_driver::{Outcome, Work};
+    use assay_driver::{Cache, Outcome, Work};
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     struct Nothing;
@@ -299,6 +299,10 @@ mod tests {
     impl Store for Nothing {
         fn settings(&self) -> Vec<String> {
             Vec::new()
+        }
+
+        fn cache(&self) -> Cache {
+            Cache::NoSetting
         }
 
         fn connect(&self, work: &mut Work<'_>) -> Result<()> {

@@ -61,6 +61,13 @@ pub struct Cell {
     pub cpus: Vec<usize>,
     /// The state of the page cache.
     pub page_cache: PageCache,
+    /// What the engine's own cache may take up, for engines with a setting for it; none: what the
+    /// engine takes, or its authors recommend, as in files of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_bytes: Option<u64>,
+    /// Whether that was asked for; else it is the default for this machine.
+    #[serde(default)]
+    pub cache_named: bool,
     /// The store's directory; absent in memory.
     pub dir: Option<PathBuf>,
     /// True when the cell is there only to show what the instrument costs.
@@ -84,6 +91,7 @@ pub struct WorkloadKey<'c> {
     rows: u64,
     variant: &'c str,
     page_cache: PageCache,
+    named_cache: Option<Option<u64>>,
 }
 
 /// The key of a line of a table; see [`Cell::same_but_trial`].
@@ -111,6 +119,7 @@ impl Cell {
             rows: self.rows,
             variant: &self.variant,
             page_cache: self.page_cache,
+            named_cache: self.cache_named.then_some(self.cache_bytes),
         }
     }
 
@@ -157,12 +166,15 @@ impl Cell {
             engine_parameters,
             cpus,
             page_cache,
+            cache_bytes,
+            cache_named,
             dir,
             calibration,
         } = self;
         let keys = (key_kind, key_kind_named);
         let levels = (durability, durability_wanted, keys, page_cache, calibration);
-        let numbers = (revision, rows, threads, seed, cpus);
+        let cache = (cache_bytes, cache_named);
+        let numbers = (revision, rows, threads, seed, cpus, cache);
         let settings = (options, engine_options, engine_parameters);
         let dir = dir.as_ref().map(|dir| dir.to_string_lossy());
         let parts = (suite, engine, storage, variant, levels, numbers, settings, dir);

@@ -6,7 +6,9 @@
 
 #![warn(unreachable_pub)]
 
+mod cache;
 pub mod compact;
+pub mod control_group;
 pub mod error;
 pub mod machine;
 mod profile;
@@ -14,6 +16,7 @@ pub mod schema;
 mod store;
 pub mod volume;
 
+pub use cache::{Cache, binary_size};
 pub use profile::{
     Change, Concurrency, DeleteRule, Durability, EngineOption, InsertRule, KeyKind, Profile, Reach,
     Storage, Transactions,

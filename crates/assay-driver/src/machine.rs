@@ -2,9 +2,18 @@
 
 use procfs::Current;
 
+use crate::control_group::ControlGroup;
+
 /// Bytes of the machine's memory; 0 if the system does not say.
 pub fn memory_bytes() -> u64 {
     procfs::Meminfo::current().map_or(0, |memory| memory.mem_total)
+}
+
+/// Bytes of memory that this process can have: the machine's, or the least limit of its control
+/// groups; 0 if the system does not say.
+pub fn usable_memory_bytes() -> u64 {
+    let limit = ControlGroup::own().and_then(|group| group.memory_limit_bytes());
+    limit.map_or_else(memory_bytes, |limit| limit.min(memory_bytes()))
 }
 
 /// The processors that this process may use, by number.

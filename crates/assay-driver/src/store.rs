@@ -10,6 +10,7 @@ use std::ops::Bound;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::profile::{Change, Durability, KeyKind, Profile, Reach, Storage};
 use crate::schema::Schema;
@@ -34,6 +35,9 @@ pub struct OpenSpec {
     pub expected_rows: u64,
     /// How many connections will work at once.
     pub threads: u32,
+    /// What the engine's own cache may take up; none: what the engine takes, or its authors
+    /// recommend.
+    pub cache_bytes: Option<u64>,
     /// Volumes to mount at one point, if the suite works on volumes; 1 unless the driver mounts
     /// them. Otherwise it works on records.
     pub volumes: Option<u32>,
@@ -117,6 +121,9 @@ pub trait Driver: Sync {
 pub trait Store: Sync {
     /// The settings that were applied, as the engine's users would write them.
     fn settings(&self) -> Vec<String>;
+
+    /// What its cache may take up.
+    fn cache(&self) -> Cache;
 
     /// Runs `work` with a connection of the calling thread. (The connection lives inside this
     /// call, so it may borrow from what lives on its stack: statements, transactions.)

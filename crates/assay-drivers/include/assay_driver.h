@@ -242,7 +242,8 @@ typedef struct assay_driver {
     uint32_t periodic_interval_ms;
     uint32_t reserved; /* 0 */
     /* Names of settings with values of their own, such as block_size, and a NULL at the end; or
-     * NULL. */
+     * NULL. By the name cache_bytes a plugin is given what its cache may take up, in bytes, where
+     * there is a budget for all engines (assay run --cache). */
     const char *const *parameters;
     /* The engine's own notion of volumes; may be NULL. */
     const assay_volume *volume;

@@ -6,7 +6,8 @@
 //!   commits reach the file with the checkpoints that run in the background; `process` is the
 //!   default: every commit is in the log, in the page cache; `periodic` lets it sync the log every
 //!   100 ms (`wal_background_sync_interval`); `commit` is `default_commit_sync`.
-//! - Settings: the default page cache of 1 GiB and checkpoints of 64 MiB.
+//! - Settings: `page_cache_size` as the common budget says, 1 GiB of its own; the default checkpoints
+//!   of 64 MiB.
 //! - Write transactions are the exclusive ones, which its documentation of `WriteTransaction`
 //!   finds cheaper; several threads take turns at them. In a transaction of several writes the
 //!   tree stays open between them.
@@ -20,8 +21,8 @@ use std::time::Duration;
 use assay_driver::error::{Error, Result};
 use assay_driver::schema::Schema;
 use assay_driver::{
-    Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome, Profile,
-    Storage, Store, Transactions, Work,
+    Cache, Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome,
+    Profile, Storage, Store, Transactions, Work,
 };
 use canopydb::{Database, DbOptions, EnvOptions, ReadTransaction, Tree, WriteTransaction};
 use self_cell::self_cell;
@@ -69,7 +70,10 @@ impl Driver for CanopyDb {
         let mut environment = EnvOptions::new(&spec.dir);
         environment.wal_background_sync_interval =
             (spec.durability == Durability::Periodic).then_some(INTERVAL);
-        let cache_bytes = environment.page_cache_size;
+        if let Some(cache_bytes) = spec.cache_bytes {
+            environment.page_cache_size = cache_bytes as usize;
+        }
+        let cache_bytes = environment.page_cache_size as u64;
         let mut options = DbOptions::new();
         options.use_wal = spec.durability != Durability::None;
         options.default_commit_sync = spec.durability == Durability::Commit;
@@ -81,18 +85,16 @@ impl Driver for CanopyDb {
         Ok(Box::new(CanopyDbStore {
             database,
             logged: spec.durability != Durability::None,
+            cache: Cache::Size { size_bytes: cache_bytes, setting: "page_cache_size" },
             schema: spec.schema.clone(),
-            settings: vec![
-                match spec.durability {
-                    Durability::Commit => "default_commit_sync".into(),
-                    Durability::Periodic => {
-                        format!("wal_background_sync_interval {} ms", INTERVAL.as_millis())
-                    }
-                    Durability::Process => "commits are logged, not synced".into(),
-                    Durability::None => "use_wal = false".into(),
-                },
-                format!("page cache {} MiB", cache_bytes >> 20),
-            ],
+            settings: vec![match spec.durability {
+                Durability::Commit => "default_commit_sync".into(),
+                Durability::Periodic => {
+                    format!("wal_background_sync_interval {} ms", INTERVAL.as_millis())
+                }
+                Durability::Process => "commits are logged, not synced".into(),
+                Durability::None => "use_wal = false".into(),
+            }],
         }))
     }
 }
@@ -102,11 +104,16 @@ struct CanopyDbStore {
     logged: bool,
     schema: Schema,
     settings: Vec<String>,
+    cache: Cache,
 }
 
 impl Store for CanopyDbStore {
     fn settings(&self) -> Vec<String> {
         self.settings.clone()
+    }
+
+    fn cache(&self) -> Cache {
+        self.cache
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {

@@ -7,7 +7,8 @@
 //!   `process` is `NONE`: the log reaches the operating system at commit, and nothing is ever
 //!   synchronised, so that power loss may even corrupt the file. In memory: level `none`.
 //! - Settings: DuckDB scales `threads` (all processors) and `memory_limit` (80 % of the memory) to
-//!   the machine by itself; its guide wants 1 to 4 GB a thread, and less than 80 % only where
+//!   the machine by itself. The limit is of its buffer manager, and the common cache budget is set as
+//!   this limit where the data is in a file; its guide wants 1 to 4 GB a thread, and less than 80 % only where
 //!   memory runs out (duckdb.org/docs/2.0/guides/performance/environment, …/oom).
 //!   `preserve_insertion_order = false` (…/how_to_tune_workloads, …/oom): every result of ours
 //!   has an `ORDER BY`. `checkpoint_threshold` is its 16 MiB: no page of the guide asks for
@@ -33,7 +34,7 @@ use std::sync::{Mutex, PoisonError};
 use assay_driver::error::{Error, Result};
 use assay_driver::schema::{Column, ColumnType, Schema, Value, write_bytes, write_integer};
 use assay_driver::{
-    Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
+    Cache, Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
     Outcome, Profile, Scan, Storage, Store, Transactions, Work,
 };
 use duckdb::types::{ToSqlOutput, ValueRef};
@@ -96,6 +97,7 @@ impl Driver for DuckDb {
             insert_or_ignore: format!("{} ON CONFLICT DO NOTHING", statements.insert),
             statements,
             schema: spec.schema.clone(),
+            cache: cache(spec),
             writing: (spec.threads > 1).then(|| Mutex::new(())),
             first: Mutex::new(first),
             settings,
@@ -108,6 +110,12 @@ fn open(spec: &OpenSpec) -> duckdb::Result<duckdb::Connection> {
     let config = Config::default()
         .with("preserve_insertion_order", "false")?
         .with("autoinstall_known_extensions", "false")?;
+    let config = match cache(spec) {
+        Cache::Size { size_bytes, .. } => {
+            config.with("memory_limit", format!("{}KiB", size_bytes >> 10))?
+        }
+        _ => config,
+    };
     let path: PathBuf = spec.dir.join("store.duckdb");
     match (spec.storage, spec.durability) {
         (Storage::Memory, _) => {
@@ -115,6 +123,15 @@ fn open(spec: &OpenSpec) -> duckdb::Result<duckdb::Connection> {
         }
         (_, Durability::Commit) => duckdb::Connection::open_with_flags(path, config),
         _ => duckdb::Connection::open_with_flags(path, config.with("fsync_mode", "NONE")?),
+    }
+}
+
+/// What its buffer manager may take up.
+fn cache(spec: &OpenSpec) -> Cache {
+    match (spec.storage, spec.cache_bytes) {
+        (Storage::Memory, _) => Cache::InMemory,
+        (_, None) => Cache::Default,
+        (_, Some(size_bytes)) => Cache::Size { size_bytes, setting: "memory_limit" },
     }
 }
 
@@ -163,12 +180,17 @@ struct DuckDbStore {
     writing: Option<Mutex<()>>,
     /// Holds the database open, and is what the others are cloned from.
     first: Mutex<duckdb::Connection>,
+    cache: Cache,
     settings: Vec<String>,
 }
 
 impl Store for DuckDbStore {
     fn settings(&self) -> Vec<String> {
         self.settings.clone()
+    }
+
+    fn cache(&self) -> Cache {
+        self.cache
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {

@@ -24,8 +24,8 @@ use std::slice::ChunksExact;
 use assay_driver::error::{Error, Result};
 use assay_driver::schema::{KeyOrder, Schema};
 use assay_driver::{
-    Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome, Profile,
-    Storage, Store, Transactions, Work,
+    Cache, Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome,
+    Profile, Storage, Store, Transactions, Work,
 };
 use heed::types::Bytes;
 use heed::{
@@ -132,6 +132,10 @@ struct LmdbStore {
 impl Store for LmdbStore {
     fn settings(&self) -> Vec<String> {
         self.settings.clone()
+    }
+
+    fn cache(&self) -> Cache {
+        Cache::Mapped
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {

@@ -33,8 +33,8 @@ use std::time::Duration;
 use assay_driver::error::{Error, Result};
 use assay_driver::schema::{KeyOrder, Schema};
 use assay_driver::{
-    Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome, Profile,
-    Storage, Store, Transactions, Work,
+    Cache, Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome,
+    Profile, Storage, Store, Transactions, Work,
 };
 use signet_libmdbx::sys::{EnvironmentKind, PageSize};
 use signet_libmdbx::tx::Tx;
@@ -181,6 +181,10 @@ struct MdbxStore {
 impl Store for MdbxStore {
     fn settings(&self) -> Vec<String> {
         self.settings.clone()
+    }
+
+    fn cache(&self) -> Cache {
+        Cache::Mapped
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {

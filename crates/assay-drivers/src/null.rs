@@ -6,7 +6,7 @@
 
 use assay_driver::error::Result;
 use assay_driver::{
-    Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
+    Cache, Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
     Outcome, Profile, Scan, Storage, Store, Transactions, Work,
 };
 
@@ -49,6 +49,10 @@ impl Driver for Null {
 impl Store for Null {
     fn settings(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    fn cache(&self) -> Cache {
+        Cache::NoSetting
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {

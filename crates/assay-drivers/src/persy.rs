@@ -9,8 +9,9 @@
 //!   was committed is in the page cache until then. It states no interval, so this is not
 //!   `periodic`. In memory there is `none`.
 //! - Settings: an index from bytes to bytes in `ValueMode::Replace`, as its page "Getting started"
-//!   keeps data under keys; the cache is a quarter of the machine's memory instead of 32 MiB
-//!   (there is no recommendation; with 32 MiB every lookup in a larger store reads its file).
+//!   keeps data under keys; `change_cache_size` as the common budget says, of its own a
+//!   quarter of the memory instead of 32 MiB (there is no recommendation; with 32 MiB every lookup
+//!   in a larger store reads its file).
 //! - Concurrent transactions change one index, and the last of them wins: a read and a write
 //!   after it are not one change; and now and then a lookup beside a writer misses a record that
 //!   is there. So all take turns by a mutex of the driver.
@@ -25,8 +26,8 @@ use assay_driver::error::{Error, Result};
 use assay_driver::machine;
 use assay_driver::schema::Schema;
 use assay_driver::{
-    Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome, Profile,
-    Storage, Store, Transactions, Work,
+    Cache, Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome,
+    Profile, Storage, Store, Transactions, Work,
 };
 use persy::{ByteVec, Config, OpenOptions, Transaction, TransactionConfig, ValueMode};
 
@@ -67,7 +68,7 @@ impl Driver for Persy {
     }
 
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
-        let cache_bytes = machine::memory_bytes() / 4;
+        let cache_bytes = spec.cache_bytes.unwrap_or_else(|| machine::usable_memory_bytes() / 4);
         let mut config = Config::new();
         config.change_cache_size(cache_bytes);
         let mut options = OpenOptions::new();
@@ -86,6 +87,7 @@ impl Driver for Persy {
             database,
             background_sync: spec.durability != Durability::Commit,
             writer: Mutex::new(()),
+            cache: Cache::Size { size_bytes: cache_bytes, setting: "change_cache_size" },
             schema: spec.schema.clone(),
             settings: vec![
                 match spec.durability {
@@ -93,7 +95,6 @@ impl Driver for Persy {
                     Durability::None => "in memory".into(),
                     _ => "set_background_sync(true)".into(),
                 },
-                format!("cache {} MiB", cache_bytes >> 20),
                 "readers and writers take turns by a mutex".into(),
             ],
         }))
@@ -106,6 +107,7 @@ struct PersyStore {
     writer: Mutex<()>,
     schema: Schema,
     settings: Vec<String>,
+    cache: Cache,
 }
 
 impl PersyStore {
@@ -118,6 +120,10 @@ impl PersyStore {
 impl Store for PersyStore {
     fn settings(&self) -> Vec<String> {
         self.settings.clone()
+    }
+
+    fn cache(&self) -> Cache {
+        self.cache
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {

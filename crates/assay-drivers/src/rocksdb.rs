@@ -8,8 +8,8 @@
 //!   `process` is the default: every write is in the log, which is in the page cache when the
 //!   write returns; `periodic` adds a `FlushWAL(true)` every 100 ms by a thread of the driver;
 //!   `commit` is `sync` with every write, which RocksDB shares among the writers that wait.
-//! - Settings (wiki, "Setup Options and Basic Tuning"): a block cache of a third of the machine's
-//!   memory, and in it index and filter blocks, those of level 0 pinned; blocks of 16 KiB, or
+//! - Settings (wiki, "Setup Options and Basic Tuning"): a block cache as the common budget says, of its own
+//!   a third of the memory, and in it index and filter blocks, those of level 0 pinned; blocks of 16 KiB, or
 //!   as the parameter `block_size` says; bloom
 //!   filters of 10 bits a key; LZ4, and ZSTD for the last level; `bytes_per_sync` of 1 MiB;
 //!   dynamic level sizes; as many background jobs as processors. The cache is a HyperClockCache,
@@ -31,8 +31,8 @@ use assay_driver::error::{Error, Result};
 use assay_driver::machine;
 use assay_driver::schema::Schema;
 use assay_driver::{
-    Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome, Profile,
-    Storage, Store, Transactions, Work,
+    Cache, Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome,
+    Profile, Storage, Store, Transactions, Work,
 };
 use rocksdb::{
     BlockBasedOptions, Cache, ColumnFamily, DB, DBCompressionType, DEFAULT_COLUMN_FAMILY_NAME,
@@ -84,9 +84,9 @@ impl Driver for RocksDb {
 
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
         let cpus = machine::usable_cpus().len();
-        let cache_bytes = machine::memory_bytes() as usize / 3;
+        let cache_bytes = spec.cache_bytes.unwrap_or_else(|| machine::usable_memory_bytes() / 3);
         let block_size = bytes_parameter(spec, "block_size", BLOCK_SIZE)?;
-        let options = options(spec, cpus, cache_bytes, block_size);
+        let options = options(spec, cpus, cache_bytes as usize, block_size);
         let families = [(DEFAULT_COLUMN_FAMILY_NAME, options.clone())];
         let database = DB::open_cf_with_opts(&options, &spec.dir, families)
             .map_err(|e| Error::engine("open", e))?;
@@ -101,6 +101,7 @@ impl Driver for RocksDb {
             database,
             key_locks: KeyLocks::new(spec.threads),
             durability: spec.durability,
+            cache: Cache::Size { size_bytes: cache_bytes, setting: "HyperClockCache" },
             schema: spec.schema.clone(),
             settings: vec![
                 match spec.durability {
@@ -111,7 +112,6 @@ impl Driver for RocksDb {
                     Durability::Process => "default writes: the log is not synced".into(),
                     Durability::None => "WriteOptions::disableWAL".into(),
                 },
-                format!("HyperClockCache {} MiB", cache_bytes >> 20),
                 format!("block_size {block_size}"),
                 format!("bloom filter {BLOOM_BITS} bits"),
                 "cache_index_and_filter_blocks".into(),
@@ -154,6 +154,7 @@ struct RocksDbStore {
     durability: Durability,
     schema: Schema,
     settings: Vec<String>,
+    cache: Cache,
     syncer: Option<Ticker>,
 }
 
@@ -161,6 +162,10 @@ impl Store for RocksDbStore {
     fn settings(&self) -> Vec<String> {
         let settings = self.settings.iter().cloned();
         settings.chain(self.key_locks.setting()).collect()
+    }
+
+    fn cache(&self) -> Cache {
+        self.cache
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {

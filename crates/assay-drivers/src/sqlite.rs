@@ -11,6 +11,9 @@
 //!   `temp_store = memory` and `PRAGMA optimize`. Statements are prepared once.
 //! - The table is `WITHOUT ROWID`: a composite primary key on a table with a rowid is a second
 //!   B-tree (sqlite.org/withoutrowid.html). `--set sqlite.rowid=yes` gives it one, as published.
+//! - The common cache budget is `PRAGMA cache_size`, in equal parts for the connections that work at
+//!   once, since each has a cache of its own. SQLite's default is 2 MiB each. In memory the pages are
+//!   the data, and no budget applies.
 //! - Where several connections write, they take turns by a mutex: SQLite's own waiting sleeps
 //!   longer and longer (sqlite.org/c3ref/busy_timeout.html). A database in memory has one
 //!   connection.
@@ -22,8 +25,8 @@ use std::sync::{Mutex, PoisonError};
 use assay_driver::error::{Error, Result};
 use assay_driver::schema::{Column, ColumnType, Schema, Value, write_bytes, write_integer};
 use assay_driver::{
-    Concurrency, Connection, DeleteRule, Driver, Durability, EngineOption, InsertRule, KeyKind,
-    OpenSpec, Outcome, Profile, Scan, Storage, Store, Transactions, Work,
+    Cache, Concurrency, Connection, DeleteRule, Driver, Durability, EngineOption, InsertRule,
+    KeyKind, OpenSpec, Outcome, Profile, Scan, Storage, Store, Transactions, Work,
 };
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, Row, Statement};
@@ -95,6 +98,8 @@ impl Driver for Sqlite {
             statements: Statements::new(&spec.schema, &dialect),
             schema: spec.schema.clone(),
             pragmas,
+            cache: cache(spec),
+            connections: u64::from(spec.threads.max(1)),
             writing: (spec.threads > 1).then(|| Mutex::new(())),
             first: Mutex::new(None),
             settings: Vec::new(),
@@ -111,6 +116,20 @@ impl Driver for Sqlite {
         *store.first.get_mut().unwrap_or_else(PoisonError::into_inner) = Some(first);
         Ok(Box::new(store))
     }
+}
+
+/// What the caches of all connections may take up.
+fn cache(spec: &OpenSpec) -> Cache {
+    match (spec.storage, spec.cache_bytes) {
+        (Storage::Memory, _) => Cache::InMemory,
+        (_, None) => Cache::Default,
+        (_, Some(size_bytes)) => Cache::Size { size_bytes, setting: "PRAGMA cache_size" },
+    }
+}
+
+/// A size as the pragma takes it, in KiB, of which it has 31 bits.
+fn cache_kib(size_bytes: u64) -> i64 {
+    i64::from(i32::try_from(size_bytes >> 10).unwrap_or(i32::MAX)).max(1)
 }
 
 /// What SQLite itself says of the settings.
@@ -135,6 +154,7 @@ fn settings(connection: &rusqlite::Connection, table_suffix: &str) -> Result<Vec
             name(&["OFF", "NORMAL", "FULL", "EXTRA"], ask("synchronous")?)
         ),
         format!("PRAGMA journal_mode = {}", ask("journal_mode")?.to_uppercase()),
+        format!("PRAGMA cache_size = {}", ask("cache_size")?),
         format!("PRAGMA temp_store = {}", name(&["default", "file", "memory"], ask("temp_store")?)),
         "PRAGMA optimize".into(),
         match table_suffix.trim() {
@@ -159,6 +179,9 @@ struct SqliteStore {
     statements: Statements,
     schema: Schema,
     pragmas: [&'static str; 2],
+    cache: Cache,
+    /// How many work at once.
+    connections: u64,
     /// Held during a write, where several connections write.
     writing: Option<Mutex<()>>,
     /// Holds the store open: in memory it is the store.
@@ -178,6 +201,13 @@ impl SqliteStore {
             .pragma_update(None, "synchronous", synchronous)
             .and_then(|()| connection.pragma_update(None, "journal_mode", journal_mode))
             .and_then(|()| connection.pragma_update(None, "temp_store", "memory"))
+            .and_then(|()| match self.cache {
+                Cache::Size { size_bytes, .. } => {
+                    let kib = cache_kib(size_bytes / self.connections);
+                    connection.pragma_update(None, "cache_size", -kib)
+                }
+                _ => Ok(()),
+            })
             .map_err(said("set the pragmas"))?;
         Ok(connection)
     }
@@ -209,6 +239,10 @@ impl SqliteStore {
 impl Store for SqliteStore {
     fn settings(&self) -> Vec<String> {
         self.settings.clone()
+    }
+
+    fn cache(&self) -> Cache {
+        self.cache
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {

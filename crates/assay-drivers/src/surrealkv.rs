@@ -7,8 +7,9 @@
 //!   adds a `flush_wal(true)` every 100 ms by a thread of the driver; `commit` is
 //!   `Durability::Immediate`.
 //! - Settings: those that its `autotune` chooses for the machine's processors and memory: the
-//!   block cache and the memtables are parts of a quarter of it. Everything else is the default;
-//!   tables are not compressed.
+//!   memtables are parts of a quarter of it, and so is the block cache (half of that quarter, 8 GiB
+//!   at most), unless there is a common budget for it. Everything else is the default; tables are
+//!   not compressed.
 //! - The tree lives in a tokio runtime of as many workers as processors, and commits are driven
 //!   by `block_on`, since its commits are futures; reads and scans are plain calls. Single writes
 //!   are transactions in `Mode::WriteOnly`, lookups in `Mode::ReadOnly`.
@@ -26,8 +27,8 @@ use assay_driver::error::{Error, Result};
 use assay_driver::machine;
 use assay_driver::schema::Schema;
 use assay_driver::{
-    Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome, Profile,
-    Storage, Store, Transactions, Work,
+    Cache, Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome,
+    Profile, Storage, Store, Transactions, Work,
 };
 use surrealkv::autotune::HardwareProfile;
 use surrealkv::{LSMIterator, Mode, ReadOptions, Transaction, Tree, TreeBuilder};
@@ -70,14 +71,17 @@ impl Driver for SurrealKv {
     }
 
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
-        let (cpus, memory_bytes) = (machine::usable_cpus().len(), machine::memory_bytes());
+        let (cpus, memory_bytes) = (machine::usable_cpus().len(), machine::usable_memory_bytes());
         let runtime = runtime::Builder::new_multi_thread()
             .worker_threads(cpus.max(1))
             .enable_all()
             .build()
             .map_err(|e| Error::engine("start the runtime", e))?;
-        let options = HardwareProfile { cpu_cores: cpus, total_ram_bytes: memory_bytes }
+        let mut options = HardwareProfile { cpu_cores: cpus, total_ram_bytes: memory_bytes }
             .tune_options(surrealkv::Options::new().with_path(spec.dir.clone()));
+        if let Some(cache_bytes) = spec.cache_bytes {
+            options = options.with_block_cache_capacity(cache_bytes);
+        }
         let memtable_bytes = options.max_memtable_size;
         let tree = runtime
             .block_on(async { TreeBuilder::with_options(options).build() })
@@ -95,6 +99,10 @@ impl Driver for SurrealKv {
             tree,
             runtime,
             durability,
+            cache: spec.cache_bytes.map_or(Cache::Default, |size_bytes| Cache::Size {
+                size_bytes,
+                setting: "with_block_cache_capacity",
+            }),
             schema: spec.schema.clone(),
             settings: vec![
                 match spec.durability {
@@ -120,12 +128,17 @@ struct SurrealKvStore {
     durability: surrealkv::Durability,
     schema: Schema,
     settings: Vec<String>,
+    cache: Cache,
     syncer: Option<Ticker>,
 }
 
 impl Store for SurrealKvStore {
     fn settings(&self) -> Vec<String> {
         self.settings.clone()
+    }
+
+    fn cache(&self) -> Cache {
+        self.cache
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {

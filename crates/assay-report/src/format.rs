@@ -2,6 +2,7 @@
 //! work.
 
 use assay_core::plan::Cell;
+use assay_driver::binary_size;
 
 /// A rate or a count: `4.32 M`, `481 k`, `12.0`.
 pub fn quantity(value: f64) -> String {
@@ -18,12 +19,17 @@ pub fn duration_ns(value: u64) -> String {
     scaled(value as f64, 1000.0, &[" ns", " µs", " ms", " s"])
 }
 
-/// How a cell's work differs from that of others of its suite, in words.
+/// How a cell's work differs from that of others of its suite, in words, and what memory it was
+/// given by name.
 pub fn work(cell: &Cell) -> String {
-    match cell.revision {
-        1 => cell.variant.clone(),
-        revision => format!("{} · revision {revision} of the suite", cell.variant),
-    }
+    let revision = (cell.revision > 1).then(|| format!("revision {} of the suite", cell.revision));
+    let cache = cell.cache_named.then(|| match cell.cache_bytes {
+        Some(bytes) => format!("cache {}", binary_size(bytes)),
+        None => "caches of the engines' own size".into(),
+    });
+    let variant = Some(cell.variant.clone());
+    let parts = [variant, revision, cache].into_iter().flatten().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join(" · ")
 }
 
 /// A number of rows as the command line takes it, where that is exact: `100k`, `10m`.

@@ -150,9 +150,12 @@ impl<'m> Session<'m> {
         };
         measurement.filesystem = dir.as_ref().and_then(|dir| filesystem_of(&dir.data()));
         measurement.resources.rss_before_open_bytes = peak_rss_bytes();
+        let store_count = stores_for(driver, needs);
         let spec = OpenSpec {
             dir: dir.as_ref().map(StoreDir::data).unwrap_or_default(),
             threads: needs.threads,
+            // Stores that are open together share it.
+            cache_bytes: cell.cache_bytes.map(|bytes| bytes / u64::from(store_count)),
             volumes: needs.volumes.map(|count| driver.volume_keys().map_or(1, |_| count)),
             parameters: cell.engine_parameters.clone(),
             create: !keep,
@@ -167,9 +170,15 @@ impl<'m> Session<'m> {
             dir.drop_from_page_cache().map_err(store_error)?;
         }
         let start = Instant::now();
-        let stores = open_all(driver, &spec, stores_for(driver, needs))?;
+        let stores = open_all(driver, &spec, store_count)?;
         measurement.resources.open_ns = as_ns(start.elapsed());
         measurement.settings = stores[0].settings();
+        if profile.keeps_data {
+            measurement.settings.push(match store_count {
+                1 => stores[0].cache().to_string(),
+                count => format!("{}, in each of {count} stores", stores[0].cache()),
+            });
+        }
         if let Some(why) = driver.stronger(cell.durability) {
             measurement.notes.push(format!("stronger than {}: {why}", cell.durability));
         }

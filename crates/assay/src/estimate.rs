@@ -200,6 +200,8 @@ mod tests {
             engine_parameters: Default::default(),
             cpus: Vec::new(),
             page_cache: PageCache::Warm,
+            cache_bytes: None,
+            cache_named: false,
             dir: None,
             calibration: false,
         }

@@ -13,6 +13,7 @@ use program_support::exit::{Failure, Outcome};
 use crate::against::Against;
 use crate::cli::{Common, DurabilityArg};
 use crate::engines::{self, NULL, Settings};
+use crate::memory::MemoryPlan;
 use crate::store_dirs::StoreDirs;
 
 /// A cell, or the reason why there is nothing to measure.
@@ -33,6 +34,7 @@ pub(crate) struct Setting {
     pub key: Option<KeyKind>,
     pub cpus: Vec<usize>,
     pub page_cache: PageCache,
+    pub memory: MemoryPlan,
     pub seed: u64,
     /// A build that takes turns with this one.
     pub against: Option<Against>,
@@ -86,6 +88,7 @@ impl Setting {
             key,
             cpus: common.cpu.clone(),
             page_cache: common.page_cache.state(),
+            memory: MemoryPlan::of(&common.memory, common.as_published)?,
             seed: common.seed,
             against: None,
         })
@@ -238,6 +241,8 @@ pub(crate) fn planned(
             engine_parameters,
             cpus: setting.cpus.clone(),
             page_cache: setting.page_cache,
+            cache_bytes: setting.memory.cache_bytes,
+            cache_named: setting.memory.cache_named,
             dir,
             calibration: false,
         },
@@ -267,6 +272,7 @@ pub(crate) fn calibration(
         key: None,
         cpus: setting.cpus.clone(),
         page_cache: PageCache::Warm,
+        memory: MemoryPlan::none(),
         seed: setting.seed,
         against: None,
     };

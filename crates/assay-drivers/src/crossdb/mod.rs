@@ -40,8 +40,8 @@ use std::sync::{Mutex, PoisonError};
 use assay_driver::error::{Error, Result};
 use assay_driver::schema::{ColumnType, Schema};
 use assay_driver::{
-    Concurrency, Connection, DeleteRule, Driver, Durability, EngineOption, InsertRule, KeyKind,
-    OpenSpec, Outcome, Profile, Storage, Store, Transactions, Work,
+    Cache, Concurrency, Connection, DeleteRule, Driver, Durability, EngineOption, InsertRule,
+    KeyKind, OpenSpec, Outcome, Profile, Storage, Store, Transactions, Work,
 };
 
 use crate::sql::{Dialect, Statements, changed};
@@ -131,6 +131,10 @@ impl Driver for CrossDb {
             statements: Statements::new(&spec.schema, &DIALECT),
             schema: spec.schema.clone(),
             database,
+            cache: match spec.storage {
+                Storage::Memory => Cache::InMemory,
+                _ => Cache::Mapped,
+            },
         };
         store.create_table()?;
         Ok(Box::new(store))
@@ -212,6 +216,7 @@ struct CrossDbStore {
     schema: Schema,
     /// Its name or path, and its options.
     database: String,
+    cache: Cache,
 }
 
 impl CrossDbStore {
@@ -234,6 +239,10 @@ impl Store for CrossDbStore {
         let file = self.library.named_file.iter().map(|file| file.display().to_string());
         settings.extend(file);
         settings
+    }
+
+    fn cache(&self) -> Cache {
+        self.cache
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {

@@ -7,8 +7,8 @@
 //!   log, in the page cache, when it returns; `commit` is `WriteOptions::sync`. There is no
 //!   `periodic`: a log that was full is not synced by a later write.
 //! - Settings (`doc/index.md`, "Performance"): a bloom filter of 10 bits a key, as "Filters"
-//!   recommends for random reads; a block cache of a quarter of the machine's memory ("Cache"
-//!   gives no size). Everything else is the default: blocks of 4 KiB (or as the parameter
+//!   recommends for random reads; a block cache as the common budget says, of its own a quarter of
+//!   the memory ("Cache" gives no size). Everything else is the default: blocks of 4 KiB (or as the parameter
 //!   `block_size` says), a write buffer of 4 MiB,
 //!   Snappy.
 //! - Inserts replace and deletes write tombstones without looking, as its own calls do. LevelDB has
@@ -28,8 +28,8 @@ use assay_driver::error::{Error, Result};
 use assay_driver::machine;
 use assay_driver::schema::Schema;
 use assay_driver::{
-    Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome, Profile,
-    Storage, Store, Transactions, Work,
+    Cache, Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome,
+    Profile, Storage, Store, Transactions, Work,
 };
 use library::library;
 use objects::{Batch, Database, Entries, ReadOptions, WriteOptions};
@@ -76,21 +76,27 @@ impl Driver for LevelDb {
         let library = library().map_err(|e| said(&e))?;
         let path = CString::new(spec.dir.as_os_str().as_bytes()).map_err(|e| said(&e))?;
         let block_size = bytes_parameter(spec, "block_size", BLOCK_SIZE)?;
-        let cache_bytes = machine::memory_bytes() as usize / 4;
-        let database =
-            Database::open(library, &path, spec.create, cache_bytes, block_size, BLOOM_BITS)
-                .map_err(|e| said(&e))?;
+        let cache_bytes = spec.cache_bytes.unwrap_or_else(|| machine::usable_memory_bytes() / 4);
+        let database = Database::open(
+            library,
+            &path,
+            spec.create,
+            cache_bytes as usize,
+            block_size,
+            BLOOM_BITS,
+        )
+        .map_err(|e| said(&e))?;
         Ok(Box::new(LevelDbStore {
             database,
             key_locks: KeyLocks::new(spec.threads),
             sync: spec.durability == Durability::Commit,
+            cache: Cache::Size { size_bytes: cache_bytes, setting: "block_cache" },
             schema: spec.schema.clone(),
             settings: vec![
                 match spec.durability {
                     Durability::Commit => "WriteOptions::sync".into(),
                     _ => "default writes: the log is not synced".into(),
                 },
-                format!("block cache {} MiB", cache_bytes >> 20),
                 format!("block_size {block_size}"),
                 format!("bloom filter {BLOOM_BITS} bits"),
             ],
@@ -104,12 +110,17 @@ struct LevelDbStore {
     sync: bool,
     schema: Schema,
     settings: Vec<String>,
+    cache: Cache,
 }
 
 impl Store for LevelDbStore {
     fn settings(&self) -> Vec<String> {
         let settings = self.settings.iter().cloned();
         settings.chain(self.key_locks.setting()).collect()
+    }
+
+    fn cache(&self) -> Cache {
+        self.cache
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {

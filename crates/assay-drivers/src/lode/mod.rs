@@ -3,8 +3,9 @@
 //! - Version: that of the crate, which is in this repository.
 //! - Storage: memory, or a directory, at every level of durability. Keys: hash, tree. Transactions,
 //!   scans, lookups of several keys; readers and writers all at once.
-//! - Settings: its defaults (pages may take up half of what the process may, or what parameter
-//!   `memory_bytes` says; `periodic` syncs every 100 ms).
+//! - Settings: in a directory, pages may take up what the common cache budget says
+//!   (`Options::memory_bytes`), of its own half of what the process may; in memory, where they are the
+//!   data, always that half. Everything else is the default (`periodic` syncs every 100 ms).
 //! - Suites of volumes work on `lode-volumes`, with all volumes mounted in one storage; reads stop
 //!   at the first that has a property. Their tables are ordered.
 //! - Its columns lie as they do in Assay's records; gaps between them there, which align them, are
@@ -18,7 +19,7 @@ use std::time::Duration;
 use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::schema::{ColumnType, LENGTH_SIZE, Schema, var_bytes, write_bytes};
 use assay_driver::{
-    Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
+    Cache, Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
     Outcome, Profile, Scan, Storage, Store, Transactions, Work,
 };
 use lode::{Database, Options, ReadTable, Table, Transaction};
@@ -42,12 +43,9 @@ static PROFILE: Profile = Profile {
     delete_rule: DeleteRule::Reports,
     concurrency: Concurrency::Concurrent,
     options: &[],
-    parameters: &[MEMORY_BYTES],
+    parameters: &[],
     keeps_data: true,
 };
-
-/// The parameter for how much memory pages may take up.
-const MEMORY_BYTES: &str = "memory_bytes";
 
 fn said(what: &'static str) -> impl Fn(lode::Error) -> Error {
     move |error| match error {
@@ -77,7 +75,7 @@ impl Driver for LodeDriver {
     }
 
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
-        let options = options_of(spec)?;
+        let options = options_of(spec);
         if let Some(count) = spec.volumes {
             return volumes::open(spec, options, count);
         }
@@ -107,7 +105,14 @@ impl Driver for LodeDriver {
             return Err(Error::engine("open the table", what));
         }
         let settings = settings_of(spec);
-        Ok(Box::new(LodeStore { database, table, schema: spec.schema.clone(), packing, settings }))
+        Ok(Box::new(LodeStore {
+            database,
+            table,
+            schema: spec.schema.clone(),
+            packing,
+            settings,
+            cache: cache_of(spec),
+        }))
     }
 }
 
@@ -120,25 +125,32 @@ fn level_of(level: Durability) -> lode::Durability {
     }
 }
 
-fn options_of(spec: &OpenSpec) -> Result<Options> {
+fn options_of(spec: &OpenSpec) -> Options {
     let options = Options::new().durability(level_of(spec.durability));
-    let Some(text) = spec.parameter(MEMORY_BYTES) else { return Ok(options) };
-    let bytes = text.parse().map_err(|_| {
-        Error::engine("open", format!("{MEMORY_BYTES}: {text} is not a number of bytes"))
-    })?;
-    Ok(options.memory_bytes(bytes))
+    match cache_of(spec) {
+        Cache::Size { size_bytes, .. } => {
+            options.memory_bytes(size_bytes / u64::from(spec.volumes.unwrap_or(1).max(1)))
+        }
+        _ => options,
+    }
+}
+
+/// What the pages of all databases of a store may take up.
+fn cache_of(spec: &OpenSpec) -> Cache {
+    match (spec.storage, spec.cache_bytes) {
+        (Storage::Memory, _) => Cache::InMemory,
+        (_, None) => Cache::Default,
+        (_, Some(size_bytes)) => Cache::Size { size_bytes, setting: "memory_bytes" },
+    }
 }
 
 /// What was set, as Lode's users would write it.
 fn settings_of(spec: &OpenSpec) -> Vec<String> {
-    let memory = spec.parameter(MEMORY_BYTES).map_or_else(
-        || "default memory budget (half of what the process may take up)".into(),
-        |bytes| format!("memory_bytes {bytes}"),
-    );
-    let level = format!("durability {:?}", level_of(spec.durability));
     match spec.storage {
-        Storage::Memory => vec![memory],
-        Storage::Ramdisk | Storage::Disk => vec![level, memory],
+        Storage::Memory => Vec::new(),
+        Storage::Ramdisk | Storage::Disk => {
+            vec![format!("durability {:?}", level_of(spec.durability))]
+        }
     }
 }
 
@@ -148,11 +160,16 @@ struct LodeStore {
     schema: Schema,
     packing: Packing,
     settings: Vec<String>,
+    cache: Cache,
 }
 
 impl Store for LodeStore {
     fn settings(&self) -> Vec<String> {
         self.settings.clone()
+    }
+
+    fn cache(&self) -> Cache {
+        self.cache
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {

@@ -5,10 +5,10 @@ use std::collections::hash_map::Entry;
 
 use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::volume::Property;
-use assay_driver::{Connection, OpenSpec, Outcome, Storage as Place, Store, Work};
+use assay_driver::{Cache, Connection, OpenSpec, Outcome, Storage as Place, Store, Work};
 use lode_volumes::{Mount, Options, Storage, StorageEntry, ValueRef, Volume};
 
-use super::{level_of, settings_of};
+use super::{cache_of, level_of, settings_of};
 
 /// Opens as many volumes as there are to be, the first with the highest priority.
 pub(super) fn open(spec: &OpenSpec, database: lode::Options, count: u32) -> Result<Box<dyn Store>> {
@@ -30,7 +30,7 @@ pub(super) fn open(spec: &OpenSpec, database: lode::Options, count: u32) -> Resu
         1 => "1 volume of lode-volumes, ordered tables".into(),
         count => format!("{count} volumes of lode-volumes at one point, ordered tables"),
     });
-    Ok(Box::new(VolumeStore { storage, volumes, settings }))
+    Ok(Box::new(VolumeStore { storage, volumes, settings, cache: cache_of(spec) }))
 }
 
 fn said(what: &'static str) -> impl Fn(lode_volumes::Error) -> Error {
@@ -44,11 +44,16 @@ struct VolumeStore {
     storage: Storage,
     volumes: Vec<Volume>,
     settings: Vec<String>,
+    cache: Cache,
 }
 
 impl Store for VolumeStore {
     fn settings(&self) -> Vec<String> {
         self.settings.clone()
+    }
+
+    fn cache(&self) -> Cache {
+        self.cache
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {

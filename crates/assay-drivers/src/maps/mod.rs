@@ -230,6 +230,10 @@ impl<M: Map> Store for MapStore<M> {
         vec![self.setting.clone()]
     }
 
+    fn cache(&self) -> Cache {
+        Cache::InMemory
+    }
+
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {
         let (codec, schema) = (self.codec.clone(), &self.schema);
         match self.shared {
@@ -431,7 +435,7 @@ macro_rules! open_map {
 use assay_driver::error::{Error, Result};
 use assay_driver::schema::{ColumnType, KeyOrder, Schema};
 use assay_driver::{
-    Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
+    Cache, Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
     Outcome, Profile, Scan, Storage, Store, Transactions, Work,
 };
 use open_map;

@@ -20,7 +20,9 @@ use std::time::Duration;
 
 use assay_driver::error::{Error, Result};
 use assay_driver::schema::{ColumnType, Schema};
-use assay_driver::{Change, Driver, Durability, KeyKind, OpenSpec, Profile, Storage, Store, Work};
+use assay_driver::{
+    Cache, Change, Driver, Durability, KeyKind, OpenSpec, Profile, Storage, Store, Work,
+};
 
 use abi::{
     CColumn, CError, COpenOptions, CParameter, CSchema, CStore, DONE, ERROR_BYTES, FAILED,
@@ -176,9 +178,18 @@ impl Driver for PluginDriver {
         if store.is_null() {
             return Err(Error::engine("open", "the plugin returns no store"));
         }
-        Ok(Box::new(PluginStore { store, plugin, _c_schema: schema, schema: spec.schema.clone() }))
+        Ok(Box::new(PluginStore {
+            store,
+            plugin,
+            cache: cache(spec, &self.0.description.parameters),
+            _c_schema: schema,
+            schema: spec.schema.clone(),
+        }))
     }
 }
+
+/// The parameter by which a plugin takes the common cache budget.
+const CACHE_BYTES: &str = "cache_bytes";
 
 /// Parameters as C sees them, with what they point to.
 struct SharedParameters {
@@ -191,12 +202,25 @@ impl SharedParameters {
     fn new(spec: &OpenSpec, taken: &[String]) -> Result<Self> {
         let text = |text: &str| CString::new(text).map_err(|e| Error::engine("open", e));
         let (mut c, mut texts) = (Vec::new(), Vec::new());
-        for (name, value) in spec.parameters.iter().filter(|(name, _)| taken.contains(name)) {
+        let budget = spec.cache_bytes.map(|bytes| (CACHE_BYTES.into(), bytes.to_string()));
+        let mut given: BTreeMap<String, String> = budget.into_iter().collect();
+        // What is given by name wins.
+        given.extend(spec.parameters.clone());
+        for (name, value) in given.iter().filter(|(name, _)| taken.contains(name)) {
             let (name, value) = (text(name)?, text(value)?);
             c.push(CParameter { name: name.as_ptr(), value: value.as_ptr() });
             texts.extend([name, value]);
         }
         Ok(Self { c, _texts: texts })
+    }
+}
+
+/// What a plugin's cache may take up, as far as it takes a budget.
+fn cache(spec: &OpenSpec, taken: &[String]) -> Cache {
+    match spec.parameter(CACHE_BYTES).map_or(spec.cache_bytes, |given| given.parse().ok()) {
+        _ if !taken.iter().any(|name| name == CACHE_BYTES) => Cache::NoSetting,
+        Some(size_bytes) => Cache::Size { size_bytes, setting: CACHE_BYTES },
+        None => Cache::Default,
     }
 }
 
@@ -252,6 +276,7 @@ impl SharedSchema {
 struct PluginStore {
     store: *mut CStore,
     plugin: Plugin,
+    cache: Cache,
     _c_schema: SharedSchema,
     schema: Schema,
 }
@@ -273,6 +298,10 @@ impl Store for PluginStore {
         // SAFETY: as above.
         let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
         text.lines().map(str::to_string).collect()
+    }
+
+    fn cache(&self) -> Cache {
+        self.cache
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {

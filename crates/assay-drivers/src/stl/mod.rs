@@ -25,8 +25,8 @@ use std::sync::{PoisonError, RwLock};
 use assay_driver::error::Result;
 use assay_driver::schema::{KeyOrder, Schema};
 use assay_driver::{
-    Concurrency, Connection, DeleteRule, Driver, Durability, EngineOption, InsertRule, KeyKind,
-    OpenSpec, Profile, Storage, Store, Transactions, Work,
+    Cache, Concurrency, Connection, DeleteRule, Driver, Durability, EngineOption, InsertRule,
+    KeyKind, OpenSpec, Profile, Storage, Store, Transactions, Work,
 };
 
 use crate::word_key::WordKey;
@@ -181,6 +181,10 @@ struct StlStore {
 impl Store for StlStore {
     fn settings(&self) -> Vec<String> {
         vec![self.settings.clone()]
+    }
+
+    fn cache(&self) -> Cache {
+        Cache::InMemory
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {

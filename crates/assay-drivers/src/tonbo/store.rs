@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use assay_driver::error::{Error, Result};
-use assay_driver::{Durability, OpenSpec, Store, Work};
+use assay_driver::{Cache, Durability, OpenSpec, Store, Work};
 use tokio::runtime::{Builder, Runtime};
 use tonbo::executor::tokio::TokioExecutor;
 use tonbo::option::Path;
@@ -165,6 +165,10 @@ impl<R: Row> TonboStore<R> {
 impl<R: Row> Store for TonboStore<R> {
     fn settings(&self) -> Vec<String> {
         self.settings.clone()
+    }
+
+    fn cache(&self) -> Cache {
+        Cache::NoSetting
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {

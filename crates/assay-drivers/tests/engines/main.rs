@@ -1,6 +1,7 @@
-//! What every engine does through its driver: kept when its process is killed, and used by several
-//! threads.
+//! What every engine does through its driver: kept when its process is killed, used by several
+//! threads, and given a size for its cache.
 
+mod caches;
 mod killed;
 mod stores;
 mod threads;

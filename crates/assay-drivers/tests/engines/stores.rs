@@ -40,9 +40,20 @@ pub fn open(
     durability: Durability,
     create: bool,
 ) -> Result<Box<dyn Store>> {
+    driver.open(&spec(driver, dir, storage, durability, create))
+}
+
+/// What to open, with the default of every option.
+pub fn spec(
+    driver: &dyn Driver,
+    dir: &Path,
+    storage: Storage,
+    durability: Durability,
+    create: bool,
+) -> OpenSpec {
     let profile = driver.profile();
     let defaults = profile.options.iter().map(|o| (o.name.to_string(), o.values[0].to_string()));
-    let spec = OpenSpec {
+    OpenSpec {
         dir: dir.to_path_buf(),
         create,
         storage,
@@ -51,11 +62,11 @@ pub fn open(
         schema: schema(),
         expected_rows: 100_000,
         threads: THREADS as u32,
+        cache_bytes: None,
         volumes: None,
         options: defaults.collect(),
         parameters: BTreeMap::new(),
-    };
-    driver.open(&spec)
+    }
 }
 
 /// The engines that a test can drive: not those that need a server, which is the program itself.

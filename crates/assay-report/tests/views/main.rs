@@ -36,6 +36,8 @@ fn cell(engine: &str, trial: u32) -> Cell {
         engine_parameters: BTreeMap::new(),
         cpus: Vec::new(),
         page_cache: PageCache::Warm,
+        cache_bytes: None,
+        cache_named: false,
         dir: None,
         calibration: false,
     }

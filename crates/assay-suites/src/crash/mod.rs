@@ -67,6 +67,7 @@ fn open(job: &Job, driver: &dyn Driver, ledger: &Ledger, create: bool) -> Result
         schema: ledger.schema().clone(),
         expected_rows: u64::from(rows(job, driver)),
         threads: 1,
+        cache_bytes: None,
         volumes: None,
         options: driver.profile().options_with(&job.options),
         parameters: BTreeMap::new(),

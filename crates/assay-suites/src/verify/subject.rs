@@ -54,6 +54,7 @@ impl Subject<'_> {
             schema: self.records.schema().clone(),
             expected_rows: RANDOM_OPERATIONS,
             threads,
+            cache_bytes: None,
             volumes: None,
             parameters: self.job.parameters.clone(),
             options: self.profile.options_with(&self.job.options),

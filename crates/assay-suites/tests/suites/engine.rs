@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use assay_driver::error::{Error, Result};
 use assay_driver::schema::{KeyOrder, Schema};
 use assay_driver::{
-    Change, Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
-    Outcome, Profile, Scan, Storage, Store, Transactions, Work,
+    Cache, Change, Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind,
+    OpenSpec, Outcome, Profile, Scan, Storage, Store, Transactions, Work,
 };
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -193,6 +193,10 @@ struct FaultyStore {
 impl Store for FaultyStore {
     fn settings(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    fn cache(&self) -> Cache {
+        Cache::NoSetting
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {

@@ -83,6 +83,8 @@ fn cell_of(fault: Fault, options: &Options) -> (Status, Measurement) {
         engine_parameters: BTreeMap::new(),
         cpus: Vec::new(),
         page_cache: PageCache::Warm,
+        cache_bytes: None,
+        cache_named: false,
         dir: Some(folder.path().join("faulty-disk")),
         calibration: false,
     };
@@ -192,6 +194,7 @@ fn one_by_one(fault: Fault, action: Action) -> Result<u64, String> {
         schema: routes.schema().clone(),
         expected_rows: 500,
         threads: 1,
+        cache_bytes: None,
         volumes: None,
         options: Vec::new(),
         parameters: BTreeMap::new(),

@@ -33,6 +33,8 @@ fn small(suite: &str, rows: u64, options: serde_json::Value) -> Cell {
         engine_parameters: BTreeMap::new(),
         cpus: Vec::new(),
         page_cache: PageCache::Warm,
+        cache_bytes: None,
+        cache_named: false,
         dir: None,
         calibration: false,
     }

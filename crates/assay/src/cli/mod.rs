@@ -5,6 +5,7 @@
 mod help;
 mod internal;
 mod look;
+mod memory;
 mod reading;
 mod suites;
 mod trust;
@@ -23,6 +24,7 @@ use help::{OUTPUT, PLUGINS};
 
 pub(crate) use internal::Internal;
 pub(crate) use look::Look;
+pub(crate) use memory::{CacheArg, Memory};
 pub(crate) use reading::{Asked, parse, parse_crash, parse_suite};
 pub(crate) use suites::*;
 pub(crate) use values::*;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use assay_suites::ycsb::workload::{Distribution, Workload};
 use clap::{Args, ValueEnum};
 
+use super::Memory;
 use super::help::{ENGINES, MEASURING, OUTPUT};
 use super::look::Look;
 use super::trust::{Against, Repeats};
@@ -30,6 +31,8 @@ pub(crate) struct Common {
     /// store is closed, its files dropped from the cache, and opened again (disk only)
     #[arg(long, value_name = "STATE", default_value = "warm", help_heading = ENGINES)]
     pub page_cache: PageCacheArg,
+    #[command(flatten)]
+    pub memory: Memory,
     /// Choose a setting of an engine; `assay list` shows them
     #[arg(long = "set", value_name = "ENGINE.NAME=VALUE", help_heading = ENGINES)]
     pub set: Vec<String>,

@@ -8,6 +8,7 @@ mod crossbench;
 mod crossdb;
 mod hostile;
 mod machine;
+mod memory;
 mod options;
 mod peers;
 mod plans;

@@ -269,10 +269,14 @@ fn parameters_reach_the_plugins_that_name_them() {
     let bench = Bench::new();
     compile(&bench, Path::new(VOLUMES), "libvolumes.so", &[]);
     let run = "run nudb -s m -e volumes --inserts 500 --fetches 500 -o run.json";
-    bench.succeeds(&format!("{run} --block_size 512 --load_factor 0.4 --plugin libvolumes.so"));
+    bench.succeeds(&format!(
+        "{run} --block_size 512 --load_factor 0.4 --cache 64m --plugin libvolumes.so"
+    ));
     let measurement = bench.run_file("run.json")["cells"][1]["measurement"].clone();
     assert_eq!(measurement["settings"][1], "block_size = 512", "{measurement}");
-    assert_eq!(measurement["settings"].as_array().map(Vec::len), Some(2), "{measurement}");
+    assert_eq!(measurement["settings"][2], "cache_bytes = 67108864", "{measurement}");
+    assert_eq!(measurement["settings"][3], "cache: 64 MiB (cache_bytes)", "{measurement}");
+    assert_eq!(measurement["settings"].as_array().map(Vec::len), Some(4), "{measurement}");
     let note = measurement["notes"][0].as_str().unwrap_or_default();
     assert!(note.contains("load_factor") && !note.contains("block_size"), "{note}");
 }

@@ -23,6 +23,7 @@ fn open(id: &str, dir: &Path, endpoint: Option<&str>, create: bool) -> Result<Bo
         schema: Schema::new("t", &[("a", ColumnType::U64), ("b", ColumnType::U64)], 1),
         expected_rows: 1,
         threads: 1,
+        cache_bytes: None,
         volumes: None,
         options: options.map(|o| (o.name.into(), o.values[0].into())).collect(),
         parameters: endpoint

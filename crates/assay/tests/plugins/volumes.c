@@ -146,7 +146,7 @@ static int unlink_name(assay_handle *handle, uint64_t parent, const char *name,
     return take_name(1, parent, name, name_size);
 }
 
-static const char *const PARAMETERS[] = {"block_size", NULL};
+static const char *const PARAMETERS[] = {"block_size", "cache_bytes", NULL};
 
 const assay_driver *assay_plugin(void)
 {

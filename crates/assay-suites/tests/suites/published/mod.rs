@@ -35,6 +35,8 @@ fn cell(suite: &str, engine: &str, rows: u64, options: &impl serde::Serialize) -
         engine_parameters: BTreeMap::new(),
         cpus: Vec::new(),
         page_cache: PageCache::Warm,
+        cache_bytes: None,
+        cache_named: false,
         dir: None,
         calibration: false,
     }

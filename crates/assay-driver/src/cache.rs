@@ -1,0 +1,63 @@
+//! What the cache of an open store may take up.
+
+use std::fmt;
+
+/// The cache that an engine has of its own, beside the system's page cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cache {
+    /// A cache of this size.
+    Size {
+        /// What all of the store's caches may take up.
+        size_bytes: u64,
+        /// The setting that says so, as the engine's users know it.
+        setting: &'static str,
+    },
+    /// The engine's default, which the driver does not know.
+    Default,
+    /// None: the engine maps its files, so that the system's page cache is its cache.
+    Mapped,
+    /// None: all data lies in memory.
+    InMemory,
+    /// The engine has no setting for the size of a cache, or no cache.
+    NoSetting,
+}
+
+impl fmt::Display for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Size { size_bytes, setting } => {
+                write!(f, "cache: {} ({setting})", binary_size(*size_bytes))
+            }
+            Self::Default => f.write_str("cache: the engine's default"),
+            Self::Mapped => f.write_str("cache: none, its files are mapped"),
+            Self::InMemory => f.write_str("cache: none, its data is in memory"),
+            Self::NoSetting => f.write_str("cache: no setting"),
+        }
+    }
+}
+
+/// A size in the largest unit of at least 1 MiB that it is a whole number of, else rounded down to
+/// MiB; below 1 MiB in KiB. The sizes of limits, as users write them.
+pub fn binary_size(size_bytes: u64) -> String {
+    let (kib, mib, gib) = (size_bytes >> 10, size_bytes >> 20, size_bytes >> 30);
+    match size_bytes {
+        whole if gib > 0 && whole == gib << 30 => format!("{gib} GiB"),
+        _ if mib > 0 => format!("{mib} MiB"),
+        _ => format!("{kib} KiB"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cache_is_described_with_its_size_and_its_setting() {
+        let cache = Cache::Size { size_bytes: 256 << 20, setting: "PRAGMA cache_size" };
+        assert_eq!(cache.to_string(), "cache: 256 MiB (PRAGMA cache_size)");
+        assert_eq!(binary_size(3 << 30), "3 GiB");
+        assert_eq!(binary_size((3 << 30) + (512 << 20)), "3584 MiB");
+        assert_eq!(binary_size((1 << 20) + 1), "1 MiB");
+        assert_eq!(binary_size(500 << 10), "500 KiB");
+    }
+}
