@@ -89,7 +89,8 @@ def checksum(found):
 
 
 class Wanted:
-    """What Lode has: its rows as it dumps them, and what SQLite says of these."""
+    """What Lode has: its rows as it dumps them, and what `lode sql` returns of them; SQLite returns
+    the same of the dumped rows."""
 
     def __init__(self, db):
         self.db = sqlite3.connect(":memory:")
@@ -101,7 +102,15 @@ class Wanted:
         self.db.executemany(f"INSERT INTO sale VALUES ({places})",
                             ([row[name] for name in COLUMNS] for row in dumped))
         self.checksum = checksum(self.db.execute("SELECT * FROM sale"))
-        self.results = [[list(map(plain, row)) for row in self.db.execute(query)] for query in QUERIES]
+        self.results = [self.by_lode(db, query) for query in QUERIES]
+        for query, wanted in zip(QUERIES, self.results):
+            if [list(map(plain, row)) for row in self.db.execute(query)] != wanted:
+                fail(f"SQLite: {query}\n  did not return {wanted[:3]}")
+        print(f"SQLite over the dumped rows: {len(QUERIES)} queries agree with lode sql", flush=True)
+
+    def by_lode(self, db, query):
+        lines = lode("sql", db, query, "--read-only", "--format", "json").splitlines()
+        return [list(map(plain, json.loads(line).values())) for line in lines]
 
     def compare(self, engine, all_rows, run):
         """`run` is what runs a query; both return rows of plain Python values."""
