@@ -30,6 +30,7 @@ pub fn run(setup: &Setup) -> Result<Times> {
         expected_rows: setup.rows,
         threads: 1,
         volumes: None,
+        cache_bytes: None,
         parameters: BTreeMap::new(),
         options: profile
             .options

@@ -8,13 +8,12 @@
 //!   `process` is the default: every write is in the log, which is in the page cache when the
 //!   write returns; `periodic` adds a `FlushWAL(true)` every 100 ms by a thread of the driver;
 //!   `commit` is `sync` with every write, which RocksDB shares among the writers that wait.
-//! - Settings (wiki, "Setup Options and Basic Tuning"): a block cache as the common budget says, of its own
-//!   a third of the memory, and in it index and filter blocks, those of level 0 pinned; blocks of 16 KiB, or
-//!   as the parameter `block_size` says; bloom
-//!   filters of 10 bits a key; LZ4, and ZSTD for the last level; `bytes_per_sync` of 1 MiB;
-//!   dynamic level sizes; as many background jobs as processors. The cache is a HyperClockCache,
-//!   as `cache.h` recommends. Everything else is the default, also the format of tables, which is
-//!   the newest.
+//! - Settings (wiki, "Setup Options and Basic Tuning"): a block cache as the common budget says, of
+//!   its own a third of the memory, and in it index and filter blocks, those of level 0 pinned;
+//!   blocks of 16 KiB, or as the parameter `block_size` says; bloom filters of 10 bits a key; LZ4,
+//!   and ZSTD for the last level; `bytes_per_sync` of 1 MiB; dynamic level sizes; as many background
+//!   jobs as processors. The cache is a HyperClockCache, as `cache.h` recommends. Everything else
+//!   is the default, also the format of tables, which is the newest.
 //! - Inserts replace and deletes write tombstones without looking, as its own calls do; lookups do
 //!   not copy (`GetPinned`), and several are one batched `MultiGet`. RocksDB has no update of what
 //!   is there: an update reads the value and puts the changed one. With several threads the driver
@@ -35,8 +34,8 @@ use assay_driver::{
     Profile, Storage, Store, Transactions, Work,
 };
 use rocksdb::{
-    BlockBasedOptions, Cache, ColumnFamily, DB, DBCompressionType, DEFAULT_COLUMN_FAMILY_NAME,
-    Options, ReadOptions, WriteBatch, WriteOptions,
+    BlockBasedOptions, Cache as BlockCache, ColumnFamily, DB, DBCompressionType,
+    DEFAULT_COLUMN_FAMILY_NAME, Options, ReadOptions, WriteBatch, WriteOptions,
 };
 
 use crate::key_locks::KeyLocks;
@@ -132,7 +131,7 @@ fn background_jobs(cpus: usize) -> i32 {
 
 fn options(spec: &OpenSpec, cpus: usize, cache_bytes: usize, block_size: usize) -> Options {
     let mut table = BlockBasedOptions::default();
-    table.set_block_cache(&Cache::new_hyper_clock_cache(cache_bytes, 0));
+    table.set_block_cache(&BlockCache::new_hyper_clock_cache(cache_bytes, 0));
     table.set_block_size(block_size);
     table.set_bloom_filter(BLOOM_BITS, false);
     table.set_cache_index_and_filter_blocks(true);
