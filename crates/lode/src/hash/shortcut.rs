@@ -18,10 +18,10 @@ use crate::pager::{Cells, PageNumber};
 /// in unit tests.)
 const USUAL_BITS: u32 = if cfg!(test) { 3 } else { 22 };
 
-/// The bits of the array up to which a table keeps its buckets when records are deleted: splitting
-/// them again would cost more than they are worth. What they have too much of is given back when
-/// nothing is written. (Fewer in unit tests.)
-const KEPT_BITS: u64 = if cfg!(test) { 0 } else { 4 };
+/// The buckets that a table keeps when records are deleted: splitting them again would cost more
+/// than they are worth. What they have too much of is given back when nothing is written. (Fewer in
+/// unit tests.)
+const KEPT_BUCKETS: u64 = if cfg!(test) { 1 } else { 16 };
 
 /// Added to the bits while the array is being doubled.
 const DOUBLING: u64 = 64;
@@ -58,7 +58,7 @@ impl Entry<'_> {
     /// Whether it is one of so few buckets that they are kept when records are deleted.
     #[inline(always)]
     pub(super) fn is_of_few(&self) -> bool {
-        self.bits <= KEPT_BITS
+        1 << self.bits <= KEPT_BUCKETS
     }
 
     /// Whether it is still the bucket.
