@@ -113,6 +113,12 @@ impl Single {
         }
     }
 
+    /// Writes another payload in the place of the one that was read; false if the record has another.
+    fn swap(&self, key: &[u8], new: &[u8]) -> Result<bool> {
+        let swapped = self.table.compare_and_swap(key, &self.payload, new);
+        swapped.map_err(|cause| of_engine(&cause))
+    }
+
     fn conflict(&self) -> rusqlite::Error {
         conflict(&self.table)
     }
@@ -139,25 +145,18 @@ impl Pending {
         written.map(drop).map_err(|cause| of_engine(&cause))
     }
 
-    /// Writes it by itself.
-    fn write(self) -> Result<()> {
+    /// Writes it by itself. Returns what was read, if anything was.
+    fn write(self) -> Result<Option<Single>> {
         match self {
             Self::Insert { table, record } => match table.insert(&record) {
-                Ok(true) => Ok(()),
+                Ok(true) => Ok(None),
                 Ok(false) => Err(conflict(&table)),
                 Err(cause) => Err(of_engine(&cause)),
             },
             Self::Replace { read, record } => {
-                let wanted = &record[read.key.len()..];
-                let mut is_same = false;
-                let found = read.table.change(&read.key[..], &mut |payload| {
-                    is_same = read.is_there && *payload == read.payload;
-                    payload.clear();
-                    payload.extend_from_slice(wanted);
-                    is_same
-                });
-                match found.map_err(|cause| of_engine(&cause))? && is_same {
-                    true => Ok(()),
+                let (key, new) = record.split_at(read.key.len());
+                match read.is_there && read.swap(key, new)? {
+                    true => Ok(Some(read)),
                     false => Err(read.conflict()),
                 }
             }
@@ -343,7 +342,12 @@ impl Session {
         let writing = self.state().end();
         match writing {
             Writing::None | Writing::Begun(None) => Ok(()),
-            Writing::Begun(Some(pending)) => pending.write(),
+            Writing::Begun(Some(pending)) => {
+                if let Some(read) = pending.write()? {
+                    self.state().spare = Some(read);
+                }
+                Ok(())
+            }
             Writing::Transaction(transaction) => {
                 transaction.commit().map_err(|cause| of_engine(&cause))
             }

@@ -255,9 +255,25 @@ impl<'p> Node<'p> {
         self.words.get(1) & UPPER == 0
     }
 
-    /// Compares the key of an entry, whose head is the same, with another.
-    #[cold]
+    /// Compares the key of an entry with another from a byte on, before which they are the same.
+    #[inline]
     fn compare_rest(self, at: usize, key: &[u8], from: usize) -> Ordering {
+        let (start, size) = (self.key_at(at), self.key_size(at));
+        let rest = key.get(from..).unwrap_or_default();
+        let count = rest.len().min(size.saturating_sub(from)).min(8);
+        let (mut own, mut other) = ([0; 8], [0; 8]);
+        self.words.read(start + from, &mut own[..count]);
+        other[..count].copy_from_slice(&rest[..count]);
+        match u64::from_be_bytes(own).cmp(&u64::from_be_bytes(other)) {
+            Ordering::Equal if count == 8 => self.compare_far(at, key, from + 8),
+            Ordering::Equal => size.cmp(&key.len()),
+            decided => decided,
+        }
+    }
+
+    /// The same for keys that share many bytes.
+    #[cold]
+    fn compare_far(self, at: usize, key: &[u8], from: usize) -> Ordering {
         let (mut piece, mut from) = ([0; PIECE], from);
         let (start, size) = (self.key_at(at), self.key_size(at));
         while from < key.len().min(size) {
@@ -327,17 +343,24 @@ impl<'p> Node<'p> {
             }
         }
         let count = self.count();
-        // From here on heads are the same or higher: their keys decide.
-        let mut end = low;
+        // From here on heads are the same or higher. Few are the same, so they are looked for from
+        // the first one on, in steps that double.
+        let (mut end, mut step) = (low, 1);
         while end < count && self.head(end) == head {
             if whole {
                 return Ok(end);
             }
-            end += 1;
+            end += step;
+            step *= 2;
         }
+        end = end.min(count);
         while low < end {
             let middle = low + (end - low) / 2;
-            match self.compare_rest(middle, key, common + HEAD_BYTES) {
+            let order = match self.head(middle) == head {
+                true => self.compare_rest(middle, key, common + HEAD_BYTES),
+                false => Ordering::Greater,
+            };
+            match order {
                 Ordering::Equal => return Ok(middle),
                 Ordering::Less => low = middle + 1,
                 Ordering::Greater => end = middle,

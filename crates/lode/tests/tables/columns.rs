@@ -1,6 +1,6 @@
 //! Changes of a single column that depend on what it is.
 
-use crate::reading::nth;
+use crate::reading::{nth, payload_of};
 use lode::{Database, KeyKind, ReadTable, Schema, Table, Type, Value};
 
 fn create(db: &Database) -> Table {
@@ -46,6 +46,26 @@ fn sums_that_fit_are_written_and_others_change_nothing() {
         })
     });
     assert_eq!(found, Ok(Some(true)));
+}
+
+#[test]
+fn a_record_is_swapped_if_it_is_what_was_expected() {
+    let db = Database::in_memory().expect("memory");
+    let table = create(&db);
+    let payload = || payload_of(&table, [1]).expect("a table").expect("a record");
+    let old = payload();
+    let mut new = old.clone();
+    new[0] ^= 1;
+    assert_eq!(table.compare_and_swap([1], &new, &new), Ok(false));
+    assert_eq!(payload(), old);
+    assert_eq!(table.compare_and_swap([2], &old, &new), Ok(false), "there is none");
+    assert_eq!(table.compare_and_swap([1], &old, &new), Ok(true));
+    assert_eq!(payload(), new);
+    let refused = table.compare_and_swap([1], &new, &new[1..]);
+    assert!(matches!(&refused, Err(error) if error.is_bad_input()), "{refused:?}");
+    // What is shorter or longer is another payload.
+    assert_eq!(table.compare_and_swap([1], &new[1..], &old), Ok(false));
+    assert_eq!(payload(), new);
 }
 
 #[test]

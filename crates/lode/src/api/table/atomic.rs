@@ -1,4 +1,4 @@
-//! Changes of a single column that depend on what it is.
+//! Changes of a record, or of a column of it, that depend on what it is.
 
 use super::Table;
 use crate::api::Key;
@@ -6,6 +6,41 @@ use crate::error::{Error, Result};
 use crate::schema::{Column, ColumnId, Type, Value};
 
 impl Table {
+    /// Writes `new` in the place of the columns after the key, if they are `expected` now: what was
+    /// read, as a caller keeps it; false if they are others, or there is no such record. No other write
+    /// of the record comes between.
+    ///
+    /// ```
+    /// use lode::{Database, KeyKind, ReadTable, Schema, Type};
+    ///
+    /// let db = Database::in_memory()?;
+    /// let schema = Schema::build("page").key("id", Type::U8).column("views", Type::U8).finish()?;
+    /// let pages = db.create_table(&schema, KeyKind::Hash)?;
+    /// pages.insert(&[7, 41])?;
+    /// assert!(pages.compare_and_swap(7, &[41], &[42])?);
+    /// assert!(!pages.compare_and_swap(7, &[41], &[43])?, "it is 42");
+    /// assert!(!pages.compare_and_swap(8, &[41], &[42])?, "there is none");
+    /// # Ok::<(), lode::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `NotPacked`, `ValueTooLong` and `RecordTooLong` when `new` is no payload of such a record.
+    /// `Reentered` when it is called in a closure that is changing the same record.
+    pub fn compare_and_swap(&self, key: impl Key, expected: &[u8], new: &[u8]) -> Result<bool> {
+        key.with_packed(self.schema(), |key| {
+            self.schema().expect_payload(new)?;
+            let mut is_same = false;
+            let there = self.change_in_place(key, &mut |payload| {
+                is_same = payload == expected;
+                payload.clear();
+                payload.extend_from_slice(new);
+                is_same
+            })?;
+            // Between two attempts the record may have been deleted.
+            Ok(there && is_same)
+        })
+    }
+
     /// Sets a column as [`update`](Self::update) does, if it has the bytes `expected` now; false if
     /// it has others, or there is no such record.
     ///

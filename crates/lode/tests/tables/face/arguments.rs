@@ -61,6 +61,7 @@ fn expect_wrong_key(world: &World, table: &Table, wrong: &[u8]) {
     expect_mismatch(table.get(wrong).map(|row| row.map(|_| ())), words);
     expect_mismatch(table.update(wrong, nth(1), &[0; 8]), words);
     expect_mismatch(table.compare_and_update(wrong, nth(1), &[0; 8], &[0; 8]), words);
+    expect_mismatch(table.compare_and_swap(wrong, &payload, &payload), words);
     expect_mismatch(table.increment(wrong, nth(1), 1), words);
     expect_mismatch(table.change(wrong, &mut |_| true), words);
     expect_mismatch(table.delete(wrong), words);

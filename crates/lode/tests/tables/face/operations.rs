@@ -88,6 +88,11 @@ fn writes() -> Vec<Operation> {
             let (old, new) = ((id as i64).to_le_bytes(), 5i64.to_le_bytes());
             table.compare_and_update(key(id), nth(1), &old, &new).map(drop)
         }),
+        ("compare_and_swap", Does::Writes, |_, table, id| {
+            let read = payload_of(&table, key(id))?.expect("it is there");
+            let new = record(table.schema(), id, 4);
+            table.compare_and_swap(key(id), &read, &new[8..]).map(|swapped| assert!(swapped))
+        }),
         ("increment", Does::Writes, |_, table, id| {
             let sum = table.increment(key(id), nth(1), 1)?;
             assert_eq!(sum, Some(Value::Signed(1 + id as i64)));
