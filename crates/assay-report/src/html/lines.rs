@@ -172,6 +172,7 @@ fn trouble(status: &Status) -> (&'static str, String) {
         Status::Unavailable(why) => ("unavailable", why.clone()),
         Status::Wrong(why) => ("wrong", why.clone()),
         Status::Failed(why) => ("failed", why.clone()),
+        Status::Killed(why) => ("killed", why.clone()),
     }
 }
 

@@ -38,6 +38,7 @@ fn cell(engine: &str, trial: u32) -> Cell {
         page_cache: PageCache::Warm,
         cache_bytes: None,
         cache_named: false,
+        memory_limit_bytes: None,
         dir: None,
         calibration: false,
     }
