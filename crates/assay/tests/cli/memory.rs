@@ -88,7 +88,11 @@ fn a_bad_size_is_refused_in_one_line() {
         ("99999999999999999999", "too large for any machine"),
         ("4000t", "of memory here; take at most that"),
     ] {
-        bench.refuses(&format!("run crossbench -s m --cache {size}"), 2, &["--cache", why]);
+        bench.refuses(
+            &format!("run crossbench -s m -e btreemap -i 10 -q 10 -u 10 --cache {size}"),
+            2,
+            &["--cache", why],
+        );
     }
 }
 
@@ -177,7 +181,11 @@ fn a_bad_limit_is_refused_in_one_line() {
         ("much", "not a size; write digits with m or g behind them, such as 256m"),
         ("4000t", "of memory here; take at most that"),
     ] {
-        bench.refuses(&format!("run crossbench -s m --cgroup {size}"), 2, &["--cgroup", why]);
+        bench.refuses(
+            &format!("run crossbench -s m -e btreemap -i 10 -q 10 -u 10 --cgroup {size}"),
+            2,
+            &["--cgroup", why],
+        );
     }
     let more = ["--cache 128 MiB: more than the 64 MiB of --cgroup"];
     bench.refuses("run crossbench -s m --cgroup 64m --cache 128m", 2, &more);
