@@ -68,6 +68,10 @@ pub struct Cell {
     /// Whether that was asked for; else it is the default for this machine.
     #[serde(default)]
     pub cache_named: bool,
+    /// The limit of the memory that the worker takes up, with its part of the page cache; none:
+    /// that of the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_limit_bytes: Option<u64>,
     /// The store's directory; absent in memory.
     pub dir: Option<PathBuf>,
     /// True when the cell is there only to show what the instrument costs.
@@ -92,6 +96,7 @@ pub struct WorkloadKey<'c> {
     variant: &'c str,
     page_cache: PageCache,
     named_cache: Option<Option<u64>>,
+    memory_limit_bytes: Option<u64>,
 }
 
 /// The key of a line of a table; see [`Cell::same_but_trial`].
@@ -119,6 +124,7 @@ impl Cell {
             rows: self.rows,
             variant: &self.variant,
             page_cache: self.page_cache,
+            memory_limit_bytes: self.memory_limit_bytes,
             named_cache: self.cache_named.then_some(self.cache_bytes),
         }
     }
@@ -168,12 +174,13 @@ impl Cell {
             page_cache,
             cache_bytes,
             cache_named,
+            memory_limit_bytes,
             dir,
             calibration,
         } = self;
         let keys = (key_kind, key_kind_named);
         let levels = (durability, durability_wanted, keys, page_cache, calibration);
-        let cache = (cache_bytes, cache_named);
+        let cache = (cache_bytes, cache_named, memory_limit_bytes);
         let numbers = (revision, rows, threads, seed, cpus, cache);
         let settings = (options, engine_options, engine_parameters);
         let dir = dir.as_ref().map(|dir| dir.to_string_lossy());

@@ -121,12 +121,14 @@ pub enum Status {
     Wrong(String),
     /// The engine reported an error, or its worker crashed or hung.
     Failed(String),
+    /// The system killed its worker because of the limit of memory.
+    Killed(String),
 }
 
 impl Status {
     /// Whether the run counts as failed because of this cell.
     pub fn is_failure(&self) -> bool {
-        matches!(self, Self::Wrong(_) | Self::Failed(_))
+        matches!(self, Self::Wrong(_) | Self::Failed(_) | Self::Killed(_))
     }
 }
 

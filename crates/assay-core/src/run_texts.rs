@@ -121,7 +121,8 @@ fn of_result(result: &mut CellResult) {
         Status::Unsupported(why)
         | Status::Unavailable(why)
         | Status::Wrong(why)
-        | Status::Failed(why) => text(why),
+        | Status::Failed(why)
+        | Status::Killed(why) => text(why),
     }
     refuted.iter_mut().for_each(text);
     held.iter_mut().for_each(|held| text(&mut held.words));

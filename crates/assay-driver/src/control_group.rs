@@ -64,7 +64,9 @@ impl ControlGroup {
 
     /// The group at a path below the folder where its hierarchy is mounted.
     pub fn at(version: Version, root: &Path, below: &Path) -> Self {
-        Self { version, root: root.into(), folder: root.join(below) }
+        // Joining nothing would leave a slash at the end.
+        let folder = if below == Path::new("") { root.into() } else { root.join(below) };
+        Self { version, root: root.into(), folder }
     }
 
     /// The version of its interface.

@@ -7,12 +7,12 @@
 //!   `process` is `NONE`: the log reaches the operating system at commit, and nothing is ever
 //!   synchronised, so that power loss may even corrupt the file. In memory: level `none`.
 //! - Settings: DuckDB scales `threads` (all processors) and `memory_limit` (80 % of the memory) to
-//!   the machine by itself. The limit is of its buffer manager, and the common cache budget is set as
-//!   this limit where the data is in a file; its guide wants 1 to 4 GB a thread, and less than 80 % only where
-//!   memory runs out (duckdb.org/docs/2.0/guides/performance/environment, …/oom).
-//!   `preserve_insertion_order = false` (…/how_to_tune_workloads, …/oom): every result of ours
-//!   has an `ORDER BY`. `checkpoint_threshold` is its 16 MiB: no page of the guide asks for
-//!   another. In memory it may not spill into files; extensions are not fetched.
+//!   the machine by itself. The limit is of its buffer manager, and the common cache budget is set
+//!   as this limit where the data is in a file; its guide wants 1 to 4 GB a thread, and less than
+//!   80 % only where memory runs out (duckdb.org/docs/2.0/guides/performance/environment, …/oom).
+//!   `preserve_insertion_order = false` (…/how_to_tune_workloads, …/oom): every result of ours has
+//!   an `ORDER BY`. `checkpoint_threshold` is its 16 MiB: no page of the guide asks for another. In
+//!   memory it may not spill into files; extensions are not fetched.
 //! - Statements are prepared once and connections are kept (…/how_to_tune_workloads). Still,
 //!   DuckDB 2.0 plans a prepared statement that reads a table anew at each execution
 //!   (`always_require_rebind`); its documentation says that many small transactions are not what

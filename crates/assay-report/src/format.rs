@@ -23,13 +23,20 @@ pub fn duration_ns(value: u64) -> String {
 /// given by name.
 pub fn work(cell: &Cell) -> String {
     let revision = (cell.revision > 1).then(|| format!("revision {} of the suite", cell.revision));
+    let parts = [Some(cell.variant.clone()), revision].into_iter().flatten();
+    let parts = parts.chain(memory(cell)).filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join(" · ")
+}
+
+/// What memory a cell was given by name, in words.
+pub(crate) fn memory(cell: &Cell) -> impl Iterator<Item = String> {
     let cache = cell.cache_named.then(|| match cell.cache_bytes {
         Some(bytes) => format!("cache {}", binary_size(bytes)),
         None => "caches of the engines' own size".into(),
     });
-    let variant = Some(cell.variant.clone());
-    let parts = [variant, revision, cache].into_iter().flatten().filter(|part| !part.is_empty());
-    parts.collect::<Vec<_>>().join(" · ")
+    let limit = cell.memory_limit_bytes;
+    let limit = limit.map(|bytes| format!("memory limit {}", binary_size(bytes)));
+    [cache, limit].into_iter().flatten()
 }
 
 /// A number of rows as the command line takes it, where that is exact: `100k`, `10m`.

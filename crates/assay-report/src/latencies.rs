@@ -7,7 +7,7 @@ use assay_core::run_file::{CellResult, Interval, Latency, RunFile, Status, Timel
 use assay_core::stats::median;
 
 use crate::blocks::{Distinct, blocks};
-use crate::format::rows;
+use crate::format::{memory, rows};
 
 /// The percentiles of one kind of operation, and of what.
 #[derive(Debug)]
@@ -20,7 +20,8 @@ pub struct Taken {
     pub id: String,
     /// The kind of operation.
     pub operation: String,
-    /// Shares of the operations, each with what it took at most, the median over trials.
+    /// Shares of the operations, each with what it took at most, the median over trials: from the
+    /// whole histogram where there is one.
     pub percentiles_ns: Vec<(f64, f64)>,
 }
 
@@ -40,16 +41,59 @@ pub fn percentiles(latency: &Latency) -> [(f64, Option<u64>); 6] {
 pub(crate) const CURVE: [f64; 11] =
     [0.5, 0.75, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9995, 0.9999, 0.99999];
 
-/// What operations took at most, for each share of [`CURVE`]: from the histogram, or where there is
-/// none from the percentiles.
-pub(crate) fn curve(latency: &Latency) -> [Option<u64>; CURVE.len()] {
-    let known = percentiles(latency);
-    let all = latency.quantiles_ns(&CURVE);
-    std::array::from_fn(|at| {
-        let percentile = known.iter().find(|(share, _)| *share == CURVE[at]);
-        let of_histogram = all.as_ref().and_then(|all| all[at]);
-        percentile.and_then(|(_, ns)| *ns).or(of_histogram)
-    })
+/// A point of a curve of latencies, over trials.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Point {
+    /// A share of the operations.
+    pub(crate) share: f64,
+    /// What it took at most, the median over the trials that have it.
+    pub(crate) ns: f64,
+    /// The least of these trials.
+    pub(crate) least_ns: f64,
+    /// The most.
+    pub(crate) most_ns: f64,
+}
+
+/// What shares of the operations took at most, over trials. A share that no trial has is left out.
+pub(crate) fn curve(trials: &[&Latency], shares: &[f64]) -> Vec<Point> {
+    let of_trials: Vec<_> = trials.iter().map(|latency| at_shares(latency, shares)).collect();
+    let point = |(at, &share): (usize, &f64)| {
+        let ns: Vec<f64> =
+            of_trials.iter().filter_map(|trial| trial[at]).map(|ns| ns as f64).collect();
+        let least_ns = ns.iter().copied().fold(f64::INFINITY, f64::min);
+        let most_ns = ns.iter().copied().fold(0.0, f64::max);
+        Some(Point { share, ns: median(&ns)?, least_ns, most_ns })
+    };
+    shares.iter().enumerate().filter_map(point).collect()
+}
+
+/// What operations took at most, for each share: one of the percentiles, or from the histogram.
+fn at_shares(latency: &Latency, shares: &[f64]) -> Vec<Option<u64>> {
+    let of_histogram = latency.quantiles_ns(shares).unwrap_or_else(|| vec![None; shares.len()]);
+    let of_share = |(share, ns): (&f64, Option<u64>)| percentile(latency, *share).or(ns);
+    shares.iter().zip(of_histogram).map(of_share).collect()
+}
+
+fn percentile(latency: &Latency, share: f64) -> Option<u64> {
+    percentiles(latency).into_iter().find(|(known, _)| *known == share)?.1
+}
+
+/// What a share of the operations of a trial took at most: from its histogram, where a share that
+/// leaves less than one operation has none, or where there is no histogram from the percentiles.
+pub(crate) fn latency_ns(latency: &Latency, share: f64) -> Option<u64> {
+    match latency.quantiles_ns(&[share]) {
+        Some(of_histogram) => of_histogram[0],
+        None => percentile(latency, share),
+    }
+}
+
+/// Every tenth of each nine, from half of the operations to 99.999 %: a curve of the whole
+/// histogram.
+fn tenths_of_nines() -> Vec<f64> {
+    let parts = [10, 100, 1_000, 10_000, 100_000];
+    let of_nine =
+        |parts: u32| (1..10).rev().map(move |left| f64::from(parts - left) / f64::from(parts));
+    parts.into_iter().flat_map(of_nine).filter(|share| *share >= 0.5).collect()
 }
 
 /// Every latency of a run, over its trials.
@@ -58,16 +102,16 @@ pub fn over_trials(run: &RunFile) -> Vec<Taken> {
     for line in blocks(run).iter().flat_map(|block| &block.lines) {
         let is_measured = |trial: &&CellResult| trial.status == Status::Measured;
         let measured: Vec<_> = line.trials.iter().copied().filter(is_measured).collect();
-        all.extend(of_trials(&measured).into_iter().map(|latency| {
+        all.extend(by_kind(&measured).into_iter().map(|trials| {
             Taken {
                 work: work(line.trials[0]),
                 engine: engine(line.trials[0]),
                 id: line.cell().engine.clone(),
-                percentiles_ns: percentiles(&latency)
+                percentiles_ns: curve(&trials, &tenths_of_nines())
                     .into_iter()
-                    .filter_map(|(share, ns)| Some((share, ns? as f64)))
+                    .map(|point| (point.share, point.ns))
                     .collect(),
-                operation: latency.operation,
+                operation: trials[0].operation.clone(),
             }
         }));
     }
@@ -78,6 +122,11 @@ pub fn over_trials(run: &RunFile) -> Vec<Taken> {
 /// the operations, the least and the greatest latency of all, and of each other figure the median
 /// over the trials that have it.
 pub(crate) fn of_trials(trials: &[&CellResult]) -> Vec<Latency> {
+    by_kind(trials).iter().filter_map(|latencies| over(latencies)).collect()
+}
+
+/// The latencies of trials of the same cell, by phase and kind of operation.
+fn by_kind<'r>(trials: &[&'r CellResult]) -> Vec<Vec<&'r Latency>> {
     let phases = || trials.iter().flat_map(|trial| &trial.measurement.phases);
     let mut kinds = Distinct::default();
     for phase in phases() {
@@ -86,9 +135,9 @@ pub(crate) fn of_trials(trials: &[&CellResult]) -> Vec<Latency> {
     let of_kind = |(name, operation): (&str, &str)| {
         let of_phase = phases().filter(|phase| phase.name == name);
         let latencies = of_phase.flat_map(|phase| &phase.latencies);
-        over(&latencies.filter(|l| l.operation == operation).collect::<Vec<_>>())
+        latencies.filter(|l| l.operation == operation).collect()
     };
-    kinds.in_order.into_iter().filter_map(of_kind).collect()
+    kinds.in_order.into_iter().map(of_kind).collect()
 }
 
 fn over(trials: &[&Latency]) -> Option<Latency> {
@@ -203,7 +252,9 @@ fn first_trials(run: &RunFile) -> impl Iterator<Item = &CellResult> {
 fn work(result: &CellResult) -> String {
     let cell = &result.cell;
     let rows = if cell.rows == 0 { String::new() } else { format!(" · {}", rows(cell.rows)) };
-    format!("{} · {}{rows} · {}", cell.suite, cell.storage, cell.variant)
+    let variant = std::iter::once(cell.variant.clone()).chain(memory(cell));
+    let variant = variant.collect::<Vec<_>>().join(" · ");
+    format!("{} · {}{rows} · {variant}", cell.suite, cell.storage)
 }
 
 fn engine(result: &CellResult) -> String {

@@ -176,6 +176,7 @@ fn row(line: &Line<'_>, phase: &str, trouble: Option<&Status>) -> Row {
             Some(Status::Unavailable(why)) => format!("unavailable: {why}"),
             Some(Status::Wrong(why)) => format!("wrong: {why}"),
             Some(Status::Failed(why)) => format!("failed: {why}"),
+            Some(Status::Killed(why)) => why.clone(),
         },
         rate: rate.map(|rate| rate.estimate),
         rounds: rate.map(|rate| Rounds { all: rate.rounds, disturbed: rate.disturbed }),

@@ -147,7 +147,7 @@ fn introduce(path: &Path) -> Outcome<Result<Introduction, String>> {
     Ok(match parent::carry_out(order, patience, &interrupt, &mut |_| ()) {
         End::Replied(Message::Introduced(introduction)) => of_protocol(introduction),
         End::Replied(other) => Err(no_assay(&format!("it sent {}", other.what()))),
-        End::Failed(why) => Err(no_assay(&why)),
+        End::Failed(why) | End::Killed(why) => Err(no_assay(&why)),
         End::Interrupted => return Err(Failure::Interrupted("interrupted".into())),
     })
 }

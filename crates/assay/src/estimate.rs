@@ -202,6 +202,7 @@ mod tests {
             page_cache: PageCache::Warm,
             cache_bytes: None,
             cache_named: false,
+            memory_limit_bytes: None,
             dir: None,
             calibration: false,
         }

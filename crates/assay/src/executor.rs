@@ -136,6 +136,7 @@ impl Execution<'_> {
                 (Status::Failed(why), no_measurement(cell))
             }
             End::Failed(why) => (Status::Failed(why), no_measurement(cell)),
+            End::Killed(why) => (Status::Killed(why), no_measurement(cell)),
             End::Interrupted => {
                 clean_up(cell);
                 self.display.finish();
@@ -224,7 +225,8 @@ fn failed_cells(run: &RunFile, path: &Path) -> Outcome {
         .cells
         .iter()
         .filter_map(|result| {
-            let (Status::Failed(why) | Status::Wrong(why)) = &result.status else {
+            let (Status::Failed(why) | Status::Wrong(why) | Status::Killed(why)) = &result.status
+            else {
                 return None;
             };
             Some(format!("{} on {}: {why}", result.cell.engine, result.cell.storage))

@@ -37,6 +37,7 @@ use program_support::exit::{self, Outcome};
 use program_support::interrupt;
 
 use cli::{Asked, Command, Internal, PluginCommand};
+use worker::child::Place;
 use worker::groups;
 
 /// Does what the command line of this process says, and returns the status to end with.
@@ -81,7 +82,12 @@ fn carry_out(command: Command) -> Outcome {
 
 fn carry_out_inside(command: Internal) -> Outcome {
     match command {
-        Internal::Worker { namespace, plugin } => worker::child::work(namespace, &plugin),
+        Internal::Worker { namespace, memory_group, plugin } => {
+            let place = namespace.map(Place::Namespace);
+            let place = place.or(memory_group.map(Place::MemoryGroup));
+            worker::child::work(place.as_ref(), &plugin)
+        }
+        Internal::MemoryGroupKeeper { limit_bytes } => worker::memory_group::keep(limit_bytes),
         Internal::PowerCutServer { mount } => crash::power::serve(&mount),
         Internal::PowerCutUnmount { mount } => crash::power::unmount(&mount),
         #[cfg(feature = "tonbo")]

@@ -4,6 +4,7 @@ use assay_driver::{binary_size, machine};
 use program_support::exit::{Failure, Outcome};
 
 use crate::cli::{CacheArg, Memory};
+use crate::worker::memory_group::MemoryGroup;
 
 /// The part of the memory that an engine's cache has unless the user names another size.
 const PART: u64 = 8;
@@ -15,35 +16,67 @@ pub(crate) struct MemoryPlan {
     pub cache_bytes: Option<u64>,
     /// Whether the user named that.
     pub cache_named: bool,
+    /// For all of a worker, with its part of the page cache.
+    pub limit_bytes: Option<u64>,
 }
 
 impl MemoryPlan {
     /// What the user asks for, on this machine.
+    ///
+    /// # Errors
+    /// When it is more than there is, or no control group can be made.
     pub(crate) fn of(memory: &Memory, as_published: bool) -> Outcome<Self> {
-        Self::within(memory, as_published, machine::usable_memory_bytes())
+        let plan = Self::within(memory, as_published, machine::usable_memory_bytes())?;
+        plan.limit_bytes.map_or(Ok(()), MemoryGroup::check)?;
+        Ok(plan)
     }
 
     /// The same with this much memory; 0: nothing is known of it.
     fn within(memory: &Memory, as_published: bool, usable_bytes: u64) -> Outcome<Self> {
-        let default_bytes = (usable_bytes > 0 && !as_published).then_some(usable_bytes / PART);
+        let most = Room { bytes: usable_bytes, what: "of memory here" };
+        let limit_bytes = memory.cgroup;
+        limit_bytes.map_or(Ok(()), |bytes| most.check("--cgroup", bytes))?;
+        let most = match limit_bytes {
+            Some(bytes) => Room { bytes, what: "of --cgroup" },
+            None => most,
+        };
+        let default_bytes = (most.bytes > 0 && !as_published).then_some(most.bytes / PART);
         let cache_bytes = match memory.cache {
             None => default_bytes,
             Some(CacheArg::Own) => None,
-            Some(CacheArg::Bytes(bytes)) if usable_bytes > 0 && bytes > usable_bytes => {
-                return Err(Failure::Usage(format!(
-                    "--cache {}: more than the {} of memory here; take at most that",
-                    binary_size(bytes),
-                    binary_size(usable_bytes)
-                )));
+            Some(CacheArg::Bytes(bytes)) => {
+                most.check("--cache", bytes)?;
+                Some(bytes)
             }
-            Some(CacheArg::Bytes(bytes)) => Some(bytes),
         };
-        Ok(Self { cache_bytes, cache_named: memory.cache.is_some() })
+        Ok(Self { cache_bytes, cache_named: memory.cache.is_some(), limit_bytes })
     }
 
     /// For the engine that has nothing to keep.
     pub(crate) fn none() -> Self {
-        Self { cache_bytes: None, cache_named: false }
+        Self { cache_bytes: None, cache_named: false, limit_bytes: None }
+    }
+}
+
+/// How much there is of something.
+#[derive(Clone, Copy)]
+struct Room {
+    /// 0: that is not known.
+    bytes: u64,
+    what: &'static str,
+}
+
+impl Room {
+    fn check(self, option: &str, bytes: u64) -> Outcome {
+        match self.bytes > 0 && bytes > self.bytes {
+            true => Err(Failure::Usage(format!(
+                "{option} {}: more than the {} {}; take at most that",
+                binary_size(bytes),
+                binary_size(self.bytes),
+                self.what
+            ))),
+            false => Ok(()),
+        }
     }
 }
 
@@ -53,27 +86,43 @@ mod tests {
 
     const GIB: u64 = 1 << 30;
 
-    fn plan(cache: Option<CacheArg>, as_published: bool, usable: u64) -> Outcome<MemoryPlan> {
-        MemoryPlan::within(&Memory { cache }, as_published, usable)
+    fn plan(cache: Option<CacheArg>, as_published: bool) -> MemoryPlan {
+        let memory = Memory { cache, cgroup: None };
+        MemoryPlan::within(&memory, as_published, 16 * GIB).expect("a plan")
     }
 
     #[test]
     fn all_engines_have_an_eighth_of_the_memory_unless_told_otherwise() {
-        let default = plan(None, false, 16 * GIB).expect("a plan");
-        assert_eq!(default, MemoryPlan { cache_bytes: Some(2 * GIB), cache_named: false });
-        let named = plan(Some(CacheArg::Bytes(GIB)), true, 16 * GIB).expect("a plan");
-        assert_eq!(named, MemoryPlan { cache_bytes: Some(GIB), cache_named: true });
-        let own = plan(Some(CacheArg::Own), false, 16 * GIB).expect("a plan");
-        assert_eq!(own, MemoryPlan { cache_bytes: None, cache_named: true });
-        let published = plan(None, true, 16 * GIB).expect("a plan");
-        assert_eq!(published, MemoryPlan::none());
-        assert_eq!(plan(None, false, 0).expect("a plan"), MemoryPlan::none());
+        let of =
+            |cache_bytes, cache_named| MemoryPlan { cache_bytes, cache_named, limit_bytes: None };
+        assert_eq!(plan(None, false), of(Some(2 * GIB), false));
+        assert_eq!(plan(Some(CacheArg::Bytes(GIB)), true), of(Some(GIB), true));
+        assert_eq!(plan(Some(CacheArg::Own), false), of(None, true));
+        assert_eq!(plan(None, true), MemoryPlan::none());
+        let unknown = MemoryPlan::within(&Memory { cache: None, cgroup: None }, false, 0);
+        assert_eq!(unknown.expect("a plan"), MemoryPlan::none());
     }
 
     #[test]
-    fn a_cache_beyond_the_memory_is_refused() {
-        let refused = plan(Some(CacheArg::Bytes(17 * GIB)), false, 16 * GIB);
-        let Err(Failure::Usage(why)) = refused else { panic!("{refused:?}") };
-        assert_eq!(why, "--cache 17 GiB: more than the 16 GiB of memory here; take at most that");
+    fn of_a_limited_worker_it_is_an_eighth_of_the_limit() {
+        let memory = Memory { cache: None, cgroup: Some(GIB) };
+        let plan = MemoryPlan::within(&memory, false, 16 * GIB).expect("a plan");
+        assert_eq!((plan.cache_bytes, plan.limit_bytes), (Some(GIB / 8), Some(GIB)));
+    }
+
+    #[test]
+    fn more_than_there_is_is_refused_in_one_line() {
+        let why = |cache: Option<u64>, cgroup| {
+            let memory = Memory { cache: cache.map(CacheArg::Bytes), cgroup };
+            match MemoryPlan::within(&memory, false, 16 * GIB) {
+                Err(Failure::Usage(why)) => why,
+                other => panic!("{other:?}"),
+            }
+        };
+        let here = "more than the 16 GiB of memory here; take at most that";
+        assert_eq!(why(Some(17 * GIB), None), format!("--cache 17 GiB: {here}"));
+        assert_eq!(why(None, Some(17 * GIB)), format!("--cgroup 17 GiB: {here}"));
+        let limit = "more than the 1 GiB of --cgroup; take at most that";
+        assert_eq!(why(Some(2 * GIB), Some(GIB)), format!("--cache 2 GiB: {limit}"));
     }
 }

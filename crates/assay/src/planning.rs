@@ -243,6 +243,7 @@ pub(crate) fn planned(
             page_cache: setting.page_cache,
             cache_bytes: setting.memory.cache_bytes,
             cache_named: setting.memory.cache_named,
+            memory_limit_bytes: setting.memory.limit_bytes,
             dir,
             calibration: false,
         },

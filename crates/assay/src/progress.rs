@@ -172,5 +172,6 @@ fn summary(result: &CellResult) -> String {
         Status::Unsupported(why) | Status::Unavailable(why) => format!("– ({why})"),
         Status::Wrong(why) => format!("WRONG ANSWER: {why}"),
         Status::Failed(why) => format!("FAILED: {why}"),
+        Status::Killed(why) => why.clone(),
     }
 }

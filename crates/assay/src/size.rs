@@ -29,6 +29,17 @@ pub(crate) fn parse_cache(text: &str) -> Result<CacheArg, String> {
     }
 }
 
+/// Reads a limit of the memory that a worker takes up.
+pub(crate) fn parse_limit(text: &str) -> Result<u64, String> {
+    match parse(text)? {
+        bytes if bytes < LEAST_LIMIT => Err("must be at least 32m".into()),
+        bytes => Ok(bytes),
+    }
+}
+
+/// What a worker takes up before an engine is opened, and room for that.
+const LEAST_LIMIT: u64 = 32 << 20;
+
 /// The least that every engine here works with.
 const LEAST_CACHE: u64 = 1 << 20;
 

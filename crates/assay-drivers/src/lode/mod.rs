@@ -4,8 +4,8 @@
 //! - Storage: memory, or a directory, at every level of durability. Keys: hash, tree. Transactions,
 //!   scans, lookups of several keys; readers and writers all at once.
 //! - Settings: in a directory, pages may take up what the common cache budget says
-//!   (`Options::memory_bytes`), of its own half of what the process may; in memory, where they are the
-//!   data, always that half. Everything else is the default (`periodic` syncs every 100 ms).
+//!   (`Options::memory_bytes`), of its own half of what the process may; in memory, where they are
+//!   the data, always that half. Everything else is the default (`periodic` syncs every 100 ms).
 //! - Suites of volumes work on `lode-volumes`, with all volumes mounted in one storage; reads stop
 //!   at the first that has a property. Their tables are ordered.
 //! - Its columns lie as they do in Assay's records; gaps between them there, which align them, are

@@ -4,7 +4,7 @@ use assay_core::estimate::TRIALS_LEAST;
 use serde_json::{Value, json};
 
 use super::text::SMALL;
-use super::{Comparison, Design, LEVEL, Line, Percentile, Quantity, Statistic, Verdict};
+use super::{Comparison, Design, LEVEL, Line, Quantity, Statistic, Verdict};
 
 /// The version of this format.
 const SCHEMA_VERSION: u32 = 1;
@@ -67,11 +67,7 @@ fn quantity(quantity: &Quantity) -> Value {
     let (kind, phase, operation, percentile) = match quantity {
         Quantity::Rate { phase } => ("rate", Some(phase), None, None),
         Quantity::Latency { phase, operation, percentile } => {
-            let percent = match percentile {
-                Percentile::P50 => 50,
-                Percentile::P99 => 99,
-            };
-            ("latency", Some(phase), Some(operation), Some(percent))
+            ("latency", Some(phase), Some(operation), Some(percentile.percent()))
         }
         Quantity::Memory => ("memory", None, None, None),
         Quantity::Space => ("space", None, None, None),

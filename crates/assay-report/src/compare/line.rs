@@ -8,6 +8,7 @@ use assay_core::run_file::{CellResult, Phase};
 use assay_core::stats::mean_of_fastest_tenth;
 
 use crate::format::{bytes, duration_ns, quantity};
+use crate::latencies::latency_ns;
 
 /// What is compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,8 +42,41 @@ pub enum Quantity {
 pub enum Percentile {
     /// Half of the operations took at most this.
     P50,
+    /// 90 % of them did.
+    P90,
     /// 99 % of them did.
     P99,
+    /// 99.9 % of them did.
+    P999,
+    /// 99.99 % of them did.
+    P9999,
+}
+
+impl Percentile {
+    /// All that are compared.
+    const ALL: [Self; 5] = [Self::P50, Self::P90, Self::P99, Self::P999, Self::P9999];
+
+    /// The share of the operations.
+    fn share(self) -> f64 {
+        match self {
+            Self::P50 => 0.5,
+            Self::P90 => 0.9,
+            Self::P99 => 0.99,
+            Self::P999 => 0.999,
+            Self::P9999 => 0.9999,
+        }
+    }
+
+    /// The same in percent.
+    pub(super) fn percent(self) -> f64 {
+        match self {
+            Self::P50 => 50.0,
+            Self::P90 => 90.0,
+            Self::P99 => 99.0,
+            Self::P999 => 99.9,
+            Self::P9999 => 99.99,
+        }
+    }
 }
 
 /// How the rounds of a trial become its figure.
@@ -130,10 +164,7 @@ impl Quantity {
             Self::Latency { phase, operation, percentile } => {
                 let phase = measurement.phase(phase)?;
                 let latency = phase.latencies.iter().find(|l| l.operation == *operation)?;
-                match percentile {
-                    Percentile::P50 => latency.p50_ns,
-                    Percentile::P99 => latency.p99_ns,
-                }
+                latency_ns(latency, percentile.share())?
             }
             Self::Memory => resources.peak_rss_bytes,
             Self::Space => resources.store_peak_bytes?,
@@ -163,7 +194,7 @@ fn of_phase(phase: &Phase) -> Vec<(Quantity, Statistic)> {
         all.push((rate(), Statistic::FastestTenth));
     }
     for latency in &phase.latencies {
-        for percentile in [Percentile::P50, Percentile::P99] {
+        for percentile in Percentile::ALL {
             let (phase, operation) = (phase.name.clone(), latency.operation.clone());
             let quantity = Quantity::Latency { phase, operation, percentile };
             all.push((quantity, Statistic::Median));
@@ -176,7 +207,10 @@ impl fmt::Display for Percentile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::P50 => "p50",
+            Self::P90 => "p90",
             Self::P99 => "p99",
+            Self::P999 => "p99.9",
+            Self::P9999 => "p99.99",
         })
     }
 }

@@ -19,7 +19,7 @@ use assay_core::run_file::{CellResult, NO_TIME, Phase, RunFile, Status};
 use assay_core::stats::median;
 
 use crate::blocks::Distinct;
-use crate::format::rows;
+use crate::format::{memory, rows};
 pub use json::json;
 pub use line::{LEVEL, Line, Percentile, Quantity, Statistic, Verdict};
 pub use markdown::markdown;
@@ -372,6 +372,9 @@ fn work(cell: &Cell) -> String {
         let _ = write!(text, " · {} threads", cell.threads);
     }
     let _ = write!(text, " · {}", cell.variant);
+    for part in memory(cell) {
+        let _ = write!(text, " · {part}");
+    }
     text
 }
 

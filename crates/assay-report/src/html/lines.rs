@@ -5,13 +5,12 @@ use std::collections::HashMap;
 use assay_core::estimate::Bounds;
 use assay_core::plan::PageCache;
 use assay_core::run_file::{Latency, NO_TIME, Phase, RunFile, Status};
-use assay_core::stats::median;
 use serde::Serialize;
 
 use super::data::Places;
 use crate::blocks::{Distinct, Line, Mark, Rate, blocks};
 use crate::format::work;
-use crate::latencies::{CURVE, curve, p99_points, throughput_points};
+use crate::latencies::{CURVE, Point, curve, p99_points, throughput_points};
 use crate::palette::Look;
 
 /// An engine and a workload, all trials together.
@@ -172,6 +171,7 @@ fn trouble(status: &Status) -> (&'static str, String) {
         Status::Unavailable(why) => ("unavailable", why.clone()),
         Status::Wrong(why) => ("wrong", why.clone()),
         Status::Failed(why) => ("failed", why.clone()),
+        Status::Killed(why) => ("killed", why.clone()),
     }
 }
 
@@ -229,14 +229,10 @@ fn latencies(trials: &[&Phase]) -> Vec<LatencyData> {
     all().for_each(|latency| operations.add(latency.operation.as_str()));
     let of_operation = |operation: &str| {
         let found: Vec<&Latency> = all().filter(|l| l.operation == operation).collect();
-        let curves: Vec<_> = found.iter().map(|latency| curve(latency)).collect();
-        let points = CURVE.into_iter().enumerate().filter_map(|(at, share)| {
-            let of_trials = curves.iter().filter_map(|trial| trial[at]);
-            let ns: Vec<f64> = of_trials.map(|ns| ns as f64).collect();
-            let least = ns.iter().copied().fold(f64::INFINITY, f64::min);
-            let most = ns.iter().copied().fold(0.0, f64::max);
-            Some((share, median(&ns)?, least, most))
-        });
+        let points = curve(&found, &CURVE);
+        let points = points
+            .into_iter()
+            .map(|Point { share, ns, least_ns, most_ns }| (share, ns, least_ns, most_ns));
         Some(LatencyData {
             operation: operation.to_lowercase(),
             count: found.iter().map(|latency| latency.count).fold(0, u64::saturating_add),

@@ -193,6 +193,9 @@ impl Drawing<'_, '_> {
             Some(Status::Failed(why)) => {
                 parts.add(format!("failed {}", self.legend.note(why.clone())));
             }
+            Some(Status::Killed(why)) => {
+                parts.add(format!("killed {}", self.legend.note(why.clone())));
+            }
             _ => {}
         }
         let set = cell.engine_options.iter().chain(&cell.engine_parameters);

@@ -1,8 +1,12 @@
 //! Latencies over trials.
 
 use assay_core::run_file::{Latency, RunFile, Status};
-use assay_report::latencies;
 use assay_report::table::{View, render};
+use assay_report::{compare, latencies};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
 use super::{STEADY, latency, trials_of};
 
@@ -45,4 +49,66 @@ fn latencies_are_of_all_trials() {
     run.cells[3].status = Status::Failed("it crashed".into());
     let taken = latencies::over_trials(&run);
     assert!(taken[0].percentiles_ns.contains(&(0.5, 2_500.0)), "{taken:?}");
+}
+
+/// Five trials of `operations` each, of which one in a thousand takes `rare_ns`, and the others a
+/// tenth of a microsecond. The percentiles beside the histograms say nothing.
+fn with_histograms(operations: u64, rare_ns: u64) -> RunFile {
+    let mut run = trials_of("quick", &STEADY);
+    for (result, at) in run.cells.iter_mut().zip(0..) {
+        let mut all = Histogram::<u64>::new_with_bounds(1, 3_600_000_000_000, 3).expect("bounds");
+        all.record_n(100 + at % 2, operations - operations / 1000).expect("in bounds");
+        all.record_n(rare_ns + at % 2 * 1000, operations / 1000).expect("in bounds");
+        let mut packed = Vec::new();
+        V2DeflateSerializer::new().serialize(&all, &mut packed).expect("memory");
+        let histogram = Some(STANDARD.encode(packed));
+        let taken = Latency { count: operations, p9999_ns: Some(1), histogram, ..latency("GET") };
+        result.measurement.phases[0].latencies = vec![taken];
+    }
+    run
+}
+
+/// The lines of latencies of a comparison, each with its verdict.
+fn compared(base: &RunFile, new: &RunFile) -> Vec<(String, &'static str)> {
+    let comparison = compare::runs(base, new);
+    let lines = comparison.lines.iter().map(|line| (line.quantity.to_string(), line.words()));
+    lines.filter(|(what, _)| what.contains(" p")).collect()
+}
+
+#[test]
+fn rare_latencies_are_compared_from_whole_histograms() {
+    let (few, twice) = (with_histograms(20_000, 50_000), with_histograms(20_000, 100_000));
+    let expected = [
+        ("insert get p50", "none found"),
+        ("insert get p90", "none found"),
+        ("insert get p99", "none found"),
+        ("insert get p99.9", "none found"),
+        ("insert get p99.99", "longer"),
+    ];
+    assert_eq!(compared(&few, &twice), expected.map(|(what, words)| (what.to_string(), words)));
+    // Of 2,000 operations, 99.99 % leave less than one.
+    let (few, twice) = (with_histograms(2_000, 50_000), with_histograms(2_000, 100_000));
+    let expected = &expected[..4];
+    let found = compared(&few, &twice);
+    assert!(found.iter().map(|(what, words)| (what.as_str(), *words)).eq(expected.iter().copied()));
+}
+
+#[test]
+fn curves_are_drawn_of_whole_histograms() {
+    let mut run = with_histograms(20_000, 50_000);
+    let taken = latencies::over_trials(&run);
+    let shares: Vec<_> = taken[0].percentiles_ns.iter().map(|(share, _)| *share).collect();
+    assert!(shares.is_sorted() && shares.len() > 30, "{shares:?}");
+    assert_eq!((shares[0], shares[shares.len() - 1]), (0.5, 0.99995), "one operation is left");
+    let at = |wanted: f64| {
+        let found = taken[0].percentiles_ns.iter().find(|(share, _)| *share == wanted);
+        found.expect("a point").1
+    };
+    assert!(at(0.998) < 200.0 && at(0.9993) > 49_000.0, "{taken:?}");
+    // Files of before have the percentiles only.
+    for result in &mut run.cells {
+        result.measurement.phases[0].latencies[0].histogram = None;
+    }
+    let shares = latencies::over_trials(&run)[0].percentiles_ns.len();
+    assert_eq!(shares, 6);
 }

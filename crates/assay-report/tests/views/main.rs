@@ -38,6 +38,7 @@ fn cell(engine: &str, trial: u32) -> Cell {
         page_cache: PageCache::Warm,
         cache_bytes: None,
         cache_named: false,
+        memory_limit_bytes: None,
         dir: None,
         calibration: false,
     }
@@ -326,7 +327,13 @@ fn costs_are_compared() {
                 close_ns: ns / times,
                 ..Resources::default()
             };
-            let latency = Latency { p50_ns: ns, p99_ns: 10 * ns * times, ..latency("GET") };
+            let latency = Latency {
+                p50_ns: ns,
+                p90_ns: 2 * ns,
+                p99_ns: 10 * ns * times,
+                p999_ns: 20 * ns,
+                ..latency("GET")
+            };
             result.measurement.phases[0].latencies = vec![latency];
         }
         run
@@ -341,7 +348,9 @@ fn costs_are_compared() {
         ("insert/s", "none found", false),
         ("insert/s", "none found", false),
         ("insert get p50", "none found", false),
+        ("insert get p90", "none found", false),
         ("insert get p99", "longer", true),
+        ("insert get p99.9", "none found", false),
         ("memory", "more", true),
         ("on disk", "none found", false),
         ("close", "shorter", false),
@@ -349,14 +358,17 @@ fn costs_are_compared() {
     let found: Vec<_> =
         found.iter().map(|(what, words, is)| (what.as_str(), *words, *is)).collect();
     assert_eq!(found, expected, "nothing was written, which has no ratio");
-    assert!(!comparison.lines[4].is_regression(1.1), "memory is twice as much, not more");
+    assert!(!comparison.lines[6].is_regression(1.1), "memory is twice as much, not more");
     let json: serde_json::Value = serde_json::from_str(&compare::json(&comparison)).expect("JSON");
-    let memory = &json["lines"][4];
+    let memory = &json["lines"][6];
     assert_eq!((&memory["verdict"], &memory["base"]), (&"worse".into(), &1000.0.into()));
     let quantity = &memory["quantity"];
     assert_eq!((&quantity["better"], &quantity["unit"]), (&"lower".into(), &"bytes".into()));
-    let percentile = &json["lines"][3]["quantity"];
-    assert_eq!((&percentile["operation"], &percentile["percentile"]), (&"GET".into(), &99.into()));
+    let percentile = &json["lines"][4]["quantity"];
+    assert_eq!(
+        (&percentile["operation"], &percentile["percentile"]),
+        (&"GET".into(), &99.0.into())
+    );
 }
 
 /// What one test finds alone is not found as one of many that find nothing.

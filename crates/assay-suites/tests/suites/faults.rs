@@ -85,6 +85,7 @@ fn cell_of(fault: Fault, options: &Options) -> (Status, Measurement) {
         page_cache: PageCache::Warm,
         cache_bytes: None,
         cache_named: false,
+        memory_limit_bytes: None,
         dir: Some(folder.path().join("faulty-disk")),
         calibration: false,
     };

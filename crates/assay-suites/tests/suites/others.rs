@@ -35,6 +35,7 @@ fn small(suite: &str, rows: u64, options: serde_json::Value) -> Cell {
         page_cache: PageCache::Warm,
         cache_bytes: None,
         cache_named: false,
+        memory_limit_bytes: None,
         dir: None,
         calibration: false,
     }

@@ -19,9 +19,17 @@ pub(crate) enum Internal {
         /// In the mount namespace of this process
         #[arg(long)]
         namespace: Option<u32>,
+        /// In the control group with this folder
+        #[arg(long, conflicts_with = "namespace")]
+        memory_group: Option<PathBuf>,
         /// With the engines in these libraries
         #[arg(long)]
         plugin: Vec<PathBuf>,
+    },
+    /// Make a control group with a limit of memory, and remove it when standard input ends
+    MemoryGroupKeeper {
+        /// The limit
+        limit_bytes: u64,
     },
     /// Serve the filesystem of the power cut, for the crash command
     PowerCutServer {

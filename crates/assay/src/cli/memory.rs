@@ -13,6 +13,10 @@ pub(crate) struct Memory {
     /// same for all; own with --as-published]
     #[arg(long, value_name = "SIZE", value_parser = size::parse_cache, help_heading = ENGINES)]
     pub cache: Option<CacheArg>,
+    /// Hold each worker to this much memory, its part of the page cache included, by a control
+    /// group of its own (root, or a group that is delegated); an engine that needs more is killed
+    #[arg(long, value_name = "SIZE", value_parser = size::parse_limit, help_heading = ENGINES)]
+    pub cgroup: Option<u64>,
 }
 
 /// What an engine's own cache may take up.

@@ -133,7 +133,7 @@ fn checks(
         End::Replied(other) => {
             Ok(Err(format!("its worker sent {} instead of a verification", other.what())))
         }
-        End::Failed(why) => Ok(Err(why)),
+        End::Failed(why) | End::Killed(why) => Ok(Err(why)),
         End::Interrupted => Err(Failure::Interrupted("interrupted".into())),
     }
 }

@@ -95,7 +95,7 @@ impl Subject<'_> {
                 )))
             }
             // A store that a checker dies of cannot be opened.
-            End::Failed(why) => Ok(Found::Refused(why)),
+            End::Failed(why) | End::Killed(why) => Ok(Found::Refused(why)),
             End::Interrupted => Err(Failure::Interrupted("interrupted".into())),
         }
     }
@@ -167,7 +167,7 @@ impl Writer {
         prepare: &mut dyn FnMut(u32) -> std::io::Result<()>,
     ) -> Outcome<Self> {
         let write = worker::Job::CrashWrite(job.clone());
-        let worker = Worker::start(Order { job: &write, program: Program::This }, prepare)
+        let worker = Worker::start(Order { job: &write, program: Program::This }, None, prepare)
             .map_err(|e| Failure::Refused(format!("cannot start a writer: {e}")))?;
         let deadline = Instant::now() + subject.patience;
         Ok(Self { worker, deadline, heard: Heard::default() })

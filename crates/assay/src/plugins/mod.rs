@@ -56,7 +56,7 @@ pub(crate) fn describe(whole: &Path) -> Outcome<Result<Description, String>> {
     Ok(match end {
         End::Replied(Message::Described(described)) => described,
         End::Replied(other) => Err(format!("its worker sent {}", other.what())),
-        End::Failed(why) => Err(why),
+        End::Failed(why) | End::Killed(why) => Err(why),
         End::Interrupted => return Err(Failure::Interrupted("interrupted".into())),
     })
 }

@@ -17,17 +17,26 @@ use nix::sys::signal::Signal;
 use nix::unistd::{dup, dup2_stdout};
 use program_support::exit::{Failure, Outcome};
 
-use super::{Job, Message};
+use super::{Job, Message, memory_group};
 use crate::executor::build;
 use crate::{against, program};
 
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Does the job that stands on standard input; in the mount namespace of a process, if one is
-/// named, and with the engines of these plugins.
-pub(crate) fn work(namespace: Option<u32>, plugins: &[PathBuf]) -> Outcome {
-    if let Some(process) = namespace {
-        return Err(begin_again_inside(process, plugins));
+/// What a worker enters before it begins.
+#[derive(Clone, Debug)]
+pub(crate) enum Place {
+    /// The mount namespace of a process.
+    Namespace(u32),
+    /// The control group with this folder.
+    MemoryGroup(PathBuf),
+}
+
+/// Does the job that stands on standard input; in a place, if one is named, and with the engines of
+/// these plugins.
+pub(crate) fn work(place: Option<&Place>, plugins: &[PathBuf]) -> Outcome {
+    if let Some(place) = place {
+        return Err(begin_again_inside(place, plugins));
     }
     let failed =
         |what: &str, e: &dyn std::fmt::Display| Failure::Refused(format!("worker: {what}: {e}"));
@@ -61,17 +70,26 @@ pub(crate) fn work(namespace: Option<u32>, plugins: &[PathBuf]) -> Outcome {
     replies.send(&message).map_err(|e| failed("reply", &e))
 }
 
-/// Enters a namespace and starts this program again there: what an engine's library learns of the
-/// machine when it is loaded, it then learns inside. Comes back only with an error.
-fn begin_again_inside(process: u32, plugins: &[PathBuf]) -> Failure {
-    let error = match assay_powercut::mount::enter(process) {
+/// Enters a place and starts this program again there: what an engine's library learns of the
+/// machine when it is loaded, it then learns inside, and all memory of the program is counted
+/// there. Comes back only with an error.
+fn begin_again_inside(place: &Place, plugins: &[PathBuf]) -> Failure {
+    let (what, entered) = match place {
+        Place::Namespace(process) => {
+            ("the filesystem of the power cut", assay_powercut::mount::enter(*process))
+        }
+        Place::MemoryGroup(folder) => {
+            ("the control group of its memory limit", memory_group::enter(folder))
+        }
+    };
+    let error = match entered {
         Ok(()) => {
             let plugins = plugins.iter().flat_map(|path| ["--plugin".as_ref(), path.as_os_str()]);
             program::again().arg("worker").args(plugins).exec()
         }
         Err(error) => error,
     };
-    Failure::Refused(format!("worker: cannot enter the filesystem of the power cut: {error}"))
+    Failure::Refused(format!("worker: cannot enter {what}: {error}"))
 }
 
 fn carry_out(job: Job, replies: &mut Replies) -> Message {

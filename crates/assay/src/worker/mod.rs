@@ -6,6 +6,7 @@
 
 pub(crate) mod child;
 pub(crate) mod groups;
+pub(crate) mod memory_group;
 pub(crate) mod parent;
 pub(crate) mod patience;
 mod pipes;
@@ -80,6 +81,14 @@ impl Job {
             Self::Verify(job) => Some(&job.engine),
             Self::CrashWrite(job) | Self::CrashCheck(job, _) => Some(&job.engine),
             Self::Introduce | Self::Describe(_) => None,
+        }
+    }
+
+    /// The limit of the memory that its worker takes up, if there is one.
+    fn memory_limit_bytes(&self) -> Option<u64> {
+        match self {
+            Self::Measure(cell) => cell.memory_limit_bytes,
+            _ => None,
         }
     }
 

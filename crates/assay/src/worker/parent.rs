@@ -1,6 +1,7 @@
 //! The parent's side: starts a worker, listens to it, and ends it when it takes too long or the
 //! user has had enough.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -15,6 +16,7 @@ use nix::unistd::Pid;
 use program_support::interrupt::Interrupt;
 
 use super::groups;
+use super::memory_group::MemoryGroup;
 use super::patience::{Clock, Patience};
 use super::pipes::Pipes;
 use super::{Job, Message, Program};
@@ -34,6 +36,8 @@ pub(crate) enum End {
     Replied(Message),
     /// Without one; why, in one line.
     Failed(String),
+    /// The system killed it because of its limit of memory; in one line.
+    Killed(String),
     /// The user interrupted it.
     Interrupted,
 }
@@ -61,13 +65,20 @@ pub(crate) struct Remains {
 }
 
 impl Worker {
-    /// Starts a worker. `prepare` is called with its process number before it gets its job.
+    /// Starts a worker, in a control group if one is given. `prepare` is called with its process
+    /// number before it gets its job.
     pub(crate) fn start(
         Order { job, program }: Order<'_>,
+        memory: Option<&MemoryGroup>,
         prepare: &mut dyn FnMut(u32) -> std::io::Result<()>,
     ) -> std::io::Result<Self> {
         let text = serde_json::to_vec(job)?;
         let namespace = job.namespace().map(|process| format!("--namespace={process}"));
+        let group_argument = memory.map(|group| {
+            let mut argument = OsString::from("--memory-group=");
+            argument.push(group.folder());
+            argument
+        });
         let of_engine = || job.engine().and_then(plugin::path_of);
         let (mut command, path) = match program {
             Program::This => (program::again(), of_engine()),
@@ -77,6 +88,7 @@ impl Worker {
         let mut child = command
             .arg("worker")
             .args(namespace)
+            .args(group_argument)
             // A worker loads the plugin of its own engine only.
             .args(path.iter().flat_map(|path| ["--plugin".as_ref(), path.as_os_str()]))
             .stdin(Stdio::piped())
@@ -186,7 +198,11 @@ pub(crate) fn carry_out(
     interrupt: &Interrupt,
     progress: &mut dyn FnMut(&Progress),
 ) -> End {
-    let worker = match Worker::start(order, &mut |_| Ok(())) {
+    let memory = match order.job.memory_limit_bytes().map(MemoryGroup::make).transpose() {
+        Ok(memory) => memory,
+        Err(why) => return End::Failed(why),
+    };
+    let worker = match Worker::start(order, memory.as_ref(), &mut |_| Ok(())) {
         Ok(worker) => worker,
         Err(error) => return End::Failed(format!("cannot start a worker process: {error}")),
     };
@@ -228,7 +244,10 @@ pub(crate) fn carry_out(
     match reply {
         Some(reply) if remains.is_success() => End::Replied(reply),
         // If it replied, it died while it was cleaning up.
-        _ => End::Failed(remains.cause()),
+        _ => match memory.and_then(|group| group.killed()) {
+            Some(why) => End::Killed(why),
+            None => End::Failed(remains.cause()),
+        },
     }
 }
 

@@ -91,6 +91,18 @@ static int forks(assay_handle *handle, const void *record, assay_error *error)
     return hashtable_insert(handle, record, error);
 }
 
+/* Takes 256 MiB of memory, and uses it. */
+static int eats(assay_handle *handle, const void *record, assay_error *error)
+{
+    static char *eaten;
+    if (eaten == NULL) {
+        eaten = malloc(256u << 20);
+        if (eaten != NULL)
+            memset(eaten, 1, 256u << 20);
+    }
+    return hashtable_insert(handle, record, error);
+}
+
 static int no_store(const assay_open_options *options, assay_store **store, assay_error *error)
 {
     (void)options, (void)store, (void)error;
@@ -119,7 +131,7 @@ const assay_driver *assay_plugin(void)
     bad.id = "bad";
     (void)crashes, (void)answers_77, (void)says_why, (void)fills_the_error, (void)lies;
     (void)hangs, (void)stops, (void)no_store, (void)closes_pipes, (void)never_ends_a_line;
-    (void)forks;
+    (void)forks, (void)eats;
 #ifdef HANGS_AT_DESCRIBE
     for (;;)
         pause();
@@ -156,6 +168,8 @@ const assay_driver *assay_plugin(void)
     bad.insert = never_ends_a_line;
 #elif defined(FORKS)
     bad.insert = forks;
+#elif defined(EATS)
+    bad.insert = eats;
 #elif defined(STOPS)
     bad.insert = stops;
 #elif defined(NO_STORE)

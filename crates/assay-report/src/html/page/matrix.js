@@ -15,7 +15,7 @@ function reasonOf(cell) {
   const { line, phase } = cell;
   if (line.trouble) {
     const [kind, why] = line.trouble;
-    const isBad = kind === "wrong" || kind === "failed";
+    const isBad = ["wrong", "failed", "killed"].includes(kind);
     return { word: isBad ? kind : "–", why: why ? `${kind}: ${why}` : kind, isBad };
   }
   if (phase?.why !== undefined) return { word: "–", why: DATA.texts[phase.why] };

@@ -104,7 +104,7 @@ function trust(shown) {
   }
   for (const line of shown.lines) {
     if (line.refuted !== undefined) add(`† ${DATA.texts[line.refuted]}`);
-    if (line.trouble && (line.trouble[0] === "wrong" || line.trouble[0] === "failed")) {
+    if (line.trouble && ["wrong", "failed", "killed"].includes(line.trouble[0])) {
       add(
         `${DATA.engines[line.engine].name} · ${rowCount(line.rows)} rows: ` +
           line.trouble.join(": "),

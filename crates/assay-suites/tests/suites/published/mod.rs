@@ -37,6 +37,7 @@ fn cell(suite: &str, engine: &str, rows: u64, options: &impl serde::Serialize) -
         page_cache: PageCache::Warm,
         cache_bytes: None,
         cache_named: false,
+        memory_limit_bytes: None,
         dir: None,
         calibration: false,
     }
