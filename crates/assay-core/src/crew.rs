@@ -177,10 +177,24 @@ impl Pace<'_> {
         }
     }
 
+    /// Does all the work of a round on the clock, in one span. It alone counts for what the round had
+    /// of the machine, without what is prepared before it and checked after it.
+    pub fn whole<T>(&mut self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let mut usage = None;
+        let result = self.span(|| {
+            let meter = Meter::start();
+            let result = work();
+            usage = Some(meter.stop());
+            result
+        });
+        self.spans.usage = usage;
+        result
+    }
+
     /// This thread has timed all that it had to; waits for the others, so that what follows
     /// disturbs none of them. Returns its spans.
     pub fn finish(&mut self) -> Result<Spans> {
-        let usage = self.meter.stop();
+        let usage = self.spans.usage.take().unwrap_or_else(|| self.meter.stop());
         if let (Some(gate), true) = (self.gate, std::mem::take(&mut self.working)) {
             gate.leave(false);
             if !gate.wait_for_all() {
