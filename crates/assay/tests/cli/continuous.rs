@@ -16,7 +16,7 @@ fn suites_whose_operations_can_be_prepared_have_it() {
     let bench = Bench::new();
     for line in [
         "run crossbench -s m -e btreemap,sqlite -i 20k -q 20k -u 2k -d 20k",
-        "run crossbench -s m -e lmdb,sqlite -l 20k -q 2k -u 0 -d 0 -t 1,2 -s d --dir stores",
+        "run crossbench -e lmdb,sqlite -l 20k -q 2k -u 0 -d 0 -t 1,2 -s d --dir stores",
         "run nudb -s m -e btreemap --inserts 2k --fetches 2k",
         "run nudb -s m -e btreemap --batch_size 200 --num_batches 5",
         "run tonbo-write -s m -e btreemap --scale 0.002 -t 1",
