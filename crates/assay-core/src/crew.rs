@@ -107,6 +107,8 @@ pub struct Pace<'g> {
 /// What a thread timed.
 #[derive(Clone, Debug, Default)]
 pub struct Spans {
+    /// Whether other threads worked at the same time.
+    is_shared: bool,
     alone: Duration,
     together: Vec<(Instant, Instant)>,
     usage: Option<ThreadUsage>,
@@ -122,6 +124,13 @@ pub struct Taken {
 }
 
 impl Spans {
+    fn push(&mut self, start: Instant, end: Instant) {
+        match self.is_shared {
+            true => self.together.push((start, end)),
+            false => self.alone += end.duration_since(start),
+        }
+    }
+
     /// What the round of a crew took, and what it had of the machine.
     pub fn taken(crew: &[Self]) -> Taken {
         let threads: Vec<_> = crew.iter().filter_map(|spans| spans.usage).collect();
@@ -159,18 +168,37 @@ impl Pace<'_> {
 
     /// Does work on the clock, at the same time as the others of the crew.
     pub fn span<T>(&mut self, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        let Some(gate) = self.gate else {
+        self.together(|spans| {
             let start = Instant::now();
             let result = work();
-            self.spans.alone += start.elapsed();
-            return result;
+            spans.push(start, Instant::now());
+            result
+        })
+    }
+
+    /// Does all the work of a round on the clock, in one span. It alone counts for what the round had
+    /// of the machine, without what is prepared before it and checked after it.
+    pub fn whole<T>(&mut self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.together(|spans| {
+            let meter = Meter::start();
+            let start = Instant::now();
+            let result = work();
+            spans.push(start, Instant::now());
+            spans.usage = Some(meter.stop());
+            result
+        })
+    }
+
+    /// Does something at the same time as the others of the crew.
+    fn together<T>(&mut self, work: impl FnOnce(&mut Spans) -> Result<T>) -> Result<T> {
+        self.spans.is_shared = self.gate.is_some();
+        let Some(gate) = self.gate else {
+            return work(&mut self.spans);
         };
         if !gate.pass() {
             return Err(given_up());
         }
-        let start = Instant::now();
-        let result = work()?;
-        self.spans.together.push((start, Instant::now()));
+        let result = work(&mut self.spans)?;
         match gate.pass() {
             true => Ok(result),
             false => Err(given_up()),
@@ -180,7 +208,7 @@ impl Pace<'_> {
     /// This thread has timed all that it had to; waits for the others, so that what follows
     /// disturbs none of them. Returns its spans.
     pub fn finish(&mut self) -> Result<Spans> {
-        let usage = self.meter.stop();
+        let usage = self.spans.usage.take().unwrap_or_else(|| self.meter.stop());
         if let (Some(gate), true) = (self.gate, std::mem::take(&mut self.working)) {
             gate.leave(false);
             if !gate.wait_for_all() {
@@ -380,11 +408,34 @@ mod tests {
         let at = |ms: u64| now + Duration::from_millis(ms);
         let thread = |together: &[(u64, u64)]| Spans {
             usage: None,
+            is_shared: true,
             alone: Duration::ZERO,
             together: together.iter().map(|&(start, end)| (at(start), at(end))).collect(),
         };
         let crew = [thread(&[(2, 5), (20, 21)]), thread(&[(1, 4), (22, 30)]), thread(&[(3, 7)])];
         assert_eq!(Spans::total(&crew), Duration::from_millis(6 + 10));
+    }
+
+    #[test]
+    fn the_usage_of_a_whole_round_is_that_of_its_span_and_not_on_its_clock() {
+        for threads in [1, 3] {
+            let spans = run(&stores(1), threads, &[], &mut |_| (), &|_, pace, _, _| {
+                let before = Instant::now();
+                pace.whole(|| Ok(()))?;
+                let whole = before.elapsed();
+                // What follows counts no more.
+                while before.elapsed() < 2 * whole {
+                    std::thread::yield_now();
+                }
+                Ok((pace.finish()?, whole))
+            })
+            .expect("all succeed");
+            let (spans, wholes): (Vec<_>, Vec<_>) = spans.into_iter().unzip();
+            let taken = Spans::taken(&spans);
+            let wall = Duration::from_nanos(taken.usage.expect("a usage").wall_ns);
+            let longest = wholes.into_iter().max().expect("a thread");
+            assert!(taken.time <= wall && wall <= longest, "{taken:?}, {longest:?}");
+        }
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub mod latency;
 pub mod plan;
 pub mod random;
 pub mod ratio;
+mod replay;
 pub mod resources;
 pub mod run_file;
 mod run_texts;

@@ -9,17 +9,20 @@
 //! too: their instructions leave room for fewer cache misses at a time in the processor's window.
 //! That cost 80 ns a lookup on a hash table of a million rows.)
 
+use std::hint::black_box;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use assay_driver::error::{Error, ErrorKind, Result};
-use assay_driver::schema::Schema;
 use assay_driver::{Connection, Outcome};
 
 use crate::crew::{Pace, Spans, Taken};
 use crate::latency::Stopwatch;
 use crate::random::Bijection;
+use crate::replay::{Replay, bytes};
 use crate::tape::{Records, Rows, Tape, TapeHash};
+
+pub use crate::replay::Clock;
 
 /// Operations prepared at a time, at most and at least: many, so that the start and the end of
 /// a span do not count, but not more than stay in a first-level cache.
@@ -72,6 +75,8 @@ pub struct Round<'r, 'g, R: Records> {
     pub tape: &'r Tape,
     /// The positions of the tape.
     pub positions: Range<u64>,
+    /// Whether the clock stops for the instrument's work; not for operations one by one.
+    pub clock: Clock,
     /// False for the `null` engine, whose results cannot be right.
     pub check: bool,
     /// Called between batches with the number of operations done.
@@ -123,12 +128,17 @@ struct Batch {
 }
 
 impl Batch {
-    fn new(schema: &Schema, shared: bool) -> Self {
-        let (bytes, most) = match shared {
+    /// Those of a round, which may be one batch.
+    fn of<R: Records>(round: &Round<'_, '_, R>) -> Self {
+        let schema = round.records.schema();
+        let (bytes, most) = match round.pace.is_shared() {
             true => (SHARED_BATCH_BYTES, SHARED_BATCH_MOST),
             false => (BATCH_BYTES, BATCH_MOST),
         };
-        let most = (bytes / schema.record_size()).clamp(BATCH_LEAST, most);
+        let most = match round.clock {
+            Clock::Stops => (bytes / schema.record_size()).clamp(BATCH_LEAST, most),
+            Clock::Continuous => ((round.positions.end - round.positions.start) as usize).max(1),
+        };
         Self {
             most: most as u64,
             rows: Vec::with_capacity(most),
@@ -142,10 +152,11 @@ impl<R: Records> Round<'_, '_, R> {
     pub fn inserts(mut self, load: bool) -> Result<Timed> {
         let size = self.records.schema().record_size();
         let key_size = self.records.schema().key_size();
-        let mut batch = Batch::new(self.records.schema(), self.pace.is_shared());
+        let mut batch = Batch::of(&self);
         let mut packed = vec![0; size * batch.most as usize];
         let mut timed = Timed::default();
-        if load {
+        let transaction = load && self.clock.stops();
+        if transaction {
             self.pace.span(|| self.connection.begin())?;
         }
         for first in self.positions.clone().step_by(batch.most as usize) {
@@ -156,11 +167,14 @@ impl<R: Records> Round<'_, '_, R> {
                 self.records.payload(*row, 0, payload);
             }
             let packed = &packed[..size * batch.rows.len()];
-            let done = self.pace.span(|| self.connection.replay_inserts(packed, size))?;
+            let replay = Replay { load, ..Replay::one_by_one(batch.rows.len()) };
+            let done = self.replay(replay, |connection, part| {
+                connection.replay_inserts(&packed[bytes(&part, size)], size)
+            })?;
             self.expect_all(done, &batch, "insert", "was refused as a duplicate")?;
             (self.progress)(timed.operations);
         }
-        if load {
+        if transaction {
             self.pace.span(|| self.connection.commit())?;
         }
         self.read_back(&mut timed, Some(0))?;
@@ -171,7 +185,7 @@ impl<R: Records> Round<'_, '_, R> {
     pub fn batches(mut self, size: u64) -> Result<Timed> {
         let record_size = self.records.schema().record_size();
         let key_size = self.records.schema().key_size();
-        let mut batch = Batch::new(self.records.schema(), self.pace.is_shared());
+        let mut batch = Batch::of(&self);
         batch.most = batch.most.next_multiple_of(size);
         let mut packed = vec![0; record_size * batch.most as usize];
         let mut timed = Timed::default();
@@ -183,9 +197,11 @@ impl<R: Records> Round<'_, '_, R> {
                 self.records.payload(*row, 0, payload);
             }
             let packed = &packed[..record_size * batch.rows.len()];
-            let done = self.pace.span(|| {
-                let transactions = packed.chunks(record_size * size as usize);
-                transactions.map(|records| self.connection.batch(records, record_size)).sum()
+            let replay = Replay { together: size, ..Replay::one_by_one(batch.rows.len()) };
+            let done = self.replay(replay, |connection, part| {
+                let records = &packed[bytes(&part, record_size)];
+                let transactions = records.chunks(record_size * size as usize);
+                transactions.map(|records| connection.batch(records, record_size)).sum()
             })?;
             self.expect_all(done, &batch, "insert", "was refused as a duplicate")?;
             (self.progress)(timed.operations);
@@ -204,16 +220,19 @@ impl<R: Records> Round<'_, '_, R> {
             from..from + column.kind.size_bytes()
         });
         let (key_size, size) = (schema.key_size(), schema.payload_size());
-        let mut batch = Batch::new(&schema, self.pace.is_shared());
+        let mut batch = Batch::of(&self);
         let mut answers = vec![0; size * batch.most as usize];
+        // The system gives pages when they are first written, which is not to be on the clock.
+        black_box(answers.as_mut_slice()).fill(0);
         let mut expected = vec![0; size];
         let mut timed = Timed::default();
         for first in self.positions.clone().step_by(batch.most as usize) {
             self.prepare(first, &mut batch, &mut timed);
             let answers = &mut answers[..size * batch.rows.len()];
-            let found = self
-                .pace
-                .span(|| self.connection.replay_gets(&batch.keys, key_size, answers, size))?;
+            let found = self.replay(Replay::one_by_one(batch.rows.len()), |connection, part| {
+                let keys = &batch.keys[bytes(&part, key_size)];
+                connection.replay_gets(keys, key_size, &mut answers[bytes(&part, size)], size)
+            })?;
             if self.check {
                 let mut right = found == batch.rows.len() as u64;
                 for (row, answer) in batch.rows.iter().zip(answers.chunks_exact_mut(size)) {
@@ -240,7 +259,7 @@ impl<R: Records> Round<'_, '_, R> {
         let size = schema.columns()[column].kind.size_bytes();
         let from = schema.columns()[column].offset - schema.key_size();
         let mut payload = vec![0; schema.payload_size()];
-        let mut batch = Batch::new(&schema, self.pace.is_shared());
+        let mut batch = Batch::of(&self);
         let mut values = vec![0; size * batch.most as usize];
         let mut timed = Timed::default();
         for first in self.positions.clone().step_by(batch.most as usize) {
@@ -251,9 +270,10 @@ impl<R: Records> Round<'_, '_, R> {
             }
             let (keys, key_size) = (batch.keys.as_slice(), schema.key_size());
             let values = &values[..size * batch.rows.len()];
-            let done = self
-                .pace
-                .span(|| self.connection.replay_updates(keys, key_size, column, values, size))?;
+            let done = self.replay(Replay::one_by_one(batch.rows.len()), |connection, part| {
+                let (keys, values) = (&keys[bytes(&part, key_size)], &values[bytes(&part, size)]);
+                connection.replay_updates(keys, key_size, column, values, size)
+            })?;
             self.expect_all(done, &batch, "update", "was not found")?;
             (self.progress)(timed.operations);
         }
@@ -264,12 +284,14 @@ impl<R: Records> Round<'_, '_, R> {
     /// Deletes rows.
     pub fn deletes(mut self) -> Result<Timed> {
         let key_size = self.records.schema().key_size();
-        let mut batch = Batch::new(self.records.schema(), self.pace.is_shared());
+        let mut batch = Batch::of(&self);
         let mut timed = Timed::default();
         for first in self.positions.clone().step_by(batch.most as usize) {
             self.prepare(first, &mut batch, &mut timed);
             let keys = batch.keys.as_slice();
-            let done = self.pace.span(|| self.connection.replay_deletes(keys, key_size))?;
+            let done = self.replay(Replay::one_by_one(batch.rows.len()), |connection, part| {
+                connection.replay_deletes(&keys[bytes(&part, key_size)], key_size)
+            })?;
             self.expect_all(done, &batch, "delete", "was not found")?;
             (self.progress)(timed.operations);
         }
@@ -294,7 +316,8 @@ impl<R: Records> Round<'_, '_, R> {
         let mut record = vec![0; schema.record_size()];
         let mut answer = vec![0; schema.payload_size()];
         let mut timed = Timed::default();
-        let Self { connection, pace, records, rows, tape, positions, check, progress } = &mut self;
+        let Self { connection, pace, records, rows, tape, positions, check, progress, .. } =
+            &mut self;
         pace.span(|| {
             stopwatch.start();
             for position in positions.clone() {

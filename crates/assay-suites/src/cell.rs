@@ -11,6 +11,7 @@ use assay_core::resources::{cpu_time, peak_rss_bytes, written_bytes};
 use assay_core::run_file::{Latency, Measurement, NotOffered, Phase, Status, Timeline};
 use assay_core::store_dir::{Marker, StoreDir, StoreDirError};
 use assay_core::tape::Population;
+use assay_core::timing::Clock;
 use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::schema::Schema;
 use assay_driver::{
@@ -288,6 +289,17 @@ impl<'m> Session<'m> {
             self.measurement.not_offered.push(left_out);
         }
         !lacks
+    }
+
+    /// Notes what a clock that never stops makes of the worker's memory.
+    pub(crate) fn note_clock(&mut self, clock: Clock) {
+        if clock == Clock::Continuous {
+            self.note(
+                "continuous: the worker's memory has the operations and results of a whole round \
+                 in it"
+                    .into(),
+            );
+        }
     }
 
     /// Notes what a reader of the figures has to know.

@@ -5,7 +5,7 @@ use assay_core::plan::Cell;
 use assay_core::random::derive;
 use assay_core::run_file::{self, Phase};
 use assay_core::tape::{Order, Population, Records, Rows, Tape, TapeHash};
-use assay_core::timing::{Round, Timed};
+use assay_core::timing::{Clock, Round, Timed};
 use assay_driver::error::Result;
 use assay_driver::{Connection, Driver, Transactions};
 
@@ -77,6 +77,7 @@ pub(crate) struct Visit<'v, R> {
     pub(crate) count: u64,
     /// Threads get shares that are multiples of this.
     pub(crate) multiple_of: u64,
+    pub(crate) clock: Clock,
     pub(crate) check: bool,
 }
 
@@ -113,12 +114,21 @@ pub(crate) fn crew_visit<R: Records + Sync, T: Send>(
             rows: visit.rows,
             tape: visit.tape,
             positions: limit(shares.start)..limit(shares.end),
+            clock: visit.clock,
             check: visit.check,
             progress,
         };
         work(round, number)
     };
     session.crew(threads, progress, &duty)
+}
+
+/// What the variant of a cell says of its clock, behind the rest.
+pub(crate) fn clock_in_words(clock: Clock) -> &'static str {
+    match clock {
+        Clock::Stops => "",
+        Clock::Continuous => ", continuous",
+    }
 }
 
 /// The phase that fills a store for others.
@@ -141,6 +151,7 @@ pub(crate) fn load<R: Records + Sync>(
         tape: &Tape::new(Order::Permutation, derive(cell.seed, "load"), cell.rows),
         count: cell.rows,
         multiple_of: batch,
+        clock: Clock::Stops,
         check: profile.keeps_data,
     };
     let mut told = telling(report, LOAD, (1, 1), cell.rows, 1);

@@ -173,6 +173,7 @@ pub(crate) fn rough(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use assay_core::plan::PageCache;
+    use assay_core::timing::Clock;
     use assay_driver::KeyKind;
     use assay_suites::nudb::{Nudb, Options};
     use assay_suites::{Suite, plain};
@@ -180,7 +181,8 @@ mod tests {
     use super::*;
 
     fn cell(engine: &str, storage: Storage, durability: Durability) -> Cell {
-        let options = Options { key_size: 64, fetches: 1_000, batch_size: None, repeats: 0 };
+        let clock = Clock::Stops;
+        let options = Options { key_size: 64, fetches: 1_000, batch_size: None, repeats: 0, clock };
         Cell {
             suite: Nudb::ID.into(),
             revision: Nudb::REVISION,

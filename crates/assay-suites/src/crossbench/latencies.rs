@@ -2,7 +2,7 @@
 
 use assay_core::latency::{Stopwatch, operations_at, summary};
 use assay_core::tape::{Population, Tape};
-use assay_core::timing::{Action, Timed};
+use assay_core::timing::{Action, Clock, Timed};
 use assay_driver::error::Result;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +48,7 @@ impl Run<'_> {
             tape,
             count: operations_at(rate, count),
             multiple_of: 1,
+            clock: Clock::Stops,
             check: self.check,
         };
         let mut told = telling(self.report, phase, (1, 1), visit.count, threads);

@@ -17,13 +17,13 @@ use assay_core::plan::Cell;
 use assay_core::random::{derive, mix};
 use assay_core::run_file::{Phase, RunFile};
 use assay_core::tape::{Order, Population, Records, Tape, TapeHash};
-use assay_core::timing::{Action, Round, Timed};
+use assay_core::timing::{Action, Clock, Round, Timed};
 use assay_driver::error::{Error, Result};
 use assay_driver::{Change, Connection, Transactions};
 use serde::{Deserialize, Serialize};
 
 use crate::cell::{Needs, Progress, Report, Session};
-use crate::phases::{Growing, LOAD, Visit, crew_round, kept, telling};
+use crate::phases::{Growing, LOAD, Visit, clock_in_words, crew_round, kept, telling};
 use crate::repeats::{Repeats, is_zero};
 use crate::suite::{CALIBRATION_COUNT, CellRun, StoreUse, Suite};
 use latencies::Latencies;
@@ -100,6 +100,9 @@ pub struct Options {
     /// Take latencies too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latencies: Option<Latencies>,
+    /// Whether the clock stops within a round for the instrument's work.
+    #[serde(default, skip_serializing_if = "Clock::stops")]
+    pub clock: Clock,
 }
 
 /// Bytes of a route.
@@ -121,7 +124,8 @@ impl Suite for CrossBench {
         let access = if options.sequential { "sequential" } else { "random" };
         let latencies =
             options.latencies.map_or_else(String::new, |l| format!(", {}", l.variant()));
-        format!("{access} access, {}{latencies}", options.keys)
+        let clock = clock_in_words(options.clock);
+        format!("{access} access, {}{latencies}{clock}", options.keys)
     }
 
     fn run(run: CellRun<'_, Options>) -> Result<()> {
@@ -137,7 +141,8 @@ impl Suite for CrossBench {
             threads: cell.threads,
             volumes: None,
         };
-        let session = Session::open(cell, driver, &needs, measurement)?;
+        let mut session = Session::open(cell, driver, &needs, measurement)?;
+        session.note_clock(options.clock);
         let run =
             Run { cell, options: *options, routes, check: driver.profile().keeps_data, report };
         run.phases(session)
@@ -387,6 +392,7 @@ impl Run<'_> {
         }
         let mut repeats = plan.repeats(self);
         let (routes, check, report) = (&self.routes, self.check, &mut *self.report);
+        let clock = self.options.clock;
         session.phase(|connection: &mut dyn Connection| {
             let mut phase = Phase {
                 name: plan.name.into(),
@@ -412,6 +418,7 @@ impl Run<'_> {
                         rows: &rows,
                         tape: &tape,
                         positions: 0..plan.count,
+                        clock,
                         check,
                         progress: &mut |done| {
                             progress.done = done;
@@ -450,6 +457,7 @@ impl Run<'_> {
                 tape: &Tape::new(plan.order, *seed, population.live()),
                 count: plan.count,
                 multiple_of: 1,
+                clock: self.options.clock,
                 check: self.check,
             };
             let of = (number, plan.seeds.len());

@@ -15,11 +15,12 @@ use assay_core::plan::Cell;
 use assay_core::random::{derive, mix};
 use assay_core::run_file::{Phase, RunFile};
 use assay_core::tape::{Order, Population, Records, Tape};
+use assay_core::timing::Clock;
 use assay_driver::error::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::cell::{Needs, Report, Session};
-use crate::phases::{Growing, Offset, Visit, crew_round, telling};
+use crate::phases::{Growing, Offset, Visit, clock_in_words, crew_round, telling};
 use crate::repeats::{Repeats, is_zero};
 use crate::suite::{CALIBRATION_COUNT, CellRun, Suite};
 use items::Items;
@@ -49,6 +50,9 @@ pub struct Options {
     /// How many disturbed rounds of fetches are done again at most.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub repeats: u32,
+    /// Whether the clock stops within a round for the instrument's work.
+    #[serde(default, skip_serializing_if = "Clock::stops")]
+    pub clock: Clock,
 }
 
 /// The mean size of a value, which has 250 to 750 bytes.
@@ -66,11 +70,9 @@ impl Suite for Nudb {
     const REVISION: u32 = 2;
 
     fn variant(options: &Options) -> String {
-        let keys = format!("keys of {} bytes", options.key_size);
-        match options.batch_size {
-            None => keys,
-            Some(size) => format!("{keys}, batches of {size}"),
-        }
+        let (size, clock) = (options.key_size, clock_in_words(options.clock));
+        let batches = options.batch_size.map(|size| format!(", batches of {size}"));
+        format!("keys of {size} bytes{}{clock}", batches.unwrap_or_default())
     }
 
     fn run(run: CellRun<'_, Options>) -> Result<()> {
@@ -91,6 +93,7 @@ impl Suite for Nudb {
             volumes: None,
         };
         let mut session = Session::open(cell, driver, &needs, measurement)?;
+        session.note_clock(options.clock);
         if !ignored.is_empty() {
             session.note(format!(
                 "ignored, since the engine has no such setting: {}",
@@ -198,6 +201,7 @@ impl Bench<'_> {
             tape: &Tape::new(Order::Sequential, 0, count),
             count,
             multiple_of: 1,
+            clock: self.options.clock,
             check: self.check,
         };
         let mut told = telling(report, INSERT, (batch + 1, batches), count, 1);
@@ -224,6 +228,7 @@ impl Bench<'_> {
             tape: &Tape::new(Order::Draws, seed, held),
             count,
             multiple_of: 1,
+            clock: self.options.clock,
             check: self.check,
         };
         let mut told = telling(report, FETCH, (batch + 1, batches), count, 1);

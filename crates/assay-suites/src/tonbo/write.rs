@@ -7,14 +7,14 @@ use assay_core::plan::Cell;
 use assay_core::random::derive;
 use assay_core::run_file::RunFile;
 use assay_core::tape::{Order, Population, Records, Tape};
-use assay_core::timing::{Round, Timed};
+use assay_core::timing::{Clock, Round, Timed};
 use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::{Change, Transactions};
 use serde::{Deserialize, Serialize};
 
 use super::customers::{Customers, Numbering};
 use crate::cell::{Needs, Report, Session};
-use crate::phases::{Growing, Offset, Visit, crew_round, telling};
+use crate::phases::{Growing, Offset, Visit, clock_in_words, crew_round, telling};
 use crate::suite::{CellRun, Suite};
 
 /// The id of the suite.
@@ -38,6 +38,9 @@ pub struct Options {
     pub removals: u64,
     /// Numbers of threads.
     pub threads: Vec<u32>,
+    /// Whether the clock stops within a round for the instrument's work.
+    #[serde(default, skip_serializing_if = "Clock::stops")]
+    pub clock: Clock,
 }
 
 impl Options {
@@ -51,6 +54,7 @@ impl Options {
             batch_size: 100,
             removals: times(250_000.0),
             threads,
+            clock: Clock::Stops,
         }
     }
 
@@ -82,7 +86,9 @@ impl Suite for TonboWrite {
     const REVISION: u32 = 1;
 
     fn variant(options: &Options) -> String {
-        format!("{} individual writes, {} batches", options.individual, options.batches)
+        let Options { individual, batches, .. } = options;
+        let clock = clock_in_words(options.clock);
+        format!("{individual} individual writes, {batches} batches{clock}")
     }
 
     fn run(run: CellRun<'_, Options>) -> Result<()> {
@@ -98,8 +104,10 @@ impl Suite for TonboWrite {
         };
         let transactions = driver.profile().transactions != Transactions::None;
         let check = driver.profile().keeps_data;
-        let session = Session::open(cell, driver, &needs, measurement)?;
-        let mut bench = Bench { session, customers: &customers, check, written: 0 };
+        let mut session = Session::open(cell, driver, &needs, measurement)?;
+        session.note_clock(options.clock);
+        let clock = options.clock;
+        let mut bench = Bench { session, customers: &customers, clock, check, written: 0 };
 
         if !transactions {
             bench.session.note(
@@ -153,6 +161,7 @@ impl Suite for TonboWrite {
 struct Bench<'b, 'm> {
     session: Session<'m>,
     customers: &'b Customers,
+    clock: Clock,
     check: bool,
     written: u64,
 }
@@ -174,6 +183,7 @@ impl Bench<'_, '_> {
             tape: &Tape::new(Order::Sequential, 0, count),
             count,
             multiple_of,
+            clock: self.clock,
             check: self.check,
         };
         let mut told = telling(report, name, (1, 1), count, threads);
@@ -194,6 +204,7 @@ impl Bench<'_, '_> {
             tape: &Tape::new(Order::Permutation, seed, self.written),
             count,
             multiple_of: 1,
+            clock: self.clock,
             check: self.check,
         };
         let mut told = telling(report, name, (1, 1), count, 1);

@@ -7,7 +7,7 @@ use assay_core::latency::Stopwatch;
 use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::{Measurement, Status};
 use assay_core::tape::{Order, Population, Records, Tape};
-use assay_core::timing::{Action, Round};
+use assay_core::timing::{Action, Clock, Round};
 use assay_driver::{Connection, Driver, Durability, KeyKind, OpenSpec, Storage};
 use assay_suites::crossbench::latencies::Latencies;
 use assay_suites::crossbench::route::Routes;
@@ -57,6 +57,7 @@ fn measured(fault: Fault, fill: Fill) -> Status {
         keys: Keys::Dense,
         repeats: 0,
         latencies: None,
+        clock: Clock::Stops,
     };
     cell_of(fault, &options).0
 }
@@ -167,6 +168,7 @@ fn latencies_have_rounds_of_their_own() {
         keys: Keys::Dense,
         repeats: 0,
         latencies: Some(Latencies { rate: None }),
+        clock: Clock::Stops,
     };
     let (status, measurement) = cell_of(Fault::None, &options);
     assert_eq!(status, Status::Measured);
@@ -219,6 +221,7 @@ fn one_by_one(fault: Fault, action: Action) -> Result<u64, String> {
             rows: &rows,
             tape: &Tape::new(Order::Permutation, 1, 500),
             positions: 0..500,
+            clock: Clock::Stops,
             check: true,
             progress: &mut |_| (),
         };

@@ -1,5 +1,6 @@
 //! The suites and `verify`, on an engine made for testing them.
 
+mod clock;
 mod crash;
 mod engine;
 mod faults;

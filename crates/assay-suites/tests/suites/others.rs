@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::{Measurement, Status};
+use assay_core::timing::Clock;
 use assay_driver::{Durability, KeyKind, Storage};
 use assay_suites::tonbo::{micro, read, write};
 use assay_suites::ycsb::workload::Workload;
@@ -42,7 +43,8 @@ fn small(suite: &str, rows: u64, options: serde_json::Value) -> Cell {
 }
 
 fn nudb(batch_size: Option<u64>) -> Cell {
-    let options = nudb::Options { key_size: 64, fetches: 2_000, batch_size, repeats: 0 };
+    let options =
+        nudb::Options { key_size: 64, fetches: 2_000, batch_size, repeats: 0, clock: Clock::Stops };
     small(nudb::ID, 8_000, plain(&options))
 }
 
@@ -93,8 +95,34 @@ fn ycsb(workload: Workload) -> Cell {
     small(ycsb::ID, 2_000, plain(&options))
 }
 
+/// Cells of the suites that have a clock which never stops.
+pub fn of_clock(clock: Clock) -> [Cell; 3] {
+    let crossbench = crossbench::Options { clock, ..crossbench_options() };
+    let nudb = nudb::Options { key_size: 64, fetches: 2_000, batch_size: None, repeats: 0, clock };
+    let write = write::Options { clock, ..write::Options::scaled(0.005, vec![1]) };
+    [
+        small(crossbench::ID, 3_000, plain(&crossbench)),
+        small(nudb::ID, 8_000, plain(&nudb)),
+        small(write::ID, write.rows(), plain(&write)),
+    ]
+}
+
+fn crossbench_options() -> crossbench::Options {
+    crossbench::Options {
+        fill: crossbench::Fill::Insert,
+        query: 300,
+        update: 300,
+        delete: 1_000,
+        sequential: false,
+        keys: crossbench::Keys::Sparse,
+        repeats: 0,
+        latencies: None,
+        clock: Clock::Stops,
+    }
+}
+
 /// How a cell ends on an engine.
-fn measured(cell: &Cell, engine: &Faulty) -> (Status, Measurement) {
+pub fn measured(cell: &Cell, engine: &Faulty) -> (Status, Measurement) {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let cell = Cell { dir: Some(folder.path().join("faulty-disk")), ..cell.clone() };
     cell::run(&cell, engine, &mut |_| ())
@@ -131,16 +159,7 @@ fn an_engine_without_faults_is_measured_by_every_suite() {
 /// makes figures that cannot be compared with earlier ones: it is a new revision of the suite.
 #[test]
 fn the_operations_of_a_seed_never_change() {
-    let options = crossbench::Options {
-        fill: crossbench::Fill::Insert,
-        query: 300,
-        update: 300,
-        delete: 1_000,
-        sequential: false,
-        keys: crossbench::Keys::Sparse,
-        repeats: 0,
-        latencies: None,
-    };
+    let options = crossbench_options();
     let mut cells = all();
     cells.push(("crossbench".into(), small(crossbench::ID, 3_000, plain(&options))));
     let mut found = Vec::new();

@@ -50,8 +50,8 @@ pub(crate) struct Plugins {
     /// ASSAY_PLUGINS, or else in ~/.local/share/assay/plugins, is found by its NAME
     #[arg(long = "plugin", global = true, value_name = "FILE", help_heading = PLUGINS)]
     pub paths: Vec<PathBuf>,
-    /// Give a plugin up that has not described its engine after this many seconds, and the other
-    /// build of --against that has not said what it is
+    /// Give a plugin, or the other build of --against, up that has not described its engine after
+    /// this many seconds
     #[arg(long, global = true, value_name = "SECONDS", value_parser = count::parse_seconds,
           default_value = "60", help_heading = PLUGINS)]
     pub plugin_timeout: u64,

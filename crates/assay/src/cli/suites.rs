@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use super::Memory;
 use super::help::{ENGINES, MEASURING, OUTPUT};
 use super::look::Look;
-use super::trust::{Against, Repeats};
+use super::trust::{Against, Continuous, Repeats};
 use super::values::{DurabilityArg, Format, KeyArg, KeysArg, PageCacheArg, StorageArg};
 use crate::count;
 
@@ -158,6 +158,8 @@ pub(crate) struct CrossbenchArgs {
     #[arg(long, default_value = "dense")]
     pub keys: KeysArg,
     #[command(flatten)]
+    pub continuous: Continuous,
+    #[command(flatten)]
     pub repeats: Repeats,
     /// Take latencies too: a further round of query and update, its operations timed one by one;
     /// for insert and delete, the deleted rows are inserted and deleted once more
@@ -251,6 +253,8 @@ pub(crate) struct NudbArgs {
     #[arg(long = "raw_out", visible_alias = "raw-out", value_name = "FILE")]
     pub raw_out: Option<PathBuf>,
     #[command(flatten)]
+    pub continuous: Continuous,
+    #[command(flatten)]
     pub repeats: Repeats,
     #[command(flatten)]
     pub measure: Measure,
@@ -288,6 +292,8 @@ pub(crate) struct TonboWriteArgs {
     #[arg(short, long, value_name = "THREADS", value_delimiter = ',', default_value = "1,4,8",
           value_parser = count::parse_threads)]
     pub threads: Vec<count::Threads>,
+    #[command(flatten)]
+    pub continuous: Continuous,
     #[command(flatten)]
     pub measure: Measure,
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use assay_core::timing::Clock;
 use clap::Args;
 
 use super::help::MEASURING;
@@ -15,6 +16,21 @@ pub(crate) struct Against {
     /// are those of ENGINE@other, and a comparison of both is printed at the end
     #[arg(long, value_name = "FILE", help_heading = MEASURING)]
     pub against: Option<PathBuf>,
+}
+
+/// For suites whose operations can be prepared before a round.
+#[derive(Args, Clone)]
+pub(crate) struct Continuous {
+    /// Prepare all operations of a round before it, and compare all results after it, so that the
+    /// clock never stops within a round; takes memory for both
+    #[arg(long, help_heading = MEASURING)]
+    pub continuous: bool,
+}
+
+impl Continuous {
+    pub(crate) fn clock(&self) -> Clock {
+        if self.continuous { Clock::Continuous } else { Clock::Stops }
+    }
 }
 
 /// For suites with rounds that can be done again.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use assay_core::run_file::{CellResult, RunFile, Status};
+use assay_core::timing::Clock;
 use assay_driver::Driver;
 use assay_suites::crossbench::ladder::{LOOPS, ROWS, SECTIONS, Script};
 use assay_suites::crossbench::published::{self, Show};
@@ -88,6 +89,7 @@ fn plan(args: &LadderArgs, setting: &Setting, store_dirs: &StoreDirs) -> Vec<Pla
                 sequential: false,
                 keys: args.keys.keys(),
                 repeats: 0,
+                clock: Clock::Stops,
                 latencies: None,
             }
         };

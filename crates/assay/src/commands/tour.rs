@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use assay_core::timing::Clock;
 use assay_driver::{Driver, Durability, Storage};
 use assay_suites::REPEATS;
 use assay_suites::crossbench::{CrossBench, Fill, Keys, Options};
@@ -137,6 +138,7 @@ fn workload(pace: Pace) -> Workload {
         keys: Keys::Dense,
         latencies: None,
         repeats: REPEATS,
+        clock: Clock::Stops,
     };
     Workload::of::<CrossBench>(ROWS, &options)
 }

@@ -48,6 +48,7 @@ pub(crate) fn workloads(args: &CrossbenchArgs) -> Outcome<Vec<Workload>> {
         sequential: args.sequential,
         keys: args.keys.keys(),
         repeats: args.repeats.repeats,
+        clock: args.continuous.clock(),
         latencies: args.latency.then_some(Latencies { rate: args.rate }),
     };
     let workloads = each_thread_count(&args.threads).into_iter();

@@ -43,7 +43,8 @@ pub(crate) fn workloads(args: &NudbArgs) -> Outcome<Vec<Workload>> {
     };
     let fetches = args.fetches.unwrap_or(batch_size.unwrap_or(FETCHES));
     let repeats = args.repeats.repeats;
-    let options = Options { key_size: args.key_size, fetches, batch_size, repeats };
+    let clock = args.continuous.clock();
+    let options = Options { key_size: args.key_size, fetches, batch_size, repeats, clock };
     let mut workloads = Vec::new();
     for rows in sizes {
         if let Some(most) = most_items(args.key_size).filter(|&most| rows > most) {

@@ -17,7 +17,8 @@ const READ_RECORDS: u64 = 400_000;
 
 /// The workload of `tonbo-write`.
 pub(crate) fn write_workload(args: &TonboWriteArgs) -> Outcome<Workload> {
-    let options = write::Options::scaled(args.scale, each_thread_count(&args.threads));
+    let published = write::Options::scaled(args.scale, each_thread_count(&args.threads));
+    let options = write::Options { clock: args.continuous.clock(), ..published };
     let rows = options.rows();
     if rows > write::MOST_ROWS {
         return Err(Failure::Usage(format!(

@@ -3,6 +3,7 @@
 mod against;
 mod bad_input;
 mod compare;
+mod continuous;
 mod crash;
 mod crossbench;
 mod crossdb;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use assay_core::run_file::CellResult;
+use assay_core::timing::Clock;
 use assay_driver::{KeyKind, Storage};
 use assay_suites::crossbench;
 use assay_suites::crossbench::published::{Show, text};
@@ -18,7 +19,17 @@ const QUERIES_US: [u64; 10] =
 fn options(fill: Fill) -> Options {
     let (query, update, delete) = (1_000_000, 1_000_000, 1_000_000);
     let keys = Keys::Dense;
-    Options { fill, query, update, delete, sequential: false, keys, repeats: 0, latencies: None }
+    Options {
+        fill,
+        query,
+        update,
+        delete,
+        sequential: false,
+        keys,
+        repeats: 0,
+        latencies: None,
+        clock: Clock::Stops,
+    }
 }
 
 /// The cell of the published sample.

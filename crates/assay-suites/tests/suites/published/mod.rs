@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use assay_core::environment::{Build, Environment};
 use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::{CellResult, Measurement, Phase, Round, RunFile, Status};
+use assay_core::timing::Clock;
 use assay_driver::{Durability, KeyKind, Storage};
 use assay_suites::ycsb::workload::{Distribution, Workload};
 
@@ -95,8 +96,13 @@ fn no_published_form_makes_a_rate_of_no_time() {
             (cell(suite, "quick", 10, &options), "write, one record")
         }
         nudb::ID => {
-            let options =
-                nudb::Options { key_size: 64, fetches: 100, batch_size: Some(100), repeats: 0 };
+            let options = nudb::Options {
+                key_size: 64,
+                fetches: 100,
+                batch_size: Some(100),
+                repeats: 0,
+                clock: Clock::Stops,
+            };
             (cell(suite, "quick", 100, &options), "fetch")
         }
         crossbench::ID => {
@@ -109,6 +115,7 @@ fn no_published_form_makes_a_rate_of_no_time() {
                 keys: crossbench::Keys::Dense,
                 repeats: 0,
                 latencies: None,
+                clock: Clock::Stops,
             };
             (cell(suite, "quick", 10, &options), "insert")
         }
