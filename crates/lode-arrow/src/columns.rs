@@ -15,7 +15,7 @@ use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, FixedSizeBinaryArray, PrimitiveArray, StringArray,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
-use lode::Type;
+use lode::{ColumnId, RowRef, Type, Value};
 
 use crate::error::{Error, Result};
 
@@ -46,6 +46,22 @@ impl Block {
     pub(crate) fn push(&mut self, row: &[u8]) {
         self.places.push(self.bytes.len() as u32);
         self.bytes.extend_from_slice(row);
+    }
+
+    /// Adds the cells of some columns of a whole record.
+    pub(crate) fn push_record(&mut self, record: RowRef<'_>, columns: &[ColumnId]) {
+        self.places.push(self.bytes.len() as u32);
+        let schema = record.schema();
+        for column in columns {
+            let cell = schema.bytes_of(record.bytes(), &schema[*column]);
+            if schema[*column].kind.is_variable() {
+                self.bytes.extend_from_slice(&(cell.len() as u32).to_le_bytes());
+            }
+            self.bytes.extend_from_slice(cell);
+            if schema[*column].nullable {
+                self.bytes.push(u8::from(record.at(*column) == Value::Null));
+            }
+        }
     }
 
     /// The next cells, which have `N` bytes each.

@@ -87,11 +87,7 @@ impl<T: ReadTable> Scan<T> {
     /// Begins to read. The batches are all of the same moment, which is now, or that of the
     /// snapshot. What is wrong with the scan is an error in the place of the first batch.
     pub fn read(self) -> Batches {
-        let table = self.table.table();
-        let schema = table.schema();
-        let columns: Vec<_> = self.columns.iter().map(|at| Column::of(&schema[*at])).collect();
-        let fields = self.columns.iter().map(|at| field(schema, &schema[*at]));
-        let arrow = Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()));
+        let (columns, schema) = self.batch_shape();
         let cursor = match &self.keys {
             None => self.table.iter(),
             Some([lower, upper]) => self
@@ -102,11 +98,52 @@ impl<T: ReadTable> Scan<T> {
         Batches {
             cursor,
             columns,
-            schema: arrow,
+            schema,
             block: Block::default(),
             batch_rows: self.batch_rows,
             rows: 0,
         }
+    }
+
+    /// Reads the records with these packed keys, as one batch in the order of `keys`. Keys that the
+    /// table does not have are left out. This is for tables of both kinds; the limit, the range of
+    /// keys and the rows of a batch do not matter.
+    ///
+    /// All of these records are in memory at a time, so `keys` should be few.
+    ///
+    /// ```
+    /// use lode::{Database, KeyKind, Schema, Type};
+    /// use lode_arrow::Scan;
+    ///
+    /// let db = Database::in_memory()?;
+    /// let schema = Schema::build("byte").key("id", Type::U8).column("bits", Type::U8).finish()?;
+    /// let bytes = db.create_table(&schema, KeyKind::Hash)?;
+    /// bytes.insert(&[7, 3])?;
+    ///
+    /// let batch = Scan::of(&bytes).lookup(&[vec![255], vec![7]])?;
+    /// assert_eq!(batch.num_rows(), 1);
+    /// # Ok::<(), lode_arrow::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [reading](ReadTable#errors); `NotText` when text is no UTF-8.
+    pub fn lookup(&self, keys: &[Vec<u8>]) -> Result<RecordBatch> {
+        let mut block = Block::default();
+        for key in keys {
+            if let Some(record) = self.table.get(key.as_slice())? {
+                block.push_record(record.as_ref(), &self.columns);
+            }
+        }
+        let (columns, schema) = self.batch_shape();
+        batch_of(&mut block, &columns, &schema)
+    }
+
+    /// What columns batches have, and their schema.
+    fn batch_shape(&self) -> (Vec<Column>, SchemaRef) {
+        let schema = self.table_schema();
+        let columns = self.columns.iter().map(|at| Column::of(&schema[*at])).collect();
+        let fields = self.columns.iter().map(|at| field(schema, &schema[*at]));
+        (columns, Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>())))
     }
 
     /// What records of the table look like.
@@ -155,12 +192,16 @@ impl Batches {
             return Ok(None);
         }
         self.rows += rows as u64;
-        let arrays = self.columns.iter().map(|column| column.take_from(block));
-        let arrays = arrays.collect::<Result<Vec<_>>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let schema = Arc::clone(&self.schema);
-        Ok(Some(RecordBatch::try_new_with_options(schema, arrays, &options)?))
+        batch_of(block, &self.columns, &self.schema).map(Some)
     }
+}
+
+/// The rows of a block as a batch.
+fn batch_of(block: &mut Block, columns: &[Column], schema: &SchemaRef) -> Result<RecordBatch> {
+    let arrays = columns.iter().map(|column| column.take_from(block));
+    let arrays = arrays.collect::<Result<Vec<_>>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(block.rows()));
+    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)?)
 }
 
 impl Iterator for Batches {

@@ -35,6 +35,10 @@ fn read(format: FileFormat, content: &[u8]) -> Result<u64> {
 }
 
 fn content(format: FileFormat) -> Vec<u8> {
+    compressed(format, WriteOptions::of(format).compression)
+}
+
+fn compressed(format: FileFormat, compression: Compression) -> Vec<u8> {
     let schema = schema();
     let records = (0..300u64).map(|id| {
         let name = if id % 3 == 0 { Value::Null } else { Value::Text("a \"name\"\n, of more") };
@@ -43,7 +47,8 @@ fn content(format: FileFormat) -> Vec<u8> {
     let records: Vec<_> = records.collect();
     let (_db, table) = table(&schema, KeyKind::Tree, &records);
     let mut content = Vec::new();
-    let mut file = written(&table, format, &WriteOptions::of(format));
+    let mut file =
+        written(&table, format, &WriteOptions { compression, ..WriteOptions::of(format) });
     file.read_to_end(&mut content).expect("it is read");
     content
 }
@@ -68,14 +73,39 @@ fn what_is_cut_off_is_refused_wherever_it_ends() {
 #[test]
 fn no_damage_is_too_strange() {
     silence_reader_panics();
-    for format in FORMATS {
-        let whole = content(format);
+    let compressions = [Compression::Lz4, Compression::Zstd];
+    let wholes = FORMATS.map(|format| (format, content(format))).into_iter();
+    let wholes = wholes.chain(
+        compressions.map(|compression| (FileFormat::Ipc, compressed(FileFormat::Ipc, compression))),
+    );
+    for (format, whole) in wholes {
         for at in 0..whole.len() {
             let mut damaged = whole.clone();
             damaged[at] ^= 1 << (at % 8);
             // Damage in a value cannot be seen: no panic is all that is wanted.
             let _ = read(format, &damaged);
         }
+    }
+}
+
+#[test]
+fn a_batch_that_cannot_be_so_large_is_refused() {
+    for compression in [Compression::Lz4, Compression::Zstd] {
+        let whole = compressed(FileFormat::Ipc, compression);
+        assert_eq!(read(FileFormat::Ipc, &whole).expect("it is whole"), 300);
+        // The column `bits` of 100 rows, with its size before it.
+        let size = 200u64.to_le_bytes();
+        let places = (0..whole.len() - size.len()).filter(|at| whole[*at..].starts_with(&size));
+        let mut refused = 0;
+        for at in places {
+            let mut damaged = whole.clone();
+            damaged[at..][..size.len()].copy_from_slice(&(1u64 << 56).to_le_bytes());
+            if let Err(error) = read(FileFormat::Ipc, &damaged) {
+                let why = "a batch says that it has 72057594037927936 bytes, decompressed";
+                refused += u32::from(error.to_string() == why);
+            }
+        }
+        assert!(refused >= 3, "{compression:?}: {refused} batches are refused");
     }
 }
 

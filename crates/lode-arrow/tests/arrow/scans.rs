@@ -3,11 +3,11 @@
 use std::ops::Bound;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{UInt32Type, UInt64Type};
+use arrow_array::types::{UInt8Type, UInt32Type, UInt64Type};
 use lode::{Database, KeyKind, Schema, Table, Type, Value};
 use lode_arrow::{Appended, Error, IfThere, Result, Scan, append};
 
-use crate::support::{database, records};
+use crate::support::{TYPES, database, edges, records, table};
 
 fn squares(count: u64) -> (Database, Table) {
     let db = database();
@@ -47,6 +47,46 @@ fn columns_ranges_and_limits_are_those_asked_for() {
     assert_eq!(rows.sum::<usize>(), 1_000);
     let error = Scan::of(&table).columns(["area"]).expect_err("no such column");
     assert_eq!(error.to_string(), "table square: there is no column area");
+}
+
+#[test]
+fn records_are_looked_up_by_their_keys_in_tables_of_both_kinds() {
+    let mut schema = Schema::build("word").key("text", Type::VarText(9)).key("id", Type::U8);
+    for kind in TYPES {
+        schema = schema.column(&kind.to_string(), kind).nullable(&format!("{kind}?"), kind);
+    }
+    let schema = schema.finish().expect("a schema");
+    let record = |id: u64| {
+        let text = ["a", "", "bcd"][id as usize % 3];
+        let mut values = vec![Value::Text(text), Value::Unsigned(id)];
+        for column in &schema.columns()[2..] {
+            let edges = edges(column);
+            values.push(edges[id as usize % edges.len()]);
+        }
+        schema.pack(&values).expect("it fits")
+    };
+    let all: Vec<_> = (0..9).map(record).collect();
+    let keys: Vec<_> = [8u64, 3, 99, 0]
+        .map(|id| {
+            schema.pack_key(&[Value::Text(["a", "", "bcd"][id as usize % 3]), Value::Unsigned(id)])
+        })
+        .map(|key| key.expect("it fits"))
+        .to_vec();
+    for kind in [KeyKind::Hash, KeyKind::Tree] {
+        let (_db, words) = table(&schema, kind, &all);
+        let batch = Scan::of(&words).lookup(&keys).expect("a batch");
+        let (copy_db, copy) = table(&schema, kind, &[]);
+        append(&copy_db, &copy, &batch, IfThere::Stop).expect("it fits");
+        let mut wanted = vec![all[8].clone(), all[3].clone(), all[0].clone()];
+        wanted.sort();
+        assert_eq!(records(&copy), wanted, "{kind:?}");
+        let ids = Scan::of(&words).columns(["id"]).expect("a column").lookup(&keys);
+        let ids = ids.expect("a batch");
+        assert_eq!(ids.column(0).as_primitive::<UInt8Type>().values()[..], [8, 3, 0]);
+        let none: [&str; 0] = [];
+        let none = Scan::of(&words).columns(none).expect("none").lookup(&keys).expect("a batch");
+        assert_eq!((none.num_rows(), none.num_columns()), (3, 0));
+    }
 }
 
 #[test]

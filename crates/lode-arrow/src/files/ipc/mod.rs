@@ -1,5 +1,7 @@
 //! The file format of Arrow IPC.
 
+mod claims;
+
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
@@ -12,6 +14,7 @@ use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
 use arrow_ipc::{Block, CompressionType, root_as_footer};
 use arrow_schema::SchemaRef;
 
+use self::claims::expect_possible;
 use super::{Compression, FileFormat, WriteOptions};
 use crate::error::{Error, Result};
 
@@ -61,7 +64,8 @@ pub(super) fn writer<W: Write>(
 }
 
 /// Reads the batches of a file. [`arrow_ipc::reader::FileReader`] would take as much memory as a
-/// damaged file says that a batch has; here no batch has more bytes than its file.
+/// damaged file says that a batch has; here no batch has more bytes than its file, and
+/// no buffer is decompressed that [cannot be so large](claims).
 pub(super) struct Reader {
     file: File,
     size_bytes: u64,
@@ -124,6 +128,8 @@ impl Reader {
         let mut bytes = MutableBuffer::from_len_zeroed(size as usize);
         self.file.seek(SeekFrom::Start(at))?;
         self.file.read_exact(&mut bytes)?;
+        let (metadata, body) = bytes.split_at(metadata as usize);
+        expect_possible(metadata, body)?;
         Ok(bytes.into())
     }
 }

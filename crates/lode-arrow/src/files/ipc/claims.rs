@@ -1,0 +1,69 @@
+//! How large the compressed buffers of a batch say that they become. Whoever decompresses them takes
+//! as much memory at once, and the process ends if there is not so much.
+
+use arrow_ipc::{Buffer as Place, CompressionType, RecordBatch, root_as_message};
+
+use crate::error::{Error, Result};
+
+/// What a message of today begins with, before its length.
+const CONTINUATION: [u8; 4] = [0xff; 4];
+
+/// Bytes of the length of a message, and of the size that is before a compressed buffer.
+const LENGTH_BYTES: usize = 4;
+const SIZE_BYTES: usize = 8;
+
+/// The size of a buffer that is not compressed after all.
+const NOT_COMPRESSED: i64 = -1;
+
+/// How many times larger what was compressed can be. (A sequence of LZ4's block format has a byte
+/// for each 255. A block of Zstandard, RFC 8878, has at most 128 KiB and at least 4 bytes.)
+const MOST_RATIO_LZ4: u64 = 255;
+const MOST_RATIO_ZSTD: u64 = (128 << 10) / 4;
+
+/// Refuses a block whose buffers say that they become larger than they can, or than there is memory
+/// for. `metadata` is the message, and `body` what it describes. Whatever else is wrong with the
+/// block is found by whoever decodes it.
+pub(super) fn expect_possible(metadata: &[u8], body: &[u8]) -> Result<()> {
+    let Some(batch) = batch_of(metadata) else { return Ok(()) };
+    let most_ratio = match batch.compression().map(|compression| compression.codec()) {
+        Some(CompressionType::LZ4_FRAME) => MOST_RATIO_LZ4,
+        Some(CompressionType::ZSTD) => MOST_RATIO_ZSTD,
+        _ => return Ok(()),
+    };
+    let mut all_bytes = 0usize;
+    for place in batch.buffers().iter().flatten() {
+        let Some((claimed, compressed)) = claim(place, body) else { continue };
+        let is_possible = claimed.div_ceil(most_ratio) <= compressed;
+        let sum = usize::try_from(claimed).ok().and_then(|claimed| all_bytes.checked_add(claimed));
+        match sum.filter(|_| is_possible) {
+            Some(sum) => all_bytes = sum,
+            None => return Err(too_large(claimed)),
+        }
+    }
+    match Vec::<u8>::new().try_reserve_exact(all_bytes) {
+        Ok(()) => Ok(()),
+        Err(_) => Err(too_large(all_bytes as u64)),
+    }
+}
+
+/// The batch that a message describes, if it is one that can be read.
+fn batch_of(metadata: &[u8]) -> Option<RecordBatch<'_>> {
+    let skipped = match metadata.starts_with(&CONTINUATION) {
+        true => CONTINUATION.len() + LENGTH_BYTES,
+        false => LENGTH_BYTES,
+    };
+    let message = root_as_message(metadata.get(skipped..)?).ok()?;
+    message.header_as_record_batch().or_else(|| message.header_as_dictionary_batch()?.data())
+}
+
+/// How many bytes a buffer says it becomes, and how many it has, if it is compressed.
+fn claim(place: &Place, body: &[u8]) -> Option<(u64, u64)> {
+    let at = usize::try_from(place.offset()).ok()?;
+    let compressed = usize::try_from(place.length()).ok()?.checked_sub(SIZE_BYTES)?;
+    let size = i64::from_le_bytes(*body.get(at..)?.first_chunk()?);
+    (size != NOT_COMPRESSED).then_some((size as u64, compressed as u64))
+}
+
+fn too_large(size_bytes: u64) -> Error {
+    Error::Format(format!("a batch says that it has {size_bytes} bytes, decompressed").into())
+}

@@ -1,0 +1,8 @@
+//! Errors of Lode as DataFusion passes them on.
+
+use datafusion::error::DataFusionError;
+
+/// An error of Lode, or of `lode_arrow`. DataFusion's `find_root` finds it.
+pub(crate) fn external(error: impl Into<lode_arrow::Error>) -> DataFusionError {
+    DataFusionError::External(Box::new(error.into()))
+}

@@ -1,0 +1,7 @@
+//! What queries find in tables of Lode, and how.
+
+mod answers;
+mod moments;
+mod plans;
+mod refusals;
+mod support;
