@@ -176,8 +176,8 @@ impl Pace<'_> {
         })
     }
 
-    /// Does all the work of a round on the clock, in one span. It alone counts for what the round had
-    /// of the machine, without what is prepared before it and checked after it.
+    /// Does all the work of a round on the clock, in one span. It alone counts for what the round
+    /// had of the machine, without what is prepared before it and checked after it.
     pub fn whole<T>(&mut self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         self.together(|spans| {
             let meter = Meter::start();
