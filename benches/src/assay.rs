@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use assay_core::crew::{Pace, Spans};
 use assay_core::tape::{Population, Records};
-use assay_core::timing::{Round, Timed};
+use assay_core::timing::{Clock, Round, Timed};
 use assay_driver::error::Result;
 use assay_driver::{Durability, OpenSpec, Storage};
 use assay_suites::crossbench::Keys;
@@ -51,6 +51,7 @@ pub fn run(setup: &Setup) -> Result<Times> {
                 rows: &rows,
                 tape: &tape(setup, name, number),
                 positions: 0..count,
+                clock: Clock::Stops,
                 check: profile.keeps_data,
                 progress: &mut |_| (),
             };
