@@ -180,7 +180,9 @@ impl Cell {
         } = self;
         let keys = (key_kind, key_kind_named);
         let levels = (durability, durability_wanted, keys, page_cache, calibration);
-        let cache = (cache_bytes, cache_named, memory_limit_bytes);
+        // What is an eighth of the memory is not the same to the byte each time that a machine starts.
+        let named_bytes = cache_named.then_some(cache_bytes);
+        let cache = (cache_bytes.is_some(), named_bytes, memory_limit_bytes);
         let numbers = (revision, rows, threads, seed, cpus, cache);
         let settings = (options, engine_options, engine_parameters);
         let dir = dir.as_ref().map(|dir| dir.to_string_lossy());

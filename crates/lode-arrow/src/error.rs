@@ -28,6 +28,12 @@ pub enum Error {
         /// The column.
         column: Box<str>,
     },
+    /// The records of these keys have more bytes than a batch can have.
+    #[error("the records of {keys} keys do not fit in one batch; look up fewer at a time")]
+    TooManyKeys {
+        /// Keys that were asked for.
+        keys: usize,
+    },
     /// A column is needed and not there.
     #[error("there is no column {column}, which cannot be null; columns are {columns}")]
     NoColumn {

@@ -8,7 +8,7 @@ use arrow_schema::{Schema as ArrowSchema, SchemaRef};
 use lode::{ColumnId, Cursor, ReadTable, Schema};
 
 use crate::columns::{Block, Column};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::types::field;
 
 /// The most rows of a batch, unless the scan says otherwise.
@@ -16,6 +16,9 @@ pub const DEFAULT_BATCH_ROWS: usize = 8_192;
 
 /// The bytes of rows after which a batch is full.
 const MOST_BATCH_BYTES: usize = 8 << 20;
+
+/// The most bytes of records that are looked up at a time: places in a batch are numbers of 32 bits.
+const MOST_LOOKUP_BYTES: usize = 1 << 30;
 
 /// What to read of a table. Of each record only the wanted columns are copied out of the pages.
 ///
@@ -126,12 +129,16 @@ impl<T: ReadTable> Scan<T> {
     /// ```
     ///
     /// # Errors
-    /// Those of [reading](ReadTable#errors); `NotText` when text is no UTF-8.
+    /// Those of [reading](ReadTable#errors); `NotText` when text is no UTF-8; `TooManyKeys` when the
+    /// records have more than a gibibyte.
     pub fn lookup(&self, keys: &[Vec<u8>]) -> Result<RecordBatch> {
         let mut block = Block::default();
         for key in keys {
             if let Some(record) = self.table.get(key.as_slice())? {
                 block.push_record(record.as_ref(), &self.columns);
+            }
+            if block.size_bytes() > MOST_LOOKUP_BYTES {
+                return Err(Error::TooManyKeys { keys: keys.len() });
             }
         }
         let (columns, schema) = self.batch_shape();

@@ -26,7 +26,8 @@ impl LodeSchema {
     }
 
     /// The tables as they all were at the moment of a snapshot. So queries that read several
-    /// tables, or one several times, find what was there together.
+    /// tables, or one several times, find what was there together. Names are looked up as they are
+    /// now: a table that was dropped is not found, and one that is newer has no rows to read.
     ///
     /// ```
     /// use lode::Database;

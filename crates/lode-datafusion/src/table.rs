@@ -11,7 +11,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::dml::{InsertOp, MergeIntoClause};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use lode::{Database, Snapshot, Table};
+use lode::{Database, Schema, Snapshot, Table, Type};
 use lode_arrow::arrow_schema;
 
 use crate::error::external;
@@ -64,14 +64,13 @@ impl LodeTable {
     /// `NoTable`; `Corrupt` when it cannot be read, though others can.
     pub fn new(db: &Database, name: &str) -> lode::Result<Self> {
         let table = db.table(name)?;
-        let key = (0..table.schema().key_columns()).collect();
-        let constraints = Constraints::new_unverified(vec![Constraint::PrimaryKey(key)]);
+        let constraints = Constraints::new_unverified(primary_key(table.schema()));
         let (db, schema) = (db.clone(), arrow_schema(table.schema()));
         Ok(Self { db, table, schema, constraints, snapshot: None })
     }
 
-    /// The table as it was at the moment of a snapshot, for all queries. While it is kept, that
-    /// costs what [`Database::snapshot`](lode::Database::snapshot) says.
+    /// The table as it was at the moment of a snapshot, for all queries, even if it is dropped
+    /// later. While it is kept, that costs what [`Database::snapshot`](lode::Database::snapshot) says.
     #[must_use]
     pub fn at(self, snapshot: Snapshot) -> Self {
         Self { snapshot: Some(snapshot), ..self }
@@ -90,7 +89,7 @@ impl LodeTable {
     ) -> lode::Result<Found> {
         let (table, schema) = (&self.table, self.table.schema());
         let pushdown = Pushdown::of(filters, schema, table.key_kind());
-        let rows = pushdown.estimate(table.len_estimate()?);
+        let rows = pushdown.estimate(table.at(snapshot).len_estimate()?);
         let division = Division { most_parts, rows };
         let parts = divide(table.at(snapshot), &pushdown, pushdown.target()?, &division)?;
         let fixed = pushdown.fixed().len();
@@ -104,6 +103,16 @@ impl LodeTable {
             self.name()
         )
     }
+}
+
+/// The key, if it is one to DataFusion, too. Zero and its negative are two keys in Lode, and one
+/// value to DataFusion, which leaves out what a key makes needless.
+fn primary_key(schema: &Schema) -> Vec<Constraint> {
+    let key = &schema.columns()[..schema.key_columns()];
+    if key.iter().any(|column| matches!(column.kind, Type::F32 | Type::F64)) {
+        return Vec::new();
+    }
+    vec![Constraint::PrimaryKey((0..key.len()).collect())]
 }
 
 impl std::fmt::Debug for LodeTable {

@@ -37,8 +37,8 @@ impl Continuous {
 #[derive(Args, Clone)]
 pub(crate) struct Repeats {
     /// How many rounds of a phase are done again at most because the worker was kept from its
-    /// processor; rounds that insert new records or delete some are never done again, nor are those
-    /// of a cold page cache
+    /// processor; rounds that fill or empty a store are never done again, nor are those of a cold
+    /// page cache
     #[arg(long, value_name = "COUNT", value_parser = count::parse_repeats,
           default_value_t = assay_suites::REPEATS, help_heading = MEASURING)]
     pub repeats: u32,

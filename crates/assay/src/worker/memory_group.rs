@@ -152,11 +152,14 @@ fn make(own: &ControlGroup, limit_bytes: u64, new_group: NewGroup) -> Result<Mad
     for parent in own.folders() {
         let folder = parent.join(&name);
         let begun = switch_on(own.version(), parent).and_then(|()| new_group(&folder));
+        let is_made = begun.is_ok();
         match begun.and_then(|()| set_up(own.version(), &folder, limit_bytes)) {
             Ok(()) => return Ok(Made { folder, is_v1: own.version() == Version::V1 }),
             Err(error) => {
-                // It may not be there.
-                let _ = fs::remove_dir(&folder);
+                // One that was there already is another process's.
+                if is_made {
+                    let _ = fs::remove_dir(&folder);
+                }
                 // The first is the nearest, and says most.
                 refused.get_or_insert((parent, error));
             }
@@ -216,7 +219,9 @@ fn remove(folder: &Path) -> io::Result<()> {
         }
         // A worker whose parent is gone ends by itself, and what it started may not.
         let left = fs::read_to_string(folder.join(PROCESSES)).unwrap_or_default();
-        for process in left.lines().filter_map(|line| line.trim().parse().ok()) {
+        let processes = left.lines().filter_map(|line| line.trim().parse().ok());
+        // A process outside of this one's namespace is 0 here, which to `kill` is the own group.
+        for process in processes.filter(|process: &i32| *process > 0) {
             let _ = kill(Pid::from_raw(process), Signal::SIGKILL);
         }
         std::thread::sleep(TICK);

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 /// The number of the language that parents and workers speak, [`Job`] and [`Message`] with all that
 /// is in them: one more with each change after which two builds do not understand each other.
-pub(crate) const PROTOCOL: u32 = 1;
+pub(crate) const PROTOCOL: u32 = 2;
 
 /// Which program a worker is.
 #[derive(Clone, Copy, Debug)]

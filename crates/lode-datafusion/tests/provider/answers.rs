@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use datafusion::prelude::SessionContext;
-use lode::{Database, Type};
+use lode::{Database, KeyKind, Schema, Type};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use tokio::runtime::Runtime;
@@ -135,4 +135,40 @@ fn a_condition_that_is_always_true_takes_no_other_with_it() {
     let query = "SELECT name FROM flag WHERE is_set IN (true, false) AND name > ''";
     let (found, wanted) = (rows(runtime, lode, query), rows(runtime, memory, query));
     assert_eq!((found.len(), wanted.len()), (8, 8));
+}
+
+/// Both zeros are in the key of `sample`: two keys in Lode, and one value here.
+#[test]
+fn a_key_of_floats_makes_no_group_needless() {
+    let Both { runtime, lode, memory, .. } = &*BOTH;
+    for query in [
+        "SELECT DISTINCT at, level FROM sample",
+        "SELECT at, level, count(*) FROM sample GROUP BY at, level",
+        "SELECT count(*) FROM sample GROUP BY at, level, seconds",
+        "SELECT DISTINCT caller, time FROM call",
+    ] {
+        let [mut found, mut wanted] = [lode, memory].map(|context| rows(runtime, context, query));
+        found.sort();
+        wanted.sort();
+        assert_eq!(found, wanted, "{query}");
+    }
+}
+
+#[test]
+fn parts_have_each_record_once() {
+    const RECORDS: u64 = 60_000;
+    let (db, runtime) = (Database::in_memory().expect("memory"), runtime());
+    let schema = Schema::build("number").key("id", Type::U64).column("twice", Type::U64);
+    let schema = schema.finish().expect("a schema");
+    let numbers = db.create_table(&schema, KeyKind::Tree).expect("a table");
+    for id in 0..RECORDS {
+        let record = [id.to_le_bytes(), (2 * id).to_le_bytes()].concat();
+        assert!(numbers.insert(&record).expect("there is room"));
+    }
+    let context = over_lode(&db);
+    let query = "SELECT count(*), sum(id), sum(twice) FROM number";
+    assert!(crate::support::plan(&runtime, &context, query).contains("partitions=3"));
+    let sum = RECORDS * (RECORDS - 1) / 2;
+    let wanted = format!("| {RECORDS} | {sum} | {} |", 2 * sum);
+    assert_eq!(rows(&runtime, &context, query), [wanted]);
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use datafusion::prelude::SessionContext;
 use lode::{Database, Value};
-use lode_datafusion::LodeSchema;
+use lode_datafusion::{LodeSchema, LodeTable};
 
 use crate::support::{CALLS, database, over_lode, rows, runtime};
 
@@ -51,4 +52,15 @@ fn a_schema_has_the_tables_that_are_there_and_one_of_a_snapshot_their_rows() {
     assert!(gone.contains("table 'datafusion.now.item' not found"), "{gone}");
     db.create_table(&schema, lode::KeyKind::Tree).expect("a table");
     assert_eq!(rows(&runtime, &context, "SELECT count(*) FROM now.item"), ["| 0 |"]);
+}
+
+#[test]
+fn a_table_at_a_snapshot_is_read_after_it_was_dropped() {
+    let (db, runtime) = (database(), runtime());
+    let kept = LodeTable::new(&db, "call").expect("a table").at(db.snapshot());
+    db.drop_table("call").expect("it is there");
+    let context = SessionContext::new();
+    context.register_table("kept", Arc::new(kept)).expect("room");
+    let found = rows(&runtime, &context, "SELECT count(*) FROM kept");
+    assert_eq!(found, [format!("| {CALLS} |")]);
 }

@@ -267,9 +267,18 @@ impl Table {
     /// # Errors
     /// Those of [reading](ReadTable#errors).
     pub fn len_estimate(&self) -> Result<u64> {
-        let snapshot = Snapshot::new(self.database().clone());
-        let core = snapshot.core(self)?;
-        core.index.estimate(snapshot.pager(), snapshot.moment())
+        self.at(&Snapshot::new(self.database().clone())).len_estimate()
+    }
+}
+
+impl TableAt<'_> {
+    /// About how many records there were, as [`Table::len_estimate`] says it.
+    ///
+    /// # Errors
+    /// Those of [reading](ReadTable#errors).
+    pub fn len_estimate(&self) -> Result<u64> {
+        let core = self.snapshot.core(self.table)?;
+        core.index.estimate(self.snapshot.pager(), self.snapshot.moment())
     }
 }
 
