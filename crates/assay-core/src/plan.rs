@@ -180,7 +180,7 @@ impl Cell {
         } = self;
         let keys = (key_kind, key_kind_named);
         let levels = (durability, durability_wanted, keys, page_cache, calibration);
-        // What is an eighth of the memory is not the same to the byte each time that a machine starts.
+        // An eighth of the memory is not the same to the byte after each start of a machine.
         let named_bytes = cache_named.then_some(cache_bytes);
         let cache = (cache_bytes.is_some(), named_bytes, memory_limit_bytes);
         let numbers = (revision, rows, threads, seed, cpus, cache);

@@ -17,7 +17,7 @@ pub const DEFAULT_BATCH_ROWS: usize = 8_192;
 /// The bytes of rows after which a batch is full.
 const MOST_BATCH_BYTES: usize = 8 << 20;
 
-/// The most bytes of records that are looked up at a time: places in a batch are numbers of 32 bits.
+/// The most bytes of records that are looked up at a time: places in a batch have 32 bits.
 const MOST_LOOKUP_BYTES: usize = 1 << 30;
 
 /// What to read of a table. Of each record only the wanted columns are copied out of the pages.
@@ -129,8 +129,8 @@ impl<T: ReadTable> Scan<T> {
     /// ```
     ///
     /// # Errors
-    /// Those of [reading](ReadTable#errors); `NotText` when text is no UTF-8; `TooManyKeys` when the
-    /// records have more than a gibibyte.
+    /// Those of [reading](ReadTable#errors); `NotText` when text is no UTF-8; `TooManyKeys` when
+    /// the records have more than a gibibyte.
     pub fn lookup(&self, keys: &[Vec<u8>]) -> Result<RecordBatch> {
         let mut block = Block::default();
         for key in keys {

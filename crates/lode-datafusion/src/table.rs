@@ -70,7 +70,8 @@ impl LodeTable {
     }
 
     /// The table as it was at the moment of a snapshot, for all queries, even if it is dropped
-    /// later. While it is kept, that costs what [`Database::snapshot`](lode::Database::snapshot) says.
+    /// later. While it is kept, that costs what
+    /// [`Database::snapshot`](lode::Database::snapshot) says.
     #[must_use]
     pub fn at(self, snapshot: Snapshot) -> Self {
         Self { snapshot: Some(snapshot), ..self }

@@ -113,7 +113,7 @@ impl Single {
         }
     }
 
-    /// Writes another payload in the place of the one that was read; false if the record has another.
+    /// Writes a payload in the place of the one that was read; false if the record has another.
     fn swap(&self, key: &[u8], new: &[u8]) -> Result<bool> {
         let swapped = self.table.compare_and_swap(key, &self.payload, new);
         swapped.map_err(|cause| of_engine(&cause))

@@ -430,8 +430,8 @@ Examples:
 pub(crate) struct CompareArgs {
     /// The run file to compare with
     pub base: PathBuf,
-    /// The run file that is compared [default: the two builds in the first, if `assay run --against`
-    /// wrote it]
+    /// The run file that is compared [default: the two builds in the first, if `assay run
+    /// --against` wrote it]
     #[arg(conflicts_with = "engines")]
     pub new: Option<PathBuf>,
     /// Compare the second of these two engines with the first, in one run file

@@ -1,5 +1,5 @@
-//! How large the compressed buffers of a batch say that they become. Whoever decompresses them takes
-//! as much memory at once, and the process ends if there is not so much.
+//! How large the compressed buffers of a batch say that they become. To decompress them takes as
+//! much memory at once, and the process ends if there is less.
 
 use arrow_ipc::{Buffer as Place, CompressionType, RecordBatch, root_as_message};
 

@@ -7,8 +7,8 @@ use crate::schema::{Column, ColumnId, Type, Value};
 
 impl Table {
     /// Writes `new` in the place of the columns after the key, if they are `expected` now: what was
-    /// read, as a caller keeps it; false if they are others, or there is no such record. No other write
-    /// of the record comes between.
+    /// read, as a caller keeps it; false if they are others, or there is no such record. No other
+    /// write of the record comes between.
     ///
     /// ```
     /// use lode::{Database, KeyKind, ReadTable, Schema, Type};
