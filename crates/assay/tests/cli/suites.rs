@@ -19,7 +19,8 @@ fn nudb_prints_its_two_tables() {
     assert!(text.starts_with("insert\n        inserts  stl-map-memory"), "{text}");
     assert!(text.contains("\nfetch\n200\nitems\n      # db keys  stl-map-memory"), "{text}");
     assert!(text.contains("  redb-memory") && text.contains("  redb-disk"), "{text}");
-    for engine in engines_here() {
+    // CrossDB's keys are too short.
+    for engine in engines_here().into_iter().filter(|engine| *engine != "crossdb") {
         assert!(text.contains(engine), "{engine}: {text}");
     }
     assert_eq!(text.lines().filter(|line| line.trim_start().starts_with("600 ")).count(), 2);
