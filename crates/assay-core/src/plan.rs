@@ -211,6 +211,19 @@ mod tests {
     }
 
     #[test]
+    fn a_cache_is_part_of_what_a_cell_is_if_it_was_named() {
+        let with = |cache_bytes, cache_named| Cell {
+            cache_bytes: Some(cache_bytes),
+            cache_named,
+            ..cell("lmdb", 1)
+        };
+        assert_eq!(with(1, false).identity(), with(2, false).identity());
+        assert_ne!(with(1, true).identity(), with(2, true).identity());
+        assert_ne!(with(1, false).identity(), with(1, true).identity());
+        assert_ne!(with(1, false).identity(), cell("lmdb", 1).identity());
+    }
+
+    #[test]
     fn another_build_of_an_engine_is_another_engine_that_takes_turns_with_it() {
         let (one, other) = (cell("lmdb", 1), cell("lmdb@other", 2));
         assert_eq!((one.engine_id(), other.engine_id()), ("lmdb", "lmdb"));
