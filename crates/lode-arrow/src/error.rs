@@ -22,6 +22,9 @@ pub enum Error {
     /// What is in a file is not what its format says.
     #[error("{0}")]
     Format(Box<str>),
+    /// The files of a folder are not those of a table.
+    #[error("{0}")]
+    NotATable(Box<str>),
     /// A column of text has bytes that are no UTF-8, which Arrow does not have.
     #[error("column {column} has text that is no UTF-8; `lode dump` writes it as hex")]
     NotText {

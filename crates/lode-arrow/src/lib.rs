@@ -6,6 +6,7 @@
 //! | write record batches into a table | [`append`], [`Packer`] |
 //! | know which Arrow type a column has | [`arrow_schema()`], [`lode_schema`] |
 //! | write and read files | [`FileWriter`], [`FileReader`], [`FileFormat`] |
+//! | read the files of a folder, with partitions | [`TableFiles`] |
 //!
 //! One batch is in memory at a time, whatever the size of the table. A scan is a snapshot: its
 //! batches are all of one moment.
@@ -54,6 +55,7 @@
 mod append;
 mod cells;
 mod columns;
+mod constant;
 mod error;
 mod files;
 mod pack;
@@ -61,10 +63,11 @@ mod scan;
 mod types;
 
 pub use append::{Appended, IfThere, append};
+pub use constant::constant_array;
 pub use error::{Error, Result};
 pub use files::{
-    Compression, FileFormat, FileReader, FileWriter, ReadOptions, WriteOptions,
-    silence_reader_panics,
+    Compression, FileFormat, FileReader, FileWriter, ReadOptions, TableFiles, TableRows,
+    WriteOptions, silence_reader_panics,
 };
 pub use pack::{Packer, Put};
 pub use scan::{Batches, DEFAULT_BATCH_ROWS, Scan};

@@ -3,13 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_array::{
-    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int8Array,
-    Int16Array, Int32Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray,
-    TimestampMicrosecondArray, new_null_array,
-};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use lode_arrow::{FileFormat, FileReader, ReadOptions};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_schema::{Field, Schema, SchemaRef};
+use lode_arrow::{FileFormat, FileReader, ReadOptions, constant_array};
 use percent_encoding::percent_decode_str;
 
 use crate::actions::Add;
@@ -112,7 +108,7 @@ impl DeltaTable {
         let Some(text) = text.filter(|text| !text.is_empty()) else {
             return Ok(new_null_array(field.data_type(), rows));
         };
-        constant(field.data_type(), text, rows).ok_or_else(|| {
+        constant_array(field.data_type(), text, rows).ok_or_else(|| {
             self.files.damaged(format!(
                 "file {}: the value {text:?} of column {} is no {}",
                 file.path,
@@ -177,91 +173,5 @@ impl Iterator for Batches<'_> {
             self.files.clear();
         }
         next.transpose()
-    }
-}
-
-/// An array of `rows` times the value that a text says ("Partition Value Serialization" in the
-/// protocol); `None` if it says none.
-fn constant(kind: &DataType, text: &str, rows: usize) -> Option<ArrayRef> {
-    /// The same for what the standard library reads.
-    macro_rules! parsed {
-        ($array:ty) => {
-            Arc::new(<$array>::from_value(text.parse().ok()?, rows))
-        };
-    }
-    Some(match kind {
-        DataType::Int8 => parsed!(Int8Array),
-        DataType::Int16 => parsed!(Int16Array),
-        DataType::Int32 => parsed!(Int32Array),
-        DataType::Int64 => parsed!(Int64Array),
-        DataType::Float32 => parsed!(Float32Array),
-        DataType::Float64 => parsed!(Float64Array),
-        DataType::Decimal128(digits, scale) if *scale == 0 => {
-            let array = Decimal128Array::from_value(text.parse().ok()?, rows);
-            Arc::new(array.with_precision_and_scale(*digits, *scale).ok()?)
-        }
-        DataType::Boolean => Arc::new(BooleanArray::from(vec![text.parse::<bool>().ok()?; rows])),
-        DataType::Date32 => Arc::new(Date32Array::from_value(days(text)?, rows)),
-        DataType::Timestamp(_, zone) => {
-            let array = TimestampMicrosecondArray::from_value(moment_us(text)?, rows);
-            Arc::new(array.with_timezone_opt(zone.clone()))
-        }
-        DataType::Utf8 => Arc::new(StringArray::from(vec![text; rows])),
-        _ => return None,
-    })
-}
-
-/// Days since the beginning of 1970 of a date `2024-02-29`, by the algorithm of Howard Hinnant,
-/// "chrono-Compatible Low-Level Date Algorithms".
-fn days(text: &str) -> Option<i32> {
-    let mut parts = text.splitn(3, '-');
-    let mut part = || parts.next()?.parse::<i64>().ok();
-    let (year, month, day) = (part()?, part()?, part()?);
-    if !(0..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-        return None;
-    }
-    // Years begin in March, so that the day that some have more comes last.
-    let year = year - i64::from(month <= 2);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let (era, year) = (year.div_euclid(400), year.rem_euclid(400));
-    let day_of_era = year * 365 + year / 4 - year / 100 + day_of_year;
-    i32::try_from(era * 146_097 + day_of_era - 719_468).ok()
-}
-
-/// Microseconds since the beginning of 1970 of `2024-02-29 12:30:00.5` or
-/// `2024-02-29T12:30:00.500000Z`, in UTC.
-fn moment_us(text: &str) -> Option<i64> {
-    let (date, time) = text.trim_end_matches('Z').split_once([' ', 'T'])?;
-    let (time, fraction) = time.split_once('.').unwrap_or((time, ""));
-    let mut parts = time.splitn(3, ':');
-    let mut part = || parts.next()?.parse::<u32>().ok().map(i64::from);
-    let seconds = part()? * 3_600 + part()? * 60 + part()?;
-    if fraction.len() > 6 {
-        return None;
-    }
-    let micros: i64 = format!("{fraction:0<6}").parse().ok()?;
-    Some((i64::from(days(date)?) * 86_400 + seconds) * 1_000_000 + micros)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dates_and_moments_are_those_of_the_calendar() {
-        for (text, wanted) in [
-            ("1970-01-01", Some(0)),
-            ("1969-12-31", Some(-1)),
-            ("2000-02-29", Some(11_016)),
-            ("2026-11-23", Some(20_780)),
-            ("0001-01-01", Some(-719_162)),
-            ("2026-13-01", None),
-            ("2026-11", None),
-        ] {
-            assert_eq!(days(text), wanted, "{text}");
-        }
-        assert_eq!(moment_us("1970-01-01 00:00:01.5"), Some(1_500_000));
-        assert_eq!(moment_us("1969-12-31T23:59:59.999999Z"), Some(-1));
-        assert_eq!(moment_us("2026-11-23 06:00"), None);
     }
 }

@@ -288,11 +288,11 @@ impl Session {
         Ok(())
     }
 
-    /// Inserts a packed record; false if there is one with its key.
-    pub(crate) fn insert(&self, table: &Table, key: &[u8], record: Vec<u8>) -> Result<bool> {
+    /// Inserts a packed record, which begins with its key; false if there is one with this key.
+    pub(crate) fn insert(&self, table: &Table, key_bytes: usize, record: Vec<u8>) -> Result<bool> {
         let mut state = self.state();
         if state.is_fresh() {
-            let is_there = table.get_into(key, &mut Vec::new());
+            let is_there = table.get_into(&record[..key_bytes], &mut Vec::new());
             let is_there = is_there.map_err(|cause| of_engine(&cause))?;
             if !is_there && let Writing::Begun(pending) = &mut state.writing {
                 *pending = Some(Pending::Insert { table: table.clone(), record });

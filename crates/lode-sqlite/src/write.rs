@@ -28,19 +28,22 @@ impl Shared {
     pub(crate) fn insert(&self, values: &Inserts<'_>, conflict: Conflict) -> Result<i64> {
         let schema = self.schema();
         let has_numbers = has_row_numbers(schema);
-        let given: Vec<_> = values.iter().collect();
-        if has_numbers && given.get(1).is_some_and(|number| *number != ValueRef::Null) {
+        if has_numbers && values.iter().nth(1).is_some_and(|number| number != ValueRef::Null) {
             return Err(self.number_is_set());
         }
         let mut texts = vec![String::new(); schema.columns().len()];
-        let columns = schema.columns().iter().zip(&given[FIRST_COLUMN..]).zip(&mut texts);
-        let row =
-            columns.map(|((column, value), text)| from_sqlite(&self.name, column, *value, text));
+        let columns = schema.columns().iter().zip(values.iter().skip(FIRST_COLUMN));
+        let row = columns
+            .zip(&mut texts)
+            .map(|((column, value), text)| from_sqlite(&self.name, column, value, text));
         let row = row.collect::<Result<Vec<Value<'_>>>>()?;
         let record = schema.pack(&row).map_err(|cause| of_engine(&cause))?;
-        let key = key_of(schema, &record)?.to_vec();
+        let key = key_of(schema, &record)?;
+        // The number of a row stands for its key.
+        let numbered = has_numbers.then(|| key.to_vec());
+        let key_bytes = key.len();
         let is_new = match conflict {
-            Conflict::Fails => self.session.insert(&self.table, &key, record)?,
+            Conflict::Fails => self.session.insert(&self.table, key_bytes, record)?,
             Conflict::Replaces => self
                 .session
                 .write(|transaction| transaction.upsert(&self.table, &record).map(|_| true))?,
@@ -48,24 +51,27 @@ impl Shared {
         if !is_new {
             return Err(self.is_there_already());
         }
-        if has_numbers { self.numbers.number(&key) } else { Ok(0) }
+        numbered.map_or(Ok(0), |key| self.numbers.number(&key))
     }
 
     /// Changes a row.
     pub(crate) fn update(&self, values: &Updates<'_>, conflict: Conflict) -> Result<()> {
         let schema = self.schema();
-        let given: Vec<_> = values.iter().collect();
-        if has_row_numbers(schema) && given[0] != given[1] {
+        let mut given = values.iter();
+        let (Some(row), Some(new_row)) = (given.next(), given.next()) else {
+            return Err(error(ffi::SQLITE_MISUSE, "an update names no row"));
+        };
+        if has_row_numbers(schema) && row != new_row {
             return Err(self.number_is_set());
         }
-        let key = self.key(given[0])?;
+        let key = self.key(row)?;
         let Some(mut record) = self.session.read(&self.table, &key)? else { return Ok(()) };
-        for (at, column) in (FIRST_COLUMN..).zip(schema.columns()) {
+        for ((at, column), value) in (FIRST_COLUMN..).zip(schema.columns()).zip(given) {
             if values.no_change(at) {
                 continue;
             }
             let mut text = String::new();
-            let value = from_sqlite(&self.name, column, given[at], &mut text)?;
+            let value = from_sqlite(&self.name, column, value, &mut text)?;
             schema.set(&mut record, column, value).map_err(|cause| of_engine(&cause))?;
         }
         let (schema, table) = (self.schema(), &self.table);

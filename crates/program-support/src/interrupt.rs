@@ -60,6 +60,19 @@ pub fn watch(program: &'static str, last_steps: fn()) -> Outcome {
     Ok(())
 }
 
+/// From now on SIGINT calls `action` and does nothing else: for programs that a user talks to,
+/// where the key ends a piece of work. Other signals are as they were.
+///
+/// # Errors
+/// [`Failure::Refused`] if the system does not allow to watch for signals.
+pub fn on_keyboard(action: impl Fn() + Send + 'static) -> Outcome {
+    let signals = Signals::new([SIGINT]);
+    let mut signals =
+        signals.map_err(|e| Failure::Refused(format!("cannot watch for interrupts: {e}")))?;
+    thread::spawn(move || signals.forever().for_each(|_| action()));
+    Ok(())
+}
+
 impl Interrupt {
     /// A signal is noted until this is dropped, and the command looks for it.
     pub fn noted() -> Self {

@@ -58,9 +58,12 @@ fn facts(runs: &[&RunFile]) -> String {
     let measured = results().filter(|result| result.status == Status::Measured).count();
     let builds: BTreeSet<_> = runs.iter().map(|run| &run.build.version).collect();
     let builds: Vec<_> = builds.into_iter().map(|build| format!("assay {}", text(build))).collect();
+    let count_of_runs = match runs.len() {
+        1 => "1 run".to_string(),
+        count => format!("{count} runs"),
+    };
     format!(
-        "<p class=\"facts\">{} runs · {} engines · {measured} cells · {when} · {}</p>",
-        runs.len(),
+        "<p class=\"facts\">{count_of_runs} · {} engines · {measured} cells · {when} · {}</p>",
         engines.len(),
         builds.join(", ")
     )

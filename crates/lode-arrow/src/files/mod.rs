@@ -4,6 +4,7 @@ mod csv;
 mod guard;
 mod ipc;
 mod parquet;
+mod table_files;
 
 use std::fs::File;
 use std::io::Write;
@@ -13,6 +14,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 pub use guard::silence_reader_panics;
+pub use table_files::{TableFiles, TableRows};
 
 use crate::error::{Error, Result};
 use guard::guarded;

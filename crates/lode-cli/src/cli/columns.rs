@@ -62,6 +62,10 @@ file with something wrong in it. Columns are found by their names; one that can 
 missing. Integers may come in any integer type, times in any unit: what does not fit exactly is \
 refused, with its row.
 
+FILE may be a folder: then all files in it are one table, but for names that begin with . or _. \
+Folders in it that are named COLUMN=VALUE, as Spark and others have them, say the value of a column \
+for the files below them. A value that is __HIVE_DEFAULT_PARTITION__ is null.
+
 A table that is not there is created: as --schema says, or with the schema that the file has. \
 Files of others do not say which columns are the key: --key names them. Their text and bytes get \
 the most room that there is, 1048576 bytes, in a key an equal share of 1024.
@@ -70,13 +74,14 @@ Examples:
   lode import zoo animal animals.parquet
   lode import zoo city cities.parquet --key country,name
   lode import zoo animal more.csv --replace
+  lode import zoo visit visits/ --key day,id
   lode import zoo animal --delta farm/animal")]
 pub(crate) struct ImportArgs {
     /// The directory of the database
     pub dir: PathBuf,
     /// The table
     pub table: String,
-    /// The file
+    /// The file, or a folder with the files of a table
     #[arg(required_unless_present = "delta")]
     pub file: Option<PathBuf>,
     /// A Delta table instead of a file: a folder, or s3://BUCKET/PREFIX

@@ -106,6 +106,14 @@ impl<'b> Batch<'b> {
         Self { opened, table, if_there, source, unit, records, waiting, most, loaded }
     }
 
+    /// From here on records come from a source of that name. Those before are written.
+    #[cfg(feature = "columns")]
+    pub(super) fn begin_source(&mut self, name: &str) -> Outcome {
+        self.write()?;
+        self.source = name.into();
+        Ok(())
+    }
+
     /// The name of what the records come from.
     pub(super) fn source(&self) -> &str {
         &self.source

@@ -105,7 +105,7 @@ fn nothing_is_left_of_an_import_that_does_not_fit() {
              says what it is",
         ),
         ("nosuch.csv", 3, "nosuch.csv: No such file or directory (os error 2)"),
-        ("folder.arrow", 2, "folder.arrow: this is a directory, not a file"),
+        ("folder.arrow", 2, "folder.arrow: there is no file of a table in this folder"),
     ] {
         bench.refuses(&["import", "zoo", "animal", file], code, line);
         bench.refuses(&["import", "new", "animal", file, "--schema", ANIMALS], code, line);
@@ -212,4 +212,127 @@ fn an_interrupted_export_leaves_what_was_there() {
         break;
     }
     assert!(was_interrupted, "every one of 50 exports was whole before the signal came");
+}
+
+/// A table of visits in partitions by day and gate.
+fn visits(bench: &Bench) {
+    for (folder, file, rows) in [
+        ("day=2026-11-22/gate=1", "a.csv", "1,Ada\n2,\n"),
+        ("day=2026-11-22/gate=12", "b.csv", "3,Bo\n"),
+        ("day=2026-11-23/gate=__HIVE_DEFAULT_PARTITION__", "c.csv", "4,C\u{e9}\n"),
+    ] {
+        fs::create_dir_all(bench.path("visits").join(folder)).expect("a folder");
+        let rows = format!("id,who\n{rows}");
+        fs::write(bench.path("visits").join(folder).join(file), rows).expect("it is written");
+    }
+    bench.write("visits/_SUCCESS", "");
+    bench.write("visits/.a.csv.crc", "crc");
+}
+
+#[test]
+fn a_folder_in_partitions_is_one_table() {
+    let bench = Bench::new();
+    visits(&bench);
+    let schema = "id:u32 key, who:vartext(9)?, day:timestamp, gate:u8?";
+    let args = ["import", "db", "visit", "visits", "--schema", schema];
+    assert_eq!(bench.succeeds(&args), "4 records imported\n");
+    let day_us = 86_400_000_000_u64;
+    let line = |id: u64, who: &str, day: u64, gate: &str| {
+        format!("{{\"id\":{id},\"who\":{who},\"day\":{},\"gate\":{gate}}}\n", day * day_us)
+    };
+    let wanted = [
+        line(1, "\"Ada\"", 20_779, "1"),
+        line(2, "null", 20_779, "1"),
+        line(3, "\"Bo\"", 20_779, "12"),
+        line(4, "\"C\u{e9}\"", 20_780, "null"),
+    ];
+    assert_eq!(bench.succeeds(&["dump", "db", "visit"]), wanted.concat());
+
+    // Without a schema, folders say whole numbers or text.
+    bench.succeeds(&["export", "db", "visit", "part.parquet", "--columns", "id,who"]);
+    fs::create_dir_all(bench.path("plain/day=a%2Fb/gate=-7")).expect("a folder");
+    fs::create_dir_all(bench.path("plain/day=007/gate=8")).expect("a folder");
+    for place in ["plain/day=a%2Fb/gate=-7/x.parquet", "plain/day=007/gate=8/y.parquet"] {
+        fs::copy(bench.path("part.parquet"), bench.path(place)).expect("it is copied");
+    }
+    bench.succeeds(&["import", "db", "plain", "plain", "--key", "day,gate,id"]);
+    let schemas = bench.succeeds(&["schema", "db"]);
+    let wanted = "plain\ttree\tday:vartext(339) key, gate:i64 key, id:u32 key, who:vartext(9)?";
+    assert!(schemas.contains(wanted), "{schemas}");
+    let dumped = bench.succeeds(&["dump", "db", "plain"]);
+    assert_eq!(dumped.lines().count(), 8);
+    assert!(dumped.contains(r#"{"day":"a/b","gate":-7,"id":4,"#), "{dumped}");
+    assert!(dumped.contains(r#"{"day":"007","gate":8,"id":1,"#), "{dumped}");
+}
+
+#[test]
+fn what_is_wrong_in_a_folder_is_named_with_its_file() {
+    let schema = "id:u32 key, who:vartext(9)?, day:timestamp, gate:u8?";
+    let wrong = |place: &str, content: &str, code: i32, line: &str| {
+        let bench = Bench::new();
+        visits(&bench);
+        let path = bench.path("visits").join(place);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, content).expect("it is written");
+        bench.refuses(&["import", "db", "visit", "visits", "--schema", schema], code, line);
+        assert!(!bench.path("db").exists());
+    };
+    wrong(
+        "day=2026-11-23/gate=2/d.csv",
+        "id,who\n5,Di\nsix,Ed\n",
+        1,
+        "visits/day=2026-11-23/gate=2/d.csv: line 3: column id (u32) cannot hold six",
+    );
+    wrong(
+        "day=2026-11-23/gate=2/d.csv",
+        "id,who\n5,Di\n1,Again\n",
+        1,
+        "visits/day=2026-11-23/gate=2/d.csv: row 2: there is a record with this key already; \
+         --replace overwrites such records, --skip leaves them; nothing was imported",
+    );
+    wrong(
+        "day=2026-11-23/gate=300/d.csv",
+        "id,who\n5,Di\n",
+        1,
+        "visits/day=2026-11-23/gate=300/d.csv: column gate (UInt8) cannot hold 300, as the name of \
+         its folder says",
+    );
+    wrong(
+        "notes.txt",
+        "mine",
+        2,
+        "visits: notes.txt: the name does not say which format the file has",
+    );
+    wrong(
+        "day=2026-11-23/gate=2/d.parquet",
+        "",
+        2,
+        "visits: day=2026-11-23/gate=__HIVE_DEFAULT_PARTITION__/c.csv: the file has another format \
+         than those before it",
+    );
+    wrong(
+        "day=2026-11-23/d.csv",
+        "id,who\n5,Di\n",
+        2,
+        "visits: day=2026-11-23/d.csv: its folders name other columns than others do",
+    );
+    wrong(
+        "older/d.csv",
+        "id,who\n5,Di\n",
+        2,
+        "visits: older: the folder of a partition is named COLUMN=VALUE",
+    );
+    wrong(
+        "day=2026-11-23/gate=1/day=1/d.csv",
+        "id,who\n5,Di\n",
+        2,
+        "visits: day=2026-11-23/gate=1/day=1: a folder around it names the same column",
+    );
+    wrong(
+        "_delta_log/00000000000000000000.json",
+        "{}",
+        2,
+        "visits: this is a Delta table, whose log says which files count; `lode import --delta` \
+         reads it",
+    );
 }

@@ -12,6 +12,8 @@ mod files;
 mod loading;
 mod round_trip;
 #[cfg(feature = "sql")]
+mod shell;
+#[cfg(feature = "sql")]
 mod sql;
 mod support;
 mod volumes;

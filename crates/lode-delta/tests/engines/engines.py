@@ -228,6 +228,19 @@ def written_by_spark(spark, folder):
         fail("a Parquet file that Spark wrote was imported as something else")
     print("a Parquet file that Spark wrote: imported as it is")
 
+    parts = folder / "spark-parts"
+    wanted = ("SELECT id, id * 2 AS twice, concat('a/b ', id % 3) AS part, CAST(id % 4 AS INT) AS four, "
+              "CASE WHEN id % 5 > 0 THEN date_add(DATE'2024-02-28', CAST(id % 5 AS INT)) END AS day "
+              "FROM range(100)")
+    spark.sql(wanted).write.partitionBy("part", "four", "day").parquet(str(parts))
+    lode("import", folder / "parts", "notes", parts, "--schema",
+         "id:i64 key, twice:i64, part:vartext(9), four:u8, day:timestamp?")
+    found = [list(json.loads(line).values()) for line in lode("dump", folder / "parts", "notes").splitlines()]
+    days = f"SELECT id, twice, part, four, unix_micros(CAST(day AS TIMESTAMP)) FROM ({wanted}) ORDER BY id"
+    if found != [list(row) for row in spark.sql(days).collect()]:
+        fail(f"partitions of Parquet that Spark wrote were imported as something else: {found[:3]}")
+    print(f"partitions of Parquet that Spark wrote: {len(found)} rows imported as they are")
+
 
 @contextmanager
 def store(folder):

@@ -55,7 +55,7 @@ pub(crate) struct Sizes {
 
 /// The least bytes of the second segment. The first one may be much shorter, so that a small
 /// database takes up little.
-const LEAST_SECOND_BYTES: u64 = 1 << 20;
+const LEAST_SECOND_BYTES: u64 = 128 << 10;
 
 /// A record of this size is not copied into one frame, but written in pieces.
 const LEAST_LONG_BYTES: usize = 1 << 13;

@@ -9,7 +9,7 @@ use program_support::interrupt::{self, Interrupt};
 use program_support::output::print;
 
 use super::failure;
-use super::source::Source;
+use super::source::{Part, Source};
 use crate::cli::columns::ImportArgs;
 use crate::commands::batch::{Batch, IfThere, Loaded, Unit};
 use crate::commands::records;
@@ -18,7 +18,7 @@ use crate::database::{DirContent, Opened, look};
 use crate::progress::Progress;
 use crate::schema_text;
 
-/// Puts the rows of a file, or of a Delta table, into a table.
+/// Puts the rows of files, or of a Delta table, into a table.
 pub(crate) fn import(args: &ImportArgs, options: &Options) -> Outcome {
     let schema = args.schema.as_deref().map(|text| schema_text::parse(&args.table, text));
     let schema = schema.transpose().map_err(|why| Failure::Usage(format!("--schema: {why}")))?;
@@ -56,16 +56,17 @@ impl Job<'_> {
         if let Some(schema) = said {
             return Ok(schema);
         }
-        let found = self.source.open(None)?.schema;
+        let first = self.source.first();
+        let found = first.open(None)?.schema;
         lode_schema(&self.args.table, &found, &self.args.key).map_err(|error| match error {
             lode_arrow::Error::Lode(Error::InvalidSchema { fault: SchemaFault::NoKey, .. }) => {
                 Failure::Usage(format!(
                     "{}: it does not say which columns are the key of a new table; --key names \
                      them",
-                    self.source.name()
+                    first.name()
                 ))
             }
-            other => failure(None, self.source.name(), &other),
+            other => failure(None, first.name(), &other),
         })
     }
 
@@ -114,31 +115,36 @@ impl Job<'_> {
 
     /// Sees that all rows fit.
     fn check(&self, schema: &Schema) -> Outcome {
-        self.each_record(schema, "checking", &mut |_, _| Ok(()))
+        let mut parts = self.source.parts();
+        parts.try_for_each(|part| self.each_record(part, schema, "checking", &mut |_, _| Ok(())))
     }
 
     /// Writes all rows. If that fails it says how many were written before.
     fn fill(&self, opened: &Opened, table: &Table) -> Result<Loaded, (Loaded, Failure)> {
         let if_there = IfThere::of(self.args.replace, self.args.skip);
-        let name = self.source.name().to_string();
-        let mut batch = Batch::new(opened, table, if_there, name, Unit::Row);
-        let put = &mut |row, record: &[u8]| batch.add(row, record).map_err(Stop::Failure);
-        let read = self.each_record(table.schema(), "importing", put);
+        let first = self.source.first().name().to_string();
+        let mut batch = Batch::new(opened, table, if_there, first, Unit::Row);
+        let read = self.source.parts().try_for_each(|part| {
+            batch.begin_source(part.name())?;
+            let put = &mut |row, record: &[u8]| batch.add(row, record).map_err(Stop::Failure);
+            self.each_record(part, table.schema(), "importing", put)
+        });
         let written = read.and_then(|()| batch.write());
         let loaded = batch.loaded();
         written.map(|()| loaded).map_err(|failure| (loaded, failure))
     }
 
-    /// Reads all rows as records of a schema.
+    /// Reads all rows of a part as records of a schema.
     fn each_record(
         &self,
+        part: Part<'_>,
         schema: &Schema,
         doing: &str,
         put: &mut lode_arrow::Put<'_, Stop>,
     ) -> Outcome {
-        let name = self.source.name();
+        let name = part.name();
         let wrong = |error: lode_arrow::Error| failure(None, name, &error);
-        let reader = self.source.open(Some(schema))?;
+        let reader = part.open(Some(schema))?;
         let mut progress = match reader.rows {
             Some(rows) => Progress::of_rows(format!("{doing} {name}"), rows),
             None => Progress::of_records(format!("{doing} {name}")),

@@ -35,7 +35,9 @@ fn failure(opened: Option<&Opened>, name: &str, error: &Error) -> Failure {
         (Error::Lode(error), Some(opened)) => opened.failure(error),
         (Error::Lode(_), None) => Failure::Usage(line),
         (Error::Io(_), _) => Failure::Refused(line),
-        (Error::NoCompression { .. } | Error::NeedsSchema, _) => Failure::Usage(line),
+        (Error::NoCompression { .. } | Error::NeedsSchema | Error::NotATable(_), _) => {
+            Failure::Usage(line)
+        }
         _ => Failure::Wrong(line),
     }
 }

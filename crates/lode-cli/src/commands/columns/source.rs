@@ -1,25 +1,38 @@
-//! Where rows come from: a file or a Delta table, which can be read several times.
+//! Where rows come from: files or a Delta table, which can be read several times.
 
-use std::fs::File;
-use std::path::PathBuf;
+use std::path::Path;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use lode::Schema;
-use lode_arrow::{Error, FileFormat, FileReader, ReadOptions, arrow_schema};
+use lode_arrow::{Error, ReadOptions, TableFiles, arrow_schema};
 use lode_delta::DeltaTable;
 use program_support::exit::{Failure, Outcome};
 
 use super::{delta, failure, format_of};
-use crate::cli::columns::ImportArgs;
+use crate::cli::columns::{Format, ImportArgs};
 
 /// Where rows come from.
 pub(super) enum Source {
-    File { path: PathBuf, format: FileFormat, name: String },
-    Delta { table: Box<DeltaTable>, name: String },
+    Files {
+        files: TableFiles,
+        /// What each file is called in messages.
+        names: Vec<String>,
+    },
+    Delta {
+        table: Box<DeltaTable>,
+        name: String,
+    },
 }
 
-/// The rows of a source.
+/// A file of a source, or all of a Delta table.
+#[derive(Clone, Copy)]
+pub(super) struct Part<'s> {
+    source: &'s Source,
+    place: usize,
+}
+
+/// The rows of a part.
 pub(super) struct Rows<'s> {
     /// Its columns.
     pub schema: SchemaRef,
@@ -29,7 +42,8 @@ pub(super) struct Rows<'s> {
 }
 
 impl Source {
-    /// What a command line names. A Delta table is the version that is the newest now.
+    /// What a command line names. A Delta table is the version that is the newest now, a folder has
+    /// the files that are in it now.
     pub(super) fn of(args: &ImportArgs) -> Outcome<Self> {
         match (&args.delta, &args.file) {
             (Some(place), _) => {
@@ -39,24 +53,51 @@ impl Source {
                 Ok(Self::Delta { table: Box::new(table), name: place.clone() })
             }
             (None, Some(path)) => {
-                let (format, name) = (format_of(path, args.format)?, path.display().to_string());
-                Ok(Self::File { path: path.clone(), format, name })
+                let files = files(path, args.format)?;
+                let names = files.paths().map(|path| path.display().to_string()).collect();
+                Ok(Self::Files { files, names })
             }
             (None, None) => Err(Failure::Usage("name a file, or a Delta table by --delta".into())),
         }
     }
 
+    /// All of its parts; there is one at least.
+    pub(super) fn parts(&self) -> impl Iterator<Item = Part<'_>> {
+        let parts = match self {
+            Self::Files { names, .. } => names.len(),
+            Self::Delta { .. } => 1,
+        };
+        (0..parts).map(|place| Part { source: self, place })
+    }
+
+    /// The first of its parts.
+    pub(super) fn first(&self) -> Part<'_> {
+        Part { source: self, place: 0 }
+    }
+}
+
+/// The file of a path, or those of a folder.
+fn files(path: &Path, said: Option<Format>) -> Outcome<TableFiles> {
+    if path.is_dir() {
+        let files = TableFiles::in_folder(path, said.map(Into::into));
+        return files.map_err(|error| failure(None, &path.display().to_string(), &error));
+    }
+    Ok(TableFiles::one(path, format_of(path, said)?))
+}
+
+impl<'s> Part<'s> {
     /// What it is called in messages.
-    pub(super) fn name(&self) -> &str {
-        match self {
-            Self::File { name, .. } | Self::Delta { name, .. } => name,
+    pub(super) fn name(self) -> &'s str {
+        match self.source {
+            Source::Files { names, .. } => &names[self.place],
+            Source::Delta { name, .. } => name,
         }
     }
 
     /// Begins to read it. What it is read for says of which types the columns of CSV are.
-    pub(super) fn open(&self, wanted: Option<&Schema>) -> Outcome<Rows<'_>> {
-        match self {
-            Self::Delta { table, .. } => Ok(Rows {
+    pub(super) fn open(self, wanted: Option<&Schema>) -> Outcome<Rows<'s>> {
+        match self.source {
+            Source::Delta { table, .. } => Ok(Rows {
                 schema: table.schema().clone(),
                 rows: table.rows(),
                 batches: Box::new(
@@ -65,25 +106,21 @@ impl Source {
                         .map(|batch| batch.map_err(|error| delta::failure(None, &error))),
                 ),
             }),
-            Self::File { path, format, name } => {
-                let wrong = |error: Error| failure(None, name, &error);
-                let file = File::open(path).map_err(|error| wrong(error.into()))?;
-                if file.metadata().map_err(|error| wrong(error.into()))?.is_dir() {
-                    return Err(Failure::Usage(format!("{name}: this is a directory, not a file")));
-                }
+            Source::Files { files, .. } => {
+                let name = self.name();
+                let wrong = move |error: Error| failure(None, name, &error);
                 let schema = wanted.map(arrow_schema);
                 let options = ReadOptions { schema, ..ReadOptions::default() };
-                let reader = FileReader::open(*format, file, &options);
-                let reader = reader.map_err(|error| match error {
+                let rows = files.open(self.place, &options).map_err(|error| match error {
                     Error::NeedsSchema => Failure::Usage(format!(
                         "{name}: CSV does not say of which types its columns are; --schema does"
                     )),
                     other => wrong(other),
                 })?;
                 Ok(Rows {
-                    schema: reader.schema().clone(),
-                    rows: reader.rows(),
-                    batches: Box::new(reader.map(move |batch| batch.map_err(wrong))),
+                    schema: rows.schema().clone(),
+                    rows: rows.rows(),
+                    batches: Box::new(rows.map(move |batch| batch.map_err(wrong))),
                 })
             }
         }

@@ -8,5 +8,6 @@ pub(super) const HELP: &str = "\
 .timer on|off      whether each statement's time is shown
 .help              this
 .quit              the end; also Ctrl-D
-Everything else is SQL, up to a semicolon. Ctrl-C forgets what was typed.
+Everything else is SQL, up to a semicolon. Ctrl-C forgets what was typed, or ends the
+statement that runs.
 ";

@@ -6,7 +6,7 @@ use lode::Database;
 use program_support::exit::{Failure, Outcome};
 use program_support::output::print;
 use rusqlite::fallible_iterator::FallibleIterator;
-use rusqlite::{Batch, Connection, Error};
+use rusqlite::{Batch, Connection, Error, InterruptHandle};
 
 use super::definitions::Definition;
 use super::dot::Command;
@@ -102,6 +102,12 @@ impl Session {
             print(&line).map_err(|failure| failure.line().unwrap_or_default().to_string())?;
         }
         Ok(())
+    }
+
+    /// What ends the statement that runs, from another thread. SQLite then undoes what it wrote,
+    /// and the transaction that it is in.
+    pub(super) fn interrupter(&self) -> InterruptHandle {
+        self.connection.get_interrupt_handle()
     }
 
     /// Whether a transaction has begun.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use program_support::exit::{Failure, Outcome};
+use program_support::interrupt;
 use program_support::output::print;
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
@@ -108,6 +109,8 @@ pub(super) fn run(session: &mut Session) -> Outcome {
         // The first time there is none.
         let _ = editor.load_history(file);
     }
+    let statement = session.interrupter();
+    interrupt::on_keyboard(move || statement.interrupt())?;
     print("SQL ends with a semicolon; .help lists the commands\n")?;
     loop {
         editor.set_helper(Some(Words::of(session)));

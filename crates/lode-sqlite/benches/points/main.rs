@@ -1,11 +1,14 @@
 //! Single records by SQL, in tables of Lode and in SQLite's own, taking turns: `cargo bench -p
 //! lodedb-sqlite -- [ROWS…]`. Each line is an operation by a prepared statement, in nanoseconds of
-//! the fastest of five rounds, and how many times as fast Lode is. Run by the tests, the sizes are
-//! tiny.
+//! the fastest of five rounds, and how many times as fast Lode is. In memory, the last column is a
+//! virtual table that does as little as one can ([`array`]): what lies between it and SQLite's own
+//! is the price of SQLite's interface. Run by the tests, the sizes are tiny.
 //!
 //! In a directory (that which `LODE_DIRECTORY` names, or in the one for temporary files) both sync
 //! each commit, and then neither does: Lode at `Commit` beside SQLite with a write-ahead log and
 //! `synchronous=FULL`, and `Process` beside `synchronous=OFF`.
+
+mod array;
 
 use std::path::Path;
 use std::time::Instant;
@@ -64,6 +67,13 @@ fn sqlite(place: Place, directory: &Path) -> Connection {
              CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER NOT NULL, name TEXT NOT NULL)"
         ))
         .expect("a table");
+    connection
+}
+
+/// A table in an array.
+fn array() -> Connection {
+    let connection = Connection::open_in_memory().expect("a connection");
+    array::attach(&connection).expect("it is attached");
     connection
 }
 
@@ -138,7 +148,7 @@ fn main() {
         let (lookups, synced) = if is_bench { (200_000, 300) } else { (200, 5) };
         let load = Load { rows, lookups, synced };
         for place in [Place::Memory, Place::DiskUnsynced, Place::DiskSynced] {
-            let mut took = [(); 3].map(|()| Vec::new());
+            let mut took = [(); 4].map(|()| Vec::new());
             for _ in 0..if is_bench { ROUNDS } else { 1 } {
                 let folder = tempfile::tempdir_in(&parent).expect("a directory");
                 for (at, kind) in [KeyKind::Hash, KeyKind::Tree].into_iter().enumerate() {
@@ -150,13 +160,20 @@ fn main() {
                 }
                 let own = sqlite(place, folder.path());
                 took[2].push(measure(&own, &load, place));
+                if place == Place::Memory {
+                    took[3].push(measure(&array(), &load, place));
+                }
             }
             for (at, name) in OPERATIONS.into_iter().enumerate() {
-                let [hash, tree, own] =
+                let [hash, tree, own, array] =
                     took.each_ref().map(|all| least(all.iter().map(|one| one[at])));
+                let floor = match place {
+                    Place::Memory => format!(", array {array:>6.0} ns ({:.2} ×)", own / array),
+                    _ => String::new(),
+                };
                 println!(
                     "{rows} rows, {place:?}, {name:<16} SQLite {own:>9.0} ns, hash {hash:>9.0} ns \
-                     ({:.2} ×), tree {tree:>9.0} ns ({:.2} ×)",
+                     ({:.2} ×), tree {tree:>9.0} ns ({:.2} ×){floor}",
                     own / hash,
                     own / tree
                 );

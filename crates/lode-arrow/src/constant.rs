@@ -1,0 +1,122 @@
+//! Columns whose rows have one value, which a text says: those by which a table is partitioned.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int8Array,
+    Int16Array, Int32Array, Int64Array, StringArray, TimestampMicrosecondArray, UInt8Array,
+    UInt16Array, UInt32Array, UInt64Array,
+};
+use arrow_schema::{DataType, TimeUnit};
+
+/// Microseconds of a day.
+const DAY_US: i64 = 24 * 60 * 60 * 1_000_000;
+
+/// An array of `rows` times the value that a text says, as Delta's protocol has it in "Partition
+/// Value Serialization"; `None` if the text says none of that type. A date means its midnight where
+/// a moment is wanted.
+pub fn constant_array(kind: &DataType, text: &str, rows: usize) -> Option<ArrayRef> {
+    /// The same for what the standard library reads.
+    macro_rules! parsed {
+        ($array:ty) => {
+            Arc::new(<$array>::from_value(text.parse().ok()?, rows))
+        };
+    }
+    Some(match kind {
+        DataType::Int8 => parsed!(Int8Array),
+        DataType::Int16 => parsed!(Int16Array),
+        DataType::Int32 => parsed!(Int32Array),
+        DataType::Int64 => parsed!(Int64Array),
+        DataType::UInt8 => parsed!(UInt8Array),
+        DataType::UInt16 => parsed!(UInt16Array),
+        DataType::UInt32 => parsed!(UInt32Array),
+        DataType::UInt64 => parsed!(UInt64Array),
+        DataType::Float32 => parsed!(Float32Array),
+        DataType::Float64 => parsed!(Float64Array),
+        DataType::Decimal128(digits, scale) if *scale == 0 => {
+            let array = Decimal128Array::from_value(text.parse().ok()?, rows);
+            Arc::new(array.with_precision_and_scale(*digits, *scale).ok()?)
+        }
+        DataType::Boolean => Arc::new(BooleanArray::from(vec![text.parse::<bool>().ok()?; rows])),
+        DataType::Date32 => Arc::new(Date32Array::from_value(days(text)?, rows)),
+        DataType::Timestamp(TimeUnit::Microsecond, zone) => {
+            let array = TimestampMicrosecondArray::from_value(moment_us(text)?, rows);
+            Arc::new(array.with_timezone_opt(zone.clone()))
+        }
+        DataType::Utf8 => Arc::new(StringArray::from(vec![text; rows])),
+        _ => return None,
+    })
+}
+
+/// Days since the beginning of 1970 of a date `2024-02-29`, by the algorithm of Howard Hinnant,
+/// "chrono-Compatible Low-Level Date Algorithms".
+fn days(text: &str) -> Option<i32> {
+    let mut parts = text.splitn(3, '-');
+    let mut part = || parts.next()?.parse::<i64>().ok();
+    let (year, month, day) = (part()?, part()?, part()?);
+    if !(0..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    // Years begin in March, so that the day that some have more comes last.
+    let year = year - i64::from(month <= 2);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let (era, year) = (year.div_euclid(400), year.rem_euclid(400));
+    let day_of_era = year * 365 + year / 4 - year / 100 + day_of_year;
+    i32::try_from(era * 146_097 + day_of_era - 719_468).ok()
+}
+
+/// Microseconds since the beginning of 1970 of `2024-02-29 12:30:00.5`,
+/// `2024-02-29T12:30:00.500000Z` or `2024-02-29`, in UTC.
+fn moment_us(text: &str) -> Option<i64> {
+    let Some((date, time)) = text.trim_end_matches('Z').split_once([' ', 'T']) else {
+        return Some(i64::from(days(text)?) * DAY_US);
+    };
+    let (time, fraction) = time.split_once('.').unwrap_or((time, ""));
+    let mut parts = time.splitn(3, ':');
+    let mut part = || parts.next()?.parse::<u32>().ok().map(i64::from);
+    let seconds = part()? * 3_600 + part()? * 60 + part()?;
+    if fraction.len() > 6 {
+        return None;
+    }
+    let micros: i64 = format!("{fraction:0<6}").parse().ok()?;
+    Some(i64::from(days(date)?) * DAY_US + seconds * 1_000_000 + micros)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_and_moments_are_those_of_the_calendar() {
+        for (text, wanted) in [
+            ("1970-01-01", Some(0)),
+            ("1969-12-31", Some(-1)),
+            ("2000-02-29", Some(11_016)),
+            ("2026-11-23", Some(20_780)),
+            ("0001-01-01", Some(-719_162)),
+            ("2026-13-01", None),
+            ("2026-11", None),
+        ] {
+            assert_eq!(days(text), wanted, "{text}");
+        }
+        assert_eq!(moment_us("1970-01-01 00:00:01.5"), Some(1_500_000));
+        assert_eq!(moment_us("1969-12-31T23:59:59.999999Z"), Some(-1));
+        assert_eq!(moment_us("1970-01-02"), Some(DAY_US));
+        assert_eq!(moment_us("2026-11-23 06:00"), None);
+    }
+
+    #[test]
+    fn a_text_that_says_no_value_of_the_type_makes_no_array() {
+        for (kind, text) in [
+            (DataType::UInt8, "256"),
+            (DataType::Int64, "1.0"),
+            (DataType::Boolean, "yes"),
+            (DataType::Date32, "today"),
+            (DataType::Binary, "00"),
+        ] {
+            assert!(constant_array(&kind, text, 3).is_none(), "{kind} {text}");
+        }
+        let whole = constant_array(&DataType::UInt64, "18446744073709551615", 3).expect("an array");
+        assert_eq!(whole.len(), 3);
+    }
+}

@@ -1,0 +1,297 @@
+//! A table in several files: those of a folder, which may be partitioned as Hive has it.
+
+use std::collections::HashSet;
+use std::fs::{self, DirEntry, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use percent_encoding::percent_decode_str;
+
+use super::{FileFormat, FileReader, ReadOptions};
+use crate::constant::constant_array;
+use crate::error::{Error, Result};
+
+/// What the name of a folder says of a column without a value.
+const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
+
+/// The folder of a Delta table's log.
+const DELTA_LOG: &str = "_delta_log";
+
+/// The files of a table: one, or all of a folder, as Spark, Hive, Polars and DuckDB write them.
+///
+/// A folder named `city=Bern` says that column `city` is `Bern` in all files below it; `%41` in such
+/// a name is an `A`. Names that begin with `.` or `_` are no files of the table.
+///
+/// ```
+/// use std::fs;
+///
+/// use lode_arrow::{FileFormat, ReadOptions, TableFiles};
+/// use lode::{Schema, Type};
+///
+/// let folder = tempfile::tempdir()?;
+/// fs::create_dir(folder.path().join("year=2026"))?;
+/// fs::write(folder.path().join("year=2026/a.csv"), "id\n7\n8\n")?;
+///
+/// let files = TableFiles::in_folder(folder.path(), None)?;
+/// let schema = Schema::build("t").key("id", Type::U8).column("year", Type::U16).finish()?;
+/// let schema = Some(lode_arrow::arrow_schema(&schema));
+/// let mut rows = files.open(0, &ReadOptions { schema, ..ReadOptions::default() })?;
+/// let batch = rows.next().expect("a batch")?;
+/// assert_eq!((batch.num_rows(), batch.num_columns()), (2, 2));
+/// # Ok::<(), lode_arrow::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct TableFiles {
+    format: FileFormat,
+    files: Vec<TableFile>,
+    /// The columns that the names of folders say, of the types that all of their values have.
+    partitions: Vec<Field>,
+}
+
+/// A file of a table.
+#[derive(Clone, Debug)]
+struct TableFile {
+    path: PathBuf,
+    /// What the names of its folders say, from the outermost.
+    values: Vec<PartitionValue>,
+}
+
+/// What the name of a folder says; without a text the column is null.
+#[derive(Clone, Debug)]
+struct PartitionValue {
+    column: String,
+    text: Option<String>,
+}
+
+impl TableFiles {
+    /// A table in one file.
+    pub fn one(file: &Path, format: FileFormat) -> Self {
+        let files = vec![TableFile { path: file.into(), values: Vec::new() }];
+        Self { format, files, partitions: Vec::new() }
+    }
+
+    /// The table in a folder and its partitions. All files have one format: `format`, or that of
+    /// the ends of their names.
+    ///
+    /// # Errors
+    /// `Io`; `NotATable` when there are no such files, or something else is among them.
+    pub fn in_folder(folder: &Path, format: Option<FileFormat>) -> Result<Self> {
+        if folder.join(DELTA_LOG).is_dir() {
+            return Err(Error::NotATable(
+                "this is a Delta table, whose log says which files count; `lode import --delta` \
+                 reads it"
+                    .into(),
+            ));
+        }
+        let mut walk = Walk { folder, said: format, found: None, files: Vec::new() };
+        walk.through(folder, &mut Vec::new())?;
+        let none = || Error::NotATable("there is no file of a table in this folder".into());
+        let format = walk.found.ok_or_else(none)?;
+        Ok(Self { format, partitions: partitions(&walk.files), files: walk.files })
+    }
+
+    /// The paths of the files, in the order in which they are read.
+    pub fn paths(&self) -> impl ExactSizeIterator<Item = &Path> {
+        self.files.iter().map(|file| file.path.as_path())
+    }
+
+    /// Opens the file at a place of [`paths`](Self::paths). The columns that its folders say come
+    /// after its own, of the types that `options` names, or else whole numbers or text.
+    ///
+    /// # Errors
+    /// Those of [`FileReader::open`]; `Format` when a folder's name says no value of the type.
+    ///
+    /// # Panics
+    /// When there is no such place.
+    pub fn open(&self, place: usize, options: &ReadOptions) -> Result<TableRows> {
+        let found = &self.files[place];
+        let reader = FileReader::open(self.format, File::open(&found.path)?, options)?;
+        let wanted = |name: &str| {
+            let schema = options.schema.as_ref()?;
+            Some(schema.field_with_name(name).ok()?.data_type().clone())
+        };
+        let mut fields: Vec<_> = reader.schema().fields().iter().cloned().collect();
+        let mut constants = Vec::new();
+        for (field, value) in self.partitions.iter().zip(&found.values) {
+            // A file may have the column too.
+            if reader.schema().field_with_name(field.name()).is_ok() {
+                continue;
+            }
+            let kind = wanted(field.name()).unwrap_or_else(|| field.data_type().clone());
+            fields.push(Arc::new(field.clone().with_data_type(kind.clone())));
+            constants.push(Constant::new(kind, value)?);
+        }
+        let schema = Arc::new(Schema::new(fields));
+        Ok(TableRows { reader, constants, schema })
+    }
+}
+
+/// The files of a folder, as they are found.
+struct Walk<'w> {
+    folder: &'w Path,
+    /// Which format they have, whatever their names are.
+    said: Option<FileFormat>,
+    /// Which one those so far have.
+    found: Option<FileFormat>,
+    files: Vec<TableFile>,
+}
+
+impl Walk<'_> {
+    /// Finds the files of a folder, whose name and those around it say `values`.
+    fn through(&mut self, folder: &Path, values: &mut Vec<PartitionValue>) -> Result<()> {
+        let entries: io::Result<Vec<DirEntry>> = fs::read_dir(folder)?.collect();
+        let mut paths: Vec<_> = entries?.iter().map(DirEntry::path).collect();
+        paths.sort();
+        for path in paths {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if name.starts_with('.') || (name.starts_with('_') && !name.contains('=')) {
+                continue;
+            }
+            if !fs::metadata(&path)?.is_dir() {
+                self.add(path, values)?;
+                continue;
+            }
+            let value = PartitionValue::of(&path).ok_or_else(|| {
+                self.refused(&path, "the folder of a partition is named COLUMN=VALUE")
+            })?;
+            if values.iter().any(|outer| outer.column == value.column) {
+                return Err(self.refused(&path, "a folder around it names the same column"));
+            }
+            values.push(value);
+            self.through(&path, values)?;
+            values.pop();
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, path: PathBuf, values: &[PartitionValue]) -> Result<()> {
+        let format = self.said.or(FileFormat::of_path(&path));
+        let format = format.ok_or_else(|| {
+            self.refused(&path, "the name does not say which format the file has")
+        })?;
+        if self.found.is_some_and(|found| found != format) {
+            return Err(self.refused(&path, "the file has another format than those before it"));
+        }
+        self.found = Some(format);
+        let file = TableFile { path, values: values.to_vec() };
+        let columns = |file: &TableFile| -> Vec<String> {
+            file.values.iter().map(|value| value.column.clone()).collect()
+        };
+        if self.files.first().is_some_and(|first| columns(first) != columns(&file)) {
+            return Err(self.refused(&file.path, "its folders name other columns than others do"));
+        }
+        self.files.push(file);
+        Ok(())
+    }
+
+    fn refused(&self, path: &Path, why: &str) -> Error {
+        let path = path.strip_prefix(self.folder).unwrap_or(path);
+        Error::NotATable(format!("{}: {why}", path.display()).into())
+    }
+}
+
+impl PartitionValue {
+    /// What the name of a folder says; `None` if it says nothing.
+    fn of(folder: &Path) -> Option<Self> {
+        let (column, text) = folder.file_name()?.to_str()?.split_once('=')?;
+        let decoded = |text| Some(percent_decode_str(text).decode_utf8().ok()?.into_owned());
+        let (column, text) = (decoded(column)?, decoded(text)?);
+        let text = Some(text).filter(|text| text != NULL);
+        Some(Self { column, text }).filter(|value| !value.column.is_empty())
+    }
+}
+
+/// The columns that the folders of files say: of 64 bits if that is what all values are, otherwise
+/// text.
+fn partitions(files: &[TableFile]) -> Vec<Field> {
+    let is_whole = |text: &str| text.parse::<i64>().is_ok_and(|number| number.to_string() == text);
+    let columns = files.first().map_or(0, |file| file.values.len());
+    let field = |place: usize| {
+        let texts: HashSet<_> =
+            files.iter().map(|file| file.values[place].text.as_deref()).collect();
+        let kind = match texts.iter().flatten().all(|text| is_whole(text)) {
+            true => DataType::Int64,
+            false => DataType::Utf8,
+        };
+        Field::new(&files[0].values[place].column, kind, texts.contains(&None))
+    };
+    (0..columns).map(field).collect()
+}
+
+/// A column whose rows have one value.
+#[derive(Debug)]
+struct Constant {
+    kind: DataType,
+    text: Option<String>,
+}
+
+impl Constant {
+    fn new(kind: DataType, value: &PartitionValue) -> Result<Self> {
+        let constant = Self { kind, text: value.text.clone() };
+        match constant.array(0) {
+            Some(_) => Ok(constant),
+            None => Err(Error::Format(
+                format!(
+                    "column {} ({}) cannot hold {}, as the name of its folder says",
+                    value.column,
+                    constant.kind,
+                    value.text.as_deref().unwrap_or_default()
+                )
+                .into(),
+            )),
+        }
+    }
+
+    fn array(&self, rows: usize) -> Option<ArrayRef> {
+        match &self.text {
+            Some(text) => constant_array(&self.kind, text, rows),
+            None => Some(new_null_array(&self.kind, rows)),
+        }
+    }
+}
+
+/// The rows of a file of a table. Made by [`TableFiles::open`].
+///
+/// # Errors
+/// An iterator of it returns those of [`FileReader`].
+pub struct TableRows {
+    reader: FileReader,
+    constants: Vec<Constant>,
+    schema: SchemaRef,
+}
+
+impl TableRows {
+    /// The columns of the file, and those that its folders say.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// How many rows the file has, if it says so at its beginning.
+    pub fn rows(&self) -> Option<u64> {
+        self.reader.rows()
+    }
+
+    /// A batch of the file with what its folders say.
+    fn complete(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let rows = batch.num_rows();
+        let constants = self.constants.iter().filter_map(|constant| constant.array(rows));
+        let columns = batch.columns().iter().cloned().chain(constants).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
+    }
+}
+
+impl Iterator for TableRows {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Result<RecordBatch>> {
+        let batch = self.reader.next()?;
+        Some(match self.constants.is_empty() {
+            true => batch,
+            false => batch.and_then(|batch| self.complete(&batch)),
+        })
+    }
+}
