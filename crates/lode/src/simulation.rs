@@ -9,6 +9,7 @@ use crate::api::{Database, Options};
 use crate::data::Superblock;
 use crate::error::Result;
 use crate::store::{self, Expected, Store};
+use crate::wal::Log;
 
 /// Opens the database on a disk. The same number gives the same database.
 pub fn open(options: &Options, disk: &Simulated, random: u64) -> Result<Database> {
@@ -54,10 +55,11 @@ impl Drop for Checkpoint<'_> {
     }
 }
 
-/// Does what the thread of the database would do now and then: it syncs the log, and makes a
-/// checkpoint if one is needed.
+/// Does what the threads of the database would do now and then: they sync the log, make its next
+/// segment, and a checkpoint if one is needed.
 pub fn look_after(db: &Database) -> Result<()> {
     db.engine().sync_log()?;
+    db.engine().log().map_or(Ok(()), Log::make_next)?;
     db.engine().checkpoint_ahead()
 }
 

@@ -307,8 +307,7 @@ fn what_is_wrong_in_a_folder_is_named_with_its_file() {
         "day=2026-11-23/gate=2/d.parquet",
         "",
         2,
-        "visits: day=2026-11-23/gate=__HIVE_DEFAULT_PARTITION__/c.csv: the file has another format \
-         than those before it",
+        "visits: day=2026-11-23/gate=2/d.parquet: the file has another format than those before it",
     );
     wrong(
         "day=2026-11-23/d.csv",

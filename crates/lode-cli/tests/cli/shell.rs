@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::process::Stdio;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::pty::openpty;
 use nix::sys::signal::{Signal, kill};
@@ -39,10 +39,14 @@ fn shown(mut terminal: File) -> Receiver<String> {
     receiver
 }
 
+/// How long the test waits for what may never be shown.
+const PATIENCE: Duration = Duration::from_mins(5);
+
 /// Waits until a text is shown; calls `meanwhile` now and then.
 fn wait_for(shown: &Receiver<String>, wanted: &str, meanwhile: impl Fn()) {
-    let mut all = String::new();
+    let (mut all, start) = (String::new(), Instant::now());
     while !all.contains(wanted) {
+        assert!(start.elapsed() < PATIENCE, "no {wanted:?} in {all:?}");
         match shown.recv_timeout(PACE) {
             Ok(piece) => all.push_str(&piece),
             Err(RecvTimeoutError::Timeout) => meanwhile(),
@@ -67,7 +71,9 @@ fn an_interrupt_ends_the_statement_and_not_the_shell() {
     let shown = shown(ours.try_clone().expect("a handle"));
     let type_in = |text: &str| (&ours).write_all(text.as_bytes()).expect("it is typed");
     wait_for(&shown, "lode> ", || ());
-    type_in("CREATE TABLE t (id U64 PRIMARY KEY); BEGIN; INSERT INTO t VALUES (1);\r");
+    type_in("CREATE TABLE t (id U64 PRIMARY KEY);\r");
+    wait_for(&shown, "lode> ", || ());
+    type_in("BEGIN; INSERT INTO t VALUES (1);\r");
     wait_for(&shown, "lode*> ", || ());
     type_in(
         "INSERT INTO t WITH RECURSIVE n(id) AS (SELECT 2 UNION ALL SELECT id + 1 FROM n) \

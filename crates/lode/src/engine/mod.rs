@@ -408,6 +408,7 @@ impl Engine {
     /// Ends it all: what was done is in the data file then, and nothing can be done any more.
     pub(crate) fn close(&self) -> Result<()> {
         self.expect_here()?;
+        self.log().iter().for_each(|log| log.end_ahead());
         self.worker.stop();
         let catalogue = self.catalogue_mut();
         if self.is_closed.swap(true, Ordering::AcqRel) {

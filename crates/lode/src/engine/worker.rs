@@ -1,6 +1,7 @@
 //! The threads of a database in a directory. One makes checkpoints before a writer has to wait for
-//! one, and gives space back when there is nothing else to do. At level `periodic`, another one
-//! syncs the log. They are apart, so that no sync of the log waits for the data file.
+//! one, and gives space back when there is nothing else to do. Another one makes segments of the log
+//! ahead of need. At level `periodic`, a third one syncs the log. They are apart, so that nothing of
+//! the log waits for the data file.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -52,6 +53,7 @@ impl Worker {
                 idleness.look(&shared, Instant::now(), &|| !shared.worker.is_stopped());
             }
         })?;
+        self.start_ahead(db)?;
         let Some(interval) = interval.map(|interval| interval.max(LEAST_INTERVAL)) else {
             return Ok(());
         };
@@ -63,6 +65,21 @@ impl Worker {
             while signal.wait_until(start.checked_add(interval)) {
                 start = Instant::now();
                 let _ = shared.sync_log();
+            }
+        })
+    }
+
+    /// With one processor there is no thread for the log: it would take its time from the writers.
+    fn start_ahead(&self, db: &Arc<Engine>) -> std::io::Result<()> {
+        let has_processor = std::thread::available_parallelism().is_ok_and(|count| count.get() > 1);
+        if db.log().is_none() || !has_processor {
+            return Ok(());
+        }
+        let shared = Arc::clone(db);
+        self.spawn("lode log", move || {
+            while let Some(log) = shared.log().filter(|log| log.wait_for_half()) {
+                // What fails here fails again for the writer that needs it.
+                let _ = log.make_next();
             }
         })
     }

@@ -5,7 +5,6 @@
 use std::fs::File;
 use std::io::Result;
 use std::ops::Range;
-use std::sync::Arc;
 
 use memmap2::{MmapOptions, MmapRaw};
 
@@ -13,7 +12,7 @@ use super::{Home, Mapped};
 
 /// The front of a file of the operating system, mapped and shared with the file's other readers.
 pub(super) struct Front {
-    map: Arc<MmapRaw>,
+    map: MmapRaw,
     ahead: Ahead,
     home: Home,
 }
@@ -28,7 +27,7 @@ pub(super) enum Ahead {
     Read,
 }
 
-/// Bytes of a mapping for which memory is asked at a time; a shorter one needs no thread.
+/// Bytes of a mapping for which memory is asked at a time.
 #[cfg(target_os = "linux")]
 const STEP: usize = 1 << 20;
 
@@ -37,7 +36,7 @@ impl Front {
     /// off ends the process (`SIGBUS`), though it never touches memory that is not the mapping's.
     pub(super) fn new(file: &File, size_bytes: usize, ahead: Ahead) -> Result<Self> {
         let map = MmapOptions::new().len(size_bytes).map_raw(file)?;
-        Ok(Self { map: Arc::new(map), ahead, home: Home::here() })
+        Ok(Self { map, ahead, home: Home::here() })
     }
 }
 
@@ -67,32 +66,21 @@ impl Mapped for Front {
         Ok(())
     }
 
-    /// A thread asks for it, if it has another processor for that. What was set aside for a file
-    /// and never written has to be filled with zeros, which takes longer than to write to it.
+    /// What was set aside for a file and never written has to be filled with zeros, which takes
+    /// longer than to write to it.
     #[cfg(target_os = "linux")]
     fn prepare(&self) {
-        let has_processor =
-            || std::thread::available_parallelism().is_ok_and(|count| count.get() > 1);
-        if self.map.len() < STEP || !has_processor() {
-            return;
-        }
         let advice = match self.ahead {
             Ahead::Map => memmap2::Advice::PopulateRead,
             Ahead::Read => memmap2::Advice::WillNeed,
         };
-        let map = Arc::clone(&self.map);
-        let work = move || {
-            for from in (0..map.len()).step_by(STEP) {
-                // As long as the mapping is in use, and the system knows what is asked.
-                let is_of_use = Arc::strong_count(&map) > 1;
-                let size = STEP.min(map.len() - from);
-                if !is_of_use || map.advise_range(advice, from, size).is_err() {
-                    return;
-                }
+        for from in (0..self.map.len()).step_by(STEP) {
+            let size = STEP.min(self.map.len() - from);
+            if self.map.advise_range(advice, from, size).is_err() {
+                // The system does not know what is asked.
+                return;
             }
-        };
-        // Without a thread, the writer waits for it.
-        let _ = std::thread::Builder::new().name("lode log".into()).spawn(work);
+        }
     }
 
     /// The system writes a page of a file on a disk out only after it has interrupted every

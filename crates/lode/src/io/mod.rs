@@ -120,9 +120,9 @@ pub(crate) trait Mapped: Send + Sync {
     /// If they do not lie in the mapped part.
     fn write(&self, at: usize, bytes: &[u8]) -> Result<()>;
 
-    /// Has the operating system get memory for all of the mapped part that is new, while the caller
-    /// goes on. A write to a part that has its memory need not wait. Where there is no way to ask,
-    /// it does nothing.
+    /// Has the operating system get memory for all of the mapped part that is new, and waits for
+    /// that. A write to a part that has its memory need not wait. Where there is no way to ask, it
+    /// does nothing.
     fn prepare(&self) {}
 
     /// Some bytes have been written and will not be again for some time. Where a mapping makes a

@@ -8,6 +8,7 @@
 //! The log is valid only as a prefix: each frame has its checksum and that of the frame before.
 //! What a frame says was synced is the proof that what lies before it cannot just be missing.
 
+mod ahead;
 mod frame;
 mod group;
 mod mark;
@@ -19,6 +20,7 @@ mod segment;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ahead::Ahead;
 use group::Group;
 use mark::Mark;
 pub(crate) use record::{Keyed, LogRecord, RecordKind, TableId};
@@ -87,6 +89,9 @@ pub(crate) struct Log {
     unsynced: Mutex<Unsynced>,
     /// Held while a segment begins.
     turn: Mutex<Turn>,
+    /// Held while a segment is made ahead of need; locked before `turn`.
+    making: Mutex<()>,
+    ahead: Ahead,
     /// The threads that wait until the log is synced.
     group: Group,
     /// Set to 0 when a segment begins, so that the next writer looks how long the log has become.
@@ -98,6 +103,11 @@ struct Tail {
     segment: Segment,
     at: u64,
     chain: u32,
+    /// When a frame ends here or later, the next segment is to be made; set to the highest number
+    /// when that was asked for.
+    ask_at: u64,
+    /// Whether the last record was of those that need no memory ahead.
+    is_bulk: bool,
     /// What frames say was synced.
     noted: LogPosition,
     /// The frame that is being made.
@@ -197,6 +207,11 @@ impl Tail {
     }
 }
 
+/// Where half of a segment is full.
+fn half_of(segment: &Segment) -> u64 {
+    segment.size_bytes / 2
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -225,7 +240,6 @@ impl Log {
         // It is not known whether what was replayed is durable.
         let header = turn.header(&segment, database, after.end, LogPosition::default());
         let chain = segment.begin(&header)?;
-        segment.ask_for_memory();
         let synced = |result: std::io::Result<()>| {
             result.map_err(|error| Error::io("sync a new log segment", &error))
         };
@@ -233,7 +247,15 @@ impl Log {
         synced(disk.sync_directory())?;
         let start = LogPosition { segment: segment.number, at: segment::FRAMES_AT };
         let unsynced = Mutex::new(Unsynced::new(&segment));
-        let tail = Tail { segment, at: start.at, chain, noted: start, frame: Vec::new() };
+        let tail = Tail {
+            ask_at: half_of(&segment),
+            segment,
+            at: start.at,
+            chain,
+            is_bulk: false,
+            noted: start,
+            frame: Vec::new(),
+        };
         Ok(Self {
             disk,
             database,
@@ -243,6 +265,8 @@ impl Log {
             synced: Mark::new(start),
             unsynced,
             turn: Mutex::new(turn),
+            making: Mutex::default(),
+            ahead: Ahead::default(),
             group: Group::new(start),
             alarm,
         })
@@ -276,7 +300,11 @@ impl Log {
             tail.noted = noted;
         }
         debug_assert!(tail.at < end, "each frame ends after the one before");
-        (tail.at, tail.chain) = (end, chain);
+        (tail.at, tail.chain, tail.is_bulk) = (end, chain, size >= LEAST_BULK_BYTES);
+        if end >= tail.ask_at {
+            tail.ask_at = u64::MAX;
+            self.ahead.ask();
+        }
         let end = tail.place().position;
         self.end.set(end);
         Ok(Some((work(), end)))
@@ -285,6 +313,8 @@ impl Log {
     /// Makes room for a record whose body has this size: begins the next segment if need be.
     pub(crate) fn make_room(&self, bytes: usize) -> Result<()> {
         let wanted = frame::most_bytes(bytes);
+        // One that is being made is waited for.
+        let _making = lock(&self.making);
         let mut turn = lock(&self.turn);
         let size = {
             let tail = lock(&self.tail);
@@ -293,15 +323,54 @@ impl Log {
             }
             tail.segment.size_bytes
         };
-        let size = (size * 2)
-            .max(LEAST_SECOND_BYTES)
-            .min(self.sizes.most_bytes)
-            .max(wanted + segment::FRAMES_AT);
+        let size = self.size_after(size).max(wanted + segment::FRAMES_AT);
         let next = turn.prepare(&*self.disk, size)?;
-        if bytes < LEAST_BULK_BYTES {
-            next.ask_for_memory();
-        }
         self.go_on_in(next, &mut turn)
+    }
+
+    /// The bytes of the segment after one of `size_bytes`.
+    fn size_after(&self, size_bytes: u64) -> u64 {
+        (size_bytes * 2).max(LEAST_SECOND_BYTES).min(self.sizes.most_bytes)
+    }
+
+    /// Waits until the next segment is to be [made](Self::make_next); false when the log
+    /// [has ended](Self::end_ahead).
+    pub(crate) fn wait_for_half(&self) -> bool {
+        self.ahead.wait()
+    }
+
+    /// Nothing waits for more segments from now on.
+    pub(crate) fn end_ahead(&self) {
+        self.ahead.end();
+    }
+
+    /// Makes the next segment if half of the last one is full and no file is kept for it: a writer
+    /// that made it would wait, a millisecond for two mebibytes where files are in memory.
+    ///
+    /// # Errors
+    /// `Io`, `DiskFull`. Whoever needs the segment tries again.
+    pub(crate) fn make_next(&self) -> Result<()> {
+        let making = lock(&self.making);
+        let (size, is_bulk) = {
+            let tail = lock(&self.tail);
+            if tail.at < half_of(&tail.segment) {
+                return Ok(());
+            }
+            (self.size_after(tail.segment.size_bytes), tail.is_bulk)
+        };
+        let number = {
+            let mut turn = lock(&self.turn);
+            if turn.has_spare(size) {
+                return Ok(());
+            }
+            turn.take_number()
+        };
+        let segment = Segment::create(&*self.disk, number, size)?;
+        let mapped = segment.mapped().filter(|_| !is_bulk);
+        lock(&self.turn).spares.push((number, segment));
+        drop(making);
+        mapped.iter().for_each(|mapped| mapped.prepare());
+        Ok(())
     }
 
     /// Begins a segment as small as the first one, if the last one is larger: after a checkpoint,
@@ -326,6 +395,7 @@ impl Log {
         let held_from = lock(&self.unsynced).begin(&next);
         let full = std::mem::replace(&mut tail.segment, next);
         (tail.at, tail.chain, tail.noted) = (segment::FRAMES_AT, chain, header.synced);
+        tail.ask_at = half_of(&tail.segment);
         self.end.set(tail.place().position);
         drop(tail);
         full.mapped().iter().for_each(|mapped| mapped.unmap(held_from as usize..end as usize));
@@ -462,11 +532,22 @@ impl Log {
 }
 
 impl Turn {
+    /// A number for a segment. If that cannot be made, the next one has another number: there may
+    /// be a file of this one's name.
+    fn take_number(&mut self) -> SegmentNumber {
+        let number = self.next_number;
+        self.next_number = number.next();
+        number
+    }
+
+    /// Whether a file is kept that is large enough.
+    fn has_spare(&self, size_bytes: u64) -> bool {
+        self.spares.iter().any(|(_, spare)| spare.size_bytes >= size_bytes)
+    }
+
     /// A segment of its own, which has no header yet.
     fn prepare(&mut self, disk: &dyn Disk, size_bytes: u64) -> Result<Segment> {
-        let number = self.next_number;
-        // If it fails, the next one has another number: there may be a file of this one's name.
-        self.next_number = number.next();
+        let number = self.take_number();
         let found = self.spares.iter().position(|(_, spare)| spare.size_bytes >= size_bytes);
         let mut segment = match found {
             Some(at) => {

@@ -201,12 +201,6 @@ impl Segment {
             .map_err(|error| Error::io(format!("shorten {}", self.number), &error))
     }
 
-    /// Asks the operating system for memory for what will be written, if there is a way, and does
-    /// not wait for it.
-    pub(super) fn ask_for_memory(&self) {
-        self.mapped.iter().for_each(|mapped| mapped.prepare());
-    }
-
     /// The file's bytes, where they are mapped.
     pub(super) fn mapped(&self) -> Option<Arc<dyn Mapped>> {
         self.mapped.clone()

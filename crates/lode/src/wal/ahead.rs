@@ -1,0 +1,42 @@
+//! What the thread waits for that makes segments of the log ahead of need.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use super::lock;
+
+/// Tells the thread when there is something to do.
+#[derive(Default)]
+pub(super) struct Ahead {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    wanted: bool,
+    ended: bool,
+}
+
+impl Ahead {
+    /// A segment will be needed soon.
+    #[cold]
+    pub(super) fn ask(&self) {
+        lock(&self.state).wanted = true;
+        self.changed.notify_one();
+    }
+
+    /// Waits until one is needed; false when the thread is to end.
+    pub(super) fn wait(&self) -> bool {
+        let idle = |state: &mut State| !state.wanted && !state.ended;
+        let state = self.changed.wait_while(lock(&self.state), idle);
+        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        state.wanted = false;
+        !state.ended
+    }
+
+    /// The thread is to end.
+    pub(super) fn end(&self) {
+        lock(&self.state).ended = true;
+        self.changed.notify_one();
+    }
+}
