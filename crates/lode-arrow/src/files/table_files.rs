@@ -22,8 +22,8 @@ const DELTA_LOG: &str = "_delta_log";
 
 /// The files of a table: one, or all of a folder, as Spark, Hive, Polars and DuckDB write them.
 ///
-/// A folder named `city=Bern` says that column `city` is `Bern` in all files below it; `%41` in such
-/// a name is an `A`. Names that begin with `.` or `_` are no files of the table.
+/// A folder named `city=Bern` says that column `city` is `Bern` in all files below it; `%41` in
+/// such a name is an `A`. Names that begin with `.` or `_` are no files of the table.
 ///
 /// ```
 /// use std::fs;

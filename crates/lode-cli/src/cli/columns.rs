@@ -63,8 +63,8 @@ missing. Integers may come in any integer type, times in any unit: what does not
 refused, with its row.
 
 FILE may be a folder: then all files in it are one table, but for names that begin with . or _. \
-Folders in it that are named COLUMN=VALUE, as Spark and others have them, say the value of a column \
-for the files below them. A value that is __HIVE_DEFAULT_PARTITION__ is null.
+Folders in it that are named COLUMN=VALUE, as Spark and others have them, say the value of a \
+column for the files below them. A value that is __HIVE_DEFAULT_PARTITION__ is null.
 
 A table that is not there is created: as --schema says, or with the schema that the file has. \
 Files of others do not say which columns are the key: --key names them. Their text and bytes get \

@@ -1,7 +1,7 @@
 //! The threads of a database in a directory. One makes checkpoints before a writer has to wait for
-//! one, and gives space back when there is nothing else to do. Another one makes segments of the log
-//! ahead of need. At level `periodic`, a third one syncs the log. They are apart, so that nothing of
-//! the log waits for the data file.
+//! one, and gives space back when there is nothing else to do. Another one makes segments of the
+//! log ahead of need. At level `periodic`, a third one syncs the log. They are apart, so that
+//! nothing of the log waits for the data file.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
