@@ -52,9 +52,15 @@ pub fn constant_array(kind: &DataType, text: &str, rows: usize) -> Option<ArrayR
 /// "chrono-Compatible Low-Level Date Algorithms".
 fn days(text: &str) -> Option<i32> {
     let mut parts = text.splitn(3, '-');
-    let mut part = || parts.next()?.parse::<i64>().ok();
-    let (year, month, day) = (part()?, part()?, part()?);
-    if !(0..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+    let mut part = |most_digits| digits(parts.next()?, most_digits);
+    let (year, month, day) = (part(4)?, part(2)?, part(2)?);
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        2 => 28 + i64::from(is_leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    };
+    if !(1..=12).contains(&month) || !(1..=days).contains(&day) {
         return None;
     }
     // Years begin in March, so that the day that some have more comes last.
@@ -73,13 +79,16 @@ fn moment_us(text: &str) -> Option<i64> {
     };
     let (time, fraction) = time.split_once('.').unwrap_or((time, ""));
     let mut parts = time.splitn(3, ':');
-    let mut part = || parts.next()?.parse::<u32>().ok().map(i64::from);
-    let seconds = part()? * 3_600 + part()? * 60 + part()?;
-    if fraction.len() > 6 {
-        return None;
-    }
-    let micros: i64 = format!("{fraction:0<6}").parse().ok()?;
+    let mut part = |below| digits(parts.next()?, 2).filter(|number| *number < below);
+    let seconds = part(24)? * 3_600 + part(60)? * 60 + part(60)?;
+    let micros = digits(&format!("{fraction:0<6}"), 6)?;
     Some(i64::from(days(date)?) * DAY_US + seconds * 1_000_000 + micros)
+}
+
+/// A number of at most `most` digits, and nothing else.
+fn digits(text: &str, most: usize) -> Option<i64> {
+    let is_number = text.len() <= most && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| is_number)
 }
 
 #[cfg(test)]
@@ -96,13 +105,28 @@ mod tests {
             ("0001-01-01", Some(-719_162)),
             ("2026-13-01", None),
             ("2026-11", None),
+            ("2024-02-29", Some(19_782)),
+            ("2026-02-29", None),
+            ("2100-02-29", None),
+            ("2026-06-31", None),
+            ("2026-1-+2", None),
+            ("-026-01-02", None),
         ] {
             assert_eq!(days(text), wanted, "{text}");
         }
         assert_eq!(moment_us("1970-01-01 00:00:01.5"), Some(1_500_000));
         assert_eq!(moment_us("1969-12-31T23:59:59.999999Z"), Some(-1));
         assert_eq!(moment_us("1970-01-02"), Some(DAY_US));
-        assert_eq!(moment_us("2026-11-23 06:00"), None);
+        for text in [
+            "2026-11-23 06:00",
+            "2026-11-23 24:00:00",
+            "2026-11-23 23:60:00",
+            "2026-11-23 4294967295:00:00",
+            "2026-11-23 06:00:00.1234567",
+            "2026-11-23 06:00:00.+5",
+        ] {
+            assert_eq!(moment_us(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -18,6 +18,9 @@ const SHARDS: usize = 16;
 /// The most paths that are remembered.
 const MOST_PATHS: usize = 4096;
 
+/// The most entries that a thread closes before it goes on with what it was called for.
+const MOST_CLOSED: usize = 16;
+
 /// Bytes that an open entry takes up besides its cells, about.
 const NODE_BYTES: usize = 256;
 
@@ -30,11 +33,11 @@ pub(crate) struct Registry {
     kept_bytes: AtomicIsize,
     most_bytes: isize,
     /// With more than these it is trimmed: the most that there should be, or twice what could not
-    /// be closed the last time.
+    /// be closed when all shards had been trimmed the last time.
     trim_above_entries: AtomicUsize,
     trim_above_bytes: AtomicIsize,
-    /// Held while entries are closed.
-    trimming: Mutex<()>,
+    /// The shard that is trimmed next; held while entries are closed.
+    trimming: Mutex<usize>,
     paths: RwLock<HashMap<Box<str>, Known>>,
 }
 
@@ -58,7 +61,7 @@ impl Registry {
             most_bytes,
             trim_above_entries: AtomicUsize::new(most_entries),
             trim_above_bytes: AtomicIsize::new(most_bytes),
-            trimming: Mutex::new(()),
+            trimming: Mutex::default(),
             paths: RwLock::default(),
         }
     }
@@ -132,25 +135,29 @@ impl Registry {
                 > self.trim_above_bytes.load(Ordering::Relaxed)
     }
 
-    /// Closes entries that nothing else holds, all of which the tables have; then, if too many
-    /// bytes are kept still, of the properties of the others.
+    /// Closes some entries that nothing else holds, all of which the tables have. When all shards
+    /// have been trimmed and too many bytes are kept still, it drops properties of the others, too.
+    /// To close all at once would take a tenth of a second, in which a caller waits.
     pub(crate) fn trim(&self) {
-        let Some(_alone) = try_lock(&self.trimming) else { return };
-        for shard in &self.shards {
-            let mut unheld = Vec::new();
-            lock(shard).retain(|_, node| {
-                let is_held = Arc::strong_count(node) > 1;
-                if !is_held {
-                    unheld.push(Arc::clone(node));
-                }
-                is_held
-            });
-            self.count.fetch_sub(unheld.len(), Ordering::Relaxed);
-            let bytes: usize = unheld.iter().map(|node| bytes_of(node)).sum();
-            self.grow(-(bytes as Growth));
-            // Here, without the lock, their parents may become unheld, too.
-            drop(unheld);
+        let Some(mut shard) = try_lock(&self.trimming) else { return };
+        if *shard == 0 {
+            self.trim_above(0, 0);
         }
+        let is_unheld = |_: &Id, node: &mut Arc<Node>| Arc::strong_count(node) == 1;
+        let unheld: Vec<_> =
+            lock(&self.shards[*shard]).extract_if(is_unheld).take(MOST_CLOSED).collect();
+        self.count.fetch_sub(unheld.len(), Ordering::Relaxed);
+        let bytes: usize = unheld.iter().map(|(_, node)| bytes_of(node)).sum();
+        self.grow(-(bytes as Growth));
+        if unheld.len() < MOST_CLOSED {
+            *shard += 1;
+        }
+        // Here, without the lock, their parents may become unheld, too.
+        drop(unheld);
+        if *shard < SHARDS {
+            return;
+        }
+        *shard = 0;
         if self.kept_bytes.load(Ordering::Relaxed) > self.most_bytes {
             let open = self.all();
             let trimmed = open.iter().chain([&self.root]).map(|node| node.cells.trim());
@@ -158,9 +165,13 @@ impl Registry {
         }
         let (entries, bytes) = (&self.count, &self.kept_bytes);
         let (entries, bytes) = (entries.load(Ordering::Relaxed), bytes.load(Ordering::Relaxed));
-        self.trim_above_entries.store(self.most_entries.max(2 * entries), Ordering::Relaxed);
-        self.trim_above_bytes
-            .store(self.most_bytes.max(bytes.saturating_mul(2)), Ordering::Relaxed);
+        self.trim_above(2 * entries, bytes.saturating_mul(2));
+    }
+
+    /// It is to be trimmed with more than these, or than there should be.
+    fn trim_above(&self, entries: usize, bytes: isize) {
+        self.trim_above_entries.store(self.most_entries.max(entries), Ordering::Relaxed);
+        self.trim_above_bytes.store(self.most_bytes.max(bytes), Ordering::Relaxed);
     }
 
     /// The id that was found under a path since entries were unlinked or renamed last.

@@ -13,17 +13,22 @@ use percent_encoding::percent_decode_str;
 use super::{FileFormat, FileReader, ReadOptions};
 use crate::constant::constant_array;
 use crate::error::{Error, Result};
+use crate::types::TYPE;
 
 /// What the name of a folder says of a column without a value.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
+
+/// What DuckDB before 1.5 says instead. In a column of text it is a text.
+const NULL_OF_DUCKDB: &str = "NULL";
 
 /// The folder of a Delta table's log.
 const DELTA_LOG: &str = "_delta_log";
 
 /// The files of a table: one, or all of a folder, as Spark, Hive, Polars and DuckDB write them.
 ///
-/// A folder named `city=Bern` says that column `city` is `Bern` in all files below it; `%41` in
-/// such a name is an `A`. Names that begin with `.` or `_` are no files of the table.
+/// A folder named `city=Bern` says that column `city` is `Bern` in all files below it, whatever
+/// the files say; `%41` in such a name is an `A`. Names that begin with `.` or `_` are not of the
+/// table, but for folders such as `_city=Bern`.
 ///
 /// ```
 /// use std::fs;
@@ -111,21 +116,21 @@ impl TableFiles {
         let reader = FileReader::open(self.format, File::open(&found.path)?, options)?;
         let wanted = |name: &str| {
             let schema = options.schema.as_ref()?;
-            Some(schema.field_with_name(name).ok()?.data_type().clone())
+            schema.field_with_name(name).ok().cloned()
         };
-        let mut fields: Vec<_> = reader.schema().fields().iter().cloned().collect();
+        let is_said = |name: &str| self.partitions.iter().any(|field| field.name() == name);
+        let own = reader.schema().fields().iter().enumerate();
+        let own = own.filter(|(_, field)| !is_said(field.name()));
+        let (own, mut fields): (Vec<_>, Vec<_>) =
+            own.map(|(place, field)| (place, Arc::clone(field))).unzip();
         let mut constants = Vec::new();
         for (field, value) in self.partitions.iter().zip(&found.values) {
-            // A file may have the column too.
-            if reader.schema().field_with_name(field.name()).is_ok() {
-                continue;
-            }
-            let kind = wanted(field.name()).unwrap_or_else(|| field.data_type().clone());
-            fields.push(Arc::new(field.clone().with_data_type(kind.clone())));
-            constants.push(Constant::new(kind, value)?);
+            let field = wanted(field.name()).unwrap_or_else(|| field.clone());
+            constants.push(Constant::new(&field, value)?);
+            fields.push(Arc::new(field.with_nullable(true)));
         }
         let schema = Arc::new(Schema::new(fields));
-        Ok(TableRows { reader, constants, schema })
+        Ok(TableRows { reader, own, constants, schema })
     }
 }
 
@@ -142,16 +147,21 @@ struct Walk<'w> {
 impl Walk<'_> {
     /// Finds the files of a folder, whose name and those around it say `values`.
     fn through(&mut self, folder: &Path, values: &mut Vec<PartitionValue>) -> Result<()> {
-        let entries: io::Result<Vec<DirEntry>> = fs::read_dir(folder)?.collect();
-        let mut paths: Vec<_> = entries?.iter().map(DirEntry::path).collect();
+        let entries = fs::read_dir(folder).and_then(Iterator::collect);
+        let entries: Vec<DirEntry> = entries.map_err(|error| self.failed(folder, &error))?;
+        let mut paths: Vec<_> = entries.iter().map(DirEntry::path).collect();
         paths.sort();
         for path in paths {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            if name.starts_with('.') || (name.starts_with('_') && !name.contains('=')) {
+            let is_partition = name.contains('=');
+            if name.starts_with('.') || (name.starts_with('_') && !is_partition) {
                 continue;
             }
-            if !fs::metadata(&path)?.is_dir() {
-                self.add(path, values)?;
+            let found = fs::metadata(&path).map_err(|error| self.failed(&path, &error))?;
+            if !found.is_dir() {
+                if !name.starts_with('_') {
+                    self.add(path, values)?;
+                }
                 continue;
             }
             let value = PartitionValue::of(&path).ok_or_else(|| {
@@ -187,9 +197,20 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// A path as it is within the folder.
+    fn within<'p>(&self, path: &'p Path) -> std::path::Display<'p> {
+        path.strip_prefix(self.folder).unwrap_or(path).display()
+    }
+
     fn refused(&self, path: &Path, why: &str) -> Error {
-        let path = path.strip_prefix(self.folder).unwrap_or(path);
-        Error::NotATable(format!("{}: {why}", path.display()).into())
+        Error::NotATable(format!("{}: {why}", self.within(path)).into())
+    }
+
+    fn failed(&self, path: &Path, error: &io::Error) -> Error {
+        match path == self.folder {
+            true => io::Error::new(error.kind(), error.to_string()).into(),
+            false => io::Error::new(error.kind(), format!("{}: {error}", self.within(path))).into(),
+        }
     }
 }
 
@@ -212,11 +233,10 @@ fn partitions(files: &[TableFile]) -> Vec<Field> {
     let field = |place: usize| {
         let texts: HashSet<_> =
             files.iter().map(|file| file.values[place].text.as_deref()).collect();
-        let kind = match texts.iter().flatten().all(|text| is_whole(text)) {
-            true => DataType::Int64,
-            false => DataType::Utf8,
-        };
-        Field::new(&files[0].values[place].column, kind, texts.contains(&None))
+        let mut said = texts.iter().flatten().filter(|text| **text != NULL_OF_DUCKDB).peekable();
+        let are_whole = said.peek().is_some() && said.all(|text| is_whole(text));
+        let kind = if are_whole { DataType::Int64 } else { DataType::Utf8 };
+        Field::new(&files[0].values[place].column, kind, true)
     };
     (0..columns).map(field).collect()
 }
@@ -229,20 +249,24 @@ struct Constant {
 }
 
 impl Constant {
-    fn new(kind: DataType, value: &PartitionValue) -> Result<Self> {
-        let constant = Self { kind, text: value.text.clone() };
-        match constant.array(0) {
-            Some(_) => Ok(constant),
-            None => Err(Error::Format(
-                format!(
-                    "column {} ({}) cannot hold {}, as the name of its folder says",
-                    value.column,
-                    constant.kind,
-                    value.text.as_deref().unwrap_or_default()
-                )
-                .into(),
-            )),
+    fn new(field: &Field, value: &PartitionValue) -> Result<Self> {
+        let kind = field.data_type().clone();
+        let is_null = |text: &String| kind != DataType::Utf8 && text == NULL_OF_DUCKDB;
+        let text = value.text.clone().filter(|text| !is_null(text));
+        let constant = Self { kind, text };
+        if constant.array(0).is_some() {
+            return Ok(constant);
         }
+        let known = field.metadata().get(TYPE).cloned();
+        let kind = known.unwrap_or_else(|| constant.kind.to_string());
+        let text = constant.text.unwrap_or_default();
+        Err(Error::Format(
+            format!(
+                "column {} ({kind}) cannot hold {text:?}, as the name of its folder says",
+                value.column
+            )
+            .into(),
+        ))
     }
 
     fn array(&self, rows: usize) -> Option<ArrayRef> {
@@ -259,6 +283,8 @@ impl Constant {
 /// An iterator of it returns those of [`FileReader`].
 pub struct TableRows {
     reader: FileReader,
+    /// The columns of the file that its folders do not say.
+    own: Vec<usize>,
     constants: Vec<Constant>,
     schema: SchemaRef,
 }
@@ -278,7 +304,8 @@ impl TableRows {
     fn complete(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let rows = batch.num_rows();
         let constants = self.constants.iter().filter_map(|constant| constant.array(rows));
-        let columns = batch.columns().iter().cloned().chain(constants).collect();
+        let own = self.own.iter().map(|place| Arc::clone(batch.column(*place)));
+        let columns = own.chain(constants).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
     }

@@ -62,7 +62,7 @@ file with something wrong in it. Columns are found by their names; one that can 
 missing. Integers may come in any integer type, times in any unit: what does not fit exactly is \
 refused, with its row.
 
-FILE may be a folder: then all files in it are one table, but for names that begin with . or _. \
+FILE may be a folder: then all files in it are one table, but for those that begin with . or _. \
 Folders in it that are named COLUMN=VALUE, as Spark and others have them, say the value of a \
 column for the files below them. A value that is __HIVE_DEFAULT_PARTITION__ is null.
 

@@ -14,8 +14,22 @@ const MOST_RECORDS: usize = 4096;
 /// The bytes that records wait for together at the most, and one record more.
 const MOST_BYTES: usize = 64 << 20;
 
-/// A record that waits: the number of its line or row, and where its bytes end among those of all.
-type Waiting = (u64, usize);
+/// A record that waits.
+#[derive(Clone, Copy)]
+struct Waiting {
+    place: Place,
+    /// Where its bytes end among those of all.
+    end: usize,
+}
+
+/// Where a record comes from.
+#[derive(Clone, Copy)]
+struct Place {
+    /// Its source, among all so far.
+    source: usize,
+    /// The number of its line or row.
+    line: u64,
+}
 
 /// What is done about records whose keys are there.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -83,7 +97,8 @@ pub(super) struct Batch<'b> {
     opened: &'b Opened,
     table: &'b Table,
     if_there: IfThere,
-    source: String,
+    /// The names of what records come from, in turn.
+    sources: Vec<String>,
     unit: Unit,
     records: Vec<u8>,
     waiting: Vec<Waiting>,
@@ -103,20 +118,19 @@ impl<'b> Batch<'b> {
     ) -> Self {
         let (records, waiting, loaded) = (Vec::new(), Vec::new(), Loaded::default());
         let most = MOST_RECORDS;
-        Self { opened, table, if_there, source, unit, records, waiting, most, loaded }
+        let sources = vec![source];
+        Self { opened, table, if_there, sources, unit, records, waiting, most, loaded }
     }
 
-    /// From here on records come from a source of that name. Those before are written.
+    /// From here on records come from a source of that name.
     #[cfg(feature = "columns")]
-    pub(super) fn begin_source(&mut self, name: &str) -> Outcome {
-        self.write()?;
-        self.source = name.into();
-        Ok(())
+    pub(super) fn begin_source(&mut self, name: &str) {
+        self.sources.push(name.into());
     }
 
-    /// The name of what the records come from.
+    /// The name of what the records come from now.
     pub(super) fn source(&self) -> &str {
-        &self.source
+        self.sources.last().map_or("", |name| name)
     }
 
     /// What was loaded so far.
@@ -127,7 +141,8 @@ impl<'b> Batch<'b> {
     /// Adds the record of a line, and writes all if they are enough.
     pub(super) fn add(&mut self, line: u64, record: &[u8]) -> Outcome {
         self.records.extend_from_slice(record);
-        self.waiting.push((line, self.records.len()));
+        let place = Place { source: self.sources.len() - 1, line };
+        self.waiting.push(Waiting { place, end: self.records.len() });
         let is_enough = self.waiting.len() >= MOST_RECORDS || self.records.len() >= MOST_BYTES;
         if is_enough { self.write() } else { Ok(()) }
     }
@@ -137,13 +152,13 @@ impl<'b> Batch<'b> {
     /// written.
     pub(super) fn write(&mut self) -> Outcome {
         let (records, waiting) = (take(&mut self.records), take(&mut self.waiting));
-        let end_of = |count: usize| count.checked_sub(1).map_or(0, |last| waiting[last].1);
+        let end_of = |count: usize| count.checked_sub(1).map_or(0, |last| waiting[last].end);
         let mut from = 0;
         while from < waiting.len() {
             let to = waiting.len().min(from + self.most);
             match self.commit(&records, end_of(from), &waiting[from..to]) {
                 Ok(None) => from = to,
-                Ok(Some(line)) => return Err(self.is_there(line)),
+                Ok(Some(place)) => return Err(self.is_there(place)),
                 // What was too much once would be so again.
                 Err(Error::Full { .. } | Error::TxnTooLarge { .. }) if to - from > 1 => {
                     self.most = (to - from) / 2
@@ -154,11 +169,12 @@ impl<'b> Batch<'b> {
         Ok(())
     }
 
-    fn is_there(&self, line: u64) -> Failure {
+    fn is_there(&self, Place { source, line }: Place) -> Failure {
+        let source = &self.sources[source];
         let place = match self.unit {
-            Unit::Line => format!("{}:{line}:1", self.source),
+            Unit::Line => format!("{source}:{line}:1"),
             #[cfg(feature = "columns")]
-            Unit::Row => format!("{}: row {line}", self.source),
+            Unit::Row => format!("{source}: row {line}"),
         };
         Failure::Wrong(format!(
             "{place}: there is a record with this key already; --replace overwrites such records, \
@@ -167,18 +183,18 @@ impl<'b> Batch<'b> {
     }
 
     /// Writes the records of `records` in one transaction; the first begins at byte `from`. If a
-    /// key that is there is an error, it stops at the first such record and returns its line.
+    /// key that is there is an error, it stops at the first such record and returns its place.
     fn commit(
         &mut self,
         records: &[u8],
         mut from: usize,
         waiting: &[Waiting],
-    ) -> lode::Result<Option<u64>> {
+    ) -> lode::Result<Option<Place>> {
         let transaction = self.opened.db.begin();
         let (mut loaded, mut wrong) = (self.loaded, None);
-        for (line, end) in waiting {
-            let record = &records[from..*end];
-            from = *end;
+        for Waiting { place, end } in waiting.iter().copied() {
+            let record = &records[from..end];
+            from = end;
             let is_new = match self.if_there {
                 IfThere::Replace => !transaction.upsert(self.table, record)?,
                 IfThere::Stop | IfThere::Skip => transaction.insert(self.table, record)?,
@@ -188,7 +204,7 @@ impl<'b> Batch<'b> {
                 (false, IfThere::Replace) => loaded.replaced += 1,
                 (false, IfThere::Skip) => loaded.skipped += 1,
                 (false, IfThere::Stop) => {
-                    wrong = Some(*line);
+                    wrong = Some(place);
                     break;
                 }
             }

@@ -266,6 +266,32 @@ fn a_folder_in_partitions_is_one_table() {
 }
 
 #[test]
+fn what_folders_say_counts() {
+    let bench = Bench::new();
+    for (folder, rows) in [
+        ("part/n=7/text=NULL", "id,n\n1,8\n"),
+        ("part/n=NULL/text=x", "id,n\n2,\n"),
+        ("part/_temporary/n=1/text=x", "id,n\n3,1\n"),
+    ] {
+        fs::create_dir_all(bench.path(folder)).expect("a folder");
+        bench.write(&format!("{folder}/a.csv"), rows);
+    }
+    let schema = "id:u8 key, n:u8?, text:vartext(9)";
+    bench.succeeds(&["import", "db", "part", "part", "--schema", schema]);
+    assert_eq!(
+        bench.succeeds(&["dump", "db", "part"]),
+        "{\"id\":1,\"n\":7,\"text\":\"NULL\"}\n{\"id\":2,\"n\":null,\"text\":\"x\"}\n"
+    );
+    fs::remove_dir_all(bench.path("part/n=7")).expect("it is removed");
+    std::os::unix::fs::symlink("nowhere", bench.path("part/n=NULL/b.csv")).expect("a link");
+    bench.refuses(
+        &["import", "db", "part", "part"],
+        3,
+        "part: n=NULL/b.csv: No such file or directory (os error 2)",
+    );
+}
+
+#[test]
 fn what_is_wrong_in_a_folder_is_named_with_its_file() {
     let schema = "id:u32 key, who:vartext(9)?, day:timestamp, gate:u8?";
     let wrong = |place: &str, content: &str, code: i32, line: &str| {
@@ -294,8 +320,8 @@ fn what_is_wrong_in_a_folder_is_named_with_its_file() {
         "day=2026-11-23/gate=300/d.csv",
         "id,who\n5,Di\n",
         1,
-        "visits/day=2026-11-23/gate=300/d.csv: column gate (UInt8) cannot hold 300, as the name of \
-         its folder says",
+        "visits/day=2026-11-23/gate=300/d.csv: column gate (u8) cannot hold \"300\", as the name \
+         of its folder says",
     );
     wrong(
         "notes.txt",

@@ -93,7 +93,7 @@ impl Options {
     }
 
     /// The most bytes of a segment of the log, if no single transaction needs more; 16 MiB by
-    /// default. The first has 32 KiB, the second 1 MiB, and each after that is twice as large, up
+    /// default. The first has 32 KiB, the second 128 KiB, and each after that is twice as large, up
     /// to `bytes`.
     pub fn segment_bytes(mut self, bytes: u64) -> Self {
         self.segment_bytes = bytes;

@@ -106,9 +106,8 @@ impl Worker {
     pub(super) fn stop(&self) {
         locked(&self.signal.state).stopped = true;
         self.signal.changed.notify_all();
-        let threads = std::mem::take(&mut *locked(&self.threads));
-        // One that panicked has said so.
-        threads.into_iter().for_each(|thread| drop(thread.join()));
+        // Locked until all have ended: so two that close wait both. One that panicked has said so.
+        locked(&self.threads).drain(..).for_each(|thread| drop(thread.join()));
     }
 }
 

@@ -27,7 +27,8 @@ pub(super) enum Ahead {
     Read,
 }
 
-/// Bytes of a mapping for which memory is asked at a time.
+/// Bytes of a mapping for which memory is asked at a time, so that writers need not wait long for
+/// the lock of the process's addresses.
 #[cfg(target_os = "linux")]
 const STEP: usize = 1 << 20;
 

@@ -179,7 +179,15 @@ impl Store {
         let (dirty, most_dirty) = (pager.dirty(), pager.most_dirty());
         // In steps that grow, so that a small database takes up little.
         let step = (dirty / 2).clamp(LEAST_STEP, MARGIN).max(dirty / 8) + extra_pages;
-        self.data.reserve(dirty + 2 * step + MARGIN)?;
+        let wanted = dirty + 2 * step + MARGIN;
+        match (self.data.reserve(wanted), self.log()) {
+            (Err(Error::DiskFull { .. }), Some(log)) => {
+                // The log keeps a file for later.
+                log.remove_spares()?;
+                self.data.reserve(wanted)?;
+            }
+            (reserved, _) => reserved?,
+        }
         let next = if dirty < most_dirty / 2 { most_dirty / 2 } else { most_dirty / 4 * 3 };
         self.room.store(next.min(dirty + step), Ordering::Relaxed);
         // It may have been poisoned meanwhile: either this is seen there, or that here.

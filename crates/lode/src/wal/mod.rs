@@ -17,6 +17,7 @@ mod record;
 mod replay;
 mod segment;
 
+use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -63,8 +64,7 @@ const LEAST_SECOND_BYTES: u64 = 128 << 10;
 const LEAST_LONG_BYTES: usize = 1 << 13;
 const PIECE_BYTES: usize = 1 << 18;
 
-/// A segment that begins with a record of this size is probably for more such, which need no
-/// memory ahead.
+/// After a record of this size there will probably be more such, which need no memory ahead.
 const LEAST_BULK_BYTES: usize = 1 << 16;
 
 /// Bytes of the operating system's pages, or a part of one.
@@ -73,8 +73,8 @@ const PAGE_BYTES: u64 = 1 << 12;
 /// The shortest segment.
 const LEAST_BYTES: u64 = 1 << 12;
 
-/// Files of old segments that are kept for new ones.
-const SPARES: usize = 2;
+/// Files of old segments that are kept for new ones: the largest.
+const SPARES: usize = 1;
 
 /// The log of a database.
 pub(crate) struct Log {
@@ -363,6 +363,8 @@ impl Log {
             if turn.has_spare(size) {
                 return Ok(());
             }
+            // None of them will be of use.
+            turn.spares.drain(..).try_for_each(|(number, _)| self.remove_file(number))?;
             turn.take_number()
         };
         let segment = Segment::create(&*self.disk, number, size)?;
@@ -476,14 +478,18 @@ impl Log {
         let unneeded: Vec<(SegmentNumber, u64, Option<Segment>)> = unneeded;
         for (number, _, segment) in unneeded {
             match segment {
-                Some(segment) if turn.spares.len() < SPARES => turn.spares.push((number, segment)),
-                _ => self
-                    .disk
-                    .remove(&number.file_name())
-                    .map_err(|error| Error::io("remove an old log segment", &error))?,
+                Some(segment) => turn.spares.push((number, segment)),
+                None => self.remove_file(number)?,
             }
         }
-        Ok(())
+        turn.spares.sort_by_key(|(_, spare)| Reverse(spare.size_bytes));
+        let kept = turn.spares.len().min(SPARES);
+        turn.spares.drain(kept..).try_for_each(|(number, _)| self.remove_file(number))
+    }
+
+    fn remove_file(&self, number: SegmentNumber) -> Result<()> {
+        let removed = self.disk.remove(&number.file_name());
+        removed.map_err(|error| Error::io("remove an old log segment", &error))
     }
 
     /// Removes the files that are kept for new segments, and cuts the last segment off where the
@@ -500,12 +506,7 @@ impl Log {
     /// Removes the files that are kept for new segments.
     pub(crate) fn remove_spares(&self) -> Result<()> {
         let mut turn = lock(&self.turn);
-        for (number, _) in std::mem::take(&mut turn.spares) {
-            self.disk
-                .remove(&number.file_name())
-                .map_err(|error| Error::io("remove an old log segment", &error))?;
-        }
-        Ok(())
+        turn.spares.drain(..).try_for_each(|(number, _)| self.remove_file(number))
     }
 
     /// Bytes of files that have no records: the rest of the last segment, and files that are kept

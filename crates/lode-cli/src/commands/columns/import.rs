@@ -115,8 +115,9 @@ impl Job<'_> {
 
     /// Sees that all rows fit.
     fn check(&self, schema: &Schema) -> Outcome {
+        let mut count = Count::new("checking");
         let mut parts = self.source.parts();
-        parts.try_for_each(|part| self.each_record(part, schema, "checking", &mut |_, _| Ok(())))
+        parts.try_for_each(|part| self.each_record(part, schema, &mut count, &mut |_, _| Ok(())))
     }
 
     /// Writes all rows. If that fails it says how many were written before.
@@ -124,10 +125,11 @@ impl Job<'_> {
         let if_there = IfThere::of(self.args.replace, self.args.skip);
         let first = self.source.first().name().to_string();
         let mut batch = Batch::new(opened, table, if_there, first, Unit::Row);
+        let mut count = Count::new("importing");
         let read = self.source.parts().try_for_each(|part| {
-            batch.begin_source(part.name())?;
+            batch.begin_source(part.name());
             let put = &mut |row, record: &[u8]| batch.add(row, record).map_err(Stop::Failure);
-            self.each_record(part, table.schema(), "importing", put)
+            self.each_record(part, table.schema(), &mut count, put)
         });
         let written = read.and_then(|()| batch.write());
         let loaded = batch.loaded();
@@ -139,28 +141,54 @@ impl Job<'_> {
         &self,
         part: Part<'_>,
         schema: &Schema,
-        doing: &str,
+        count: &mut Count,
         put: &mut lode_arrow::Put<'_, Stop>,
     ) -> Outcome {
         let name = part.name();
         let wrong = |error: lode_arrow::Error| failure(None, name, &error);
         let reader = part.open(Some(schema))?;
-        let mut progress = match reader.rows {
-            Some(rows) => Progress::of_rows(format!("{doing} {name}"), rows),
-            None => Progress::of_records(format!("{doing} {name}")),
-        };
         let mut packer = Packer::new(schema, reader.schema.clone()).map_err(wrong)?;
+        let before = count.before;
         for batch in reader.batches {
+            if self.noted.came() {
+                return Err(Failure::Interrupted("interrupted".into()));
+            }
             packer.pack(&batch?, put).map_err(|stop| match stop {
                 Stop::Row(error) => wrong(error),
                 Stop::Failure(failure) => failure,
             })?;
-            progress.at(packer.rows());
-            if self.noted.came() {
-                return Err(Failure::Interrupted("interrupted".into()));
-            }
+            count.at(before + packer.rows(), self.source, reader.rows);
         }
-        Ok(())
+        match self.noted.came() {
+            true => Err(Failure::Interrupted("interrupted".into())),
+            false => Ok(()),
+        }
+    }
+}
+
+/// How many rows of a source have been read.
+struct Count {
+    doing: &'static str,
+    /// Shown from the first batch on.
+    progress: Option<Progress>,
+    /// Rows of the parts so far.
+    before: u64,
+}
+
+impl Count {
+    fn new(doing: &'static str) -> Self {
+        Self { doing, progress: None, before: 0 }
+    }
+
+    /// `read` rows have been read, the last of a part that has `rows`, if it says so.
+    fn at(&mut self, read: u64, source: &Source, rows: Option<u64>) {
+        self.before = read;
+        let doing = || format!("{} {}", self.doing, source.name());
+        let progress = self.progress.get_or_insert_with(|| match rows {
+            Some(rows) if source.parts().count() == 1 => Progress::of_rows(doing(), rows),
+            _ => Progress::of_records(doing()),
+        });
+        progress.at(read);
     }
 }
 

@@ -18,6 +18,8 @@ pub(super) enum Source {
         files: TableFiles,
         /// What each file is called in messages.
         names: Vec<String>,
+        /// The file, or the folder.
+        name: String,
     },
     Delta {
         table: Box<DeltaTable>,
@@ -55,9 +57,16 @@ impl Source {
             (None, Some(path)) => {
                 let files = files(path, args.format)?;
                 let names = files.paths().map(|path| path.display().to_string()).collect();
-                Ok(Self::Files { files, names })
+                Ok(Self::Files { files, names, name: path.display().to_string() })
             }
             (None, None) => Err(Failure::Usage("name a file, or a Delta table by --delta".into())),
+        }
+    }
+
+    /// What it is called in messages.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Files { name, .. } | Self::Delta { name, .. } => name,
         }
     }
 

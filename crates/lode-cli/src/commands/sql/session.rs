@@ -104,8 +104,8 @@ impl Session {
         Ok(())
     }
 
-    /// What ends the statement that runs, from another thread. SQLite then undoes what it wrote,
-    /// and the transaction that it is in.
+    /// What ends the statement that runs, from another thread. If that writes in a transaction,
+    /// SQLite undoes all of the transaction.
     pub(super) fn interrupter(&self) -> InterruptHandle {
         self.connection.get_interrupt_handle()
     }
