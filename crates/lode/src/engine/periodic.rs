@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::io::Disk;
 use crate::io::held::{Held, Kind};
 use crate::store::{Expected, Need, Store};
 use crate::wal::Log;
@@ -136,6 +137,35 @@ fn no_record_waits_for_a_writer_that_waits() {
                 run.while_held((name, kind), bytes, || run.expect_synced());
                 run.db.close().expect("nothing is wrong with the disk");
             }
+        }
+    });
+}
+
+/// The file of the next segment is there when half of the last one is full: the writer that comes
+/// to its end makes none. None is left at the end.
+#[test]
+fn the_next_segment_is_made_ahead() {
+    watched(|| {
+        for mapping in [false, true] {
+            let run = Run::new(mapping);
+            let (log, first) = (run.log(), run.log().end().segment);
+            while log.end().segment == first && log.end().at < 20_000 {
+                run.write(100);
+            }
+            // If the thread is at it, this waits.
+            log.make_next().expect("there is room");
+            assert_eq!(log.end().segment, first);
+            assert!(log.unused_bytes() > 128 << 10, "{} bytes", log.unused_bytes());
+            run.disk.control.hold("log-", Kind::Create);
+            while log.end().segment == first {
+                run.write(100);
+            }
+            run.disk.control.release("log-", Kind::Create);
+            let Run { db, disk, .. } = run;
+            db.close().expect("nothing is wrong with the disk");
+            let names = disk.list().expect("the names of the files");
+            let count = names.iter().filter(|name| name.starts_with("log-")).count();
+            assert_eq!(count, 1, "{names:?}");
         }
     });
 }
