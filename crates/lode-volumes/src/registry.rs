@@ -193,3 +193,51 @@ impl Registry {
 fn bytes_of(node: &Node) -> usize {
     NODE_BYTES + node.cells.size_bytes()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tables::ROOT;
+
+    const MOST: usize = 100;
+
+    fn registry() -> Registry {
+        Registry::new(Arc::new(Node::new(ROOT, None)), MOST, usize::MAX)
+    }
+
+    fn open(registry: &Registry, id: Id) -> Arc<Node> {
+        let place = || Place { parent: Arc::clone(registry.root()), name: id.to_string().into() };
+        registry.find_or_open(id, place)
+    }
+
+    #[test]
+    fn entries_are_closed_a_few_at_a_time() {
+        let registry = registry();
+        let held: Vec<_> = (1_000..1_050).map(|id| open(&registry, id)).collect();
+        (2_000..3_000).for_each(|id| drop(open(&registry, id)));
+        let count = || registry.all().len();
+        while registry.is_over_full() {
+            let before = count();
+            registry.trim();
+            assert!(before - count() <= MOST_CLOSED, "{before} entries, then {}", count());
+        }
+        assert!((50..=MOST).contains(&count()), "{} entries", count());
+        assert!(held.iter().all(|node| registry.find(node.id).is_some()));
+    }
+
+    #[test]
+    fn what_cannot_be_closed_is_not_looked_at_again_and_again() {
+        let registry = registry();
+        let held: Vec<_> = (1_000..1_200).map(|id| open(&registry, id)).collect();
+        (0..SHARDS).for_each(|_| registry.trim());
+        assert!(!registry.is_over_full());
+        // With twice as many it is tried again.
+        let more: Vec<_> = (2_000..2_201).map(|id| open(&registry, id)).collect();
+        assert!(registry.is_over_full());
+        drop((held, more));
+        while registry.is_over_full() {
+            registry.trim();
+        }
+        assert!(registry.all().len() <= MOST, "{} entries", registry.all().len());
+    }
+}
