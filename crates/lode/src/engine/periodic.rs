@@ -115,9 +115,9 @@ fn no_record_waits_for_a_checkpoint() {
     });
 }
 
-/// The writer is held up at extending the data file, at beginning a segment of the log (or the
-/// thread that makes it), or in the middle of a long frame. What was written before is synced all
-/// the same.
+/// The writer is held up at extending the data file, or in the middle of a long frame. At a new
+/// segment of the log it is the writer, or the thread that makes it. What was written before is
+/// synced all the same.
 #[test]
 fn no_record_waits_for_a_writer_that_waits() {
     watched(|| {

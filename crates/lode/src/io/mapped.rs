@@ -27,8 +27,8 @@ pub(super) enum Ahead {
     Read,
 }
 
-/// Bytes of a mapping for which memory is asked at a time, so that writers need not wait long for
-/// the lock of the process's addresses.
+/// Bytes of a mapping for which memory is asked at a time. Meanwhile other threads may wait for the
+/// lock of the process's addresses.
 #[cfg(target_os = "linux")]
 const STEP: usize = 1 << 20;
 

@@ -4,7 +4,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use super::lock;
 
-/// Tells the thread when there is something to do.
+/// Wakes the thread when there is something to do.
 #[derive(Default)]
 pub(super) struct Ahead {
     state: Mutex<State>,
