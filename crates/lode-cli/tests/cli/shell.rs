@@ -42,15 +42,30 @@ fn shown(mut terminal: File) -> Receiver<String> {
 /// How long the test waits for what may never be shown.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// Waits until a text is shown; calls `meanwhile` now and then.
-fn wait_for(shown: &Receiver<String>, wanted: &str, meanwhile: impl Fn()) {
-    let (mut all, start) = (String::new(), Instant::now());
-    while !all.contains(wanted) {
-        assert!(start.elapsed() < PATIENCE, "no {wanted:?} in {all:?}");
-        match shown.recv_timeout(PACE) {
-            Ok(piece) => all.push_str(&piece),
-            Err(RecvTimeoutError::Timeout) => meanwhile(),
-            Err(RecvTimeoutError::Disconnected) => panic!("no {wanted:?} in {all:?}"),
+/// What is shown when the shell begins to read: then it asks the terminal to mark what is pasted.
+const READY: &str = "\u{1b}[?2004h";
+
+/// What a terminal has shown and no one has waited for yet.
+struct Screen {
+    pieces: Receiver<String>,
+    text: String,
+}
+
+impl Screen {
+    /// Waits until a text is shown, and forgets all up to its end; calls `meanwhile` now and then.
+    fn wait_for(&mut self, wanted: &str, meanwhile: impl Fn()) {
+        let start = Instant::now();
+        loop {
+            if let Some(at) = self.text.find(wanted) {
+                self.text.drain(..at + wanted.len());
+                return;
+            }
+            assert!(start.elapsed() < PATIENCE, "no {wanted:?} in {:?}", self.text);
+            match self.pieces.recv_timeout(PACE) {
+                Ok(piece) => self.text.push_str(&piece),
+                Err(RecvTimeoutError::Timeout) => meanwhile(),
+                Err(RecvTimeoutError::Disconnected) => panic!("no {wanted:?} in {:?}", self.text),
+            }
         }
     }
 }
@@ -68,22 +83,25 @@ fn an_interrupt_ends_the_statement_and_not_the_shell() {
     drop((command, terminal.slave));
     let process = Pid::from_raw(child.id().try_into().expect("a process id"));
 
-    let shown = shown(ours.try_clone().expect("a handle"));
+    let pieces = shown(ours.try_clone().expect("a handle"));
+    let mut screen = Screen { pieces, text: String::new() };
     let type_in = |text: &str| (&ours).write_all(text.as_bytes()).expect("it is typed");
-    wait_for(&shown, "lode> ", || ());
+    screen.wait_for(READY, || ());
     type_in("CREATE TABLE t (id U64 PRIMARY KEY);\r");
-    wait_for(&shown, "lode> ", || ());
+    screen.wait_for(READY, || ());
     type_in("BEGIN; INSERT INTO t VALUES (1);\r");
-    wait_for(&shown, "lode*> ", || ());
+    screen.wait_for("lode*> ", || ());
     type_in(
         "INSERT INTO t WITH RECURSIVE n(id) AS (SELECT 2 UNION ALL SELECT id + 1 FROM n) \
          SELECT 5 FROM n WHERE id < 0;\r",
     );
-    wait_for(&shown, "lode: interrupted", || kill(process, Signal::SIGINT).expect("it runs"));
+    let interrupt = || kill(process, Signal::SIGINT).expect("it runs");
+    screen.wait_for("lode: interrupted", interrupt);
     // The transaction has ended.
-    wait_for(&shown, "lode> ", || ());
+    screen.wait_for("lode> ", || ());
     type_in("SELECT count(*) + 40 + 1 AS sum FROM t;\r");
-    wait_for(&shown, " 41", || ());
+    screen.wait_for(" 41", || ());
+    screen.wait_for(READY, || ());
     type_in(".quit\r");
     assert_eq!(child.wait().expect("it ends").code(), Some(0));
     assert_eq!(bench.succeeds(&["check", "db"]), "t: tree, 0 records\nno faults found\n");
