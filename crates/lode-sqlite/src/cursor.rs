@@ -12,10 +12,11 @@ use rusqlite::{Result, ffi};
 use crate::error::{error, of_engine};
 use crate::plan::Plan;
 use crate::position::{Position, position};
-use crate::range::Target;
+use crate::range::{Target, only};
 use crate::rows::has_row_numbers;
+use crate::single::MOST_KEPT_BYTES;
 use crate::table::Shared;
-use crate::values::to_sqlite;
+use crate::values::set_result;
 
 /// A cursor over a virtual table.
 #[repr(C)]
@@ -24,7 +25,8 @@ pub(crate) struct TableCursor {
     base: sqlite3_vtab_cursor,
     shared: Rc<Shared>,
     rows: Rows,
-    buffers: Buffers,
+    /// The record, if there is one.
+    record: Vec<u8>,
     /// What comes after these rows, the next one last.
     targets: Vec<Target>,
     plan: Option<Rc<Plan>>,
@@ -35,16 +37,13 @@ pub(crate) struct TableCursor {
 /// The rows that are still to come, beginning with the one that the cursor is at.
 enum Rows {
     None,
-    /// The record in the buffers.
+    /// One record.
     One,
     Many(Box<Cursor>),
 }
 
-/// Memory that cursors use again.
-#[derive(Default)]
-pub(crate) struct Buffers {
-    payload: Vec<u8>,
-    record: Vec<u8>,
+fn no_row() -> rusqlite::Error {
+    error(ffi::SQLITE_MISUSE, "the cursor is at no row")
 }
 
 impl TableCursor {
@@ -52,25 +51,25 @@ impl TableCursor {
         if shared.session.open_cursor() {
             shared.numbers.forget();
         }
-        let buffers = shared.spare.borrow_mut().pop().unwrap_or_default();
+        let record = shared.spare.borrow_mut().pop().unwrap_or_default();
         Self {
             base: sqlite3_vtab_cursor::default(),
             shared,
             rows: Rows::None,
-            buffers,
+            record,
             targets: Vec::new(),
             plan: None,
             limit: None,
         }
     }
 
-    fn row(&self) -> Result<RowRef<'_>> {
-        let row = match &self.rows {
+    #[inline]
+    fn row(&self) -> Option<RowRef<'_>> {
+        match &self.rows {
             Rows::None => None,
-            Rows::One => self.shared.schema().row(&self.buffers.record).ok(),
+            Rows::One => self.shared.schema().row(&self.record).ok(),
             Rows::Many(cursor) => cursor.current_row(),
-        };
-        row.ok_or_else(|| error(ffi::SQLITE_MISUSE, "the cursor is at no row"))
+        }
     }
 
     /// Whether the row has a column.
@@ -84,7 +83,7 @@ impl TableCursor {
 
     /// The packed key of the row.
     fn key(&self) -> Result<Vec<u8>> {
-        let (row, schema) = (self.row()?, self.shared.schema());
+        let (row, schema) = (self.row().ok_or_else(no_row)?, self.shared.schema());
         let columns = &schema.columns()[..schema.key_columns()];
         let values: Vec<_> = columns.iter().map(|column| row.at(column.id())).collect();
         schema.pack_key(&values).map_err(|cause| of_engine(&cause))
@@ -96,13 +95,15 @@ impl TableCursor {
         let shape = (table.schema(), table.key_kind());
         self.targets.clear();
         self.rows = Rows::None;
-        self.limit = None;
-        if plan.is_single_key(shape.0) {
-            // Most look-ups, without a list of values.
-            let value = values.iter().next().unwrap_or(ValueRef::Null);
-            let target = plan.target(shape, &[value]).map_err(|cause| of_engine(&cause))?;
-            self.plan = Some(plan);
-            return self.begin_at(target);
+        (self.limit, self.plan) = (None, None);
+        if let Some(key) = plan.single_key(shape.0)
+            && let Some(value) = only(key.kind, values.iter().next().unwrap_or(ValueRef::Null))
+        {
+            // Most lookups, without a list of values.
+            self.record.clear();
+            let packed = shape.0.append_key(&[value], &mut self.record);
+            packed.map_err(|cause| of_engine(&cause))?;
+            return self.begin_at_key();
         }
         let mut given: Vec<_> = values.iter().collect();
         let add = |given: &[ValueRef<'_>], targets: &mut Vec<Target>| {
@@ -145,22 +146,24 @@ impl TableCursor {
         Ok(())
     }
 
+    /// Goes to the record whose packed key is there, if there is one.
+    fn begin_at_key(&mut self) -> Result<()> {
+        let Shared { session, table, .. } = &*self.shared;
+        self.rows = match session.find(table, &mut self.record)? {
+            true => Rows::One,
+            false => Rows::None,
+        };
+        Ok(())
+    }
+
     /// Goes to the first row of a target, if it has one.
     fn begin_at(&mut self, target: Target) -> Result<()> {
         let Shared { session, table, .. } = &*self.shared;
         self.rows = match target {
             Target::Nothing => Rows::None,
             Target::Key(key) => {
-                let Buffers { payload, record } = &mut self.buffers;
-                match session.find(table, &key, payload)? {
-                    false => Rows::None,
-                    true => {
-                        record.clear();
-                        record.extend_from_slice(&key);
-                        record.extend_from_slice(payload);
-                        Rows::One
-                    }
-                }
+                self.record = key;
+                return self.begin_at_key();
             }
             Target::Range(range) => {
                 let mut cursor = session.walk(table, &range)?;
@@ -188,7 +191,9 @@ impl TableCursor {
 impl Drop for TableCursor {
     fn drop(&mut self) {
         self.shared.session.close_cursor();
-        self.shared.spare.borrow_mut().push(std::mem::take(&mut self.buffers));
+        self.record.clear();
+        self.record.shrink_to(MOST_KEPT_BYTES);
+        self.shared.spare.borrow_mut().push(std::mem::take(&mut self.record));
     }
 }
 
@@ -218,21 +223,22 @@ unsafe impl VTabCursor for TableCursor {
             // The update keeps what the record has.
             return Ok(());
         }
-        let (schema, row) = (self.shared.schema(), self.row()?);
+        let (schema, row) = (self.shared.schema(), self.row().ok_or_else(no_row)?);
         let column = usize::try_from(at).ok().and_then(|at| schema.columns().get(at));
         let Some(column) = column else {
             return Err(error(ffi::SQLITE_RANGE, format!("there is no column {at}")));
         };
         let name = &self.shared.name;
         if self.has(column.id()) {
-            return context.set_result(to_sqlite(name, column, row.at(column.id()))?);
+            return set_result(context, name, column, row);
         }
         // The statement did not say that it would use it.
-        let whole = self.shared.session.read(&self.shared.table, &self.key()?)?;
-        let whole =
-            whole.ok_or_else(|| error(ffi::SQLITE_MISUSE, "the row is not there any more"))?;
+        let mut whole = self.key()?;
+        if !self.shared.session.read(&self.shared.table, &mut whole)? {
+            return Err(error(ffi::SQLITE_MISUSE, "the row is not there any more"));
+        }
         let whole = schema.row(&whole).map_err(|cause| of_engine(&cause))?;
-        context.set_result(to_sqlite(name, column, whole.at(column.id()))?)
+        set_result(context, name, column, whole)
     }
 
     fn rowid(&self) -> Result<i64> {

@@ -30,6 +30,7 @@
 
 mod attach;
 mod complete;
+mod confined;
 mod cursor;
 mod ddl;
 mod directories;
@@ -42,6 +43,7 @@ mod position;
 mod range;
 mod rows;
 mod session;
+mod single;
 mod source;
 mod table;
 mod values;

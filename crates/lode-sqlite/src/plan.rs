@@ -1,6 +1,6 @@
 //! How a statement reads a table, as SQLite's planner and this module agree on it (`xBestIndex`).
 
-use lode::{ColumnId, KeyKind, Schema, Type};
+use lode::{Column, ColumnId, KeyKind, Schema, Type};
 use rusqlite::Result;
 use rusqlite::types::ValueRef;
 use rusqlite::vtab::{IndexConstraintOp, IndexFlags, IndexInfo};
@@ -309,9 +309,11 @@ impl Planned<'_> {
 }
 
 impl Plan {
-    /// Whether it finds a record by a key of one column, which is its only value.
-    pub(crate) fn is_single_key(&self, schema: &Schema) -> bool {
-        self.equal == 1 && schema.key_columns() == 1 && self.list.is_none() && !self.has_limit
+    /// The key of one column whose value, if it is the only one, finds a record.
+    pub(crate) fn single_key<'s>(&self, schema: &'s Schema) -> Option<&'s Column> {
+        let is_single =
+            self.equal == 1 && schema.key_columns() == 1 && self.list.is_none() && !self.has_limit;
+        is_single.then(|| &schema.columns()[0])
     }
 
     /// The most rows that are needed, by the values that come as the plan says.

@@ -154,6 +154,25 @@ pub(crate) fn whole(kind: Type, number: i128) -> Value<'static> {
     }
 }
 
+/// A whole number as a value of a type of whole numbers; none if it has no such value. Most numbers
+/// are found so, without a look at what else a value could be.
+pub(crate) fn same_number(kind: Type, number: i64) -> Option<Value<'static>> {
+    let unsigned = |most: u64| u64::try_from(number).ok().filter(|number| *number <= most);
+    let signed = |most: i64| (-most - 1 <= number && number <= most).then_some(number);
+    match kind {
+        Type::U8 => unsigned(u8::MAX.into()).map(Value::Unsigned),
+        Type::U16 => unsigned(u16::MAX.into()).map(Value::Unsigned),
+        Type::U32 => unsigned(u32::MAX.into()).map(Value::Unsigned),
+        Type::U64 => unsigned(u64::MAX).map(Value::Unsigned),
+        Type::I8 => signed(i8::MAX.into()).map(Value::Signed),
+        Type::I16 => signed(i16::MAX.into()).map(Value::Signed),
+        Type::I32 => signed(i32::MAX.into()).map(Value::Signed),
+        Type::I64 => Some(Value::Signed(number)),
+        Type::Timestamp => Some(Value::Timestamp(number)),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,6 +193,23 @@ mod tests {
         assert_eq!(position(Type::VarBytes(2), ValueRef::Text(b"a")), Position::Absent);
         assert_eq!(position(Type::Text(2), ValueRef::Text(b"a\0")), Position::Absent);
         assert_eq!(position(Type::VarText(2), ValueRef::Integer(5)), Position::Unknown);
+    }
+
+    #[test]
+    fn what_is_found_quickly_is_what_is_found() {
+        let kinds = [Type::U8, Type::U16, Type::U32, Type::U64, Type::I8, Type::I16, Type::I32];
+        let kinds = [&kinds[..], &[Type::I64, Type::Timestamp]].concat();
+        let near = |number: i128| (-2..=2).map(move |off| number + off);
+        for kind in kinds {
+            let (least, most) = bounds(kind).expect("whole numbers");
+            let numbers = near(least).chain(near(most)).chain(near(0));
+            for number in numbers.filter_map(|number| i64::try_from(number).ok()) {
+                let is_value = (least..=most).contains(&number.into());
+                let value = is_value.then(|| whole(kind, number.into()));
+                assert_eq!(same_number(kind, number), value, "{kind:?} {number}");
+            }
+        }
+        assert_eq!(same_number(Type::F64, 1), None);
     }
 
     #[test]

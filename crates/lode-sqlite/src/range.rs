@@ -2,11 +2,11 @@
 
 use std::ops::Bound;
 
-use lode::{Column, Cursor, KeyKind, ReadTable, Schema, Value};
+use lode::{Column, Cursor, KeyKind, ReadTable, Schema, Type, Value};
 use rusqlite::types::ValueRef;
 
 use crate::plan::{self, Plan};
-use crate::position::{Cut, Position, position};
+use crate::position::{Cut, Position, position, same_number};
 
 /// What a cursor is to find.
 #[derive(Debug, PartialEq)]
@@ -89,6 +89,16 @@ impl<'v> Ends<'v> {
     }
 }
 
+/// The only value of a column that equals one of SQLite's, if it is known.
+pub(crate) fn only(kind: Type, value: ValueRef<'_>) -> Option<Value<'_>> {
+    if let ValueRef::Integer(number) = value
+        && let Some(same) = same_number(kind, number)
+    {
+        return Some(same);
+    }
+    Ends::equal(position(kind, value))?.only()
+}
+
 /// Whether two values are the same, bit by bit: zero is not its negative.
 fn is_same(one: Value<'_>, other: Value<'_>) -> bool {
     match (one, other) {
@@ -116,12 +126,6 @@ impl Plan {
 
     fn find(&self, schema: &Schema, values: &[ValueRef<'_>]) -> lode::Result<Option<Target>> {
         let columns = &schema.columns()[..schema.key_columns()];
-        if let ([column], [value], 1) = (columns, values, self.equal)
-            && let Some(value) =
-                Ends::equal(position(column.kind, *value)).and_then(|ends| ends.only())
-        {
-            return Ok(Some(Target::Key(schema.pack_key(&[value])?)));
-        }
         let mut prefix = Vec::with_capacity(columns.len());
         for (column, value) in columns.iter().zip(values).take(self.equal) {
             let Some(ends) = Ends::equal(position(column.kind, *value)) else { return Ok(None) };

@@ -8,20 +8,23 @@
 //!   the engine does that at once. If more comes, the snapshot is taken then, and what was read
 //!   must be the same in it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::cell::RefMut;
+use std::sync::Arc;
 
-use lode::{Cursor, Database, ReadTable, Savepoint, Snapshot, Table, Transaction};
+use lode::{Cursor, Database, Savepoint, Snapshot, Table, Transaction};
 use rusqlite::{Result, ffi};
 
+use crate::confined::Confined;
 use crate::directories::Lease;
 use crate::error::{error, of_engine};
 use crate::range::Range;
+use crate::single::{MOST_KEPT_BYTES, Single, complete, complete_now, conflict};
 
 /// A database as one connection uses it.
 pub(crate) struct Session {
     db: Database,
     access: Access,
-    state: Mutex<State>,
+    state: Confined<State>,
     /// What keeps the database open, if it is to be closed after this.
     _lease: Option<Lease>,
 }
@@ -39,9 +42,11 @@ struct State {
     cursors: usize,
     snapshot: Option<Snapshot>,
     /// What was read without a snapshot. There is one at most.
-    single: Option<Single>,
-    /// One that is of no use any more, but for its buffers.
-    spare: Option<Single>,
+    single: Option<Box<Single>>,
+    /// One that is of no use any more, but for its memory.
+    spare: Option<Box<Single>>,
+    /// Memory for lookups.
+    payload: Vec<u8>,
     writing: Writing,
     /// By SQLite's numbers of them, ascending.
     savepoints: Vec<(i32, Savepoint)>,
@@ -54,114 +59,12 @@ enum Writing {
     #[default]
     None,
     /// One has begun, and at most one record is to be written.
-    Begun(Option<Pending>),
+    Begun(Option<Box<Single>>),
     /// There are several, or what was read is not one record.
     Transaction(Transaction),
-}
-
-/// A record that was read as it is now: a statement that reads nothing else needs no snapshot.
-struct Single {
-    table: Table,
-    key: Vec<u8>,
-    is_there: bool,
-    /// If it is there.
-    payload: Vec<u8>,
-}
-
-/// A record that is to be written. If nothing is added to it, that needs no transaction.
-enum Pending {
-    Insert {
-        table: Table,
-        record: Vec<u8>,
-    },
-    /// In the place of what was read.
-    Replace {
-        read: Single,
-        record: Vec<u8>,
-    },
-}
-
-impl Single {
-    fn of(table: &Table) -> Self {
-        Self { table: table.clone(), key: Vec::new(), is_there: false, payload: Vec::new() }
-    }
-
-    fn note(&mut self, key: &[u8], payload: Option<&mut Vec<u8>>) {
-        self.key.clear();
-        self.key.extend_from_slice(key);
-        self.is_there = payload.is_some();
-        self.payload.clear();
-        self.payload.extend_from_slice(payload.map_or(&[], |payload| payload));
-    }
-
-    fn is_in(&self, table: &Table) -> bool {
-        std::ptr::eq(self.table.schema(), table.schema())
-    }
-
-    fn is_of(&self, table: &Table, key: &[u8]) -> bool {
-        self.key == key && self.is_in(table)
-    }
-
-    /// Refuses to go on if the record is not the same elsewhere.
-    fn expect_same_in(&self, table: &impl ReadTable) -> Result<()> {
-        let mut payload = Vec::new();
-        let is_there = table.get_into(&self.key, &mut payload);
-        let is_there = is_there.map_err(|cause| of_engine(&cause))?;
-        match is_there == self.is_there && (!is_there || payload == self.payload) {
-            true => Ok(()),
-            false => Err(self.conflict()),
-        }
-    }
-
-    /// Writes a payload in the place of the one that was read; false if the record has another.
-    fn swap(&self, key: &[u8], new: &[u8]) -> Result<bool> {
-        let swapped = self.table.compare_and_swap(key, &self.payload, new);
-        swapped.map_err(|cause| of_engine(&cause))
-    }
-
-    fn conflict(&self) -> rusqlite::Error {
-        conflict(&self.table)
-    }
-}
-
-/// Another writer was quicker.
-fn conflict(table: &Table) -> rusqlite::Error {
-    of_engine(&lode::Error::Conflict { table: table.schema().name().into() })
-}
-
-impl Pending {
-    /// Writes it in a transaction.
-    fn write_in(self, transaction: &Transaction) -> Result<()> {
-        let written = match &self {
-            Self::Insert { table, record } => match transaction.insert(table, record) {
-                Ok(false) => return Err(conflict(table)),
-                inserted => inserted,
-            },
-            Self::Replace { read, record } => {
-                read.expect_same_in(&read.table.within(transaction))?;
-                transaction.upsert(&read.table, record)
-            }
-        };
-        written.map(drop).map_err(|cause| of_engine(&cause))
-    }
-
-    /// Writes it by itself. Returns what was read, if anything was.
-    fn write(self) -> Result<Option<Single>> {
-        match self {
-            Self::Insert { table, record } => match table.insert(&record) {
-                Ok(true) => Ok(None),
-                Ok(false) => Err(conflict(&table)),
-                Err(cause) => Err(of_engine(&cause)),
-            },
-            Self::Replace { read, record } => {
-                let (key, new) = record.split_at(read.key.len());
-                match read.is_there && read.swap(key, new)? {
-                    true => Ok(Some(read)),
-                    false => Err(read.conflict()),
-                }
-            }
-        }
-    }
+    /// What was written to this table could not be taken into a transaction, so nothing of it can
+    /// be committed.
+    Lost(Table),
 }
 
 impl State {
@@ -171,7 +74,7 @@ impl State {
         if self.snapshot.is_none() {
             let snapshot = db.snapshot();
             if let Some(single) = self.single.take() {
-                single.expect_same_in(&single.table.at(&snapshot))?;
+                single.expect_same_in(&single.table().at(&snapshot))?;
             }
             self.snapshot = Some(snapshot);
         }
@@ -180,18 +83,35 @@ impl State {
 
     /// The transaction, if one has begun: with all that is to be written.
     fn transaction(&mut self, db: &Database) -> Result<Option<&Transaction>> {
-        if let Writing::Begun(pending) = &mut self.writing {
-            let pending = pending.take();
+        if let Writing::Begun(_) = self.writing {
             let transaction = db.begin_at(self.snapshot(db)?);
-            if let Some(pending) = pending {
-                pending.write_in(&transaction)?;
+            let pending = std::mem::replace(&mut self.writing, Writing::Transaction(transaction));
+            if let (Writing::Begun(Some(pending)), Writing::Transaction(transaction)) =
+                (pending, &self.writing)
+                && let Err(cause) = pending.write_in(transaction)
+            {
+                self.writing = Writing::Lost(pending.table().clone());
+                return Err(cause);
             }
-            self.writing = Writing::Transaction(transaction);
         }
-        Ok(match &self.writing {
-            Writing::Transaction(transaction) => Some(transaction),
-            Writing::None | Writing::Begun(_) => None,
-        })
+        match &self.writing {
+            Writing::Transaction(transaction) => Ok(Some(transaction)),
+            Writing::Lost(table) => Err(conflict(table)),
+            Writing::None | Writing::Begun(_) => Ok(None),
+        }
+    }
+
+    /// A record that is to be read in a table.
+    fn single(&mut self, table: &Table) -> Box<Single> {
+        let spare = self.spare.take().filter(|spare| spare.is_in(table));
+        spare.unwrap_or_else(|| Box::new(Single::of(table)))
+    }
+
+    /// Keeps the memory of a record for the next one.
+    fn keep(&mut self, mut single: Box<Single>) {
+        single.shrink();
+        self.payload.shrink_to(MOST_KEPT_BYTES);
+        self.spare = Some(single);
     }
 
     /// Whether nothing has been read or written yet.
@@ -211,20 +131,19 @@ impl State {
 
 impl Session {
     pub(crate) fn new(db: Database, access: Access) -> Arc<Self> {
-        Arc::new(Self { db, access, state: Mutex::default(), _lease: None })
+        Arc::new(Self { db, access, state: Confined::new(State::default()), _lease: None })
     }
 
     pub(crate) fn leased(db: Database, access: Access, lease: Lease) -> Arc<Self> {
-        Arc::new(Self { db, access, state: Mutex::default(), _lease: Some(lease) })
+        Arc::new(Self { db, access, state: Confined::new(State::default()), _lease: Some(lease) })
     }
 
     pub(crate) fn db(&self) -> &Database {
         &self.db
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        // What a thread that panicked left is a state like others.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> RefMut<'_, State> {
+        self.state.borrow()
     }
 
     /// A cursor is opened. Returns whether it is the only one, outside of a transaction.
@@ -240,28 +159,29 @@ impl Session {
         if state.cursors == 0 && matches!(state.writing, Writing::None) {
             state.snapshot = None;
             if let Some(single) = state.single.take() {
-                state.spare = Some(single);
+                state.keep(single);
             }
         }
     }
 
-    /// Copies what the record with a packed key has after it into `payload`; false if there is no
-    /// such record.
-    pub(crate) fn find(&self, table: &Table, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
-        let mut state = self.state();
-        let found = if state.cursors == 1 && state.is_fresh() {
-            table.get_into(key, payload).inspect(|is_there| {
-                let spare = state.spare.take().filter(|spare| spare.is_in(table));
-                let mut single = spare.unwrap_or_else(|| Single::of(table));
-                single.note(key, is_there.then_some(payload));
-                state.single = Some(single);
-            })
-        } else if let Some(transaction) = state.transaction(&self.db)? {
-            table.within(transaction).get_into(key, payload)
-        } else {
-            table.at(state.snapshot(&self.db)?).get_into(key, payload)
+    /// Appends to a packed key what its record has after it; false if there is no such record.
+    pub(crate) fn find(&self, table: &Table, record: &mut Vec<u8>) -> Result<bool> {
+        let state = &mut *self.state();
+        if state.cursors == 1 && state.is_fresh() {
+            let key_bytes = record.len();
+            let is_there = complete_now(table, record, &mut state.payload)?;
+            let mut single = state.single(table);
+            single.note(record, key_bytes, is_there);
+            state.single = Some(single);
+            return Ok(is_there);
+        }
+        let mut payload = std::mem::take(&mut state.payload);
+        let is_there = match state.transaction(&self.db)? {
+            Some(transaction) => complete(&table.within(transaction), record, &mut payload)?,
+            None => complete(&table.at(state.snapshot(&self.db)?), record, &mut payload)?,
         };
-        found.map_err(|cause| of_engine(&cause))
+        state.payload = payload;
+        Ok(is_there)
     }
 
     /// A cursor over a range of records.
@@ -289,44 +209,48 @@ impl Session {
     }
 
     /// Inserts a packed record, which begins with its key; false if there is one with this key.
-    pub(crate) fn insert(&self, table: &Table, key_bytes: usize, record: Vec<u8>) -> Result<bool> {
+    pub(crate) fn insert(&self, table: &Table, key_bytes: usize, record: &[u8]) -> Result<bool> {
         let mut state = self.state();
         if state.is_fresh() {
-            let is_there = table.get_into(&record[..key_bytes], &mut Vec::new());
-            let is_there = is_there.map_err(|cause| of_engine(&cause))?;
+            let mut single = state.single(table);
+            let is_there = single.read(&record[..key_bytes], &mut state.payload)?;
             if !is_there && let Writing::Begun(pending) = &mut state.writing {
-                *pending = Some(Pending::Insert { table: table.clone(), record });
+                single.set_new(record);
+                *pending = Some(single);
                 return Ok(true);
             }
+            state.keep(single);
         }
         drop(state);
-        self.write(|transaction| transaction.insert(table, &record))
+        self.write(|transaction| transaction.insert(table, record))
     }
 
-    /// The record with a packed key, to be changed.
-    pub(crate) fn read(&self, table: &Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
+    /// Completes the record of a packed key, which is to be changed; false if there is none.
+    pub(crate) fn read(&self, table: &Table, record: &mut Vec<u8>) -> Result<bool> {
         if let Some(single) = &self.state().single
-            && single.is_of(table, key)
+            && single.is_of(table, record)
         {
-            return Ok(single.is_there.then(|| [key, &single.payload].concat()));
+            let found = single.record();
+            record.clear();
+            record.extend_from_slice(found.unwrap_or_default());
+            return Ok(found.is_some());
         }
-        let mut payload = Vec::new();
-        let is_there = self.find(table, key, &mut payload)?;
-        Ok(is_there.then(|| [key, &payload].concat()))
+        self.find(table, record)
     }
 
     /// Writes a packed record in the place of the one with its key, which was read.
-    pub(crate) fn replace(&self, table: &Table, key: &[u8], record: Vec<u8>) -> Result<()> {
+    pub(crate) fn replace(&self, table: &Table, key: &[u8], record: &[u8]) -> Result<()> {
         let mut state = self.state();
         if let State { single, writing: Writing::Begun(pending), .. } = &mut *state
             && pending.is_none()
-            && let Some(read) = single.take_if(|single| single.is_of(table, key))
+            && let Some(mut read) = single.take_if(|single| single.is_of(table, key))
         {
-            *pending = Some(Pending::Replace { read, record });
+            read.set_new(record);
+            *pending = Some(read);
             return Ok(());
         }
         drop(state);
-        self.write(|transaction| transaction.upsert(table, &record).map(drop))
+        self.write(|transaction| transaction.upsert(table, record).map(drop))
     }
 
     /// Works in the transaction, which has begun.
@@ -339,18 +263,18 @@ impl Session {
 
     /// Commits the transaction, if there is one.
     pub(crate) fn commit(&self) -> Result<()> {
-        let writing = self.state().end();
-        match writing {
+        let mut state = self.state();
+        match state.end() {
             Writing::None | Writing::Begun(None) => Ok(()),
             Writing::Begun(Some(pending)) => {
-                if let Some(read) = pending.write()? {
-                    self.state().spare = Some(read);
-                }
+                pending.write()?;
+                state.keep(pending);
                 Ok(())
             }
             Writing::Transaction(transaction) => {
                 transaction.commit().map_err(|cause| of_engine(&cause))
             }
+            Writing::Lost(table) => Err(conflict(&table)),
         }
     }
 
@@ -379,7 +303,7 @@ impl Session {
         let State { writing, savepoints, .. } = &mut *state;
         let at = savepoints.partition_point(|(kept, _)| *kept < number);
         match (writing, savepoints.get(at)) {
-            (Writing::None, _) => {}
+            (Writing::None | Writing::Lost(_), _) => {}
             (Writing::Transaction(transaction), Some((kept, point))) if *kept == number => {
                 transaction.roll_back_to(point);
                 savepoints.truncate(at + 1);

@@ -15,14 +15,14 @@ use rusqlite::vtab::{
 };
 use rusqlite::{Connection, Result, ffi};
 
-use crate::cursor::{Buffers, TableCursor};
+use crate::cursor::TableCursor;
 use crate::error::{error, of_engine};
 use crate::plan::{Plan, Planned};
 use crate::rows::{RowNumbers, has_row_numbers};
 use crate::session::Session;
 use crate::source::Source;
 use crate::values::declared_type;
-use crate::write::Conflict;
+use crate::write::{Conflict, WriteBuffers};
 
 /// A virtual table.
 #[repr(C)]
@@ -41,8 +41,10 @@ pub(crate) struct Shared {
     pub name: String,
     /// The plans of statements, by their numbers.
     plans: RefCell<Vec<Rc<Plan>>>,
-    /// Buffers of cursors that were closed.
-    pub spare: RefCell<Vec<Buffers>>,
+    /// Memory for records, of cursors that were closed.
+    pub spare: RefCell<Vec<Vec<u8>>>,
+    /// Memory for what is written.
+    pub write_buffers: RefCell<WriteBuffers>,
     /// Numbers that stand for keys of several columns.
     pub numbers: RowNumbers,
     /// Whether it has joined the transaction, and written nothing since.
@@ -143,6 +145,7 @@ unsafe impl VTab<'_> for VirtualTable {
             name,
             plans: RefCell::default(),
             spare: RefCell::default(),
+            write_buffers: RefCell::default(),
             numbers: RowNumbers::default(),
             has_just_joined: Cell::new(false),
         });

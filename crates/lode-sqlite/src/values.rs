@@ -1,13 +1,14 @@
 //! Values of SQLite as values of a column, and back.
 
-use lode::{Column, Type, Value};
+use lode::{Column, RowRef, Type, Value};
 use rusqlite::Result;
 use rusqlite::ffi;
-use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::types::{Null, ToSqlOutput, ValueRef};
+use rusqlite::vtab::Context;
 
 use crate::error::error;
 use crate::number::Number;
-use crate::position::{bounds, whole};
+use crate::position::{bounds, same_number, whole};
 
 /// The type that a column has in a `CREATE TABLE` of SQLite.
 pub(crate) fn declared_type(kind: Type) -> &'static str {
@@ -21,36 +22,39 @@ pub(crate) fn declared_type(kind: Type) -> &'static str {
     }
 }
 
-/// The value of a column for SQLite.
+/// Gives SQLite the value that a row has of a column.
 ///
 /// # Errors
 /// For what SQLite has no value for: whole numbers from 2⁶³ on, and NaN.
-pub(crate) fn to_sqlite<'v>(
+pub(crate) fn set_result(
+    context: &mut Context,
     table: &str,
     column: &Column,
-    value: Value<'v>,
-) -> Result<ToSqlOutput<'v>> {
-    let shown = match value {
-        Value::Null => ValueRef::Null,
-        Value::Signed(number) | Value::Timestamp(number) => ValueRef::Integer(number),
+    row: RowRef<'_>,
+) -> Result<()> {
+    if let Type::Text(_) | Type::VarText(_) = column.kind {
+        // Also what is no UTF-8, as SQLite has it.
+        return match row.bytes_at(column.id()) {
+            Some(text) => context.set_result(ToSqlOutput::Borrowed(ValueRef::Text(text))),
+            None => context.set_result(Null),
+        };
+    }
+    match row.at(column.id()) {
+        Value::Null => context.set_result(Null),
+        Value::Signed(number) | Value::Timestamp(number) => context.set_result(number),
         Value::Unsigned(number) => match i64::try_from(number) {
-            Ok(number) => ValueRef::Integer(number),
-            Err(_) => return Err(has_no_value(table, column, &number.to_string())),
+            Ok(number) => context.set_result(number),
+            Err(_) => Err(has_no_value(table, column, &number.to_string())),
         },
-        Value::Bool(bool) => ValueRef::Integer(bool.into()),
-        Value::Float(number) if number.is_nan() => return Err(has_no_value(table, column, "NaN")),
-        Value::Float(number) => ValueRef::Real(number),
-        Value::Text(text) => ValueRef::Text(text.as_bytes()),
-        // Also text that is no UTF-8, as SQLite has it.
-        Value::Bytes(bytes) => match column.kind {
-            Type::Text(_) | Type::VarText(_) => ValueRef::Text(bytes),
-            _ => ValueRef::Blob(bytes),
-        },
-        other => return Err(has_no_value(table, column, &format!("{other:?}"))),
-    };
-    Ok(ToSqlOutput::Borrowed(shown))
+        Value::Bool(bool) => context.set_result(bool),
+        Value::Float(number) if number.is_nan() => Err(has_no_value(table, column, "NaN")),
+        Value::Float(number) => context.set_result(number),
+        Value::Bytes(bytes) => context.set_result(bytes),
+        other => Err(has_no_value(table, column, &format!("{other:?}"))),
+    }
 }
 
+#[cold]
 fn has_no_value(table: &str, column: &Column, value: &str) -> rusqlite::Error {
     let Column { name, .. } = column;
     error(
@@ -72,6 +76,11 @@ pub(crate) fn from_sqlite<'v>(
     value: ValueRef<'v>,
     text_of_number: &'v mut String,
 ) -> Result<Value<'v>> {
+    if let ValueRef::Integer(number) = value
+        && let Some(same) = same_number(column.kind, number)
+    {
+        return Ok(same);
+    }
     let refused = |why: &str| {
         let Column { name, .. } = column;
         error(

@@ -1,6 +1,6 @@
 //! What statements write: inserts, updates and deletes of single rows (`xUpdate`).
 
-use lode::{Schema, Value};
+use lode::Schema;
 use rusqlite::types::ValueRef;
 use rusqlite::vtab::{Inserts, Updates};
 use rusqlite::{Result, ffi};
@@ -19,6 +19,14 @@ pub(crate) enum Conflict {
     Replaces,
 }
 
+/// Memory for the row that is written.
+#[derive(Default)]
+pub(crate) struct WriteBuffers {
+    /// The packed key of the row that was.
+    key: Vec<u8>,
+    record: Vec<u8>,
+}
+
 /// Where the values of columns begin among those that SQLite passes: after the row that was, and
 /// the row that is to be.
 const FIRST_COLUMN: usize = 2;
@@ -31,27 +39,26 @@ impl Shared {
         if has_numbers && values.iter().nth(1).is_some_and(|number| number != ValueRef::Null) {
             return Err(self.number_is_set());
         }
-        let mut texts = vec![String::new(); schema.columns().len()];
-        let columns = schema.columns().iter().zip(values.iter().skip(FIRST_COLUMN));
-        let row = columns
-            .zip(&mut texts)
-            .map(|((column, value), text)| from_sqlite(&self.name, column, value, text));
-        let row = row.collect::<Result<Vec<Value<'_>>>>()?;
-        let record = schema.pack(&row).map_err(|cause| of_engine(&cause))?;
-        let key = key_of(schema, &record)?;
-        // The number of a row stands for its key.
-        let numbered = has_numbers.then(|| key.to_vec());
-        let key_bytes = key.len();
+        let record = &mut self.write_buffers.borrow_mut().record;
+        let mut packer = schema.packer(record);
+        for (column, value) in schema.columns().iter().zip(values.iter().skip(FIRST_COLUMN)) {
+            let mut text = String::new();
+            let value = from_sqlite(&self.name, column, value, &mut text)?;
+            packer.push(value).map_err(|cause| of_engine(&cause))?;
+        }
+        let key_bytes = packer.finish().map_err(|cause| of_engine(&cause))?;
         let is_new = match conflict {
             Conflict::Fails => self.session.insert(&self.table, key_bytes, record)?,
             Conflict::Replaces => self
                 .session
-                .write(|transaction| transaction.upsert(&self.table, &record).map(|_| true))?,
+                .write(|transaction| transaction.upsert(&self.table, record).map(|_| true))?,
         };
-        if !is_new {
-            return Err(self.is_there_already());
+        match (is_new, has_numbers) {
+            (false, _) => Err(self.is_there_already()),
+            (true, false) => Ok(0),
+            // The number of a row stands for its key.
+            (true, true) => self.numbers.number(&record[..key_bytes]),
         }
-        numbered.map_or(Ok(0), |key| self.numbers.number(&key))
     }
 
     /// Changes a row.
@@ -64,48 +71,56 @@ impl Shared {
         if has_row_numbers(schema) && row != new_row {
             return Err(self.number_is_set());
         }
-        let key = self.key(row)?;
-        let Some(mut record) = self.session.read(&self.table, &key)? else { return Ok(()) };
+        let WriteBuffers { key, record } = &mut *self.write_buffers.borrow_mut();
+        self.read_key(row, key)?;
+        record.clear();
+        record.extend_from_slice(key);
+        if !self.session.read(&self.table, record)? {
+            return Ok(());
+        }
         for ((at, column), value) in (FIRST_COLUMN..).zip(schema.columns()).zip(given) {
             if values.no_change(at) {
                 continue;
             }
             let mut text = String::new();
             let value = from_sqlite(&self.name, column, value, &mut text)?;
-            schema.set(&mut record, column, value).map_err(|cause| of_engine(&cause))?;
+            schema.set(record, column, value).map_err(|cause| of_engine(&cause))?;
         }
-        let (schema, table) = (self.schema(), &self.table);
-        if key_of(schema, &record)? == key {
-            return self.session.replace(table, &key, record);
+        let table = &self.table;
+        let new_key = key_of(schema, record)?;
+        if new_key == key {
+            return self.session.replace(table, key, record);
         }
-        let other = key_of(schema, &record)?;
-        if conflict == Conflict::Fails && self.session.read(table, other)?.is_some() {
+        if conflict == Conflict::Fails && self.session.read(table, &mut new_key.to_vec())? {
             return Err(self.is_there_already());
         }
         self.session.write(|transaction| {
-            transaction.delete(table, &key)?;
-            transaction.upsert(table, &record).map(drop)
+            transaction.delete(table, &key[..])?;
+            transaction.upsert(table, record).map(drop)
         })
     }
 
     /// Deletes a row.
     pub(crate) fn delete(&self, row: ValueRef<'_>) -> Result<()> {
-        let key = self.key(row)?;
-        self.session.write(|transaction| transaction.delete(&self.table, &key).map(drop))
+        let key = &mut self.write_buffers.borrow_mut().key;
+        self.read_key(row, key)?;
+        self.session.write(|transaction| transaction.delete(&self.table, &key[..]).map(drop))
     }
 
     /// The packed key of a row, which SQLite names by its key if that is one column, and by its
     /// number otherwise.
-    fn key(&self, row: ValueRef<'_>) -> Result<Vec<u8>> {
+    fn read_key(&self, row: ValueRef<'_>, key: &mut Vec<u8>) -> Result<()> {
         let schema = self.schema();
+        key.clear();
         if has_row_numbers(schema) {
-            let key = row.as_i64().ok().and_then(|number| self.numbers.key(number));
+            let known = row.as_i64().ok().and_then(|number| self.numbers.key(number));
             let unknown = || error(ffi::SQLITE_MISUSE, "no row of the statement has this number");
-            return key.map(Into::into).ok_or_else(unknown);
+            key.extend_from_slice(&known.ok_or_else(unknown)?);
+            return Ok(());
         }
         let (column, mut text) = (&schema.columns()[0], String::new());
         let value = from_sqlite(&self.name, column, row, &mut text)?;
-        schema.pack_key(&[value]).map_err(|cause| of_engine(&cause))
+        schema.append_key(&[value], key).map_err(|cause| of_engine(&cause))
     }
 
     /// Plain `SQLITE_CONSTRAINT`, for SQLite to do what `OR IGNORE` and the like say.

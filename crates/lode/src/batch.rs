@@ -58,8 +58,13 @@ impl Batch {
     /// Key and payload of a record.
     #[inline]
     pub(crate) fn record(&self, at: usize) -> (&[u8], &[u8]) {
-        let Place { from, key_size } = self.records[at];
+        self.whole_record(at).split_at(self.records[at].key_size as usize)
+    }
+
+    /// Key and payload of a record, one after the other.
+    #[inline]
+    pub(crate) fn whole_record(&self, at: usize) -> &[u8] {
         let end = self.records.get(at + 1).map_or(self.bytes.len(), |next| next.from as usize);
-        self.bytes[from as usize..end].split_at(key_size as usize)
+        &self.bytes[self.records[at].from as usize..end]
     }
 }

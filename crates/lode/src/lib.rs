@@ -125,7 +125,7 @@ pub use error::{Cause, Error, PackedFault, PackedPart, Result, SchemaFault};
 pub use lode_derive::Record;
 pub use schema::{
     Builder, Column, ColumnId, MOST_FIXED_BYTES, MOST_KEY_BYTES, MOST_RECORD_BYTES,
-    MOST_VARIABLE_BYTES, RowRef, Schema, Type, Value,
+    MOST_VARIABLE_BYTES, Packer, RowRef, Schema, Type, Value,
 };
 pub use store::Durability;
 pub use table::KeyKind;

@@ -212,6 +212,9 @@ pub fn write(tables: &[Table], random: &mut Random) -> Statement {
         }
         8..10 => {
             let others = &columns[table.schema.key_columns()..];
+            if others.is_empty() {
+                return write(&tables[..1], random);
+            }
             let column = random.one_of(others);
             let value = match is_small_whole(column.kind) && random.percent(40) {
                 true => format!("{} + {}", column.name, random.below(9)),

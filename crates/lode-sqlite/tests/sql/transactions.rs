@@ -45,6 +45,40 @@ fn a_conflict_is_busy_and_nothing_of_the_transaction_happens() {
 }
 
 #[test]
+fn what_another_writer_was_quicker_with_is_not_dropped_from_a_transaction() {
+    let add = |db: &Database, id: u64, cents: i64| {
+        let account = db.table("account").expect("a table");
+        account.upsert(&[id.to_le_bytes(), cents.to_le_bytes()].concat()).expect("room");
+    };
+    let single =
+        ["INSERT INTO account VALUES (3, 30)", "UPDATE account SET cents = 5 WHERE id = 1"];
+    let next = [
+        "INSERT INTO account VALUES (4, 40)",
+        "INSERT INTO account VALUES (4, 40), (5, 50)",
+        "UPDATE account SET cents = 9 WHERE id = 2",
+        "DELETE FROM account WHERE id = 2",
+        "SELECT * FROM account WHERE id = 2",
+    ];
+    for (first, second) in single.iter().flat_map(|first| next.map(|second| (*first, second))) {
+        let db = database();
+        let connection = connect(&db);
+        connection.execute_batch("INSERT INTO account VALUES (1, 10), (2, 20)").expect("rows");
+        connection.execute_batch(&format!("BEGIN; SAVEPOINT a; {first}")).expect("a row");
+        add(&db, 1, 11);
+        add(&db, 3, 33);
+        for _ in 0..2 {
+            assert_eq!(refusal(&connection, second).0, ffi::SQLITE_BUSY_SNAPSHOT, "{second}");
+        }
+        connection.execute_batch("ROLLBACK TO a").expect("a savepoint");
+        assert_eq!(refusal(&connection, "COMMIT").0, ffi::SQLITE_BUSY_SNAPSHOT, "{first}");
+        assert!(connection.is_autocommit(), "the transaction has ended");
+        let all = "SELECT id, cents FROM account ORDER BY id";
+        assert_eq!(rows(&connection, all), ["1|11", "2|20", "3|33"], "{first}; {second}");
+        connection.execute_batch(&format!("BEGIN; {second}; ROLLBACK")).expect("it can go on");
+    }
+}
+
+#[test]
 fn an_update_is_of_what_the_statement_read() {
     let db = database();
     let (one, account) = (connect(&db), db.table("account").expect("a table"));

@@ -160,3 +160,60 @@ fn what_sqlite_has_no_value_for_is_an_error_and_can_be_kept() {
     let row = table.get(1).expect("it can be read").expect("it is there");
     assert_eq!((row.get("c0"), row.get("c3")), (Some(Value::Unsigned(7)), Some(values[4])));
 }
+
+#[test]
+fn text_that_is_no_utf8_comes_as_it_is() {
+    let db = Database::in_memory().expect("memory");
+    let schema = Schema::build("t").key("id", Type::U8).column("a", Type::Text(4));
+    let schema = schema.nullable("b", Type::VarText(9)).column("c", Type::U8);
+    let table = db.create_table(&schema.finish().expect("a schema"), KeyKind::Tree);
+    let table = table.expect("a table");
+    for (id, text) in [(1, Value::Text("xyz")), (2, Value::Null)] {
+        let values = [Value::Unsigned(id), Value::Text("xyz"), text, Value::Unsigned(7)];
+        let mut record = table.schema().pack(&values).expect("it fits");
+        for at in 0..record.len() {
+            record[at] = if record[at] == b'y' { 0xff } else { record[at] };
+        }
+        table.insert(&record).expect("room");
+    }
+    let connection = connect(&db);
+    let columns = "id, hex(a), typeof(a), hex(b), typeof(b)";
+    let found = ["1|78FF7A|text|78FF7A|text", "2|78FF7A|text||null"];
+    // Whole records by their keys, and some columns of many.
+    for (id, row) in ["1", "2"].into_iter().zip(found) {
+        assert_eq!(rows(&connection, &format!("SELECT {columns} FROM t WHERE id = {id}")), [row]);
+    }
+    assert_eq!(rows(&connection, &format!("SELECT {columns} FROM t ORDER BY id")), found);
+}
+
+#[test]
+fn a_statement_is_run_again_with_other_kinds_of_values() {
+    let db = Database::in_memory().expect("memory");
+    for (name, kind) in [("hashed", KeyKind::Hash), ("sorted", KeyKind::Tree)] {
+        let schema = Schema::build(name).key("id", Type::I64).finish().expect("a schema");
+        db.create_table(&schema, kind).expect("a table");
+        let connection = connect(&db);
+        connection.execute_batch(&format!("INSERT INTO {name} VALUES (7), (-1)")).expect("rows");
+        let query = format!("SELECT id FROM {name} WHERE id = ?1");
+        let mut query = connection.prepare(&query).expect("a query");
+        let text = |text: &str| rusqlite::types::Value::Text(text.into());
+        let values = [
+            (7.into(), Some(7)),
+            (rusqlite::types::Value::Null, None),
+            (text("x"), None),
+            (text("7"), Some(7)),
+            (7.0.into(), Some(7)),
+            (7.5.into(), None),
+            (8.into(), None),
+            (vec![7u8].into(), None),
+            ((-1).into(), Some(-1)),
+        ];
+        for (value, wanted) in values.iter().chain(values.iter().rev()) {
+            let found: Vec<i64> = query
+                .query_map([value], |row| row.get(0))
+                .and_then(Iterator::collect)
+                .expect("it can be read");
+            assert_eq!(found, wanted.iter().copied().collect::<Vec<i64>>(), "{name} {value:?}");
+        }
+    }
+}

@@ -35,7 +35,7 @@ use images::{Images, PageImage};
 pub(crate) use latched::Latched;
 pub(crate) use memory::Cells;
 use memory::Frames;
-pub(crate) use page::{Image, PAGE_BYTES, PAGE_WORDS, PageMut, PageRef};
+pub(crate) use page::{Image, PAGE_BYTES, PAGE_WORDS, PageMut, PageRef, first_bytes};
 use pool::{FreeFrame, Pool};
 use saved::Saved;
 pub(crate) use single_writer::SingleWriter;

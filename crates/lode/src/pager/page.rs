@@ -131,6 +131,18 @@ impl PageRef<'_> {
         }
     }
 
+    /// The first `count` bytes from a place counted in bytes, eight at most, as a number with the
+    /// first byte on top and zeros after them.
+    #[inline(always)]
+    pub(crate) fn get_bytes(&self, from: usize, count: usize) -> u64 {
+        let (at, shift) = (from / 8, from % 8 * 8);
+        let word = match shift {
+            0 => self.get(at),
+            _ => self.get(at) >> shift | self.get(at + 1) << (64 - shift),
+        };
+        first_bytes(word.swap_bytes(), count)
+    }
+
     /// Copies all bytes out: as many as a page has.
     pub(crate) fn copy_out(&self, bytes: &mut [u8]) {
         let words = self.0.iter().map(|word| word.load(Ordering::Relaxed));
@@ -138,6 +150,12 @@ impl PageRef<'_> {
             *chunk = word.to_le_bytes();
         }
     }
+}
+
+/// The first `count` bytes of a number, eight at most, and zeros after them.
+#[inline(always)]
+pub(crate) fn first_bytes(number: u64, count: usize) -> u64 {
+    number & !u64::MAX.checked_shr(count as u32 * 8).unwrap_or(0)
 }
 
 impl<'p> PageMut<'p> {
@@ -308,6 +326,10 @@ mod tests {
             let mut got = vec![0; bytes.len()];
             words.read(from, &mut got);
             prop_assert_eq!(&got, &bytes);
+            let mut first = [0; 8];
+            let count = bytes.len().min(8);
+            first[..count].copy_from_slice(&bytes[..count]);
+            prop_assert_eq!(words.get_bytes(from, count), u64::from_be_bytes(first));
             // What is beside them is as it was.
             let mut all = vec![0; PAGE_BYTES];
             words.read(0, &mut all);

@@ -19,6 +19,7 @@ mod stored;
 mod variable;
 
 pub use crate::types::Type;
+pub use pack::Packer;
 pub use row::{RowRef, Value};
 
 use std::ops::Index;
@@ -221,9 +222,10 @@ impl Schema {
 
     /// Where in a payload the bit is that says that a column is null: its byte, and which bit of
     /// it.
+    #[inline]
     pub(crate) fn null_bit(&self, column: &Column) -> Option<(usize, u8)> {
-        let bits = self.null_bits().start;
-        column.null_bit.map(|bit| (bits + bit / 8, 1 << (bit % 8)))
+        let bit = column.null_bit?;
+        Some((self.null_bits().start + bit / 8, 1 << (bit % 8)))
     }
 
     /// Where in a payload the bits are that say what is null.
@@ -234,6 +236,7 @@ impl Schema {
 
     /// Where a column that is not of the key lies in a payload; if it is of variable length, where
     /// its end is.
+    #[inline]
     pub(crate) fn range_in_payload(&self, column: &Column) -> std::ops::Range<usize> {
         column.offset - self.key_size..column.range().end - self.key_size
     }

@@ -3,6 +3,78 @@
 use super::{Column, MOST_RECORD_BYTES, Schema, Type, Value, key, packed_key};
 use crate::error::{Error, Result};
 
+/// The most bytes of a number.
+const NUMBER_BYTES: usize = 8;
+
+/// A record that is being packed, made by [`Schema::packer`]: the values of its columns come one
+/// after another.
+pub struct Packer<'p> {
+    schema: &'p Schema,
+    record: &'p mut Vec<u8>,
+    /// The column whose value comes next.
+    next: usize,
+    /// Bytes of the key, when it is whole.
+    front: usize,
+}
+
+impl Packer<'_> {
+    /// Packs the value of the next column.
+    ///
+    /// # Errors
+    /// As [`Schema::pack`]. The same column comes next then.
+    pub fn push(&mut self, value: Value<'_>) -> Result<()> {
+        let Some(column) = self.schema.columns.get(self.next) else {
+            return Err(self.schema.value_count(self.schema.columns.len(), self.next + 1));
+        };
+        match self.next < self.schema.key_columns {
+            true => self.push_to_key(column, value)?,
+            false => self.push_to_payload(column, value)?,
+        }
+        self.next += 1;
+        Ok(())
+    }
+
+    fn push_to_key(&mut self, column: &Column, value: Value<'_>) -> Result<()> {
+        let before = self.record.len();
+        let packed = self.schema.pack_cell(column, value, self.record);
+        if packed.is_err() {
+            self.record.truncate(before);
+        } else if self.next + 1 == self.schema.key_columns {
+            self.front = self.record.len();
+            self.record.resize(self.front + self.schema.payload_size(), 0);
+        }
+        packed
+    }
+
+    fn push_to_payload(&mut self, column: &Column, value: Value<'_>) -> Result<()> {
+        let Self { schema, record, front, .. } = self;
+        if column.kind.is_variable() {
+            let bytes = schema.variable_bytes(column, value)?;
+            schema.append(record, *front, column, bytes)?;
+        } else {
+            let place = schema.range_in_payload(column);
+            schema.fill(&mut record[*front..][place], column, value)?;
+        }
+        schema.set_null(&mut record[*front..], column, value);
+        Ok(())
+    }
+
+    /// Ends the record. Returns how many bytes its key has.
+    ///
+    /// # Errors
+    /// `ValueCount` when columns have had no value.
+    pub fn finish(self) -> Result<usize> {
+        self.schema.expect_count(&self.schema.columns, self.next)?;
+        Ok(self.front)
+    }
+}
+
+impl std::fmt::Debug for Packer<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Packer").field("next", &self.next).finish_non_exhaustive()
+    }
+}
+
 impl Schema {
     /// Packs a record from the values of all columns.
     ///
@@ -16,22 +88,35 @@ impl Schema {
         // What does not fit needs no room.
         let variable =
             variable.map(|(_, value)| value.size()).sum::<usize>().min(MOST_RECORD_BYTES);
-        let (of_key, others) = columns.split_at(self.key_columns());
-        let (key, values) = values.split_at(self.key_columns());
-        let mut record = Vec::with_capacity(self.record_size() + variable);
-        self.pack_cells(of_key, key, &mut record)?;
-        let front = record.len();
-        record.resize(front + self.payload_size(), 0);
-        for (column, value) in others.iter().zip(values) {
-            if column.kind.is_variable() {
-                let bytes = self.variable_bytes(column, *value)?;
-                self.append(&mut record, front, column, bytes)?;
-            } else {
-                self.fill(&mut record[front..][self.range_in_payload(column)], column, *value)?;
-            }
-            self.set_null(&mut record[front..], column, *value);
+        let mut record = Vec::with_capacity(self.record_size() + variable + NUMBER_BYTES);
+        let mut packer = self.packer(&mut record);
+        for value in values {
+            packer.push(*value)?;
         }
+        packer.finish()?;
         Ok(record)
+    }
+
+    /// Packs a record value by value, in the place of what is in `record`: memory that is used for
+    /// many records. Until [`finish`](Packer::finish) there is no whole record in it.
+    ///
+    /// ```
+    /// use lode::{Schema, Type, Value};
+    ///
+    /// let schema = Schema::build("square").key("of", Type::U32).column("is", Type::U64).finish()?;
+    /// let mut record = Vec::new();
+    /// for number in 0..4 {
+    ///     let mut packer = schema.packer(&mut record);
+    ///     packer.push(Value::Unsigned(number))?;
+    ///     packer.push(Value::Unsigned(number * number))?;
+    ///     packer.finish()?;
+    ///     assert_eq!(schema.row(&record)?.get("is"), Some(Value::Unsigned(number * number)));
+    /// }
+    /// # Ok::<(), lode::Error>(())
+    /// ```
+    pub fn packer<'p>(&'p self, record: &'p mut Vec<u8>) -> Packer<'p> {
+        record.clear();
+        Packer { schema: self, record, next: 0, front: 0 }
     }
 
     /// Packs a key from the values of its columns.
@@ -39,9 +124,17 @@ impl Schema {
     /// # Errors
     /// As [`pack`](Self::pack).
     pub fn pack_key(&self, values: &[Value<'_>]) -> Result<Vec<u8>> {
-        let mut key = Vec::with_capacity(self.key_size());
-        self.pack_cells(&self.columns()[..self.key_columns()], values, &mut key)?;
+        let mut key = Vec::with_capacity(self.key_size() + NUMBER_BYTES);
+        self.append_key(values, &mut key)?;
         Ok(key)
+    }
+
+    /// Packs a key, and puts it after what is in `to`.
+    ///
+    /// # Errors
+    /// As [`pack`](Self::pack). There may be anything after what was in `to` then.
+    pub fn append_key(&self, values: &[Value<'_>], to: &mut Vec<u8>) -> Result<()> {
+        self.pack_cells(&self.columns()[..self.key_columns()], values, to)
     }
 
     /// Packs the lowest and the highest key that begin with the values of the first columns of the
@@ -87,23 +180,35 @@ impl Schema {
     fn pack_cells(&self, columns: &[Column], values: &[Value<'_>], to: &mut Vec<u8>) -> Result<()> {
         self.expect_count(columns, values.len())?;
         for (column, value) in columns.iter().zip(values) {
-            if column.kind.is_variable() {
-                let bytes = self.variable_bytes(column, *value)?;
-                self.expect_length(column, bytes.len())?;
-                packed_key::append(bytes, to);
-                continue;
-            }
-            let from = to.len();
-            if let Value::Text(_) | Value::Bytes(_) = value
-                && let Type::Text(most) | Type::Bytes(most) = column.kind
-                && value.size() > most as usize
-            {
-                return Err(self.key_too_long(column, value.size()));
-            }
-            to.resize(from + column.range().len(), 0);
-            self.fill(&mut to[from..], column, *value)?;
+            self.pack_cell(column, *value, to)?;
         }
         Ok(())
+    }
+
+    /// Appends a column of the key.
+    fn pack_cell(&self, column: &Column, value: Value<'_>, to: &mut Vec<u8>) -> Result<()> {
+        if column.kind.is_variable() {
+            let bytes = self.variable_bytes(column, value)?;
+            self.expect_length(column, bytes.len())?;
+            packed_key::append(bytes, to);
+            return Ok(());
+        }
+        let from = to.len();
+        if let Value::Text(_) | Value::Bytes(_) = value
+            && let Type::Text(most) | Type::Bytes(most) = column.kind
+            && value.size() > most as usize
+        {
+            return Err(self.key_too_long(column, value.size()));
+        }
+        let size = column.range().len();
+        if size <= NUMBER_BYTES {
+            // Eight zeros at once, and without a call.
+            to.extend_from_slice(&[0; NUMBER_BYTES]);
+            to.truncate(from + size);
+        } else {
+            to.resize(from + size, 0);
+        }
+        self.fill(&mut to[from..], column, value)
     }
 
     /// Refuses `given` values for columns that are not as many.
@@ -165,27 +270,34 @@ impl Schema {
                 cell.fill(0);
                 column.nullable
             }
-            (Type::U8 | Type::U16 | Type::U32 | Type::U64, Value::Unsigned(number)) => {
-                let bytes = number.to_le_bytes();
-                let (low, high) = bytes.split_at(cell.len());
-                cell.copy_from_slice(low);
-                high.iter().all(|byte| *byte == 0)
+            (Type::U8, Value::Unsigned(number)) => {
+                u8::try_from(number).is_ok_and(|number| put(cell, number.to_le_bytes()))
             }
-            (Type::I8 | Type::I16 | Type::I32 | Type::I64, Value::Signed(number))
-            | (Type::Timestamp, Value::Timestamp(number)) => {
-                let bits = cell.len() * 8;
-                cell.copy_from_slice(&number.to_le_bytes()[..bits / 8]);
-                number << (64 - bits) >> (64 - bits) == number
+            (Type::U16, Value::Unsigned(number)) => {
+                u16::try_from(number).is_ok_and(|number| put(cell, number.to_le_bytes()))
+            }
+            (Type::U32, Value::Unsigned(number)) => {
+                u32::try_from(number).is_ok_and(|number| put(cell, number.to_le_bytes()))
+            }
+            (Type::U64, Value::Unsigned(number)) => put(cell, number.to_le_bytes()),
+            (Type::I8, Value::Signed(number)) => {
+                i8::try_from(number).is_ok_and(|number| put(cell, number.to_le_bytes()))
+            }
+            (Type::I16, Value::Signed(number)) => {
+                i16::try_from(number).is_ok_and(|number| put(cell, number.to_le_bytes()))
+            }
+            (Type::I32, Value::Signed(number)) => {
+                i32::try_from(number).is_ok_and(|number| put(cell, number.to_le_bytes()))
+            }
+            (Type::I64, Value::Signed(number)) | (Type::Timestamp, Value::Timestamp(number)) => {
+                put(cell, number.to_le_bytes())
             }
             (Type::F32, Value::Float(number)) => {
-                cell.copy_from_slice(&(number as f32).to_le_bytes());
                 // Rounded, as everywhere; but not to infinity.
-                (number as f32).is_finite() || !number.is_finite()
+                let rounded = number as f32;
+                (rounded.is_finite() || !number.is_finite()) && put(cell, rounded.to_le_bytes())
             }
-            (Type::F64, Value::Float(number)) => {
-                cell.copy_from_slice(&number.to_le_bytes());
-                true
-            }
+            (Type::F64, Value::Float(number)) => put(cell, number.to_le_bytes()),
             (Type::Bool, Value::Bool(bool)) => {
                 cell[0] = u8::from(bool);
                 true
@@ -227,6 +339,12 @@ impl Schema {
             }
         }
     }
+}
+
+/// Puts a number into its cell, which has as many bytes.
+fn put<const SIZE: usize>(cell: &mut [u8], number: [u8; SIZE]) -> bool {
+    cell.copy_from_slice(&number);
+    true
 }
 
 #[cfg(test)]
@@ -279,6 +397,23 @@ mod tests {
             assert!(why.contains(&format!("column {}", names[at])), "{why}");
         }
         assert!(schema.pack(&values[1..]).is_err());
+        let mut again = record.clone();
+        let mut packer = schema.packer(&mut again);
+        values.iter().for_each(|value| packer.push(*value).expect("it fits"));
+        assert!(packer.push(Value::Null).is_err(), "there is no eighth column");
+        assert_eq!(packer.finish(), Ok(2));
+        assert_eq!(again, record);
+        assert!(schema.packer(&mut again).finish().is_err(), "there are no values");
+        let mut packer = schema.packer(&mut again);
+        for value in values {
+            assert!(packer.push(Value::Unsigned(1 << 60)).is_err(), "it does not fit");
+            packer.push(value).expect("the column has come again");
+        }
+        packer.finish().expect("it is whole");
+        assert_eq!(again, record);
+        let mut key = b"before".to_vec();
+        schema.append_key(&values[..1], &mut key).expect("it fits");
+        assert_eq!(key, b"before\xff\xff");
         assert!(schema.row(&record[1..]).is_err());
     }
 }

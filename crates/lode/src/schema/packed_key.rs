@@ -117,6 +117,7 @@ impl Schema {
         }
     }
 
+    #[inline]
     pub(super) fn is_of_key(&self, column: &Column) -> bool {
         column.offset < self.key_size
     }
@@ -138,6 +139,7 @@ impl Schema {
     }
 
     /// Where the bytes of a column of the key are in what begins with one.
+    #[inline]
     pub(super) fn place_in_key(&self, record: &[u8], column: &Column) -> Range<usize> {
         if !self.is_key_variable() {
             return column.range();

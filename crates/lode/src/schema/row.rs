@@ -1,6 +1,6 @@
 //! Packed records read as values.
 
-use super::{ColumnId, Schema, Type};
+use super::{Column, ColumnId, Schema, Type};
 use crate::error::Result;
 
 /// A value of a column.
@@ -185,27 +185,70 @@ impl<'r> RowRef<'r> {
     ///
     /// # Panics
     /// If the row has no such column.
+    #[inline]
     pub fn at(&self, column: ColumnId) -> Value<'r> {
-        self.value(column).unwrap_or_else(|| panic!("the row has no column {}", column.index()))
+        self.value(column).unwrap_or_else(|| self.has_no_column(column))
     }
 
+    /// The bytes of a column, `None` if it is null: of a number little-endian, of a text of fixed
+    /// length without the zeros after it (which [`Schema::bytes_of`] has). They are not looked at,
+    /// so a text may be other than UTF-8.
+    ///
+    /// ```
+    /// use lode::{Schema, Type, Value};
+    ///
+    /// let schema = Schema::build("user").key("id", Type::U16).column("name", Type::Text(8));
+    /// let schema = schema.nullable("mail", Type::VarText(99)).finish()?;
+    /// let record = schema.pack(&[Value::Unsigned(7), Value::Text("Ada"), Value::Null])?;
+    /// let row = schema.row(&record)?;
+    /// let bytes = |name| Ok::<_, lode::Error>(row.bytes_at(schema.column(name)?));
+    /// assert_eq!(bytes("id")?, Some(&[7, 0][..]));
+    /// assert_eq!(bytes("name")?, Some(&b"Ada"[..]));
+    /// assert_eq!(bytes("mail")?, None);
+    /// # Ok::<(), lode::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If the row has no such column.
+    #[inline]
+    pub fn bytes_at(&self, column: ColumnId) -> Option<&'r [u8]> {
+        let Some((column, cell)) = self.cell(column) else { self.has_no_column(column) };
+        cell.map(|cell| match column.kind {
+            Type::Text(_) => without_zeros(cell),
+            _ => cell,
+        })
+    }
+
+    #[cold]
+    fn has_no_column(&self, column: ColumnId) -> ! {
+        panic!("the row has no column {}", column.index())
+    }
+
+    #[inline]
     fn value(&self, at: ColumnId) -> Option<Value<'r>> {
+        let (column, cell) = self.cell(at)?;
+        Some(cell.map_or(Value::Null, |cell| column.kind.value(cell)))
+    }
+
+    /// A column and what is in its cell, if it is not null; `None` if the row has no such column.
+    #[inline]
+    fn cell(&self, at: ColumnId) -> Option<(&'r Column, Option<&'r [u8]>)> {
         let column = self.schema.columns().get(at.index())?;
-        match self.parts {
+        let cell = match self.parts {
             Parts::Record { key_size } => {
                 let bit = self.schema.null_bit(column);
-                Some(match bit.is_some_and(|(at, mask)| self.bytes[key_size + at] & mask != 0) {
-                    true => Value::Null,
-                    false => {
-                        column.kind.value(self.schema.bytes_after(self.bytes, key_size, column))
-                    }
-                })
+                match bit.is_some_and(|(at, mask)| self.bytes[key_size + at] & mask != 0) {
+                    true => None,
+                    false => Some(self.schema.bytes_after(self.bytes, key_size, column)),
+                }
             }
-            Parts::Cells(columns) => self.value_in_cells(columns, at),
-        }
+            Parts::Cells(columns) => self.cell_among(columns, at)?,
+        };
+        Some((column, cell))
     }
 
-    fn value_in_cells(&self, columns: &[ColumnId], wanted: ColumnId) -> Option<Value<'r>> {
+    /// What is in a cell among those of these columns.
+    fn cell_among(&self, columns: &[ColumnId], wanted: ColumnId) -> Option<Option<&'r [u8]>> {
         let mut rest = self.bytes;
         for at in columns {
             let column = &self.schema.columns()[at.index()];
@@ -220,10 +263,7 @@ impl<'r> RowRef<'r> {
             let (cell, after) = rest.split_at_checked(size)?;
             let (null, after) = after.split_at_checked(usize::from(column.nullable))?;
             if *at == wanted {
-                return Some(match null {
-                    [1] => Value::Null,
-                    _ => column.kind.value(cell),
-                });
+                return Some(if null == [1] { None } else { Some(cell) });
             }
             rest = after;
         }
@@ -232,33 +272,39 @@ impl<'r> RowRef<'r> {
 }
 
 impl Type {
-    /// The value that a cell has.
+    /// The value that a whole cell has.
+    #[inline]
     fn value(self, cell: &[u8]) -> Value<'_> {
-        let mut bytes = [0; 8];
-        let count = cell.len().min(8);
-        bytes[..count].copy_from_slice(&cell[..count]);
-        let bits = count as u32 * 8;
-        let signed = || i64::from_le_bytes(bytes) << (64 - bits) >> (64 - bits);
         match self {
-            Self::U8 | Self::U16 | Self::U32 | Self::U64 => {
-                Value::Unsigned(u64::from_le_bytes(bytes))
-            }
-            Self::I8 | Self::I16 | Self::I32 | Self::I64 => Value::Signed(signed()),
-            Self::Timestamp => Value::Timestamp(signed()),
-            Self::F32 => {
-                let four = bytes.first_chunk().expect("eight bytes");
-                Value::Float(f32::from_le_bytes(*four).into())
-            }
-            Self::F64 => Value::Float(f64::from_le_bytes(bytes)),
+            Self::U8 => Value::Unsigned(u8::from_le_bytes(number(cell)).into()),
+            Self::U16 => Value::Unsigned(u16::from_le_bytes(number(cell)).into()),
+            Self::U32 => Value::Unsigned(u32::from_le_bytes(number(cell)).into()),
+            Self::U64 => Value::Unsigned(u64::from_le_bytes(number(cell))),
+            Self::I8 => Value::Signed(i8::from_le_bytes(number(cell)).into()),
+            Self::I16 => Value::Signed(i16::from_le_bytes(number(cell)).into()),
+            Self::I32 => Value::Signed(i32::from_le_bytes(number(cell)).into()),
+            Self::I64 => Value::Signed(i64::from_le_bytes(number(cell))),
+            Self::Timestamp => Value::Timestamp(i64::from_le_bytes(number(cell))),
+            Self::F32 => Value::Float(f32::from_le_bytes(number(cell)).into()),
+            Self::F64 => Value::Float(f64::from_le_bytes(number(cell))),
             Self::Bool => Value::Bool(cell[0] != 0),
-            Self::Text(_) => {
-                let end = cell.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-                text_or_bytes(&cell[..end])
-            }
+            Self::Text(_) => text_or_bytes(without_zeros(cell)),
             Self::VarText(_) => text_or_bytes(cell),
             Self::Bytes(_) | Self::VarBytes(_) => Value::Bytes(cell),
         }
     }
+}
+
+/// The bytes of a number.
+#[inline]
+fn number<const SIZE: usize>(cell: &[u8]) -> [u8; SIZE] {
+    *cell.first_chunk().expect("the cell of a number is whole")
+}
+
+/// A text of fixed length without the zeros after it.
+fn without_zeros(cell: &[u8]) -> &[u8] {
+    let end = cell.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    &cell[..end]
 }
 
 /// What is in a column of text. A caller that packs records itself may put other bytes there.

@@ -41,6 +41,7 @@ impl Schema {
     }
 
     /// The bytes of a column in a record whose key has `key_size` bytes.
+    #[inline]
     pub(super) fn bytes_after<'r>(
         &self,
         record: &'r [u8],
@@ -54,6 +55,7 @@ impl Schema {
     }
 
     /// The bytes of a column that is not of the key in a payload.
+    #[inline]
     pub(crate) fn bytes_of_payload<'r>(&self, payload: &'r [u8], column: &Column) -> &'r [u8] {
         match column.variable {
             None => &payload[self.range_in_payload(column)],

@@ -19,6 +19,8 @@ pub(crate) struct Rows {
     columns: Option<Arc<[ColumnId]>>,
     /// How a row is put together from what is copied out of a leaf, if only a part is.
     pieces: Option<Pieces>,
+    /// Whether a row is all that a batch has of a record.
+    is_whole: bool,
     /// The record that the row is of, unless the row is made of pieces.
     record: Vec<u8>,
     /// What the heap has of it.
@@ -32,6 +34,8 @@ pub(crate) struct Rows {
 enum Shown {
     Record,
     Row,
+    /// This record of the batch.
+    Whole(usize),
     /// The payload of this record of the batch.
     Payload(usize),
 }
@@ -45,8 +49,12 @@ impl Rows {
             }
             _ => None,
         };
+        let is_whole = columns.is_none()
+            && needs == Needs::Row
+            && core.heap.is_none()
+            && !core.schema().is_key_variable();
         let (record, whole, row) = (Vec::new(), Vec::new(), Vec::new());
-        Self { columns, pieces, record, whole, row, shown: Shown::Record }
+        Self { columns, pieces, is_whole, record, whole, row, shown: Shown::Record }
     }
 
     /// What a walk has to copy of each record.
@@ -61,6 +69,15 @@ impl Rows {
     /// needs more, or something is wrong.
     #[inline]
     pub(crate) fn show_in_batch(&mut self, core: &TableCore, batch: &Batch, at: usize) -> bool {
+        if self.is_whole {
+            if core.order.is_packed() {
+                self.shown = Shown::Whole(at);
+                return true;
+            }
+            let (key, payload) = batch.record(at);
+            self.shown = Shown::Record;
+            return core.pack(key, payload, &mut self.record).is_ok();
+        }
         let Some(pieces) = &self.pieces else { return false };
         if !pieces.has_key && !pieces.has_nulls {
             self.shown = Shown::Payload(at);
@@ -131,6 +148,7 @@ impl Rows {
         match self.shown {
             Shown::Record => &self.record,
             Shown::Row => &self.row,
+            Shown::Whole(at) => batch.whole_record(at),
             Shown::Payload(at) => batch.record(at).1,
         }
     }

@@ -22,7 +22,7 @@ use std::cmp::Ordering;
 use std::ops::Deref;
 
 use crate::index::Shape;
-use crate::pager::{Image, PAGE_WORDS, PageMut, PageNumber, PageRef};
+use crate::pager::{Image, PAGE_WORDS, PageMut, PageNumber, PageRef, first_bytes};
 
 /// Where the entries begin.
 const ENTRIES: usize = 4;
@@ -114,13 +114,20 @@ impl Layout {
 
 /// The first bytes of a key after those that all keys of a node have in common.
 fn head_of(key: &[u8], common: usize) -> u64 {
-    let rest = key.get(common..).unwrap_or_default();
+    bytes_from(key, common) >> 16
+}
+
+/// The eight bytes of a key from a place on as a number with the first byte on top; if there are
+/// fewer, with zeros after them.
+#[inline]
+fn bytes_from(key: &[u8], from: usize) -> u64 {
+    let rest = key.get(from..).unwrap_or_default();
     if let Some(eight) = rest.first_chunk::<8>() {
-        return u64::from_be_bytes(*eight) >> 16;
+        return u64::from_be_bytes(*eight);
     }
     let mut bytes = [0; 8];
     bytes[..rest.len()].copy_from_slice(rest);
-    u64::from_be_bytes(bytes) >> 16
+    u64::from_be_bytes(bytes)
 }
 
 impl<'p> Node<'p> {
@@ -256,15 +263,13 @@ impl<'p> Node<'p> {
     }
 
     /// Compares the key of an entry with another from a byte on, before which they are the same.
+    /// `next` has the eight bytes of the other from there on, or fewer and zeros after them.
     #[inline]
-    fn compare_rest(self, at: usize, key: &[u8], from: usize) -> Ordering {
+    fn compare_rest(self, at: usize, key: &[u8], from: usize, next: u64) -> Ordering {
         let (start, size) = (self.key_at(at), self.key_size(at));
-        let rest = key.get(from..).unwrap_or_default();
-        let count = rest.len().min(size.saturating_sub(from)).min(8);
-        let (mut own, mut other) = ([0; 8], [0; 8]);
-        self.words.read(start + from, &mut own[..count]);
-        other[..count].copy_from_slice(&rest[..count]);
-        match u64::from_be_bytes(own).cmp(&u64::from_be_bytes(other)) {
+        let count = key.len().min(size).saturating_sub(from).min(8);
+        let own = self.words.get_bytes(start + from, count);
+        match own.cmp(&first_bytes(next, count)) {
             Ordering::Equal if count == 8 => self.compare_far(at, key, from + 8),
             Ordering::Equal => size.cmp(&key.len()),
             decided => decided,
@@ -354,10 +359,12 @@ impl<'p> Node<'p> {
             step *= 2;
         }
         end = end.min(count);
+        let from = common + HEAD_BYTES;
+        let next = bytes_from(key, from);
         while low < end {
             let middle = low + (end - low) / 2;
             let order = match self.head(middle) == head {
-                true => self.compare_rest(middle, key, common + HEAD_BYTES),
+                true => self.compare_rest(middle, key, from, next),
                 false => Ordering::Greater,
             };
             match order {
