@@ -171,9 +171,7 @@ fn text_that_is_no_utf8_comes_as_it_is() {
     for (id, text) in [(1, Value::Text("xyz")), (2, Value::Null)] {
         let values = [Value::Unsigned(id), Value::Text("xyz"), text, Value::Unsigned(7)];
         let mut record = table.schema().pack(&values).expect("it fits");
-        for at in 0..record.len() {
-            record[at] = if record[at] == b'y' { 0xff } else { record[at] };
-        }
+        record.iter_mut().filter(|byte| **byte == b'y').for_each(|byte| *byte = 0xff);
         table.insert(&record).expect("room");
     }
     let connection = connect(&db);
