@@ -2,6 +2,7 @@
 //! the same for callers that know neither: they read a cell's options once, here and nowhere else.
 
 use std::fmt;
+use std::time::Duration;
 
 use assay_core::chart::{LineChart, Sheet};
 use assay_core::plan::Cell;
@@ -25,6 +26,15 @@ pub enum StoreUse {
     TakesOrMakes,
     /// It opens the one that is there.
     Opens,
+}
+
+/// Operations that are due at a rate, and the time that they take then, whatever the engine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Paced {
+    /// How many.
+    pub operations: u64,
+    /// From the first to the last of them.
+    pub time: Duration,
 }
 
 /// A cell that is to be measured.
@@ -69,6 +79,11 @@ pub trait Suite: Sync + 'static {
 
     /// About how many operations a cell does, for estimates of time.
     fn operations(cell: &Cell, options: &Self::Options) -> Option<u64>;
+
+    /// Those of them that are due at a rate.
+    fn paced(_: &Self::Options) -> Paced {
+        Paced::default()
+    }
 
     /// About how many of them are commits, which an engine may have to synchronise.
     fn commits(cell: &Cell, options: &Self::Options) -> Option<u64>;
@@ -200,6 +215,9 @@ pub trait Task {
     /// About how many operations it does; none if its suite does not know.
     fn operations(&self) -> Option<u64>;
 
+    /// Those of them that are due at a rate.
+    fn paced(&self) -> Paced;
+
     /// About how many of them are commits; none if its suite does not know.
     fn commits(&self) -> Option<u64>;
 
@@ -226,6 +244,10 @@ struct TaskOf<'c, S: Suite> {
 impl<S: Suite> Task for TaskOf<'_, S> {
     fn operations(&self) -> Option<u64> {
         S::operations(self.cell, &self.options)
+    }
+
+    fn paced(&self) -> Paced {
+        S::paced(&self.options)
     }
 
     fn commits(&self) -> Option<u64> {

@@ -41,10 +41,10 @@ impl Estimate {
 
     /// Learns what a cell took that was measured.
     pub(crate) fn learn(&mut self, cell: &Cell, took: Duration) {
-        let Some(operations) = operations(cell).filter(|_| !cell.calibration) else {
+        let Some(work) = work(cell).filter(|_| !cell.calibration) else {
             return;
         };
-        let seconds = took.as_secs_f64() / operations.max(1) as f64;
+        let seconds = work.seconds(took);
         let [own, any] = keys(cell);
         self.seconds.insert(own, seconds);
         self.seconds.insert(any, seconds);
@@ -54,8 +54,7 @@ impl Estimate {
     /// any.
     pub(crate) fn of(&self, cell: &Cell) -> Option<Duration> {
         let seconds = keys(cell).iter().find_map(|key| self.seconds.get(key))?;
-        let whole = seconds * operations(cell)? as f64;
-        Duration::try_from_secs_f64(whole).ok()
+        work(cell)?.at(*seconds)
     }
 
     /// What several cells will take; what is not known is guessed.
@@ -78,7 +77,7 @@ impl Estimate {
     pub(crate) fn of_at_most(&self, cell: &Cell) -> Option<Duration> {
         self.of(cell).or_else(|| {
             let slowest = self.seconds.values().copied().reduce(f64::max)?;
-            Duration::try_from_secs_f64(slowest * operations(cell)? as f64).ok()
+            work(cell)?.at(slowest)
         })
     }
 
@@ -131,7 +130,7 @@ fn guess(cell: &Cell, sync: Option<Duration>) -> Duration {
         Storage::Ramdisk if syncs_each_commit(cell) => GUESS_SYNC_IN_MEMORY,
         _ => Duration::ZERO,
     };
-    operation.mul_f64(operations as f64) + commit.mul_f64(commits as f64)
+    operation.mul_f64(operations as f64) + commit.mul_f64(commits as f64) + task.paced().time
 }
 
 /// Whether the engine waits for the disk at each commit: its level says so, or it does more than
@@ -161,6 +160,33 @@ pub(crate) fn operations(cell: &Cell) -> Option<u64> {
     assay_suites::task(cell).ok()?.operations()
 }
 
+/// What a cell does: as fast as the engine can, and at a rate.
+struct Work {
+    operations: u64,
+    paced_time: Duration,
+}
+
+impl Work {
+    /// What an operation took, in seconds, if the cell took this time.
+    fn seconds(&self, took: Duration) -> f64 {
+        took.saturating_sub(self.paced_time).as_secs_f64() / self.operations.max(1) as f64
+    }
+
+    /// The time that it takes with an engine that needs `seconds` for an operation.
+    fn at(&self, seconds: f64) -> Option<Duration> {
+        let unpaced = Duration::try_from_secs_f64(seconds * self.operations as f64).ok()?;
+        unpaced.checked_add(self.paced_time)
+    }
+}
+
+/// About what a cell does; none if its suite does not know.
+fn work(cell: &Cell) -> Option<Work> {
+    let task = assay_suites::task(cell).ok()?;
+    let paced = task.paced();
+    let operations = task.operations()?.saturating_sub(paced.operations);
+    Some(Work { operations, paced_time: paced.time })
+}
+
 /// A time as one says it.
 pub(crate) fn rough(time: Duration) -> String {
     match time.as_secs() {
@@ -176,6 +202,8 @@ mod tests {
     use assay_core::timing::Clock;
     use assay_driver::KeyKind;
     use assay_suites::nudb::{Nudb, Options};
+    use assay_suites::ycsb::workload::{Distribution, Workload};
+    use assay_suites::ycsb::{self, Ycsb};
     use assay_suites::{Suite, plain};
 
     use super::*;
@@ -208,6 +236,31 @@ mod tests {
             dir: None,
             calibration: false,
         }
+    }
+
+    #[test]
+    fn operations_that_are_due_at_a_rate_say_nothing_of_the_engine() {
+        let options = |rate| ycsb::Options {
+            workload: Workload::A,
+            operations: 100_000,
+            distribution: Distribution::Uniform,
+            field_count: 10,
+            field_length: 100,
+            rate,
+            repeats: 0,
+        };
+        let ycsb = |rate| Cell {
+            suite: Ycsb::ID.into(),
+            revision: Ycsb::REVISION,
+            rows: 100_000,
+            options: plain(&options(rate)),
+            ..cell("lmdb", Storage::Ramdisk, Durability::Process)
+        };
+        let mut estimate = Estimate::default();
+        // 20 s for the operations at a rate, and one for the others.
+        estimate.learn(&ycsb(Some(5_000)), Duration::from_secs(21));
+        assert_eq!(estimate.of(&ycsb(None)), Some(Duration::from_millis(1_500)));
+        assert_eq!(estimate.of(&ycsb(Some(10_000))), Some(Duration::from_secs(11)));
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl<'d> Checkpoint<'d> {
     /// Writes some pages; whether there are more.
     pub fn step(&mut self) -> Result<bool> {
         let checkpoint = self.checkpoint.as_mut().expect("it is there until it is finished");
-        checkpoint.step(&self.store.data)
+        self.store.step(checkpoint)
     }
 
     /// Makes it current.
@@ -51,16 +51,19 @@ impl<'d> Checkpoint<'d> {
 
 impl Drop for Checkpoint<'_> {
     fn drop(&mut self) {
+        self.checkpoint = None;
+        self.store.forget_room();
         self.store.step_by_step(false);
     }
 }
 
 /// Does what the threads of the database would do now and then: they sync the log, make its next
-/// segment, and a checkpoint if one is needed.
+/// segment and the data file longer, and a checkpoint if one is needed.
 pub fn look_after(db: &Database) -> Result<()> {
     db.engine().sync_log()?;
     // What fails here fails again for the writer that needs it.
     let _ = db.engine().log().map(Log::make_next);
+    let _ = db.engine().store().map(|store| store.data.grow_ahead());
     db.engine().checkpoint_ahead()
 }
 

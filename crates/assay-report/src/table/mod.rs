@@ -179,10 +179,10 @@ impl Drawing<'_, '_> {
                 false => (Sign::Weaker, "its strongest level"),
             };
             let text = format!("at {}, {what}", cell.durability);
-            signs += &self.legend.sign(sign, text);
+            signs += self.legend.sign_of(&name, sign, &text);
         }
         if let Some(why) = line.trials.iter().find_map(|trial| trial.refuted.as_ref()) {
-            signs += &self.legend.sign(Sign::Refuted, why.clone());
+            signs += self.legend.sign_of(&name, Sign::Refuted, why);
         }
         let mut parts = Distinct::default();
         parts.add(name + &signs);
@@ -242,10 +242,10 @@ impl Drawing<'_, '_> {
         let mut marks = String::new();
         if is_of_fewer {
             let text = "of fewer operations than the others, since the engine is slow at them";
-            marks += &self.legend.sign(Sign::FewerOperations, text.into());
+            marks += self.legend.sign(Sign::FewerOperations, text);
         }
         for mark in rate.marks() {
-            marks += &self.legend.sign(Sign::OfRate(mark), mark.words().into());
+            marks += self.legend.sign(Sign::OfRate(mark), mark.words());
         }
         marks
     }

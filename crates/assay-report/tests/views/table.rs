@@ -1,9 +1,10 @@
 //! The view for a terminal.
 
 use assay_core::doctor::{Finding, Gravity};
+use assay_core::plan::Cell;
 use assay_core::run_file::{RunFile, Status};
 use assay_core::usage::Usage;
-use assay_driver::Storage;
+use assay_driver::{Durability, Storage};
 use assay_report::blocks::{self, Mark};
 use assay_report::rows;
 use assay_report::table::{self, View};
@@ -33,6 +34,33 @@ fn the_table_says_what_a_reader_must_know() {
     let interrupted = RunFile { planned_cells: 9, ..run() };
     let partial = table::render(&interrupted, View::PLAIN);
     assert!(partial.contains("not complete: 7 of 9 cells"), "{partial}");
+}
+
+#[test]
+fn a_sign_that_says_two_things_names_the_engines_of_each() {
+    let at = |engine, durability| Cell {
+        durability,
+        durability_wanted: Durability::Process,
+        ..cell(engine, 1)
+    };
+    let insert = || vec![phase("insert", 1, &[1_000])];
+    let of = |cells: &[Cell]| {
+        let cells = cells.iter().cloned();
+        let results = cells.map(|cell| result(cell, Status::Measured, insert()));
+        table::render(&RunFile { cells: results.collect(), ..run() }, View::PLAIN)
+    };
+    let [careful, wary, calm] = [
+        ("careful", Durability::Commit),
+        ("wary", Durability::Commit),
+        ("calm", Durability::Periodic),
+    ]
+    .map(|(engine, durability)| at(engine, durability));
+    let one = of(&[careful.clone(), wary.clone()]);
+    assert!(one.contains("* at commit, its weakest level that survives as much"), "{one}");
+    let two = of(&[careful, calm, wary]);
+    for words in ["* careful, wary: at commit, its weakest", "* calm: at periodic, its weakest"] {
+        assert!(two.contains(words), "{words}: {two}");
+    }
 }
 
 #[test]

@@ -13,9 +13,10 @@ pub mod workload;
 mod zipf;
 
 use std::fmt;
+use std::time::Duration;
 
 use assay_core::chart::LineChart;
-use assay_core::latency::summary;
+use assay_core::latency::{operations_at, summary};
 use assay_core::plan::Cell;
 use assay_core::run_file::RunFile;
 use assay_core::tape::Records;
@@ -26,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::cell::{Needs, Session};
 use crate::phases::{Growing, load, telling};
 use crate::repeats::{Repeats, is_zero};
-use crate::suite::{CellRun, Suite};
+use crate::suite::{CellRun, Paced, Suite};
 use clients::{Clients, Round};
 use users::Users;
 use workload::{Distribution, Kind, Workload};
@@ -59,6 +60,11 @@ pub struct Options {
     /// How often the round for the throughput is done again at most while it is disturbed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub repeats: u32,
+}
+
+/// How many reads an operation is about: a scan is fifty.
+fn weight(options: &Options) -> u64 {
+    if options.workload == Workload::E { 50 } else { 1 }
 }
 
 impl Suite for Ycsb {
@@ -133,9 +139,17 @@ impl Suite for Ycsb {
     }
 
     fn operations(cell: &Cell, options: &Options) -> Option<u64> {
-        // A scan is about fifty reads.
-        let weight = if options.workload == Workload::E { 50 } else { 1 };
-        Some(cell.rows.saturating_add(options.operations.saturating_mul(2 * weight)))
+        let latencies = operations_at(options.rate, options.operations);
+        let both = options.operations.saturating_add(latencies);
+        Some(cell.rows.saturating_add(both.saturating_mul(weight(options))))
+    }
+
+    fn paced(options: &Options) -> Paced {
+        options.rate.map_or(Paced::default(), |rate| {
+            let operations = operations_at(options.rate, options.operations);
+            let time = Duration::from_secs_f64(operations as f64 / rate.max(1) as f64);
+            Paced { operations: operations.saturating_mul(weight(options)), time }
+        })
     }
 
     fn commits(_: &Cell, options: &Options) -> Option<u64> {

@@ -7,6 +7,7 @@
 mod map;
 mod number;
 mod slots;
+mod space;
 mod superblock;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,6 +17,8 @@ use map::PageMap;
 pub(crate) use number::PageNumber;
 use number::SlotNumber;
 use slots::Slots;
+use space::Growth;
+pub(crate) use space::Left;
 pub(crate) use superblock::Superblock;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -53,6 +56,8 @@ fn checksum(bytes: &[u8], owner: u64) -> u64 {
 /// A data file that is open.
 pub(crate) struct DataFile {
     file: Box<dyn File>,
+    /// Held while the file becomes longer or shorter; locked before `state`.
+    growth: Mutex<Growth>,
     state: Mutex<State>,
     pages_read: AtomicU64,
     pages_written: AtomicU64,
@@ -63,6 +68,11 @@ struct State {
     slots: Slots,
     /// Pages of the catalogue that is current.
     catalogue_pages: u32,
+    /// Free slots that were asked for last, for the next checkpoint.
+    reserved: u64,
+    /// Pages that the checkpoint that is being written has still to write, and that have no slot
+    /// that this would release.
+    unwritten_new_pages: u64,
 }
 
 impl DataFile {
@@ -71,12 +81,16 @@ impl DataFile {
         let (map, slots) = (PageMap::default(), Slots::default());
         let size = u64::from(slots.end()) * SLOT_BYTES as u64;
         file.preallocate(size).map_err(|error| Error::io("extend file data", &error))?;
-        Ok(Self::new(file, State { map, slots, catalogue_pages: 0 }))
+        Ok(Self::new(
+            file,
+            State { map, slots, catalogue_pages: 0, reserved: 0, unwritten_new_pages: 0 },
+        ))
     }
 
     fn new(file: Box<dyn File>, state: State) -> Self {
         let (pages_read, pages_written) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { file, state: Mutex::new(state), pages_read, pages_written }
+        let (growth, state) = (Mutex::new(Growth::Open), Mutex::new(state));
+        Self { file, growth, state, pages_read, pages_written }
     }
 
     /// One that is there, with the superblock that counts, and the catalogue.
@@ -91,7 +105,13 @@ impl DataFile {
         let superblock = Superblock::read(&*file)?;
         let map = PageMap::open(superblock.map);
         let catalogue_pages = superblock.catalogue_pages;
-        let state = State { map, slots: Slots::default(), catalogue_pages };
+        let state = State {
+            map,
+            slots: Slots::default(),
+            catalogue_pages,
+            reserved: 0,
+            unwritten_new_pages: 0,
+        };
         let data = Self::new(file, state);
         // Page by page: how many there should be may be more than there are.
         let (mut bytes, mut page_bytes) = (Vec::new(), vec![0; SLOT_BYTES]);
@@ -169,54 +189,6 @@ impl DataFile {
         self.pages_written.load(Ordering::Relaxed) * SLOT_BYTES as u64
     }
 
-    /// Bytes of the file.
-    pub(crate) fn size_bytes(&self) -> u64 {
-        u64::from(self.state().slots.end()) * SLOT_BYTES as u64
-    }
-
-    /// Bytes of slots in use.
-    pub(crate) fn used_bytes(&self) -> u64 {
-        let slots = &self.state().slots;
-        (u64::from(slots.end()) - slots.free()) * SLOT_BYTES as u64
-    }
-
-    /// Makes sure that `pages` pages can be changed and a checkpoint be written.
-    ///
-    /// # Errors
-    /// `DiskFull`.
-    pub(crate) fn reserve(&self, pages: u64) -> Result<()> {
-        let mut state = self.state();
-        let wanted = pages + state.overhead(pages);
-        self.grow(&mut state, wanted)
-    }
-
-    /// Makes sure that `wanted` slots are free.
-    fn grow(&self, state: &mut State, wanted: u64) -> Result<()> {
-        let free = state.slots.free();
-        if free >= wanted {
-            return Ok(());
-        }
-        // In steps that grow with the file, so that it is seldom asked for more; or as little as
-        // will do, if there is no more.
-        let least = wanted - free;
-        let ample = least.max(u64::from(state.slots.end()) / 8).min(least + 4096);
-        let mut grown = Err(Error::TableFull);
-        for count in [ample, least] {
-            let end = u64::from(state.slots.end()) + count;
-            let end = u32::try_from(end).map_err(|_| Error::TableFull)?;
-            let size = u64::from(end) * SLOT_BYTES as u64;
-            grown = self
-                .file
-                .preallocate(size)
-                .map_err(|error| Error::io("extend file data", &error))
-                .map(|()| state.slots.extend(end));
-            if grown.is_ok() {
-                break;
-            }
-        }
-        grown
-    }
-
     /// Writes pages to free slots, which are theirs from then on. The numbers and the bytes of all
     /// of them come one after another.
     pub(crate) fn write(&self, pages: &[PageNumber], bytes: &[u8]) -> Result<()> {
@@ -278,7 +250,7 @@ impl DataFile {
         mut superblock: Superblock,
     ) -> Result<Superblock> {
         let mut state = self.state();
-        let State { map, slots, catalogue_pages } = &mut *state;
+        let State { map, slots, catalogue_pages, .. } = &mut *state;
         let size = catalogue.len() + slots.bitmap_bytes();
         let pages = size.div_ceil(SLOT_BYTES) as u32;
         let most_pages = pages.max(*catalogue_pages);
@@ -321,74 +293,6 @@ impl DataFile {
         self.file.sync().map_err(|error| Error::Poisoned { why: failed(error) })
     }
 
-    /// Pages of tables whose slots are beyond those that would be enough for all. What is written
-    /// from now on goes to the lowest slots that are free.
-    pub(crate) fn pages_beyond_need(&self) -> Result<Vec<PageNumber>> {
-        let mut state = self.state();
-        let State { map, slots, .. } = &mut *state;
-        let enough = slots.enough();
-        slots.rewind();
-        let mut pages = map.pages(&*self.file)?;
-        let first = PageNumber::FIRST_OF_TABLES;
-        pages.retain(|(page, slot)| *page >= first && u64::from(slot.0) >= enough);
-        Ok(pages.into_iter().map(|(page, _)| page).collect())
-    }
-
-    /// Has the nodes of the page map that lie beyond the slots that would be enough for all written
-    /// elsewhere by the next checkpoint. Makes sure that there is space for a checkpoint of `pages`
-    /// changed pages with them.
-    ///
-    /// # Errors
-    /// `DiskFull`; then no node is concerned.
-    pub(crate) fn rewrite_map_beyond_need(&self, pages: u64) -> Result<()> {
-        let mut state = self.state();
-        let enough = state.slots.enough();
-        state.slots.rewind();
-        let nodes = state.map.nodes_beyond(&*self.file, enough)?;
-        // Each of them, and those above it.
-        let wanted = pages + state.overhead(pages) + 2 * nodes.len() as u64 + 1;
-        self.grow(&mut state, wanted)?;
-        nodes
-            .into_iter()
-            .try_for_each(|(level, number)| state.map.rewrite(&*self.file, level, number))
-    }
-
-    /// Lets what is written from now on go to the lowest slots that are free.
-    pub(crate) fn rewind(&self) {
-        self.state().slots.rewind();
-    }
-
-    /// Gives all slots after the last one in use back. Nothing can be written after that without
-    /// [space](Self::reserve).
-    pub(crate) fn shrink_to_used(&self) -> Result<()> {
-        let mut state = self.state();
-        let last = state.slots.last_used();
-        self.cut(&mut state, last)
-    }
-
-    /// Gives the slots after the last one in use back, other than what a checkpoint of `pages`
-    /// changed pages needs.
-    pub(crate) fn shrink(&self, pages: u64) -> Result<()> {
-        let mut state = self.state();
-        let (last, end) = (state.slots.last_used(), state.slots.end());
-        let pages = pages + u64::from(state.catalogue_pages);
-        let needed = pages + state.overhead(pages);
-        let before_last = state.slots.free() - u64::from(end - last);
-        let kept = needed.saturating_sub(before_last).min(u64::from(end - last)) as u32;
-        self.cut(&mut state, last + kept)
-    }
-
-    /// Cuts the file off before the slot `end`, unless it is shorter.
-    fn cut(&self, state: &mut State, end: u32) -> Result<()> {
-        if end < state.slots.end() {
-            self.file
-                .set_size(u64::from(end) * SLOT_BYTES as u64)
-                .map_err(|error| Error::io("shorten file data", &error))?;
-            state.slots.truncate(end);
-        }
-        Ok(())
-    }
-
     /// Looks at the whole page map: whether each slot that is used is used once, and no others
     /// are.
     pub(crate) fn check(&self) -> Result<(), String> {
@@ -406,18 +310,11 @@ impl DataFile {
 impl State {
     fn set(&mut self, file: &dyn File, page: PageNumber, at: Ref) -> Result<()> {
         let before = self.map.set(file, page, at)?;
+        if !before.is_some() {
+            self.unwritten_new_pages = self.unwritten_new_pages.saturating_sub(1);
+        }
         self.slots.release(before);
         Ok(())
-    }
-
-    /// Slots that a checkpoint of `pages` changed pages needs beside those of the pages.
-    fn overhead(&self, pages: u64) -> u64 {
-        // A new table changes pages, and its definition takes up a small part of one.
-        let growth = 2 + (pages / 8).min(6);
-        let catalogue = u64::from(self.catalogue_pages) * 9 / 8 + growth;
-        // Bits of slots that the file gets for these pages.
-        let bits = 2 * pages / (8 * SLOT_BYTES as u64);
-        self.map.most_changed(pages) + catalogue + bits
     }
 }
 
@@ -462,46 +359,17 @@ mod tests {
         let file = disk.create("data").expect("an empty disk");
         let data = DataFile::create(file).expect("space");
         let bytes = vec![1; 2 * SLOT_BYTES];
-        data.reserve(2).expect("space");
+        data.reserve(2, 0).expect("space");
         data.write(&PAGES, &bytes).expect("slots");
         data.publish(&[], Superblock::default()).expect("slots");
         let (data, ..) = DataFile::open(disk.open("data").expect("it is there")).expect("whole");
         assert_eq!(data.has(PAGES[0]), Ok(true));
-        data.reserve(2).expect("space");
+        data.reserve(2, 0).expect("space");
         disk.fail(Fault::Error { at: disk.operations(), kind: FaultKind::ReadFails });
         // The first node has been read before, the second one has not.
         assert!(data.write(&PAGES, &bytes).is_err());
         assert_eq!(data.check(), Ok(()));
         data.write(&PAGES, &bytes).expect("it can be read again");
         assert_eq!(data.check(), Ok(()));
-    }
-
-    #[test]
-    fn nodes_of_the_page_map_leave_the_end_of_the_file_though_their_pages_stay() {
-        let disk = Simulated::new(0);
-        let file = disk.create("data").expect("an empty disk");
-        let data = DataFile::create(file).expect("space");
-        // Their nodes come after all of them in the file.
-        let numbers: Vec<_> = FIRST.run(400 * 1024).step_by(1024).collect();
-        let bytes = vec![1; numbers.len() * SLOT_BYTES];
-        data.reserve(400).expect("space");
-        data.write(&numbers, &bytes).expect("space");
-        data.reserve(0).expect("space");
-        let superblock = data.publish(&[], Superblock::default()).expect("space");
-        numbers[20..].iter().for_each(|page| data.remove(*page).expect("it is there"));
-        data.reserve(0).expect("space");
-        let superblock = data.publish(&[], superblock).expect("space");
-        assert_eq!(data.pages_beyond_need(), Ok(Vec::new()), "pages lie before their nodes");
-        data.rewrite_map_beyond_need(0).expect("space");
-        let superblock = data.publish(&[], superblock).expect("space");
-        data.rewind();
-        data.reserve(0).expect("space");
-        data.publish(&[], superblock).expect("space");
-        data.shrink(0).expect("nothing is wrong");
-        let size = data.size_bytes() / SLOT_BYTES as u64;
-        assert!(size < 100, "{size} slots are left for 20 pages and their nodes");
-        assert_eq!(data.check(), Ok(()));
-        assert!(numbers[..20].iter().all(|page| data.has(*page) == Ok(true)));
-        assert!(numbers[20..].iter().all(|page| data.has(*page) == Ok(false)));
     }
 }

@@ -32,12 +32,15 @@ pub(super) struct Slots {
     cursor: u32,
     /// Used by the last checkpoint, but not by the next one.
     released: Vec<SlotNumber>,
+    /// The next one is being written.
+    is_being_written: bool,
 }
 
 impl Default for Slots {
     fn default() -> Self {
         let (used, free) = (vec![SUPERBLOCK_BITS], FIRST_END - SUPERBLOCKS);
-        Self { used, end: FIRST_END, free, cursor: FIRST, released: Vec::new() }
+        let (cursor, released) = (FIRST, Vec::new());
+        Self { used, end: FIRST_END, free, cursor, released, is_being_written: false }
     }
 }
 
@@ -51,13 +54,25 @@ impl Slots {
         let has_superblocks =
             used.first().is_some_and(|word| word & SUPERBLOCK_BITS == SUPERBLOCK_BITS);
         match fits && end >= FIRST_END && has_superblocks {
-            true => Ok(Self { used, end, free: end - count, cursor: FIRST, released: Vec::new() }),
+            true => Ok(Self { used, end, free: end - count, ..Self::default() }),
             false => Err(Error::corrupt("the list of used slots", "it does not fit the file")),
         }
     }
 
     pub(super) fn free(&self) -> u64 {
         self.free.into()
+    }
+
+    /// Slots that are free when the next checkpoint begins, but for those that changed pages
+    /// take: what the one that is being written does not need any more is free after it.
+    pub(super) fn free_for_next(&self) -> u64 {
+        let released = if self.is_being_written { self.released.len() } else { 0 };
+        self.free() + released as u64
+    }
+
+    /// A checkpoint is being written from now on, or not any more.
+    pub(super) fn set_being_written(&mut self, is_so: bool) {
+        self.is_being_written = is_so;
     }
 
     /// Slots that would be enough for all that is used, and for the superblocks where they are.

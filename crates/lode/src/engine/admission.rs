@@ -41,7 +41,7 @@ impl Engine {
     ) -> Result<T> {
         let Some(store) = &self.store else { return work() };
         self.expect_here()?;
-        if self.pager.dirty() + extra_pages >= store.room() {
+        if self.pager.changed() + extra_pages >= store.room() {
             self.make_room(store, extra_pages)?;
         }
         match work() {
@@ -78,6 +78,7 @@ impl Engine {
     /// `DiskFull`; `Poisoned`.
     #[cold]
     pub(crate) fn make_room(&self, store: &Store, extra_pages: u64) -> Result<()> {
+        self.expect_open()?;
         store.expect_healthy()?;
         match store.need(&self.pager, extra_pages) {
             Need::Nothing => {}
@@ -98,7 +99,7 @@ impl Engine {
             return Err(Error::Full { budget_bytes: self.pager.budget_bytes() });
         }
         match &self.store {
-            Some(store) if self.pager.dirty() + extra_pages >= store.room() => {
+            Some(store) if self.pager.changed() + extra_pages >= store.room() => {
                 store.make_room(&self.pager, extra_pages)
             }
             _ => Ok(()),

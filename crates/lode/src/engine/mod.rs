@@ -5,6 +5,8 @@ mod barrier;
 mod compact;
 mod faults;
 mod gate;
+#[cfg(test)]
+mod given_up;
 mod handle;
 mod idle;
 mod memory;
@@ -301,21 +303,29 @@ impl Engine {
         }
         store.expect_healthy()?;
         let mut checkpoint = self.begin_checkpoint(store)?;
-        while checkpoint.step(&store.data)? {
-            if !goes_on() {
-                // The slots that it has taken are not free before the next one is current.
-                store.forget_room();
-                return Ok(());
+        loop {
+            match store.step(&mut checkpoint) {
+                Ok(true) if goes_on() || !store.can_give_up(&self.pager) => {}
+                Ok(false) => return store.finish(checkpoint, &mut current, false),
+                given_up => {
+                    // The slots that it has taken are not free before the next one is current.
+                    drop(checkpoint);
+                    store.forget_room();
+                    return given_up.map(|_| ());
+                }
             }
         }
-        store.finish(checkpoint, &mut current, false)
     }
 
     /// Begins a checkpoint of this moment; for the holder of [what is current](Store::current).
-    pub(crate) fn begin_checkpoint(&self, store: &Store) -> Result<Checkpoint<'_>> {
+    pub(crate) fn begin_checkpoint<'e>(&'e self, store: &'e Store) -> Result<Checkpoint<'e>> {
         let catalogue = self.catalogue();
         let (place, moment) = self.barrier(store.log_to_write()?);
-        Checkpoint::begin(&self.pager, &store.data, (place, moment), catalogue.store())
+        let moment = (place, moment);
+        let begun = Checkpoint::begin(&self.pager, &store.data, moment, catalogue.store());
+        // Pages that change from now on have to be written twice.
+        store.forget_room();
+        begun
     }
 
     fn barrier(&self, log: &Log) -> (Place, ReadEpoch) {
@@ -424,7 +434,7 @@ impl Engine {
             // The lowest slots are taken, so that those after them can be given back.
             store.data.rewind();
             let mut checkpoint = self.begin_checkpoint(store)?;
-            while checkpoint.step(&store.data)? {}
+            while store.step(&mut checkpoint)? {}
             store.finish(checkpoint, &mut current, true)?;
             store.shrink_at_end()
         });

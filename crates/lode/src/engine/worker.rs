@@ -1,7 +1,7 @@
 //! The threads of a database in a directory. One makes checkpoints before a writer has to wait for
 //! one, and gives space back when there is nothing else to do. Another one makes segments of the
-//! log ahead of need. At level `periodic`, a third one syncs the log. They are apart, so that
-//! nothing of the log waits for the data file.
+//! log, and a longer data file, ahead of need. At level `periodic`, a third one syncs the log. They
+//! are apart, so that no sync of the log waits for the data file.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -69,17 +69,18 @@ impl Worker {
         })
     }
 
-    /// With one processor there is no thread for the log: it would take its time from the writers.
+    /// With one processor there is no thread for that: it would take its time from the writers.
     fn start_ahead(&self, db: &Arc<Engine>) -> std::io::Result<()> {
         let has_processor = std::thread::available_parallelism().is_ok_and(|count| count.get() > 1);
         if db.log().is_none() || !has_processor {
             return Ok(());
         }
         let shared = Arc::clone(db);
-        self.spawn("lode log", move || {
-            while let Some(log) = shared.log().filter(|log| log.wait_for_half()) {
+        self.spawn("lode ahead", move || {
+            while let Some(log) = shared.log().filter(|log| log.wait_until_asked()) {
                 // What fails here fails again for the writer that needs it.
                 let _ = log.make_next();
+                let _ = shared.store().map(|store| store.data.grow_ahead());
             }
         })
     }

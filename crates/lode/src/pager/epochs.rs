@@ -70,6 +70,8 @@ pub(super) struct Epochs {
     checkpoint: AtomicU64,
     /// Images that snapshots hold.
     held: AtomicU64,
+    /// Images that the checkpoint holds.
+    held_by_checkpoint: AtomicU64,
     live: Mutex<Live>,
 }
 
@@ -106,6 +108,7 @@ impl Default for Epochs {
             newest: AtomicU64::new(0),
             checkpoint: AtomicU64::new(0),
             held: AtomicU64::new(0),
+            held_by_checkpoint: AtomicU64::new(0),
             live: Mutex::default(),
         }
     }
@@ -178,6 +181,7 @@ impl Epochs {
             && image.serves(*moment)
         {
             images.push(image);
+            self.held_by_checkpoint.fetch_add(1, Ordering::Relaxed);
             holders += 1;
         }
         if holders > 0 {
@@ -236,6 +240,7 @@ impl Epochs {
     pub(super) fn release_checkpoint(&self, drop: impl FnMut(Which)) {
         let mut live = self.lock();
         Epoch::START.store(&self.checkpoint, Ordering::Relaxed);
+        self.held_by_checkpoint.store(0, Ordering::Relaxed);
         let images = live.checkpoint.take().map(|(_, images)| images);
         images.into_iter().flatten().for_each(drop);
     }
@@ -243,6 +248,12 @@ impl Epochs {
     /// Images that snapshots hold.
     pub(super) fn held(&self) -> u64 {
         self.held.load(Ordering::Relaxed)
+    }
+
+    /// Images that the checkpoint holds.
+    #[inline(always)]
+    pub(super) fn held_by_checkpoint(&self) -> u64 {
+        self.held_by_checkpoint.load(Ordering::Relaxed)
     }
 
     /// Lets the snapshots of the oldest moment have no images any more; false if there are none.

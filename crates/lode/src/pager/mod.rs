@@ -384,6 +384,19 @@ impl Pager {
         self.dirty.load(Ordering::Relaxed)
     }
 
+    /// Pages that have changed since they were written out, and what some of them were before, for
+    /// the checkpoint that is being written.
+    #[inline(always)]
+    pub(crate) fn changed(&self) -> u64 {
+        self.dirty() + self.checkpoint_images()
+    }
+
+    /// Pages of the checkpoint that is being written that have changed since it began.
+    #[inline(always)]
+    pub(crate) fn checkpoint_images(&self) -> u64 {
+        self.epochs.held_by_checkpoint()
+    }
+
     /// The most pages that may have changed, so that others can still come into memory.
     pub(crate) fn most_dirty(&self) -> u64 {
         u64::from(self.frames.count()) - SPARE_FRAMES

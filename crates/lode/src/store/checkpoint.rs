@@ -14,6 +14,7 @@ const STEP: usize = 64;
 /// A checkpoint that is being written.
 pub(crate) struct Checkpoint<'c> {
     pager: &'c Pager,
+    data: &'c DataFile,
     moment: ReadEpoch,
     /// Where the log goes on after it.
     place: Place,
@@ -27,13 +28,13 @@ impl<'c> Checkpoint<'c> {
     /// Of a moment that the pager [began](Pager::checkpoint_moment).
     pub(crate) fn begin(
         pager: &'c Pager,
-        data: &DataFile,
+        data: &'c DataFile,
         (place, moment): (Place, ReadEpoch),
         catalogue: Vec<u8>,
     ) -> Result<Self> {
         // From here on it is released when this is dropped.
         let mut checkpoint =
-            Self { pager, moment, place, catalogue, pages: Vec::new(), bytes: Vec::new() };
+            Self { pager, data, moment, place, catalogue, pages: Vec::new(), bytes: Vec::new() };
         checkpoint.pages = pager.changed_pages();
         checkpoint.pages.reverse();
         // After that: now all pages have been freed that were before the moment.
@@ -46,7 +47,11 @@ impl<'c> Checkpoint<'c> {
             }
         }
         let catalogue = checkpoint.catalogue.len().div_ceil(SLOT_BYTES);
-        data.reserve((checkpoint.pages.len() + catalogue) as u64)?;
+        let mut new_pages = 0;
+        for page in &checkpoint.pages {
+            new_pages += u64::from(!data.has(*page)?);
+        }
+        data.begin_checkpoint((checkpoint.pages.len() + catalogue) as u64, new_pages)?;
         Ok(checkpoint)
     }
 
@@ -56,7 +61,7 @@ impl<'c> Checkpoint<'c> {
     }
 
     /// Writes some pages; whether there are more.
-    pub(crate) fn step(&mut self, data: &DataFile) -> Result<bool> {
+    pub(crate) fn step(&mut self) -> Result<bool> {
         let (mut numbers, mut words) = (Vec::new(), Vec::new());
         self.bytes.clear();
         while numbers.len() < STEP
@@ -75,20 +80,20 @@ impl<'c> Checkpoint<'c> {
             numbers.push(page);
         }
         if !numbers.is_empty() {
-            data.write(&numbers, &self.bytes)?;
+            self.data.write(&numbers, &self.bytes)?;
         }
         words.into_iter().for_each(|(page, word)| self.pager.written(page, word));
         Ok(!self.pages.is_empty())
     }
 
     /// Makes it current.
-    pub(crate) fn publish(self, data: &DataFile, superblock: Superblock) -> Result<Superblock> {
+    pub(crate) fn publish(self, superblock: Superblock) -> Result<Superblock> {
         let Place { position, chain } = self.place;
         assert!(
             start_of(&superblock).position <= position,
             "recovery begins no earlier than after the last checkpoint"
         );
-        data.publish(
+        self.data.publish(
             &self.catalogue,
             Superblock {
                 log_segment: position.segment.get(),
@@ -103,5 +108,6 @@ impl<'c> Checkpoint<'c> {
 impl Drop for Checkpoint<'_> {
     fn drop(&mut self) {
         self.pager.release_checkpoint();
+        self.data.end_checkpoint();
     }
 }

@@ -25,7 +25,7 @@ pub(crate) use read::open_to_read;
 pub use settings::Durability;
 pub(crate) use settings::Settings;
 
-use crate::data::{DataFile, Superblock};
+use crate::data::{DataFile, Left, Superblock};
 use crate::error::{Error, Result};
 use crate::io::Lock;
 use crate::pager::Pager;
@@ -55,6 +55,10 @@ pub(crate) struct Store {
     since: Mutex<LogPosition>,
     /// How many changed pages there may be before [`Store::look_after`] has to look.
     room: Arc<AtomicU64>,
+    /// How often the room was [forgotten](Store::forget_room).
+    forgotten: AtomicU64,
+    /// Held by the operation that makes room.
+    making_room: Mutex<()>,
     most_log_bytes: u64,
     is_step_by_step: AtomicBool,
     poisoned: OnceLock<String>,
@@ -76,7 +80,8 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Store {
-    /// How many changed pages there may be before an operation has to look after the store.
+    /// How many [changed pages](Pager::changed) there may be before an operation has to look after
+    /// the store.
     #[inline(always)]
     pub(crate) fn room(&self) -> u64 {
         self.room.load(Ordering::Relaxed)
@@ -176,28 +181,51 @@ impl Store {
     /// `DiskFull` when there is no space for a checkpoint with them; `Poisoned`.
     pub(crate) fn make_room(&self, pager: &Pager, extra_pages: u64) -> Result<()> {
         self.expect_healthy()?;
+        let _turn = locked(&self.making_room);
+        let forgotten = self.forgotten.load(Ordering::SeqCst);
         let (dirty, most_dirty) = (pager.dirty(), pager.most_dirty());
-        // In steps that grow, so that a small database takes up little.
-        let step = (dirty / 2).clamp(LEAST_STEP, MARGIN).max(dirty / 8) + extra_pages;
+        let images = pager.checkpoint_images();
+        if dirty + images + extra_pages < self.room() {
+            // Another operation has made it.
+            return Ok(());
+        }
+        // In steps that grow, so that a small database takes up little; up to a size, so that no
+        // operation waits long for a longer file, if the thread was not quick enough.
+        let step = (dirty / 2).clamp(LEAST_STEP, MARGIN) + extra_pages;
         let wanted = dirty + 2 * step + MARGIN;
-        match (self.data.reserve(wanted), self.log()) {
+        let with_more = images + 2 * step + MARGIN;
+        match (self.data.reserve(wanted, with_more), self.log()) {
             (Err(Error::DiskFull { .. }), Some(log)) => {
                 // The log keeps a file for later.
                 log.remove_spares()?;
-                self.data.reserve(wanted)?;
+                self.data.reserve(wanted, with_more)?;
             }
-            (reserved, _) => reserved?,
+            (Ok(Left::Little), Some(log)) => log.ask_ahead(),
+            (Err(error), _) => return Err(error),
+            (Ok(_), _) => {}
         }
         let next = if dirty < most_dirty / 2 { most_dirty / 2 } else { most_dirty / 4 * 3 };
-        self.room.store(next.min(dirty + step), Ordering::Relaxed);
-        // It may have been poisoned meanwhile: either this is seen there, or that here.
+        self.room.store(next.min(dirty + step) + images, Ordering::Relaxed);
+        // It may have been forgotten or poisoned meanwhile: either this is seen there, or that
+        // here.
         fence(Ordering::SeqCst);
+        if self.forgotten.load(Ordering::SeqCst) != forgotten {
+            self.room.store(0, Ordering::Relaxed);
+        }
         self.expect_healthy().inspect_err(|_| self.room.store(0, Ordering::Relaxed))
     }
 
     /// Has the next operation that changes pages [make room](Self::make_room).
     pub(crate) fn forget_room(&self) {
+        self.forgotten.fetch_add(1, Ordering::SeqCst);
         self.room.store(0, Ordering::SeqCst);
+    }
+
+    /// Returns true if a checkpoint that is being written can be given up: the next one finds space
+    /// for all pages that may have changed by then, without what this one releases.
+    pub(crate) fn can_give_up(&self, pager: &Pager) -> bool {
+        self.forget_room();
+        self.data.reserve_anew(pager.dirty() + MARGIN).is_ok()
     }
 
     /// Gives space at the end of the data file back. An operation that changes pages from now on
@@ -233,8 +261,29 @@ impl Store {
         locked(&self.current)
     }
 
-    /// Makes a checkpoint current whose pages are all written.
+    /// Writes some pages of a checkpoint; whether there are more. An operation that changes them
+    /// again has to [make room](Self::make_room) again: the slots that they take were the room
+    /// that there was.
+    pub(crate) fn step(&self, checkpoint: &mut Checkpoint<'_>) -> Result<bool> {
+        let has_more = checkpoint.step();
+        self.forget_room();
+        has_more
+    }
+
+    /// Makes a checkpoint current whose pages are all written. If that fails, what it has written
+    /// is not free before the next one is current.
     pub(crate) fn finish(
+        &self,
+        checkpoint: Checkpoint<'_>,
+        current: &mut Superblock,
+        is_clean: bool,
+    ) -> Result<()> {
+        let finished = self.make_current(checkpoint, current, is_clean);
+        self.forget_room();
+        finished
+    }
+
+    fn make_current(
         &self,
         checkpoint: Checkpoint<'_>,
         current: &mut Superblock,
@@ -244,7 +293,7 @@ impl Store {
         // Recovery begins where the log is durable.
         self.sync(start)?;
         let next = Superblock { is_clean, is_recovering: false, ..*current };
-        *current = checkpoint.publish(&self.data, next).map_err(|error| match error {
+        *current = checkpoint.publish(next).map_err(|error| match error {
             Error::Poisoned { .. } => self.poison(&error),
             other => other,
         })?;

@@ -203,7 +203,7 @@ fn create_files(disk: &Arc<dyn Disk>, settings: &Settings) -> Result<Made> {
     let (place, moment) = log.barrier(|| pager.checkpoint_moment());
     let catalogue = Catalogue::default().store();
     let checkpoint = Checkpoint::begin(&pager, &data, (place, moment), catalogue)?;
-    let superblock = checkpoint.publish(&data, superblock)?;
+    let superblock = checkpoint.publish(superblock)?;
     Ok(Made { data, log, room, pager, superblock, since: place.position, of_data })
 }
 
@@ -234,6 +234,8 @@ fn store(
         current: Mutex::new(superblock),
         since: Mutex::new(since),
         room,
+        forgotten: AtomicU64::new(0),
+        making_room: Mutex::default(),
         most_log_bytes: settings.most_log_bytes,
         is_step_by_step: AtomicBool::new(false),
         poisoned: OnceLock::new(),

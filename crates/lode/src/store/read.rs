@@ -59,6 +59,8 @@ pub(crate) fn open_to_read(
         current: Mutex::new(superblock),
         since: Mutex::new(start.position),
         room: Arc::new(AtomicU64::new(0)),
+        forgotten: AtomicU64::new(0),
+        making_room: Mutex::default(),
         most_log_bytes: settings.most_log_bytes,
         is_step_by_step: AtomicBool::new(false),
         poisoned: OnceLock::from(String::from("it was opened for reading only")),

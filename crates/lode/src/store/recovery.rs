@@ -142,9 +142,9 @@ impl<'r> Recovery<'r> {
         let place = (self.done, moment);
         let mut checkpoint =
             Checkpoint::begin(self.pager, self.data, place, self.catalogue.store())?;
-        while checkpoint.step(self.data)? {}
+        while checkpoint.step()? {}
         let next = Superblock { is_clean: false, is_recovering, ..self.superblock };
-        self.superblock = checkpoint.publish(self.data, next)?;
+        self.superblock = checkpoint.publish(next)?;
         Ok(())
     }
 }

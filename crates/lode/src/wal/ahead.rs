@@ -1,4 +1,5 @@
-//! What the thread waits for that makes segments of the log ahead of need.
+//! What the thread waits for that makes segments of the log, and space of the data file, ahead of
+//! need.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -18,14 +19,14 @@ struct State {
 }
 
 impl Ahead {
-    /// A segment will be needed soon.
+    /// A segment will be needed soon, or space of the data file.
     #[cold]
     pub(super) fn ask(&self) {
         lock(&self.state).wanted = true;
         self.changed.notify_one();
     }
 
-    /// Waits until one is needed; false when the thread is to end.
+    /// Waits until something is needed; false when the thread is to end.
     pub(super) fn wait(&self) -> bool {
         let idle = |state: &mut State| !state.wanted && !state.ended;
         let state = self.changed.wait_while(lock(&self.state), idle);

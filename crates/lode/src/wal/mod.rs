@@ -333,10 +333,15 @@ impl Log {
         (size_bytes * 2).max(LEAST_SECOND_BYTES).min(self.sizes.most_bytes)
     }
 
-    /// Waits until the next segment is to be [made](Self::make_next); false when the log
-    /// [has ended](Self::end_ahead).
-    pub(crate) fn wait_for_half(&self) -> bool {
+    /// Waits until the next segment is to be [made](Self::make_next), or something else was
+    /// [asked for](Self::ask_ahead); false when the log [has ended](Self::end_ahead).
+    pub(crate) fn wait_until_asked(&self) -> bool {
         self.ahead.wait()
+    }
+
+    /// Wakes the thread that makes segments ahead of need, for the data file.
+    pub(crate) fn ask_ahead(&self) {
+        self.ahead.ask();
     }
 
     /// Nothing waits for more segments from now on.

@@ -1,7 +1,7 @@
 //! Disks without space.
 
 use crate::reading::check;
-use lode::simulation;
+use lode::simulation::{self, Simulated};
 use lode::{Builder, Database, Durability, Error, KeyKind, Schema, Type};
 
 use crate::common::content::{options, read};
@@ -169,4 +169,108 @@ fn a_catalogue_that_finds_no_space_poisons_nothing() {
         assert_eq!(known.db().table_names().len() as u32, count, "{capacity} bytes");
         check(known.db()).unwrap_or_else(|why| panic!("{capacity} bytes: {why}"));
     }
+}
+
+/// A tree of some seven hundred pages, none of which has been written out.
+fn new_pages() -> Known {
+    // Memory and log have room for all of it, so that there is no checkpoint, and no segment of the
+    // log ends where pages change again: then too, space is asked for.
+    let options = options(Durability::Commit).memory_bytes(64 << 20);
+    let options = options.log_bytes(64 << 20).segment_bytes(16 << 20);
+    let mut known = Known::new(21);
+    known.disk = Simulated::new(21);
+    known.db = Some(simulation::open(&options, &known.disk, 21).expect("an empty disk"));
+    known.create(1);
+    for key in 0..5_000 {
+        known.put(1, key, key);
+        known.states.clear();
+    }
+    known
+}
+
+/// Another program takes all space but this.
+fn leave(known: &Known, bytes: u64) {
+    let names = known.disk.file_names();
+    let sizes = names.iter().filter_map(|name| known.disk.file_bytes(name));
+    let used = sizes.map(|bytes| bytes.len() as u64).sum::<u64>();
+    known.disk.set_capacity(Some(used + bytes));
+}
+
+/// Changes a record of each page, then others, until there is no space.
+fn change_all_pages(known: &mut Known) {
+    for key in (0..8).flat_map(|first| (first..5_000).step_by(8)) {
+        let table = known.db().table("tree").expect("a table");
+        match table.upsert(&record(1, key, 7)) {
+            Ok(_) => known.content.get_mut(&1).expect("a table").insert(key, 7),
+            Err(Error::DiskFull { .. }) => break,
+            Err(error) => panic!("{error:?}"),
+        };
+    }
+}
+
+fn expect_checkpoint(known: &Known, case: &str) {
+    known.db().checkpoint().unwrap_or_else(|why| panic!("{case}: a checkpoint: {why}"));
+    check(known.db()).unwrap_or_else(|why| panic!("{case}: {why}"));
+    assert_eq!(read(known.db()).as_ref(), Ok(&known.content), "{case}");
+}
+
+/// A checkpoint takes the space that was reserved for the pages that it writes. An operation that
+/// changes them again asks for more, so that the next checkpoint has enough.
+#[test]
+fn pages_that_change_again_after_a_checkpoint_leave_space_for_the_next_one() {
+    for more in (0..400).step_by(40) {
+        let mut known = new_pages();
+        known.checkpoint();
+        leave(&known, more * 16_384);
+        change_all_pages(&mut known);
+        expect_checkpoint(&known, &format!("{more} more pages"));
+    }
+}
+
+/// A page that has no slot yet and changes while a checkpoint is being made needs one for this
+/// checkpoint and one for the next.
+#[test]
+fn new_pages_that_change_during_a_checkpoint_leave_space_for_the_next_one() {
+    for (steps, changes_of_a_step) in [(0, 5_000), (1, 5_000), (0, 50), (1, 10), (5, 200)] {
+        let mut known = new_pages();
+        let db = known.db.take().expect("it is open");
+        let mut checkpoint = simulation::Checkpoint::begin(&db).expect("space");
+        leave(&known, 300 * 16_384);
+        (0..steps).for_each(|_| assert_eq!(checkpoint.step(), Ok(true)));
+        let mut changed = Vec::new();
+        for (at, key) in (0..8).flat_map(|first| (first..5_000).step_by(8)).enumerate() {
+            let table = db.table("tree").expect("a table");
+            match table.upsert(&record(1, key, 7)) {
+                Ok(_) => changed.push(key),
+                Err(Error::DiskFull { .. }) => break,
+                Err(error) => panic!("{error:?}"),
+            };
+            if at % changes_of_a_step == changes_of_a_step - 1 {
+                let _ = checkpoint.step().expect("space");
+            }
+        }
+        assert!(!changed.is_empty(), "there is some space");
+        while checkpoint.step().expect("space") {}
+        checkpoint.finish().expect("space");
+        // What the log has given back is not free for long.
+        leave(&known, 0);
+        known.db = Some(db);
+        known.content.get_mut(&1).expect("a table").extend(changed.into_iter().map(|key| (key, 7)));
+        expect_checkpoint(&known, &format!("{steps} steps, {changes_of_a_step}"));
+    }
+}
+
+/// What another process may have open by then stays as long as it is.
+#[test]
+fn a_write_after_closing_makes_no_file_longer() {
+    let mut known = Known::small(22);
+    let table = known.db().table("tree").expect("a table");
+    known.db.take().expect("it is open").close().expect("space");
+    let sizes = |known: &Known| -> Vec<_> {
+        let names = known.disk.file_names();
+        names.iter().map(|name| known.disk.file_bytes(name).map(|bytes| bytes.len())).collect()
+    };
+    let before = sizes(&known);
+    assert_eq!(table.upsert(&record(1, 1, 1)).map(drop), Err(Error::Closed));
+    assert_eq!(sizes(&known), before);
 }
