@@ -25,9 +25,14 @@ fn main() {
     let parquet = std::env::var_os("LODE_PARQUET").map(PathBuf::from);
     let parquet = parquet.unwrap_or_else(|| folder.path().join("sale.parquet"));
     println!("{rows} rows; MB/s of the rows' bytes, best of {ROUNDS}");
-    for (name, schema) in [("fixed", fixed()), ("with text", with_text())] {
+    for (name, schema, order) in [
+        ("fixed", fixed(), Order::ByKey),
+        ("with text", with_text(), Order::ByKey),
+        ("of any length", of_any_length(), Order::ByKey),
+        ("scattered", of_any_length(), Order::Scattered),
+    ] {
         let db = Options::new().in_memory().expect("a database");
-        let size_bytes = fill(&db, &schema, rows);
+        let size_bytes = fill(&db, &schema, rows, order);
         let table = db.table("sale").expect("it is there");
         write(&table, &parquet);
         let lode = fastest(|| Scan::of(&table).read().map(|batch| count(&batch)).sum());
@@ -42,7 +47,7 @@ fn main() {
         };
         let (lode, file) = (rate(lode), rate(file));
         println!(
-            "{name:10} {:4} bytes a row: Lode {lode:6.0}, Parquet by the parquet crate {file:6.0}, \
+            "{name:13} {:4} bytes a row: Lode {lode:6.0}, Parquet by the parquet crate {file:6.0}, \
              ratio {:.2}",
             size_bytes / rows,
             lode / file
@@ -75,8 +80,22 @@ fn with_text() -> Schema {
     schema.column("name", Type::Text(24)).column("paid", Type::Bool).finish().expect("a schema")
 }
 
+fn of_any_length() -> Schema {
+    let schema = Schema::build("sale").key("id", Type::U64).column("customer", Type::U32);
+    let schema = schema.column("at", Type::Timestamp).nullable("cents", Type::I64);
+    schema.column("name", Type::VarText(100)).column("paid", Type::Bool).finish().expect("a schema")
+}
+
+/// In which order rows come into the table.
+#[derive(Clone, Copy)]
+enum Order {
+    ByKey,
+    /// In none, so that those whose keys follow each other lie apart.
+    Scattered,
+}
+
 /// Loads rows; returns the bytes of all of them.
-fn fill(db: &Database, schema: &Schema, rows: u64) -> u64 {
+fn fill(db: &Database, schema: &Schema, rows: u64, order: Order) -> u64 {
     let table = db.create_table(schema, KeyKind::Tree).expect("a table");
     let record = |id: u64| {
         let bits = id.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -94,8 +113,27 @@ fn fill(db: &Database, schema: &Schema, rows: u64) -> u64 {
         });
         schema.pack(&values.collect::<Vec<_>>()).expect("it fits")
     };
-    table.load((0..rows).map(record)).expect("there is memory");
-    rows * schema.record_size() as u64
+    let mut size_bytes = 0;
+    let records = |id: u64| {
+        let record = record(id);
+        size_bytes += record.len() as u64;
+        record
+    };
+    match order {
+        Order::ByKey => {
+            let loaded = table.load((0..rows).map(records)).expect("there is memory");
+            assert_eq!(loaded, rows);
+        }
+        Order::Scattered => {
+            // Multiplying by an odd number permutes what is below a power of two.
+            let most = rows.next_power_of_two();
+            let ids = (0..most).map(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15) & (most - 1));
+            for record in ids.filter(|id| *id < rows).map(records) {
+                assert!(table.insert(&record).expect("there is memory"));
+            }
+        }
+    }
+    size_bytes
 }
 
 fn write(table: &lode::Table, path: &std::path::Path) {

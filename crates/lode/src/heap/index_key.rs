@@ -106,6 +106,13 @@ impl Entry {
         }
     }
 
+    /// Whether both records are in the same page.
+    #[inline(always)]
+    pub(crate) fn is_beside(self, other: Self) -> bool {
+        let page_of = |entry: Self| entry.address.map(|address| address.page);
+        page_of(self) == page_of(other)
+    }
+
     pub(crate) fn bytes(self) -> [u8; Self::BYTES] {
         let address =
             self.address.map_or(0, |Address { page, slot }| page.word() | u64::from(slot) << 32);

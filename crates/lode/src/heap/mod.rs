@@ -167,6 +167,8 @@ impl Heap {
             return Ok(home.seen.validate().then_some(false));
         }
         if !slot.is_long {
+            // All of it, since what follows the key is read next.
+            home.page.fetch(slot, 0..slot.size);
             home.page.read(slot, 0, own);
             return Ok(home.seen.validate().then(|| own == key));
         }
@@ -287,11 +289,26 @@ impl Heap {
     pub(crate) fn fetch(&self, index: &impl Index, pager: &Pager, key: &[u8]) {
         // What goes wrong, the lookup itself says.
         let _ = index.locate(pager, self.index_key(key).bytes(), |bytes| {
-            let Some(address) = Entry::of(bytes).address else { return };
-            if let Some((_, words)) = pager.try_read(address.page) {
-                HeapPage::new(words).fetch(address.slot.into());
-            }
+            Self::fetch_slot(pager, Entry::of(bytes));
         });
+    }
+
+    /// Has the processor fetch what says where in its page a record is.
+    pub(crate) fn fetch_slot(pager: &Pager, entry: Entry) {
+        let Some(address) = entry.address else { return };
+        if let Some((_, words)) = pager.try_read(address.page) {
+            HeapPage::new(words).fetch_slot(address.slot.into());
+        }
+    }
+
+    /// Has the processor fetch a record, whose [slot](Self::fetch_slot) should have come already.
+    pub(crate) fn fetch_record(pager: &Pager, entry: Entry) {
+        let Some(address) = entry.address else { return };
+        if let Some((_, words)) = pager.try_read(address.page) {
+            // What is being changed meanwhile leads to some other line of the page.
+            let page = HeapPage::new(words);
+            page.slot(address.slot.into()).iter().for_each(|slot| page.fetch(*slot, 0..slot.size));
+        }
     }
 
     /// Reads a record where it was found, without the first `front` bytes, its key; false if it has
@@ -310,6 +327,7 @@ impl Heap {
         if slot.is_long {
             return self.read_long(pager, home, (slot, front), payload);
         }
+        page.fetch(slot, front..slot.size.max(front));
         let bytes = slot.size.checked_sub(front).and_then(|size| payload.of_size(size));
         let fits = bytes.map(|bytes| page.read(slot, front, bytes)).is_some();
         match seen.validate() {

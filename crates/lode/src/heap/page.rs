@@ -10,7 +10,7 @@
 //!
 //! Garbage is the words that removed records left. The [note](note_of) is the highest byte.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
 use crate::pager::{Image, PAGE_WORDS, PageMut, PageRef};
 
@@ -31,6 +31,12 @@ const FIELD_MASK: u64 = (1 << FIELD) - 1;
 const BYTES_SHIFT: u32 = 16;
 const TAKEN: u64 = 1 << 32;
 const LONG: u64 = 1 << 33;
+
+/// Words of a line of the processor's cache.
+const LINE_WORDS: usize = 8;
+
+/// Words that are fetched at the same time at most: no processor waits for more than some 32 lines.
+const MOST_FETCHED: usize = 32 * LINE_WORDS;
 
 /// A page to read.
 #[derive(Clone, Copy)]
@@ -162,8 +168,17 @@ impl<'p> HeapPage<'p> {
     }
 
     /// Has the processor fetch a slot.
-    pub(super) fn fetch(self, number: usize) {
+    pub(super) fn fetch_slot(self, number: usize) {
         self.words.fetch(SLOTS + number);
+    }
+
+    /// Has the processor fetch bytes of a record, all lines at once. A copy alone waits for the
+    /// first ones before it comes to the last.
+    #[inline]
+    pub(super) fn fetch(self, slot: Slot, bytes: Range<usize>) {
+        let from = (slot.at + bytes.start / 8) / LINE_WORDS * LINE_WORDS;
+        let to = (slot.at + bytes.end.div_ceil(8)).min(from + MOST_FETCHED);
+        (from..to).step_by(LINE_WORDS).for_each(|at| self.words.fetch(at));
     }
 
     /// Copies bytes of a record out, from one of them on.

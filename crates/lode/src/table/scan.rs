@@ -11,6 +11,14 @@ use crate::heap::{Entry, Heap};
 use crate::pager::{Pager, ReadEpoch};
 use crate::tree::{Direction, Leaves, Range, Wanted};
 
+/// Records of a heap that are on their way from memory while one is read.
+const AHEAD: usize = 8;
+
+/// The entry that is all that the index of a heap has under a key.
+fn entry_in(payload: &[u8]) -> [u8; Entry::BYTES] {
+    payload.try_into().expect("an index of a heap has entries")
+}
+
 impl TableCore {
     /// Begins a walk over all records, in the order of keys or of their hashes.
     pub(crate) fn walk_all(&self, direction: Direction) -> Result<Walk> {
@@ -100,6 +108,31 @@ impl TableCore {
         })
     }
 
+    /// Has the processor fetch what records that a walk comes by after one of a batch will be read
+    /// from: where those further on lie, and what the nearer ones are. Those that follow each other
+    /// in a page it finds by itself.
+    pub(crate) fn fetch_ahead(&self, pager: &Pager, batch: &Batch, at: usize, way: Direction) {
+        if self.heap.is_none() {
+            return;
+        }
+        let entry_at = |at| Entry::of(entry_in(batch.record(at).1));
+        let entry_after = |count: usize| {
+            let after = match way {
+                Direction::Forward => at.checked_add(count).filter(|after| *after < batch.len()),
+                Direction::Backward => at.checked_sub(count),
+            };
+            after.map(entry_at)
+        };
+        let Some(nearer) = entry_after(AHEAD) else { return };
+        if nearer.is_beside(entry_at(at)) {
+            return;
+        }
+        Heap::fetch_record(pager, nearer);
+        if let Some(further) = entry_after(2 * AHEAD) {
+            Heap::fetch_slot(pager, further);
+        }
+    }
+
     /// Reads all that the heap has of a record whose entry the index had at a moment; false if
     /// there was none.
     pub(super) fn read_found(
@@ -109,8 +142,7 @@ impl TableCore {
         (moment, entry): (ReadEpoch, &[u8]),
         whole: &mut Vec<u8>,
     ) -> Result<bool> {
-        let entry = Entry::of(entry.try_into().expect("an index of a heap has entries"));
-        let Some(address) = entry.address else { return Ok(false) };
+        let Some(address) = Entry::of(entry_in(entry)).address else { return Ok(false) };
         heap.read_at(pager, moment, address, whole)?;
         self.expect_whole(heap, whole)?;
         Ok(true)

@@ -409,6 +409,7 @@ impl Run {
             }
             let record = (&self.batch, at);
             let (pager, moment) = (plan.snapshot.pager(), plan.snapshot.moment());
+            core.fetch_ahead(pager, &self.batch, at, plan.direction);
             if self.rows.read(core, pager, moment, record)? && !self.is_overwritten(core)? {
                 self.left -= 1;
                 return Ok(true);
