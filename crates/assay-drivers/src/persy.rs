@@ -2,7 +2,7 @@
 //!
 //! - Version: that of the crate.
 //! - Storage: memory (its in-memory store), ramdisk, disk. Keys: tree. Transactions, scans; one
-//!   writer beside readers.
+//!   operation at a time.
 //! - Levels (its documentation of `TransactionConfig` and the README): `commit` is the default: a
 //!   transaction syncs before it is prepared, and recovery completes what is prepared; `process`
 //!   is `set_background_sync(true)`: a thread of the engine syncs as soon as it can, and what
