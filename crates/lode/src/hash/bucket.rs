@@ -42,9 +42,9 @@ const GLANCE: usize = 2;
 /// Where a record would go that is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Gap {
-    slot: usize,
+    slot: u32,
     /// From the record's home.
-    distance: usize,
+    distance: u32,
 }
 
 /// How the slots of a table lie.
@@ -150,6 +150,14 @@ impl Slots {
         words.fetch(at + GLANCE * self.stride - 1);
     }
 
+    /// Has the processor fetch what a change of the record of a slot looks at: the slot, and how
+    /// many records there are.
+    #[inline(always)]
+    pub(super) fn fetch_to_change(&self, words: Page<'_>, slot: usize) {
+        self.fetch(words, slot);
+        words.fetch(0);
+    }
+
     /// The tag of a slot.
     #[inline(always)]
     fn tag(&self, words: Page<'_>, slot: usize) -> usize {
@@ -170,23 +178,31 @@ impl Slots {
         home: usize,
         probe: &Probe<'_>,
     ) -> Result<usize, Gap> {
-        let mut slot = home;
+        let (mut slot, mut at) = (home, self.word_of(home));
         // A reader may see anything, so the search ends after as many slots as there are.
-        let most = MOST_TAG.min(self.count);
-        for distance in 0..most {
-            let at = self.word_of(slot);
+        for distance in 0..MOST_TAG.min(self.count) {
             let first = words.get(at);
             if first & TAG == 0 {
-                return Err(Gap { slot, distance });
+                return Err(Gap { slot: slot as u32, distance: distance as u32 });
             }
             // Only the tag is greater than it would be at home.
             let wanted = probe.first + distance as u64;
             if first & self.first_mask == wanted && self.is_rest(words, at, probe) {
                 return Ok(slot);
             }
-            slot = self.after(slot);
+            (slot, at) = (slot + 1, at + self.stride);
+            if slot == self.count {
+                (slot, at) = (0, HEADER);
+            }
         }
-        Err(Gap { slot, distance: MOST_TAG })
+        Err(Gap { slot: slot as u32, distance: MOST_TAG as u32 })
+    }
+
+    /// The slot of a key, wherever it is. (By itself, so that the few instructions of most lookups
+    /// have all registers. It takes the key, since a probe would have to be in memory.)
+    #[inline(never)]
+    fn search(&self, words: Page<'_>, home: usize, key: &[u8]) -> Option<usize> {
+        self.find_or_gap(words, home, &Probe::new(key)).ok()
     }
 
     /// Whether the words after the first one are those of a key.
@@ -201,23 +217,28 @@ impl Slots {
     /// The slot of a key.
     #[inline(always)]
     pub(super) fn find(&self, words: Page<'_>, home: usize, probe: &Probe<'_>) -> Option<usize> {
-        // Most keys are in the first slot or the one after it. Which one cannot be guessed. A
-        // wrong guess would keep the processor from what comes after this lookup until the slot has
-        // come from memory: so both are looked at, without a branch.
-        if home + GLANCE <= self.count {
-            let at = self.word_of(home);
-            let (first, second) = (words.get(at), words.get(at + self.stride));
-            let is_first = first & self.first_mask == probe.first;
-            let is_second = second & self.first_mask == probe.first + 1;
-            let found = u32::from(is_first) | u32::from(is_second) << 1;
-            if found != 0 {
-                let slot = home + found.trailing_zeros() as usize;
-                if self.is_rest(words, self.word_of(slot), probe) {
-                    return Some(slot);
-                }
-            }
+        let near = self.find_near(words, home, probe);
+        near.or_else(|| self.search(words, home, probe.key))
+    }
+
+    /// The slot of a key if it is the home or the one after that, as for most keys. Which one
+    /// cannot be guessed. A wrong guess would keep the processor from what comes after this lookup
+    /// until the slot has come from memory: so both are looked at, without a branch.
+    #[inline(always)]
+    fn find_near(&self, words: Page<'_>, home: usize, probe: &Probe<'_>) -> Option<usize> {
+        if home + GLANCE > self.count {
+            return None;
         }
-        self.find_or_gap(words, home, probe).ok()
+        let at = self.word_of(home);
+        let (first, second) = (words.get(at), words.get(at + self.stride));
+        let is_first = first & self.first_mask == probe.first;
+        let is_second = second & self.first_mask == probe.first + 1;
+        let found = u32::from(is_first) | u32::from(is_second) << 1;
+        if found == 0 {
+            return None;
+        }
+        let slot = home + found.trailing_zeros() as usize;
+        self.is_rest(words, self.word_of(slot), probe).then_some(slot)
     }
 
     #[inline(always)]
@@ -248,7 +269,7 @@ impl Slots {
     /// Whether one more record may come into a gap.
     #[inline(always)]
     pub(super) fn has_room(&self, words: Page<'_>, gap: Gap) -> bool {
-        self.records(words) < self.most && gap.distance < MOST_TAG
+        self.records(words) < self.most && gap.distance < MOST_TAG as u32
     }
 
     /// Whether so little is left in a bucket that it should be joined with another.
@@ -265,10 +286,10 @@ impl Slots {
         probe: &Probe<'_>,
         payload: &[u8],
     ) {
-        let at = self.word_of(gap.slot);
-        words.set(at, probe.first + gap.distance as u64);
+        let at = self.word_of(gap.slot as usize);
+        words.set(at, probe.first + u64::from(gap.distance));
         (1..self.key_words).for_each(|word| words.set(at + word, probe.word(word)));
-        words.write(self.payload_at(gap.slot), payload);
+        words.write(self.payload_at(gap.slot as usize), payload);
         self.count_records(words, |records| records.wrapping_add(1));
     }
 

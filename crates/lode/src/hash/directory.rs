@@ -140,7 +140,7 @@ impl Directory {
         space: &Space,
         (place, has_room): (HashPlace, &dyn Fn(Page<'_>) -> bool),
         (slots, shortcut): (&Slots, &Shortcut),
-        place_of: &dyn Fn(&[u8]) -> Place,
+        place_of: impl Fn(&[u8]) -> Place,
     ) -> Result<()> {
         let found = self.root.read_optimistic(pager, place)?;
         let entry = found.entry;
@@ -181,7 +181,7 @@ impl Directory {
                 (place.directory.is_high(depth), place.home)
             };
             let (mut low, mut high) = (bucket.change(epoch), new.first_content());
-            if let Err(why) = slots.split(&mut low, &mut high, &is_high) {
+            if let Err(why) = slots.split(&mut low, &mut high, is_high) {
                 new.free(space, epoch);
                 return Err(Error::corrupt(format!("page {}", bucket.page()), why));
             }

@@ -61,45 +61,44 @@ impl PageRef<'_> {
 
     #[inline(always)]
     fn read_words(&self, at: usize, bytes: &mut [u8]) {
-        let rest = bytes.len() % 8;
-        let whole = bytes.as_chunks_mut::<8>().0;
-        let count = whole.len();
         // Without a loop for short records: its preparations would cost more than the copy.
-        match count {
+        match bytes.len().div_ceil(8) {
             0 => {}
-            1 => self.read_array::<1>(at, whole),
-            2 => self.read_array::<2>(at, whole),
-            3 => self.read_array::<3>(at, whole),
-            4 => self.read_array::<4>(at, whole),
-            5 => self.read_array::<5>(at, whole),
-            6 => self.read_array::<6>(at, whole),
-            _ => self.read_many(at, whole),
-        }
-        match bytes.last_chunk_mut() {
-            _ if rest == 0 => {}
-            // The last eight bytes, some of which are there already: one store without a branch.
-            Some(last) if count > 0 => {
-                let (before, word) = (self.get(at + count - 1), self.get(at + count));
-                *last = (before >> (8 * rest) | word << (64 - 8 * rest)).to_le_bytes();
-            }
-            _ => copy_few(self.get(at), bytes),
+            1 => copy_word(self.get(at), bytes),
+            2 => self.read_array::<2>(at, bytes),
+            3 => self.read_array::<3>(at, bytes),
+            4 => self.read_array::<4>(at, bytes),
+            5 => self.read_array::<5>(at, bytes),
+            6 => self.read_array::<6>(at, bytes),
+            7 => self.read_array::<7>(at, bytes),
+            _ => self.read_many(at, bytes),
         }
     }
 
+    /// Bytes of which the last are in the last of `COUNT` words.
     #[inline(always)]
-    fn read_array<const COUNT: usize>(&self, at: usize, chunks: &mut [[u8; 8]]) {
+    fn read_array<const COUNT: usize>(&self, at: usize, bytes: &mut [u8]) {
         // Where that many words are not in the page, any will do.
         let from = if at <= PAGE_WORDS - COUNT { at } else { 0 };
-        if let (Some(chunks), Some(cells)) =
-            (chunks.first_chunk_mut::<COUNT>(), self.0[from..].first_chunk::<COUNT>())
-        {
-            for word in 0..COUNT {
-                chunks[word] = cells[word].load(Ordering::Relaxed).to_le_bytes();
+        let unused = COUNT * 8 - bytes.len();
+        let Some(cells) = self.0[from..].first_chunk::<COUNT>() else { return };
+        let words = cells.each_ref().map(|cell| cell.load(Ordering::Relaxed));
+        if let Some((whole, _)) = bytes.split_at_mut_checked(8 * (COUNT - 1)) {
+            for (chunk, word) in whole.as_chunks_mut().0.iter_mut().zip(words) {
+                *chunk = word.to_le_bytes();
             }
+        }
+        // The last eight bytes, some of which are there already: one store without a branch.
+        if let Some(last) = bytes.last_chunk_mut() {
+            *last = last_eight(words[COUNT - 2], words[COUNT - 1], unused).to_le_bytes();
         }
     }
 
-    fn read_many(&self, at: usize, chunks: &mut [[u8; 8]]) {
+    fn read_many(&self, at: usize, bytes: &mut [u8]) {
+        let (chunks, rest) = bytes.as_chunks_mut::<8>();
+        if !rest.is_empty() {
+            copy_few(self.get(at + chunks.len()), rest);
+        }
         if let Some(cells) = self.0.get(at..at + chunks.len()) {
             for (chunk, cell) in chunks.iter_mut().zip(cells) {
                 *chunk = cell.load(Ordering::Relaxed).to_le_bytes();
@@ -194,6 +193,39 @@ impl<'p> PageMut<'p> {
     /// Copies bytes in, to a place counted in bytes.
     #[inline]
     pub(crate) fn write(&mut self, to: usize, bytes: &[u8]) {
+        let (at, skip) = (to / 8, to % 8);
+        // Without a loop for short records, as in reading.
+        if skip == 0 {
+            match bytes.len().div_ceil(8) {
+                2 => return self.write_array::<2>(at, bytes),
+                3 => return self.write_array::<3>(at, bytes),
+                4 => return self.write_array::<4>(at, bytes),
+                5 => return self.write_array::<5>(at, bytes),
+                6 => return self.write_array::<6>(at, bytes),
+                7 => return self.write_array::<7>(at, bytes),
+                _ => {}
+            }
+        }
+        self.write_any(to, bytes);
+    }
+
+    /// Copies bytes in of which the last come into the last of `COUNT` words.
+    #[inline(always)]
+    fn write_array<const COUNT: usize>(&mut self, at: usize, bytes: &[u8]) {
+        let unused = COUNT * 8 - bytes.len();
+        for (word, chunk) in bytes.as_chunks().0.iter().take(COUNT - 1).enumerate() {
+            self.set(at + word, u64::from_le_bytes(*chunk));
+        }
+        // The last eight bytes: one store without a branch.
+        if let Some(last) = bytes.last_chunk() {
+            let shift = unused as u32 * 8;
+            let others = self.get(at + COUNT - 1) & !(u64::MAX >> shift);
+            self.set(at + COUNT - 1, others | u64::from_le_bytes(*last) >> shift);
+        }
+    }
+
+    #[inline(never)]
+    fn write_any(&mut self, to: usize, bytes: &[u8]) {
         let (mut at, mut skip) = (to / 8, to % 8);
         let mut bytes = bytes;
         // Whole words without a branch for each.
@@ -247,6 +279,24 @@ impl<'p> PageMut<'p> {
     /// Fills words with zeros.
     pub(crate) fn clear(&mut self, from: usize, to: usize) {
         (from..to).for_each(|at| self.set(at, 0));
+    }
+}
+
+/// The last eight bytes of two words of which the last bytes of the second are unused: at most
+/// seven.
+#[inline(always)]
+fn last_eight(before: u64, word: u64, unused: usize) -> u64 {
+    let shift = unused * 8;
+    // A shift by all 64 bits is none.
+    before >> 1 >> (63 - shift & 63) | word << (shift & 63)
+}
+
+/// Copies the first bytes of a word: some, or all.
+#[inline(always)]
+fn copy_word(word: u64, to: &mut [u8]) {
+    match to.first_chunk_mut() {
+        Some(all) => *all = word.to_le_bytes(),
+        None => copy_few(word, to),
     }
 }
 
@@ -311,7 +361,10 @@ mod tests {
     proptest! {
         #[test]
         fn bytes_come_back_from_anywhere(
-            (from, bytes) in (0..PAGE_BYTES).prop_flat_map(|from| {
+            (from, bytes) in prop_oneof![
+                0..PAGE_BYTES,
+                (0..PAGE_WORDS).prop_map(|word| word * 8),
+            ].prop_flat_map(|from| {
                 let most = (PAGE_BYTES - from).min(100);
                 (Just(from), proptest::collection::vec(any::<u8>(), 0..=most))
             }),
@@ -343,7 +396,7 @@ mod tests {
                 PAGE_WORDS - 20..PAGE_WORDS + 20,
                 usize::MAX / 8 - 40..usize::MAX / 8 - 20,
             ],
-            bytes in proptest::collection::vec(any::<u8>(), 56..=150),
+            bytes in proptest::collection::vec(any::<u8>(), 57..=150),
         ) {
             let mut image = Image::empty();
             image.words_mut().write(from * 8, &bytes);

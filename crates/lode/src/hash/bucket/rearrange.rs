@@ -53,19 +53,19 @@ impl Slots {
         &self,
         low: &mut PageMut<'_>,
         high: &mut PageMut<'_>,
-        is_high: &dyn Fn(&[u8]) -> (bool, usize),
+        is_high: impl Fn(&[u8]) -> (bool, usize),
     ) -> Result<(), &'static str> {
         let (start, moves) = self.plan_split(low.page_ref(), is_high)?;
         // From a free slot on, around the end: so the records whose slots a record could not have
         // come before it. None comes further from its home than it was, since no more come before
         // it than did.
         let mut moved = 0;
-        for slot in (start..self.count).chain(0..start) {
-            let distance = self.tag(low.page_ref(), slot).saturating_sub(1);
+        let mut slot = start;
+        for _ in 0..self.count {
             match moves[slot] {
                 Goes::Nowhere => {}
                 Goes::High => {
-                    let (to, less) = self.first_free(high.page_ref(), slot, distance);
+                    let (to, less) = self.first_free(high.page_ref(), low.page_ref(), slot);
                     let (from, at) = (self.word_of(slot), self.word_of(to));
                     high.set(at, low.get(from).wrapping_sub(less as u64));
                     (1..self.stride).for_each(|word| high.set(at + word, low.get(from + word)));
@@ -73,22 +73,25 @@ impl Slots {
                     moved += 1;
                 }
                 Goes::Low => {
-                    let (to, less) = self.first_free(low.page_ref(), slot, distance);
+                    let (to, less) = self.first_free(low.page_ref(), low.page_ref(), slot);
                     if less > 0 {
                         self.move_record(low, slot, to, less);
                         self.clear(low, slot);
                     }
                 }
             }
+            slot = self.after(slot);
         }
         self.count_records(high, |_| moved);
         self.count_records(low, |records| records - moved);
         Ok(())
     }
 
-    /// The first free slot from the home of a record on that is `distance` from it in `slot`, which
-    /// is the last one; and how much nearer it is.
-    fn first_free(&self, words: Page<'_>, slot: usize, distance: usize) -> (usize, usize) {
+    /// The first free slot of a page for the record that is in `slot` of another one: from its
+    /// home on, and no further from it than it is. Returns how much nearer it is, too.
+    #[inline(always)]
+    fn first_free(&self, words: Page<'_>, other: Page<'_>, slot: usize) -> (usize, usize) {
+        let distance = self.tag(other, slot).saturating_sub(1);
         let home = if slot >= distance { slot - distance } else { slot + self.count - distance };
         let (mut at, mut less) = (home, distance);
         while less > 0 && self.tag(words, at) != 0 {
@@ -104,7 +107,7 @@ impl Slots {
     fn plan_split(
         &self,
         words: Page<'_>,
-        is_high: &dyn Fn(&[u8]) -> (bool, usize),
+        is_high: impl Fn(&[u8]) -> (bool, usize),
     ) -> Result<(usize, Vec<Goes>), &'static str> {
         let start = (0..self.count).find(|slot| self.tag(words, *slot) == 0);
         let start = start.ok_or("it has no free slot")?;
@@ -112,23 +115,45 @@ impl Slots {
         let mut moves = vec![Goes::Nowhere; self.count];
         // Slots before this one that are taken, and all records.
         let (mut run, mut records) = (0, 0);
-        for slot in (start..self.count).chain(0..start) {
-            let Some(distance) = self.tag(words, slot).checked_sub(1) else {
-                run = 0;
-                continue;
-            };
-            words.read(self.word_of(slot) * 8 + 1, &mut key);
-            let (is_high, home) = is_high(&key);
-            if distance > run || (home + distance) % self.count != slot {
-                return Err("a record is not as far from its home as its slot says");
+        let mut slot = start;
+        for _ in 0..self.count {
+            match self.tag(words, slot).checked_sub(1) {
+                None => run = 0,
+                Some(distance) => {
+                    let (is_high, home) = self.with_key(words, slot, &mut key, &is_high);
+                    let end = home + distance;
+                    let end = if end >= self.count { end - self.count } else { end };
+                    if distance > run || end != slot {
+                        return Err("a record is not as far from its home as its slot says");
+                    }
+                    moves[slot] = if is_high { Goes::High } else { Goes::Low };
+                    (run, records) = (run + 1, records + 1);
+                }
             }
-            moves[slot] = if is_high { Goes::High } else { Goes::Low };
-            (run, records) = (run + 1, records + 1);
+            slot = self.after(slot);
         }
         if records > self.most || records != self.records(words) {
             return Err("it does not have as many records as it says");
         }
         Ok((start, moves))
+    }
+
+    /// Calls `work` with the key of the record in a slot. A key that is not in the slot's first
+    /// word alone is copied into `buffer`, which is as long.
+    #[inline(always)]
+    fn with_key<T>(
+        &self,
+        words: Page<'_>,
+        slot: usize,
+        buffer: &mut [u8],
+        work: impl Fn(&[u8]) -> T,
+    ) -> T {
+        let at = self.word_of(slot);
+        if let Some(key) = (words.get(at) >> 8).to_le_bytes()[..7].get(..buffer.len()) {
+            return work(key);
+        }
+        words.read(at * 8 + 1, buffer);
+        work(buffer)
     }
 
     /// Inserts the records of another bucket; `home` returns that of a key.
