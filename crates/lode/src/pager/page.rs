@@ -288,7 +288,7 @@ impl<'p> PageMut<'p> {
 fn last_eight(before: u64, word: u64, unused: usize) -> u64 {
     let shift = unused * 8;
     // A shift by all 64 bits is none.
-    before >> 1 >> (63 - shift & 63) | word << (shift & 63)
+    before >> 1 >> ((63 - shift) & 63) | word << (shift & 63)
 }
 
 /// Copies the first bytes of a word: some, or all.
