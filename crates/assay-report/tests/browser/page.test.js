@@ -337,3 +337,22 @@ test("charts are drawn when they are asked for", async () => {
   assert((await page.locator("#repeat pre").innerText()).includes("run crossbench"));
   await close(page);
 });
+
+test("two machines that differ in their kernels only have chips that say so", async () => {
+  const [run, other] = [measured(), measured()];
+  const kernels = ["a-kernel-with-a-long-name-6.18.44-657", "a-kernel-with-a-long-name-6.18.44-669"];
+  [run, other].forEach((one, at) => (one.environment.kernel = kernels[at]));
+  const page = await open(pageOf([run, other], "machines"));
+  const chips = page.locator('[data-dimension="machine"] button');
+  assert.deepEqual((await chips.allInnerTexts()).sort(), kernels);
+  for (const one of await chips.all()) {
+    const isCut = await one.locator("bdi").evaluate((text) => text.scrollWidth > text.clientWidth);
+    const isClipped = await one.evaluate((button) => button.scrollWidth > button.clientWidth);
+    assert(!isCut && !isClipped, await one.innerText());
+  }
+  await chip(page, "machine", kernels[1]).click();
+  const head = await page.locator("#head").innerText();
+  assert(head.includes(kernels[1]) && !head.includes(kernels[0]), head);
+  assert((await chips.first().getAttribute("title")).startsWith(run.environment.cpu_model));
+  await close(page);
+});

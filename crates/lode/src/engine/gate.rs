@@ -288,10 +288,19 @@ mod tests {
 
     use super::*;
 
+    /// Threads of one test at a time: slots are for those of the whole process, and a thread that
+    /// finds none left is never favoured.
+    static ALL_SLOTS: Mutex<()> = Mutex::new(());
+
+    fn all_slots() -> MutexGuard<'static, ()> {
+        ALL_SLOTS.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// More threads than there are slots: some share one. The one that is alone sees no other, and
     /// what is added inside is not lost to those who are alone.
     #[test]
     fn no_thread_is_inside_with_one_that_is_alone() {
+        let _slots = all_slots();
         let (gate, inside, alone) = (Gate::new(None), AtomicU64::new(0), AtomicU64::new(0));
         let start = std::sync::Barrier::new(2 * OWN_SLOTS);
         std::thread::scope(|scope| {
@@ -326,6 +335,7 @@ mod tests {
     /// inside.
     #[test]
     fn a_favoured_thread_is_the_only_one_inside() {
+        let _slots = all_slots();
         let single_writer = Arc::new(SingleWriter::default());
         let gate = Gate::new(Some(Arc::clone(&single_writer)));
         let (sum, is_ended) = (AtomicU64::new(0), AtomicBool::new(false));

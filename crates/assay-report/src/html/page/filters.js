@@ -41,7 +41,7 @@ function group({ dim, values, chosen }, idle) {
         "aria-pressed": String(isOn),
         "data-chip": `${dim.id}=${value ?? ""}`,
         "data-value": value ?? "",
-        title: text.length > 24 ? text : undefined,
+        title: text.length > 24 || text !== value ? (value ?? undefined) : undefined,
         onclick: () => choose(dim, value, chosen),
       },
       el("bdi", {}, text),

@@ -2,15 +2,31 @@
 
 const DATA = JSON.parse(byId("data").textContent);
 
+/** What a machine is. */
+const partsOf = (run) => [run.cpu, plural(run.cpus, "CPU"), bytes(run.memory_bytes), run.kernel];
+
 /** A machine, as one text: runs of another one are not compared with it. */
-const machineOf = (run) =>
-  `${run.cpu} · ${plural(run.cpus, "CPU")} · ${bytes(run.memory_bytes)} · ${run.kernel}`;
+const machineOf = (run) => partsOf(run).join(" · ");
 
 const MACHINES = DATA.runs.map(machineOf);
 
+/** The parts of a machine that others have not, so that two chips never say the same. */
+function ownParts(machine) {
+  const all = DATA.runs.map(partsOf);
+  const parts = all[MACHINES.indexOf(machine)];
+  const isOwn = (part, at) => all.some((other) => other[at] !== part);
+  return parts.filter(isOwn).join(" · ") || machine;
+}
+
 /** What chips choose by. Of the dimensions with `one`, exactly one value is shown. */
 const DIMENSIONS = [
-  { id: "machine", title: "machine", one: true, of: (line) => MACHINES[line.run] },
+  {
+    id: "machine",
+    title: "machine",
+    one: true,
+    of: (line) => MACHINES[line.run],
+    show: ownParts,
+  },
   { id: "suite", title: "suite", one: true, of: (line) => line.suite },
   { id: "storage", title: "storage", one: true, of: (line) => line.storage },
   { id: "level", title: "durability", one: true, of: (line) => line.wanted },
