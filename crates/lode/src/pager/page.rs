@@ -224,6 +224,7 @@ impl<'p> PageMut<'p> {
         }
     }
 
+    /// Copies bytes in, any number of them, to anywhere.
     #[inline(never)]
     fn write_any(&mut self, to: usize, bytes: &[u8]) {
         let (mut at, mut skip) = (to / 8, to % 8);

@@ -10,7 +10,7 @@ const machineOf = (run) => partsOf(run).join(" · ");
 
 const MACHINES = DATA.runs.map(machineOf);
 
-/** The parts of a machine that others have not, so that two chips never say the same. */
+/** The parts of a machine that not all machines have, so that two chips never say the same. */
 function ownParts(machine) {
   const all = DATA.runs.map(partsOf);
   const parts = all[MACHINES.indexOf(machine)];
