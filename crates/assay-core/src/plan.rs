@@ -194,6 +194,11 @@ impl Cell {
     pub fn identity(&self) -> (LineKey, u32) {
         (self.line(), self.trial)
     }
+
+    /// The same for the cell wherever its store lies.
+    pub fn identity_anywhere(&self) -> (LineKey, u32) {
+        Self { dir: None, ..self.clone() }.identity()
+    }
 }
 
 #[cfg(test)]

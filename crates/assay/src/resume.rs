@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
 
+use assay_core::plan::Cell;
 use assay_core::run_file::RunFile;
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
@@ -83,13 +84,10 @@ pub(crate) fn begin(restart: bool, path: &Path, plan: &[Planned]) -> Outcome<Run
         != (&found.cpu_model, found.memory_bytes);
     let planned: HashSet<_> = plan.iter().map(|planned| planned.cell.identity()).collect();
     let foreign = run.cells.iter().find(|done| !planned.contains(&done.cell.identity()));
-    let why = match foreign {
+    let why = match foreign.map(|done| &done.cell) {
         _ if other_machine => "it is of another machine".to_string(),
         _ if run.build != fresh.build => "it is of another build of Assay".to_string(),
-        Some(done) => format!(
-            "its cell {} on {} with {} rows is not in this plan",
-            done.cell.engine, done.cell.storage, done.cell.rows
-        ),
+        Some(done) => foreign_because(done, plan),
         None => {
             run.planned_cells = plan.len();
             // What failed is tried again.
@@ -102,4 +100,26 @@ pub(crate) fn begin(restart: bool, path: &Path, plan: &[Planned]) -> Outcome<Run
          with --output",
         path.display()
     )))
+}
+
+/// Why a cell of a run is not in the plan.
+fn foreign_because(done: &Cell, plan: &[Planned]) -> String {
+    let anywhere = done.identity_anywhere();
+    let moved = plan.iter().find(|planned| planned.cell.identity_anywhere() == anywhere);
+    let shown = |cell: &Cell| match &cell.dir {
+        Some(dir) => dir.display().to_string(),
+        None => "memory".to_string(),
+    };
+    match moved {
+        Some(Planned { cell, .. }) => format!(
+            "a store of it was {} and would be {} now (go on from the same directory, with the \
+             same --dir)",
+            shown(done),
+            shown(cell)
+        ),
+        None => format!(
+            "its cell {} on {} with {} rows is not in this plan",
+            done.engine, done.storage, done.rows
+        ),
+    }
 }

@@ -28,6 +28,8 @@ pub(crate) struct StoreDirs {
 struct Base {
     storage: Storage,
     path: PathBuf,
+    /// What is there of `path`: itself, or the directory that it would be made in.
+    found: PathBuf,
     /// None where the directory is only looked at.
     lock: Option<File>,
     /// It goes when it is empty.
@@ -44,8 +46,8 @@ impl StoreDirs {
         Ok(store_dirs)
     }
 
-    /// Finds the directories without making or locking them; where one is not there yet, the one
-    /// that it would be made in.
+    /// Finds the directories without making or locking them. Their paths are those that they would
+    /// have if they were made.
     pub(crate) fn look(modes: &[Storage], dir: Option<&Path>) -> Outcome<Self> {
         let mut store_dirs = Self { bases: Vec::new(), warnings: Vec::new() };
         for (storage, path) in bases(modes, dir)? {
@@ -53,13 +55,19 @@ impl StoreDirs {
                 true => path.as_path(),
                 false => whole_file::folder_of(&path),
             };
-            if !found.is_dir() {
+            let refused = |what: &str| {
                 let shown = found.display();
-                return Err(Failure::Refused(format!(
-                    "{shown}: there is no such directory; choose another one with --dir"
-                )));
+                Failure::Refused(format!("{shown}: {what}; choose another one with --dir"))
+            };
+            if !found.is_dir() {
+                return Err(refused("there is no such directory"));
             }
-            store_dirs.bases.push(Base { storage, path: found.into(), lock: None, is_ours: false });
+            let whole = found.canonicalize().map_err(|e| refused(&e.to_string()))?;
+            let path = match (path.exists(), path.file_name()) {
+                (false, Some(name)) => whole.join(name),
+                _ => whole.clone(),
+            };
+            store_dirs.bases.push(Base { storage, path, found: whole, lock: None, is_ours: false });
         }
         Ok(store_dirs)
     }
@@ -100,19 +108,19 @@ impl StoreDirs {
                 path.display()
             )),
         }
-        self.bases.push(Base { storage, path, lock, is_ours });
+        self.bases.push(Base { storage, found: path.clone(), path, lock, is_ours });
         Ok(())
     }
 
-    /// The base directories, each with its mode.
+    /// What is there of the base directories, each with its mode.
     pub(crate) fn bases(&self) -> Vec<(Storage, &Path)> {
-        self.bases.iter().map(|base| (base.storage, base.path.as_path())).collect()
+        self.bases.iter().map(|base| (base.storage, base.found.as_path())).collect()
     }
 
     /// Whether what is called a disk is a RAM disk.
     pub(crate) fn disk_is_in_memory(&self) -> bool {
         let disk = self.bases.iter().find(|base| base.storage == Storage::Disk);
-        disk.and_then(|base| filesystem_of(&base.path)).is_some_and(|found| found.is_in_memory())
+        disk.and_then(|base| filesystem_of(&base.found)).is_some_and(|found| found.is_in_memory())
     }
 
     /// The directory of an engine's store; none in memory.

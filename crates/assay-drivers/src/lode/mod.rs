@@ -17,13 +17,13 @@ mod volumes;
 use std::time::Duration;
 
 use assay_driver::error::{Error, ErrorKind, Result};
-use assay_driver::schema::{ColumnType, LENGTH_SIZE, Schema, var_bytes, write_bytes};
+use assay_driver::schema::{ColumnType, Schema, var_bytes};
 use assay_driver::{
     Cache, Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
     Outcome, Profile, Scan, Storage, Store, Transactions, Work,
 };
 use lode::{Database, Options, ReadTable, Table, Transaction};
-use packing::{Packing, own_bytes};
+use packing::{Packing, ScannedRows, own_bytes};
 
 pub(crate) struct LodeDriver;
 
@@ -331,28 +331,11 @@ impl Connection for LodeConnection<'_> {
         let (lower, upper) =
             (lower.as_ref().map(|key| &key[..]), upper.as_ref().map(|key| &key[..]));
         let mut cursor = self.table.range_packed(lower, upper).columns(wanted).limit(scan.limit);
-        // Lode hands the columns out one after another; a row has each at its own place.
-        let columns: Vec<_> = scan.columns.iter().map(|&at| &self.schema.columns()[at]).collect();
-        let mut record = vec![0; self.schema.record_size()];
-        let varied = self.schema.has_varied_texts();
+        let mut rows = ScannedRows::new(self.schema, scan.columns);
         let mut count = 0;
         while let Some(found) = cursor.next_row().map_err(said("scan"))? {
-            let packed = found.bytes();
+            row(rows.record(found.bytes()));
             count += 1;
-            let mut from = 0;
-            for column in &columns {
-                if let (true, false, ColumnType::Text(_)) = (varied, column.in_key, column.kind) {
-                    let text = var_bytes(&packed[from..]);
-                    write_bytes(column.kind, text, column.slice_mut(&mut record));
-                    from += LENGTH_SIZE + text.len();
-                    continue;
-                }
-                let size = column.kind.used_bytes(&packed[from..]);
-                record[column.offset..column.offset + size]
-                    .copy_from_slice(&packed[from..from + size]);
-                from += size;
-            }
-            row(&record);
         }
         Ok(count)
     }

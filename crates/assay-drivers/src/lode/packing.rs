@@ -1,6 +1,8 @@
 //! How Assay's packed records and Lode's lie to each other.
 
-use assay_driver::schema::{ColumnType, LENGTH_SIZE, Schema, Value, var_bytes, write_bytes};
+use assay_driver::schema::{
+    Column, ColumnType, LENGTH_SIZE, Schema, Value, var_bytes, write_bytes,
+};
 
 /// A column after the key, of records whose texts vary in length.
 #[derive(Clone, Copy)]
@@ -27,6 +29,95 @@ struct Stretch {
     in_assay: usize,
     in_lode: usize,
     size: usize,
+}
+
+/// Appends a stretch; one that goes on in both where the last one ends becomes a part of it.
+fn push(stretches: &mut Vec<Stretch>, next: Stretch) {
+    match stretches.last_mut() {
+        Some(last)
+            if last.in_assay + last.size == next.in_assay
+                && last.in_lode + last.size == next.in_lode =>
+        {
+            last.size += next.size;
+        }
+        _ => stretches.push(next),
+    }
+}
+
+/// What the rows of a scan, which have cells one after another, are in Assay's records. A record
+/// has each column at its own place.
+pub(super) struct ScannedRows<'s> {
+    columns: Vec<&'s Column>,
+    /// The same in stretches, if no column varies in length.
+    stretches: Option<Vec<Stretch>>,
+    has_varied_texts: bool,
+    /// Of its size when a row was copied.
+    record: Vec<u8>,
+    record_size: usize,
+}
+
+impl<'s> ScannedRows<'s> {
+    /// Rows with these of Assay's columns.
+    pub(super) fn new(schema: &'s Schema, columns: &[usize]) -> Self {
+        let columns: Vec<_> = columns.iter().map(|&at| &schema.columns()[at]).collect();
+        let has_varied_texts = schema.has_varied_texts();
+        let varies = |column: &&Column| match column.kind {
+            ColumnType::VarBytes(_) => true,
+            ColumnType::Text(_) => has_varied_texts && !column.in_key,
+            _ => false,
+        };
+        let stretches = (!columns.iter().any(varies)).then(|| {
+            let (mut stretches, mut in_lode) = (Vec::new(), 0);
+            for Column { offset, kind, .. } in columns.iter().copied() {
+                let size = kind.size_bytes();
+                push(&mut stretches, Stretch { in_assay: *offset, in_lode, size });
+                in_lode += size;
+            }
+            stretches
+        });
+        let record_size = schema.record_size();
+        Self { columns, stretches, has_varied_texts, record: Vec::new(), record_size }
+    }
+
+    /// Assay's record of a row: the row itself, where that is the same.
+    pub(super) fn record<'r>(&'r mut self, row: &'r [u8]) -> &'r [u8] {
+        if let Some([Stretch { in_assay: 0, size, .. }]) = self.stretches.as_deref()
+            && *size == self.record_size
+        {
+            return row;
+        }
+        self.record.resize(self.record_size, 0);
+        match &self.stretches {
+            Some(stretches) => {
+                for Stretch { in_assay, in_lode, size } in stretches {
+                    let to = &mut self.record[*in_assay..in_assay + size];
+                    copy(&row[*in_lode..in_lode + size], to);
+                }
+            }
+            None => self.copy_cells(row),
+        }
+        &self.record
+    }
+
+    fn copy_cells(&mut self, row: &[u8]) {
+        let mut from = 0;
+        for column in &self.columns {
+            let cell = &row[from..];
+            from += match column.kind {
+                ColumnType::Text(_) if self.has_varied_texts && !column.in_key => {
+                    let text = var_bytes(cell);
+                    write_bytes(column.kind, text, column.slice_mut(&mut self.record));
+                    LENGTH_SIZE + text.len()
+                }
+                kind => {
+                    let size = kind.used_bytes(cell);
+                    let to = &mut self.record[column.offset..column.offset + size];
+                    to.copy_from_slice(&cell[..size]);
+                    size
+                }
+            };
+        }
+    }
 }
 
 /// Lode's records have no gaps before their columns: those between Assay's columns after the key
@@ -114,10 +205,7 @@ impl Packing {
         let mut lode_key_size = 0;
         for column in keys {
             let size = column.kind.size_bytes();
-            match key.last_mut() {
-                Some(last) if last.in_assay + last.size == column.offset => last.size += size,
-                _ => key.push(Stretch { in_assay: column.offset, in_lode: lode_key_size, size }),
-            }
+            push(&mut key, Stretch { in_assay: column.offset, in_lode: lode_key_size, size });
             lode_key_size += size;
             columns.push(columns.len());
             build = build.key(column.name, type_of(column.kind));

@@ -142,6 +142,64 @@ fn a_plan_is_carried_out_in_sittings() {
 }
 
 #[test]
+fn a_run_that_is_whole_stays_when_an_engine_comes_in() {
+    let bench = Bench::new();
+    write(&bench, SITTINGS);
+    bench.succeeds("suite -c plan.toml -Q");
+    let path = bench.path().join("results/small.json.gz");
+    let mut run = RunFile::load(&path).expect("a run file");
+    run.environment.cpu_model = "another processor".to_string();
+    run.save(&path).expect("it can be written");
+    let before = std::fs::read(&path).expect("a run file");
+    let more = SITTINGS.replace("\"hashbrown\"]", "\"hashbrown\", \"stl-map\"]");
+    write(&bench, &more);
+    let shown = bench.succeeds("suite -c plan.toml --dry-run");
+    assert!(shown.stdout.contains("small was measured without stl-map"), "{shown:?}");
+    // The other run is of this machine, and gets the engine.
+    let rest = bench.succeeds("suite -c plan.toml");
+    assert!(
+        rest.stderr.contains("letters.json.gz") && !rest.stderr.contains("measuring results/s")
+    );
+    assert_eq!((cells(&bench, "small"), cells(&bench, "letters")), (5, 7));
+    assert_eq!(std::fs::read(&path).expect("a run file"), before);
+    // A run that was not whole, and one whose plan was changed, cannot go on.
+    write(&bench, &more.replace("insert = \"1k\"", "insert = \"2k\""));
+    bench.refuses("suite -c plan.toml", 3, &["small.json.gz", "another machine"]);
+    write(&bench, &more);
+    run.cells.pop();
+    run.save(&path).expect("it can be written");
+    bench.refuses("suite -c plan.toml", 3, &["small.json.gz", "another machine"]);
+}
+
+#[test]
+fn a_run_that_was_begun_is_shown_and_goes_on_where_its_stores_were() {
+    let bench = Bench::new();
+    let on_disk = SITTINGS.replace("\"btreemap\", \"hashbrown\"", "\"sqlite\"");
+    write(&bench, &on_disk.replace("inmem", "ondisk").replace("workload = [\"a\"]\n", ""));
+    bench.succeeds("suite -c plan.toml -Q");
+    let path = bench.path().join("results/letters.json.gz");
+    let mut run = RunFile::load(&path).expect("a run file");
+    let whole = run.cells.len();
+    run.cells.pop();
+    run.save(&path).expect("it can be written");
+    let shown = bench.succeeds("suite -c plan.toml --dry-run");
+    assert!(shown.stdout.contains(&format!("{}", whole - 1)), "{shown:?}");
+    let other = bench.path().join("other");
+    std::fs::create_dir(&other).expect("a folder");
+    let plan = std::fs::read_to_string(bench.path().join("plan.toml")).expect("the plan");
+    let folder = bench.path().join("results");
+    let plan = plan.replace("\"results\"", &format!("{:?}", folder.display().to_string()));
+    std::fs::write(bench.path().join("moved.toml"), format!("dir = \"other\"\n{plan}"))
+        .expect("write");
+    for more in ["", " --dry-run"] {
+        let words = ["letters.json.gz", "_benchmarkdb/sqlite-disk", "other/sqlite-disk", "--dir"];
+        bench.refuses(&format!("suite -c moved.toml{more}"), 3, &words);
+    }
+    bench.succeeds("suite -c plan.toml");
+    assert_eq!(cells(&bench, "letters"), whole);
+}
+
+#[test]
 fn a_sitting_begins_nothing_that_would_end_too_late() {
     let bench = Bench::new();
     write(&bench, PLAN);

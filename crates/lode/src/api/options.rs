@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::io::os::Directory;
 use crate::io::{Access, Disk};
 use crate::store::{Durability, Expected, Settings};
-use crate::wal::Sizes;
+use crate::wal::{FrameWriting, LogSettings};
 
 /// How to open a database.
 ///
@@ -229,7 +229,14 @@ impl Options {
         Settings {
             memory_bytes: self.memory_bytes,
             durability: self.durability,
-            log_sizes: Sizes { first_bytes: most_bytes.min(FIRST_SEGMENT_BYTES), most_bytes },
+            log: LogSettings {
+                first_bytes: most_bytes.min(FIRST_SEGMENT_BYTES),
+                most_bytes,
+                writing: match self.durability {
+                    Durability::Commit => FrameWriting::Called,
+                    _ => FrameWriting::Mapped,
+                },
+            },
             most_log_bytes: self.log_bytes,
             compacts_when_idle: self.compacts_when_idle,
             random: AtomicU64::new(random),

@@ -67,6 +67,10 @@ impl Mapped for Front {
         Ok(())
     }
 
+    fn is_in_memory(&self) -> bool {
+        self.ahead == Ahead::Map
+    }
+
     /// What was set aside for a file and never written has to be filled with zeros, which takes
     /// longer than to write to it.
     #[cfg(target_os = "linux")]

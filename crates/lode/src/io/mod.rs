@@ -120,6 +120,11 @@ pub(crate) trait Mapped: Send + Sync {
     /// If they do not lie in the mapped part.
     fn write(&self, at: usize, bytes: &[u8]) -> Result<()>;
 
+    /// Whether the file has its pages in memory only, so that a sync writes nothing.
+    fn is_in_memory(&self) -> bool {
+        false
+    }
+
     /// Has the operating system get memory for all of the mapped part that is new, and waits for
     /// that. A write to a part that has its memory need not wait. Where there is no way to ask, it
     /// does nothing.

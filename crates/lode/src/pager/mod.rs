@@ -212,6 +212,13 @@ impl Pager {
         at_rest.then(|| (Seen { page, entry, word }, self.frames.words(FrameNumber::of_word(word))))
     }
 
+    /// Has the processor fetch the beginning and the end of a page, if it is in memory.
+    pub(crate) fn fetch_ends(&self, page: PageNumber) {
+        if let Some((_, words)) = self.try_read(page) {
+            [0, 8, PAGE_WORDS - 8].into_iter().for_each(|word| words.fetch(word));
+        }
+    }
+
     /// Latches a page if it is still as it was seen.
     #[inline]
     pub(crate) fn latch<'p>(&'p self, seen: Seen<'p>) -> Option<Latched<'p>> {

@@ -215,7 +215,7 @@ fn begin_log(
     room: &Arc<AtomicU64>,
 ) -> Result<Log> {
     let (disk, room) = (Arc::clone(disk), Arc::clone(room));
-    Log::begin(disk, (database, settings.random()), settings.log_sizes, after, room)
+    Log::begin(disk, (database, settings.random()), settings.log, after, room)
 }
 
 fn store(

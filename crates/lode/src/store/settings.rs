@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::wal::Sizes;
+use crate::wal::LogSettings;
 
 /// What survives what. Stronger levels are greater.
 ///
@@ -40,7 +40,7 @@ pub enum Durability {
 pub(crate) struct Settings {
     pub memory_bytes: u64,
     pub durability: Durability,
-    pub log_sizes: Sizes,
+    pub log: LogSettings,
     pub most_log_bytes: u64,
     pub compacts_when_idle: bool,
     pub random: AtomicU64,

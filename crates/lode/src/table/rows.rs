@@ -34,15 +34,22 @@ pub(crate) struct Rows {
 enum Shown {
     Record,
     Row,
-    /// This record of the batch.
+    /// All that the batch has of this record.
     Whole(usize),
-    /// The payload of this record of the batch.
-    Payload(usize),
 }
 
 impl Rows {
     /// For rows of these columns, which the table has. Walks that need keys get whole records.
     pub(crate) fn new(core: &TableCore, columns: Option<Arc<[ColumnId]>>, needs: Needs) -> Self {
+        // A row of all columns in their order is the record, unless cells say more than it does.
+        let is_record = |columns: &Arc<[ColumnId]>| {
+            let schema = core.schema();
+            let all = 0..schema.columns().len();
+            let varies = schema.is_variable() || schema.is_key_variable();
+            let has_more = varies || !schema.null_bits().is_empty();
+            !has_more && columns.iter().map(|column| column.index()).eq(all)
+        };
+        let columns = columns.filter(|columns| !is_record(columns));
         let pieces = match (&columns, needs, core.tree_of_records()) {
             (Some(columns), Needs::Row, Some(_)) if !core.schema().is_key_variable() => {
                 Some(Pieces::new(core, columns))
@@ -79,8 +86,8 @@ impl Rows {
             return core.pack(key, payload, &mut self.record).is_ok();
         }
         let Some(pieces) = &self.pieces else { return false };
-        if !pieces.has_key && !pieces.has_nulls {
-            self.shown = Shown::Payload(at);
+        if pieces.is_row && (!pieces.has_key || core.order.is_packed()) {
+            self.shown = Shown::Whole(at);
             return true;
         }
         self.shown = Shown::Row;
@@ -149,7 +156,6 @@ impl Rows {
             Shown::Record => &self.record,
             Shown::Row => &self.row,
             Shown::Whole(at) => batch.whole_record(at),
-            Shown::Payload(at) => batch.record(at).1,
         }
     }
 }
@@ -168,8 +174,7 @@ pub(crate) enum Needs {
 struct Pieces {
     /// Whether the key is copied. One column of it cannot be turned back without those before it.
     has_key: bool,
-    /// Whether a column can be null. Then the bits that say so are copied, too.
-    has_nulls: bool,
+    /// Bytes of the payload; where a column can be null, the bits that say so come last.
     payloads: Vec<Range<usize>>,
     /// In the order of the row.
     places: Vec<Place>,
@@ -219,7 +224,7 @@ impl Pieces {
         let after = |end, Place { bytes, .. }: &Place| (bytes.start == end).then_some(bytes.end);
         let end = places.iter().try_fold(0, after);
         let is_row = !has_nulls && end == Some(size);
-        Self { has_key, has_nulls, payloads, places, is_row }
+        Self { has_key, payloads, places, is_row }
     }
 
     /// Makes a row of what was copied.

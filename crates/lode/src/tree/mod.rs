@@ -108,7 +108,7 @@ impl Tree {
         &self,
         pager: &Pager,
         moment: ReadEpoch,
-        choose: &dyn Fn(Node<'_>) -> usize,
+        mut choose: impl FnMut(Node<'_>) -> usize,
     ) -> Result<PageNumber> {
         let (mut page, mut above) = (self.root, usize::MAX);
         loop {
@@ -379,7 +379,7 @@ impl Index for Tree {
         key: &[u8],
         payload: &mut [u8],
     ) -> Result<bool> {
-        let leaf = self.leaf_at(pager, moment, &|node| node.responsible(key))?;
+        let leaf = self.leaf_at(pager, moment, |node| node.responsible(key))?;
         pager.at(moment, leaf, |words| {
             let node = self.layout.node(words);
             let found = node.search(key);

@@ -187,6 +187,12 @@ impl<'p> Node<'p> {
         (self.record_at(at) + front) * 8
     }
 
+    /// Has the processor fetch an entry's record.
+    pub(super) fn fetch_record(self, at: usize) {
+        let (from, words) = (self.record_at(at), self.record_words(at));
+        (from..from + words).step_by(8).for_each(|word| self.words.fetch(word));
+    }
+
     /// Reads as many bytes of an entry's key as it has.
     pub(super) fn read_key(self, at: usize, key: &mut [u8]) {
         self.words.read(self.key_at(at), key);
@@ -242,6 +248,26 @@ impl<'p> Node<'p> {
         let mut key = vec![0; self.fence_size(which)];
         self.words.read(self.fence_at(which) * 8, &mut key);
         Some(key)
+    }
+
+    /// Whether this is the lower fence.
+    pub(super) fn begins_at(self, key: &[u8]) -> bool {
+        self.has_fence(LOWER, key)
+    }
+
+    /// Whether this is the upper fence.
+    pub(super) fn ends_at(self, key: &[u8]) -> bool {
+        self.has_fence(UPPER, key)
+    }
+
+    fn has_fence(self, which: u64, key: &[u8]) -> bool {
+        let is_there = self.words.get(1) & which != 0 && self.fence_size(which) == key.len();
+        let from = self.fence_at(which);
+        is_there
+            && key.chunks(8).zip(from..).all(|(chunk, at)| {
+                let word = self.words.get(at).to_le_bytes();
+                word[..chunk.len()] == *chunk
+            })
     }
 
     pub(super) fn fences(self) -> Fences {

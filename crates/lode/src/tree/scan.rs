@@ -68,12 +68,34 @@ pub(crate) struct Leaves {
     /// Records that are still to come at most.
     left: u64,
     next: Option<Next>,
+    /// The leaves that come next, as their parent had them at the moment, the nearest one last.
+    siblings: Vec<PageNumber>,
 }
+
+/// The most leaves that a walk notes at once.
+const MOST_SIBLINGS: usize = 32;
 
 impl Leaves {
     /// A walk over at most `limit` records.
     pub(crate) fn new(range: Arc<Range>, direction: Direction, limit: u64) -> Self {
-        Self { range, direction, left: limit, next: Some(Next::Start) }
+        Self { range, direction, left: limit, next: Some(Next::Start), siblings: Vec::new() }
+    }
+
+    /// The leaves beside the one that an entry of their parent leads to, as far as the walk may go
+    /// on to them. At its start there are none: most end in the first leaf.
+    fn siblings_of(&self, start: &Next, parent: Node<'_>, at: usize) -> Vec<PageNumber> {
+        if parent.level() != 1 || matches!(start, Next::Start) {
+            return Vec::new();
+        }
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(MOST_SIBLINGS);
+        let child = |at| parent.child(at);
+        match self.direction {
+            Direction::Forward => {
+                let end = parent.count().min((at + 1).saturating_add(most));
+                (at + 1..end).rev().map(child).collect()
+            }
+            Direction::Backward => (at.saturating_sub(most)..at).map(child).collect(),
+        }
     }
 
     /// The entries of a leaf that are to come.
@@ -144,13 +166,39 @@ impl Tree {
             batch.clear();
             return Ok(false);
         };
-        let leaf = self.leaf_at(pager, moment, &|node| leaves.child_of(&start, node))?;
-        let next = pager.at(moment, leaf, |words| {
-            let (node, passed) =
-                (self.layout.node(words), leaves.entries_in(self.layout.node(words)));
-            fill(batch, node, passed.clone(), wanted);
-            leaves.after(node, passed.len())
-        })?;
+        let (leaf, next) = loop {
+            let sibling = leaves.siblings.pop();
+            let leaf = match sibling {
+                Some(leaf) => leaf,
+                None => {
+                    let mut siblings = Vec::new();
+                    let leaf = self.leaf_at(pager, moment, |node| {
+                        let at = leaves.child_of(&start, node);
+                        siblings = leaves.siblings_of(&start, node, at);
+                        at
+                    })?;
+                    leaves.siblings = siblings;
+                    leaf
+                }
+            };
+            let next = pager.at(moment, leaf, |words| {
+                let node = self.layout.node(words);
+                if sibling.is_some() && !start.is_at(node) {
+                    return None;
+                }
+                let passed = leaves.entries_in(node);
+                fill(batch, node, passed.clone(), wanted);
+                Some(leaves.after(node, passed.len()))
+            })?;
+            match next {
+                Some(next) => break (leaf, next),
+                // It is found from the root.
+                None => leaves.siblings.clear(),
+            }
+        };
+        if let Some(sibling) = leaves.siblings.last().filter(|_| next.is_some()) {
+            pager.fetch_ends(*sibling);
+        }
         leaves.expect_beyond(leaf, &start, next.as_ref())?;
         leaves.left -= (batch.len() as u64).min(leaves.left);
         leaves.next = next;
@@ -238,6 +286,16 @@ impl Next {
             Self::From(key) | Self::Before(key) => Some(key),
             Self::Start => None,
         }
+    }
+
+    /// Whether a node is the leaf at which the scan goes on.
+    fn is_at(&self, node: Node<'_>) -> bool {
+        node.is_leaf()
+            && match self {
+                Self::Start => false,
+                Self::From(key) => node.begins_at(key),
+                Self::Before(key) => node.ends_at(key),
+            }
     }
 }
 

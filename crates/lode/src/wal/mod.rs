@@ -47,13 +47,26 @@ pub(crate) struct Place {
     pub chain: u32,
 }
 
-/// How large segments are.
+/// How large segments are, and how they are written.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sizes {
-    /// Of the first one. Each is at least twice as large as the one before.
+pub(crate) struct LogSettings {
+    /// Of the first segment. Each is at least twice as large as the one before.
     pub first_bytes: u64,
     /// Of the largest one, if no single frame needs more.
     pub most_bytes: u64,
+    pub writing: FrameWriting,
+}
+
+/// How frames are handed to the operating system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FrameWriting {
+    /// Through a mapping of the file, where it can be mapped: without a call of the system.
+    Mapped,
+    /// By a call for each frame, but through a mapping where files are in memory. For a log that is
+    /// synced after each frame or two. The kernel may keep many pages of a file as one folio. A
+    /// sync writes all of a folio that was written to through a mapping (`block_page_mkwrite` of
+    /// Linux marks it whole), and only the changed blocks after a call.
+    Called,
 }
 
 /// The least bytes of the second segment. The first one may be much shorter, so that a small
@@ -80,7 +93,7 @@ const SPARES: usize = 1;
 pub(crate) struct Log {
     disk: Arc<dyn Disk>,
     database: u64,
-    sizes: Sizes,
+    settings: LogSettings,
     tail: Mutex<Tail>,
     /// The end of the last whole frame. A sync needs no lock that a writer may hold for long.
     end: Mark,
@@ -155,6 +168,7 @@ struct Turn {
     spares: Vec<(SegmentNumber, Segment)>,
     next_number: SegmentNumber,
     random: u64,
+    writing: FrameWriting,
 }
 
 impl Tail {
@@ -222,7 +236,7 @@ impl Log {
     pub(crate) fn begin(
         disk: Arc<dyn Disk>,
         (database, random): (u64, u64),
-        sizes: Sizes,
+        settings: LogSettings,
         after: Replayed,
         alarm: Arc<AtomicU64>,
     ) -> Result<Self> {
@@ -231,9 +245,10 @@ impl Log {
             spares: Vec::new(),
             next_number: after.next_number,
             random,
+            writing: settings.writing,
         };
         // On a disk that is full, a short one will do.
-        let mut segment = match turn.prepare(&*disk, sizes.first_bytes) {
+        let mut segment = match turn.prepare(&*disk, settings.first_bytes) {
             Err(Error::DiskFull { .. }) => turn.prepare(&*disk, LEAST_BYTES)?,
             other => other?,
         };
@@ -259,7 +274,7 @@ impl Log {
         Ok(Self {
             disk,
             database,
-            sizes,
+            settings,
             tail: Mutex::new(tail),
             end: Mark::new(start),
             synced: Mark::new(start),
@@ -330,7 +345,7 @@ impl Log {
 
     /// The bytes of the segment after one of `size_bytes`.
     fn size_after(&self, size_bytes: u64) -> u64 {
-        (size_bytes * 2).max(LEAST_SECOND_BYTES).min(self.sizes.most_bytes)
+        (size_bytes * 2).max(LEAST_SECOND_BYTES).min(self.settings.most_bytes)
     }
 
     /// Waits until the next segment is to be [made](Self::make_next), or something else was
@@ -372,7 +387,7 @@ impl Log {
             turn.spares.drain(..).try_for_each(|(number, _)| self.remove_file(number))?;
             turn.take_number()
         };
-        let segment = Segment::create(&*self.disk, number, size)?;
+        let segment = Segment::create(&*self.disk, number, size, self.settings.writing)?;
         let mapped = segment.mapped().filter(|_| !is_bulk);
         lock(&self.turn).spares.push((number, segment));
         drop(making);
@@ -384,7 +399,7 @@ impl Log {
     /// that one is not needed any more.
     pub(crate) fn begin_small(&self) -> Result<()> {
         let mut turn = lock(&self.turn);
-        let size = self.sizes.first_bytes;
+        let size = self.settings.first_bytes;
         if lock(&self.tail).segment.size_bytes <= size {
             return Ok(());
         }
@@ -562,7 +577,7 @@ impl Turn {
                     .map_err(|error| Error::io("rename an old log segment", &error))?;
                 spare
             }
-            None => Segment::create(disk, number, size_bytes)?,
+            None => Segment::create(disk, number, size_bytes, self.writing)?,
         };
         segment.number = number;
         Ok(segment)

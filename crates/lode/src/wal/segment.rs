@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{LogPosition, Place};
+use super::{FrameWriting, LogPosition, Place};
 use crate::codec::{Reader, Writer};
 use crate::error::{Error, Result};
 use crate::io::{Disk, File, Mapped};
@@ -132,19 +132,30 @@ pub(super) struct Segment {
     pub salt: u32,
     pub size_bytes: u64,
     pub file: Arc<dyn File>,
-    /// The file's bytes, where they can be mapped.
+    /// The file's bytes, where they are mapped.
     mapped: Option<Arc<dyn Mapped>>,
 }
 
 impl Segment {
     /// A new file with space for all that it will hold.
-    pub(super) fn create(disk: &dyn Disk, number: SegmentNumber, size_bytes: u64) -> Result<Self> {
+    pub(super) fn create(
+        disk: &dyn Disk,
+        number: SegmentNumber,
+        size_bytes: u64,
+        writing: FrameWriting,
+    ) -> Result<Self> {
         let name = number.file_name();
         let failed = |error| Error::io(format!("create {number}"), &error);
         let file = disk.create(&name).map_err(failed)?;
         let made = file.preallocate(size_bytes).and_then(|()| file.map(size_bytes as usize));
         match made {
-            Ok(mapped) => Ok(Self { number, salt: 0, size_bytes, file: Arc::from(file), mapped }),
+            Ok(mapped) => {
+                let is_of_use = |mapped: &Arc<dyn Mapped>| {
+                    writing == FrameWriting::Mapped || mapped.is_in_memory()
+                };
+                let mapped = mapped.filter(is_of_use);
+                Ok(Self { number, salt: 0, size_bytes, file: Arc::from(file), mapped })
+            }
             Err(error) => {
                 drop(file);
                 // If it stays, recovery removes it.
@@ -204,5 +215,39 @@ impl Segment {
     /// The file's bytes, where they are mapped.
     pub(super) fn mapped(&self) -> Option<Arc<dyn Mapped>> {
         self.mapped.clone()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::io::Access;
+    use crate::io::os::Directory;
+    use crate::io::simulated::Simulated;
+
+    fn is_mapped(disk: &dyn Disk, writing: FrameWriting) -> bool {
+        let segment = Segment::create(disk, SegmentNumber::FIRST, 1 << 12, writing).unwrap();
+        segment.write(100, b"a frame").unwrap();
+        let mut bytes = [0; 7];
+        segment.file.read_at(100, &mut bytes).unwrap();
+        assert_eq!(&bytes, b"a frame");
+        segment.mapped().is_some()
+    }
+
+    #[test]
+    fn a_log_that_is_synced_at_each_commit_is_mapped_in_memory_only() {
+        assert!(is_mapped(&Simulated::new(0), FrameWriting::Mapped));
+        assert!(!is_mapped(&Simulated::new(0), FrameWriting::Called));
+        let memory = Path::new("/dev/shm");
+        if cfg!(target_os = "linux") && memory.is_dir() {
+            for writing in [FrameWriting::Mapped, FrameWriting::Called] {
+                let path = tempfile::tempdir_in(memory).unwrap();
+                let directory = Directory::new(path.path(), Access::Write).unwrap();
+                assert!(is_mapped(&directory, writing), "{writing:?}");
+            }
+        }
     }
 }

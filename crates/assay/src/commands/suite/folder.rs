@@ -1,11 +1,11 @@
 //! A plan whose runs have a run file each: it is carried out in sittings. What is whole is not
 //! measured again, and a sitting goes on where the last one stopped.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use assay_core::plan::{Cell, LineKey};
 use assay_core::run_file::RunFile;
 use assay_driver::Storage;
 use program_support::exit::{Failure, Outcome};
@@ -32,25 +32,31 @@ struct Part {
     plan: Vec<Planned>,
     /// For each cell of the plan whether the file has it.
     done: Vec<bool>,
+    /// Engines that have come in since the run was whole, where it cannot go on. They are not in
+    /// the plan.
+    without: BTreeSet<String>,
 }
 
 impl Part {
-    fn of(path: PathBuf, plan: Vec<Planned>) -> Outcome<Self> {
-        let known: HashSet<_> = match path.exists() {
-            false => HashSet::new(),
-            true => {
-                let run = RunFile::load(&path).map_err(|e| Failure::Refused(e.to_string()))?;
-                run.cells.iter().map(|result| identity_anywhere(&result.cell)).collect()
-            }
-        };
-        let is_done = |planned: &Planned| known.contains(&identity_anywhere(&planned.cell));
-        let done: Vec<_> = plan.iter().map(is_done).collect();
-        let part = Self { path, plan, done };
-        if !part.is_whole() {
-            // Refused before anything is measured.
-            resume::begin(false, &part.path, &part.plan)?;
+    fn of(path: PathBuf, mut plan: Vec<Planned>) -> Outcome<Self> {
+        if !path.exists() {
+            let done = vec![false; plan.len()];
+            return Ok(Self { path, plan, done, without: BTreeSet::new() });
         }
-        Ok(part)
+        let run = RunFile::load(&path).map_err(|e| Failure::Refused(e.to_string()))?;
+        let known: HashSet<_> =
+            run.cells.iter().map(|result| result.cell.identity_anywhere()).collect();
+        let is_done = |planned: &Planned| known.contains(&planned.cell.identity_anywhere());
+        let mut without = BTreeSet::new();
+        if !plan.iter().all(is_done) {
+            // Refused before anything is measured.
+            if let Err(refusal) = resume::begin(false, &path, &plan) {
+                without = newcomers(&run, &plan, is_done).ok_or(refusal)?;
+                plan.retain(|planned| !without.contains(&planned.cell.engine));
+            }
+        }
+        let done = plan.iter().map(is_done).collect();
+        Ok(Self { path, plan, done, without })
     }
 
     fn is_whole(&self) -> bool {
@@ -58,9 +64,17 @@ impl Part {
     }
 }
 
-/// What a cell is, wherever its store lies: a file that is whole stays so in another folder.
-fn identity_anywhere(cell: &Cell) -> (LineKey, u32) {
-    Cell { dir: None, ..cell.clone() }.identity()
+/// The engines of which a run that was whole has no cell, if nothing else of the plan is left.
+fn newcomers(
+    run: &RunFile,
+    plan: &[Planned],
+    is_done: impl Fn(&Planned) -> bool,
+) -> Option<BTreeSet<String>> {
+    let measured: HashSet<_> = run.cells.iter().map(|result| &result.cell.engine).collect();
+    let mut left = plan.iter().filter(|planned| !is_done(planned)).map(|p| &p.cell.engine);
+    let was_whole = run.cells.len() == run.planned_cells;
+    let engines: BTreeSet<_> = left.clone().cloned().collect();
+    (was_whole && left.all(|engine| !measured.contains(engine))).then_some(engines)
 }
 
 /// Measures for a sitting what of a plan is not there yet.
@@ -148,6 +162,7 @@ fn first(before: Option<Failure>, outcome: Outcome) -> Outcome<Option<Failure>> 
     }
 }
 
+/// The table of runs, then those whose files have fewer engines than there are now.
 fn overview(names: &[String], requests: &[Request], parts: &[Part], estimate: &Estimate) -> String {
     let sections = names.iter().zip(requests).zip(parts).map(|((name, request), part)| Section {
         title: name,
@@ -155,5 +170,12 @@ fn overview(names: &[String], requests: &[Request], parts: &[Part], estimate: &E
         plan: &part.plan,
         done: Some(&part.done),
     });
-    overview::text(&sections.collect::<Vec<_>>(), estimate)
+    let mut text = overview::text(&sections.collect::<Vec<_>>(), estimate);
+    for (name, Part { without, .. }) in
+        names.iter().zip(parts).filter(|(_, p)| !p.without.is_empty())
+    {
+        let engines: Vec<_> = without.iter().map(String::as_str).collect();
+        let _ = writeln!(text, " {name} was measured without {}", engines.join(", "));
+    }
+    text
 }

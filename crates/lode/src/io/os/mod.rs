@@ -1,6 +1,7 @@
 //! Files of the operating system, in a directory that is kept open. Nothing is found by a path
 //! again: the directory may be renamed, and the process may change its own.
 
+mod identity;
 mod names;
 mod space;
 

@@ -11,16 +11,13 @@ use std::time::{Duration, SystemTime};
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag};
-use nix::libc::{dev_t, ino_t};
-use nix::sys::stat::{Mode, SFlag, fstat, fstatat};
+use nix::sys::stat::{Mode, SFlag, fstatat};
 
+use super::identity::Identity;
 use super::{LOCK_NAME, uninterrupted};
 
 /// A change of a directory this long after another one certainly has another time.
 const CLOCK_STEP: Duration = Duration::from_secs(1);
-
-/// Which file it is, whatever it is called: its device and its number there.
-type Identity = (dev_t, ino_t);
 
 /// When a directory was last changed: seconds and nanoseconds since the beginning of 1970.
 type Stamp = (i64, i64);
@@ -45,8 +42,8 @@ impl Names {
 
     /// Notes a file that was just opened or created.
     pub(super) fn add(&self, name: &str, file: &fs::File) -> Result<()> {
-        let found = fstat(file)?;
-        self.state().files.insert(name.into(), (found.st_dev, found.st_ino));
+        let identity = Identity::of(file)?;
+        self.state().files.insert(name.into(), identity);
         Ok(())
     }
 
@@ -83,10 +80,8 @@ impl Names {
             return Ok(());
         }
         for (name, identity) in &state.files {
-            let is_same = match uninterrupted(|| {
-                fstatat(directory, name.as_str(), AtFlags::AT_SYMLINK_NOFOLLOW)
-            }) {
-                Ok(found) => (found.st_dev, found.st_ino) == *identity,
+            let is_same = match Identity::at(directory, name) {
+                Ok(found) => found == *identity,
                 Err(error) if is_gone(&error) => false,
                 // That it cannot be looked at proves nothing.
                 Err(_) => return Ok(()),
