@@ -39,7 +39,7 @@ enum Shown {
 }
 
 impl Rows {
-    /// For rows of these columns, which the table has. Walks that need keys get whole records.
+    /// For rows of these columns, which the table has. Where whole records are needed, rows are made of them.
     pub(crate) fn new(core: &TableCore, columns: Option<Arc<[ColumnId]>>, needs: Needs) -> Self {
         // A row of all columns in their order is the record, unless cells say more than it does.
         let is_record = |columns: &Arc<[ColumnId]>| {
@@ -165,8 +165,8 @@ impl Rows {
 pub(crate) enum Needs {
     /// Their rows only.
     Row,
-    /// Their keys too.
-    Key,
+    /// All of them, with their keys.
+    Record,
 }
 
 /// How rows of some columns lie in what is copied out of a leaf: the key if one of its columns is

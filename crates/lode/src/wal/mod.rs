@@ -63,9 +63,11 @@ pub(crate) enum FrameWriting {
     /// Through a mapping of the file, where it can be mapped: without a call of the system.
     Mapped,
     /// By a call for each frame, but through a mapping where files are in memory. For a log that is
-    /// synced after each frame or two. The kernel may keep many pages of a file as one folio. A
-    /// sync writes all of a folio that was written to through a mapping (`block_page_mkwrite` of
-    /// Linux marks it whole), and only the changed blocks after a call.
+    /// synced after each frame or two.
+    ///
+    /// The kernel may keep many pages of a file as one folio. A write through a mapping marks all
+    /// of it (`block_page_mkwrite` of Linux), and the next sync writes it out. A call marks the
+    /// blocks that it changes.
     Called,
 }
 

@@ -221,33 +221,39 @@ impl Segment {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
     use crate::io::Access;
     use crate::io::os::Directory;
     use crate::io::simulated::Simulated;
 
     fn is_mapped(disk: &dyn Disk, writing: FrameWriting) -> bool {
-        let segment = Segment::create(disk, SegmentNumber::FIRST, 1 << 12, writing).unwrap();
+        let number = SegmentNumber::FIRST;
+        let segment = Segment::create(disk, number, 1 << 12, writing).unwrap();
         segment.write(100, b"a frame").unwrap();
         let mut bytes = [0; 7];
         segment.file.read_at(100, &mut bytes).unwrap();
         assert_eq!(&bytes, b"a frame");
+        disk.remove(&number.file_name()).unwrap();
         segment.mapped().is_some()
     }
 
     #[test]
-    fn a_log_that_is_synced_at_each_commit_is_mapped_in_memory_only() {
-        assert!(is_mapped(&Simulated::new(0), FrameWriting::Mapped));
-        assert!(!is_mapped(&Simulated::new(0), FrameWriting::Called));
-        let memory = Path::new("/dev/shm");
-        if cfg!(target_os = "linux") && memory.is_dir() {
-            for writing in [FrameWriting::Mapped, FrameWriting::Called] {
-                let path = tempfile::tempdir_in(memory).unwrap();
-                let directory = Directory::new(path.path(), Access::Write).unwrap();
-                assert!(is_mapped(&directory, writing), "{writing:?}");
-            }
+    fn a_log_is_mapped_where_files_are_in_memory_and_elsewhere_as_it_is_said() {
+        let disk = Simulated::new(0);
+        for writing in [FrameWriting::Mapped, FrameWriting::Called] {
+            disk.set_mapping(true);
+            assert!(is_mapped(&disk, writing), "{writing:?}");
+            disk.set_mapping(false);
+            assert!(!is_mapped(&disk, writing), "{writing:?}");
         }
+        let path = tempfile::tempdir().unwrap();
+        let directory = Directory::new(path.path(), Access::Write).unwrap();
+        let file = directory.create("file").unwrap();
+        file.preallocate(1 << 12).unwrap();
+        // None where writing in place may need space.
+        let mapped = file.map(1 << 12).unwrap();
+        let is_in_memory = mapped.as_ref().is_some_and(|mapped| mapped.is_in_memory());
+        assert_eq!(is_mapped(&directory, FrameWriting::Mapped), mapped.is_some());
+        assert_eq!(is_mapped(&directory, FrameWriting::Called), is_in_memory);
     }
 }

@@ -331,9 +331,9 @@ impl Plan {
             (None, Damage::Ends) => core.walk_all(self.direction)?,
             (range, Damage::IsSkipped) => core.walk_readable(range.is_some(), self.direction)?,
         };
-        let is_filtered = self.range.is_some() && self.damage == Damage::IsSkipped;
-        let needs = match is_filtered || self.written.is_some() {
-            true => Needs::Key,
+        // A walk that goes on after damage copies nothing less than records.
+        let needs = match self.damage == Damage::IsSkipped || self.written.is_some() {
+            true => Needs::Record,
             false => Needs::Row,
         };
         let rows = Rows::new(core, self.columns.clone(), needs);

@@ -44,8 +44,8 @@ impl Identity {
 
 /// Looks at files without asking for their times.
 ///
-/// Since Linux 6.13, a time that was asked for has to change with the next write, which is a
-/// change of the file system's own log. A sync of the file then takes half as long again.
+/// Since Linux 6.13, a time that was asked for has to change with the next write. So the file
+/// system writes to its own log too, and a sync of the file takes half as long again.
 #[cfg(target_os = "linux")]
 mod without_times {
     use std::fs;

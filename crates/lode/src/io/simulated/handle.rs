@@ -208,6 +208,11 @@ impl Mapped for Front {
         Ok(())
     }
 
+    /// So a disk that can be mapped is like a RAM disk, and one that cannot like another.
+    fn is_in_memory(&self) -> bool {
+        true
+    }
+
     fn unmap(&self, bytes: Range<usize>) {
         let is_mapped = bytes.start <= bytes.end && bytes.end <= self.size_bytes;
         assert!(is_mapped, "the bytes {bytes:?} are mapped");
