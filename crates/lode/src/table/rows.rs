@@ -39,7 +39,8 @@ enum Shown {
 }
 
 impl Rows {
-    /// For rows of these columns, which the table has. Where whole records are needed, rows are made of them.
+    /// For rows of these columns, which the table has. Where whole records are needed, rows are
+    /// made of them.
     pub(crate) fn new(core: &TableCore, columns: Option<Arc<[ColumnId]>>, needs: Needs) -> Self {
         // A row of all columns in their order is the record, unless cells say more than it does.
         let is_record = |columns: &Arc<[ColumnId]>| {
