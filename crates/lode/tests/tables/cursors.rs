@@ -196,7 +196,7 @@ fn a_cursor_that_skips_damage_has_the_same_rows_where_there_is_none() {
                 .collect();
             table.insert(&schema.pack(&values).expect("it fits")).expect("room");
         }
-        let columns: Vec<_> = schema.columns().iter().map(|column| column.id()).collect();
+        let columns: Vec<_> = schema.columns().iter().map(lode::Column::id).collect();
         let (first, last) = (columns[0], columns[columns.len() - 1]);
         let backward: Vec<_> = columns.iter().rev().copied().collect();
         let middle = vec![columns[1], columns[2], last];
