@@ -67,6 +67,14 @@ pub fn look_after(db: &Database) -> Result<()> {
     db.engine().checkpoint_ahead()
 }
 
+/// Writes out up to `count` changed pages, without a checkpoint, as the threads of the database do
+/// when memory is short.
+pub fn clean_pages(db: &Database, count: u64) -> Result<()> {
+    let store = db.engine().store().expect("the database is on a disk");
+    let _current = store.current();
+    db.engine().clean(store, count, &|| true)
+}
+
 /// Does what the thread of the database would do when nothing has been written for a while: it
 /// gives space back.
 pub fn rest(db: &Database) -> Result<()> {

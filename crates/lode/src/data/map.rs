@@ -117,6 +117,11 @@ impl PageMap {
         Ok(std::mem::replace(&mut node.entries[page.index() % ENTRIES], at))
     }
 
+    /// How many nodes of level 0 have pages that are in the order of their numbers.
+    pub(super) fn nodes_of(pages: &[PageNumber]) -> u64 {
+        pages.chunk_by(|a, b| a.get() >> BITS == b.get() >> BITS).count() as u64
+    }
+
     /// The most nodes that change when `pages` more pages do.
     pub(super) fn most_changed(&self, pages: u64) -> u64 {
         // Those of the catalogue have the lowest numbers, and after them come those of tables.

@@ -280,6 +280,7 @@ impl DataFile {
         superblock.catalogue_bytes = catalogue.len() as u64;
         superblock.slots = slots.end();
         *catalogue_pages = pages;
+        slots.begin_to_need();
         drop(state);
         self.sync()?;
         superblock.write(&*self.file)?;

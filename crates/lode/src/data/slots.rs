@@ -30,7 +30,9 @@ pub(super) struct Slots {
     free: u32,
     /// Where the search for a free one goes on, so that pages are written one after another.
     cursor: u32,
-    /// Used by the last checkpoint, but not by the next one.
+    /// A bit for each slot that the last checkpoint may need, or one that failed.
+    needed: Vec<u64>,
+    /// Needed by the last checkpoint, but not by the next one.
     released: Vec<SlotNumber>,
     /// The next one is being written.
     is_being_written: bool,
@@ -39,8 +41,8 @@ pub(super) struct Slots {
 impl Default for Slots {
     fn default() -> Self {
         let (used, free) = (vec![SUPERBLOCK_BITS], FIRST_END - SUPERBLOCKS);
-        let (cursor, released) = (FIRST, Vec::new());
-        Self { used, end: FIRST_END, free, cursor, released, is_being_written: false }
+        let (cursor, released, needed) = (FIRST, Vec::new(), used.clone());
+        Self { used, end: FIRST_END, free, cursor, needed, released, is_being_written: false }
     }
 }
 
@@ -54,7 +56,10 @@ impl Slots {
         let has_superblocks =
             used.first().is_some_and(|word| word & SUPERBLOCK_BITS == SUPERBLOCK_BITS);
         match fits && end >= FIRST_END && has_superblocks {
-            true => Ok(Self { used, end, free: end - count, ..Self::default() }),
+            true => {
+                let needed = used.clone();
+                Ok(Self { used, needed, end, free: end - count, ..Self::default() })
+            }
             false => Err(Error::corrupt("the list of used slots", "it does not fit the file")),
         }
     }
@@ -88,6 +93,7 @@ impl Slots {
         self.free += end - self.end;
         self.end = end;
         self.used.resize((end as usize).div_ceil(64), 0);
+        self.needed.resize(self.used.len(), 0);
     }
 
     /// A free slot, the next one after the last that was taken.
@@ -116,19 +122,35 @@ impl Slots {
 
     /// A slot that was taken and of which nothing on the disk knows.
     pub(super) fn give_back(&mut self, SlotNumber(slot): SlotNumber) {
-        let (word, bit) = (&mut self.used[slot as usize / 64], 1 << (slot % 64));
-        if *word & bit != 0 {
-            *word &= !bit;
+        let (at, bit) = (slot as usize / 64, 1 << (slot % 64));
+        if self.used[at] & bit != 0 {
+            self.used[at] &= !bit;
+            self.needed[at] &= !bit;
             self.free += 1;
         }
     }
 
-    /// The next checkpoint does not need this any more.
+    /// The next checkpoint does not need this any more. It is free at once if no other one does.
     pub(super) fn release(&mut self, before: Ref) {
+        let SlotNumber(slot) = before.slot;
         // A forged page map may name any slot.
-        if before.is_some() && before.slot.0 < self.end {
-            self.released.push(before.slot);
+        if !before.is_some() || slot >= self.end {
+            return;
         }
+        match self.needed[slot as usize / 64] >> (slot % 64) & 1 {
+            0 => self.give_back(before.slot),
+            _ => self.released.push(before.slot),
+        }
+    }
+
+    /// Slots that the last checkpoint needs, and the next one does not.
+    pub(super) fn released(&self) -> u64 {
+        self.released.len() as u64
+    }
+
+    /// A superblock that needs all slots in use is about to be written.
+    pub(super) fn begin_to_need(&mut self) {
+        self.needed.clone_from(&self.used);
     }
 
     /// The checkpoint that does not need them is current.
@@ -154,6 +176,7 @@ impl Slots {
         self.free -= self.end - end;
         self.end = end;
         self.used.truncate((end as usize).div_ceil(64));
+        self.needed.truncate(self.used.len());
         self.cursor = FIRST;
     }
 
@@ -202,6 +225,7 @@ mod tests {
         taken.sort_unstable();
         assert_eq!(taken, free);
         assert!(slots.take().is_err());
+        slots.begin_to_need();
         slots.release(Ref { slot: SlotNumber(70), ..Ref::default() });
         assert!(slots.take().is_err());
         let mut bitmap = Vec::new();
@@ -217,5 +241,30 @@ mod tests {
         assert!(slots.take().is_err());
         assert!(Slots::restore(&bitmap, 300).is_err());
         assert!(Slots::restore(&[0; 8], 10).is_err());
+    }
+
+    #[test]
+    fn a_slot_that_no_superblock_names_is_free_at_once() {
+        let mut slots = Slots::default();
+        slots.extend(100);
+        let at = |slot| Ref { slot, ..Ref::default() };
+        let take = |slots: &mut Slots| slots.take().expect("one is free");
+        let (first, free) = (take(&mut slots), slots.free());
+        slots.release(at(first));
+        assert_eq!((slots.released(), slots.free()), (0, free + 1));
+        let needed = take(&mut slots);
+        let free = slots.free();
+        // Whatever comes of the superblock.
+        slots.begin_to_need();
+        slots.release(at(needed));
+        let new = take(&mut slots);
+        slots.release(at(new));
+        assert_eq!((slots.released(), slots.free()), (1, free));
+        slots.settle();
+        assert_eq!((slots.released(), slots.free()), (0, free + 1));
+        // It is not needed any more when it is taken again.
+        let again: Vec<_> = (0..slots.free()).map(|_| take(&mut slots)).collect();
+        again.iter().for_each(|slot| slots.release(at(*slot)));
+        assert_eq!((slots.released(), slots.free()), (0, free + 1));
     }
 }

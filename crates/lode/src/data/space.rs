@@ -3,6 +3,7 @@
 
 use std::sync::{MutexGuard, PoisonError};
 
+use super::map::PageMap;
 use super::{DataFile, PageNumber, SLOT_BYTES, State};
 use crate::error::{Error, Result};
 
@@ -33,6 +34,11 @@ impl DataFile {
     /// Bytes of the file.
     pub(crate) fn size_bytes(&self) -> u64 {
         u64::from(self.state().slots.end()) * SLOT_BYTES as u64
+    }
+
+    /// Slots that pages have left, and that the last checkpoint needs.
+    pub(crate) fn released(&self) -> u64 {
+        self.state().slots.released()
     }
 
     /// Bytes of slots in use.
@@ -67,6 +73,15 @@ impl DataFile {
     /// `DiskFull`; `Closed` after the file was cut off for good.
     pub(crate) fn reserve_anew(&self, pages: u64) -> Result<()> {
         self.grow(|state| (pages + state.overhead(pages)).saturating_sub(state.slots.free()))
+    }
+
+    /// Makes sure that the next checkpoint can be written if `dirty` pages have changed by then,
+    /// though some of them have been written to other slots before it.
+    ///
+    /// # Errors
+    /// `DiskFull`; `Closed` after the file was cut off for good.
+    pub(crate) fn reserve_to_clean(&self, dirty: u64, cleaned: &[PageNumber]) -> Result<()> {
+        self.reserve_anew(dirty + PageMap::nodes_of(cleaned))
     }
 
     /// Makes the file longer before an operation would have to, which waits for that.

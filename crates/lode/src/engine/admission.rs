@@ -84,10 +84,17 @@ impl Engine {
             Need::Nothing => {}
             Need::Soon => self.worker.wake(),
             Need::Now => {
-                self.checkpoint_if(|| store.need(&self.pager, extra_pages) == Need::Now)?
+                self.relieve(|| store.need(&self.pager, extra_pages) == Need::Now, || true)?
             }
         }
-        store.make_room(&self.pager, extra_pages)
+        match store.make_room(&self.pager, extra_pages) {
+            Err(Error::DiskFull { .. }) if store.data.released() > 0 => {
+                // A checkpoint gives back what cleaned pages have left.
+                self.checkpoint()?;
+                store.make_room(&self.pager, extra_pages)
+            }
+            other => other,
+        }
     }
 
     /// Makes room for one more step of a commit. The gate is closed, so there can be no checkpoint.

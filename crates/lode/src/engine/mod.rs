@@ -2,6 +2,8 @@
 
 mod admission;
 mod barrier;
+#[cfg(test)]
+mod cleaned;
 mod compact;
 mod faults;
 mod gate;
@@ -275,16 +277,47 @@ impl Engine {
         // A database that syncs nothing would not notice.
         store.expect_files()?;
         let needed = || store.need(&self.pager, 0) != Need::Nothing;
-        if needed() { self.checkpoint_while(needed, || !self.worker.is_stopped()) } else { Ok(()) }
+        if needed() { self.relieve(needed, || !self.worker.is_stopped()) } else { Ok(()) }
+    }
+
+    /// Does what is needed so that more pages can change, and the log becomes longer: cleans pages
+    /// if that is enough, or makes a checkpoint. Given up between two steps when it is not to go
+    /// on.
+    fn relieve(&self, needed: impl Fn() -> bool, goes_on: impl Fn() -> bool) -> Result<()> {
+        self.expect_open()?;
+        let Some(store) = &self.store else { return Ok(()) };
+        self.expect_here()?;
+        let current = store.current();
+        self.expect_open()?;
+        if needed() && !store.needs_checkpoint(&self.pager) {
+            let count = self.pager.dirty().saturating_sub(self.pager.most_dirty() / 2);
+            self.clean(store, count, &goes_on)?;
+        }
+        drop(current);
+        self.checkpoint_while(needed, goes_on)
+    }
+
+    /// Writes out up to `count` changed pages, without a checkpoint; for the holder of [what is
+    /// current](Store::current). Where there is space for a checkpoint only, it writes none.
+    pub(crate) fn clean(
+        &self,
+        store: &Store,
+        count: u64,
+        goes_on: &impl Fn() -> bool,
+    ) -> Result<()> {
+        match store.begin_cleaning(&self.pager, count) {
+            Ok(mut cleaning) => {
+                while goes_on() && store.clean(&mut cleaning)? {}
+                Ok(())
+            }
+            Err(Error::DiskFull { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Writes a checkpoint, so that recovery has nothing to do that is before it.
     pub(crate) fn checkpoint(&self) -> Result<()> {
-        self.checkpoint_if(|| true)
-    }
-
-    fn checkpoint_if(&self, needed: impl Fn() -> bool) -> Result<()> {
-        self.checkpoint_while(needed, || true)
+        self.checkpoint_while(|| true, || true)
     }
 
     /// The same, given up between two steps when it is not to go on.

@@ -155,6 +155,14 @@ impl Epochs {
         ReadEpoch(epoch)
     }
 
+    /// Ends the epoch, for nothing that reads at its end.
+    pub(super) fn end_for_none(&self) -> ReadEpoch {
+        let _live = self.lock();
+        let epoch = Epoch::load(&self.current, Ordering::Relaxed);
+        self.begin(epoch.next());
+        ReadEpoch(epoch)
+    }
+
     fn begin(&self, epoch: Epoch) {
         debug_assert!(self.current() < epoch, "epochs follow each other");
         epoch.store(&self.current, Ordering::SeqCst);

@@ -26,6 +26,17 @@ impl Pager {
         self.epochs.end_for_checkpoint()
     }
 
+    /// Ends the current epoch; nothing is kept of what pages are at its end.
+    pub(crate) fn end_epoch(&self) -> ReadEpoch {
+        self.epochs.end_for_none()
+    }
+
+    /// The epoch in which a page last changed.
+    pub(crate) fn changed_in(&self, page: PageNumber) -> Epoch {
+        let [_, stamp] = self.entry(page);
+        Epoch::load(stamp, Ordering::Relaxed)
+    }
+
     /// The checkpoint needs nothing any more.
     pub(crate) fn release_checkpoint(&self) {
         self.saved.release_checkpoint(&self.epochs);

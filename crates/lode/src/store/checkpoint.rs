@@ -2,26 +2,26 @@
 //! then made current at once. It is a step machine: between steps, its caller and all other threads
 //! may do other things.
 
+use super::page_writer::PageWriter;
 use super::recovery::start_of;
 use crate::data::{DataFile, SLOT_BYTES, Superblock};
 use crate::error::Result;
-use crate::pager::{Copied, PageNumber, Pager, ReadEpoch};
+use crate::pager::{Pager, ReadEpoch};
 use crate::wal::Place;
-
-/// Pages that are written in a step.
-const STEP: usize = 64;
 
 /// A checkpoint that is being written.
 pub(crate) struct Checkpoint<'c> {
-    pager: &'c Pager,
-    data: &'c DataFile,
-    moment: ReadEpoch,
+    writer: PageWriter<'c>,
+    held: Held<'c>,
     /// Where the log goes on after it.
     place: Place,
     catalogue: Vec<u8>,
-    /// What may have to be written still, the last first.
-    pages: Vec<PageNumber>,
-    bytes: Vec<u8>,
+}
+
+/// The moment of a checkpoint, and the space for it, which are released when this is dropped.
+struct Held<'c> {
+    pager: &'c Pager,
+    data: &'c DataFile,
 }
 
 impl<'c> Checkpoint<'c> {
@@ -32,27 +32,15 @@ impl<'c> Checkpoint<'c> {
         (place, moment): (Place, ReadEpoch),
         catalogue: Vec<u8>,
     ) -> Result<Self> {
-        // From here on it is released when this is dropped.
-        let mut checkpoint =
-            Self { pager, data, moment, place, catalogue, pages: Vec::new(), bytes: Vec::new() };
-        checkpoint.pages = pager.changed_pages();
-        checkpoint.pages.reverse();
-        // After that: now all pages have been freed that were before the moment.
-        let mut freed = pager.take_freed(moment);
-        while let Some(page) = freed.pop() {
-            if let Err(error) = data.remove(page) {
-                freed.push(page);
-                pager.give_freed(freed);
-                return Err(error);
-            }
-        }
-        let catalogue = checkpoint.catalogue.len().div_ceil(SLOT_BYTES);
+        let held = Held { pager, data };
+        let writer = PageWriter::new(pager, data, moment, |_| {})?;
+        let catalogue_pages = catalogue.len().div_ceil(SLOT_BYTES);
         let mut new_pages = 0;
-        for page in &checkpoint.pages {
+        for page in writer.left() {
             new_pages += u64::from(!data.has(*page)?);
         }
-        data.begin_checkpoint((checkpoint.pages.len() + catalogue) as u64, new_pages)?;
-        Ok(checkpoint)
+        data.begin_checkpoint((writer.left().len() + catalogue_pages) as u64, new_pages)?;
+        Ok(Self { writer, held, place, catalogue })
     }
 
     /// Where the log goes on after it.
@@ -62,28 +50,7 @@ impl<'c> Checkpoint<'c> {
 
     /// Writes some pages; whether there are more.
     pub(crate) fn step(&mut self) -> Result<bool> {
-        let (mut numbers, mut words) = (Vec::new(), Vec::new());
-        self.bytes.clear();
-        while numbers.len() < STEP
-            && let Some(page) = self.pages.pop()
-        {
-            let from = self.bytes.len();
-            self.bytes.resize(from + SLOT_BYTES, 0);
-            match self.pager.copy_at(self.moment, page, &mut self.bytes[from..]) {
-                Copied::Nothing => {
-                    self.bytes.truncate(from);
-                    continue;
-                }
-                Copied::Frame(word) => words.push((page, word)),
-                Copied::Image => {}
-            }
-            numbers.push(page);
-        }
-        if !numbers.is_empty() {
-            self.data.write(&numbers, &self.bytes)?;
-        }
-        words.into_iter().for_each(|(page, word)| self.pager.written(page, word));
-        Ok(!self.pages.is_empty())
+        self.writer.step()
     }
 
     /// Makes it current.
@@ -93,7 +60,7 @@ impl<'c> Checkpoint<'c> {
             start_of(&superblock).position <= position,
             "recovery begins no earlier than after the last checkpoint"
         );
-        self.data.publish(
+        self.held.data.publish(
             &self.catalogue,
             Superblock {
                 log_segment: position.segment.get(),
@@ -105,7 +72,7 @@ impl<'c> Checkpoint<'c> {
     }
 }
 
-impl Drop for Checkpoint<'_> {
+impl Drop for Held<'_> {
     fn drop(&mut self) {
         self.pager.release_checkpoint();
         self.data.end_checkpoint();

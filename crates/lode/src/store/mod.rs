@@ -10,7 +10,9 @@
 
 mod catalogue;
 mod checkpoint;
+mod cleaning;
 mod open;
+mod page_writer;
 mod read;
 mod recovery;
 mod settings;
@@ -20,12 +22,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub(crate) use catalogue::Catalogue;
 pub(crate) use checkpoint::Checkpoint;
+use cleaning::Cleaning;
 pub(crate) use open::{Expected, Opened, open};
 pub(crate) use read::open_to_read;
 pub use settings::Durability;
 pub(crate) use settings::Settings;
 
-use crate::data::{DataFile, Left, Superblock};
+use crate::data::{DataFile, Left, SLOT_BYTES, Superblock};
 use crate::error::{Error, Result};
 use crate::io::Lock;
 use crate::pager::Pager;
@@ -37,6 +40,11 @@ const LEAST_LOG_BYTES: u64 = 32 << 20;
 /// Pages that threads which were admitted at the same time may change beyond the room that there
 /// was.
 const MARGIN: u64 = 64;
+
+/// How many changed pages there are, of the most that there may be, when some are written out.
+fn soon_dirty(most_dirty: u64) -> u64 {
+    most_dirty / 8 * 5
+}
 
 /// The fewest pages that can be changed before an operation asks again whether there is room.
 const LEAST_STEP: u64 = 8;
@@ -69,9 +77,9 @@ pub(crate) struct Store {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     Nothing,
-    /// A checkpoint, soon.
+    /// Page cleaning or a checkpoint, soon.
     Soon,
-    /// A checkpoint, now.
+    /// The same, now.
     Now,
 }
 
@@ -168,11 +176,42 @@ impl Store {
         let most_log = self.most_log_bytes();
         if dirty >= most_dirty / 4 * 3 || log >= most_log {
             Need::Now
-        } else if dirty >= most_dirty / 2 || log >= most_log / 2 {
+        } else if dirty >= soon_dirty(most_dirty) || log >= most_log / 2 {
             Need::Soon
         } else {
             Need::Nothing
         }
+    }
+
+    /// Returns true if no [page cleaning](Self::begin_cleaning) will do: the log is to become
+    /// short, or cleaned pages have left many slots that only a checkpoint gives back.
+    pub(crate) fn needs_checkpoint(&self, pager: &Pager) -> bool {
+        let released = self.data.released();
+        let used = (self.data.used_bytes() / SLOT_BYTES as u64).saturating_sub(released);
+        self.log_bytes() >= self.most_log_bytes() / 2
+            || released >= (used / 4).max(pager.most_dirty())
+    }
+
+    /// Begins to clean the `count` changed pages whose last change is the longest ago. No
+    /// checkpoint may be under way: the caller holds [what is current](Self::current).
+    ///
+    /// # Errors
+    /// `DiskFull` when there is space for a checkpoint only.
+    pub(crate) fn begin_cleaning<'c>(
+        &'c self,
+        pager: &'c Pager,
+        count: u64,
+    ) -> Result<Cleaning<'c>> {
+        self.expect_healthy()?;
+        Cleaning::begin(pager, &self.data, count)
+    }
+
+    /// Cleans some pages; whether there are more. An operation that changes them again has to
+    /// [make room](Self::make_room) again.
+    pub(crate) fn clean(&self, cleaning: &mut Cleaning<'_>) -> Result<bool> {
+        let has_more = cleaning.step();
+        self.forget_room();
+        has_more
     }
 
     /// Makes sure that some pages can be changed, and `extra_pages` more.
@@ -204,7 +243,8 @@ impl Store {
             (Err(error), _) => return Err(error),
             (Ok(_), _) => {}
         }
-        let next = if dirty < most_dirty / 2 { most_dirty / 2 } else { most_dirty / 4 * 3 };
+        let soon = soon_dirty(most_dirty);
+        let next = if dirty < soon { soon } else { most_dirty / 4 * 3 };
         self.room.store(next.min(dirty + step) + images, Ordering::Relaxed);
         // It may have been forgotten or poisoned meanwhile: either this is seen there, or that
         // here.

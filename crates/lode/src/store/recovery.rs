@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Checkpoint;
 use super::catalogue::{Catalogue, Damaged};
+use super::cleaning::Cleaning;
 use crate::codec::Reader;
 use crate::data::{DataFile, Superblock};
 use crate::error::{Error, Result};
@@ -71,11 +72,28 @@ impl<'r> Recovery<'r> {
         let needed: u64 = records.iter().map(pages).sum();
         let is_full = dirty >= most_dirty / 2 || dirty > 0 && dirty + needed >= most_dirty;
         if is_full && self.access == Access::Write {
-            self.checkpoint(true)?;
+            self.write_out(needed)?;
         }
         records.iter().try_for_each(|record| self.apply_one(record))?;
         self.done = end;
         Ok(())
+    }
+
+    /// Makes room for changes of `needed` pages.
+    fn write_out(&mut self, needed: u64) -> Result<()> {
+        let (dirty, most_dirty) = (self.pager.dirty(), self.pager.most_dirty());
+        let left = most_dirty / 4;
+        if left + needed < most_dirty && self.data.released() < most_dirty {
+            match Cleaning::begin(self.pager, self.data, dirty.saturating_sub(left)) {
+                Ok(mut cleaning) => {
+                    while cleaning.step()? {}
+                    return Ok(());
+                }
+                Err(Error::DiskFull { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.checkpoint(true)
     }
 
     fn apply_one(&mut self, record: &LogRecord<'_>) -> Result<()> {
@@ -133,7 +151,7 @@ impl<'r> Recovery<'r> {
         })
     }
 
-    /// Writes out what has been replayed, so that there is room for more.
+    /// Makes what has been replayed current.
     pub(super) fn checkpoint(&mut self, is_recovering: bool) -> Result<()> {
         if let Some(error) = &self.skipped {
             return Err(error.clone());

@@ -151,6 +151,8 @@ impl Work {
         self.delete(1, 1);
         self.delete(2, 2);
         self.commit(50);
+        self.same(|db| simulation::clean_pages(db, 5));
+        (0..4).for_each(|key| self.put(key as usize % 4, key, key + 200));
         self.same(simulation::look_after);
         self.create(4);
         self.put(4, 1, 1);
@@ -158,6 +160,7 @@ impl Work {
         self.same(Database::checkpoint);
         self.drop_table(4);
         self.drop_table(0);
+        self.same(|db| simulation::clean_pages(db, 100));
         self.same(|db| db.compact().map(drop));
         (0..8).for_each(|key| self.put(1, key + 30, key));
         self.close();

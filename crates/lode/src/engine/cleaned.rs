@@ -1,0 +1,128 @@
+//! Tests of page cleaning.
+
+use crate::io::simulated::{Fault, Simulated};
+use crate::{Database, Durability, KeyKind, Options, Schema, Table, Type, simulation};
+
+const RECORD_BYTES: usize = 2_000;
+
+/// Records of almost twice as much as memory has room for.
+const RECORDS: u32 = 1_500;
+
+fn record(id: u32, value: u8) -> [u8; RECORD_BYTES] {
+    let mut record = [value; RECORD_BYTES];
+    record[..4].copy_from_slice(&id.to_le_bytes());
+    record
+}
+
+/// Two mebibytes of memory, and a log for much more.
+fn options() -> Options {
+    Options::new().memory_bytes(2 << 20).log_bytes(64 << 20).durability(Durability::Process)
+}
+
+fn create(db: &Database, kind: KeyKind) -> Table {
+    let schema = Schema::build("t").key("id", Type::U32);
+    let schema = schema.column("rest", Type::Bytes(RECORD_BYTES as u32 - 4)).finish();
+    db.create_table(&schema.expect("a schema"), kind).expect("space")
+}
+
+fn upsert_all(table: &Table, count: u32, value: u8) {
+    for id in 0..count {
+        table.upsert(&record(id, value)).expect("room");
+    }
+}
+
+/// All records have a value, and nothing is wrong with the database.
+fn expect_all(db: &Database, count: u32, value: u8) {
+    let table = db.table("t").expect("it is there");
+    let mut payload = [0; RECORD_BYTES - 4];
+    for id in 0..count {
+        let there = table.get_exact(&id.to_le_bytes(), &mut payload).expect("it can be read");
+        assert!(there && payload == record(id, value)[4..], "record {id}");
+    }
+    let report = db.check().expect("it can be read");
+    assert!(report.is_sound(), "{report:?}");
+}
+
+fn data_bytes(disk: &Simulated) -> usize {
+    disk.file_bytes("data").expect("it is there").len()
+}
+
+/// Four times as much as memory has room for comes without a checkpoint, and all of it is there
+/// after the end of the process.
+#[test]
+fn what_is_larger_than_memory_needs_no_checkpoint() {
+    for kind in [KeyKind::Hash, KeyKind::Tree] {
+        let disk = Simulated::new(1);
+        let db = simulation::open(&options(), &disk, 1).expect("an empty disk");
+        let table = create(&db, kind);
+        let generation = || db.engine().store().expect("a store").current().generation;
+        let before = generation();
+        upsert_all(&table, 4_000, 1);
+        assert_eq!(generation(), before, "there was a checkpoint");
+        assert!(data_bytes(&disk) > 6 << 20);
+        expect_all(&db, 4_000, 1);
+        disk.fail(Fault::Crash { at: disk.operations() });
+        drop((table, db));
+        disk.heal();
+        let db = simulation::open(&options(), &disk, 2).expect("its log is replayed");
+        expect_all(&db, 4_000, 1);
+        db.close().expect("nothing is wrong with the disk");
+    }
+}
+
+/// Pages that are cleaned again and again leave slots that the last checkpoint needs. The next one
+/// comes in time to give them back.
+#[test]
+fn cleaning_takes_a_bounded_part_of_the_file() {
+    let disk = Simulated::new(2);
+    let db = simulation::open(&options().log_bytes(1 << 30), &disk, 2).expect("an empty disk");
+    let table = create(&db, KeyKind::Tree);
+    upsert_all(&table, 3 * RECORDS, 0);
+    db.checkpoint().expect("space");
+    let used_bytes = db.statistics().data_used_bytes as usize;
+    (1..9).for_each(|value| upsert_all(&table, 3 * RECORDS, value));
+    let size_bytes = data_bytes(&disk);
+    // A quarter that pages have left, what the file has ahead, and what a checkpoint needs.
+    let most_bytes = used_bytes / 4 * 5 + (4 << 20) + (3 << 20);
+    assert!(size_bytes < most_bytes, "{size_bytes} bytes, {used_bytes} used");
+    expect_all(&db, 3 * RECORDS, 8);
+}
+
+/// Of a page that was freed, and taken again by another table, nothing is forgotten with what it
+/// was before.
+#[test]
+fn a_page_that_was_freed_and_taken_again_stays() {
+    for is_cleaned_before in [false, true] {
+        let disk = Simulated::new(3);
+        let db = simulation::open(&options(), &disk, 3).expect("an empty disk");
+        upsert_all(&create(&db, KeyKind::Tree), 300, 1);
+        if is_cleaned_before {
+            simulation::clean_pages(&db, 1_000).expect("space");
+        }
+        db.drop_table("t").expect("it is there");
+        upsert_all(&create(&db, KeyKind::Tree), 300, 2);
+        simulation::clean_pages(&db, 1_000).expect("space");
+        assert_eq!(db.statistics().changed_bytes, 0);
+        db.checkpoint().expect("space");
+        disk.fail(Fault::Crash { at: disk.operations() });
+        drop(db);
+        disk.crash(0);
+        let db = simulation::open(&options(), &disk, 4).expect("it is whole");
+        expect_all(&db, 300, 2);
+    }
+}
+
+/// Where the disk is full, a checkpoint gives back what cleaned pages have left.
+#[test]
+fn a_full_disk_has_room_for_changes_of_what_is_there() {
+    let disk = Simulated::new(4);
+    let options = options().durability(Durability::None);
+    let db = simulation::open(&options, &disk, 4).expect("an empty disk");
+    let table = create(&db, KeyKind::Tree);
+    (0..3).for_each(|value| upsert_all(&table, RECORDS, value));
+    db.checkpoint().expect("space");
+    let sizes = disk.file_names().into_iter().filter_map(|name| disk.file_bytes(&name));
+    disk.set_capacity(Some(sizes.map(|bytes| bytes.len() as u64).sum()));
+    (3..9).for_each(|value| upsert_all(&table, RECORDS, value));
+    expect_all(&db, RECORDS, 8);
+}

@@ -1,0 +1,37 @@
+//! Page cleaning: pages that have changed are written out before a checkpoint, so that they can
+//! leave memory. No superblock names the slots that they are written to, so after a crash these
+//! pages are what they were at the last checkpoint, and the log has the rest. (Page cleaning is in
+//! the survey of Effelsberg, Härder: Principles of Database Buffer Management, TODS 9(4), 1984.)
+
+use super::MARGIN;
+use super::page_writer::PageWriter;
+use crate::data::DataFile;
+use crate::error::Result;
+use crate::pager::Pager;
+
+/// Pages that are being cleaned. No checkpoint may be under way meanwhile.
+pub(crate) struct Cleaning<'c> {
+    writer: PageWriter<'c>,
+}
+
+impl<'c> Cleaning<'c> {
+    /// Of the `count` changed pages whose last change is the longest ago.
+    ///
+    /// # Errors
+    /// `DiskFull` when there is no space for them beside that of the next checkpoint.
+    pub(crate) fn begin(pager: &'c Pager, data: &'c DataFile, count: u64) -> Result<Self> {
+        let moment = pager.end_epoch();
+        let writer = PageWriter::new(pager, data, moment, |pages| {
+            // Each cleaning ends an epoch, so the epochs tell what changed before what.
+            pages.sort_by_cached_key(|page| pager.changed_in(*page));
+            pages.truncate(usize::try_from(count).unwrap_or(usize::MAX));
+        })?;
+        data.reserve_to_clean(pager.dirty() + MARGIN, writer.left())?;
+        Ok(Self { writer })
+    }
+
+    /// Writes some pages; whether there are more.
+    pub(crate) fn step(&mut self) -> Result<bool> {
+        self.writer.step()
+    }
+}
