@@ -168,7 +168,10 @@ impl Run {
                 checkpoint.finish().expect("nothing is wrong with the disk");
             }
             Op::Compact => drop(self.db().compact().expect("nothing is wrong with the disk")),
-            Op::LookAfter => simulation::look_after(self.db()).expect("nothing is wrong"),
+            Op::LookAfter => {
+                simulation::clean_pages(self.db(), 8).expect("nothing is wrong");
+                simulation::look_after(self.db()).expect("nothing is wrong");
+            }
             Op::Reopen => {
                 self.db.take().expect("it is open").close().expect("nothing is wrong");
                 self.open();

@@ -67,7 +67,11 @@ impl Run {
                 self.settle(result, wanted)
             }
             70..80 => self.transaction(),
-            80..84 => self.read_one(at, place.1),
+            80..82 => self.read_one(at, place.1),
+            82..84 => match simulation::clean_pages(self.db(), u64::from(place.1 % 50)) {
+                Ok(()) => End::Well,
+                Err(_) => End::Over,
+            },
             84..88 => self.checkpoint(),
             88..91 => self.create_or_drop(),
             91..94 => {
