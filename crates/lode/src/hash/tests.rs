@@ -3,6 +3,7 @@
 use super::*;
 use crate::error::Error;
 use crate::index::Put;
+use crate::index::Record;
 use crate::pager::PageMut;
 use crate::wal::TableId;
 

@@ -18,11 +18,17 @@
 //! Techniques, Foundations and Trends in Databases 3(4), 2010, sections 3.3 and 3.5.) The keys
 //! themselves are kept whole.
 
+mod change;
+mod fences;
+
 use std::cmp::Ordering;
 use std::ops::Deref;
 
+pub(super) use fences::Fences;
+use fences::{LOWER, UPPER};
+
 use crate::index::Shape;
-use crate::pager::{Image, PAGE_WORDS, PageMut, PageNumber, PageRef, first_bytes};
+use crate::pager::{PAGE_WORDS, PageMut, PageNumber, PageRef, first_bytes};
 
 /// Where the entries begin.
 const ENTRIES: usize = 4;
@@ -37,13 +43,6 @@ const HIGHEST_HEAD: u64 = (1 << (HEAD_BYTES * 8)) - 1;
 
 /// Bytes of a key that are compared at a time.
 const PIECE: usize = 64;
-
-const LOWER: u64 = 1;
-const UPPER: u64 = 2;
-
-/// Where in word 1 the bytes of variable fences are.
-const LOWER_SHIFT: u32 = 24;
-const UPPER_SHIFT: u32 = 40;
 
 /// Where in the first word of its record the bytes of a variable key are.
 const SIZE_SHIFT: u32 = 32;
@@ -74,13 +73,6 @@ impl<'p> Deref for NodeMut<'p> {
     fn deref(&self) -> &Node<'p> {
         &self.node
     }
-}
-
-/// The keys that bound a node; none for no bound.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Fences {
-    pub lower: Option<Vec<u8>>,
-    pub upper: Option<Vec<u8>>,
 }
 
 impl Layout {
@@ -221,71 +213,6 @@ impl<'p> Node<'p> {
 
     pub(super) fn child(self, at: usize) -> PageNumber {
         PageNumber::of_word(self.words.get(self.record_at(at)))
-    }
-
-    /// Where a fence is: they are at the end of the page, the lower one last. Both have the room of
-    /// the longest key, even if they are shorter or not there. So what was in a node has room there
-    /// again, whatever fences it got meanwhile, which a commit relies on that has to be undone.
-    fn fence_at(self, which: u64) -> usize {
-        let words = self.layout.key_words();
-        PAGE_WORDS - words * if which == LOWER { 1 } else { 2 }
-    }
-
-    /// Bytes of a fence that is there.
-    fn fence_size(self, which: u64) -> usize {
-        let most = self.layout.shape.key_size;
-        let shift = if which == LOWER { LOWER_SHIFT } else { UPPER_SHIFT };
-        match self.layout.shape.is_variable {
-            false => most,
-            true => ((self.words.get(1) >> shift & 0xffff) as usize).min(most),
-        }
-    }
-
-    fn fence(self, which: u64) -> Option<Vec<u8>> {
-        if self.words.get(1) & which == 0 {
-            return None;
-        }
-        let mut key = vec![0; self.fence_size(which)];
-        self.words.read(self.fence_at(which) * 8, &mut key);
-        Some(key)
-    }
-
-    /// Whether this is the lower fence.
-    pub(super) fn begins_at(self, key: &[u8]) -> bool {
-        self.has_fence(LOWER, key)
-    }
-
-    /// Whether this is the upper fence.
-    pub(super) fn ends_at(self, key: &[u8]) -> bool {
-        self.has_fence(UPPER, key)
-    }
-
-    fn has_fence(self, which: u64, key: &[u8]) -> bool {
-        let is_there = self.words.get(1) & which != 0 && self.fence_size(which) == key.len();
-        let from = self.fence_at(which);
-        is_there
-            && key.chunks(8).zip(from..).all(|(chunk, at)| {
-                let word = self.words.get(at).to_le_bytes();
-                word[..chunk.len()] == *chunk
-            })
-    }
-
-    pub(super) fn fences(self) -> Fences {
-        Fences { lower: self.lower_fence(), upper: self.upper_fence() }
-    }
-
-    /// The key before which no entry lies, unless it is the first leaf.
-    pub(super) fn lower_fence(self) -> Option<Vec<u8>> {
-        self.fence(LOWER)
-    }
-
-    /// The key from which on no entry lies, unless it is the last leaf.
-    pub(super) fn upper_fence(self) -> Option<Vec<u8>> {
-        self.fence(UPPER)
-    }
-
-    pub(super) fn is_last(self) -> bool {
-        self.words.get(1) & UPPER == 0
     }
 
     /// Compares the key of an entry with another from a byte on, before which they are the same.
@@ -515,105 +442,5 @@ impl<'p> Node<'p> {
             last = Some(key);
         }
         Ok(())
-    }
-}
-
-impl NodeMut<'_> {
-    fn set_header(&mut self, level: usize, count: usize, records_at: usize, garbage: usize) {
-        let word = level | count << 8 | records_at << 24 | garbage << 40;
-        self.words.set(0, word as u64);
-    }
-
-    pub(super) fn write_payload(&mut self, at: usize, to: usize, bytes: &[u8]) {
-        self.words.write(self.payload_at(at) * 8 + to, bytes);
-    }
-
-    /// Makes an empty node of it.
-    pub(super) fn clear(&mut self, level: usize, fences: &Fences) {
-        self.set_header(level, 0, self.end(), 0);
-        let (mut first, mut common) = (0, 0);
-        for (fence, which, shift) in
-            [(&fences.lower, LOWER, LOWER_SHIFT), (&fences.upper, UPPER, UPPER_SHIFT)]
-        {
-            let Some(key) = fence else { continue };
-            first |= which;
-            if self.layout.shape.is_variable {
-                first |= (key.len() as u64) << shift;
-            }
-            self.words.write(self.fence_at(which) * 8, key);
-        }
-        if let (Some(lower), Some(upper)) = (&fences.lower, &fences.upper) {
-            common = lower.iter().zip(upper).take_while(|(a, b)| a == b).count();
-        }
-        self.words.set(1, first | (common as u64) << 8);
-        let head = |fence: &Option<Vec<u8>>| fence.as_ref().map(|key| head_of(key, common));
-        self.words.set(2, head(&fences.lower).unwrap_or(0));
-        self.words.set(3, head(&fences.upper).unwrap_or(HIGHEST_HEAD));
-    }
-
-    /// Puts an entry at its place. There must be room.
-    pub(super) fn insert(&mut self, at: usize, key: &[u8], payload: &[u8]) {
-        let to = self.make_entry(at, key);
-        let front = self.layout.front_words();
-        if self.layout.shape.is_variable {
-            self.words.set(to, (key.len() as u64) << SIZE_SHIFT);
-        }
-        self.words.write((to + front) * 8, key);
-        self.words.write((to + front + key.len().div_ceil(8)) * 8, payload);
-    }
-
-    /// Puts an entry for a child at its place. There must be room.
-    pub(super) fn insert_child(&mut self, at: usize, key: &[u8], child: PageNumber) {
-        let to = self.make_entry(at, key);
-        let size = if self.layout.shape.is_variable { key.len() as u64 } else { 0 };
-        self.words.set(to, child.word() | size << SIZE_SHIFT);
-        self.words.write(to * 8 + 8, key);
-    }
-
-    fn make_entry(&mut self, at: usize, key: &[u8]) -> usize {
-        let words = self.layout.record_words(self.level(), key.len());
-        if self.free_words() <= words {
-            self.compact();
-        }
-        // In a forged node there may be less room than it says.
-        let (count, to) = (self.count(), self.records_at().saturating_sub(words));
-        self.words.shift(ENTRIES + at, count - at, ENTRIES + at + 1);
-        self.words.set(ENTRIES + at, head_of(key, self.common()) << 16 | to as u64);
-        self.set_header(self.level(), count + 1, to, self.garbage());
-        to
-    }
-
-    /// Takes an entry out.
-    pub(super) fn remove(&mut self, at: usize) {
-        let garbage = self.garbage() + self.record_words(at);
-        let count = self.count();
-        self.words.shift(ENTRIES + at + 1, count - at - 1, ENTRIES + at);
-        self.set_header(self.level(), count - 1, self.records_at(), garbage);
-    }
-
-    /// Appends entries of another node of the same level.
-    pub(super) fn append(&mut self, other: Node<'_>, entries: std::ops::Range<usize>) {
-        let common = self.common();
-        let mut key = Vec::new();
-        let (mut count, mut to) = (self.count(), self.records_at());
-        for at in entries {
-            key.resize(other.key_size(at), 0);
-            other.read_key(at, &mut key);
-            let words = other.record_words(at);
-            to = to.saturating_sub(words);
-            let from = other.record_at(at);
-            (0..words).for_each(|word| self.words.set(to + word, other.words.get(from + word)));
-            self.words.set(ENTRIES + count, head_of(&key, common) << 16 | to as u64);
-            count += 1;
-        }
-        self.set_header(self.level(), count, to, self.garbage());
-    }
-
-    /// Moves the records together, so that what deleted ones left can be used.
-    fn compact(&mut self) {
-        let old = Image::of(self.node.words);
-        let old = self.layout.node(old.words());
-        self.clear(old.level(), &old.fences());
-        self.append(old, 0..old.count());
     }
 }

@@ -16,6 +16,8 @@ mod reader;
 mod record;
 mod replay;
 mod segment;
+mod tail;
+mod turn;
 
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,8 +28,10 @@ use group::Group;
 use mark::Mark;
 pub(crate) use record::{Keyed, LogRecord, RecordKind, TableId};
 pub(crate) use replay::{Ending, Replayed, remove_others, replay};
+use segment::Segment;
 pub(crate) use segment::SegmentNumber;
-use segment::{Header, Segment};
+use tail::{LEAST_LONG_BYTES, Tail, half_of};
+use turn::Turn;
 
 use crate::error::{Error, Result};
 use crate::io::{Disk, File, Mapped};
@@ -75,10 +79,6 @@ pub(crate) enum FrameWriting {
 /// database takes up little.
 const LEAST_SECOND_BYTES: u64 = 128 << 10;
 
-/// A record of this size is not copied into one frame, but written in pieces.
-const LEAST_LONG_BYTES: usize = 1 << 13;
-const PIECE_BYTES: usize = 1 << 18;
-
 /// After a record of this size there will probably be more such, which need no memory ahead.
 const LEAST_BULK_BYTES: usize = 1 << 16;
 
@@ -113,22 +113,6 @@ pub(crate) struct Log {
     alarm: Arc<AtomicU64>,
 }
 
-/// Where frames are appended.
-struct Tail {
-    segment: Segment,
-    at: u64,
-    chain: u32,
-    /// When a frame ends here or later, the next segment is to be made; set to the highest number
-    /// when that was asked for.
-    ask_at: u64,
-    /// Whether the last record was of those that need no memory ahead.
-    is_bulk: bool,
-    /// What frames say was synced.
-    noted: LogPosition,
-    /// The frame that is being made.
-    frame: Vec<u8>,
-}
-
 /// What a sync has to do. It is locked for moments only, never during a write or a sync.
 struct Unsynced {
     /// The segment that frames are appended to.
@@ -161,71 +145,6 @@ impl Unsynced {
         *self = Self { before, names_changed: true, ..Self::new(segment) };
         held_from
     }
-}
-
-/// The segments before the tail's.
-struct Turn {
-    /// Those that recovery would need: numbers and lengths.
-    old: Vec<(SegmentNumber, u64, Option<Segment>)>,
-    spares: Vec<(SegmentNumber, Segment)>,
-    next_number: SegmentNumber,
-    random: u64,
-    writing: FrameWriting,
-}
-
-impl Tail {
-    fn place(&self) -> Place {
-        Place {
-            position: LogPosition { segment: self.segment.number, at: self.at },
-            chain: self.chain,
-        }
-    }
-
-    /// Writes the frame that has begun, with these parts of its record and zeros after them;
-    /// returns its checksum.
-    #[inline]
-    fn write(&mut self, parts: &[&[u8]], padding: &[u8]) -> Result<u32> {
-        parts.iter().chain([&padding]).for_each(|part| self.frame.extend_from_slice(part));
-        let sum = frame::sum(self.segment.salt, &self.frame);
-        frame::seal(&mut self.frame, sum);
-        self.segment.write(self.at, &self.frame)?;
-        Ok(sum)
-    }
-
-    /// The same piece by piece, so that there is no other copy of a long record. Its beginning
-    /// comes last.
-    fn write_long(&mut self, (parts, size): (&[&[u8]], usize), padding: &[u8]) -> Result<u32> {
-        let mut sum = frame::sum(self.segment.salt, &self.frame);
-        let mut at = self.at + self.frame.len() as u64;
-        let mut piece = Vec::with_capacity(PIECE_BYTES.min(size + padding.len()));
-        let mut flush = |piece: &mut Vec<u8>| {
-            sum = crc32c::crc32c_append(sum, piece);
-            self.segment.write_by_call(at, piece)?;
-            at += piece.len() as u64;
-            piece.clear();
-            Ok(())
-        };
-        for part in parts.iter().chain([&padding]) {
-            let mut rest = *part;
-            while !rest.is_empty() {
-                let (front, after) = rest.split_at(rest.len().min(PIECE_BYTES - piece.len()));
-                piece.extend_from_slice(front);
-                rest = after;
-                if piece.len() == PIECE_BYTES {
-                    flush(&mut piece)?;
-                }
-            }
-        }
-        flush(&mut piece)?;
-        frame::seal(&mut self.frame, sum);
-        self.segment.write(self.at, &self.frame)?;
-        Ok(sum)
-    }
-}
-
-/// Where half of a segment is full.
-fn half_of(segment: &Segment) -> u64 {
-    segment.size_bytes / 2
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -551,50 +470,5 @@ impl Log {
             .sum();
         let skipped = since.at.min(before + end.at);
         before + end.at - skipped
-    }
-}
-
-impl Turn {
-    /// A number for a segment. If that cannot be made, the next one has another number: there may
-    /// be a file of this one's name.
-    fn take_number(&mut self) -> SegmentNumber {
-        let number = self.next_number;
-        self.next_number = number.next();
-        number
-    }
-
-    /// Whether a file is kept that is large enough.
-    fn has_spare(&self, size_bytes: u64) -> bool {
-        self.spares.iter().any(|(_, spare)| spare.size_bytes >= size_bytes)
-    }
-
-    /// A segment of its own, which has no header yet.
-    fn prepare(&mut self, disk: &dyn Disk, size_bytes: u64) -> Result<Segment> {
-        let number = self.take_number();
-        let found = self.spares.iter().position(|(_, spare)| spare.size_bytes >= size_bytes);
-        let mut segment = match found {
-            Some(at) => {
-                let (old, spare) = self.spares.remove(at);
-                disk.rename(&old.file_name(), &number.file_name())
-                    .map_err(|error| Error::io("rename an old log segment", &error))?;
-                spare
-            }
-            None => Segment::create(disk, number, size_bytes, self.writing)?,
-        };
-        segment.number = number;
-        Ok(segment)
-    }
-
-    fn header(
-        &mut self,
-        segment: &Segment,
-        database: u64,
-        after: Place,
-        synced: LogPosition,
-    ) -> Header {
-        // No two segments of a database have the same salt soon after each other.
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let salt = (self.random ^ self.random >> 32) as u32;
-        Header { database, number: segment.number, salt, after, synced }
     }
 }

@@ -1,0 +1,86 @@
+//! The tail of the log: where frames are appended.
+
+use super::segment::Segment;
+use super::{LogPosition, Place, frame};
+use crate::error::Result;
+
+/// A record of this size is not copied into one frame, but written in pieces.
+pub(super) const LEAST_LONG_BYTES: usize = 1 << 13;
+
+/// Bytes that are written at a time of such a record.
+const PIECE_BYTES: usize = 1 << 18;
+
+/// Where frames are appended.
+pub(super) struct Tail {
+    pub(super) segment: Segment,
+    pub(super) at: u64,
+    pub(super) chain: u32,
+    /// When a frame ends here or later, the next segment is to be made; set to the highest number
+    /// when that was asked for.
+    pub(super) ask_at: u64,
+    /// Whether the last record was of those that need no memory ahead.
+    pub(super) is_bulk: bool,
+    /// What frames say was synced.
+    pub(super) noted: LogPosition,
+    /// The frame that is being made.
+    pub(super) frame: Vec<u8>,
+}
+
+impl Tail {
+    pub(super) fn place(&self) -> Place {
+        Place {
+            position: LogPosition { segment: self.segment.number, at: self.at },
+            chain: self.chain,
+        }
+    }
+
+    /// Writes the frame that has begun, with these parts of its record and zeros after them;
+    /// returns its checksum.
+    #[inline]
+    pub(super) fn write(&mut self, parts: &[&[u8]], padding: &[u8]) -> Result<u32> {
+        parts.iter().chain([&padding]).for_each(|part| self.frame.extend_from_slice(part));
+        let sum = frame::sum(self.segment.salt, &self.frame);
+        frame::seal(&mut self.frame, sum);
+        self.segment.write(self.at, &self.frame)?;
+        Ok(sum)
+    }
+
+    /// The same piece by piece, so that there is no other copy of a long record. Its beginning
+    /// comes last.
+    pub(super) fn write_long(
+        &mut self,
+        (parts, size): (&[&[u8]], usize),
+        padding: &[u8],
+    ) -> Result<u32> {
+        let mut sum = frame::sum(self.segment.salt, &self.frame);
+        let mut at = self.at + self.frame.len() as u64;
+        let mut piece = Vec::with_capacity(PIECE_BYTES.min(size + padding.len()));
+        let mut flush = |piece: &mut Vec<u8>| {
+            sum = crc32c::crc32c_append(sum, piece);
+            self.segment.write_by_call(at, piece)?;
+            at += piece.len() as u64;
+            piece.clear();
+            Ok(())
+        };
+        for part in parts.iter().chain([&padding]) {
+            let mut rest = *part;
+            while !rest.is_empty() {
+                let (front, after) = rest.split_at(rest.len().min(PIECE_BYTES - piece.len()));
+                piece.extend_from_slice(front);
+                rest = after;
+                if piece.len() == PIECE_BYTES {
+                    flush(&mut piece)?;
+                }
+            }
+        }
+        flush(&mut piece)?;
+        frame::seal(&mut self.frame, sum);
+        self.segment.write(self.at, &self.frame)?;
+        Ok(sum)
+    }
+}
+
+/// Where half of a segment is full.
+pub(super) fn half_of(segment: &Segment) -> u64 {
+    segment.size_bytes / 2
+}
