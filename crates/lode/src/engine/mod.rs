@@ -305,7 +305,11 @@ impl Engine {
         count: u64,
         goes_on: &impl Fn() -> bool,
     ) -> Result<()> {
-        match store.begin_cleaning(&self.pager, count) {
+        let moment = {
+            let _inside = self.gate.enter();
+            self.pager.end_epoch()
+        };
+        match store.begin_cleaning(&self.pager, moment, count) {
             Ok(mut cleaning) => {
                 while goes_on() && store.clean(&mut cleaning)? {}
                 Ok(())

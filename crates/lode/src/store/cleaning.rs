@@ -7,7 +7,7 @@ use super::MARGIN;
 use super::page_writer::PageWriter;
 use crate::data::DataFile;
 use crate::error::Result;
-use crate::pager::Pager;
+use crate::pager::{Pager, ReadEpoch};
 
 /// Pages that are being cleaned. No checkpoint may be under way meanwhile.
 pub(crate) struct Cleaning<'c> {
@@ -15,12 +15,18 @@ pub(crate) struct Cleaning<'c> {
 }
 
 impl<'c> Cleaning<'c> {
-    /// Of the `count` changed pages whose last change is the longest ago.
+    /// Of the `count` pages whose last change is the longest ago, of those that had changed before
+    /// a moment at which [the epoch ended](Pager::end_epoch). No commit was under way then: what
+    /// one changes has to fit into memory as a whole, since it does when the log is replayed.
     ///
     /// # Errors
     /// `DiskFull` when there is no space for them beside that of the next checkpoint.
-    pub(crate) fn begin(pager: &'c Pager, data: &'c DataFile, count: u64) -> Result<Self> {
-        let moment = pager.end_epoch();
+    pub(crate) fn begin(
+        pager: &'c Pager,
+        data: &'c DataFile,
+        moment: ReadEpoch,
+        count: u64,
+    ) -> Result<Self> {
         let writer = PageWriter::new(pager, data, moment, |pages| {
             // Each cleaning ends an epoch, so the epochs tell what changed before what.
             pages.sort_by_cached_key(|page| pager.changed_in(*page));

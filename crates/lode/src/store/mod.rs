@@ -31,7 +31,7 @@ pub(crate) use settings::Settings;
 use crate::data::{DataFile, Left, SLOT_BYTES, Superblock};
 use crate::error::{Error, Result};
 use crate::io::Lock;
-use crate::pager::Pager;
+use crate::pager::{Pager, ReadEpoch};
 use crate::wal::{Log, LogPosition};
 
 /// How long the log may become, however little data there is.
@@ -192,18 +192,20 @@ impl Store {
             || released >= (used / 4).max(pager.most_dirty())
     }
 
-    /// Begins to clean the `count` changed pages whose last change is the longest ago. No
-    /// checkpoint may be under way: the caller holds [what is current](Self::current).
+    /// Begins to clean the `count` changed pages whose last change is the longest ago, as they are
+    /// [at a moment](Cleaning::begin). No checkpoint may be under way: the caller holds [what is
+    /// current](Self::current).
     ///
     /// # Errors
     /// `DiskFull` when there is space for a checkpoint only.
     pub(crate) fn begin_cleaning<'c>(
         &'c self,
         pager: &'c Pager,
+        moment: ReadEpoch,
         count: u64,
     ) -> Result<Cleaning<'c>> {
         self.expect_healthy()?;
-        Cleaning::begin(pager, &self.data, count)
+        Cleaning::begin(pager, &self.data, moment, count)
     }
 
     /// Cleans some pages; whether there are more. An operation that changes them again has to

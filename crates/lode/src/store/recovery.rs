@@ -84,7 +84,8 @@ impl<'r> Recovery<'r> {
         let (dirty, most_dirty) = (self.pager.dirty(), self.pager.most_dirty());
         let left = most_dirty / 4;
         if left + needed < most_dirty && self.data.released() < most_dirty {
-            match Cleaning::begin(self.pager, self.data, dirty.saturating_sub(left)) {
+            let (moment, count) = (self.pager.end_epoch(), dirty.saturating_sub(left));
+            match Cleaning::begin(self.pager, self.data, moment, count) {
                 Ok(mut cleaning) => {
                     while cleaning.step()? {}
                     return Ok(());
