@@ -1,7 +1,9 @@
 //! Tests of page cleaning.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::io::simulated::{Fault, Simulated};
-use crate::{Database, Durability, KeyKind, Options, Schema, Table, Type, simulation};
+use crate::{Database, Durability, Error, KeyKind, Options, Schema, Table, Type, simulation};
 
 const RECORD_BYTES: usize = 2_000;
 
@@ -125,4 +127,36 @@ fn a_full_disk_has_room_for_changes_of_what_is_there() {
     disk.set_capacity(Some(sizes.map(|bytes| bytes.len() as u64).sum()));
     (3..9).for_each(|value| upsert_all(&table, RECORDS, value));
     expect_all(&db, RECORDS, 8);
+}
+
+/// What a commit changes is not cleaned before its end: it would have room here, and none when the
+/// log is replayed.
+#[test]
+fn a_commit_has_no_more_room_than_when_it_is_replayed() {
+    for (kind, count) in [(KeyKind::Tree, 700), (KeyKind::Tree, 1_000), (KeyKind::Hash, 1_000)] {
+        let disk = Simulated::new(5);
+        let db = simulation::open(&options(), &disk, 5).expect("an empty disk");
+        let table = create(&db, kind);
+        let transaction = db.begin();
+        for id in 0..count {
+            transaction.insert(&table, &record(id, 1)).expect("few enough");
+        }
+        let is_done = AtomicBool::new(false);
+        let committed = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_done.load(Ordering::Relaxed) {
+                    simulation::clean_pages(&db, 30).expect("space");
+                }
+            });
+            let committed = transaction.commit();
+            is_done.store(true, Ordering::Relaxed);
+            committed
+        });
+        assert!(matches!(committed, Ok(()) | Err(Error::Full { .. })), "{committed:?}");
+        disk.fail(Fault::Crash { at: disk.operations() });
+        drop((table, db));
+        disk.heal();
+        let db = simulation::open(&options(), &disk, 6).expect("the log is replayed");
+        expect_all(&db, if committed.is_ok() { count } else { 0 }, 1);
+    }
 }
