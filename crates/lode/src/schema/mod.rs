@@ -2,7 +2,7 @@
 //!
 //! A record is *packed*: its columns one after another in the order of the schema, each in as many
 //! bytes as its type has, little-endian, without gaps; then a bit for each column that may be null.
-//! That is its *fixed part*, and all of it unless columns are of [variable](variable) length, whose
+//! That is its *fixed part*, and all of it unless columns are of [variable] length, whose
 //! bytes come after it.
 //!
 //! The first columns are the primary key, and [packed by themselves](packed_key): so a packed

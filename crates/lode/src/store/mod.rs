@@ -61,7 +61,7 @@ pub(crate) struct Store {
     current: Mutex<Superblock>,
     /// Where recovery would begin.
     since: Mutex<LogPosition>,
-    /// How many changed pages there may be before [`Store::look_after`] has to look.
+    /// How many changed pages there may be before an operation has to [make room](Store::make_room).
     room: Arc<AtomicU64>,
     /// How often the room was [forgotten](Store::forget_room).
     forgotten: AtomicU64,

@@ -354,7 +354,7 @@ impl<'p> Node<'p> {
     }
 
     /// Whether one more entry with a key of this size fits, if need be after
-    /// [`compact`](Self::compact).
+    /// [`compact`](NodeMut::compact).
     pub(super) fn has_room(self, key_size: usize) -> bool {
         self.room() > self.layout.record_words(self.level(), key_size)
     }
