@@ -75,13 +75,13 @@ impl DataFile {
         self.grow(|state| (pages + state.overhead(pages)).saturating_sub(state.slots.free()))
     }
 
-    /// Makes sure that the next checkpoint can be written if `dirty` pages have changed by then,
-    /// though some of them have been written to other slots before it.
+    /// Makes sure that there is space for `pages` pages: those that are written to other slots
+    /// before the next checkpoint, which are `cleaned`, and those that it writes.
     ///
     /// # Errors
     /// `DiskFull`; `Closed` after the file was cut off for good.
-    pub(crate) fn reserve_to_clean(&self, dirty: u64, cleaned: &[PageNumber]) -> Result<()> {
-        self.reserve_anew(dirty + PageMap::nodes_of(cleaned))
+    pub(crate) fn reserve_to_clean(&self, pages: u64, cleaned: &[PageNumber]) -> Result<()> {
+        self.reserve_anew(pages + PageMap::nodes_of(cleaned))
     }
 
     /// Makes the file longer before an operation would have to, which waits for that.

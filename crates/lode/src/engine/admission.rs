@@ -29,7 +29,7 @@ impl Engine {
     }
 
     /// Calls `work`, which changes pages, once there is room for it. It may be called several
-    /// times, and must have changed nothing when it returns `Full`.
+    /// times, and must have changed nothing when it returns `Full` or `DiskFull`.
     ///
     /// # Errors
     /// Those of `work`; `Full` when there is no room after a checkpoint either; `DiskFull`.
@@ -46,8 +46,22 @@ impl Engine {
         }
         match work() {
             Err(Error::Full { .. }) => self.try_again(store, extra_pages, work),
+            Err(Error::DiskFull { .. }) if self.checkpoint_for_space(store)? => {
+                self.make_room(store, extra_pages)?;
+                work()
+            }
             other => other,
         }
+    }
+
+    /// Makes a checkpoint if that gives space of the data file back; whether it did.
+    #[cold]
+    fn checkpoint_for_space(&self, store: &Store) -> Result<bool> {
+        let is_of_use = store.checkpoint_gives_space(&self.pager);
+        if is_of_use {
+            self.checkpoint()?;
+        }
+        Ok(is_of_use)
     }
 
     /// Tries again after a checkpoint. Other operations may be quicker and change pages before or
@@ -88,9 +102,7 @@ impl Engine {
             }
         }
         match store.make_room(&self.pager, extra_pages) {
-            Err(Error::DiskFull { .. }) if store.data.released() > 0 => {
-                // A checkpoint gives back what cleaned pages have left.
-                self.checkpoint()?;
+            Err(Error::DiskFull { .. }) if self.checkpoint_for_space(store)? => {
                 store.make_room(&self.pager, extra_pages)
             }
             other => other,

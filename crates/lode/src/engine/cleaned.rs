@@ -129,6 +129,45 @@ fn a_full_disk_has_room_for_changes_of_what_is_there() {
     expect_all(&db, RECORDS, 8);
 }
 
+/// Where an operation or a commit finds no space, there is none after a checkpoint either.
+#[test]
+fn no_space_is_refused_that_a_checkpoint_gives() {
+    let upsert_some = |db: &Database, table: &Table, (from, count): (u32, u32), value| {
+        let transaction = db.begin();
+        for id in from..from + count {
+            transaction.upsert(table, &record(id % RECORDS, value)).expect("few enough");
+        }
+        transaction.commit()
+    };
+    // As many slots beside those of the records as about two thirds of the memory, and more.
+    for slots in (60..260).step_by(20) {
+        let disk = Simulated::new(6);
+        let options = options().durability(Durability::None);
+        let db = simulation::open(&options, &disk, 6).expect("an empty disk");
+        let table = create(&db, KeyKind::Tree);
+        upsert_all(&table, RECORDS, 0);
+        db.compact().expect("space");
+        let sizes = disk.file_names().into_iter().filter_map(|name| disk.file_bytes(&name));
+        let size_bytes: u64 = sizes.map(|bytes| bytes.len() as u64).sum();
+        disk.set_capacity(Some(size_bytes + (slots << 14)));
+        for round in 0..60 {
+            let (from, value) = (round * 331, round as u8);
+            for id in (0..80).map(|at| (from + at * 17) % RECORDS) {
+                if let Err(Error::DiskFull { .. }) = table.upsert(&record(id, value)) {
+                    db.checkpoint().expect("there is space for that");
+                    let again = table.upsert(&record(id, value));
+                    assert!(matches!(again, Err(Error::DiskFull { .. })), "{slots} slots");
+                }
+            }
+            if let Err(Error::DiskFull { .. }) = upsert_some(&db, &table, (from, 40), value) {
+                db.checkpoint().expect("there is space for that");
+                let again = upsert_some(&db, &table, (from, 40), value);
+                assert!(matches!(again, Err(Error::DiskFull { .. })), "{slots} slots");
+            }
+        }
+    }
+}
+
 /// What a commit changes is not cleaned before its end: it would have room here, and none when the
 /// log is replayed.
 #[test]

@@ -192,6 +192,13 @@ impl Store {
             || released >= (used / 4).max(pager.most_dirty())
     }
 
+    /// Returns true if a checkpoint gives space of the data file back: slots that cleaned pages have
+    /// left, and what is reserved for changed pages, each of which has to be written once only.
+    pub(crate) fn checkpoint_gives_space(&self, pager: &Pager) -> bool {
+        let has_some = self.data.released() > 0 || pager.dirty() > pager.most_dirty() / 8;
+        has_some && !self.is_step_by_step.load(Ordering::Relaxed)
+    }
+
     /// Begins to clean the `count` changed pages whose last change is the longest ago, as they are
     /// [at a moment](Cleaning::begin). No checkpoint may be under way: the caller holds [what is
     /// current](Self::current).
@@ -205,7 +212,7 @@ impl Store {
         count: u64,
     ) -> Result<Cleaning<'c>> {
         self.expect_healthy()?;
-        Cleaning::begin(pager, &self.data, moment, count)
+        Cleaning::begin((pager, &self.data), moment, count, pager.dirty() + MARGIN)
     }
 
     /// Cleans some pages; whether there are more. An operation that changes them again has to

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::Checkpoint;
 use super::catalogue::{Catalogue, Damaged};
 use super::cleaning::Cleaning;
+use super::{Checkpoint, MARGIN};
 use crate::codec::Reader;
 use crate::data::{DataFile, Superblock};
 use crate::error::{Error, Result};
@@ -74,7 +74,13 @@ impl<'r> Recovery<'r> {
         if is_full && self.access == Access::Write {
             self.write_out(needed)?;
         }
-        records.iter().try_for_each(|record| self.apply_one(record))?;
+        for record in records {
+            // Some frames have to be left, or the pages that it looks at take each other's.
+            if self.pager.dirty() >= most_dirty {
+                return Err(Error::Full { budget_bytes: self.pager.budget_bytes() });
+            }
+            self.apply_one(record)?;
+        }
         self.done = end;
         Ok(())
     }
@@ -83,9 +89,13 @@ impl<'r> Recovery<'r> {
     fn write_out(&mut self, needed: u64) -> Result<()> {
         let (dirty, most_dirty) = (self.pager.dirty(), self.pager.most_dirty());
         let left = most_dirty / 4;
-        if left + needed < most_dirty && self.data.released() < most_dirty {
+        // What belongs to a damaged table has to stay in the log, so there can be no checkpoint.
+        let has_few_left = self.data.released() < most_dirty || self.skipped.is_some();
+        if left + needed < most_dirty && has_few_left {
             let (moment, count) = (self.pager.end_epoch(), dirty.saturating_sub(left));
-            match Cleaning::begin(self.pager, self.data, moment, count) {
+            // As many may change until the next time that this is looked at.
+            let later = most_dirty / 2 + needed + MARGIN;
+            match Cleaning::begin((self.pager, self.data), moment, count, count + later) {
                 Ok(mut cleaning) => {
                     while cleaning.step()? {}
                     return Ok(());

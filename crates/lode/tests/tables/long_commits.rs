@@ -2,8 +2,9 @@
 //! not at all.
 
 use crate::reading::{check, payload_of};
+use crate::watched::watched;
 use lode::simulation::{self, Fault, Simulated};
-use lode::{Database, Durability, KeyKind, Options, Schema, Table, Type, Value};
+use lode::{Database, Durability, Error, KeyKind, Options, Schema, Table, Type, Value};
 
 const MOST_BYTES: u32 = 700_000;
 
@@ -118,4 +119,36 @@ fn a_long_commit_is_there_as_a_whole_or_not_at_all() {
     }
     // A commit of that length has many sectors, and nearly always one is lost.
     assert!(gone > 0, "{there} there, {gone} gone");
+}
+
+/// A commit changes more pages than the memory with which it is opened after a crash has room for.
+/// That is an error at once, and not damage: with more memory it is all there.
+#[test]
+fn a_commit_of_more_pages_than_memory_is_refused_by_name() {
+    watched(|| {
+        let disk = Simulated::new(1);
+        let db = simulation::open(&options(), &disk, 1).expect("an empty disk");
+        let one = table(&db);
+        for id in 0..4_000 {
+            one.insert(&record(&one, id, 2_000)).expect("room");
+        }
+        db.checkpoint().expect("space");
+        let transaction = db.begin();
+        // One of each page.
+        for id in (0..4_000).step_by(7) {
+            transaction.upsert(&one, &record(&one, id, 1_999)).expect("room");
+        }
+        transaction.commit().expect("no other transaction runs");
+        drop(one);
+        disk.fail(Fault::Crash { at: disk.operations() });
+        drop(db);
+        disk.crash(0);
+        for bytes in [1 << 20, 2 << 20, 4 << 20] {
+            let opened = simulation::open(&options().memory_bytes(bytes), &disk.fork(), 2);
+            assert!(matches!(opened.map(drop), Err(Error::Full { .. })), "{bytes} bytes");
+        }
+        let db = simulation::open(&options(), &disk, 3).expect("it is whole");
+        expect(&table(&db), 0, 1_999);
+        assert_eq!(check(&db), Ok(()));
+    });
 }
