@@ -61,7 +61,7 @@ pub(crate) struct Store {
     current: Mutex<Superblock>,
     /// Where recovery would begin.
     since: Mutex<LogPosition>,
-    /// How many changed pages there may be before an operation has to [make room](Store::make_room).
+    /// How many changed pages there may be before an operation [makes room](Store::make_room).
     room: Arc<AtomicU64>,
     /// How often the room was [forgotten](Store::forget_room).
     forgotten: AtomicU64,
@@ -192,8 +192,8 @@ impl Store {
             || released >= (used / 4).max(pager.most_dirty())
     }
 
-    /// Returns true if a checkpoint gives space of the data file back: slots that cleaned pages have
-    /// left, and what is reserved for changed pages, each of which has to be written once only.
+    /// Returns true if a checkpoint gives space of the data file back: slots that cleaned pages
+    /// have left, and what is reserved for changed pages.
     pub(crate) fn checkpoint_gives_space(&self, pager: &Pager) -> bool {
         let has_some = self.data.released() > 0 || pager.dirty() > pager.most_dirty() / 8;
         has_some && !self.is_step_by_step.load(Ordering::Relaxed)

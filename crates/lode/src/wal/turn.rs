@@ -1,5 +1,5 @@
-//! The turn of segments: those before the tail's, the files that are kept for new ones, and what the
-//! next one begins with.
+//! The turn of segments: those before the tail's, the files that are kept for new ones, and what
+//! the next one begins with.
 
 use super::segment::{Header, Segment};
 use super::{FrameWriting, LogPosition, Place, SegmentNumber};
