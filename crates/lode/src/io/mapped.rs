@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::io::Result;
+#[cfg(target_os = "linux")]
 use std::ops::Range;
 
 use memmap2::{MmapOptions, MmapRaw};
@@ -24,6 +25,7 @@ pub(super) enum Ahead {
     Map,
     /// For a file on a disk: what would be read comes into the cache; mapping it too, before it is
     /// written to, would have each page mapped twice.
+    #[cfg(any(target_os = "linux", test))]
     Read,
 }
 

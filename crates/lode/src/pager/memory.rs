@@ -128,8 +128,8 @@ impl Memory {
 
     /// Elsewhere there is no way to ask.
     #[cfg(not(all(target_os = "linux", not(miri))))]
-    pub fn populate(&self, _: Range<u32>) -> bool {
-        let Self(_) = self;
+    pub(super) fn populate(&self, _: Range<u32>) -> bool {
+        let Self(_memory) = self;
         false
     }
 }

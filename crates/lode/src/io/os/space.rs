@@ -30,7 +30,7 @@ pub(super) fn extend(file: &fs::File, from: u64, to: u64) -> Result<()> {
 
 /// Makes a file longer, with space for what is new.
 #[cfg(not(target_os = "linux"))]
-pub fn extend(file: &fs::File, from: u64, to: u64) -> Result<()> {
+pub(super) fn extend(file: &fs::File, from: u64, to: u64) -> Result<()> {
     fill(file, from, to)
 }
 
@@ -50,7 +50,7 @@ pub(super) fn next_data(file: &fs::File, at: u64) -> Result<Option<u64>> {
 
 /// Where holes are not known, all of the file is data.
 #[cfg(not(target_os = "linux"))]
-pub fn next_data(file: &fs::File, at: u64) -> Result<Option<u64>> {
+pub(super) fn next_data(file: &fs::File, at: u64) -> Result<Option<u64>> {
     Ok((at < file.metadata()?.len()).then_some(at))
 }
 
@@ -99,7 +99,7 @@ pub(super) fn writes_in_place(file: &fs::File) -> Result<Option<Ahead>> {
 
 /// Elsewhere it is not known, so no.
 #[cfg(not(target_os = "linux"))]
-pub fn writes_in_place(_: &fs::File) -> Result<Option<Ahead>> {
+pub(super) fn writes_in_place(_: &fs::File) -> Result<Option<Ahead>> {
     Ok(None)
 }
 
