@@ -1,7 +1,6 @@
 //! Page cleaning: pages that have changed are written out before a checkpoint, so that they can
 //! leave memory. No superblock names the slots that they are written to, so after a crash these
-//! pages are what they were at the last checkpoint, and the log has the rest. (Page cleaning is in
-//! the survey of Effelsberg, Härder: Principles of Database Buffer Management, TODS 9(4), 1984.)
+//! pages are what they were at the last checkpoint, and the log has the rest.
 
 use super::page_writer::PageWriter;
 use crate::data::DataFile;
@@ -19,19 +18,20 @@ impl<'c> Cleaning<'c> {
     /// one changes has to fit into memory as a whole, since it does when the log is replayed.
     ///
     /// # Errors
-    /// `DiskFull` when there is no space for `pages` pages, these and those of the next checkpoint.
+    /// `DiskFull` when there is no space for `reserved` pages, these and those of the next
+    /// checkpoint.
     pub(crate) fn begin(
         (pager, data): (&'c Pager, &'c DataFile),
         moment: ReadEpoch,
         count: u64,
-        pages: u64,
+        reserved: u64,
     ) -> Result<Self> {
         let writer = PageWriter::new(pager, data, moment, |pages| {
             // Each cleaning ends an epoch, so the epochs tell what changed before what.
             pages.sort_by_cached_key(|page| pager.changed_in(*page));
             pages.truncate(usize::try_from(count).unwrap_or(usize::MAX));
         })?;
-        data.reserve_to_clean(pages, writer.left())?;
+        data.reserve_to_clean(reserved, writer.left())?;
         Ok(Self { writer })
     }
 
