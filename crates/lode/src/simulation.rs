@@ -75,6 +75,14 @@ pub fn clean_pages(db: &Database, count: u64) -> Result<()> {
     db.engine().clean(store, count, &|| true)
 }
 
+/// Gives the space of free slots back to the disk, as a checkpoint that is asked for does where
+/// there is much of it.
+pub fn give_back(db: &Database) -> Result<()> {
+    let store = db.engine().store().expect("the database is on a disk");
+    let _current = store.current();
+    store.give_back(db.engine().pager())
+}
+
 /// Does what the thread of the database would do when nothing has been written for a while: it
 /// gives space back.
 pub fn rest(db: &Database) -> Result<()> {

@@ -170,6 +170,7 @@ impl Run {
             Op::Compact => drop(self.db().compact().expect("nothing is wrong with the disk")),
             Op::LookAfter => {
                 simulation::clean_pages(self.db(), 8).expect("nothing is wrong");
+                simulation::give_back(self.db()).expect("nothing is wrong");
                 simulation::look_after(self.db()).expect("nothing is wrong");
             }
             Op::Reopen => {

@@ -243,10 +243,13 @@ impl Database {
     /// Writes all that has changed to the data file, so that nothing that was done before has to be
     /// replayed after a crash. It blocks no other operation. In memory there is nothing to do.
     ///
+    /// If more than a fifth of the files is free after that, most of it goes back to the file
+    /// system, where that can have holes in files. What is written later needs space anew.
+    ///
     /// # Errors
     /// As [`flush`](Self::flush).
     pub fn checkpoint(&self) -> Result<()> {
-        self.engine.checkpoint()
+        self.engine.checkpoint_and_give_back()
     }
 
     /// Gives space back. Sparse pages of all tables are filled from others, and those that become

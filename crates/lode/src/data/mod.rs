@@ -80,7 +80,7 @@ impl DataFile {
     pub(crate) fn create(file: Box<dyn File>) -> Result<Self> {
         let (map, slots) = (PageMap::default(), Slots::default());
         let size = u64::from(slots.end()) * SLOT_BYTES as u64;
-        file.preallocate(size).map_err(|error| Error::io("extend file data", &error))?;
+        file.preallocate(0..size).map_err(|error| Error::io("extend file data", &error))?;
         Ok(Self::new(
             file,
             State { map, slots, catalogue_pages: 0, reserved: 0, unwritten_new_pages: 0 },
@@ -138,6 +138,7 @@ impl DataFile {
         self.file.set_size(size).map_err(failed)?;
         superblock.write(&*self.file)?;
         self.file.sync().map_err(failed)?;
+        let has_space = self.file.has_space().map_err(failed)?;
         // Space that was reserved and not used.
         let mut state = self.state();
         let end = u32::try_from(size / SLOT_BYTES as u64).unwrap_or(u32::MAX);
@@ -146,6 +147,9 @@ impl DataFile {
             // It was cut off behind what is in use.
             std::cmp::Ordering::Less if end >= state.slots.last_used() => state.slots.truncate(end),
             _ => {}
+        }
+        if !has_space {
+            state.slots.forget_space();
         }
         Ok(())
     }

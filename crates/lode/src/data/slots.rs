@@ -1,5 +1,7 @@
 //! Which slots of the data file are used.
 
+use std::ops::Range;
+
 use super::superblock::COPIES_AT;
 use super::{Ref, SLOT_BYTES, SlotNumber};
 use crate::error::{Error, Result};
@@ -21,13 +23,31 @@ pub(super) fn has_superblock(SlotNumber(slot): SlotNumber) -> bool {
     slot < 64 && SUPERBLOCK_BITS >> slot & 1 != 0
 }
 
+/// The word of a slot's bit, among those of all slots.
+fn word(slot: u32) -> usize {
+    slot as usize / 64
+}
+
+/// The bit of a slot in its word.
+fn bit(slot: u32) -> u64 {
+    1 << (slot % 64)
+}
+
+/// The bits of the slots before `end` in the word of the last of them.
+fn below(end: u32) -> u64 {
+    u64::MAX >> ((64 - end % 64) % 64)
+}
+
 /// A bit for each slot.
 pub(super) struct Slots {
     used: Vec<u64>,
     /// Slots of the file.
     end: u32,
-    /// Those that are not used.
+    /// Those that are not used, and have space.
     free: u32,
+    /// A bit for each slot that is not used and has no space.
+    holes: Vec<u64>,
+    hole_count: u32,
     /// Where the search for a free one goes on, so that pages are written one after another.
     cursor: u32,
     /// A bit for each slot that the last checkpoint may need, or one that failed.
@@ -41,8 +61,17 @@ pub(super) struct Slots {
 impl Default for Slots {
     fn default() -> Self {
         let (used, free) = (vec![SUPERBLOCK_BITS], FIRST_END - SUPERBLOCKS);
-        let (cursor, released, needed) = (FIRST, Vec::new(), used.clone());
-        Self { used, end: FIRST_END, free, cursor, needed, released, is_being_written: false }
+        Self {
+            needed: used.clone(),
+            holes: vec![0; used.len()],
+            used,
+            end: FIRST_END,
+            free,
+            hole_count: 0,
+            cursor: FIRST,
+            released: Vec::new(),
+            is_being_written: false,
+        }
     }
 }
 
@@ -57,15 +86,26 @@ impl Slots {
             used.first().is_some_and(|word| word & SUPERBLOCK_BITS == SUPERBLOCK_BITS);
         match fits && end >= FIRST_END && has_superblocks {
             true => {
-                let needed = used.clone();
-                Ok(Self { used, needed, end, free: end - count, ..Self::default() })
+                let (needed, holes) = (used.clone(), vec![0; used.len()]);
+                Ok(Self { used, needed, holes, end, free: end - count, ..Self::default() })
             }
             false => Err(Error::corrupt("the list of used slots", "it does not fit the file")),
         }
     }
 
+    /// Slots that are free and have space.
     pub(super) fn free(&self) -> u64 {
         self.free.into()
+    }
+
+    /// Slots that have no space.
+    pub(super) fn holes(&self) -> u64 {
+        self.hole_count.into()
+    }
+
+    /// Slots that are used, or needed still.
+    pub(super) fn used(&self) -> u64 {
+        u64::from(self.end - self.free - self.hole_count)
     }
 
     /// Slots that are free when the next checkpoint begins, but for those that changed pages
@@ -82,7 +122,7 @@ impl Slots {
 
     /// Slots that would be enough for all that is used, and for the superblocks where they are.
     pub(super) fn enough(&self) -> u64 {
-        u64::from(self.end - self.free).max(FIRST_END.into())
+        self.used().max(FIRST_END.into())
     }
 
     pub(super) fn end(&self) -> u32 {
@@ -94,6 +134,61 @@ impl Slots {
         self.end = end;
         self.used.resize((end as usize).div_ceil(64), 0);
         self.needed.resize(self.used.len(), 0);
+        self.holes.resize(self.used.len(), 0);
+    }
+
+    fn is_free(&self, slot: u32) -> bool {
+        (self.used[word(slot)] | self.holes[word(slot)]) & bit(slot) == 0
+    }
+
+    fn is_hole(&self, slot: u32) -> bool {
+        self.holes[word(slot)] & bit(slot) != 0
+    }
+
+    /// Free slots with space before a slot.
+    pub(super) fn free_before(&self, end: u32) -> u64 {
+        (0..end).filter(|slot| self.is_free(*slot)).count() as u64
+    }
+
+    /// The last run of free slots with space that ends at `end` or before it; of no more than
+    /// `most` slots.
+    pub(super) fn last_free_run(&self, end: u32, most: u32) -> Option<Range<u32>> {
+        let last = (0..end.min(self.end)).rev().find(|slot| self.is_free(*slot))?;
+        let slots = (0..=last).rev().take(most as usize);
+        let first = slots.take_while(|slot| self.is_free(*slot)).last()?;
+        Some(first..last + 1)
+    }
+
+    /// The first run of holes; of no more than `most` slots.
+    pub(super) fn first_holes(&self, most: u32) -> Option<Range<u32>> {
+        let at = self.holes.iter().position(|word| *word != 0)?;
+        let first = (at * 64) as u32 + self.holes[at].trailing_zeros();
+        let slots = (first..self.end).take(most as usize);
+        let last = slots.take_while(|slot| self.is_hole(*slot)).last()?;
+        Some(first..last + 1)
+    }
+
+    /// Free slots with space have none from now on.
+    pub(super) fn begin_holes(&mut self, slots: Range<u32>) {
+        let count = slots.len() as u32;
+        slots.for_each(|slot| self.holes[word(slot)] |= bit(slot));
+        (self.hole_count, self.free) = (self.hole_count + count, self.free - count);
+    }
+
+    /// Slots without space have some from now on.
+    pub(super) fn end_holes(&mut self, slots: Range<u32>) {
+        let count = slots.len() as u32;
+        slots.for_each(|slot| self.holes[word(slot)] &= !bit(slot));
+        (self.hole_count, self.free) = (self.hole_count - count, self.free + count);
+    }
+
+    /// Whether free slots have space is not known: they are taken for holes.
+    pub(super) fn forget_space(&mut self) {
+        let mut end = self.end;
+        while let Some(slots) = self.last_free_run(end, u32::MAX) {
+            end = slots.start;
+            self.begin_holes(slots);
+        }
     }
 
     /// A free slot, the next one after the last that was taken.
@@ -108,7 +203,7 @@ impl Slots {
         for step in 0..=words {
             let at = (first + step) % words;
             // In the first word only what is not before the cursor.
-            let taken = self.used[at] | if step == 0 { low } else { 0 };
+            let taken = self.used[at] | self.holes[at] | if step == 0 { low } else { 0 };
             let slot = (at * 64) as u32 + taken.trailing_ones();
             if taken != u64::MAX && slot < self.end {
                 self.used[at] |= 1 << (slot % 64);
@@ -173,10 +268,16 @@ impl Slots {
 
     /// Leaves out what comes after a slot; nothing there may be in use.
     pub(super) fn truncate(&mut self, end: u32) {
-        self.free -= self.end - end;
+        let holes = (end..self.end).filter(|slot| self.is_hole(*slot)).count() as u32;
+        self.free -= self.end - end - holes;
+        self.hole_count -= holes;
         self.end = end;
         self.used.truncate((end as usize).div_ceil(64));
         self.needed.truncate(self.used.len());
+        self.holes.truncate(self.used.len());
+        if let Some(last) = self.holes.last_mut() {
+            *last &= below(end);
+        }
         self.cursor = FIRST;
     }
 
@@ -200,7 +301,7 @@ impl Slots {
         }) {
             return Err(format!("slot {slot} of file data is used, but listed as free"));
         }
-        let used = (self.end - self.free) as usize;
+        let used = self.used() as usize;
         match used == wanted.len() + SUPERBLOCKS as usize + self.released.len() {
             true => Ok(()),
             false => Err(format!(
@@ -241,6 +342,48 @@ mod tests {
         assert!(slots.take().is_err());
         assert!(Slots::restore(&bitmap, 300).is_err());
         assert!(Slots::restore(&[0; 8], 10).is_err());
+    }
+
+    #[test]
+    fn slots_in_holes_are_not_taken_until_they_have_space() {
+        let mut slots = Slots::default();
+        slots.extend(200);
+        let take = |slots: &mut Slots| slots.take().map(|SlotNumber(slot)| slot);
+        (0..190).for_each(|_| assert!(take(&mut slots).is_ok()));
+        // 2 to 7, 10 to 193 are used; 194 to 199 are free.
+        [20, 21, 22, 130].into_iter().for_each(|slot| slots.give_back(SlotNumber(slot)));
+        assert_eq!((slots.free(), slots.used(), slots.free_before(22)), (10, 190, 2));
+        assert_eq!(slots.last_free_run(u32::MAX, 4), Some(196..200));
+        assert_eq!(slots.last_free_run(196, 4), Some(194..196));
+        assert_eq!(slots.last_free_run(194, 4), Some(130..131));
+        assert_eq!(slots.last_free_run(130, 4), Some(20..23));
+        assert_eq!(slots.last_free_run(20, 4), None);
+        slots.begin_holes(20..22);
+        slots.begin_holes(196..200);
+        assert_eq!((slots.free(), slots.used(), slots.holes()), (4, 190, 6));
+        assert_eq!(slots.last_free_run(u32::MAX, 9), Some(194..196));
+        assert_eq!(slots.last_free_run(23, 9), Some(22..23));
+        let mut taken: Vec<_> = (0..4).filter_map(|_| take(&mut slots).ok()).collect();
+        taken.sort_unstable();
+        assert_eq!(taken, [22, 130, 194, 195]);
+        assert!(take(&mut slots).is_err());
+        assert_eq!(slots.first_holes(1), Some(20..21));
+        assert_eq!(slots.first_holes(9), Some(20..22));
+        slots.end_holes(20..21);
+        assert_eq!(take(&mut slots).ok(), Some(20));
+        // What is on the disk of them is that they are not used.
+        let mut bitmap = Vec::new();
+        slots.write_bitmap(&mut bitmap);
+        let mut restored = Slots::restore(&bitmap, 200).expect("it fits");
+        assert_eq!((restored.free(), restored.holes()), (5, 0));
+        restored.forget_space();
+        assert_eq!((restored.free(), restored.holes()), (0, 5));
+        assert!(take(&mut restored).is_err());
+        slots.truncate(198);
+        assert_eq!((slots.free(), slots.used(), slots.holes()), (0, 195, 3));
+        slots.extend(200);
+        assert_eq!((slots.free(), slots.holes()), (2, 3), "what is new has space");
+        assert_eq!(slots.last_free_run(u32::MAX, 9), Some(198..200));
     }
 
     #[test]

@@ -1,6 +1,8 @@
-//! Space of the data file: it becomes longer before a checkpoint needs more slots, and slots at its
-//! end are given back.
+//! Space of the data file: it gets more before a checkpoint needs more slots, and what it does not
+//! need is given back. Slots at its end are cut off; others that are free lie in *holes* then, until
+//! they are needed.
 
+use std::ops::Range;
 use std::sync::{MutexGuard, PoisonError};
 
 use super::map::PageMap;
@@ -13,6 +15,15 @@ const MOST_AT_A_TIME: u64 = 64;
 
 /// The most slots that the file has [ahead](DataFile::grow_ahead) of need.
 const MOST_AHEAD: u64 = 256;
+
+/// The most slots whose space is given back at a time.
+const MOST_PUNCHED: u32 = 4096;
+
+/// The bytes of slots in the file.
+fn bytes_of(slots: &Range<u32>) -> Range<u64> {
+    let byte = |slot: u32| u64::from(slot) * SLOT_BYTES as u64;
+    byte(slots.start)..byte(slots.end)
+}
 
 /// How much space is left beside what is [reserved](DataFile::reserve).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,9 +42,15 @@ pub(super) enum Growth {
 }
 
 impl DataFile {
-    /// Bytes of the file.
-    pub(crate) fn size_bytes(&self) -> u64 {
+    /// Bytes of the file, those in holes too.
+    pub(crate) fn length_bytes(&self) -> u64 {
         u64::from(self.state().slots.end()) * SLOT_BYTES as u64
+    }
+
+    /// Bytes that the file takes up.
+    pub(crate) fn space_bytes(&self) -> u64 {
+        let slots = &self.state().slots;
+        (u64::from(slots.end()) - slots.holes()) * SLOT_BYTES as u64
     }
 
     /// Slots that pages have left, and that the last checkpoint needs.
@@ -43,8 +60,7 @@ impl DataFile {
 
     /// Bytes of slots in use.
     pub(crate) fn used_bytes(&self) -> u64 {
-        let slots = &self.state().slots;
-        (u64::from(slots.end()) - slots.free()) * SLOT_BYTES as u64
+        self.state().slots.used() * SLOT_BYTES as u64
     }
 
     /// Makes sure that the next checkpoint that begins can be written if `pages` pages have changed
@@ -84,20 +100,18 @@ impl DataFile {
         self.reserve_anew(pages + PageMap::nodes_of(cleaned))
     }
 
-    /// Makes the file longer before an operation would have to, which waits for that.
+    /// Gets space before an operation would have to, which waits for that.
     ///
     /// # Errors
     /// `DiskFull`; what cannot be had is not needed yet.
     pub(crate) fn grow_ahead(&self) -> Result<()> {
         loop {
             let growth = self.lock_growth();
-            let state = self.state();
-            let (end, lacking) = (state.slots.end(), state.lacking_ahead());
-            drop(state);
+            let lacking = self.state().lacking_ahead();
             if lacking == 0 {
                 return Ok(());
             }
-            self.lengthen(&growth, end, lacking.min(MOST_AT_A_TIME))?;
+            self.add_space(&growth, lacking.min(MOST_AT_A_TIME))?;
         }
     }
 
@@ -123,31 +137,53 @@ impl DataFile {
         state.unwritten_new_pages = 0;
     }
 
-    /// Makes the file longer until no slots are lacking.
+    /// Gets space until no slots are lacking.
     fn grow(&self, lacking: impl Fn(&State) -> u64) -> Result<()> {
         let growth = self.lock_growth();
-        let state = self.state();
-        let (end, least) = (state.slots.end(), lacking(&state));
-        drop(state);
+        let lacking = || {
+            let state = self.state();
+            (lacking(&state), u64::from(state.slots.end()))
+        };
+        let (least, end) = lacking();
         if least == 0 {
             return Ok(());
         }
         // Some more, so that it is seldom asked for; or as little as will do, if there is no more.
-        let ample = least + (u64::from(end) / 8).min(MOST_AT_A_TIME);
-        self.lengthen(&growth, end, ample).or_else(|_| self.lengthen(&growth, end, least))
+        let ample = least + (end / 8).min(MOST_AT_A_TIME);
+        self.add_space(&growth, ample).or_else(|_| self.add_space(&growth, lacking().0))
     }
 
-    /// Makes the file longer, which ends at the slot `end`. Other threads read and write meanwhile.
-    fn lengthen(&self, growth: &Growth, end: u32, slots: u64) -> Result<()> {
+    /// Gets space for so many more slots: in holes, and then at the end of the file. Other threads
+    /// read and write meanwhile.
+    fn add_space(&self, growth: &Growth, slots: u64) -> Result<()> {
         if *growth == Growth::Final {
             return Err(Error::Closed);
         }
-        let end = u32::try_from(u64::from(end) + slots).map_err(|_| Error::TableFull)?;
-        let size_bytes = u64::from(end) * SLOT_BYTES as u64;
-        let extended = self.file.preallocate(size_bytes);
-        extended.map_err(|error| Error::io("extend file data", &error))?;
+        let mut lacking = slots;
+        while lacking > 0 {
+            let most = u32::try_from(lacking).unwrap_or(u32::MAX);
+            let Some(holes) = self.state().slots.first_holes(most) else {
+                return self.lengthen(lacking);
+            };
+            self.set_aside(&holes)?;
+            lacking -= holes.len() as u64;
+            self.state().slots.end_holes(holes);
+        }
+        Ok(())
+    }
+
+    /// Makes the file longer.
+    fn lengthen(&self, slots: u64) -> Result<()> {
+        let before = self.state().slots.end();
+        let end = u32::try_from(u64::from(before) + slots).map_err(|_| Error::TableFull)?;
+        self.set_aside(&(before..end))?;
         self.state().slots.extend(end);
         Ok(())
+    }
+
+    fn set_aside(&self, slots: &Range<u32>) -> Result<()> {
+        let set_aside = self.file.preallocate(bytes_of(slots));
+        set_aside.map_err(|error| Error::io("extend file data", &error))
     }
 
     fn lock_growth(&self) -> MutexGuard<'_, Growth> {
@@ -155,8 +191,12 @@ impl DataFile {
     }
 
     /// Pages of tables whose slots are beyond those that would be enough for all. What is written
-    /// from now on goes to the lowest slots that are free.
+    /// from now on goes to the lowest slots that are free: there are no holes among these.
+    ///
+    /// # Errors
+    /// `DiskFull` when there is no space for those.
     pub(crate) fn pages_beyond_need(&self) -> Result<Vec<PageNumber>> {
+        self.fill_holes_within_need()?;
         let mut state = self.state();
         let State { map, slots, .. } = &mut *state;
         let enough = slots.enough();
@@ -165,6 +205,21 @@ impl DataFile {
         let first = PageNumber::FIRST_OF_TABLES;
         pages.retain(|(page, slot)| *page >= first && u64::from(slot.0) >= enough);
         Ok(pages.into_iter().map(|(page, _)| page).collect())
+    }
+
+    fn fill_holes_within_need(&self) -> Result<()> {
+        let _growth = self.lock_growth();
+        loop {
+            let state = self.state();
+            let enough = state.slots.enough();
+            let found = state.slots.first_holes(MOST_AT_A_TIME as u32);
+            drop(state);
+            let Some(holes) = found.filter(|holes| u64::from(holes.start) < enough) else {
+                return Ok(());
+            };
+            self.set_aside(&holes)?;
+            self.state().slots.end_holes(holes);
+        }
     }
 
     /// Has the nodes of the page map that lie beyond the slots that would be enough for all written
@@ -199,7 +254,42 @@ impl DataFile {
         *growth = Growth::Final;
         let mut state = self.state();
         let last = state.slots.last_used();
-        self.cut(&growth, &mut state, last)
+        self.cut(&growth, &mut state, last)?;
+        drop(state);
+        self.begin_holes(&growth, 0);
+        Ok(())
+    }
+
+    /// Gives the space of free slots back, other than what a checkpoint of `pages` changed pages
+    /// needs, and what there is to be ahead of need. What the system cannot take stays.
+    pub(crate) fn give_back(&self, pages: u64) {
+        let growth = self.lock_growth();
+        let mut state = self.state();
+        state.reserved = 0;
+        let kept = state.needed(pages) + state.ahead();
+        drop(state);
+        self.begin_holes(&growth, kept);
+    }
+
+    /// Gives the space of all but some of the free slots back.
+    fn begin_holes(&self, _: &MutexGuard<'_, Growth>, kept: u64) {
+        let mut end = u32::MAX;
+        loop {
+            let mut state = self.state();
+            let most = u32::try_from(state.slots.free().saturating_sub(kept)).unwrap_or(u32::MAX);
+            let found = state.slots.last_free_run(end, most.min(MOST_PUNCHED));
+            let Some(slots) = found.filter(|_| most > 0) else { return };
+            end = slots.start;
+            // Before it is so: no page may be written there.
+            state.slots.begin_holes(slots.clone());
+            drop(state);
+            match self.file.punch(bytes_of(&slots)) {
+                Ok(true) => {}
+                Ok(false) => return self.state().slots.end_holes(slots),
+                // It may be done in part. It is set aside again before it is used.
+                Err(_) => return,
+            }
+        }
     }
 
     /// Gives the slots after the last one in use back, other than what a checkpoint of `pages`
@@ -208,10 +298,9 @@ impl DataFile {
         let growth = self.lock_growth();
         let mut state = self.state();
         let (last, end) = (state.slots.last_used(), state.slots.end());
-        let pages = pages + u64::from(state.catalogue_pages);
-        let needed = pages + state.overhead(pages);
-        let before_last = state.slots.free() - u64::from(end - last);
-        let kept = needed.saturating_sub(before_last).min(u64::from(end - last)) as u32;
+        let before_last = state.slots.free_before(last);
+        let kept =
+            state.needed(pages).saturating_sub(before_last).min(u64::from(end - last)) as u32;
         self.cut(&growth, &mut state, last + kept)
     }
 
@@ -237,6 +326,12 @@ impl State {
     /// Those of them that there are not.
     fn lacking_ahead(&self) -> u64 {
         (self.reserved + self.ahead()).saturating_sub(self.slots.free_for_next())
+    }
+
+    /// Slots that a checkpoint of `pages` changed pages needs, if the catalogue changes too.
+    fn needed(&self, pages: u64) -> u64 {
+        let pages = pages + u64::from(self.catalogue_pages);
+        pages + self.overhead(pages)
     }
 
     /// Slots that a checkpoint of `pages` changed pages needs beside those of the pages.
@@ -284,7 +379,7 @@ mod tests {
         data.reserve(0, 0).expect("space");
         data.publish(&[], superblock).expect("space");
         data.shrink(0).expect("nothing is wrong");
-        let size = data.size_bytes() / SLOT_BYTES as u64;
+        let size = data.length_bytes() / SLOT_BYTES as u64;
         assert!(size < 100, "{size} slots are left for 20 pages and their nodes");
         assert_eq!(data.check(), Ok(()));
         assert!(numbers[..20].iter().all(|page| data.has(*page) == Ok(true)));
@@ -311,24 +406,73 @@ mod tests {
             data.reserve(PAGES.into(), 0).expect("space");
         };
         checkpoint(&reserve);
-        let size_bytes = data.size_bytes();
+        let size_bytes = data.length_bytes();
         assert!(
             size_bytes < u64::from(5 * PAGES / 2) * SLOT_BYTES as u64,
             "each page is there twice"
         );
         // It has changed all pages again before the checkpoint ended.
         (0..5).for_each(|_| checkpoint(&reserve));
-        assert_eq!(data.size_bytes(), size_bytes);
+        assert_eq!(data.length_bytes(), size_bytes);
 
         data.begin_checkpoint(PAGES.into(), 0).expect("space");
         write();
         data.end_checkpoint();
         reserve();
-        let with_left_over = data.size_bytes();
+        let with_left_over = data.length_bytes();
         assert!(with_left_over > size_bytes, "what was written is not free before the next one");
         checkpoint(&|| {});
-        assert_eq!(data.size_bytes(), with_left_over, "what was reserved was enough");
+        assert_eq!(data.length_bytes(), with_left_over, "what was reserved was enough");
         assert_eq!(data.check(), Ok(()));
+    }
+
+    /// On a disk on which other files take what is given back.
+    #[test]
+    fn what_is_given_back_is_set_aside_again_before_pages_are_written_there() {
+        const PAGES: u32 = 600;
+        let disk = Simulated::new(0);
+        let data = DataFile::create(disk.create("data").expect("an empty disk")).expect("space");
+        let numbers: Vec<_> = FIRST.run(PAGES).collect();
+        let bytes = vec![1; numbers.len() * SLOT_BYTES];
+        let mut superblock = Superblock::default();
+        let mut checkpoint = |data: &DataFile| {
+            data.begin_checkpoint(PAGES.into(), 0).expect("space");
+            data.write(&numbers, &bytes).expect("space");
+            superblock = data.publish(&[], superblock).expect("space");
+            data.end_checkpoint();
+        };
+        (0..3).for_each(|_| checkpoint(&data));
+        let slots = |bytes: u64| (bytes / SLOT_BYTES as u64) as u32;
+        let (length, before) = (data.length_bytes(), slots(data.space_bytes()));
+        assert!(before > 2 * PAGES, "each page is there twice: {before} slots");
+        data.give_back(64);
+        let after = slots(data.space_bytes());
+        assert!(after < PAGES + PAGES / 2, "{after} slots of {before} are left");
+        assert_eq!(data.length_bytes(), length);
+        assert_eq!(data.check(), Ok(()));
+        // What is kept is enough for what was asked for.
+        disk.set_capacity(Some(data.space_bytes()));
+        assert!(data.reserve(64, 0).is_ok());
+        assert!(matches!(data.reserve(PAGES.into(), 0), Err(Error::DiskFull { .. })));
+        disk.set_capacity(Some(length));
+        checkpoint(&data);
+        assert_eq!(data.length_bytes(), length, "holes come before what is new");
+        data.give_back(64);
+        drop(data);
+        // A program that opens the file does not know which slots have space.
+        let open = || DataFile::open(disk.open("data").expect("it is there")).expect("whole").0;
+        let data = open();
+        assert_eq!(data.check(), Ok(()));
+        disk.set_capacity(Some(data.used_bytes()));
+        assert!(matches!(data.reserve(1, 0), Ok(_) | Err(Error::DiskFull { .. })));
+        disk.set_capacity(Some(length));
+        checkpoint(&data);
+        assert_eq!(data.length_bytes(), length);
+        // For good: all that is not used.
+        data.shrink_to_used().expect("nothing is wrong");
+        assert_eq!(data.space_bytes(), data.used_bytes());
+        drop(data);
+        assert!(numbers.iter().all(|page| open().load(*page, &mut [0; SLOT_BYTES]).is_ok()));
     }
 
     #[test]
@@ -337,17 +481,17 @@ mod tests {
         data.reserve(2_000, 0).expect("space");
         data.grow_ahead().expect("space");
         assert_eq!(data.reserve(2_000, 0), Ok(Left::Enough));
-        let size_bytes = data.size_bytes();
+        let size_bytes = data.length_bytes();
         for (more, left) in [(MOST_AHEAD / 4, Left::Enough), (MOST_AHEAD - 10, Left::Little)] {
             assert_eq!(data.reserve(2_000 + more, 0), Ok(left), "{more} more");
-            assert_eq!(data.size_bytes(), size_bytes, "{more} more were there");
+            assert_eq!(data.length_bytes(), size_bytes, "{more} more were there");
         }
         data.grow_ahead().expect("space");
-        assert!(data.size_bytes() > size_bytes);
+        assert!(data.length_bytes() > size_bytes);
         assert_eq!(data.reserve(2_000 + MOST_AHEAD - 10, 0), Ok(Left::Enough));
-        let size_bytes = data.size_bytes();
+        let size_bytes = data.length_bytes();
         data.grow_ahead().expect("space");
-        assert_eq!(data.size_bytes(), size_bytes, "there is enough");
+        assert_eq!(data.length_bytes(), size_bytes, "there is enough");
         assert_eq!(data.check(), Ok(()));
     }
 }

@@ -70,14 +70,10 @@ impl Engine {
             false => Ok(()),
         };
         self.compact_file(store, goes_on)?;
-        let log = store.log_to_write()?;
-        log.remove_spares()?;
         if !goes_on() {
             return Ok(false);
         }
-        log.begin_small()?;
-        self.checkpoint()?;
-        log.remove_spares()?;
+        self.begin_small_log(store)?;
         filled.map(|()| true)
     }
 
@@ -120,7 +116,7 @@ impl Engine {
             if !goes_on() {
                 return Ok(());
             }
-            let before = store.data.size_bytes();
+            let before = store.data.length_bytes();
             let moved = store.data.pages_beyond_need()?;
             // As many as memory has room for at a time.
             for group in moved.chunks((self.pager().most_dirty() / 4).max(1) as usize) {
@@ -143,7 +139,7 @@ impl Engine {
             let current = store.current();
             store.shrink(self.pager())?;
             drop(current);
-            let given_back = before.saturating_sub(store.data.size_bytes());
+            let given_back = before.saturating_sub(store.data.length_bytes());
             if given_back < PAGE_BYTES as u64 {
                 break;
             }

@@ -57,7 +57,9 @@ impl Idleness {
             }
         };
         let is_quiet = now.saturating_duration_since(since) >= self.quiet;
-        if !is_quiet || self.done == Some(state) || !has_spare_space(store) {
+        // Sparse pages are where there is free space, even if that has been given back.
+        let length_bytes = store.data.length_bytes();
+        if !is_quiet || self.done == Some(state) || !has_spare_space(store, length_bytes) {
             return;
         }
         let log_end = || store.log().map(Log::end);
@@ -78,10 +80,11 @@ fn state_of(engine: &Engine, store: &Store) -> Option<State> {
     Some(State { log_end, changed_pages: engine.pager().dirty() })
 }
 
-fn has_spare_space(store: &Store) -> bool {
+/// Whether much of the files is not in use, if the data file has so many bytes.
+pub(super) fn has_spare_space(store: &Store, data_bytes: u64) -> bool {
     let used_bytes = store.data.used_bytes();
     let log_bytes = store.log().map_or(0, Log::unused_bytes);
-    store.data.size_bytes() + log_bytes > used_bytes + used_bytes / 4 + SPARE_BYTES
+    data_bytes + log_bytes > used_bytes + used_bytes / 4 + SPARE_BYTES
 }
 
 #[cfg(test)]

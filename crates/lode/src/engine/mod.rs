@@ -170,7 +170,7 @@ impl Engine {
         let Some(store) = &self.store else { return in_memory };
         Statistics {
             changed_bytes: self.pager.dirty() * PAGE_BYTES as u64,
-            data_bytes: store.data.size_bytes(),
+            data_bytes: store.data.space_bytes(),
             data_used_bytes: store.data.used_bytes(),
             data_read_bytes: store.data.read_bytes(),
             data_written_bytes: store.data.written_bytes(),
@@ -324,7 +324,35 @@ impl Engine {
         self.checkpoint_while(|| true, || true)
     }
 
-    /// The same, given up between two steps when it is not to go on.
+    /// Writes a checkpoint, and gives space back if much of the files is not in use.
+    pub(crate) fn checkpoint_and_give_back(&self) -> Result<()> {
+        self.checkpoint()?;
+        let Some(store) = &self.store else { return Ok(()) };
+        if !idle::has_spare_space(store, store.data.space_bytes()) {
+            return Ok(());
+        }
+        // A checkpoint that is being made has reserved the slots that it needs.
+        let current = store.current();
+        self.expect_open()?;
+        store.give_back(&self.pager)?;
+        drop(current);
+        match self.begin_small_log(store) {
+            // A large file of the log stays for now.
+            Err(Error::DiskFull { .. }) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Has the log go on in a small file, and removes all others, which a checkpoint makes useless.
+    fn begin_small_log(&self, store: &Store) -> Result<()> {
+        let log = store.log_to_write()?;
+        log.remove_spares()?;
+        log.begin_small()?;
+        self.checkpoint()?;
+        log.remove_spares()
+    }
+
+    /// Writes a checkpoint, given up between two steps when it is not to go on.
     fn checkpoint_while(
         &self,
         needed: impl Fn() -> bool,

@@ -2,6 +2,7 @@
 //! released on.
 
 use std::io::Result;
+use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use super::simulated::Simulated;
@@ -169,9 +170,13 @@ impl File for HeldFile {
         self.file.set_size(size_bytes)
     }
 
-    fn preallocate(&self, size_bytes: u64) -> Result<()> {
+    fn preallocate(&self, bytes: Range<u64>) -> Result<()> {
         self.control.pass(&self.name, Kind::Preallocate);
-        self.file.preallocate(size_bytes)
+        self.file.preallocate(bytes)
+    }
+
+    fn punch(&self, bytes: Range<u64>) -> Result<bool> {
+        self.file.punch(bytes)
     }
 
     fn has_space(&self) -> Result<bool> {

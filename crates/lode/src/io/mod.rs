@@ -83,12 +83,17 @@ pub(crate) trait File: Send + Sync {
     /// Sets its length.
     fn set_size(&self, size_bytes: u64) -> Result<()>;
 
-    /// Makes it at least so long, with space for all of it, so that writing there does not run out
-    /// of space. What is new reads as zeros.
+    /// Sets space aside for a part of it, so that writing there does not run out of space. It
+    /// becomes as long as that, if it is not. What is new reads as zeros. Of a part that has space
+    /// nothing is lost; of one that was [punched](Self::punch) there is nothing to lose.
     ///
     /// # Errors
-    /// `StorageFull` when there is not that much; the file is as it was then.
-    fn preallocate(&self, size_bytes: u64) -> Result<()>;
+    /// `StorageFull` when there is not that much; the file is as long as it was then.
+    fn preallocate(&self, bytes: Range<u64>) -> Result<()>;
+
+    /// Gives the space of a part of it back. Returns false, and does nothing, where the system
+    /// cannot. What was there reads as zeros, after a crash perhaps as what it was.
+    fn punch(&self, bytes: Range<u64>) -> Result<bool>;
 
     /// Returns true if the file has space for all of its bytes, none of them in holes.
     fn has_space(&self) -> Result<bool>;
@@ -266,8 +271,8 @@ mod tests {
         on_both(|disk| {
             let file = disk.create("data").unwrap();
             file.write_at(0, b"kept").unwrap();
-            file.preallocate(10_000).unwrap();
-            file.preallocate(100).unwrap();
+            file.preallocate(0..10_000).unwrap();
+            file.preallocate(0..100).unwrap();
             let mut expected = vec![0; 10_000];
             expected[..4].copy_from_slice(b"kept");
             assert_eq!(all_of(&*file), expected);
@@ -278,7 +283,7 @@ mod tests {
     fn what_is_written_to_a_mapping_is_read_from_the_file() {
         on_both(|disk| {
             let file = disk.create("data").unwrap();
-            file.preallocate(10_000).unwrap();
+            file.preallocate(0..10_000).unwrap();
             // Where the directory for temporary files cannot be mapped there is nothing to see.
             let Some(mapped) = file.map(8_192).unwrap() else { return };
             mapped.write(4_090, &[5; 20]).unwrap();
@@ -298,7 +303,7 @@ mod tests {
     fn a_file_is_mapped_as_far_as_it_goes() {
         on_both(|disk| {
             let file = disk.create("data").unwrap();
-            file.preallocate(4_096).unwrap();
+            file.preallocate(0..4_096).unwrap();
             assert_eq!(kind(file.map(4_097)), ErrorKind::InvalidInput);
         });
     }

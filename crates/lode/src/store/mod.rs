@@ -287,6 +287,18 @@ impl Store {
         self.data.shrink(pages)
     }
 
+    /// Gives space of the data file back, wherever it is free. As after [`shrink`](Self::shrink),
+    /// an operation has to make room again. The caller holds [what is current](Self::current).
+    ///
+    /// # Errors
+    /// `Poisoned`.
+    pub(crate) fn give_back(&self, pager: &Pager) -> Result<()> {
+        self.expect_healthy()?;
+        self.forget_room();
+        self.data.give_back(pager.dirty() + MARGIN);
+        Ok(())
+    }
+
     /// Gives back the space that only writers need, when the database is closed.
     pub(crate) fn shrink_at_end(&self) -> Result<()> {
         self.data.shrink_to_used()?;

@@ -147,7 +147,7 @@ impl Segment {
         let name = number.file_name();
         let failed = |error| Error::io(format!("create {number}"), &error);
         let file = disk.create(&name).map_err(failed)?;
-        let made = file.preallocate(size_bytes).and_then(|()| file.map(size_bytes as usize));
+        let made = file.preallocate(0..size_bytes).and_then(|()| file.map(size_bytes as usize));
         match made {
             Ok(mapped) => {
                 let is_of_use = |mapped: &Arc<dyn Mapped>| {
@@ -249,7 +249,7 @@ mod tests {
         let path = tempfile::tempdir().unwrap();
         let directory = Directory::new(path.path(), Access::Write).unwrap();
         let file = directory.create("file").unwrap();
-        file.preallocate(1 << 12).unwrap();
+        file.preallocate(0..1 << 12).unwrap();
         // None where writing in place may need space.
         let mapped = file.map(1 << 12).unwrap();
         let is_in_memory = mapped.as_ref().is_some_and(|mapped| mapped.is_in_memory());

@@ -7,6 +7,7 @@ mod space;
 
 use std::fs;
 use std::io::{Error, ErrorKind, Result};
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
@@ -202,16 +203,18 @@ impl File for Handle {
         self.file.set_len(size_bytes)
     }
 
-    fn preallocate(&self, size_bytes: u64) -> Result<()> {
+    fn preallocate(&self, bytes: Range<u64>) -> Result<()> {
         self.home.expect_here()?;
         let former = self.size_bytes()?;
-        if size_bytes <= former {
-            return Ok(());
-        }
-        space::extend(&self.file, former, size_bytes).inspect_err(|_| {
+        space::set_aside(&self.file, former, bytes).inspect_err(|_| {
             // Some of it may be there. The first error is the one that says what is wrong.
             let _ = self.file.set_len(former);
         })
+    }
+
+    fn punch(&self, bytes: Range<u64>) -> Result<bool> {
+        self.home.expect_here()?;
+        space::punch(&self.file, bytes)
     }
 
     fn has_space(&self) -> Result<bool> {
@@ -269,9 +272,9 @@ mod tests {
         let path = tempfile::tempdir().unwrap();
         let file = Directory::new(path.path(), Access::Write).unwrap().create("data").unwrap();
         file.write_at(0, b"kept").unwrap();
-        file.preallocate(1 << 62).unwrap_err();
+        file.preallocate(0..1 << 62).unwrap_err();
         assert_eq!(file.size_bytes().unwrap(), 4);
-        file.preallocate(u64::MAX).unwrap_err();
+        file.preallocate(0..u64::MAX).unwrap_err();
         assert_eq!(file.size_bytes().unwrap(), 4);
     }
 }

@@ -6,32 +6,67 @@ use std::io::Error;
 #[cfg(target_os = "linux")]
 use std::io::ErrorKind;
 use std::io::Result;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use super::super::mapped::Ahead;
 
-/// Makes a file longer, with space for what is new.
+/// Sets space aside for a part of a file, which has `size_bytes` and may become longer.
 #[cfg(target_os = "linux")]
-pub(super) fn extend(file: &fs::File, from: u64, to: u64) -> Result<()> {
-    use nix::errno::Errno;
-    use nix::fcntl::{FallocateFlags, fallocate};
+pub(super) fn set_aside(file: &fs::File, size_bytes: u64, bytes: Range<u64>) -> Result<()> {
+    use nix::fcntl::FallocateFlags;
 
-    let offset = |at: u64| i64::try_from(at).map_err(|_| Error::from(ErrorKind::FileTooLarge));
-    let (start, size) = (offset(from)?, offset(to)? - offset(from)?);
-    loop {
-        match fallocate(file, FallocateFlags::empty(), start, size) {
-            Ok(()) => return Ok(()),
-            Err(Errno::EINTR) => {}
-            Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => return fill(file, from, to),
-            Err(error) => return Err(error.into()),
-        }
+    match allocate(file, FallocateFlags::empty(), &bytes)? {
+        true => Ok(()),
+        false => fill(file, bytes.start.max(size_bytes), bytes.end),
     }
 }
 
-/// Makes a file longer, with space for what is new.
+/// Sets space aside for a part of a file, which has `size_bytes` and may become longer. No part of
+/// it is in a hole that can be made here.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn extend(file: &fs::File, from: u64, to: u64) -> Result<()> {
-    fill(file, from, to)
+pub(super) fn set_aside(file: &fs::File, size_bytes: u64, bytes: Range<u64>) -> Result<()> {
+    fill(file, bytes.start.max(size_bytes), bytes.end)
+}
+
+/// Gives the space of a part of a file back; false if the system cannot.
+#[cfg(target_os = "linux")]
+pub(super) fn punch(file: &fs::File, bytes: Range<u64>) -> Result<bool> {
+    use nix::fcntl::FallocateFlags;
+
+    let flags = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
+    allocate(file, flags, &bytes)
+}
+
+/// Gives the space of a part of a file back, which the system cannot.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn punch(_: &fs::File, _: Range<u64>) -> Result<bool> {
+    Ok(false)
+}
+
+/// Changes the space of a part of a file; false if its file system cannot.
+#[cfg(target_os = "linux")]
+fn allocate(
+    file: &fs::File,
+    flags: nix::fcntl::FallocateFlags,
+    bytes: &Range<u64>,
+) -> Result<bool> {
+    use nix::errno::Errno;
+    use nix::fcntl::fallocate;
+
+    if bytes.is_empty() {
+        return Ok(true);
+    }
+    let offset = |at: u64| i64::try_from(at).map_err(|_| Error::from(ErrorKind::FileTooLarge));
+    let (start, size) = (offset(bytes.start)?, offset(bytes.end)? - offset(bytes.start)?);
+    loop {
+        match fallocate(file, flags, start, size) {
+            Ok(()) => return Ok(true),
+            Err(Errno::EINTR) => {}
+            Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 /// The first byte from `at` on that is not in a hole; where that is not known, `at` itself.
@@ -54,10 +89,10 @@ pub(super) fn next_data(file: &fs::File, at: u64) -> Result<Option<u64>> {
     Ok((at < file.metadata()?.len()).then_some(at))
 }
 
-/// Writes zeros, which is what takes up space where the file system cannot set space aside.
+/// Writes zeros, if any, which is what takes up space where the file system cannot set space aside.
 fn fill(file: &fs::File, from: u64, to: u64) -> Result<()> {
     const PIECE_BYTES: u64 = 1 << 20;
-    let zeros = vec![0; PIECE_BYTES.min(to - from) as usize];
+    let zeros = vec![0; PIECE_BYTES.min(to.saturating_sub(from)) as usize];
     let mut at = from;
     while at < to {
         let size = PIECE_BYTES.min(to - at);
@@ -107,6 +142,36 @@ pub(super) fn writes_in_place(_: &fs::File) -> Result<Option<Ahead>> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    /// Where the file system cannot, there are no holes.
+    #[test]
+    fn what_was_punched_is_zeros_without_space_until_it_is_set_aside_again() {
+        use std::os::unix::fs::MetadataExt;
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(&[7; 1 << 20], 0).unwrap();
+        let blocks = || file.metadata().unwrap().blocks();
+        file.sync_all().unwrap();
+        let all = blocks();
+        let hole = 1 << 16..1 << 18;
+        if !punch(&file, hole.clone()).unwrap() {
+            return;
+        }
+        assert_eq!(file.metadata().unwrap().len(), 1 << 20);
+        assert!(blocks() < all, "{all} blocks stay");
+        let mut bytes = vec![1; 1 << 20];
+        let mut expect = || {
+            file.read_exact_at(&mut bytes, 0).unwrap();
+            let in_hole = |at: usize| hole.contains(&(at as u64));
+            assert!(bytes.iter().enumerate().all(|(at, byte)| (*byte == 0) == in_hole(at)));
+        };
+        expect();
+        set_aside(&file, 1 << 20, hole.clone()).unwrap();
+        assert!(blocks() >= all);
+        expect();
+        // Of what has space nothing is lost.
+        set_aside(&file, 1 << 20, 0..1 << 20).unwrap();
+        expect();
+    }
 
     #[test]
     fn filling_with_zeros_goes_exactly_as_far_as_it_should() {

@@ -1,6 +1,7 @@
 //! What is in a file, sector by sector.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use super::history::{Fate, History};
 use super::random::Random;
@@ -20,17 +21,52 @@ pub(super) struct Content {
     length: History<usize>,
     /// The sectors that a crash may change.
     sectors: BTreeMap<usize, History<Sector>>,
+    /// Those that have no space.
+    holes: BTreeSet<usize>,
 }
 
 impl Content {
     /// Content that is durable.
     pub(super) fn durable(bytes: Vec<u8>) -> Self {
-        Self { length: History::new(bytes.len()), bytes, sectors: BTreeMap::new() }
+        let length = History::new(bytes.len());
+        Self { length, bytes, sectors: BTreeMap::new(), holes: BTreeSet::new() }
     }
 
     /// What is seen.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// Bytes of space that it takes up.
+    pub(super) fn space_bytes(&self) -> u64 {
+        (self.bytes.len() - self.holes.len() * SECTOR_BYTES) as u64
+    }
+
+    /// Whether a part has no space.
+    pub(super) fn has_holes(&self) -> bool {
+        !self.holes.is_empty()
+    }
+
+    /// Bytes of space that it needs for a part of it, or beyond its end up to that.
+    pub(super) fn space_for(&self, bytes: &Range<u64>) -> u64 {
+        let holes = self.holes.range(sectors(bytes)).count() * SECTOR_BYTES;
+        holes as u64 + bytes.end.saturating_sub(self.bytes.len() as u64)
+    }
+
+    /// Has space for a part of it.
+    pub(super) fn set_aside(&mut self, bytes: &Range<u64>) {
+        let part = sectors(bytes);
+        self.holes.retain(|sector| !part.contains(sector));
+    }
+
+    /// Gives the space of the whole sectors of a part back, which read as zeros.
+    pub(super) fn punch(&mut self, bytes: &Range<u64>) {
+        let all = (bytes.end as usize).min(self.bytes.len()) / SECTOR_BYTES;
+        for sector in (bytes.start as usize).div_ceil(SECTOR_BYTES)..all {
+            let at = sector * SECTOR_BYTES;
+            self.change(sector, |content| content[at..at + SECTOR_BYTES].fill(0));
+            self.holes.insert(sector);
+        }
     }
 
     /// Writes bytes to a place on; what lies between the end and there is zeros from now on.
@@ -39,6 +75,7 @@ impl Content {
         if !bytes.is_empty() && end > self.bytes.len() {
             self.set_size(end);
         }
+        self.set_aside(&(at as u64..end as u64));
         for (at, piece) in pieces(at, bytes) {
             self.change(at / SECTOR_BYTES, |content| {
                 content[at..at + piece.len()].copy_from_slice(piece);
@@ -68,6 +105,7 @@ impl Content {
         }
         self.bytes.resize(size, 0);
         self.length.set(size);
+        self.holes.retain(|sector| (sector + 1) * SECTOR_BYTES <= size);
     }
 
     /// Makes what is seen durable, other than what a failed sync has lost.
@@ -90,6 +128,7 @@ impl Content {
         let length = fate.choose(std::mem::replace(&mut self.length, History::new(0)));
         self.length = History::new(length);
         self.bytes.resize(length, 0);
+        self.holes.retain(|sector| (sector + 1) * SECTOR_BYTES <= length);
         for (number, history) in std::mem::take(&mut self.sectors) {
             let sector = fate.choose(history);
             if let Some(left) = self.bytes.get_mut(number * SECTOR_BYTES..) {
@@ -125,6 +164,13 @@ impl Content {
         }
         copy
     }
+}
+
+/// The sectors that bytes lie in.
+fn sectors(bytes: &Range<u64>) -> Range<usize> {
+    let sector = |at: u64| at as usize / SECTOR_BYTES;
+    let end = if bytes.is_empty() { sector(bytes.start) } else { sector(bytes.end - 1) + 1 };
+    sector(bytes.start)..end
 }
 
 /// Cuts bytes that go to a place on where sectors end.

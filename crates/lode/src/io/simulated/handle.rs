@@ -34,11 +34,11 @@ impl Handle {
         Self { disk, inode, crashes, _open: open }
     }
 
-    /// Begins an operation, of a kind that depends on the file's length, and has what a refusal
+    /// Begins an operation, of a kind that depends on the file's content, and has what a refusal
     /// does to the file done.
     fn begin(
         &self,
-        operation: impl FnOnce(usize) -> Operation,
+        operation: impl FnOnce(&Content) -> Operation,
         refused: impl FnOnce(&mut Busy<'_>, &Refusal),
     ) -> Result<Busy<'_>> {
         let mut state = self.disk.state();
@@ -47,7 +47,7 @@ impl Handle {
             return Err(Error::other("the file was opened before a simulated crash"));
         }
         let mut busy = Busy { state, inode: self.inode };
-        let operation = operation(busy.content().bytes().len());
+        let operation = operation(busy.content());
         if let Err(refusal) = busy.state.faults.check(number, operation) {
             refused(&mut busy, &refusal);
             return Err(refusal.into());
@@ -58,11 +58,6 @@ impl Handle {
     /// Begins an operation to which nothing happens if it is refused.
     fn begin_plain(&self, operation: Operation) -> Result<Busy<'_>> {
         self.begin(|_| operation, |_, _| ())
-    }
-
-    /// Begins one that makes the file at least so long.
-    fn begin_growing(&self, size_bytes: u64) -> Result<Busy<'_>> {
-        self.begin(|length| growing(length, size_bytes), |_, _| ())
     }
 }
 
@@ -77,25 +72,13 @@ impl Busy<'_> {
         (&mut stored.content, random)
     }
 
-    /// Whether there is space for the file when it is at least so long.
-    fn check_room(&mut self, size_bytes: u64) -> Result<()> {
-        if size_bytes <= self.content().bytes().len() as u64 {
-            return Ok(());
+    /// Whether there is space for a part of the file that is written to.
+    fn check_room(&mut self, bytes: &Range<u64>) -> Result<()> {
+        match self.content().space_for(bytes) {
+            0 => Ok(()),
+            more => self.state.check_room(self.inode, bytes.end, more),
         }
-        self.state.check_room(self.inode, size_bytes)
     }
-
-    /// Makes the file so long, if there is space.
-    fn set_size(&mut self, size_bytes: u64) -> Result<()> {
-        self.check_room(size_bytes)?;
-        self.content().set_size(size_bytes as usize);
-        Ok(())
-    }
-}
-
-/// Writing that makes a file of this length so long, or leaves it as it is if that is less.
-fn growing(length: usize, size_bytes: u64) -> Operation {
-    Operation::Write { grows: size_bytes > length as u64 }
 }
 
 impl File for Handle {
@@ -119,16 +102,18 @@ impl File for Handle {
     fn write_at(&self, at: u64, bytes: &[u8]) -> Result<()> {
         // Nothing grows by nothing, wherever it is written.
         let end = if bytes.is_empty() { 0 } else { at.saturating_add(bytes.len() as u64) };
+        let part = at.min(end)..end;
         let sector = |at: u64| at / SECTOR_BYTES as u64;
         let several = end > 0 && sector(at) < sector(end - 1);
         let cut = |busy: &mut Busy<'_>, refusal: &_| {
-            if matches!(refusal, Refusal::Cut) && several && busy.check_room(end).is_ok() {
+            if matches!(refusal, Refusal::Cut) && several && busy.check_room(&part).is_ok() {
                 let (content, random) = busy.content_and_random();
                 content.write_some(at as usize, bytes, random);
             }
         };
-        let mut busy = self.begin(|length| growing(length, end), cut)?;
-        busy.check_room(end)?;
+        let grows = |content: &Content| content.space_for(&part) > 0;
+        let mut busy = self.begin(|content| Operation::Write { grows: grows(content) }, cut)?;
+        busy.check_room(&part)?;
         if end > 0 {
             busy.content().write(at as usize, bytes);
         }
@@ -146,20 +131,38 @@ impl File for Handle {
     }
 
     fn set_size(&self, size_bytes: u64) -> Result<()> {
-        self.begin_growing(size_bytes)?.set_size(size_bytes)
+        let part = |content: &Content| size_bytes.min(content.bytes().len() as u64)..size_bytes;
+        let grows = |content: &Content| content.space_for(&part(content)) > 0;
+        let mut busy =
+            self.begin(|content| Operation::Write { grows: grows(content) }, |_, _| ())?;
+        let part = part(busy.content());
+        busy.check_room(&part)?;
+        busy.content().set_size(size_bytes as usize);
+        Ok(())
     }
 
-    fn preallocate(&self, size_bytes: u64) -> Result<()> {
-        let mut busy = self.begin_growing(size_bytes)?;
-        if size_bytes <= busy.content().bytes().len() as u64 {
-            return Ok(());
+    fn preallocate(&self, bytes: Range<u64>) -> Result<()> {
+        let grows = |content: &Content| content.space_for(&bytes) > 0;
+        let mut busy =
+            self.begin(|content| Operation::Write { grows: grows(content) }, |_, _| ())?;
+        busy.check_room(&bytes)?;
+        let content = busy.content();
+        if bytes.end > content.bytes().len() as u64 {
+            content.set_size(bytes.end as usize);
         }
-        busy.set_size(size_bytes)
+        content.set_aside(&bytes);
+        Ok(())
     }
 
-    /// There are no holes.
-    fn has_space(&self) -> Result<bool> {
+    fn punch(&self, bytes: Range<u64>) -> Result<bool> {
+        let mut busy = self.begin_plain(Operation::Write { grows: false })?;
+        busy.content().punch(&bytes);
         Ok(true)
+    }
+
+    fn has_space(&self) -> Result<bool> {
+        let mut busy = self.begin_plain(Operation::Read)?;
+        Ok(!busy.content().has_holes())
     }
 
     fn next_data(&self, at: u64) -> Result<Option<u64>> {

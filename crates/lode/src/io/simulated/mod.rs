@@ -120,6 +120,11 @@ impl Simulated {
         self.state().faults.heal();
     }
 
+    /// The space that its files take up, in bytes.
+    pub fn used_bytes(&self) -> u64 {
+        self.state().used_bytes()
+    }
+
     /// Sets how long all files that have a name may be together; what is longer already stays.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.state().capacity_bytes = bytes;
@@ -204,12 +209,17 @@ impl State {
         self.names.set_durable(name, inode);
     }
 
-    /// Whether there is space for a file of this length.
-    fn check_room(&self, inode: Inode, size_bytes: u64) -> Result<()> {
-        let others: BTreeSet<_> =
-            self.names.iter().map(|(_, other)| other).filter(|other| *other != inode).collect();
-        let sizes = others.iter().map(|other| self.files[other].content.bytes().len() as u64);
-        let used = sizes.sum::<u64>().saturating_add(size_bytes);
+    /// The space of all files that have a name.
+    fn used_bytes(&self) -> u64 {
+        let all: BTreeSet<_> = self.names.iter().map(|(_, inode)| inode).collect();
+        all.iter().map(|inode| self.files[inode].content.space_bytes()).sum()
+    }
+
+    /// Whether there is space for a file that is at least so long, and takes up so much `more`.
+    fn check_room(&self, inode: Inode, size_bytes: u64, more: u64) -> Result<()> {
+        let named = self.names.iter().any(|(_, other)| other == inode);
+        let own = if named { 0 } else { self.files[&inode].content.space_bytes() };
+        let used = self.used_bytes().saturating_add(own).saturating_add(more);
         if size_bytes > MOST_FILE_BYTES || self.capacity_bytes.is_some_and(|most| used > most) {
             return Err(ErrorKind::StorageFull.into());
         }

@@ -45,7 +45,7 @@ fn what_was_synced_survives_every_crash() {
     for seed in 0..1000 {
         let disk = Simulated::new(0);
         let file = disk.create("draft").unwrap();
-        file.preallocate(4096).unwrap();
+        file.preallocate(0..4096).unwrap();
         file.write_at(100, &[1; 2000]).unwrap();
         file.map(4096).unwrap().unwrap().write(700, &[2; 100]).unwrap();
         file.sync().unwrap();
@@ -113,7 +113,7 @@ fn a_length_can_survive_without_its_sectors() {
     assert_eq!(lengths, some([&[1], &[1, 0], &[1, 2]]));
     let lengths = sectors(|| {
         let (disk, file) = disk_with_ones(1);
-        file.preallocate(1024).unwrap();
+        file.preallocate(0..1024).unwrap();
         file.set_size(0).unwrap();
         disk
     });
@@ -197,7 +197,7 @@ fn a_crash_ends_handles_mappings_and_the_lock() {
     file.write_at(0, &[2]).unwrap_err();
     file.sync().unwrap_err();
     file.set_size(0).unwrap_err();
-    file.preallocate(1024).unwrap_err();
+    file.preallocate(0..1024).unwrap_err();
     assert!(file.map(512).is_err());
     mapped.write(0, &[2]).unwrap();
     assert_eq!(disk.operations(), operations + 8);
@@ -365,7 +365,7 @@ fn a_lack_of_space_hits_what_needs_some() {
     let (disk, file) = disk_with_ones(1);
     let growing: [&dyn Fn() -> Result<()>; 4] = [
         &|| file.write_at(512, &[2]),
-        &|| file.preallocate(1024),
+        &|| file.preallocate(0..1024),
         &|| file.set_size(1024),
         &|| disk.create("new").map(|_| ()),
     ];
@@ -373,7 +373,7 @@ fn a_lack_of_space_hits_what_needs_some() {
         disk.fail(Fault::Error { at: 0, kind: FaultKind::NoSpace });
         file.write_at(0, &[1; 512]).unwrap();
         file.write_at(1000, &[]).unwrap();
-        file.preallocate(512).unwrap();
+        file.preallocate(0..512).unwrap();
         file.set_size(512).unwrap();
         file.sync().unwrap();
         assert_eq!(kind(grow()), ErrorKind::StorageFull);
@@ -387,18 +387,59 @@ fn files_together_do_not_exceed_the_capacity() {
     let (disk, file) = disk_with_ones(2);
     disk.set_capacity(Some(2048));
     let other = disk.create("other").unwrap();
-    assert_eq!(kind(other.preallocate(1025)), ErrorKind::StorageFull);
+    assert_eq!(kind(other.preallocate(0..1025)), ErrorKind::StorageFull);
     assert_eq!(kind(other.write_at(1024, &[1])), ErrorKind::StorageFull);
     assert_eq!(other.size_bytes().unwrap(), 0);
-    other.preallocate(1024).unwrap();
+    other.preallocate(0..1024).unwrap();
     assert_eq!(kind(file.set_size(1025)), ErrorKind::StorageFull);
     file.write_at(0, &[2; 1024]).unwrap();
     disk.remove("other").unwrap();
     file.set_size(2048).unwrap();
     disk.set_capacity(None);
     file.set_size(4096).unwrap();
-    assert_eq!(kind(file.preallocate(u64::MAX)), ErrorKind::StorageFull);
+    assert_eq!(kind(file.preallocate(0..u64::MAX)), ErrorKind::StorageFull);
     assert_eq!(kind(file.write_at(u64::MAX, &[1])), ErrorKind::StorageFull);
+}
+
+#[test]
+fn what_is_punched_is_space_for_other_files_until_it_is_set_aside_again() {
+    let (disk, file) = disk_with_ones(2);
+    disk.set_capacity(Some(2048));
+    assert!(file.has_space().unwrap());
+    // Whole sectors only.
+    assert!(file.punch(100..1024).unwrap());
+    assert!(!file.has_space().unwrap());
+    assert_eq!(disk.file_bytes("data").unwrap(), [[1; 512], [0; 512]].concat());
+    let other = disk.create("other").unwrap();
+    assert_eq!(kind(other.preallocate(0..1537)), ErrorKind::StorageFull);
+    other.preallocate(0..1536).unwrap();
+    assert_eq!(kind(file.preallocate(512..1024)), ErrorKind::StorageFull);
+    assert_eq!(kind(file.write_at(600, &[2])), ErrorKind::StorageFull);
+    file.write_at(511, &[2]).unwrap();
+    other.set_size(1024).unwrap();
+    disk.fail(Fault::Error { at: 0, kind: FaultKind::NoSpace });
+    file.preallocate(0..512).unwrap();
+    assert_eq!(kind(file.preallocate(512..1024)), ErrorKind::StorageFull);
+    file.preallocate(512..1024).unwrap();
+    assert!(file.has_space().unwrap());
+    file.write_at(600, &[2]).unwrap();
+    assert!(file.punch(512..1024).unwrap());
+    file.set_size(512).unwrap();
+    assert!(file.has_space().unwrap(), "what was cut off is no hole");
+}
+
+#[test]
+fn a_crash_may_bring_back_what_was_punched() {
+    let mut seen = [false; 2];
+    for seed in 0..100 {
+        let (disk, file) = disk_with_ones(1);
+        assert!(file.punch(0..512).unwrap());
+        disk.crash(seed);
+        let bytes = disk.file_bytes("data").unwrap();
+        assert!(bytes == [0; 512] || bytes == [1; 512]);
+        seen[usize::from(bytes[0])] = true;
+    }
+    assert_eq!(seen, [true; 2]);
 }
 
 #[test]

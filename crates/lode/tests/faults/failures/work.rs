@@ -153,12 +153,14 @@ impl Work {
         self.commit(50);
         self.same(|db| simulation::clean_pages(db, 5));
         (0..4).for_each(|key| self.put(key as usize % 4, key, key + 200));
+        self.same(simulation::give_back);
         self.same(simulation::look_after);
         self.create(4);
         self.put(4, 1, 1);
         self.same(Database::flush);
         self.same(Database::checkpoint);
         self.drop_table(4);
+        self.same(simulation::give_back);
         self.drop_table(0);
         self.same(|db| simulation::clean_pages(db, 100));
         self.same(|db| db.compact().map(drop));

@@ -72,7 +72,11 @@ impl Run {
                 Ok(()) => End::Well,
                 Err(_) => End::Over,
             },
-            84..88 => self.checkpoint(),
+            84 => match simulation::give_back(self.db()) {
+                Ok(()) => End::Well,
+                Err(_) => End::Over,
+            },
+            85..88 => self.checkpoint(),
             88..91 => self.create_or_drop(),
             91..94 => {
                 self.mark();

@@ -242,6 +242,7 @@ impl<C: Contents> Run<C> {
             DiskOperation::Flush => self.db.flush()?,
             DiskOperation::LookAfter => simulation::look_after(&self.db)?,
             DiskOperation::CleanPages(count) => simulation::clean_pages(&self.db, *count)?,
+            DiskOperation::GiveBack => simulation::give_back(&self.db)?,
             DiskOperation::Compact => drop(self.db.compact()?),
             DiskOperation::Rest => simulation::rest(&self.db)?,
             DiskOperation::Reopen => self.reopen()?,
