@@ -98,9 +98,9 @@ impl Slots {
         self.free.into()
     }
 
-    /// Slots that have no space.
-    pub(super) fn holes(&self) -> u64 {
-        self.hole_count.into()
+    /// Slots that have space.
+    pub(super) fn with_space(&self) -> u64 {
+        u64::from(self.end - self.hole_count)
     }
 
     /// Slots that are used, or needed still.
@@ -360,7 +360,7 @@ mod tests {
         assert_eq!(slots.last_free_run(20, 4), None);
         slots.begin_holes(20..22);
         slots.begin_holes(196..200);
-        assert_eq!((slots.free(), slots.used(), slots.holes()), (4, 190, 6));
+        assert_eq!((slots.free(), slots.used(), slots.hole_count), (4, 190, 6));
         assert_eq!(slots.last_free_run(u32::MAX, 9), Some(194..196));
         assert_eq!(slots.last_free_run(23, 9), Some(22..23));
         let mut taken: Vec<_> = (0..4).filter_map(|_| take(&mut slots).ok()).collect();
@@ -375,14 +375,14 @@ mod tests {
         let mut bitmap = Vec::new();
         slots.write_bitmap(&mut bitmap);
         let mut restored = Slots::restore(&bitmap, 200).expect("it fits");
-        assert_eq!((restored.free(), restored.holes()), (5, 0));
+        assert_eq!((restored.free(), restored.hole_count), (5, 0));
         restored.forget_space();
-        assert_eq!((restored.free(), restored.holes()), (0, 5));
+        assert_eq!((restored.free(), restored.hole_count), (0, 5));
         assert!(take(&mut restored).is_err());
         slots.truncate(198);
-        assert_eq!((slots.free(), slots.used(), slots.holes()), (0, 195, 3));
+        assert_eq!((slots.free(), slots.used(), slots.hole_count), (0, 195, 3));
         slots.extend(200);
-        assert_eq!((slots.free(), slots.holes()), (2, 3), "what is new has space");
+        assert_eq!((slots.free(), slots.hole_count), (2, 3), "what is new has space");
         assert_eq!(slots.last_free_run(u32::MAX, 9), Some(198..200));
     }
 

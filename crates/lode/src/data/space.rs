@@ -49,8 +49,7 @@ impl DataFile {
 
     /// Bytes that the file takes up.
     pub(crate) fn space_bytes(&self) -> u64 {
-        let slots = &self.state().slots;
-        (u64::from(slots.end()) - slots.holes()) * SLOT_BYTES as u64
+        self.state().slots.with_space() * SLOT_BYTES as u64
     }
 
     /// Slots that pages have left, and that the last checkpoint needs.
@@ -256,39 +255,50 @@ impl DataFile {
         let last = state.slots.last_used();
         self.cut(&growth, &mut state, last)?;
         drop(state);
-        self.begin_holes(&growth, 0);
+        let mut end = u32::MAX;
+        while let Some(first) = self.begin_hole(&growth, end, |_| 0) {
+            end = first;
+        }
         Ok(())
     }
 
-    /// Gives the space of free slots back, other than what a checkpoint of `pages` changed pages
-    /// needs, and what there is to be ahead of need. What the system cannot take stays.
-    pub(crate) fn give_back(&self, pages: u64) {
-        let growth = self.lock_growth();
+    /// Reserves slots for a checkpoint of `pages` changed pages, and for no more.
+    ///
+    /// The caller keeps others from [reserving](Self::reserve) more meanwhile.
+    pub(crate) fn reserve_only(&self, pages: u64) {
         let mut state = self.state();
-        state.reserved = 0;
-        let kept = state.needed(pages) + state.ahead();
-        drop(state);
-        self.begin_holes(&growth, kept);
+        state.reserved = state.needed(pages);
     }
 
-    /// Gives the space of all but some of the free slots back.
-    fn begin_holes(&self, _: &MutexGuard<'_, Growth>, kept: u64) {
+    /// Gives the space of free slots back, other than what is reserved, and what there is to be
+    /// ahead of need. What the system cannot take stays. Others get space meanwhile.
+    pub(crate) fn give_back(&self) {
+        let kept = |state: &State| state.reserved + state.ahead();
         let mut end = u32::MAX;
-        loop {
-            let mut state = self.state();
-            let most = u32::try_from(state.slots.free().saturating_sub(kept)).unwrap_or(u32::MAX);
-            let found = state.slots.last_free_run(end, most.min(MOST_PUNCHED));
-            let Some(slots) = found.filter(|_| most > 0) else { return };
-            end = slots.start;
-            // Before it is so: no page may be written there.
-            state.slots.begin_holes(slots.clone());
-            drop(state);
-            match self.file.punch(bytes_of(&slots)) {
-                Ok(true) => {}
-                Ok(false) => return self.state().slots.end_holes(slots),
-                // It may be done in part. It is set aside again before it is used.
-                Err(_) => return,
+        while let Some(first) = self.begin_hole(&self.lock_growth(), end, kept) {
+            end = first;
+        }
+    }
+
+    /// Gives the space of the last run of free slots before `end` back, other than of those that
+    /// are kept; returns the first of it.
+    fn begin_hole(&self, _: &Growth, end: u32, kept: impl Fn(&State) -> u64) -> Option<u32> {
+        let mut state = self.state();
+        let most = state.slots.free().saturating_sub(kept(&state));
+        let most = u32::try_from(most).unwrap_or(u32::MAX).min(MOST_PUNCHED);
+        let slots = state.slots.last_free_run(end, most)?;
+        let first = slots.start;
+        // Before it is so: no page may be written there.
+        state.slots.begin_holes(slots.clone());
+        drop(state);
+        match self.file.punch(bytes_of(&slots)) {
+            Ok(true) => Some(first),
+            Ok(false) => {
+                self.state().slots.end_holes(slots);
+                None
             }
+            // It may be done in part. It is set aside again before it is used.
+            Err(_) => None,
         }
     }
 
@@ -320,7 +330,7 @@ impl DataFile {
 impl State {
     /// Free slots that there are to be beside those that are reserved.
     fn ahead(&self) -> u64 {
-        (u64::from(self.slots.end()) / 8).min(MOST_AHEAD)
+        (self.slots.with_space() / 8).min(MOST_AHEAD)
     }
 
     /// Those of them that there are not.
@@ -445,7 +455,8 @@ mod tests {
         let slots = |bytes: u64| (bytes / SLOT_BYTES as u64) as u32;
         let (length, before) = (data.length_bytes(), slots(data.space_bytes()));
         assert!(before > 2 * PAGES, "each page is there twice: {before} slots");
-        data.give_back(64);
+        data.reserve_only(64);
+        data.give_back();
         let after = slots(data.space_bytes());
         assert!(after < PAGES + PAGES / 2, "{after} slots of {before} are left");
         assert_eq!(data.length_bytes(), length);
@@ -457,7 +468,8 @@ mod tests {
         disk.set_capacity(Some(length));
         checkpoint(&data);
         assert_eq!(data.length_bytes(), length, "holes come before what is new");
-        data.give_back(64);
+        data.reserve_only(64);
+        data.give_back();
         drop(data);
         // A program that opens the file does not know which slots have space.
         let open = || DataFile::open(disk.open("data").expect("it is there")).expect("whole").0;

@@ -21,7 +21,7 @@ pub struct Statistics {
     pub changed_bytes: u64,
     /// What pages were, for snapshots and the checkpoint.
     pub snapshot_bytes: u64,
-    /// The data file, and how much of it is in use.
+    /// Space of the data file, without holes in it, and how much of that is in use.
     pub data_bytes: u64,
     /// See [`data_bytes`](Self::data_bytes).
     pub data_used_bytes: u64,

@@ -280,6 +280,7 @@ impl Store {
     /// Gives space at the end of the data file back. An operation that changes pages from now on
     /// has to [make room](Self::make_room) again, since this was the room that it had reserved.
     pub(crate) fn shrink(&self, pager: &Pager) -> Result<()> {
+        let _turn = locked(&self.making_room);
         self.forget_room();
         let dirty = pager.dirty();
         // Some more may be at it now.
@@ -294,8 +295,12 @@ impl Store {
     /// `Poisoned`.
     pub(crate) fn give_back(&self, pager: &Pager) -> Result<()> {
         self.expect_healthy()?;
-        self.forget_room();
-        self.data.give_back(pager.dirty() + MARGIN);
+        {
+            let _turn = locked(&self.making_room);
+            self.forget_room();
+            self.data.reserve_only(pager.dirty() + MARGIN);
+        }
+        self.data.give_back();
         Ok(())
     }
 

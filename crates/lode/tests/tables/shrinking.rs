@@ -352,6 +352,59 @@ fn compaction_gives_the_space_of_a_dropped_table_back() {
     check(&db).unwrap_or_else(|why| panic!("{why}"));
 }
 
+/// Bytes of space that the files of a directory take up.
+fn space_bytes(folder: &std::path::Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let files = std::fs::read_dir(folder).expect("a directory");
+    files.map(|file| file.expect("a file").metadata().expect("it is there").blocks() * 512).sum()
+}
+
+/// No page moves. Where the file system cannot have holes, all of the file stays.
+#[test]
+fn a_checkpoint_gives_space_back_that_is_taken_again() {
+    const RECORDS: u64 = 100_000;
+    let record = |table: &Table, id: u64, round: u8| {
+        let mut record = record(table, id);
+        record[8..].fill(round);
+        record
+    };
+    for kind in [(KeyKind::Hash, 92), (KeyKind::Tree, 1_000)] {
+        let folder = tempfile::tempdir().expect("a directory");
+        let options = Options::new().durability(Durability::Process).compact_when_idle(false);
+        let mut db = options.open(folder.path()).expect("it opens");
+        table(&db, kind);
+        for round in 0..3 {
+            let table = db.table("t").expect("it is there");
+            for id in 0..RECORDS {
+                let id = mix(id) % RECORDS;
+                table.upsert(&record(&table, id, round)).expect("room");
+            }
+            let before = space_bytes(folder.path());
+            db.checkpoint().expect("room");
+            let (after, statistics) = (space_bytes(folder.path()), db.statistics());
+            println!("{kind:?}: {before} bytes, then {after}; {statistics:?}");
+            let length = std::fs::metadata(folder.path().join("data")).expect("it is there").len();
+            let has_holes = statistics.data_bytes < length;
+            let used = statistics.data_used_bytes;
+            // A file system has some of its own for a file in pieces.
+            let most = used + used / 4 + (5 << 20);
+            assert!(after < most || !has_holes, "{after} bytes, {used} in use");
+            assert!(after < before, "{after} bytes, {before} before");
+            check(&db).unwrap_or_else(|why| panic!("{why}"));
+            drop(table);
+            if round == 1 {
+                db.close().expect("nothing is wrong");
+                db = options.open(folder.path()).expect("it opens again");
+            }
+            let table = db.table("t").expect("it is there");
+            for id in (0..RECORDS).map(|id| mix(id) % RECORDS) {
+                let found = payload_of(&table, id.to_le_bytes()).expect("it can be read");
+                assert!(found.as_deref() == Some(&record(&table, id, round)[8..]), "record {id}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_small_hashed_table_keeps_its_pages_until_it_is_compacted() {
     let db = Options::new().memory_bytes(64 << 20).in_memory().expect("memory");
