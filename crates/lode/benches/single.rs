@@ -1,12 +1,13 @@
 //! One kind of operation over and over, for a profiler or a count of instructions:
 //! `cargo bench -p lodedb --bench single`. `LODE_OPERATION` says which (`insert`, `get`, `update`,
-//! `replace`, `refill`, `rewrite`, `scan`), `LODE_KEYS` of what keys (`hash`, `tree`), `LODE_ROWS`
-//! and `LODE_ROUNDS` how often. Without them, each is done, a little. Its time is printed; the
+//! `replace`, `refill`, `rewrite`, `resize`, `scan`), `LODE_KEYS` of what keys (`hash`, `tree`),
+//! `LODE_ROWS` and `LODE_ROUNDS` how often. Without them, each is done, a little. Its time is printed; the
 //! counts are those of the profiler, of which a run with no rounds has what is not the operation's.
 
 #[path = "common/routes.rs"]
 mod routes;
 
+use std::cell::Cell;
 use std::ops::Bound;
 use std::time::Instant;
 
@@ -15,6 +16,9 @@ use routes::{KEY_BYTES, PAYLOAD_BYTES, Record};
 
 /// Rows that a scan asks for.
 const SCANNED: u64 = 10;
+
+/// The most bytes in the column of variable length.
+const MOST_VARIABLE_BYTES: usize = 200;
 
 /// What is done with each record of a table that has all of them.
 #[derive(Clone, Copy, Debug)]
@@ -30,18 +34,21 @@ enum Operation {
     Refill,
     /// One of variable length, of the same length as before.
     Rewrite,
+    /// One of variable length, as a rule of another length than before.
+    Resize,
     /// From a key on.
     Scan,
 }
 
 impl Operation {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Insert,
         Self::Get,
         Self::Update,
         Self::Replace,
         Self::Refill,
         Self::Rewrite,
+        Self::Resize,
         Self::Scan,
     ];
 
@@ -71,6 +78,11 @@ impl Operation {
             }
             Self::Refill => assert!(table.insert(record)?),
             Self::Rewrite => assert!(tables.variable.upsert(&variable(record))?),
+            Self::Resize => {
+                let (key, rest) = record.split_at(KEY_BYTES);
+                let bytes = [rest[0]; MOST_VARIABLE_BYTES];
+                assert!(tables.variable.upsert(&packed(key, &bytes[..tables.next_length()]))?);
+            }
             Self::Scan => {
                 let from = Bound::Included(key);
                 let mut cursor = table.range_packed(from, Bound::Unbounded).limit(SCANNED);
@@ -86,6 +98,18 @@ struct Tables {
     fixed: Table,
     next_hop: ColumnId,
     variable: Table,
+    length: Cell<usize>,
+}
+
+impl Tables {
+    /// A length of the column of variable length: all from half of the longest on, in no order.
+    fn next_length(&self) -> usize {
+        const HALF: usize = MOST_VARIABLE_BYTES / 2;
+        // Has no factor in common with it.
+        const STEP: usize = 37;
+        self.length.set((self.length.get() + STEP) % (HALF + 1));
+        HALF + self.length.get()
+    }
 }
 
 /// The schema of the same records with all but the key in one column of variable length.
@@ -93,25 +117,27 @@ fn variable_schema() -> Schema {
     Schema::build("variable_route")
         .key("prefix", Type::U32)
         .key("mask", Type::U8)
-        .column("rest", Type::VarBytes(PAYLOAD_BYTES as u32))
+        .column("rest", Type::VarBytes(MOST_VARIABLE_BYTES as u32))
         .finish()
         .expect("a schema")
 }
 
 /// A record in that schema, packed.
-fn variable(record: &Record) -> [u8; KEY_BYTES + 4 + PAYLOAD_BYTES] {
-    let (mut packed, (key, rest)) = ([0; _], record.split_at(KEY_BYTES));
-    packed[..KEY_BYTES].copy_from_slice(key);
-    packed[KEY_BYTES..KEY_BYTES + 4].copy_from_slice(&(PAYLOAD_BYTES as u32).to_le_bytes());
-    packed[KEY_BYTES + 4..].copy_from_slice(rest);
-    packed
+fn packed(key: &[u8], rest: &[u8]) -> Vec<u8> {
+    [key, &(rest.len() as u32).to_le_bytes(), rest].concat()
+}
+
+fn variable(record: &Record) -> Vec<u8> {
+    let (key, rest) = record.split_at(KEY_BYTES);
+    packed(key, rest)
 }
 
 fn measure(operation: Operation, keys: KeyKind, rows: u64, rounds: u64) -> lode::Result<()> {
     let db = Database::in_memory()?;
     let fixed = db.create_table(&routes::schema(), keys)?;
     let next_hop = fixed.schema().column("next_hop")?;
-    let tables = Tables { fixed, next_hop, variable: db.create_table(&variable_schema(), keys)? };
+    let variable_table = db.create_table(&variable_schema(), keys)?;
+    let tables = Tables { fixed, next_hop, variable: variable_table, length: Cell::new(0) };
     let records: Vec<_> = routes::keys(rows).map(|key| routes::record(&key)).collect();
     for record in &records {
         assert!(tables.fixed.insert(record)?);

@@ -67,6 +67,11 @@ pub fn look_after(db: &Database) -> Result<()> {
     db.engine().checkpoint_ahead()
 }
 
+/// Writes a checkpoint, as the threads of the database do: it gives no space back.
+pub fn checkpoint(db: &Database) -> Result<()> {
+    db.engine().checkpoint()
+}
+
 /// Writes out up to `count` changed pages, without a checkpoint, as the threads of the database do
 /// when memory is short.
 pub fn clean_pages(db: &Database, count: u64) -> Result<()> {

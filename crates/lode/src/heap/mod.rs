@@ -19,6 +19,7 @@ mod in_place;
 mod index_key;
 mod long;
 mod page;
+mod places;
 mod plan;
 mod target;
 #[cfg(test)]

@@ -12,7 +12,8 @@
 
 use std::ops::{Deref, Range};
 
-use crate::pager::{Image, PAGE_WORDS, PageMut, PageRef};
+use super::places::Places;
+use crate::pager::{PAGE_WORDS, PageMut, PageRef};
 
 /// Where the slots begin.
 const SLOTS: usize = 1;
@@ -273,15 +274,18 @@ impl<'p> HeapPageMut<'p> {
 
     /// Puts other bytes, which fit, in the place of a record.
     pub(super) fn replace(&mut self, number: usize, old: Slot, bytes: &[u8], is_long: bool) {
-        let words = bytes.len().div_ceil(8);
-        if words == old.words() {
-            self.words.write(old.at * 8, bytes);
-            let slot = Slot { at: old.at, size: bytes.len(), is_long };
-            self.words.set(SLOTS + number, slot.word());
+        let slot = Slot { at: old.at, size: bytes.len(), is_long };
+        let (words, former) = (slot.words(), old.words());
+        let mut header = self.header();
+        if words <= former {
+            self.set_record(number, slot, bytes);
+            if words < former {
+                header.garbage += former - words;
+                self.set_header(header);
+            }
             return;
         }
-        let mut header = self.header();
-        header.garbage += old.words();
+        header.garbage += former;
         self.words.set(SLOTS + number, 0);
         self.put(header, number, bytes, is_long);
     }
@@ -294,10 +298,14 @@ impl<'p> HeapPageMut<'p> {
         }
         // In a forged page there may be less room than it says.
         header.records_at = header.records_at.saturating_sub(words);
-        self.words.write(header.records_at * 8, bytes);
         let slot = Slot { at: header.records_at, size: bytes.len(), is_long };
-        self.words.set(SLOTS + number, slot.word());
+        self.set_record(number, slot, bytes);
         self.set_header(header);
+    }
+
+    fn set_record(&mut self, number: usize, slot: Slot, bytes: &[u8]) {
+        self.words.write(slot.at * 8, bytes);
+        self.words.set(SLOTS + number, slot.word());
     }
 
     /// Overwrites bytes of a record, from one of them on.
@@ -320,17 +328,32 @@ impl<'p> HeapPageMut<'p> {
 
     /// Moves the records together, so that what removed ones left can be used.
     fn compact(&mut self, header: Header) -> Header {
-        let old = Image::of(self.page.words);
-        let mut to = PAGE_WORDS;
-        for number in SLOTS..SLOTS + header.slots {
-            let Some(slot) = Slot::read(old.words().get(number)) else { continue };
-            to = to.saturating_sub(slot.words());
-            for word in 0..slot.words() {
-                self.words.set(to + word, old.words().get(slot.at + word));
-            }
-            self.words.set(number, Slot { at: to, ..slot }.word());
+        let moves = self.places(header).pack();
+        for (words, distance) in moves.in_order().filter(|(_, distance)| *distance > 0) {
+            self.words.shift(words.start, words.len(), words.start + distance);
         }
-        Header { records_at: to, garbage: 0, ..header }
+        for number in SLOTS..SLOTS + header.slots {
+            // Records without bytes have no place.
+            if let Some(slot) = self.taken(number).filter(|slot| slot.size > 0) {
+                self.words.set(number, Slot { at: moves.moved(slot.at), ..slot }.word());
+            }
+        }
+        Header { records_at: moves.records_at(), garbage: 0, ..header }
+    }
+
+    fn places(&self, header: Header) -> Places {
+        let mut places = Places::none();
+        for number in SLOTS..SLOTS + header.slots {
+            if let Some(slot) = self.taken(number) {
+                places.add(slot.at..slot.at + slot.words());
+            }
+        }
+        places
+    }
+
+    /// The record of the slot at a word.
+    fn taken(&self, word: usize) -> Option<Slot> {
+        Slot::read(self.words.get(word))
     }
 }
 
@@ -339,6 +362,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::pager::Image;
     use proptest::prelude::*;
 
     #[derive(Clone, Debug)]

@@ -256,12 +256,18 @@ impl<'p> PageMut<'p> {
         }
     }
 
-    /// Moves words within the page, which may overlap.
+    /// Moves words within the page, which may overlap. Does nothing if they do not lie in it.
     pub(crate) fn shift(&mut self, from: usize, count: usize, to: usize) {
+        let (first, by) = (from.min(to), from.abs_diff(to));
+        let Some(cells) = self.0.0.get(first..first + by + count) else { return };
+        let (low, high) = (&cells[..count], &cells[by..]);
+        let copy = |(to, from): (&AtomicU64, &AtomicU64)| {
+            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        };
         if to <= from {
-            (0..count).for_each(|at| self.set(to + at, self.get(from + at)));
+            low.iter().zip(high).for_each(copy);
         } else {
-            (0..count).rev().for_each(|at| self.set(to + at, self.get(from + at)));
+            high.iter().zip(low).rev().for_each(copy);
         }
     }
 

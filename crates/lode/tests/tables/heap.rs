@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::reading::{check, nth};
 use crate::watched::watched;
+use lode::simulation;
 use lode::{Database, Durability, Error, KeyKind, Options, ReadTable, Schema, Table, Type, Value};
 
 const PAGE_BYTES: u64 = 16 << 10;
@@ -200,7 +201,8 @@ fn no_page_stays_after_a_crash_that_a_checkpoint_missed() {
                 }
             });
             std::thread::sleep(Duration::from_micros(500 + round * 37));
-            db.checkpoint().expect("the disk has space");
+            // One alone: to give space back takes another one.
+            simulation::checkpoint(&db).expect("the disk has space");
             is_done.store(true, Ordering::Relaxed);
         });
         let copy = directory.path().join(round.to_string());
