@@ -1,6 +1,6 @@
 //! Space of the data file: it gets more before a checkpoint needs more slots, and what it does not
-//! need is given back. Slots at its end are cut off; others that are free lie in *holes* then, until
-//! they are needed.
+//! need is given back. Slots at its end are cut off; others that are free lie in *holes* then,
+//! until they are needed.
 
 use std::ops::Range;
 use std::sync::{MutexGuard, PoisonError};

@@ -1,6 +1,6 @@
-//! Which words of a heap page records take up, and where they are when they have been moved together.
-//! A bit for each word at which that changes does for both, without sorting: where one record ends
-//! and the next begins, it changes twice.
+//! Which words of a heap page records take up, and where they are when they have been moved
+//! together. A bit for each word at which that changes does for both, without sorting: where one
+//! record ends and the next begins, it changes twice.
 
 use std::ops::Range;
 
@@ -137,15 +137,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn records_are_at_the_end_when_they_were_moved_together(places in places().prop_shuffle()) {
+        fn records_are_at_the_end_when_they_were_moved_together(
+            places in places().prop_shuffle(),
+        ) {
             let mut words = model(&places);
             let moves = all(&places).pack();
             for (place, distance) in moves.in_order() {
                 words.copy_within(place.clone(), place.start + distance);
             }
-            let used: usize = places.iter().map(|place| place.len()).sum();
+            let used: usize = places.iter().map(Range::len).sum();
             prop_assert_eq!(moves.records_at(), PAGE_WORDS - used);
-            for (number, place) in places.iter().enumerate().filter(|(_, place)| !place.is_empty()) {
+            let has_words = |(_, place): &(_, &Range<usize>)| !place.is_empty();
+            for (number, place) in places.iter().enumerate().filter(has_words) {
                 let to = moves.moved(place.start);
                 prop_assert!(to >= moves.records_at());
                 prop_assert!(words[to..to + place.len()].iter().all(|word| *word == Some(number)));
@@ -160,8 +163,11 @@ mod tests {
             let mut all = Places::none();
             places.iter().for_each(|(start, length)| all.add(*start..start + length));
             let moves = all.pack();
-            prop_assert!(moves.in_order().all(|(place, distance)| place.end + distance <= PAGE_WORDS));
-            places.iter().for_each(|(start, _)| drop(moves.moved(*start)));
+            let is_inside =
+                |(place, distance): (Range<usize>, _)| place.end + distance <= PAGE_WORDS;
+            prop_assert!(moves.in_order().all(is_inside));
+            let is_near = |start: usize| moves.moved(start) <= start + PAGE_WORDS;
+            prop_assert!(places.iter().all(|(start, _)| is_near(*start)));
         }
     }
 }
