@@ -244,7 +244,8 @@ impl Database {
     /// replayed after a crash. It blocks no other operation. In memory there is nothing to do.
     ///
     /// If more than a fifth of the files is free after that, most of it goes back to the file
-    /// system, where that can have holes in files. What is written later needs space anew.
+    /// system, where that can have holes in files. What is written later needs space anew. If many
+    /// free pages lie apart, some are left for the next time.
     ///
     /// # Errors
     /// As [`flush`](Self::flush).

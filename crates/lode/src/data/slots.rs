@@ -150,13 +150,21 @@ impl Slots {
         (0..end).filter(|slot| self.is_free(*slot)).count() as u64
     }
 
-    /// The last run of free slots with space that ends at `end` or before it; of no more than
-    /// `most` slots.
-    pub(super) fn last_free_run(&self, end: u32, most: u32) -> Option<Range<u32>> {
-        let last = (0..end.min(self.end)).rev().find(|slot| self.is_free(*slot))?;
-        let slots = (0..=last).rev().take(most as usize);
-        let first = slots.take_while(|slot| self.is_free(*slot)).last()?;
-        Some(first..last + 1)
+    /// The runs of free slots with space, each of no more than `most` slots.
+    pub(super) fn free_runs(&self, most: u32) -> Vec<Range<u32>> {
+        let mut runs: Vec<Range<u32>> = Vec::new();
+        for slot in (0..self.end).filter(|slot| self.is_free(*slot)) {
+            match runs.last_mut() {
+                Some(run) if run.end == slot && slot - run.start < most => run.end = slot + 1,
+                _ => runs.push(slot..slot + 1),
+            }
+        }
+        runs
+    }
+
+    /// Whether all of them are free and have space.
+    pub(super) fn are_free(&self, slots: &Range<u32>) -> bool {
+        slots.end <= self.end && slots.clone().all(|slot| self.is_free(slot))
     }
 
     /// The first run of holes; of no more than `most` slots.
@@ -184,11 +192,7 @@ impl Slots {
 
     /// Whether free slots have space is not known: they are taken for holes.
     pub(super) fn forget_space(&mut self) {
-        let mut end = self.end;
-        while let Some(slots) = self.last_free_run(end, u32::MAX) {
-            end = slots.start;
-            self.begin_holes(slots);
-        }
+        self.free_runs(u32::MAX).into_iter().for_each(|slots| self.begin_holes(slots));
     }
 
     /// A free slot, the next one after the last that was taken.
@@ -353,16 +357,14 @@ mod tests {
         // 2 to 7, 10 to 193 are used; 194 to 199 are free.
         [20, 21, 22, 130].into_iter().for_each(|slot| slots.give_back(SlotNumber(slot)));
         assert_eq!((slots.free(), slots.used(), slots.free_before(22)), (10, 190, 2));
-        assert_eq!(slots.last_free_run(u32::MAX, 4), Some(196..200));
-        assert_eq!(slots.last_free_run(196, 4), Some(194..196));
-        assert_eq!(slots.last_free_run(194, 4), Some(130..131));
-        assert_eq!(slots.last_free_run(130, 4), Some(20..23));
-        assert_eq!(slots.last_free_run(20, 4), None);
+        assert_eq!(slots.free_runs(4), [20..23, 130..131, 194..198, 198..200]);
+        assert!(slots.are_free(&(195..200)) && !slots.are_free(&(195..201)));
+        assert!(!slots.are_free(&(130..132)));
         slots.begin_holes(20..22);
         slots.begin_holes(196..200);
         assert_eq!((slots.free(), slots.used(), slots.hole_count), (4, 190, 6));
-        assert_eq!(slots.last_free_run(u32::MAX, 9), Some(194..196));
-        assert_eq!(slots.last_free_run(23, 9), Some(22..23));
+        assert_eq!(slots.free_runs(9), [22..23, 130..131, 194..196]);
+        assert!(!slots.are_free(&(195..197)));
         let mut taken: Vec<_> = (0..4).filter_map(|_| take(&mut slots).ok()).collect();
         taken.sort_unstable();
         assert_eq!(taken, [22, 130, 194, 195]);
@@ -383,7 +385,7 @@ mod tests {
         assert_eq!((slots.free(), slots.used(), slots.hole_count), (0, 195, 3));
         slots.extend(200);
         assert_eq!((slots.free(), slots.hole_count), (2, 3), "what is new has space");
-        assert_eq!(slots.last_free_run(u32::MAX, 9), Some(198..200));
+        assert_eq!(slots.free_runs(9).last(), Some(&(198..200)));
     }
 
     #[test]
