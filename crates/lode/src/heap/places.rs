@@ -1,6 +1,7 @@
 //! Which words of a heap page records take up, and where they are when they have been moved
 //! together. A bit for each word at which that changes does for both, without sorting: where one
-//! record ends and the next begins, it changes twice.
+//! record ends and the next begins, it changes twice. How many bits come before a word says which
+//! records it belongs to (rank; Jacobson: Space-efficient Static Trees and Graphs, FOCS 1989).
 
 use std::ops::Range;
 
