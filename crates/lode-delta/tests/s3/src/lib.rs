@@ -5,7 +5,7 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use hyper::body::Incoming;
@@ -24,14 +24,15 @@ pub const KEY: &str = "AKIALODE";
 pub const SECRET: &str = "lode-secret";
 
 /// What is done before an object is written.
-type Hook = Box<dyn FnMut() + Send>;
+type Hook = Box<dyn FnOnce() + Send>;
 
 /// How the server fails.
 #[derive(Default)]
 pub struct Faults {
     /// After this many objects were written, writing fails.
     healthy_puts: AtomicU64,
-    before_put: Mutex<Option<Hook>>,
+    /// The hook, and how many objects are written before it is called.
+    before_put: Mutex<Option<(u64, Hook)>>,
 }
 
 impl Faults {
@@ -40,14 +41,27 @@ impl Faults {
         self.healthy_puts.store(count, Ordering::SeqCst);
     }
 
-    /// Calls `hook` once, before the next object is written.
-    pub fn before_next_put(&self, hook: impl FnMut() + Send + 'static) {
-        *self.before_put.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(hook));
+    /// Calls `hook` once, before the object after the next `count` ones is written.
+    pub fn before_put(&self, count: u64, hook: impl FnOnce() + Send + 'static) {
+        *self.hook() = Some((count, Box::new(hook)));
+    }
+
+    fn hook(&self) -> MutexGuard<'_, Option<(u64, Hook)>> {
+        self.before_put.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The hook, if its turn has come.
+    fn due(&self) -> Option<Hook> {
+        let mut hook = self.hook();
+        if let Some((left @ 1.., _)) = &mut *hook {
+            *left -= 1;
+            return None;
+        }
+        hook.take().map(|(_, hook)| hook)
     }
 
     fn is_put_healthy(&self) -> bool {
-        let hook = self.before_put.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(mut hook) = hook {
+        if let Some(hook) = self.due() {
             hook();
         }
         let one_less = |left: u64| left.checked_sub(1);

@@ -6,6 +6,7 @@ use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use lode::{Database, KeyKind, Schema, Type, Value};
@@ -187,7 +188,7 @@ fn of_two_writers_the_second_is_refused() {
     let entry = bench.path("buckets/farm/number/_delta_log/00000000000000000000.json");
     let others = "{\"commitInfo\":{\"engineInfo\":\"another\"}}\n";
     let there = entry.clone();
-    bench.server.faults.before_next_put(move || {
+    bench.server.faults.before_put(0, move || {
         fs::create_dir_all(there.parent().expect("a folder")).expect("the log");
         fs::write(&there, others).expect("the entry");
     });
@@ -199,9 +200,54 @@ fn of_two_writers_the_second_is_refused() {
     assert_eq!(left, [(entry.as_path(), others.as_bytes())]);
 }
 
+/// When an export is ended.
+#[derive(Clone, Copy)]
+enum Moment {
+    /// When it asks for its object of this number to be written: 0 is the file, 1 the entry of the log.
+    AtPut(u64),
+    /// At any time, by a seed.
+    AnyTime,
+    /// By itself.
+    Never,
+}
+
+/// Starts an export, and kills it at `moment`. Returns whether it succeeded.
+fn export_killed(bench: &Bench, db: &str, moment: Moment, after: Duration) -> bool {
+    let (reached, at_put) = mpsc::channel();
+    let (killed, goes_on) = mpsc::channel::<()>();
+    if let Moment::AtPut(number) = moment {
+        bench.server.faults.before_put(number, move || {
+            if reached.send(()).is_ok() {
+                // Its end, said or not, is what this waits for.
+                let _ = goes_on.recv();
+            }
+        });
+    }
+    let args = [EXPORT[0], db, EXPORT[2], EXPORT[3], EXPORT[4]];
+    let mut child = bench.command(&args).spawn().expect("the program starts");
+    match moment {
+        Moment::AtPut(_) => {
+            // It may end before: one that was killed earlier may have been in its way.
+            while at_put.recv_timeout(Duration::from_millis(20)).is_err() {
+                if let Some(status) = child.try_wait().expect("it is ours") {
+                    return status.success();
+                }
+            }
+        }
+        Moment::AnyTime => std::thread::sleep(after),
+        Moment::Never => return child.wait().expect("it ends").success(),
+    }
+    child.kill().expect("it is ours");
+    let status = child.wait().expect("it ends");
+    drop(killed);
+    status.success()
+}
+
 #[test]
 fn a_reader_sees_a_whole_version_whenever_the_writer_is_killed() {
-    const KILLS: u64 = 50;
+    use Moment::{AnyTime, AtPut, Never};
+    const MOMENTS: [Moment; 5] = [AtPut(0), AnyTime, AtPut(1), AnyTime, Never];
+    const ROUNDS: usize = 50;
     let bench = Bench::new();
     let begun = Instant::now();
     bench.succeeds(&EXPORT);
@@ -209,22 +255,27 @@ fn a_reader_sees_a_whole_version_whenever_the_writer_is_killed() {
     // What was seen of each version. A request of a process that is killed may still be carried out
     // by the server, so the newest version may have been begun some rounds ago.
     let (mut seen, mut state) = (BTreeMap::from([(0, ROWS[0])]), 22u64);
-    for round in 0..KILLS {
-        let at = (round % 2) as usize;
-        let args = [EXPORT[0], ["half", "db"][at], EXPORT[2], EXPORT[3], EXPORT[4]];
-        let mut child = bench.command(&args).spawn().expect("the program starts");
+    for round in 0..ROUNDS {
+        let (db, moment) = (["half", "db"][round % 2], MOMENTS[round % MOMENTS.len()]);
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
         let share = (state >> 11) as f64 / (1u64 << 53) as f64;
-        std::thread::sleep(Duration::from_secs_f64(whole.as_secs_f64() * share));
-        child.kill().expect("it is ours");
-        child.wait().expect("it ends");
+        let mut succeeded = export_killed(&bench, db, moment, whole.mul_f64(share));
+        // The version that it meant to write may be one that the server still wrote for another.
+        while matches!(moment, Never) && !succeeded {
+            succeeded = export_killed(&bench, db, moment, whole);
+        }
         let table = bench.table();
         let (version, rows) = (table.version(), rows_of(&table));
         assert_eq!((table.rows(), ROWS.contains(&rows)), (Some(rows), true), "round {round}");
-        assert!(seen.last_key_value().is_some_and(|(newest, _)| *newest <= version));
+        let newest = seen.last_key_value().map_or(0, |(newest, _)| *newest);
+        assert!(newest <= version, "round {round}: version {version} after {newest}");
         assert_eq!(*seen.entry(version).or_insert(rows), rows, "round {round}");
+        match moment {
+            Never => assert_eq!((succeeded, rows), (true, ROWS[(round + 1) % 2]), "round {round}"),
+            AtPut(_) => assert!(!succeeded, "round {round}"),
+            AnyTime => {}
+        }
     }
-    assert!(seen.len() > 1, "no version was written by {KILLS} exports");
     bench.succeeds(&EXPORT);
     assert_eq!(rows_of(&bench.table()), ROWS[0]);
 }
