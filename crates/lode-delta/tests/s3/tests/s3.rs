@@ -203,7 +203,7 @@ fn of_two_writers_the_second_is_refused() {
 /// When an export is ended.
 #[derive(Clone, Copy)]
 enum Moment {
-    /// When it asks for its object of this number to be written: 0 is the file, 1 the entry of the log.
+    /// When it asks for an object to be written: number 0 is the file, 1 the entry of the log.
     AtPut(u64),
     /// At any time, by a seed.
     AnyTime,
