@@ -154,7 +154,8 @@ fn settings(connection: &duckdb::Connection, storage: Storage) -> Result<Vec<Str
     Ok(settings)
 }
 
-const DIALECT: Dialect = Dialect { type_name, column_suffix: " NOT NULL", table_suffix: "" };
+const DIALECT: Dialect =
+    Dialect { type_name, key_type_name: type_name, column_suffix: " NOT NULL", table_suffix: "" };
 
 fn type_name(kind: ColumnType) -> String {
     match kind {

@@ -15,8 +15,10 @@ use assay_driver::schema::{Column, ColumnType, Schema};
 
 /// What differs between dialects.
 pub(crate) struct Dialect {
-    /// The type of a column.
+    /// The type of a column that is not in the key.
     pub(crate) type_name: fn(ColumnType) -> String,
+    /// The type of a column of the key.
+    pub(crate) key_type_name: fn(ColumnType) -> String,
     /// What follows the type of each column in `CREATE TABLE`.
     pub(crate) column_suffix: &'static str,
     /// What follows its closing parenthesis.
@@ -51,13 +53,16 @@ impl Statements {
             list(all, ", ", &name),
             list(all, ", ", &|_| "?".into())
         );
-        let declare = |c: &Column| {
-            format!("{} {}{}", c.name, (dialect.type_name)(c.kind), dialect.column_suffix)
-        };
+        let key_columns = schema.key_columns().len();
+        let declared = all.iter().enumerate().map(|(at, column)| {
+            let is_key = at < key_columns;
+            let type_name = if is_key { dialect.key_type_name } else { dialect.type_name };
+            format!("{} {}{}", column.name, type_name(column.kind), dialect.column_suffix)
+        });
         Self {
             create: format!(
                 "CREATE TABLE IF NOT EXISTS {table} ({}, PRIMARY KEY ({})){}",
-                list(all, ", ", &declare),
+                declared.collect::<Vec<_>>().join(", "),
                 list(schema.key_columns(), ", ", &name),
                 dialect.table_suffix
             ),
@@ -187,14 +192,15 @@ mod tests {
         );
         let dialect = Dialect {
             type_name: |kind| format!("{kind:?}").to_uppercase(),
+            key_type_name: |kind| format!("KEY_{kind:?}").to_uppercase(),
             column_suffix: " NOT NULL",
             table_suffix: " WITHOUT ROWID",
         };
         let statements = Statements::new(&schema, &dialect);
         assert_eq!(
             statements.create,
-            "CREATE TABLE IF NOT EXISTS t (a U32 NOT NULL, b U8 NOT NULL, c TEXT(4) NOT NULL, \
-             PRIMARY KEY (a, b)) WITHOUT ROWID"
+            "CREATE TABLE IF NOT EXISTS t (a KEY_U32 NOT NULL, b KEY_U8 NOT NULL, c TEXT(4) \
+             NOT NULL, PRIMARY KEY (a, b)) WITHOUT ROWID"
         );
         assert_eq!(statements.insert, "INSERT INTO t (a, b, c) VALUES (?, ?, ?)");
         assert_eq!(

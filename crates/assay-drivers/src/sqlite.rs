@@ -81,6 +81,7 @@ impl Driver for Sqlite {
         }
         let dialect = Dialect {
             type_name,
+            key_type_name: type_name,
             column_suffix: " NOT NULL",
             table_suffix: match spec.option("rowid") {
                 "yes" => "",

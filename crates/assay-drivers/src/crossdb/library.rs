@@ -1,8 +1,8 @@
 //! The functions of `libcrossdb.so` that the driver calls, loaded when they are first needed.
 //!
-//! Signatures and the layout of a result follow CrossDB's public header, `crossdb.h`, of
-//! versions 0.8 to 0.11. A library of another version is refused before anything else of it is
-//! called: its functions may have the same names and other arguments.
+//! Signatures and the layout of a result follow CrossDB's public header, `crossdb.h`, of versions
+//! 0.8 to 0.11 and 0.12 to 0.14. A library of another version is refused before anything else of
+//! it is called: its functions may have the same names and other arguments.
 
 use std::env;
 use std::error::Error;
@@ -28,8 +28,8 @@ const REMEDY: &str = "build crossdb-org/CrossDB with `make build` and name its l
 /// A connection or a statement: only ever handed back to the library.
 pub(super) type Handle = *mut c_void;
 
-/// A row: the addresses of its columns, in the order of the query.
-pub(super) type Row = *const *const u8;
+/// A row: only the interface knows what is behind it.
+pub(super) type Row = *const c_void;
 
 /// Gets the meta data of a query, a row of it, and the argument given with the callback.
 pub(super) type RowCallback = unsafe extern "C" fn(u64, Row, *mut c_void) -> c_int;
@@ -38,7 +38,11 @@ pub(super) type RowCallback = unsafe extern "C" fn(u64, Row, *mut c_void) -> c_i
 pub(super) type ExecuteWithCallback =
     unsafe extern "C" fn(Handle, RowCallback, *mut c_void, ...) -> *mut QueryResult;
 
-/// The beginning of a result, as far as the driver reads it.
+/// Executes a statement with values for its parameters.
+pub(super) type ExecuteWithValues = unsafe extern "C" fn(Handle, ...) -> *mut QueryResult;
+
+/// The beginning of a result, as the header shows it up to 0.11. Since 0.12 only the library knows
+/// what is there.
 #[repr(C)]
 pub(super) struct QueryResult {
     len_type: u32,
@@ -56,62 +60,105 @@ pub(super) struct QueryResult {
     data_len: u64,
 }
 
-macro_rules! library {
-    ($($name:ident = $symbol:literal: fn($($argument:ty),*) $(-> $result:ty)?;)+) => {
-        /// The loaded library.
-        pub(super) struct CrossDbLibrary {
-            $(pub(super) $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)+
-            /// Only some versions have it.
-            pub(super) execute_with_callback: Option<ExecuteWithCallback>,
-            /// Its version, as it says itself.
-            pub(super) version: String,
-            /// The file that the environment variable names.
-            pub(super) named_file: Option<PathBuf>,
-            _library: Library,
+/// Functions of the library, found by their names.
+macro_rules! functions {
+    ($(#[$about:meta])* $group:ident: $($name:ident = $symbol:literal: $function:ty;)+) => {
+        $(#[$about])*
+        #[derive(Clone, Copy)]
+        pub(super) struct $group {
+            $(pub(super) $name: $function,)+
         }
 
-        impl CrossDbLibrary {
-            fn from(library: Library, version: String, named_file: Option<PathBuf>, file: &str)
-                -> Result<Self, String>
-            {
+        impl $group {
+            fn find(library: &Library, file: &str, version: &str) -> Result<Self, String> {
                 Ok(Self {
-                    $($name: *{
-                        type Function = unsafe extern "C" fn($($argument),*) $(-> $result)?;
-                        // SAFETY: the signature is the one in the header of this version.
-                        unsafe { library.get::<Function>($symbol) }
-                            .map_err(|_| lacks(file, &version, $symbol))?
-                    },)+
-                    // SAFETY: the same.
-                    execute_with_callback: unsafe { library.get(b"xdb_stmt_bexec_cb") }
-                        .ok()
-                        .map(|symbol| *symbol),
-                    version,
-                    named_file,
-                    _library: library,
+                    // SAFETY: the signature is the one in the header of this version.
+                    $($name: *unsafe { library.get::<$function>($symbol) }
+                        .map_err(|_| lacks(file, version, $symbol))?,)+
                 })
             }
         }
     };
 }
 
-library! {
-    open = b"xdb_open": fn(*const c_char) -> Handle;
-    close = b"xdb_close": fn(Handle);
-    current_database = b"xdb_curdb": fn(Handle) -> *const c_char;
-    exec = b"xdb_exec": fn(Handle, *const c_char) -> *mut QueryResult;
-    free_result = b"xdb_free_result": fn(*mut QueryResult);
-    fetch_row = b"xdb_fetch_row": fn(*mut QueryResult) -> Row;
-    column_str2 = b"xdb_column_str2": fn(u64, Row, u16, *mut c_int) -> *const c_char;
-    errmsg = b"xdb_errmsg": fn(*mut QueryResult) -> *const c_char;
-    prepare = b"xdb_stmt_prepare": fn(Handle, *const c_char) -> Handle;
-    bind_int64 = b"xdb_bind_int64": fn(Handle, u16, i64) -> c_int;
-    bind_double = b"xdb_bind_double": fn(Handle, u16, f64) -> c_int;
-    bind_str2 = b"xdb_bind_str2": fn(Handle, u16, *const c_char, c_int) -> c_int;
-    stmt_exec = b"xdb_stmt_exec": fn(Handle) -> *mut QueryResult;
-    stmt_close = b"xdb_stmt_close": fn(Handle);
-    begin = b"xdb_begin": fn(Handle) -> c_int;
-    commit = b"xdb_commit": fn(Handle) -> c_int;
-    rollback = b"xdb_rollback": fn(Handle) -> c_int;
+functions! {
+    /// What all versions have in common.
+    Functions:
+    open = b"xdb_open": unsafe extern "C" fn(*const c_char) -> Handle;
+    close = b"xdb_close": unsafe extern "C" fn(Handle);
+    current_database = b"xdb_curdb": unsafe extern "C" fn(Handle) -> *const c_char;
+    exec = b"xdb_exec": unsafe extern "C" fn(Handle, *const c_char) -> *mut QueryResult;
+    free_result = b"xdb_free_result": unsafe extern "C" fn(*mut QueryResult);
+    fetch_row = b"xdb_fetch_row": unsafe extern "C" fn(*mut QueryResult) -> Row;
+    errmsg = b"xdb_errmsg": unsafe extern "C" fn(*mut QueryResult) -> *const c_char;
+    prepare = b"xdb_stmt_prepare": unsafe extern "C" fn(Handle, *const c_char) -> Handle;
+    bind_int64 = b"xdb_bind_int64": unsafe extern "C" fn(Handle, u16, i64) -> c_int;
+    bind_double = b"xdb_bind_double": unsafe extern "C" fn(Handle, u16, f64) -> c_int;
+    bind_str2 = b"xdb_bind_str2":
+        unsafe extern "C" fn(Handle, u16, *const c_char, c_int) -> c_int;
+    stmt_exec = b"xdb_stmt_exec": unsafe extern "C" fn(Handle) -> *mut QueryResult;
+    stmt_close = b"xdb_stmt_close": unsafe extern "C" fn(Handle);
+    begin = b"xdb_begin": unsafe extern "C" fn(Handle) -> c_int;
+    commit = b"xdb_commit": unsafe extern "C" fn(Handle) -> c_int;
+    rollback = b"xdb_rollback": unsafe extern "C" fn(Handle) -> c_int;
+}
+
+functions! {
+    /// How a row is read up to 0.11.
+    ShownFunctions:
+    column_str2 = b"xdb_column_str2":
+        unsafe extern "C" fn(u64, Row, u16, *mut c_int) -> *const c_char;
+}
+
+functions! {
+    /// How results and rows are read since 0.12.
+    OpaqueFunctions:
+    error_code = b"xdb_errcode": unsafe extern "C" fn(*mut QueryResult) -> c_int;
+    affected_rows = b"xdb_affected_rows": unsafe extern "C" fn(*mut QueryResult) -> c_int;
+    column_int64 = b"xdb_column_int64":
+        unsafe extern "C" fn(*mut QueryResult, Row, u16) -> i64;
+    column_double = b"xdb_column_double":
+        unsafe extern "C" fn(*mut QueryResult, Row, u16) -> f64;
+    column_str2 = b"xdb_column_str2":
+        unsafe extern "C" fn(*mut QueryResult, Row, u16, *mut c_int) -> *const c_char;
+    execute_with_values = b"xdb_stmt_bexec": ExecuteWithValues;
+}
+
+/// How the library hands out what a statement returned.
+pub(super) enum Interface {
+    /// Up to 0.11: the header shows a result's parts, and a row is the addresses of its columns.
+    /// Only some versions call back with rows.
+    Shown(ShownFunctions, Option<ExecuteWithCallback>),
+    /// Since 0.12: functions return the parts of results and rows.
+    Opaque(OpaqueFunctions),
+}
+
+impl Interface {
+    /// What came with 0.12. Snapshots carry the version of the release before them.
+    const OPAQUE: &'static [u8] = b"xdb_errcode";
+
+    fn find(library: &Library, file: &str, said: &str, version: Version) -> Result<Self, String> {
+        // SAFETY: the symbol is looked up and never called.
+        let has_it = unsafe { library.get::<unsafe extern "C" fn()>(Self::OPAQUE) }.is_ok();
+        if has_it || version.has_opaque_results() {
+            return OpaqueFunctions::find(library, file, said).map(Self::Opaque);
+        }
+        // SAFETY: the signature is the one in the header of this version.
+        let execute = unsafe { library.get(b"xdb_stmt_bexec_cb") }.ok().map(|symbol| *symbol);
+        Ok(Self::Shown(ShownFunctions::find(library, file, said)?, execute))
+    }
+}
+
+/// The loaded library.
+pub(super) struct CrossDbLibrary {
+    pub(super) functions: Functions,
+    pub(super) interface: Interface,
+    /// Its version, as it says itself.
+    pub(super) said: String,
+    pub(super) version: Version,
+    /// The file that the environment variable names.
+    pub(super) named_file: Option<PathBuf>,
+    _library: Library,
 }
 
 fn lacks(file: &str, version: &str, symbol: &[u8]) -> String {
@@ -120,6 +167,18 @@ fn lacks(file: &str, version: &str, symbol: &[u8]) -> String {
 }
 
 impl CrossDbLibrary {
+    fn from(library: Library, named_file: Option<PathBuf>, file: &str) -> Result<Self, String> {
+        let (said, version) = checked_version(&library, file)?;
+        Ok(Self {
+            functions: Functions::find(&library, file, &said)?,
+            interface: Interface::find(&library, file, &said, version)?,
+            said,
+            version,
+            named_file,
+            _library: library,
+        })
+    }
+
     fn load() -> Result<Self, String> {
         let named_file = env::var_os(VARIABLE).filter(|value| !value.is_empty());
         match named_file {
@@ -128,8 +187,7 @@ impl CrossDbLibrary {
                 // SAFETY: loading runs the library's initialisers, which is what loading an
                 // engine means; the library stays loaded as long as its functions are kept.
                 let library = unsafe { Library::new(FILE) }.map_err(|error| not_found(&error))?;
-                let version = checked_version(&library, FILE)?;
-                Self::from(library, version, None, FILE)
+                Self::from(library, None, FILE)
             }
         }
     }
@@ -154,8 +212,7 @@ impl CrossDbLibrary {
             let said = what_was_said(&error).replace(&format!("{shown}: "), "");
             format!("{file}: cannot be loaded: {}; {REMEDY}", printable::line(&said))
         })?;
-        let version = checked_version(&library, &file)?;
-        Self::from(library, version, Some(path), &file)
+        Self::from(library, Some(path), &file)
     }
 }
 
@@ -174,7 +231,7 @@ fn not_found(error: &libloading::Error) -> String {
 }
 
 /// The library's version, if it is one whose functions are known.
-fn checked_version(library: &Library, file: &str) -> Result<String, String> {
+fn checked_version(library: &Library, file: &str) -> Result<(String, Version), String> {
     // SAFETY: in every version it takes nothing and returns a static text.
     let symbol = unsafe { library.get::<unsafe extern "C" fn() -> *const c_char>(b"xdb_version") };
     let Ok(function) = symbol else {
@@ -182,15 +239,9 @@ fn checked_version(library: &Library, file: &str) -> Result<String, String> {
     };
     // SAFETY: as above.
     let said = unsafe { text(function()) };
-    // Snapshots carry the version of the release before them; this function came with 0.12.
-    // SAFETY: the symbol is looked up and never called.
-    let is_newer = unsafe { library.get::<unsafe extern "C" fn()>(b"xdb_errcode") }.is_ok();
     match Version::parse(&said) {
-        Some(version) if version.is_driven() && !is_newer => Ok(said),
-        Some(version) if version.is_driven() => Err(format!(
-            "{file}: CrossDB {said} with functions of 0.12 (xdb_errcode); Assay drives 0.8 to 0.11"
-        )),
-        _ => Err(format!("{file}: CrossDB {}; Assay drives 0.8 to 0.11", printable::line(&said))),
+        Some(version) if version.is_driven() => Ok((said, version)),
+        _ => Err(format!("{file}: CrossDB {}; Assay drives 0.8 to 0.14", printable::line(&said))),
     }
 }
 

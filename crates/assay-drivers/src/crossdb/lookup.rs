@@ -1,4 +1,4 @@
-//! The lookup by key, in the two forms of calling that CrossDB offers.
+//! The lookup by key, in the two forms of calling that CrossDB has.
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
@@ -7,7 +7,7 @@ use assay_driver::Outcome;
 use assay_driver::error::{Error, Result};
 use assay_driver::schema::Schema;
 
-use super::library::{CrossDbLibrary, ExecuteWithCallback, Handle};
+use super::library::{CrossDbLibrary, Handle, Interface};
 use super::row::{Answer, RowReader, take};
 use super::statement::{Parameter, Prepared, checked};
 
@@ -39,32 +39,51 @@ impl Lookup {
     ) -> Result<Self> {
         let parameters: Vec<_> = schema.key_columns().iter().map(Parameter::of_column).collect();
         let statement = Prepared::new(library, connection, sql, parameters)?;
-        let (reader, payload_size) = (RowReader::new(library, schema), schema.payload_size());
-        let Some(execute) = library.execute_with_callback else {
-            return Ok(Self { statement, form: Form::Fetch(reader), payload_size });
+        let (interface, payload_size) = (&library.interface, schema.payload_size());
+        let reader = RowReader::new(interface, schema);
+        let form = match interface {
+            Interface::Shown(_, Some(_)) => {
+                let payload = ptr::slice_from_raw_parts_mut(ptr::null_mut(), 0);
+                let answer = Box::new(Answer { reader, payload, is_found: false });
+                Form::Callback(NonNull::from(Box::leak(answer)))
+            }
+            Interface::Shown(_, None) | Interface::Opaque(_) => Form::Fetch(reader),
         };
-        let no_payload = ptr::slice_from_raw_parts_mut(ptr::null_mut(), 0);
-        let answer = Box::new(Answer { reader, payload: no_payload, is_found: false });
-        let form = Form::Callback(NonNull::from(Box::leak(answer)));
         let lookup = Self { statement, form, payload_size };
-        lookup.arm(execute, schema.key_columns().len())?;
+        lookup.set_callback(schema.key_columns().len())?;
         Ok(lookup)
     }
 
-    /// Gives the statement its callback, which it keeps: executed with values that were bound
-    /// before, it calls it as well. (Before this its callback is not even null.)
-    fn arm(&self, execute: ExecuteWithCallback, key_columns: usize) -> Result<()> {
-        if key_columns > MOST_KEY_COLUMNS {
+    /// Gives the statement its callback, or none, which it keeps: executed with values that were
+    /// bound before, it calls it as well. (Before this its callback is not even null.)
+    fn set_callback(&self, key_columns: usize) -> Result<()> {
+        let Prepared { library, .. } = self.statement;
+        let takes_values = !matches!(library.interface, Interface::Shown(_, None));
+        if takes_values && key_columns > MOST_KEY_COLUMNS {
             let words = format!("keys of more than {MOST_KEY_COLUMNS} columns");
             return Err(Error::unsupported(words));
         }
-        let Form::Callback(answer) = self.form else { return Ok(()) };
-        let answer = answer.as_ptr().cast::<c_void>();
         let (statement, empty) = (self.statement.handle(), c"".as_ptr());
         // SAFETY: a live statement. It takes a number or a text for each column of the key; an
         // address serves as both, and CrossDB asks for no more values than there are columns.
-        let result = unsafe { execute(statement, take, answer, empty, empty, empty, empty) };
-        checked(self.statement.library, "prepare", result).map(|_| ())
+        // A result is freed before the connection's next call.
+        unsafe {
+            let result = match (&library.interface, &self.form) {
+                (Interface::Shown(_, Some(execute)), Form::Callback(answer)) => {
+                    let answer = answer.as_ptr().cast::<c_void>();
+                    execute(statement, take, answer, empty, empty, empty, empty)
+                }
+                (Interface::Opaque(functions), _) => {
+                    (functions.execute_with_values)(statement, empty, empty, empty, empty)
+                }
+                _ => return Ok(()),
+            };
+            let result = checked(library, "prepare", result)?;
+            if let Form::Fetch(_) = self.form {
+                (library.functions.free_result)(result.as_ptr());
+            }
+        }
+        Ok(())
     }
 
     /// Looks a key up and copies its row's columns into the payload area.
@@ -86,16 +105,15 @@ impl Lookup {
                 unsafe { (*answer).is_found }
             }
             Form::Fetch(reader) => {
-                let library = self.statement.library;
+                let functions = &self.statement.library.functions;
                 let result = self.statement.result("get")?;
-                let meta = result.column_meta;
                 // SAFETY: the result lives until it is freed, and its row with it.
                 unsafe {
-                    let row = (library.fetch_row)(result);
+                    let row = (functions.fetch_row)(result.as_ptr());
                     if !row.is_null() {
-                        reader.copy(meta, row, payload);
+                        reader.copy(result, row, payload);
                     }
-                    (library.free_result)(result);
+                    (functions.free_result)(result.as_ptr());
                     !row.is_null()
                 }
             }

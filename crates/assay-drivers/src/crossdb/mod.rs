@@ -1,16 +1,19 @@
 //! `crossdb`: CrossDB through its C library, loaded at run time where the machine has it.
 //!
-//! - Version: as the library reports it; the API of 0.8 to 0.11. (0.7 misses rows when its index
-//!   grows, and 0.12 changed what functions take; both are refused.) Run with 0.8.0 and with the
-//!   snapshot after it, which has callbacks.
+//! - Version: as the library reports it, 0.8 to 0.14. (0.7 misses rows when its index grows, and is
+//!   refused.) 0.12 changed what functions take: results and rows are read through functions since.
+//!   Run with 0.8.0, the snapshot after it, which has callbacks, 0.11.0 to 0.14.0, and the one of
+//!   20 June 2025.
 //! - Storage: memory (`ENGINE=MEMORY`), ramdisk and disk (mapped files; a RAM disk is a path on
 //!   tmpfs). Keys: hash only (`USING RBTREE` is accepted by it and ignored). No ordered scans.
-//! - Levels: it has no log and never syncs, so files promise `process` and memory `none`.
+//! - Levels: 0.8 and 0.9 have no log; later releases do not sync theirs unless they are told to
+//!   (`SYNCMODE`). So files promise `process` and memory `none`.
 //! - Settings: its defaults, as its own benchmark has them: `LOCKMODE=THREAD`, statements
 //!   prepared once. `--set crossdb.lockmode=nolock` leaves its lock out.
 //! - Form of calling: values are bound, then the statement is executed. Lookups take their row
 //!   in a callback, the fastest of its forms in memory, where the library has that
-//!   (`xdb_stmt_bexec_cb`); else they fetch it from the result.
+//!   (`xdb_stmt_bexec_cb`); else they fetch it from the result. 0.12 took callbacks out of its
+//!   header: its functions read no column of a row that a callback got.
 //! - Text is bound with its length (`xdb_bind_str2`), since `xdb_bind_str` stores a length of 0
 //!   on insert. Texts are compared without regard to case: keys that differ only there are one.
 //! - Columns are declared without `NOT NULL`: 0.8 never returns from a column option that it
@@ -21,7 +24,8 @@
 //! - Unsigned integers are stored as signed ones of the same bits. Up to eight bytes are stored as
 //!   `BIGINT`, more as `CHAR`, which keeps any bytes and their number; its API has no type for
 //!   bytes. Keys cannot have columns of more than eight bytes, since case is ignored in `CHAR`, nor
-//!   of floats, which it does not find.
+//!   of floats, which it does not find. Since 0.14 their integers of one or two bytes are stored as
+//!   `INT`: a negative `TINYINT` or `SMALLINT` is missed in keys.
 
 #![allow(unsafe_code)]
 
@@ -45,9 +49,10 @@ use assay_driver::{
 };
 
 use crate::sql::{Dialect, Statements, changed};
-use library::{CrossDbLibrary, Handle, library, text};
+use library::{CrossDbLibrary, Handle, Interface, library, text};
 use lookup::Lookup;
 use statement::{Inserted, Parameter, Prepared, c_text, checked};
+use version::Version;
 
 pub(crate) struct CrossDb;
 
@@ -76,7 +81,18 @@ static PROFILE: Profile = Profile {
     keeps_data: true,
 };
 
-const DIALECT: Dialect = Dialect { type_name, column_suffix: "", table_suffix: "" };
+fn dialect(version: Version) -> Dialect {
+    let key_type_name = if version.finds_narrow_keys() { type_name } else { wide_type_name };
+    Dialect { type_name, key_type_name, column_suffix: "", table_suffix: "" }
+}
+
+/// The type of a key's column where negative numbers of one or two bytes are not found.
+fn wide_type_name(kind: ColumnType) -> String {
+    match kind {
+        ColumnType::U8 | ColumnType::U16 => "INT".into(),
+        _ => type_name(kind),
+    }
+}
 
 fn type_name(kind: ColumnType) -> String {
     match kind {
@@ -111,7 +127,7 @@ impl Driver for CrossDb {
     }
 
     fn version(&self) -> std::result::Result<String, String> {
-        library().map(|library| library.version.clone())
+        library().map(|library| library.said.clone())
     }
 
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
@@ -128,7 +144,7 @@ impl Driver for CrossDb {
         let store = CrossDbStore {
             library,
             connection: Mutex::new(Opened(open(library, &database)?)),
-            statements: Statements::new(&spec.schema, &DIALECT),
+            statements: Statements::new(&spec.schema, &dialect(library.version)),
             schema: spec.schema.clone(),
             database,
             cache: match spec.storage {
@@ -183,15 +199,15 @@ fn quotable(path: &Path) -> Result<String> {
 fn open(library: &'static CrossDbLibrary, database: &str) -> Result<Handle> {
     let create = c_text(&format!("CREATE DATABASE IF NOT EXISTS {database}"))?;
     // SAFETY: without a path, it makes a connection; null means failure.
-    let connection = unsafe { (library.open)(ptr::null()) };
+    let connection = unsafe { (library.functions.open)(ptr::null()) };
     if connection.is_null() {
         return Err(Error::engine("open", "xdb_open failed"));
     }
     // SAFETY: an open connection and a NUL-terminated statement; the name is the connection's.
     let (created, name) = unsafe {
-        let result = (library.exec)(connection, create.as_ptr());
+        let result = (library.functions.exec)(connection, create.as_ptr());
         let created = checked(library, "open", result).map(|_| ());
-        (created, text((library.current_database)(connection)))
+        (created, text((library.functions.current_database)(connection)))
     };
     let opened = created.and_then(|()| match name.is_empty() {
         true => Err(Error::unsupported("several open databases of one name in a process")),
@@ -199,7 +215,7 @@ fn open(library: &'static CrossDbLibrary, database: &str) -> Result<Handle> {
     });
     if opened.is_err() {
         // SAFETY: it is open, and not used after this.
-        unsafe { (library.close)(connection) };
+        unsafe { (library.functions.close)(connection) };
     }
     opened
 }
@@ -224,16 +240,16 @@ impl CrossDbStore {
         let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         let sql = c_text(&self.statements.create)?;
         // SAFETY: an open connection and a NUL-terminated statement.
-        let result = unsafe { (self.library.exec)(connection.0, sql.as_ptr()) };
+        let result = unsafe { (self.library.functions.exec)(connection.0, sql.as_ptr()) };
         checked(self.library, "create the table", result).map(|_| ())
     }
 }
 
 impl Store for CrossDbStore {
     fn settings(&self) -> Vec<String> {
-        let form = match self.library.execute_with_callback {
-            Some(_) => "prepared statements, rows by callback",
-            None => "prepared statements, rows fetched",
+        let form = match self.library.interface {
+            Interface::Shown(_, Some(_)) => "prepared statements, rows by callback",
+            Interface::Shown(_, None) | Interface::Opaque(_) => "prepared statements, rows fetched",
         };
         let mut settings = vec![format!("CREATE DATABASE {}", self.database), form.into()];
         let file = self.library.named_file.iter().map(|file| file.display().to_string());
@@ -279,7 +295,7 @@ impl Drop for CrossDbStore {
     fn drop(&mut self) {
         let connection = self.connection.get_mut().unwrap_or_else(PoisonError::into_inner).0;
         // SAFETY: it is open, and all statements on it ended with their `connect`.
-        unsafe { (self.library.close)(connection) };
+        unsafe { (self.library.functions.close)(connection) };
     }
 }
 
@@ -318,15 +334,15 @@ impl CrossDbConnection<'_> {
 
 impl Connection for CrossDbConnection<'_> {
     fn begin(&mut self) -> Result<()> {
-        self.transact("begin", self.library.begin)
+        self.transact("begin", self.library.functions.begin)
     }
 
     fn commit(&mut self) -> Result<()> {
-        self.transact("commit", self.library.commit)
+        self.transact("commit", self.library.functions.commit)
     }
 
     fn rollback(&mut self) -> Result<()> {
-        self.transact("rollback", self.library.rollback)
+        self.transact("rollback", self.library.functions.rollback)
     }
 
     fn insert(&mut self, record: &[u8]) -> Result<Outcome> {

@@ -1,12 +1,13 @@
 //! Prepared statements and what is bound to them.
 
 use std::ffi::{CString, c_char, c_int};
+use std::ptr::NonNull;
 
 use assay_driver::error::{Error, Result};
 use assay_driver::schema::{Column, ColumnType, Value};
 
 use super::MOST_SHORT_BYTES;
-use super::library::{CrossDbLibrary, Handle, QueryResult, text};
+use super::library::{CrossDbLibrary, Functions, Handle, Interface, QueryResult, text};
 
 /// A parameter: which bytes of an area it takes, and as what.
 #[derive(Clone, Copy)]
@@ -88,7 +89,7 @@ impl Parameter {
 const WORD: usize = 8;
 
 /// CrossDB's `XDB_E_EXISTS`.
-const EXISTS: u16 = 6;
+const EXISTS: c_int = 6;
 
 /// What CrossDB says of an insert.
 pub(super) enum Inserted {
@@ -122,12 +123,12 @@ impl Prepared {
     ) -> Result<Self> {
         let c_sql = c_text(sql)?;
         // SAFETY: an open connection and a NUL-terminated statement.
-        let handle = unsafe { (library.prepare)(connection, c_sql.as_ptr()) };
+        let handle = unsafe { (library.functions.prepare)(connection, c_sql.as_ptr()) };
         if handle.is_null() {
             return Err(Error::engine("prepare", sql));
         }
         let texts = Vec::with_capacity(parameters.iter().map(Parameter::text_size).sum());
-        let CrossDbLibrary { bind_int64, stmt_exec: execute, .. } = *library;
+        let Functions { bind_int64, stmt_exec: execute, .. } = library.functions;
         Ok(Self { library, handle, bind_int64, execute, parameters, texts })
     }
 
@@ -179,7 +180,7 @@ impl Prepared {
             Parameter::Float { from } => {
                 let value = f64::from_le_bytes(first(&area[from..]));
                 // SAFETY: a live statement.
-                unsafe { (self.library.bind_double)(self.handle, number, value) }
+                unsafe { (self.library.functions.bind_double)(self.handle, number, value) }
             }
             Parameter::Text { from, kind } => self.bind_text(number, kind, &area[from..]),
         }
@@ -197,25 +198,33 @@ impl Prepared {
         self.texts.push(0);
         let text: *const c_char = self.texts[from..].as_ptr().cast();
         // SAFETY: a live statement; the text stays until parameters are bound again.
-        unsafe { (self.library.bind_str2)(self.handle, number, text, value.len() as c_int) }
+        unsafe {
+            (self.library.functions.bind_str2)(self.handle, number, text, value.len() as c_int)
+        }
     }
 
     /// Executes it; returns the number of rows that it affected.
     #[inline]
     pub(super) fn execute(&mut self, what: &str) -> Result<u64> {
-        Ok(self.result(what)?.affected_rows)
+        let result = self.result(what)?;
+        // SAFETY: a result of the library, before the connection's next call.
+        Ok(unsafe { self.library.interface.affected_rows(result) })
     }
 
     /// Executes an insert.
     #[inline]
     pub(super) fn execute_insert(&mut self) -> Result<Inserted> {
+        let interface = &self.library.interface;
         // SAFETY: a live statement with all parameters bound.
         let result = unsafe { (self.execute)(self.handle) };
-        // SAFETY: null, or a result that lives until the connection's next call.
-        if unsafe { result.as_ref() }.is_some_and(|answer| answer.error_code == EXISTS) {
+        // SAFETY: a result lives until the connection's next call.
+        let exists = |answer| unsafe { interface.error_code(answer) } == EXISTS;
+        if NonNull::new(result).is_some_and(exists) {
             return Ok(Inserted::Exists);
         }
-        Ok(match checked(self.library, "insert", result)?.affected_rows {
+        let result = checked(self.library, "insert", result)?;
+        // SAFETY: the same.
+        Ok(match unsafe { interface.affected_rows(result) } {
             0 => Inserted::No,
             _ => Inserted::Yes,
         })
@@ -223,45 +232,79 @@ impl Prepared {
 
     /// Executes it; the result lives until the connection's next call.
     #[inline]
-    pub(super) fn result(&mut self, what: &str) -> Result<&mut QueryResult> {
+    pub(super) fn result(&mut self, what: &str) -> Result<NonNull<QueryResult>> {
         // SAFETY: a live statement with all parameters bound.
         let result = unsafe { (self.execute)(self.handle) };
         checked(self.library, what, result)
     }
 }
 
-impl Drop for Prepared {
-    fn drop(&mut self) {
-        // SAFETY: it is live, and not used after this.
-        unsafe { (self.library.stmt_close)(self.handle) };
+impl Interface {
+    /// CrossDB's code of what went wrong, 0 for nothing.
+    ///
+    /// # Safety
+    /// `result` is one of the library, before the next call of its connection.
+    #[inline]
+    unsafe fn error_code(&self, result: NonNull<QueryResult>) -> c_int {
+        match self {
+            // SAFETY: the caller's promise; the header shows this version's result.
+            Self::Shown(..) => c_int::from(unsafe { (*result.as_ptr()).error_code }),
+            // SAFETY: the caller's promise.
+            Self::Opaque(functions) => unsafe { (functions.error_code)(result.as_ptr()) },
+        }
+    }
+
+    /// # Safety
+    /// As for [`Self::error_code`].
+    #[inline]
+    unsafe fn affected_rows(&self, result: NonNull<QueryResult>) -> u64 {
+        match self {
+            // SAFETY: the caller's promise; the header shows this version's result.
+            Self::Shown(..) => unsafe { (*result.as_ptr()).affected_rows },
+            Self::Opaque(functions) => {
+                // SAFETY: the caller's promise.
+                let rows = unsafe { (functions.affected_rows)(result.as_ptr()) };
+                // A statement that failed has a negative number, and was an error before this.
+                u64::try_from(rows).unwrap_or(0)
+            }
+        }
     }
 }
 
-/// A result without an error.
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        // SAFETY: it is live, and not used after this.
+        unsafe { (self.library.functions.stmt_close)(self.handle) };
+    }
+}
+
+/// A result without an error; it lives until the connection's next call.
 #[inline]
-pub(super) fn checked<'r>(
+pub(super) fn checked(
     library: &CrossDbLibrary,
     what: &str,
     result: *mut QueryResult,
-) -> Result<&'r mut QueryResult> {
-    // SAFETY: null, or a result of the library that lives until the connection's next call.
-    match unsafe { result.as_mut() } {
-        Some(answer) if answer.error_code == 0 => Ok(answer),
-        _ => Err(error_of(library, what, result)),
+) -> Result<NonNull<QueryResult>> {
+    let Some(result) = NonNull::new(result) else {
+        return Err(Error::engine(what, "no result"));
+    };
+    // SAFETY: a result of the library, before the connection's next call.
+    match unsafe { library.interface.error_code(result) } {
+        0 => Ok(result),
+        code => Err(error_of(library, what, result, code)),
     }
 }
 
 #[cold]
-fn error_of(library: &CrossDbLibrary, what: &str, result: *mut QueryResult) -> Error {
-    // SAFETY: as above.
-    match unsafe { result.as_ref() } {
-        None => Error::engine(what, "no result"),
-        Some(answer) => {
-            // SAFETY: the message belongs to the result.
-            let message = unsafe { text((library.errmsg)(result)) };
-            Error::engine(what, format!("{message} (error {})", answer.error_code))
-        }
-    }
+fn error_of(
+    library: &CrossDbLibrary,
+    what: &str,
+    result: NonNull<QueryResult>,
+    code: c_int,
+) -> Error {
+    // SAFETY: the result lives, and the message is its own.
+    let message = unsafe { text((library.functions.errmsg)(result.as_ptr())) };
+    Error::engine(what, format!("{message} (error {code})"))
 }
 
 /// A text as C takes it.

@@ -10,8 +10,12 @@ pub(super) struct Version {
 impl Version {
     /// The first that finds every row: 0.7 misses some when its index grows.
     const OLDEST: Self = Self { major: 0, minor: 8 };
-    /// The last before functions of the same names took other arguments.
-    const NEWEST: Self = Self { major: 0, minor: 11 };
+    /// The first whose results and rows are read through functions.
+    const OPAQUE: Self = Self { major: 0, minor: 12 };
+    /// The first that does not find a negative key of one or two bytes.
+    const MISSES_NARROW_KEYS: Self = Self { major: 0, minor: 14 };
+    /// The last whose functions are known.
+    const NEWEST: Self = Self { major: 0, minor: 14 };
 
     /// Reads `0.8.0`, `0.8` or `0.8.0-something`.
     pub(super) fn parse(text: &str) -> Option<Self> {
@@ -23,6 +27,16 @@ impl Version {
     /// Whether the driver knows the interface of this version.
     pub(super) fn is_driven(self) -> bool {
         (Self::OLDEST..=Self::NEWEST).contains(&self)
+    }
+
+    /// Whether it finds every key of one or two bytes: since 0.14 it misses those that are negative.
+    pub(super) fn finds_narrow_keys(self) -> bool {
+        self < Self::MISSES_NARROW_KEYS
+    }
+
+    /// Whether results and rows of this release are read through functions.
+    pub(super) fn has_opaque_results(self) -> bool {
+        self >= Self::OPAQUE
     }
 }
 
@@ -36,14 +50,14 @@ mod tests {
 
     #[test]
     fn versions_of_the_known_interface_are_driven() {
-        for text in ["0.8.0", "0.8", "0.9.1", "0.11.9", "0.8.0-test"] {
+        for text in ["0.8.0", "0.8", "0.9.1", "0.12.0", "0.14.0", "0.8.0-test"] {
             assert!(is_driven(text), "{text}");
         }
     }
 
     #[test]
     fn older_newer_and_unreadable_versions_are_not() {
-        for text in ["0.7.0", "0.12.0", "1.0.0", "1.8.0", "", "0", "eight", "0.x", "-1.8"] {
+        for text in ["0.7.0", "0.15.0", "1.0.0", "1.8.0", "", "0", "eight", "0.x", "-1.8"] {
             assert!(!is_driven(text), "{text}");
         }
     }

@@ -9,8 +9,9 @@
  * says what was wrong and aborts; handles are never freed, so that the use of a closed one is
  * noticed.
  *
- * Compiled with -DVERSION="..." it is of another version, with -DWITHOUT_CALLBACKS of one that
- * has none, with -DWITHOUT_COMMIT it lacks a function, with -DWITH_ERRCODE it has one of 0.12.
+ * Compiled with -DVERSION="..." it is of another version, with -DWITHOUT_CALLBACKS of one that has
+ * none, with -DOPAQUE of one whose results and rows are read through functions (0.12 and later).
+ * With -DWITHOUT_COMMIT it lacks a function, with -DWITH_ERRCODE it has only one of 0.12.
  */
 #include <stdarg.h>
 #include <stdbool.h>
@@ -56,14 +57,19 @@ typedef struct {
     Row before;
 } Change;
 
-/* It begins as CrossDB's header shows it (QueryResult in the driver). */
+/* It begins as CrossDB's header shows it (QueryResult in the driver), or in a way of its own. */
 typedef struct {
+#ifdef OPAQUE
+    uint64_t affected_rows, row_count, col_meta;
+    uint16_t errcode;
+#else
     uint32_t len_type;
     uint16_t errcode, status;
     uint32_t meta_len;
     uint16_t col_count;
     uint8_t stmt_type, reserved;
     uint64_t row_count, affected_rows, insert_id, col_meta, row_data, data_len;
+#endif
     const Table *queried; /* none for a result that need not be freed */
     bool live;
     Row row;
@@ -89,6 +95,7 @@ typedef struct {
     Kind kind;
     bool bound[COLUMNS + 1];
     Row row; /* the bound values */
+    bool had_values; /* it was once executed with values, and its callback is what it got there */
     Callback callback; /* of a query */
     void *argument;
 } Statement;
@@ -169,8 +176,12 @@ static bool parse(Statement *s, const char *sql) {
 #endif
 const char *xdb_version(void) { return VERSION; }
 
-#ifdef WITH_ERRCODE
+#if defined(OPAQUE) || defined(WITH_ERRCODE)
 int xdb_errcode(const Result *r) { return r->errcode; }
+#endif
+
+#ifdef OPAQUE
+int xdb_affected_rows(const Result *r) { return (int)r->affected_rows; }
 #endif
 
 void *xdb_open(const char *path) {
@@ -317,7 +328,7 @@ static const void *address_of(const Cell *cell, Type type) {
     }
 }
 
-/* A row is handed out as the addresses of the columns that are not in the key. */
+/* Up to 0.11 a row is handed out as the addresses of the columns that are not in the key. */
 static void keep(Result *r, const Row *row) {
     r->row = *row;
     for (int i = r->queried->keys; i < r->queried->columns; i++) {
@@ -326,24 +337,23 @@ static void keep(Result *r, const Row *row) {
     }
 }
 
-#ifdef WITHOUT_CALLBACKS
-enum { CALLBACKS = false };
-static void *call_back(Statement *s) { return s; }
-#else
-enum { CALLBACKS = true };
-
-/* The row is gone when the callback returns. CrossDB calls what happens to be there before a
- * callback was given. */
-static void *call_back(Statement *s) {
+/* What a query returns. With a callback its row is gone when that returns. */
+static void *answer(Statement *s) {
     Connection *c = s->connection;
-    require(s->callback != NULL, "a query was executed before it was given its callback");
-    if (c->found.row_count > 0) s->callback(c->found.col_meta, c->found.addresses, s->argument);
-    c->found.live = false;
-    memset(&c->found.row, STALE, sizeof c->found.row);
-    c->said = (Result){.errcode = 0};
-    return &c->said;
-}
+#ifndef WITHOUT_CALLBACKS
+    require(s->had_values,
+            "a query was executed before its callback was set: CrossDB calls what is there");
+    if (s->callback != NULL) {
+        if (c->found.row_count > 0)
+            s->callback(c->found.col_meta, c->found.addresses, s->argument);
+        c->found.live = false;
+        memset(&c->found.row, STALE, sizeof c->found.row);
+        c->said = (Result){.errcode = 0};
+        return &c->said;
+    }
 #endif
+    return &c->found;
+}
 
 /* Values have to be bound anew for each execution: stale ones would not be noticed otherwise. */
 void *xdb_stmt_exec(Statement *s) {
@@ -362,8 +372,7 @@ void *xdb_stmt_exec(Statement *s) {
         c->found = (Result){
             .row_count = there, .col_meta = (uintptr_t)&c->found, .queried = t, .live = true};
         if (there) keep(&c->found, row);
-        if (CALLBACKS) return call_back(s);
-        return &c->found;
+        return answer(s);
     }
     c->said = (Result){.affected_rows = there != (s->kind == INSERT)};
     require(t->count < ROWS && c->changes < ROWS, "more than the double has room for");
@@ -384,7 +393,13 @@ const char *xdb_errmsg(const Result *r) {
 
 void *xdb_fetch_row(Result *r) {
     require(r->live, "a row was fetched from a result that is freed, or of no query");
-    return r->row_count > 0 ? r->row_count--, r->addresses : NULL;
+    if (r->row_count == 0) return NULL;
+    r->row_count--;
+#ifdef OPAQUE
+    return &r->row;
+#else
+    return r->addresses;
+#endif
 }
 
 void xdb_free_result(Result *r) {
@@ -394,23 +409,45 @@ void xdb_free_result(Result *r) {
     memset(&r->row, STALE, sizeof r->row);
 }
 
-const char *xdb_column_str2(uint64_t meta, const void **row, uint16_t at, int *length) {
-    const Result *r = (const Result *)(uintptr_t)meta;
+/* A column of a result's row, counted without the key. */
+static const Cell *cell_of(const Result *r, const void *row, uint16_t at, Type type) {
+#ifdef OPAQUE
+    require(r->live && row == &r->row, "a column was read of a row that is gone");
+#else
     require(r->live && row == r->addresses, "a column was read of a row that is gone");
+#endif
     int of = r->queried->keys + at;
     require(of < r->queried->columns, "there is no column with that index");
-    require(r->queried->column[of].type == CHARACTERS, "a column was read with another type");
-    *length = r->row.cells[of].length;
-    return r->row.cells[of].text;
+    require(r->queried->column[of].type == type, "a column was read with another type");
+    return &r->row.cells[of];
 }
+
+#ifdef OPAQUE
+int64_t xdb_column_int64(const Result *r, const void *row, uint16_t at) {
+    return cell_of(r, row, at, INTEGER)->number;
+}
+
+double xdb_column_double(const Result *r, const void *row, uint16_t at) {
+    return cell_of(r, row, at, REAL)->real;
+}
+
+const char *xdb_column_str2(const Result *r, const void *row, uint16_t at, int *length) {
+    const Cell *cell = cell_of(r, row, at, CHARACTERS);
+    *length = cell->length;
+    return cell->text;
+}
+#else
+const char *xdb_column_str2(uint64_t meta, const void **row, uint16_t at, int *length) {
+    const Cell *cell = cell_of((const Result *)(uintptr_t)meta, row, at, CHARACTERS);
+    *length = cell->length;
+    return cell->text;
+}
+#endif
 
 #ifndef WITHOUT_CALLBACKS
 /* Takes a value for each column of the key, of its type. */
-void *xdb_stmt_bexec_cb(Statement *s, Callback callback, void *argument, ...) {
-    va_list values;
-    require(s->kind == SELECT, "a callback was given to a statement that is no query");
-    s->callback = callback, s->argument = argument;
-    va_start(values, argument);
+static void *execute_with(Statement *s, va_list values) {
+    s->had_values = true;
     for (int i = 0; i < s->connection->table.keys; i++) {
         const Column *column = &s->connection->table.column[i];
         const char *text = "";
@@ -420,7 +457,30 @@ void *xdb_stmt_bexec_cb(Statement *s, Callback callback, void *argument, ...) {
         else if (column->size == 8) xdb_bind_int64(s, at, va_arg(values, int64_t));
         else xdb_bind_int64(s, at, va_arg(values, int));
     }
-    va_end(values);
     return xdb_stmt_exec(s);
+}
+
+/* Since 0.12 it is in the library and not in the header: a row cannot be read in a callback. */
+void *xdb_stmt_bexec_cb(Statement *s, Callback callback, void *argument, ...) {
+    va_list values;
+    require(s->kind == SELECT, "a callback was given to a statement that is no query");
+#ifdef OPAQUE
+    require(false, "rows cannot be read in a callback");
+#endif
+    s->callback = callback, s->argument = argument;
+    va_start(values, argument);
+    void *result = execute_with(s, values);
+    va_end(values);
+    return result;
+}
+
+void *xdb_stmt_bexec(Statement *s, ...) {
+    va_list values;
+    require(s->kind == SELECT, "the double takes values with queries only");
+    s->callback = NULL;
+    va_start(values, s);
+    void *result = execute_with(s, values);
+    va_end(values);
+    return result;
 }
 #endif
