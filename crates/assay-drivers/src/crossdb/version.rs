@@ -29,7 +29,7 @@ impl Version {
         (Self::OLDEST..=Self::NEWEST).contains(&self)
     }
 
-    /// Whether it finds every key of one or two bytes: since 0.14 it misses those that are negative.
+    /// Whether it finds every key of one or two bytes. Since 0.14 it misses negative ones.
     pub(super) fn finds_narrow_keys(self) -> bool {
         self < Self::MISSES_NARROW_KEYS
     }
