@@ -33,7 +33,7 @@ use crate::wal::{Log, LogPosition, LogRecord, Place};
 
 pub use compact::Compacted;
 pub use faults::{CheckReport, Fault};
-pub(crate) use gate::Gate;
+pub(crate) use gate::{Gate, Inside};
 pub(crate) use handle::Handle;
 pub(crate) use memory::available_bytes as available_memory_bytes;
 pub use statistics::Statistics;

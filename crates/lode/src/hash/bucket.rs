@@ -39,12 +39,33 @@ const FILL_EIGHTHS: usize = 7;
 /// Slots that a search looks at together.
 const GLANCE: usize = 2;
 
-/// Where a record would go that is not there.
+/// Where a search for a key has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Gap {
+pub(super) struct Found {
+    /// That of the record, or the free one where it would be.
     slot: u32,
-    /// From the record's home.
+    /// From the home of the key.
     distance: u32,
+    is_there: bool,
+}
+
+impl Found {
+    #[inline(always)]
+    fn new(slot: usize, distance: usize, is_there: bool) -> Self {
+        Self { slot: slot as u32, distance: distance as u32, is_there }
+    }
+
+    /// Whether there is a record.
+    #[inline(always)]
+    pub(super) fn is_there(self) -> bool {
+        self.is_there
+    }
+
+    /// Its slot, or the one where it would be.
+    #[inline(always)]
+    pub(super) fn slot(self) -> usize {
+        self.slot as usize
+    }
 }
 
 /// How the slots of a table lie.
@@ -67,25 +88,23 @@ pub(super) struct Slots {
 #[derive(Clone, Copy)]
 pub(super) struct Probe<'k> {
     first: u64,
-    /// Most keys have no more words.
-    second: u64,
     key: &'k [u8],
 }
 
 impl<'k> Probe<'k> {
     #[inline(always)]
     pub(super) fn new(key: &'k [u8]) -> Self {
-        let (first, second) = match key.first_chunk() {
-            None => (few(key), 0),
-            Some(first) => (u64::from_le_bytes(*first), word_of(key, 1)),
+        let first = match key.first_chunk() {
+            None => few(key),
+            Some(first) => u64::from_le_bytes(*first),
         };
-        Self { first: HOME_TAG | first << 8, second, key }
+        Self { first: HOME_TAG | first << 8, key }
     }
 
-    /// A word after the first one.
+    /// The key.
     #[inline(always)]
-    fn word(&self, at: usize) -> u64 {
-        if at == 1 { self.second } else { word_of(self.key, at) }
+    pub(super) fn key(&self) -> &'k [u8] {
+        self.key
     }
 }
 
@@ -170,55 +189,74 @@ impl Slots {
         if slot + 1 == self.count { 0 } else { slot + 1 }
     }
 
-    /// The slot of a key, or the gap where it would be.
+    /// Where the record of a key is, or would be.
     #[inline(always)]
-    pub(super) fn find_or_gap(
-        &self,
-        words: Page<'_>,
-        home: usize,
-        probe: &Probe<'_>,
-    ) -> Result<usize, Gap> {
+    pub(super) fn find_or_gap(&self, words: Page<'_>, home: usize, probe: &Probe<'_>) -> Found {
+        let at = self.word_of(home);
+        let first = words.get(at);
+        if first & TAG == 0 {
+            return Found::new(home, 0, false);
+        }
+        if first & self.first_mask == probe.first && self.is_rest(words, at, probe.key) {
+            return Found::new(home, 0, true);
+        }
+        self.search(words, home, probe.key)
+    }
+
+    /// The same, wherever that is. (By itself, so that the few instructions of
+    /// most lookups have all registers. It takes the key, since a probe would have to be in
+    /// memory.)
+    #[inline(never)]
+    fn search(&self, words: Page<'_>, home: usize, key: &[u8]) -> Found {
+        let probe = Probe::new(key);
         let (mut slot, mut at) = (home, self.word_of(home));
         // A reader may see anything, so the search ends after as many slots as there are.
         for distance in 0..MOST_TAG.min(self.count) {
             let first = words.get(at);
             if first & TAG == 0 {
-                return Err(Gap { slot: slot as u32, distance: distance as u32 });
+                return Found::new(slot, distance, false);
             }
             // Only the tag is greater than it would be at home.
             let wanted = probe.first + distance as u64;
-            if first & self.first_mask == wanted && self.is_rest(words, at, probe) {
-                return Ok(slot);
+            if first & self.first_mask == wanted && self.is_rest(words, at, key) {
+                return Found::new(slot, distance, true);
             }
             (slot, at) = (slot + 1, at + self.stride);
             if slot == self.count {
                 (slot, at) = (0, HEADER);
             }
         }
-        Err(Gap { slot: slot as u32, distance: MOST_TAG as u32 })
-    }
-
-    /// The slot of a key, wherever it is. (By itself, so that the few instructions of most lookups
-    /// have all registers. It takes the key, since a probe would have to be in memory.)
-    #[inline(never)]
-    fn search(&self, words: Page<'_>, home: usize, key: &[u8]) -> Option<usize> {
-        self.find_or_gap(words, home, &Probe::new(key)).ok()
+        Found::new(slot, MOST_TAG, false)
     }
 
     /// Whether the words after the first one are those of a key.
     #[inline(always)]
-    fn is_rest(&self, words: Page<'_>, at: usize, probe: &Probe<'_>) -> bool {
+    fn is_rest(&self, words: Page<'_>, at: usize, key: &[u8]) -> bool {
+        self.key_words == 1 || self.are_rest(words, at, key)
+    }
+
+    /// The same, of keys that have more words. (By itself, since most have none.)
+    #[inline(never)]
+    fn are_rest(&self, words: Page<'_>, at: usize, key: &[u8]) -> bool {
         let last = self.key_words - 1;
-        last == 0
-            || (1..last).all(|word| words.get(at + word) == probe.word(word))
-                && words.get(at + last) & self.last_mask == probe.word(last)
+        (1..last).all(|word| words.get(at + word) == word_of(key, word))
+            && words.get(at + last) & self.last_mask == word_of(key, last)
+    }
+
+    /// Writes the words of a key after the first one.
+    #[inline(never)]
+    fn write_rest(&self, words: &mut PageMut<'_>, at: usize, key: &[u8]) {
+        (1..self.key_words).for_each(|word| words.set(at + word, word_of(key, word)));
     }
 
     /// The slot of a key.
     #[inline(always)]
     pub(super) fn find(&self, words: Page<'_>, home: usize, probe: &Probe<'_>) -> Option<usize> {
         let near = self.find_near(words, home, probe);
-        near.or_else(|| self.search(words, home, probe.key))
+        near.or_else(|| {
+            let found = self.search(words, home, probe.key);
+            found.is_there.then_some(found.slot())
+        })
     }
 
     /// The slot of a key if it is the home or the one after that, as for most keys. Which one
@@ -238,7 +276,7 @@ impl Slots {
             return None;
         }
         let slot = home + found.trailing_zeros() as usize;
-        self.is_rest(words, self.word_of(slot), probe).then_some(slot)
+        self.is_rest(words, self.word_of(slot), probe.key).then_some(slot)
     }
 
     #[inline(always)]
@@ -251,6 +289,7 @@ impl Slots {
         words.read(self.payload_at(slot), payload);
     }
 
+    #[inline(always)]
     pub(super) fn write_payload(
         &self,
         mut words: PageMut<'_>,
@@ -266,10 +305,10 @@ impl Slots {
         words.get(0) as usize
     }
 
-    /// Whether one more record may come into a gap.
+    /// Whether one more record may come where a search has ended.
     #[inline(always)]
-    pub(super) fn has_room(&self, words: Page<'_>, gap: Gap) -> bool {
-        self.records(words) < self.most && gap.distance < MOST_TAG as u32
+    pub(super) fn has_room(&self, words: Page<'_>, found: Found) -> bool {
+        self.records(words) < self.most && found.distance < MOST_TAG as u32
     }
 
     /// Whether so little is left in a bucket that it should be joined with another.
@@ -277,19 +316,21 @@ impl Slots {
         self.records(words) <= self.most / 6
     }
 
-    /// Puts a record into a gap that [has room](Self::has_room).
-    #[inline]
+    /// Puts a record where a search has ended, and there [is room](Self::has_room).
+    #[inline(always)]
     pub(super) fn insert(
         &self,
         words: &mut PageMut<'_>,
-        gap: Gap,
-        probe: &Probe<'_>,
+        found: Found,
+        probe: Probe<'_>,
         payload: &[u8],
     ) {
-        let at = self.word_of(gap.slot as usize);
-        words.set(at, probe.first + u64::from(gap.distance));
-        (1..self.key_words).for_each(|word| words.set(at + word, probe.word(word)));
-        words.write(self.payload_at(gap.slot as usize), payload);
+        let at = self.word_of(found.slot());
+        words.set(at, probe.first + u64::from(found.distance));
+        if self.key_words > 1 {
+            self.write_rest(words, at, probe.key);
+        }
+        words.write_whole(at + self.key_words, payload);
         self.count_records(words, |records| records.wrapping_add(1));
     }
 
@@ -308,24 +349,28 @@ impl Slots {
 
     /// Takes a record out of its slot. Records behind it that could not have the free slot move
     /// there.
-    #[inline]
+    #[inline(never)]
     pub(super) fn remove(&self, words: &mut PageMut<'_>, slot: usize) {
-        let (mut free, mut next) = (slot, slot);
+        let end = self.word_of(self.count);
+        let (mut free, mut next) = (self.word_of(slot), self.word_of(slot));
         // How far the next slot is behind the free one.
         let mut behind = 0;
         for _ in 0..self.count {
-            (next, behind) = (self.after(next), behind + 1);
-            match self.tag(words.page_ref(), next) {
+            next = if next + self.stride == end { HEADER } else { next + self.stride };
+            behind += 1;
+            let first = words.get(next);
+            match first & TAG {
                 0 => break,
                 // Its home is behind the free slot.
                 tag if tag <= behind => {}
                 _ => {
-                    self.move_record(words, next, free, behind);
+                    words.set(free, first - behind);
+                    (1..self.stride).for_each(|at| words.set(free + at, words.get(next + at)));
                     (free, behind) = (next, 0);
                 }
             }
         }
-        self.clear(words, free);
+        words.set(free, 0);
         self.count_records(words, |records| records.wrapping_sub(1));
     }
 

@@ -23,7 +23,7 @@ use bucket::{Joins, Probe, Slots};
 use directory::Directory;
 use place::Place;
 use shortcut::{Entry, Shortcut};
-use write::SlotMut;
+
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::batch::Batch;
@@ -33,6 +33,7 @@ use crate::pager::{PageNumber, PageRef, Pager, ReadEpoch, Seen, Space};
 
 pub(crate) use bucket::MOST_RECORD_BYTES;
 pub(crate) use place::HashPlace;
+pub(crate) use write::SlotMut;
 
 /// How many lookups should be under way at once.
 pub(crate) const AHEAD: usize = 16;
@@ -364,19 +365,14 @@ impl Index for Hash {
                 Some(latched) => latched,
                 None => self.latch_patiently(context.pager, key)?,
             };
-            let probe = Probe::new(key);
-            let found = self.slots.find_or_gap(bucket.words(), home, &probe);
-            let mut entry_mut = SlotMut { hash: self, bucket, probe, found, is_sparse: false };
-            let step = work(&mut entry_mut);
-            let is_sparse = entry_mut.is_sparse;
-            drop(entry_mut);
+            let mut slot_mut = SlotMut::new((self, entry), bucket, home, key);
+            let step = work(&mut slot_mut);
+            match context.keeps_pages() {
+                true => drop(slot_mut),
+                false => slot_mut.finish(context.pager, context.space),
+            }
             match step? {
-                Step::Done(answer) => {
-                    if is_sparse {
-                        self.merge_after_removal(context, entry, key);
-                    }
-                    return Ok(answer);
-                }
+                Step::Done(answer) => return Ok(answer),
                 Step::Wait => context.make_log_room()?,
                 Step::Full => self.make_room(context, key)?,
             }

@@ -1,11 +1,11 @@
 //! What writes of single records do to a bucket.
 
-use super::bucket::{Gap, Probe};
+use super::bucket::{Found, Probe};
 use super::shortcut::Entry;
 use super::{Attempt, Hash, Page};
 use crate::error::Result;
 use crate::index::{EntryMut, Record, WriteContext};
-use crate::pager::{Epoch, Latched, Pager};
+use crate::pager::{Epoch, Latched, Pager, Space};
 
 impl Hash {
     /// Latches the bucket of a key, if it is in memory, and no other thread changes it. Returns
@@ -20,6 +20,13 @@ impl Hash {
         self.slots.fetch_to_change(words, home);
         let bucket = pager.latch(way.bucket)?;
         way.entry.validate().then_some((way.entry, bucket, home))
+    }
+
+    /// The entry of a key, if its bucket is in memory, and no other thread changes it.
+    #[inline(always)]
+    pub(crate) fn try_entry<'h>(&'h self, pager: &'h Pager, key: &'h [u8]) -> Option<SlotMut<'h>> {
+        let (entry, bucket, home) = self.try_latch(pager, key)?;
+        Some(SlotMut::new((self, entry), bucket, home, key))
     }
 
     /// The same, however long it takes.
@@ -45,7 +52,7 @@ impl Hash {
         let (place, probe) = (self.place(key), Probe::new(key));
         let has_room = |words: Page<'_>| {
             let found = self.slots.find_or_gap(words, place.home, &probe);
-            found.map_or_else(|gap| self.slots.has_room(words, gap), |_| true)
+            found.is_there() || self.slots.has_room(words, found)
         };
         self.directory.split(
             context.pager,
@@ -60,45 +67,69 @@ impl Hash {
     #[inline(never)]
     pub(super) fn merge_after_removal(
         &self,
-        context: &WriteContext<'_>,
+        (pager, space): (&Pager, &Space),
         entry: Entry<'_>,
         key: &[u8],
     ) {
-        if !entry.is_of_few() && !context.keeps_pages() {
+        if !entry.is_of_few() {
             // The record is deleted; what cannot be joined now is joined later.
-            let _ = self.merge(context.pager, context.space, key);
+            let _ = self.merge(pager, space, key);
         }
     }
 }
 
 /// The slot of a key in its bucket, or the one where it would be.
-pub(super) struct SlotMut<'h> {
-    pub(super) hash: &'h Hash,
-    pub(super) bucket: Latched<'h>,
-    pub(super) probe: Probe<'h>,
-    pub(super) found: Result<usize, Gap>,
+pub(crate) struct SlotMut<'h> {
+    hash: &'h Hash,
+    entry: Entry<'h>,
+    bucket: Latched<'h>,
+    probe: Probe<'h>,
+    found: Found,
     /// Whether so much was taken out that the bucket should be joined with another.
-    pub(super) is_sparse: bool,
+    is_sparse: bool,
 }
 
-impl SlotMut<'_> {
+impl<'h> SlotMut<'h> {
+    /// That of a key with this home.
+    #[inline(always)]
+    pub(super) fn new(
+        (hash, entry): (&'h Hash, Entry<'h>),
+        bucket: Latched<'h>,
+        home: usize,
+        key: &'h [u8],
+    ) -> Self {
+        let probe = Probe::new(key);
+        let found = hash.slots.find_or_gap(bucket.words(), home, &probe);
+        Self { hash, entry, bucket, probe, found, is_sparse: false }
+    }
+
     /// The slot of the record, which is there.
+    #[inline(always)]
     fn slot(&self) -> usize {
-        debug_assert!(self.found.is_ok(), "there is no record");
-        self.found.unwrap_or_default()
+        debug_assert!(self.found.is_there(), "there is no record");
+        self.found.slot()
+    }
+
+    /// Unlatches the bucket. Joins it with another, if little is left in it, and it need not stay.
+    #[inline(always)]
+    pub(crate) fn finish(self, pager: &Pager, space: &Space) {
+        let Self { hash, entry, probe, is_sparse, bucket, .. } = self;
+        drop(bucket);
+        if is_sparse {
+            hash.merge_after_removal((pager, space), entry, probe.key());
+        }
     }
 }
 
 impl EntryMut for SlotMut<'_> {
     #[inline(always)]
     fn is_there(&self) -> bool {
-        self.found.is_ok()
+        self.found.is_there()
     }
 
     #[inline(always)]
     fn has_room(&self) -> bool {
-        let room = |gap| self.hash.slots.has_room(self.bucket.words(), gap);
-        self.found.err().is_some_and(room)
+        self.hash.slots.has_room(self.bucket.words(), self.found)
     }
 
     #[inline(always)]
@@ -114,12 +145,12 @@ impl EntryMut for SlotMut<'_> {
 
     #[inline(always)]
     fn insert(&mut self, epoch: Epoch, Record { payload, .. }: Record<'_>) {
-        debug_assert!(self.found.is_err(), "there is a record");
-        if let Err(gap) = self.found {
-            self.hash.slots.insert(&mut self.bucket.change(epoch), gap, &self.probe, payload);
-        }
+        debug_assert!(!self.is_there(), "there is a record");
+        let slots = &self.hash.slots;
+        slots.insert(&mut self.bucket.change(epoch), self.found, self.probe, payload);
     }
 
+    #[inline(always)]
     fn remove(&mut self, epoch: Epoch) {
         let (hash, slot) = (self.hash, self.slot());
         let mut words = self.bucket.change(epoch);

@@ -119,19 +119,7 @@ pub(crate) trait Index {
     /// Writes a record, as `put` allows. Returns whether there was one with its key.
     fn put(&self, context: &WriteContext<'_>, record: Record<'_>, put: Put) -> Result<bool> {
         self.at(context, record.key, |entry_mut| {
-            let there = entry_mut.is_there();
-            if !put.allows(there) {
-                return Ok(Step::Done(there));
-            }
-            if !there && !entry_mut.has_room() {
-                return Ok(Step::Full);
-            }
-            let Some(epoch) = context.log_put(record)? else { return Ok(Step::Wait) };
-            match there {
-                true => entry_mut.write(epoch, 0, record.payload),
-                false => entry_mut.insert(epoch, record),
-            }
-            Ok(Step::Done(there))
+            put_at(entry_mut, record, put, || context.log_put(record))
         })
     }
 
@@ -167,12 +155,7 @@ pub(crate) trait Index {
         bytes: &[u8],
     ) -> Result<bool> {
         self.at(context, key, |entry_mut| {
-            let there = entry_mut.is_there();
-            if there {
-                let Some(epoch) = context.log_patch(key, at, bytes)? else { return Ok(Step::Wait) };
-                entry_mut.write(epoch, at, bytes);
-            }
-            Ok(Step::Done(there))
+            patch_at(entry_mut, (at, bytes), || context.log_patch(key, at, bytes))
         })
     }
 
@@ -209,13 +192,59 @@ pub(crate) trait Index {
 
     /// Deletes a record; false if there is none.
     fn delete(&self, context: &WriteContext<'_>, key: &[u8]) -> Result<bool> {
-        self.at(context, key, |entry_mut| {
-            let there = entry_mut.is_there();
-            if there {
-                let Some(epoch) = context.log_delete(key)? else { return Ok(Step::Wait) };
-                entry_mut.remove(epoch);
-            }
-            Ok(Step::Done(there))
-        })
+        self.at(context, key, |entry_mut| delete_at(entry_mut, || context.log_delete(key)))
     }
+}
+
+/// Writes a record at its entry, as `put` allows, once `log` has logged it. Returns whether there
+/// was one.
+#[inline(always)]
+pub(crate) fn put_at<E>(
+    entry_mut: &mut (impl EntryMut + ?Sized),
+    record: Record<'_>,
+    put: Put,
+    log: impl FnOnce() -> Result<Option<Epoch>, E>,
+) -> Result<Step<bool>, E> {
+    let there = entry_mut.is_there();
+    if !put.allows(there) {
+        return Ok(Step::Done(there));
+    }
+    if !there && !entry_mut.has_room() {
+        return Ok(Step::Full);
+    }
+    let Some(epoch) = log()? else { return Ok(Step::Wait) };
+    match there {
+        true => entry_mut.write(epoch, 0, record.payload),
+        false => entry_mut.insert(epoch, record),
+    }
+    Ok(Step::Done(there))
+}
+
+/// Overwrites bytes of the payload from a place on, likewise. Returns whether there is a record.
+#[inline(always)]
+pub(crate) fn patch_at<E>(
+    entry_mut: &mut (impl EntryMut + ?Sized),
+    (at, bytes): (usize, &[u8]),
+    log: impl FnOnce() -> Result<Option<Epoch>, E>,
+) -> Result<Step<bool>, E> {
+    let there = entry_mut.is_there();
+    if there {
+        let Some(epoch) = log()? else { return Ok(Step::Wait) };
+        entry_mut.write(epoch, at, bytes);
+    }
+    Ok(Step::Done(there))
+}
+
+/// Deletes the record of an entry, likewise. Returns whether there was one.
+#[inline(always)]
+pub(crate) fn delete_at<E>(
+    entry_mut: &mut (impl EntryMut + ?Sized),
+    log: impl FnOnce() -> Result<Option<Epoch>, E>,
+) -> Result<Step<bool>, E> {
+    let there = entry_mut.is_there();
+    if there {
+        let Some(epoch) = log()? else { return Ok(Step::Wait) };
+        entry_mut.remove(epoch);
+    }
+    Ok(Step::Done(there))
 }

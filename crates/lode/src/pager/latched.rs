@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::epochs::{Epoch, Which};
-use super::images::PageImage;
 use super::{
     DIRTY, FREE, FrameNumber, LATCH, PageMut, PageNumber, PageRef, Pager, Space, VERSION, lock,
 };
@@ -34,18 +33,16 @@ impl<'p> Latched<'p> {
     }
 
     /// Its content, to change by an operation of this epoch.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn change(&mut self, epoch: Epoch) -> PageMut<'_> {
         let [_, stamp] = self.entry;
         let before = Epoch::load(stamp, Ordering::Relaxed);
         debug_assert!(before <= epoch, "page {} changed in a later epoch", self.page);
         debug_assert!(self.is_latched(), "page {} is changed without a latch", self.page);
         if before < epoch {
-            let dirty = self.word & DIRTY != 0;
-            if !self.is_new && self.pager.epochs.needs(before, dirty) {
-                let image = PageImage::of(&self.pager.images, self.words);
+            if !self.is_new {
                 let which = Which { page: self.page, from: before, before: epoch };
-                self.pager.save(which, dirty, image);
+                self.pager.keep_if_needed(which, self.word & DIRTY != 0, self.words);
             }
             epoch.store(stamp, Ordering::Release);
         }
@@ -85,7 +82,7 @@ impl<'p> Latched<'p> {
 }
 
 impl Drop for Latched<'_> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
         let mut word = self.word;
         if self.changed {

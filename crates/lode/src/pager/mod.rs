@@ -220,7 +220,7 @@ impl Pager {
     }
 
     /// Latches a page if it is still as it was seen.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn latch<'p>(&'p self, seen: Seen<'p>) -> Option<Latched<'p>> {
         let [cell, _] = seen.entry;
         let latched = seen.word | LATCH;
@@ -291,6 +291,14 @@ impl Pager {
             self.data.as_ref().and_then(|_| self.evict(u64::from(self.frames.count()) * 3));
         let evicted = evicted.map(FreeFrame::used);
         evicted.ok_or(Error::Full { budget_bytes: self.budget_bytes() })
+    }
+
+    /// Keeps an image of a page that is about to change, if a snapshot or the checkpoint needs it.
+    #[inline(never)]
+    fn keep_if_needed(&self, which: Which, dirty: bool, words: PageRef<'_>) {
+        if self.epochs.needs(which.from, dirty) {
+            self.save(which, dirty, PageImage::of(&self.images, words));
+        }
     }
 
     /// Keeps an image of a page for the snapshots and the checkpoint that need it.

@@ -224,6 +224,43 @@ impl<'p> PageMut<'p> {
         }
     }
 
+    /// Copies bytes into whole words: what is left of the last one is zeros. Reads nothing.
+    #[inline(always)]
+    pub(crate) fn write_whole(&mut self, at: usize, bytes: &[u8]) {
+        // Without a loop for short records, as in reading.
+        match bytes.len().div_ceil(8) {
+            1 if bytes.len() == 8 => self.write_all_of::<1>(at, bytes),
+            2 => self.write_all_of::<2>(at, bytes),
+            3 => self.write_all_of::<3>(at, bytes),
+            4 => self.write_all_of::<4>(at, bytes),
+            5 => self.write_all_of::<5>(at, bytes),
+            6 => self.write_all_of::<6>(at, bytes),
+            7 => self.write_all_of::<7>(at, bytes),
+            _ => self.write_chunks(at, bytes),
+        }
+    }
+
+    /// Fills `COUNT` words with bytes of which the last come into the last word.
+    #[inline(always)]
+    fn write_all_of<const COUNT: usize>(&mut self, at: usize, bytes: &[u8]) {
+        let unused = COUNT * 8 - bytes.len();
+        for (word, chunk) in bytes.as_chunks().0.iter().take(COUNT - 1).enumerate() {
+            self.set(at + word, u64::from_le_bytes(*chunk));
+        }
+        if let Some(last) = bytes.last_chunk() {
+            self.set(at + COUNT - 1, u64::from_le_bytes(*last) >> (unused * 8));
+        }
+    }
+
+    #[inline(never)]
+    fn write_chunks(&mut self, at: usize, bytes: &[u8]) {
+        for (chunk, at) in bytes.chunks(8).zip(at..) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.set(at, u64::from_le_bytes(word));
+        }
+    }
+
     /// Copies bytes in, any number of them, to anywhere.
     #[inline(never)]
     fn write_any(&mut self, to: usize, bytes: &[u8]) {
@@ -395,6 +432,24 @@ mod tests {
             words.read(0, &mut all);
             prop_assert!(all[..from].iter().all(|byte| *byte == 255));
             prop_assert!(all[from + bytes.len()..].iter().all(|byte| *byte == 255));
+        }
+
+        #[test]
+        fn whole_words_are_written_with_zeros_after_the_bytes(
+            at in 0..PAGE_WORDS - 20,
+            bytes in proptest::collection::vec(any::<u8>(), 0..=100),
+        ) {
+            let mut image = Image::empty();
+            let mut words = image.words_mut();
+            (0..PAGE_WORDS).for_each(|at| words.set(at, u64::MAX));
+            words.write_whole(at, &bytes);
+            let mut all = vec![0; PAGE_BYTES];
+            words.read(0, &mut all);
+            let (before, rest) = all.split_at(at * 8);
+            let (written, after) = rest.split_at(bytes.len().next_multiple_of(8));
+            prop_assert_eq!(&written[..bytes.len()], &bytes[..]);
+            prop_assert!(written[bytes.len()..].iter().all(|byte| *byte == 0));
+            prop_assert!(before.iter().chain(after).all(|byte| *byte == 255));
         }
 
         #[test]

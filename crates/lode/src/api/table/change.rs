@@ -49,13 +49,19 @@ impl Drop for Changing {
     }
 }
 
+/// Whether a closure of this thread is changing a record.
+#[inline(always)]
+pub(super) fn is_any_changing() -> bool {
+    DEPTH.get() > 0
+}
+
 /// Refuses a write of the record that a closure of this thread is changing; the key is in order.
 ///
 /// # Errors
 /// `Reentered`.
 #[inline(always)]
 pub(crate) fn expect_not_changing(core: &Arc<TableCore>, key: &[u8]) -> Result<()> {
-    if DEPTH.get() == 0 { Ok(()) } else { expect_other_record(core, key) }
+    if is_any_changing() { expect_other_record(core, key) } else { Ok(()) }
 }
 
 #[cold]

@@ -5,7 +5,6 @@
 use super::Table;
 use crate::error::Result;
 use crate::hash::{AHEAD, Attempt, Hash};
-use crate::table::Kinds;
 
 impl Table {
     /// Copies what the record with a packed key has after the key into `payload`, which has exactly
@@ -147,15 +146,6 @@ impl Table {
             found(at, there.then_some(payload));
         }
         Ok(())
-    }
-
-    /// The buckets that the records lie in, if they do.
-    #[inline(always)]
-    fn buckets(&self) -> Option<&Hash> {
-        match (&self.core.index, &self.core.heap) {
-            (Kinds::Hash(hash), None) => Some(hash),
-            _ => None,
-        }
     }
 
     /// Copies the columns after the key into the caller's buffer. Whether there is such a record,

@@ -4,18 +4,16 @@ mod atomic;
 mod change;
 mod load;
 mod lookups;
+mod writes;
 
 use std::sync::Arc;
 
-use super::read::with_key;
+use super::Row;
 use super::row::Shape;
-use super::{Key, Row};
 use crate::engine::Handle;
-use crate::error::{PackedPart, Result};
-use crate::heap;
-use crate::index::{Put, Record, WriteContext};
-use crate::schema::{ColumnId, Schema};
-use crate::table::{KeyKind, TableCore};
+use crate::hash::Hash;
+use crate::schema::Schema;
+use crate::table::{KeyKind, Kinds, TableCore};
 
 pub(super) use change::expect_not_changing;
 
@@ -88,111 +86,12 @@ impl Table {
         self.core.definition().kind
     }
 
-    /// Calls `work`, which changes the record of a key in order beside other writers, and
-    /// `extra_pages` more pages than most operations. Returns when the change is as durable as the
-    /// level says.
-    #[inline]
-    fn write<T>(
-        &self,
-        key: &[u8],
-        extra_pages: u64,
-        mut work: impl FnMut(&WriteContext<'_>) -> Result<T>,
-    ) -> Result<T> {
-        expect_not_changing(&self.core, key)?;
-        let turn = self.db.turn_for(extra_pages);
-        let (done, end) = self.db.admitted(extra_pages, &mut || {
-            let _inside = self.db.gate().enter();
-            // A commit may have failed half-way while this waited.
-            self.db.expect_healthy()?;
-            self.core.ensure_open()?;
-            let context = self.core.write_context(self.db.pager(), self.db.log());
-            Ok((work(&context)?, context.end()))
-        })?;
-        drop(turn);
-        self.db.acknowledge(end)?;
-        Ok(done)
-    }
-
-    /// Inserts a packed record; false if there is one with its key.
-    ///
-    /// # Errors
-    /// `NotPacked`, `ValueTooLong`, `RecordTooLong` and `KeyTooLong` when it is no record of the
-    /// table; and those of [writing](Self#errors).
-    #[inline]
-    pub fn insert(&self, record: &[u8]) -> Result<bool> {
-        let (key, payload) = self.core.split(record)?;
-        let there = self.core.in_order(key, |key| {
-            self.write(key, heap::pages_for(payload.len()), |context| {
-                self.core.put(context, Record { key, payload }, Put::Insert)
-            })
-        });
-        there.map(|there| !there)
-    }
-
-    /// Writes a packed record, whether there is one with its key or not. Returns whether there was.
-    ///
-    /// # Errors
-    /// As [`insert`](Self::insert).
-    pub fn upsert(&self, record: &[u8]) -> Result<bool> {
-        let (key, payload) = self.core.split(record)?;
-        self.core.in_order(key, |key| {
-            self.write(key, heap::pages_for(payload.len()), |context| {
-                self.core.put(context, Record { key, payload }, Put::Upsert)
-            })
-        })
-    }
-
-    /// Sets a column to the bytes that it has in a packed record; a column of variable length may
-    /// get any number of bytes; false if there is no such record.
-    ///
-    /// # Errors
-    /// `NoColumn`; `KeyColumn`; `NullableColumn`; `NotPacked` or `ValueTooLong` when the bytes do
-    /// not fit the column; `RecordTooLong`; those of [writing](Self#errors).
-    #[inline]
-    pub fn update(&self, key: impl Key, column: ColumnId, bytes: &[u8]) -> Result<bool> {
-        with_key(self, key, |key| self.update_packed(key, column, bytes))
-    }
-
-    #[inline]
-    fn update_packed(&self, key: &[u8], column: ColumnId, bytes: &[u8]) -> Result<bool> {
-        let (schema, found) = (self.core.schema(), self.core.column_to_set(column)?);
-        if found.kind.is_variable() {
-            return self.update_variable(key, column, bytes);
+    /// The buckets that the records lie in, if they do.
+    #[inline(always)]
+    fn buckets(&self) -> Option<&Hash> {
+        match (&self.core.index, &self.core.heap) {
+            (Kinds::Hash(hash), None) => Some(hash),
+            _ => None,
         }
-        schema.expect_size(PackedPart::Column, bytes.len(), found.range().len())?;
-        if !self.core.can_have(key)? {
-            return Ok(false);
-        }
-        let at = schema.range_in_payload(found).start;
-        self.core.in_order(key, |key| {
-            self.write(key, 0, |context| self.core.patch(context, key, at, bytes))
-        })
-    }
-
-    fn update_variable(&self, key: &[u8], column: ColumnId, bytes: &[u8]) -> Result<bool> {
-        let mut fits = Ok(());
-        let there = self.change_in_place(key, &mut |payload| {
-            fits = self.core.schema().replace(payload, column, bytes);
-            fits.is_ok()
-        })?;
-        fits.map(|()| there)
-    }
-
-    /// Deletes a record; false if there is none.
-    ///
-    /// # Errors
-    /// Those of [writing](Self#errors); `NotPacked`, `ValueCount` and `ValueMisfit` when the key is
-    /// none of the table.
-    #[inline]
-    pub fn delete(&self, key: impl Key) -> Result<bool> {
-        with_key(self, key, |key| self.delete_packed(key))
-    }
-
-    #[inline]
-    fn delete_packed(&self, key: &[u8]) -> Result<bool> {
-        if !self.core.can_have(key)? {
-            return Ok(false);
-        }
-        self.core.in_order(key, |key| self.write(key, 0, |context| self.core.remove(context, key)))
     }
 }

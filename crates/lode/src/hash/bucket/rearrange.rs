@@ -171,15 +171,14 @@ impl Slots {
             self.read_record(other, slot, &mut record);
             let (key, payload) = record.split_at(self.shape.key_size);
             let probe = Probe::new(key);
-            match self.find_or_gap(target.page_ref(), home(key), &probe) {
-                Ok(_) => {
-                    return Err(Unmovable::Corrupt("it has two records with the same key"));
-                }
-                Err(gap) if !self.has_room(target.page_ref(), gap) => {
-                    return Err(Unmovable::NoRoom);
-                }
-                Err(gap) => self.insert(target, gap, &probe, payload),
+            let found = self.find_or_gap(target.page_ref(), home(key), &probe);
+            if found.is_there() {
+                return Err(Unmovable::Corrupt("it has two records with the same key"));
             }
+            if !self.has_room(target.page_ref(), found) {
+                return Err(Unmovable::NoRoom);
+            }
+            self.insert(target, found, probe, payload);
         }
         Ok(())
     }
