@@ -1,10 +1,12 @@
 //! One kind of operation over and over, for a profiler or a count of instructions:
 //! `cargo bench -p lodedb --bench single`. `LODE_OPERATION` says which (`insert`, `get`, `update`,
 //! `replace`, `refill`, `rewrite`, `resize`, `scan`), `LODE_KEYS` of what keys (`hash`, `tree`),
-//! `LODE_ROWS` and `LODE_ROUNDS` how often. Without them, each is done, a little. Its time is
-//! printed; the counts are those of the profiler, of which a run with no rounds has what is not the
-//! operation's.
+//! `LODE_ROWS` and `LODE_ROUNDS` how often. `LODE_DIRECTORY` says where the database lies, at the
+//! level `process`; without it, it is in memory. Without any of them, each operation is done, a
+//! little. Its time is printed; the counts are those of the profiler, of which a run with no rounds
+//! has what is not the operation's.
 
+mod common;
 #[path = "common/routes.rs"]
 mod routes;
 
@@ -12,7 +14,7 @@ use std::cell::Cell;
 use std::ops::Bound;
 use std::time::Instant;
 
-use lode::{ColumnId, Database, KeyKind, ReadTable, Schema, Table, Type};
+use lode::{ColumnId, Database, Durability, KeyKind, Options, ReadTable, Schema, Table, Type};
 use routes::{KEY_BYTES, PAYLOAD_BYTES, Record};
 
 /// Rows that a scan asks for.
@@ -134,7 +136,11 @@ fn variable(record: &Record) -> Vec<u8> {
 }
 
 fn measure(operation: Operation, keys: KeyKind, rows: u64, rounds: u64) -> lode::Result<()> {
-    let db = Database::in_memory()?;
+    let directory = std::env::var_os("LODE_DIRECTORY").map(|_| common::directory());
+    let db = match &directory {
+        None => Database::in_memory()?,
+        Some(directory) => Options::new().durability(Durability::Process).open(directory.path())?,
+    };
     let fixed = db.create_table(&routes::schema(), keys)?;
     let next_hop = fixed.schema().column("next_hop")?;
     let variable_table = db.create_table(&variable_schema(), keys)?;

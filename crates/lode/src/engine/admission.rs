@@ -9,7 +9,7 @@ use std::sync::{MutexGuard, PoisonError};
 
 use super::Engine;
 use crate::error::{Error, Result};
-use crate::store::{Need, Store};
+use crate::store::{Durability, Need, Store};
 
 /// How often an operation that found no room is tried again.
 const MOST_TRIES: usize = 1000;
@@ -26,6 +26,15 @@ impl Engine {
     pub(crate) fn turn_for(&self, extra_pages: u64) -> LongTurn<'_> {
         let turn = || self.turn_for_long.lock().unwrap_or_else(PoisonError::into_inner);
         LongTurn { _turn: (extra_pages > 0).then(turn) }
+    }
+
+    /// Whether an operation of a database in a directory is admitted at once, if it changes few
+    /// pages, and need not wait until it is durable.
+    #[inline(always)]
+    pub(crate) fn is_ready(&self) -> bool {
+        self.store.as_ref().is_some_and(|store| {
+            store.level != Durability::Commit && self.pager.changed() < store.room()
+        })
     }
 
     /// Calls `work`, which changes pages, once there is room for it. It may be called several

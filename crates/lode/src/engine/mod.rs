@@ -228,6 +228,12 @@ impl Engine {
         self.catalogue().tables.values().map(Arc::clone).collect()
     }
 
+    /// Whether writes are not refused.
+    #[inline(always)]
+    pub(crate) fn is_healthy(&self) -> bool {
+        self.store.as_ref().is_none_or(Store::is_healthy)
+    }
+
     /// Fails if nothing can be written any more.
     #[inline(always)]
     pub(crate) fn expect_healthy(&self) -> Result<()> {

@@ -114,6 +114,12 @@ impl Store {
         self.log.is_none()
     }
 
+    /// Whether something can be written still.
+    #[inline(always)]
+    pub(crate) fn is_healthy(&self) -> bool {
+        self.poisoned.get().is_none()
+    }
+
     /// Fails if nothing can be written any more.
     #[inline]
     pub(crate) fn expect_healthy(&self) -> Result<()> {

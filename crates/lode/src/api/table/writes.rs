@@ -1,7 +1,7 @@
-//! Writes of single records. In a database in memory, most have nothing in their way: the record
-//! lies in a bucket that no other thread changes, and there is room for it. Those are *attempted*,
-//! as lookups are; everything else is left to the functions that wait, make room, write the log,
-//! and say what is wrong.
+//! Writes of single records. Most have nothing in their way: the record lies in a bucket that is in
+//! memory and that no other thread changes, there is room for it, and nothing has to be waited for
+//! afterwards. Those are *attempted*, as lookups are; everything else is left to the functions that
+//! wait, make room, and say what is wrong.
 
 use std::convert::Infallible;
 
@@ -9,93 +9,228 @@ use super::{Table, change, expect_not_changing};
 use crate::api::Key;
 use crate::api::read::with_key;
 use crate::engine::Inside;
-use crate::error::{PackedPart, Result};
+use crate::error::{Error, PackedPart, Result};
 use crate::hash::{Hash, SlotMut};
 use crate::heap;
 use crate::index::{Put, Record, Shape, Step, WriteContext, delete_at, patch_at, put_at};
-use crate::pager::Epoch;
+use crate::pager::{Epoch, Pager};
 use crate::schema::ColumnId;
 
-/// A thread that may write to buckets in memory at once.
-struct Attempt<'t> {
+/// What comes of an attempt: whether there was a record. (An error lies apart: with one in it, this
+/// would be copied through memory.)
+type Attempted<E = Box<Error>> = Result<bool, E>;
+
+/// What logs the writes that are attempted.
+trait Logs {
+    type Error;
+
+    /// As [`WriteContext::log_put`] does.
+    fn put(&self, record: Record<'_>) -> Result<Option<Epoch>, Self::Error>;
+
+    /// As [`WriteContext::log_patch`] does.
+    fn patch(&self, key: &[u8], at: usize, bytes: &[u8]) -> Result<Option<Epoch>, Self::Error>;
+
+    /// As [`WriteContext::log_delete`] does.
+    fn delete(&self, key: &[u8]) -> Result<Option<Epoch>, Self::Error>;
+}
+
+/// Nothing does, in memory.
+struct Unlogged<'t>(&'t Pager);
+
+impl Logs for Unlogged<'_> {
+    type Error = Infallible;
+
+    #[inline(always)]
+    fn put(&self, _: Record<'_>) -> Result<Option<Epoch>, Infallible> {
+        Ok(Some(self.0.epoch()))
+    }
+
+    #[inline(always)]
+    fn patch(&self, _: &[u8], _: usize, _: &[u8]) -> Result<Option<Epoch>, Infallible> {
+        Ok(Some(self.0.epoch()))
+    }
+
+    #[inline(always)]
+    fn delete(&self, _: &[u8]) -> Result<Option<Epoch>, Infallible> {
+        Ok(Some(self.0.epoch()))
+    }
+}
+
+impl Logs for WriteContext<'_> {
+    type Error = Box<Error>;
+
+    #[inline(always)]
+    fn put(&self, record: Record<'_>) -> Result<Option<Epoch>, Box<Error>> {
+        boxed(self.log_put(record))
+    }
+
+    #[inline(always)]
+    fn patch(&self, key: &[u8], at: usize, bytes: &[u8]) -> Result<Option<Epoch>, Box<Error>> {
+        boxed(self.log_patch(key, at, bytes))
+    }
+
+    #[inline(always)]
+    fn delete(&self, key: &[u8]) -> Result<Option<Epoch>, Box<Error>> {
+        boxed(self.log_delete(key))
+    }
+}
+
+#[inline(always)]
+fn boxed<T>(result: Result<T>) -> Result<T, Box<Error>> {
+    match result {
+        Ok(value) => Ok(value),
+        Err(error) => Err(Box::new(error)),
+    }
+}
+
+/// A thread that writes to a bucket, if nothing is in the way to it.
+struct Attempt<'t, L> {
     table: &'t Table,
     hash: &'t Hash,
+    log: L,
     _inside: Inside<'t>,
 }
 
-impl<'t> Attempt<'t> {
-    /// The entry of a key, if nothing is in the way to it.
+impl<'t, L: Logs> Attempt<'t, L> {
+    /// The entry of a key, latched.
     #[inline(always)]
     fn entry(&self, key: &'t [u8]) -> Option<SlotMut<'t>> {
         self.hash.try_entry(self.table.db.pager(), key)
     }
 
-    /// The epoch of the write, once the entry is latched.
+    /// Unlatches the entry. What comes of it, if the step is done.
     #[inline(always)]
-    fn epoch(&self) -> Epoch {
-        self.table.db.pager().epoch()
-    }
-
-    /// Whether there was a record, if the step is done.
-    #[inline(always)]
-    fn finish(self, slot_mut: SlotMut<'_>, step: Result<Step<bool>, Infallible>) -> Option<bool> {
+    fn finish(
+        self,
+        slot_mut: SlotMut<'_>,
+        step: Result<Step<bool>, L::Error>,
+    ) -> Option<Attempted<L::Error>> {
         slot_mut.finish(self.table.db.pager(), &self.table.core.space);
         match step {
-            Ok(Step::Done(there)) => Some(there),
+            Ok(Step::Done(there)) => Some(Ok(there)),
             Ok(Step::Full | Step::Wait) => None,
+            Err(error) => Some(Err(error)),
         }
+    }
+
+    #[inline(always)]
+    fn put(self, record: Record<'t>, put: Put) -> Option<Attempted<L::Error>> {
+        let mut slot_mut = self.entry(record.key)?;
+        let step = put_at(&mut slot_mut, record, put, || self.log.put(record));
+        self.finish(slot_mut, step)
+    }
+
+    #[inline(always)]
+    fn patch(self, key: &'t [u8], at: usize, bytes: &[u8]) -> Option<Attempted<L::Error>> {
+        let mut slot_mut = self.entry(key)?;
+        let step = patch_at(&mut slot_mut, (at, bytes), || self.log.patch(key, at, bytes));
+        self.finish(slot_mut, step)
+    }
+
+    #[inline(always)]
+    fn delete(self, key: &'t [u8]) -> Option<Attempted<L::Error>> {
+        let mut slot_mut = self.entry(key)?;
+        let step = delete_at(&mut slot_mut, || self.log.delete(key));
+        self.finish(slot_mut, step)
     }
 }
 
 impl Table {
-    /// A write to a bucket by this thread, unless it may have to wait, or to be refused.
+    /// A write to a bucket, unless it may be refused, or has to wait.
     #[inline(always)]
-    fn attempt(&self) -> Option<Attempt<'_>> {
+    fn attempt<L>(&self, log: L) -> Option<Attempt<'_, L>> {
         let hash = self.buckets()?;
-        if self.db.store().is_some() || change::is_any_changing() {
+        if change::is_any_changing() {
             return None;
         }
-        let attempt = Attempt { table: self, hash, _inside: self.db.gate().enter() };
+        let attempt = Attempt { table: self, hash, log, _inside: self.db.gate().enter() };
         (!self.core.is_gone()).then_some(attempt)
     }
 
-    /// Whether there was a record, if it can be written at once.
-    #[inline(never)]
-    fn try_put(&self, record: &[u8], put: Put) -> Option<bool> {
-        let Shape { key_size, payload_size, .. } = self.buckets()?.shape();
-        if record.len() != key_size + payload_size {
-            return None;
-        }
-        let (key, payload) = record.split_at_checked(key_size)?;
-        let attempt = self.attempt()?;
-        let mut slot_mut = attempt.entry(key)?;
-        let step =
-            put_at(&mut slot_mut, Record { key, payload }, put, || Ok(Some(attempt.epoch())));
-        attempt.finish(slot_mut, step)
+    /// Whether the database is in memory.
+    #[inline(always)]
+    fn is_in_memory(&self) -> bool {
+        self.db.store().is_none()
     }
 
-    /// Whether there is a record, if bytes of its payload can be overwritten at once.
+    /// The same in a database in memory.
+    #[inline(always)]
+    fn attempt_in_memory(&self) -> Option<Attempt<'_, Unlogged<'_>>> {
+        debug_assert!(self.is_in_memory(), "writes to directories are logged");
+        self.attempt(Unlogged(self.db.pager()))
+    }
+
+    /// The same in a directory.
+    #[inline(always)]
+    fn attempt_in_directory(&self) -> Option<Attempt<'_, WriteContext<'_>>> {
+        if !self.db.is_ready() {
+            return None;
+        }
+        let attempt = self.attempt(self.core.write_context(self.db.pager(), self.db.log()))?;
+        // A commit may have failed half-way while this waited.
+        self.db.is_healthy().then_some(attempt)
+    }
+
+    /// Key and payload of a record, if it lies in a bucket.
+    #[inline(always)]
+    fn split_for_bucket<'r>(&self, bytes: &'r [u8]) -> Option<Record<'r>> {
+        let Shape { key_size, payload_size, .. } = self.buckets()?.shape();
+        let has_size = bytes.len() == key_size + payload_size;
+        let (key, payload) = has_size.then(|| bytes.split_at_checked(key_size))??;
+        Some(Record { key, payload })
+    }
+
+    /// Whether a key has the size of those in the buckets.
+    #[inline(always)]
+    fn has_size(&self, key: &[u8]) -> bool {
+        self.buckets().is_some_and(|hash| key.len() == hash.shape().key_size)
+    }
+
+    #[inline(never)]
+    fn try_put(&self, bytes: &[u8], put: Put) -> Option<bool> {
+        let record = self.split_for_bucket(bytes)?;
+        let Ok(there) = self.attempt_in_memory()?.put(record, put)?;
+        Some(there)
+    }
+
     #[inline(never)]
     fn try_patch(&self, key: &[u8], at: usize, bytes: &[u8]) -> Option<bool> {
-        if key.len() != self.buckets()?.shape().key_size {
+        if !self.has_size(key) {
             return None;
         }
-        let attempt = self.attempt()?;
-        let mut slot_mut = attempt.entry(key)?;
-        let step = patch_at(&mut slot_mut, (at, bytes), || Ok(Some(attempt.epoch())));
-        attempt.finish(slot_mut, step)
+        let Ok(there) = self.attempt_in_memory()?.patch(key, at, bytes)?;
+        Some(there)
     }
 
-    /// Whether there was a record, if it can be deleted at once.
     #[inline(never)]
     fn try_delete(&self, key: &[u8]) -> Option<bool> {
-        if key.len() != self.buckets()?.shape().key_size {
+        if !self.has_size(key) {
             return None;
         }
-        let attempt = self.attempt()?;
-        let mut slot_mut = attempt.entry(key)?;
-        let step = delete_at(&mut slot_mut, || Ok(Some(attempt.epoch())));
-        attempt.finish(slot_mut, step)
+        let Ok(there) = self.attempt_in_memory()?.delete(key)?;
+        Some(there)
+    }
+
+    #[inline(never)]
+    fn try_logged_put(&self, bytes: &[u8], put: Put) -> Option<Attempted> {
+        let record = self.split_for_bucket(bytes)?;
+        self.attempt_in_directory()?.put(record, put)
+    }
+
+    #[inline(never)]
+    fn try_logged_patch(&self, key: &[u8], at: usize, bytes: &[u8]) -> Option<Attempted> {
+        if !self.has_size(key) {
+            return None;
+        }
+        self.attempt_in_directory()?.patch(key, at, bytes)
+    }
+
+    #[inline(never)]
+    fn try_logged_delete(&self, key: &[u8]) -> Option<Attempted> {
+        if !self.has_size(key) {
+            return None;
+        }
+        self.attempt_in_directory()?.delete(key)
     }
 
     /// Calls `work`, which changes the record of a key in order beside other writers, and
@@ -144,14 +279,19 @@ impl Table {
 
     #[inline]
     fn put(&self, record: &[u8], put: Put) -> Result<bool> {
-        match self.try_put(record, put) {
-            Some(there) => Ok(there),
-            None => self.put_patiently(record, put),
+        if self.is_in_memory()
+            && let Some(there) = self.try_put(record, put)
+        {
+            return Ok(there);
         }
+        self.put_patiently(record, put)
     }
 
     #[inline(never)]
     fn put_patiently(&self, record: &[u8], put: Put) -> Result<bool> {
+        if let Some(attempted) = self.try_logged_put(record, put) {
+            return attempted.map_err(|error| *error);
+        }
         let (key, payload) = self.core.split(record)?;
         self.core.in_order(key, |key| {
             self.write(key, heap::pages_for(payload.len()), |context| {
@@ -182,14 +322,19 @@ impl Table {
             return Ok(false);
         }
         let at = schema.range_in_payload(found).start;
-        match self.try_patch(key, at, bytes) {
-            Some(there) => Ok(there),
-            None => self.patch_patiently(key, at, bytes),
+        if self.is_in_memory()
+            && let Some(there) = self.try_patch(key, at, bytes)
+        {
+            return Ok(there);
         }
+        self.patch_patiently(key, at, bytes)
     }
 
     #[inline(never)]
     fn patch_patiently(&self, key: &[u8], at: usize, bytes: &[u8]) -> Result<bool> {
+        if let Some(attempted) = self.try_logged_patch(key, at, bytes) {
+            return attempted.map_err(|error| *error);
+        }
         self.core.in_order(key, |key| {
             self.write(key, 0, |context| self.core.patch(context, key, at, bytes))
         })
@@ -216,14 +361,19 @@ impl Table {
 
     #[inline]
     fn delete_packed(&self, key: &[u8]) -> Result<bool> {
-        match self.try_delete(key) {
-            Some(there) => Ok(there),
-            None => self.delete_patiently(key),
+        if self.is_in_memory()
+            && let Some(there) = self.try_delete(key)
+        {
+            return Ok(there);
         }
+        self.delete_patiently(key)
     }
 
     #[inline(never)]
     fn delete_patiently(&self, key: &[u8]) -> Result<bool> {
+        if let Some(attempted) = self.try_logged_delete(key) {
+            return attempted.map_err(|error| *error);
+        }
         if !self.core.can_have(key)? {
             return Ok(false);
         }
