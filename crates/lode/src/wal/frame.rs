@@ -23,22 +23,129 @@ pub(super) fn most_bytes(bytes: usize) -> u64 {
     (HEADER_BYTES + NOTE_BYTES + bytes.next_multiple_of(8)) as u64
 }
 
-/// Makes the beginning of a frame whose record has `size` bytes in `frame`, instead of what is
-/// there: all that comes before the record, without the checksum.
-pub(super) fn begin(
-    frame: &mut Vec<u8>,
-    before: u32,
-    (kind, size): (RecordKind, usize),
-    synced: Option<LogPosition>,
-) {
-    frame.clear();
-    frame.extend_from_slice(&[0; SUM_BYTES]);
-    frame.extend_from_slice(&before.to_le_bytes());
-    frame.extend_from_slice(&(size as u32).to_le_bytes());
-    frame.extend_from_slice(&[kind as u8, u8::from(synced.is_some()), 0, 0]);
-    if let Some(LogPosition { segment, at }) = synced {
-        frame.extend_from_slice(&segment.get().to_le_bytes());
-        frame.extend_from_slice(&at.to_le_bytes());
+/// What a frame has before its record. (`before` is the checksum of the frame before it.)
+#[derive(Clone, Copy)]
+pub(super) struct Head {
+    pub before: u32,
+    pub kind: RecordKind,
+    /// Bytes of the record.
+    pub size: usize,
+    pub synced: Option<LogPosition>,
+}
+
+impl Head {
+    /// Bytes that it takes up.
+    #[inline(always)]
+    fn size_bytes(&self) -> usize {
+        HEADER_BYTES + if self.synced.is_some() { NOTE_BYTES } else { 0 }
+    }
+
+    /// Bytes of the frame.
+    #[inline(always)]
+    pub(super) fn frame_bytes(&self) -> u64 {
+        (self.size_bytes() + self.size.next_multiple_of(8)) as u64
+    }
+
+    /// Its bytes, with zeros for the checksum of the frame.
+    #[inline(always)]
+    fn header(&self) -> [u8; HEADER_BYTES] {
+        let mut header = [0; HEADER_BYTES];
+        header[4..8].copy_from_slice(&self.before.to_le_bytes());
+        header[8..12].copy_from_slice(&(self.size as u32).to_le_bytes());
+        header[12] = self.kind as u8;
+        header[13] = u8::from(self.synced.is_some());
+        header
+    }
+
+    /// Those after that, if there are any.
+    fn note(&self) -> Option<[u8; NOTE_BYTES]> {
+        let LogPosition { segment, at } = self.synced?;
+        let mut note = [0; NOTE_BYTES];
+        note[..8].copy_from_slice(&segment.get().to_le_bytes());
+        note[8..].copy_from_slice(&at.to_le_bytes());
+        Some(note)
+    }
+
+    /// Makes the beginning of a frame in `frame`, instead of what is there: all that comes before
+    /// the record, without the checksum.
+    pub(super) fn begin(&self, frame: &mut Vec<u8>) {
+        frame.clear();
+        frame.extend_from_slice(&self.header());
+        self.note().iter().for_each(|note| frame.extend_from_slice(note));
+    }
+}
+
+/// The most bytes of a record whose frame is made without a call for each part of it.
+const MOST_SHORT_BYTES: usize = 220;
+
+/// Where the record begins in a short frame: what its checksum covers lies at whole words, with a
+/// note and without.
+const SHORT_RECORD_AT: usize = 4 + HEADER_BYTES + NOTE_BYTES;
+
+/// The frame of a short record, which is made before the log is locked.
+pub(super) struct Short {
+    bytes: Words<{ (SHORT_RECORD_AT + MOST_SHORT_BYTES).next_multiple_of(8) + 8 }>,
+    /// Where it ends.
+    end: usize,
+}
+
+#[repr(align(8))]
+struct Words<const BYTES: usize>([u8; BYTES]);
+
+impl Short {
+    /// One that is to be [filled](Self::fill).
+    #[inline(always)]
+    pub(super) fn new() -> Self {
+        Self { bytes: Words([0; _]), end: 0 }
+    }
+
+    /// Takes a record in parts, which has this size, if it is short; returns whether it is.
+    #[inline(always)]
+    pub(super) fn fill(&mut self, parts: &[&[u8]], size: usize) -> bool {
+        if size > MOST_SHORT_BYTES {
+            return false;
+        }
+        self.end = SHORT_RECORD_AT + size.next_multiple_of(8);
+        let mut at = SHORT_RECORD_AT;
+        for part in parts {
+            copy_few(part, &mut self.bytes.0[at..at + part.len()]);
+            at += part.len();
+        }
+        true
+    }
+
+    /// The whole frame, and its checksum.
+    #[inline(always)]
+    pub(super) fn finish(&mut self, head: &Head, salt: u32) -> (&[u8], u32) {
+        let from = SHORT_RECORD_AT - head.size_bytes();
+        if let Some(note) = head.note() {
+            self.bytes.0[from + HEADER_BYTES..][..NOTE_BYTES].copy_from_slice(&note);
+        }
+        self.bytes.0[from..][..HEADER_BYTES].copy_from_slice(&head.header());
+        let frame = &mut self.bytes.0[from..self.end];
+        let sum = sum(salt, frame);
+        seal(frame, sum);
+        (frame, sum)
+    }
+}
+
+/// Copies bytes, few of them without a call: in two parts that overlap where they have to.
+#[inline(always)]
+fn copy_few(from: &[u8], to: &mut [u8]) {
+    #[inline(always)]
+    fn ends<const SIZE: usize>(from: &[u8], to: &mut [u8]) {
+        let ends = (from.first_chunk::<SIZE>(), from.last_chunk::<SIZE>());
+        if let (Some(first), Some(last)) = ends {
+            to[..SIZE].copy_from_slice(first);
+            to[from.len() - SIZE..].copy_from_slice(last);
+        }
+    }
+    match from.len() {
+        0 => {}
+        4..8 => ends::<4>(from, to),
+        8..16 => ends::<8>(from, to),
+        16..=32 => ends::<16>(from, to),
+        _ => to.copy_from_slice(from),
     }
 }
 

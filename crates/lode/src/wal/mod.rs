@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ahead::Ahead;
+use frame::{Head, Short};
 use group::Group;
 use mark::Mark;
 pub(crate) use record::{Keyed, LogRecord, RecordKind, TableId};
@@ -217,19 +218,22 @@ impl Log {
         parts: &[&[u8]],
         work: impl FnOnce() -> T,
     ) -> Result<Option<(T, LogPosition)>> {
+        let size = parts.iter().map(|part| part.len()).sum();
+        let mut short = Short::new();
+        let is_short = short.fill(parts, size);
         let mut tail = lock(&self.tail);
         let tail = &mut *tail;
-        let size = parts.iter().map(|part| part.len()).sum();
         let synced = self.synced.get();
         let noted = (tail.noted < synced).then_some(synced);
-        frame::begin(&mut tail.frame, tail.chain, (kind, size), noted);
-        let end = tail.at + (tail.frame.len() + size.next_multiple_of(8)) as u64;
+        let head = Head { before: tail.chain, kind, size, synced: noted };
+        let end = tail.at + head.frame_bytes();
         if end > tail.segment.size_bytes {
             return Ok(None);
         }
-        let written = match size < LEAST_LONG_BYTES {
-            true => tail.write(parts, frame::padding(size)),
-            false => tail.write_long((parts, size), frame::padding(size)),
+        let written = match is_short {
+            true => tail.write_short(&head, &mut short),
+            false if size < LEAST_LONG_BYTES => tail.write(&head, parts),
+            false => tail.write_long(&head, parts),
         };
         let chain = written.inspect_err(|_| tail.segment.take_back(tail.at))?;
         if let Some(noted) = noted {

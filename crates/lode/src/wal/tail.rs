@@ -1,7 +1,8 @@
 //! The tail of the log: where frames are appended.
 
+use super::frame::{self, Head, Short};
 use super::segment::Segment;
-use super::{LogPosition, Place, frame};
+use super::{LogPosition, Place};
 use crate::error::Result;
 
 /// A record of this size is not copied into one frame, but written in pieces.
@@ -34,10 +35,18 @@ impl Tail {
         }
     }
 
-    /// Writes the frame that has begun, with these parts of its record and zeros after them;
-    /// returns its checksum.
-    #[inline]
-    pub(super) fn write(&mut self, parts: &[&[u8]], padding: &[u8]) -> Result<u32> {
+    /// Writes the frame of a short record; returns its checksum.
+    #[inline(always)]
+    pub(super) fn write_short(&mut self, head: &Head, short: &mut Short) -> Result<u32> {
+        let (frame, sum) = short.finish(head, self.segment.salt);
+        self.segment.write(self.at, frame)?;
+        Ok(sum)
+    }
+
+    /// Writes the frame of a record in parts; returns its checksum.
+    pub(super) fn write(&mut self, head: &Head, parts: &[&[u8]]) -> Result<u32> {
+        head.begin(&mut self.frame);
+        let padding = frame::padding(head.size);
         parts.iter().chain([&padding]).for_each(|part| self.frame.extend_from_slice(part));
         let sum = frame::sum(self.segment.salt, &self.frame);
         frame::seal(&mut self.frame, sum);
@@ -47,11 +56,9 @@ impl Tail {
 
     /// The same piece by piece, so that there is no other copy of a long record. Its beginning
     /// comes last.
-    pub(super) fn write_long(
-        &mut self,
-        (parts, size): (&[&[u8]], usize),
-        padding: &[u8],
-    ) -> Result<u32> {
+    pub(super) fn write_long(&mut self, head: &Head, parts: &[&[u8]]) -> Result<u32> {
+        head.begin(&mut self.frame);
+        let (size, padding) = (head.size, frame::padding(head.size));
         let mut sum = frame::sum(self.segment.salt, &self.frame);
         let mut at = self.at + self.frame.len() as u64;
         let mut piece = Vec::with_capacity(PIECE_BYTES.min(size + padding.len()));
