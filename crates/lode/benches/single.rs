@@ -6,7 +6,6 @@
 //! little. Its time is printed; the counts are those of the profiler, of which a run with no rounds
 //! has what is not the operation's.
 
-mod common;
 #[path = "common/routes.rs"]
 mod routes;
 
@@ -136,7 +135,8 @@ fn variable(record: &Record) -> Vec<u8> {
 }
 
 fn measure(operation: Operation, keys: KeyKind, rows: u64, rounds: u64) -> lode::Result<()> {
-    let directory = std::env::var_os("LODE_DIRECTORY").map(|_| common::directory());
+    let parent = std::env::var_os("LODE_DIRECTORY");
+    let directory = parent.map(|parent| tempfile::tempdir_in(parent).expect("a directory"));
     let db = match &directory {
         None => Database::in_memory()?,
         Some(directory) => Options::new().durability(Durability::Process).open(directory.path())?,

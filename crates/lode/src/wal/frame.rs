@@ -209,3 +209,44 @@ impl<'b> Frame<'b> {
         Some(Self { sum, before, kind, synced, body: &whole[from..from + body], size })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Bytes of the file are what they are, however they are made.
+        #[test]
+        fn a_short_frame_is_the_frame_of_its_record(
+            parts in proptest::collection::vec(
+                proptest::collection::vec(any::<u8>(), 0..80), 0..4,
+            ),
+            (before, salt) in any::<(u32, u32)>(),
+            synced in proptest::option::of((1u64..9, 0u64..1 << 40)),
+        ) {
+            let parts: Vec<_> = parts.iter().map(|part| &part[..]).collect();
+            let record = parts.concat();
+            let synced = synced
+                .map(|(segment, at)| LogPosition { segment: SegmentNumber::new(segment), at });
+            let head = Head { before, kind: RecordKind::Patch, size: record.len(), synced };
+            let mut frame = Vec::new();
+            head.begin(&mut frame);
+            frame.extend_from_slice(&record);
+            frame.extend_from_slice(padding(record.len()));
+            let wanted = sum(salt, &frame);
+            seal(&mut frame, wanted);
+            prop_assert_eq!(frame.len() as u64, head.frame_bytes());
+            let read = Frame::read(&frame, salt).expect("it is whole");
+            prop_assert_eq!((read.sum, read.before, read.kind), (wanted, before, RecordKind::Patch));
+            prop_assert_eq!((read.synced, read.body), (synced, &record[..]));
+
+            let mut short = Short::new();
+            let is_short = short.fill(&parts, record.len());
+            prop_assert_eq!(is_short, record.len() <= MOST_SHORT_BYTES);
+            if is_short {
+                prop_assert_eq!(short.finish(&head, salt), (&frame[..], wanted));
+            }
+        }
+    }
+}
