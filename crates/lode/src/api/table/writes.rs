@@ -61,24 +61,26 @@ impl Logs for WriteContext<'_> {
 
     #[inline(always)]
     fn put(&self, record: Record<'_>) -> Result<Option<Epoch>, Box<Error>> {
-        boxed(self.log_put(record))
+        logged(self.log_put(record))
     }
 
     #[inline(always)]
     fn patch(&self, key: &[u8], at: usize, bytes: &[u8]) -> Result<Option<Epoch>, Box<Error>> {
-        boxed(self.log_patch(key, at, bytes))
+        logged(self.log_patch(key, at, bytes))
     }
 
     #[inline(always)]
     fn delete(&self, key: &[u8]) -> Result<Option<Epoch>, Box<Error>> {
-        boxed(self.log_delete(key))
+        logged(self.log_delete(key))
     }
 }
 
+/// What was logged. Where there is no room for it, that is left to those who make some.
 #[inline(always)]
-fn boxed<T>(result: Result<T>) -> Result<T, Box<Error>> {
+fn logged(result: Result<Option<Epoch>>) -> Result<Option<Epoch>, Box<Error>> {
     match result {
-        Ok(value) => Ok(value),
+        Ok(epoch) => Ok(epoch),
+        Err(Error::Full { .. } | Error::DiskFull { .. }) => Ok(None),
         Err(error) => Err(Box::new(error)),
     }
 }
@@ -163,7 +165,8 @@ impl Table {
     /// The same in a directory.
     #[inline(always)]
     fn attempt_in_directory(&self) -> Option<Attempt<'_, WriteContext<'_>>> {
-        if !self.db.is_ready() {
+        // In a forked process, the gate may be closed for ever.
+        if self.core.is_gone() || !self.db.is_ready() {
             return None;
         }
         let attempt = self.attempt(self.core.write_context(self.db.pager(), self.db.log()))?;
