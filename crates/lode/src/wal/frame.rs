@@ -238,7 +238,7 @@ mod tests {
             seal(&mut frame, wanted);
             prop_assert_eq!(frame.len() as u64, head.frame_bytes());
             let read = Frame::read(&frame, salt).expect("it is whole");
-            prop_assert_eq!((read.sum, read.before, read.kind), (wanted, before, RecordKind::Patch));
+            prop_assert_eq!((read.sum, read.before, read.kind), (wanted, before, head.kind));
             prop_assert_eq!((read.synced, read.body), (synced, &record[..]));
 
             let mut short = Short::new();
