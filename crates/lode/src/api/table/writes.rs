@@ -138,6 +138,12 @@ impl<'t, L: Logs> Attempt<'t, L> {
 }
 
 impl Table {
+    /// Whether the database is in memory.
+    #[inline(always)]
+    fn is_in_memory(&self) -> bool {
+        self.db.store().is_none()
+    }
+
     /// A write to a bucket, unless it may be refused, or has to wait.
     #[inline(always)]
     fn attempt<L>(&self, log: L) -> Option<Attempt<'_, L>> {
@@ -147,12 +153,6 @@ impl Table {
         }
         let attempt = Attempt { table: self, hash, log, _inside: self.db.gate().enter() };
         (!self.core.is_gone()).then_some(attempt)
-    }
-
-    /// Whether the database is in memory.
-    #[inline(always)]
-    fn is_in_memory(&self) -> bool {
-        self.db.store().is_none()
     }
 
     /// The same in a database in memory.
@@ -189,6 +189,7 @@ impl Table {
         self.buckets().is_some_and(|hash| key.len() == hash.shape().key_size)
     }
 
+    /// Writes a record in memory, as `put` allows, if nothing is in the way. Whether there was one.
     #[inline(never)]
     fn try_put(&self, bytes: &[u8], put: Put) -> Option<bool> {
         let record = self.split_for_bucket(bytes)?;
@@ -196,6 +197,7 @@ impl Table {
         Some(there)
     }
 
+    /// Overwrites bytes of a payload in memory, likewise. Whether there is a record.
     #[inline(never)]
     fn try_patch(&self, key: &[u8], at: usize, bytes: &[u8]) -> Option<bool> {
         if !self.has_size(key) {
@@ -205,6 +207,7 @@ impl Table {
         Some(there)
     }
 
+    /// Deletes a record in memory, likewise. Whether there was one.
     #[inline(never)]
     fn try_delete(&self, key: &[u8]) -> Option<bool> {
         if !self.has_size(key) {
@@ -214,12 +217,14 @@ impl Table {
         Some(there)
     }
 
+    /// As [`try_put`](Self::try_put), in a directory.
     #[inline(never)]
     fn try_logged_put(&self, bytes: &[u8], put: Put) -> Option<Attempted> {
         let record = self.split_for_bucket(bytes)?;
         self.attempt_in_directory()?.put(record, put)
     }
 
+    /// As [`try_patch`](Self::try_patch), in a directory.
     #[inline(never)]
     fn try_logged_patch(&self, key: &[u8], at: usize, bytes: &[u8]) -> Option<Attempted> {
         if !self.has_size(key) {
@@ -228,6 +233,7 @@ impl Table {
         self.attempt_in_directory()?.patch(key, at, bytes)
     }
 
+    /// As [`try_delete`](Self::try_delete), in a directory.
     #[inline(never)]
     fn try_logged_delete(&self, key: &[u8]) -> Option<Attempted> {
         if !self.has_size(key) {
