@@ -203,8 +203,8 @@ impl Slots {
         self.search(words, home, probe.key)
     }
 
-    /// The same, wherever that is. (By itself, so that the few instructions of most lookups have all
-    /// registers. It takes the key, since a probe would have to be in memory.)
+    /// The same, wherever that is. (By itself, so that the few instructions of most lookups have
+    /// all registers. It takes the key, since a probe would have to be in memory.)
     #[inline(never)]
     fn search(&self, words: Page<'_>, home: usize, key: &[u8]) -> Found {
         let probe = Probe::new(key);
