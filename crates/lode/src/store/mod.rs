@@ -172,6 +172,11 @@ impl Store {
         (data * 4).clamp(least, self.most_log_bytes).max(data / 2)
     }
 
+    /// How long the log is when a checkpoint should begin.
+    fn checkpoint_log_bytes(&self) -> u64 {
+        self.most_log_bytes() / 2
+    }
+
     /// What has to be done about changed pages and the log, if `extra_pages` more pages change.
     pub(crate) fn need(&self, pager: &Pager, extra_pages: u64) -> Need {
         if self.is_step_by_step.load(Ordering::Relaxed) {
@@ -179,10 +184,9 @@ impl Store {
         }
         let (dirty, most_dirty) = (pager.dirty() + extra_pages, pager.most_dirty());
         let log = self.log_bytes();
-        let most_log = self.most_log_bytes();
-        if dirty >= most_dirty / 4 * 3 || log >= most_log {
+        if dirty >= most_dirty / 4 * 3 || log >= self.most_log_bytes() {
             Need::Now
-        } else if dirty >= soon_dirty(most_dirty) || log >= most_log / 2 {
+        } else if dirty >= soon_dirty(most_dirty) || log >= self.checkpoint_log_bytes() {
             Need::Soon
         } else {
             Need::Nothing
@@ -194,7 +198,7 @@ impl Store {
     pub(crate) fn needs_checkpoint(&self, pager: &Pager) -> bool {
         let released = self.data.released();
         let used = (self.data.used_bytes() / SLOT_BYTES as u64).saturating_sub(released);
-        self.log_bytes() >= self.most_log_bytes() / 2
+        self.log_bytes() >= self.checkpoint_log_bytes()
             || released >= (used / 4).max(pager.most_dirty())
     }
 
@@ -371,7 +375,8 @@ impl Store {
         })?;
         self.expect_files()?;
         *locked(&self.since) = start;
-        self.log_to_write()?.trim(start.segment)
+        // What is written until the next one begins needs no new files.
+        self.log_to_write()?.trim(start.segment, self.checkpoint_log_bytes())
     }
 
     /// What would have to be replayed after a crash.

@@ -281,7 +281,7 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
         }
         log.clear();
         since = place.position;
-        new.trim(since.segment)?;
+        new.trim(since.segment, 0)?;
     }
     log.push(new.end().segment);
     wal::remove_others(&*disk, &log)?;

@@ -19,7 +19,6 @@ mod segment;
 mod tail;
 mod turn;
 
-use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -88,9 +87,6 @@ const PAGE_BYTES: u64 = 1 << 12;
 
 /// The shortest segment.
 const LEAST_BYTES: u64 = 1 << 12;
-
-/// Files of old segments that are kept for new ones: the largest.
-const SPARES: usize = 1;
 
 /// The log of a database.
 pub(crate) struct Log {
@@ -309,7 +305,7 @@ impl Log {
                 return Ok(());
             }
             // None of them will be of use.
-            turn.spares.drain(..).try_for_each(|(number, _)| self.remove_file(number))?;
+            turn.remove_spares(&*self.disk)?;
             turn.take_number()
         };
         let segment = Segment::create(&*self.disk, number, size, self.settings.writing)?;
@@ -415,26 +411,13 @@ impl Log {
         self.disk.expect_files().map_err(|error| Error::io("look for the database's files", &error))
     }
 
-    /// Forgets the segments before one, which recovery does not need any more.
-    pub(crate) fn trim(&self, first: SegmentNumber) -> Result<()> {
+    /// Forgets the segments before one, which recovery does not need any more. Of their files, one
+    /// is kept for the next segment, and as many more as have `kept_bytes` together.
+    pub(crate) fn trim(&self, first: SegmentNumber, kept_bytes: u64) -> Result<()> {
         let mut turn = lock(&self.turn);
-        let (unneeded, old) = turn.old.drain(..).partition(|(number, ..)| *number < first);
-        turn.old = old;
-        let unneeded: Vec<(SegmentNumber, u64, Option<Segment>)> = unneeded;
-        for (number, _, segment) in unneeded {
-            match segment {
-                Some(segment) => turn.spares.push((number, segment)),
-                None => self.remove_file(number)?,
-            }
-        }
-        turn.spares.sort_by_key(|(_, spare)| Reverse(spare.size_bytes));
-        let kept = turn.spares.len().min(SPARES);
-        turn.spares.drain(kept..).try_for_each(|(number, _)| self.remove_file(number))
-    }
-
-    fn remove_file(&self, number: SegmentNumber) -> Result<()> {
-        let removed = self.disk.remove(&number.file_name());
-        removed.map_err(|error| Error::io("remove an old log segment", &error))
+        turn.forget_before(&*self.disk, first)?;
+        let least_bytes = self.size_after(lock(&self.tail).segment.size_bytes);
+        turn.keep_spares(&*self.disk, least_bytes, kept_bytes)
     }
 
     /// Removes the files that are kept for new segments, and cuts the last segment off where the
@@ -450,8 +433,7 @@ impl Log {
 
     /// Removes the files that are kept for new segments.
     pub(crate) fn remove_spares(&self) -> Result<()> {
-        let mut turn = lock(&self.turn);
-        turn.spares.drain(..).try_for_each(|(number, _)| self.remove_file(number))
+        lock(&self.turn).remove_spares(&*self.disk)
     }
 
     /// Bytes of files that have no records: the rest of the last segment, and files that are kept

@@ -1,15 +1,23 @@
 //! The turn of segments: those before the tail's, the files that are kept for new ones, and what
 //! the next one begins with.
 
+use std::cmp::Reverse;
+
 use super::segment::{Header, Segment};
 use super::{FrameWriting, LogPosition, Place, SegmentNumber};
 use crate::error::{Error, Result};
 use crate::io::Disk;
 
+fn remove_file(disk: &dyn Disk, number: SegmentNumber) -> Result<()> {
+    let removed = disk.remove(&number.file_name());
+    removed.map_err(|error| Error::io("remove an old log segment", &error))
+}
+
 /// The segments before the tail's.
 pub(super) struct Turn {
     /// Those that recovery would need: numbers and lengths.
     pub(super) old: Vec<(SegmentNumber, u64, Option<Segment>)>,
+    /// The files that are kept for new ones.
     pub(super) spares: Vec<(SegmentNumber, Segment)>,
     pub(super) next_number: SegmentNumber,
     pub(super) random: u64,
@@ -30,21 +38,68 @@ impl Turn {
         self.spares.iter().any(|(_, spare)| spare.size_bytes >= size_bytes)
     }
 
-    /// A segment of its own, which has no header yet.
+    /// A segment of its own, which has no header yet: in the smallest file that is kept and large
+    /// enough, or in a new one. If there is no space for that, the files that are kept are given
+    /// up.
     pub(super) fn prepare(&mut self, disk: &dyn Disk, size_bytes: u64) -> Result<Segment> {
         let number = self.take_number();
-        let found = self.spares.iter().position(|(_, spare)| spare.size_bytes >= size_bytes);
-        let mut segment = match found {
+        let spares = self.spares.iter().enumerate();
+        let found = spares
+            .filter(|(_, (_, spare))| spare.size_bytes >= size_bytes)
+            .min_by_key(|(_, (_, spare))| spare.size_bytes);
+        let mut segment = match found.map(|(at, _)| at) {
             Some(at) => {
                 let (old, spare) = self.spares.remove(at);
                 disk.rename(&old.file_name(), &number.file_name())
                     .map_err(|error| Error::io("rename an old log segment", &error))?;
                 spare
             }
-            None => Segment::create(disk, number, size_bytes, self.writing)?,
+            None => match Segment::create(disk, number, size_bytes, self.writing) {
+                Err(Error::DiskFull { .. }) if !self.spares.is_empty() => {
+                    self.remove_spares(disk)?;
+                    Segment::create(disk, number, size_bytes, self.writing)?
+                }
+                made => made?,
+            },
         };
         segment.number = number;
         Ok(segment)
+    }
+
+    /// Forgets the segments before one. Their files become spares if they are open.
+    pub(super) fn forget_before(&mut self, disk: &dyn Disk, first: SegmentNumber) -> Result<()> {
+        let old = self.old.extract_if(.., |(number, ..)| *number < first);
+        for (number, _, segment) in old {
+            match segment {
+                Some(segment) => self.spares.push((number, segment)),
+                None => remove_file(disk, number)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes all spares but the largest one, and as many more as have `kept_bytes` together; and
+    /// those with fewer than `least_bytes`.
+    pub(super) fn keep_spares(
+        &mut self,
+        disk: &dyn Disk,
+        least_bytes: u64,
+        kept_bytes: u64,
+    ) -> Result<()> {
+        self.spares.sort_by_key(|(_, spare)| Reverse(spare.size_bytes));
+        let mut bytes = 0;
+        let is_kept = |(_, spare): &&(SegmentNumber, Segment)| {
+            let is_first = bytes == 0;
+            bytes += spare.size_bytes;
+            spare.size_bytes >= least_bytes && (is_first || bytes <= kept_bytes)
+        };
+        let kept = self.spares.iter().take_while(is_kept).count();
+        self.spares.drain(kept..).try_for_each(|(number, _)| remove_file(disk, number))
+    }
+
+    /// Removes the files that are kept.
+    pub(super) fn remove_spares(&mut self, disk: &dyn Disk) -> Result<()> {
+        self.spares.drain(..).try_for_each(|(number, _)| remove_file(disk, number))
     }
 
     pub(super) fn header(
@@ -58,5 +113,67 @@ impl Turn {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let salt = (self.random ^ self.random >> 32) as u32;
         Header { database, number: segment.number, salt, after, synced }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::io::simulated::Simulated;
+
+    const SIZE: u64 = 1 << 14;
+
+    fn turn() -> Turn {
+        Turn {
+            old: Vec::new(),
+            spares: Vec::new(),
+            next_number: SegmentNumber::FIRST,
+            random: 0,
+            writing: FrameWriting::Called,
+        }
+    }
+
+    /// A turn that has gone through segments of these sizes, and has forgotten them.
+    fn after(disk: &Simulated, sizes: &[u64]) -> Turn {
+        let mut turn = turn();
+        for size_bytes in sizes {
+            let segment = turn.prepare(disk, *size_bytes).unwrap();
+            turn.old.push((segment.number, *size_bytes, Some(segment)));
+        }
+        turn.forget_before(disk, turn.next_number).unwrap();
+        turn
+    }
+
+    #[test]
+    fn spares_are_kept_for_as_many_bytes_as_are_wanted_and_one_in_any_case() {
+        for (kept_bytes, wanted) in [(0, 1), (2 * SIZE - 1, 1), (2 * SIZE, 2), (u64::MAX, 3)] {
+            let disk = Simulated::new(0);
+            let mut turn = after(&disk, &[SIZE / 2, SIZE, SIZE, SIZE]);
+            turn.keep_spares(&disk, SIZE, kept_bytes).unwrap();
+            assert_eq!(disk.file_names().len(), wanted, "of {kept_bytes} bytes");
+            // Segments as large are in these files, and others as before.
+            let segments: Vec<_> = (0..4).map(|_| turn.prepare(&disk, SIZE).unwrap()).collect();
+            assert_eq!(disk.file_names().len(), 4);
+            let names: Vec<_> = segments.iter().map(|segment| segment.number.file_name()).collect();
+            assert_eq!(disk.file_names(), names);
+        }
+    }
+
+    #[test]
+    fn a_segment_lies_in_the_smallest_spare_that_is_large_enough() {
+        let disk = Simulated::new(0);
+        let mut turn = after(&disk, &[SIZE, 4 * SIZE, 2 * SIZE]);
+        assert_eq!(turn.prepare(&disk, SIZE + 1).unwrap().size_bytes, 2 * SIZE);
+    }
+
+    #[test]
+    fn spares_are_given_up_for_a_larger_segment_when_the_disk_is_full() {
+        let disk = Simulated::new(0);
+        let mut turn = after(&disk, &[SIZE, SIZE, SIZE]);
+        disk.set_capacity(Some(disk.used_bytes() + SIZE));
+        let segment = turn.prepare(&disk, 3 * SIZE).unwrap();
+        assert_eq!(disk.file_names(), [segment.number.file_name()]);
+        assert!(matches!(turn.prepare(&disk, 2 * SIZE), Err(Error::DiskFull { .. })));
     }
 }

@@ -138,3 +138,27 @@ fn it_can_be_turned_off() {
     let before = run.db.statistics().data_bytes;
     assert_eq!(run.wait(100), before);
 }
+
+/// Files of the log are kept for what is written until the next checkpoint, and given back when
+/// that is asked for, or nothing is written.
+#[test]
+fn the_log_keeps_its_files_until_space_is_wanted() {
+    const LOG_BYTES: u64 = 4 << 20;
+    let mut run = Run::new(&options().segment_bytes(64 << 10).log_bytes(LOG_BYTES));
+    let engine = run.db.engine();
+    let log = engine.store().and_then(Store::log).expect("it is on a disk");
+    let round = |from: u32| {
+        insert(&run.table, from..from + 10_000);
+        engine.checkpoint().expect("space");
+        log.unused_bytes()
+    };
+    let kept = round(0);
+    assert!((LOG_BYTES / 4..=LOG_BYTES / 2 + (64 << 10)).contains(&kept), "{kept} bytes");
+    assert!(round(10_000).abs_diff(kept) <= 64 << 10);
+    run.db.checkpoint().expect("space");
+    assert!(log.unused_bytes() <= 32 << 10, "{} bytes", log.unused_bytes());
+    assert!(round(20_000) >= LOG_BYTES / 4);
+    run.wait(12);
+    let log = run.db.engine().store().and_then(Store::log).expect("it is on a disk");
+    assert!(log.unused_bytes() <= 32 << 10, "{} bytes", log.unused_bytes());
+}
