@@ -54,7 +54,7 @@ pub(crate) struct Place {
 /// How large segments are, and how they are written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LogSettings {
-    /// Of the first segment. Each is at least twice as large as the one before.
+    /// Of the first segment. Further ones are larger the longer the log is.
     pub first_bytes: u64,
     /// Of the largest one, if no single frame needs more.
     pub most_bytes: u64,
@@ -166,8 +166,8 @@ impl Log {
             writing: settings.writing,
         };
         // On a disk that is full, a short one will do.
-        let mut segment = match turn.prepare(&*disk, settings.first_bytes) {
-            Err(Error::DiskFull { .. }) => turn.prepare(&*disk, LEAST_BYTES)?,
+        let mut segment = match turn.prepare(&*disk, settings.first_bytes, settings.first_bytes) {
+            Err(Error::DiskFull { .. }) => turn.prepare(&*disk, LEAST_BYTES, LEAST_BYTES)?,
             other => other?,
         };
         // It is not known whether what was replayed is durable.
@@ -252,21 +252,25 @@ impl Log {
         // One that is being made is waited for.
         let _making = lock(&self.making);
         let mut turn = lock(&self.turn);
-        let size = {
+        let last_bytes = {
             let tail = lock(&self.tail);
             if tail.at + wanted <= tail.segment.size_bytes {
                 return Ok(());
             }
             tail.segment.size_bytes
         };
-        let size = self.size_after(size).max(wanted + segment::FRAMES_AT);
-        let next = turn.prepare(&*self.disk, size)?;
+        let least_bytes = wanted + segment::FRAMES_AT;
+        let new_bytes = self.next_bytes(&turn, last_bytes).max(least_bytes);
+        let next = turn.prepare(&*self.disk, least_bytes, new_bytes)?;
         self.go_on_in(next, &mut turn)
     }
 
-    /// The bytes of the segment after one of `size_bytes`.
-    fn size_after(&self, size_bytes: u64) -> u64 {
-        (size_bytes * 2).max(LEAST_SECOND_BYTES).min(self.settings.most_bytes)
+    /// The bytes of a new segment, after a last one of `last_bytes`: a quarter of the log's, so that
+    /// little of its files is not in use.
+    fn next_bytes(&self, turn: &Turn, last_bytes: u64) -> u64 {
+        let bytes = (turn.old_bytes() + last_bytes) / 4;
+        let whole = bytes.max(LEAST_SECOND_BYTES).next_multiple_of(PAGE_BYTES);
+        whole.min(self.settings.most_bytes)
     }
 
     /// Waits until the next segment is to be [made](Self::make_next), or something else was
@@ -285,28 +289,26 @@ impl Log {
         self.ahead.end();
     }
 
-    /// Makes the next segment if half of the last one is full and no file is kept for it: a writer
+    /// Makes the next segment if half of the last one is full and no file is kept for one: a writer
     /// that made it would wait, a millisecond for two mebibytes where files are in memory.
     ///
     /// # Errors
     /// `Io`, `DiskFull`. Whoever needs the segment tries again.
     pub(crate) fn make_next(&self) -> Result<()> {
         let making = lock(&self.making);
-        let (size, is_bulk) = {
+        let (last_bytes, is_bulk) = {
             let tail = lock(&self.tail);
             if tail.at < half_of(&tail.segment) {
                 return Ok(());
             }
-            (self.size_after(tail.segment.size_bytes), tail.is_bulk)
+            (tail.segment.size_bytes, tail.is_bulk)
         };
-        let number = {
+        let (number, size) = {
             let mut turn = lock(&self.turn);
-            if turn.has_spare(size) {
+            if turn.has_spares() {
                 return Ok(());
             }
-            // None of them will be of use.
-            turn.remove_spares(&*self.disk)?;
-            turn.take_number()
+            (turn.take_number(), self.next_bytes(&turn, last_bytes))
         };
         let segment = Segment::create(&*self.disk, number, size, self.settings.writing)?;
         let mapped = segment.mapped().filter(|_| !is_bulk);
@@ -324,7 +326,7 @@ impl Log {
         if lock(&self.tail).segment.size_bytes <= size {
             return Ok(());
         }
-        let next = turn.prepare(&*self.disk, size)?;
+        let next = turn.prepare(&*self.disk, size, size)?;
         self.go_on_in(next, &mut turn)
     }
 
@@ -416,7 +418,7 @@ impl Log {
     pub(crate) fn trim(&self, first: SegmentNumber, kept_bytes: u64) -> Result<()> {
         let mut turn = lock(&self.turn);
         turn.forget_before(&*self.disk, first)?;
-        let least_bytes = self.size_after(lock(&self.tail).segment.size_bytes);
+        let least_bytes = LEAST_SECOND_BYTES.min(self.settings.most_bytes);
         turn.keep_spares(&*self.disk, least_bytes, kept_bytes)
     }
 

@@ -33,19 +33,29 @@ impl Turn {
         number
     }
 
-    /// Whether a file is kept that is large enough.
-    pub(super) fn has_spare(&self, size_bytes: u64) -> bool {
-        self.spares.iter().any(|(_, spare)| spare.size_bytes >= size_bytes)
+    /// Whether a file is kept for a new segment.
+    pub(super) fn has_spares(&self) -> bool {
+        !self.spares.is_empty()
     }
 
-    /// A segment of its own, which has no header yet: in the smallest file that is kept and large
-    /// enough, or in a new one. If there is no space for that, the files that are kept are given
-    /// up.
-    pub(super) fn prepare(&mut self, disk: &dyn Disk, size_bytes: u64) -> Result<Segment> {
+    /// Bytes of the segments before the tail's.
+    pub(super) fn old_bytes(&self) -> u64 {
+        self.old.iter().map(|(_, size, _)| size).sum()
+    }
+
+    /// A segment of its own, which has no header yet: in the smallest file that is kept and has
+    /// `least_bytes`, or in a new one of `new_bytes`. If there is no space for that, the files that
+    /// are kept are given up.
+    pub(super) fn prepare(
+        &mut self,
+        disk: &dyn Disk,
+        least_bytes: u64,
+        new_bytes: u64,
+    ) -> Result<Segment> {
         let number = self.take_number();
         let spares = self.spares.iter().enumerate();
         let found = spares
-            .filter(|(_, (_, spare))| spare.size_bytes >= size_bytes)
+            .filter(|(_, (_, spare))| spare.size_bytes >= least_bytes)
             .min_by_key(|(_, (_, spare))| spare.size_bytes);
         let mut segment = match found.map(|(at, _)| at) {
             Some(at) => {
@@ -54,10 +64,10 @@ impl Turn {
                     .map_err(|error| Error::io("rename an old log segment", &error))?;
                 spare
             }
-            None => match Segment::create(disk, number, size_bytes, self.writing) {
+            None => match Segment::create(disk, number, new_bytes, self.writing) {
                 Err(Error::DiskFull { .. }) if !self.spares.is_empty() => {
                     self.remove_spares(disk)?;
-                    Segment::create(disk, number, size_bytes, self.writing)?
+                    Segment::create(disk, number, new_bytes, self.writing)?
                 }
                 made => made?,
             },
@@ -138,7 +148,7 @@ mod tests {
     fn after(disk: &Simulated, sizes: &[u64]) -> Turn {
         let mut turn = turn();
         for size_bytes in sizes {
-            let segment = turn.prepare(disk, *size_bytes).unwrap();
+            let segment = turn.prepare(disk, *size_bytes, *size_bytes).unwrap();
             turn.old.push((segment.number, *size_bytes, Some(segment)));
         }
         turn.forget_before(disk, turn.next_number).unwrap();
@@ -153,7 +163,8 @@ mod tests {
             turn.keep_spares(&disk, SIZE, kept_bytes).unwrap();
             assert_eq!(disk.file_names().len(), wanted, "of {kept_bytes} bytes");
             // Segments as large are in these files, and others as before.
-            let segments: Vec<_> = (0..4).map(|_| turn.prepare(&disk, SIZE).unwrap()).collect();
+            let segments: Vec<_> =
+                (0..4).map(|_| turn.prepare(&disk, SIZE, SIZE).unwrap()).collect();
             assert_eq!(disk.file_names().len(), 4);
             let names: Vec<_> = segments.iter().map(|segment| segment.number.file_name()).collect();
             assert_eq!(disk.file_names(), names);
@@ -164,7 +175,7 @@ mod tests {
     fn a_segment_lies_in_the_smallest_spare_that_is_large_enough() {
         let disk = Simulated::new(0);
         let mut turn = after(&disk, &[SIZE, 4 * SIZE, 2 * SIZE]);
-        assert_eq!(turn.prepare(&disk, SIZE + 1).unwrap().size_bytes, 2 * SIZE);
+        assert_eq!(turn.prepare(&disk, SIZE + 1, 8 * SIZE).unwrap().size_bytes, 2 * SIZE);
     }
 
     #[test]
@@ -172,8 +183,8 @@ mod tests {
         let disk = Simulated::new(0);
         let mut turn = after(&disk, &[SIZE, SIZE, SIZE]);
         disk.set_capacity(Some(disk.used_bytes() + SIZE));
-        let segment = turn.prepare(&disk, 3 * SIZE).unwrap();
+        let segment = turn.prepare(&disk, 3 * SIZE, 3 * SIZE).unwrap();
         assert_eq!(disk.file_names(), [segment.number.file_name()]);
-        assert!(matches!(turn.prepare(&disk, 2 * SIZE), Err(Error::DiskFull { .. })));
+        assert!(matches!(turn.prepare(&disk, 2 * SIZE, 2 * SIZE), Err(Error::DiskFull { .. })));
     }
 }
