@@ -45,6 +45,21 @@ struct Entry {
     wanted: Option<Option<Piece>>,
 }
 
+/// The number of a record, with the hash of its key: so no key is looked at but the one that is
+/// looked for, and none when the table of them grows.
+#[derive(Clone, Copy)]
+struct Numbered {
+    hash: u32,
+    number: u32,
+}
+
+impl Numbered {
+    /// What [`HashTable`] wants: it takes a place from the low bits, and a tag from the high ones.
+    fn spread(hash: u32) -> u64 {
+        u64::from(hash) << 32 | u64::from(hash)
+    }
+}
+
 /// The records of a table that a transaction has dealt with, numbered as they came. Keys are as the
 /// table's index has them.
 pub(super) struct Touched {
@@ -52,7 +67,7 @@ pub(super) struct Touched {
     keys: Vec<u8>,
     entries: Vec<Entry>,
     /// The numbers, by the hashes of the keys.
-    numbers: HashTable<u32>,
+    numbers: HashTable<Numbered>,
     payloads: Vec<u8>,
     /// With more bytes of them, those are dropped that no record needs.
     sparse_above_bytes: usize,
@@ -79,12 +94,12 @@ impl Touched {
     /// Bytes that it takes up, about.
     pub(super) fn size_bytes(&self) -> usize {
         /// An entry, its number, and the room that both have left over.
-        const OVERHEAD: usize = 2 * (size_of::<Entry>() + size_of::<u32>());
+        const OVERHEAD: usize = 2 * (size_of::<Entry>() + size_of::<Numbered>());
         self.keys.len() + self.payloads.len() + self.entries.len() * OVERHEAD
     }
 
-    fn hash(&self, key: &[u8]) -> u64 {
-        xxh3_64_with_seed(key, self.core.definition().seed)
+    fn hash(&self, key: &[u8]) -> u32 {
+        xxh3_64_with_seed(key, self.core.definition().seed) as u32
     }
 
     /// How many records there are.
@@ -94,13 +109,15 @@ impl Touched {
 
     /// The key of a record.
     pub(super) fn key(&self, number: usize) -> &[u8] {
-        key_of(&self.keys, &self.entries, number)
+        let end = |number: usize| self.entries[number].key_end as usize;
+        &self.keys[number.checked_sub(1).map_or(0, end)..end(number)]
     }
 
     /// The number of the record with a key.
     pub(super) fn find(&self, key: &[u8]) -> Option<usize> {
-        let is_it = |number: &u32| self.key(*number as usize) == key;
-        self.numbers.find(self.hash(key), is_it).map(|number| *number as usize)
+        let hash = self.hash(key);
+        let is_it = |it: &Numbered| it.hash == hash && self.key(it.number as usize) == key;
+        self.numbers.find(Numbered::spread(hash), is_it).map(|it| it.number as usize)
     }
 
     /// Notes what a record was that was not dealt with before; returns its number.
@@ -109,10 +126,10 @@ impl Touched {
         let seen = seen.map(|payload| self.keep(payload));
         self.keys.extend_from_slice(key);
         self.entries.push(Entry { key_end: self.keys.len() as u32, seen, wanted: None });
-        let seed = self.core.definition().seed;
-        let (keys, entries) = (&self.keys, &self.entries);
-        let hash = |number: &u32| xxh3_64_with_seed(key_of(keys, entries, *number as usize), seed);
-        self.numbers.insert_unique(xxh3_64_with_seed(key, seed), number as u32, hash);
+        let hash = self.hash(key);
+        let numbered = Numbered { hash, number: number as u32 };
+        let spread = |it: &Numbered| Numbered::spread(it.hash);
+        self.numbers.insert_unique(Numbered::spread(hash), numbered, spread);
         number
     }
 
@@ -235,10 +252,4 @@ impl Touched {
         });
         fronts.into_iter().map(|(_, number)| number).collect()
     }
-}
-
-/// The key of a record.
-fn key_of<'k>(keys: &'k [u8], entries: &[Entry], number: usize) -> &'k [u8] {
-    let end = |number: usize| entries[number].key_end as usize;
-    &keys[number.checked_sub(1).map_or(0, end)..end(number)]
 }
