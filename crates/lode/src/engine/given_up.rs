@@ -21,8 +21,8 @@ fn record(id: u32, value: u8) -> [u8; RECORD_BYTES] {
     record
 }
 
-/// Pages that it has written change again, on a disk that has become almost full. What it replaces counted
-/// as space for the next checkpoint, and is none when it is given up.
+/// Pages that it has written change again, on a disk that has become almost full. What it replaces
+/// counted as space for the next checkpoint, and is none when it is given up.
 #[test]
 fn a_checkpoint_that_is_given_up_leaves_space_for_the_next_one() {
     for most_steps in [1, 4, 8, 10, 100] {

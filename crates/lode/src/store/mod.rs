@@ -254,7 +254,7 @@ impl Store {
         let with_more = images + 2 * step + MARGIN;
         match (self.data.reserve(wanted, with_more), self.log()) {
             (Err(Error::DiskFull { .. }), Some(log)) => {
-                // The log keeps a file for later.
+                // The log keeps files for later.
                 log.remove_spares()?;
                 self.data.reserve(wanted, with_more)?;
             }

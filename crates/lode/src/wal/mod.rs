@@ -265,7 +265,7 @@ impl Log {
         self.go_on_in(next, &mut turn)
     }
 
-    /// The bytes of a new segment, after a last one of `last_bytes`: a quarter of the log's, so that
+    /// The bytes of a new segment, after a last one of `last_bytes`: a quarter of the log, so that
     /// little of its files is not in use.
     fn next_bytes(&self, turn: &Turn, last_bytes: u64) -> u64 {
         let bytes = (turn.old_bytes() + last_bytes) / 4;
