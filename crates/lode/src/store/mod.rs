@@ -375,8 +375,9 @@ impl Store {
         })?;
         self.expect_files()?;
         *locked(&self.since) = start;
-        // What is written until the next one begins needs no new files.
-        self.log_to_write()?.trim(start.segment, self.checkpoint_log_bytes())
+        // Half of what is written until the next one begins needs no new files: for more of it,
+        // space would be taken up too long.
+        self.log_to_write()?.trim(start.segment, self.checkpoint_log_bytes() / 2)
     }
 
     /// What would have to be replayed after a crash.

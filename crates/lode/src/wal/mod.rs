@@ -416,10 +416,10 @@ impl Log {
     /// Forgets the segments before one, which recovery does not need any more. Of their files, one
     /// is kept for the next segment, and as many more as have `kept_bytes` together.
     pub(crate) fn trim(&self, first: SegmentNumber, kept_bytes: u64) -> Result<()> {
-        let mut turn = lock(&self.turn);
-        turn.forget_before(&*self.disk, first)?;
         let least_bytes = LEAST_SECOND_BYTES.min(self.settings.most_bytes);
-        turn.keep_spares(&*self.disk, least_bytes, kept_bytes)
+        let useless = lock(&self.turn).forget_before(first, least_bytes, kept_bytes);
+        // A writer that needs a segment does not wait for that.
+        useless.into_iter().try_for_each(|useless| useless.remove(&*self.disk))
     }
 
     /// Removes the files that are kept for new segments, and cuts the last segment off where the

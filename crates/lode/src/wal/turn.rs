@@ -8,9 +8,17 @@ use super::{FrameWriting, LogPosition, Place, SegmentNumber};
 use crate::error::{Error, Result};
 use crate::io::Disk;
 
-fn remove_file(disk: &dyn Disk, number: SegmentNumber) -> Result<()> {
-    let removed = disk.remove(&number.file_name());
-    removed.map_err(|error| Error::io("remove an old log segment", &error))
+/// A segment whose file nothing needs. It takes time to close and to remove one.
+pub(super) struct Useless {
+    number: SegmentNumber,
+    _segment: Option<Segment>,
+}
+
+impl Useless {
+    pub(super) fn remove(self, disk: &dyn Disk) -> Result<()> {
+        let removed = disk.remove(&self.number.file_name());
+        removed.map_err(|error| Error::io("remove an old log segment", &error))
+    }
 }
 
 /// The segments before the tail's.
@@ -76,26 +84,21 @@ impl Turn {
         Ok(segment)
     }
 
-    /// Forgets the segments before one. Their files become spares if they are open.
-    pub(super) fn forget_before(&mut self, disk: &dyn Disk, first: SegmentNumber) -> Result<()> {
-        let old = self.old.extract_if(.., |(number, ..)| *number < first);
-        for (number, _, segment) in old {
-            match segment {
-                Some(segment) => self.spares.push((number, segment)),
-                None => remove_file(disk, number)?,
-            }
-        }
-        Ok(())
-    }
-
-    /// Removes all spares but the largest one, and as many more as have `kept_bytes` together; and
-    /// those with fewer than `least_bytes`.
-    pub(super) fn keep_spares(
+    /// Forgets the segments before one. Of their files, the largest one is kept, and as many more as
+    /// have `kept_bytes` together, but none with fewer than `least_bytes`. Returns the others.
+    pub(super) fn forget_before(
         &mut self,
-        disk: &dyn Disk,
+        first: SegmentNumber,
         least_bytes: u64,
         kept_bytes: u64,
-    ) -> Result<()> {
+    ) -> Vec<Useless> {
+        let mut useless = Vec::new();
+        for (number, _, segment) in self.old.extract_if(.., |(number, ..)| *number < first) {
+            match segment {
+                Some(segment) => self.spares.push((number, segment)),
+                None => useless.push(Useless { number, _segment: None }),
+            }
+        }
         self.spares.sort_by_key(|(_, spare)| Reverse(spare.size_bytes));
         let mut bytes = 0;
         let is_kept = |(_, spare): &&(SegmentNumber, Segment)| {
@@ -104,12 +107,16 @@ impl Turn {
             spare.size_bytes >= least_bytes && (is_first || bytes <= kept_bytes)
         };
         let kept = self.spares.iter().take_while(is_kept).count();
-        self.spares.drain(kept..).try_for_each(|(number, _)| remove_file(disk, number))
+        let spares = self.spares.drain(kept..);
+        useless.extend(spares.map(|(number, spare)| Useless { number, _segment: Some(spare) }));
+        useless
     }
 
     /// Removes the files that are kept.
     pub(super) fn remove_spares(&mut self, disk: &dyn Disk) -> Result<()> {
-        self.spares.drain(..).try_for_each(|(number, _)| remove_file(disk, number))
+        let useless = self.spares.drain(..);
+        let mut useless = useless.map(|(number, spare)| Useless { number, _segment: Some(spare) });
+        useless.try_for_each(|useless| useless.remove(disk))
     }
 
     pub(super) fn header(
@@ -144,14 +151,16 @@ mod tests {
         }
     }
 
-    /// A turn that has gone through segments of these sizes, and has forgotten them.
-    fn after(disk: &Simulated, sizes: &[u64]) -> Turn {
+    /// A turn that has gone through segments of these sizes, and has forgotten them, but for files
+    /// of `kept_bytes`.
+    fn after(disk: &Simulated, sizes: &[u64], kept_bytes: u64) -> Turn {
         let mut turn = turn();
         for size_bytes in sizes {
             let segment = turn.prepare(disk, *size_bytes, *size_bytes).unwrap();
             turn.old.push((segment.number, *size_bytes, Some(segment)));
         }
-        turn.forget_before(disk, turn.next_number).unwrap();
+        let useless = turn.forget_before(turn.next_number, SIZE, kept_bytes);
+        useless.into_iter().for_each(|useless| useless.remove(disk).unwrap());
         turn
     }
 
@@ -159,8 +168,7 @@ mod tests {
     fn spares_are_kept_for_as_many_bytes_as_are_wanted_and_one_in_any_case() {
         for (kept_bytes, wanted) in [(0, 1), (2 * SIZE - 1, 1), (2 * SIZE, 2), (u64::MAX, 3)] {
             let disk = Simulated::new(0);
-            let mut turn = after(&disk, &[SIZE / 2, SIZE, SIZE, SIZE]);
-            turn.keep_spares(&disk, SIZE, kept_bytes).unwrap();
+            let mut turn = after(&disk, &[SIZE / 2, SIZE, SIZE, SIZE], kept_bytes);
             assert_eq!(disk.file_names().len(), wanted, "of {kept_bytes} bytes");
             // Segments as large are in these files, and others as before.
             let segments: Vec<_> =
@@ -174,14 +182,14 @@ mod tests {
     #[test]
     fn a_segment_lies_in_the_smallest_spare_that_is_large_enough() {
         let disk = Simulated::new(0);
-        let mut turn = after(&disk, &[SIZE, 4 * SIZE, 2 * SIZE]);
+        let mut turn = after(&disk, &[SIZE, 4 * SIZE, 2 * SIZE], u64::MAX);
         assert_eq!(turn.prepare(&disk, SIZE + 1, 8 * SIZE).unwrap().size_bytes, 2 * SIZE);
     }
 
     #[test]
     fn spares_are_given_up_for_a_larger_segment_when_the_disk_is_full() {
         let disk = Simulated::new(0);
-        let mut turn = after(&disk, &[SIZE, SIZE, SIZE]);
+        let mut turn = after(&disk, &[SIZE, SIZE, SIZE], u64::MAX);
         disk.set_capacity(Some(disk.used_bytes() + SIZE));
         let segment = turn.prepare(&disk, 3 * SIZE, 3 * SIZE).unwrap();
         assert_eq!(disk.file_names(), [segment.number.file_name()]);
