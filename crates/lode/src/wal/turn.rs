@@ -84,8 +84,8 @@ impl Turn {
         Ok(segment)
     }
 
-    /// Forgets the segments before one. Of their files, the largest one is kept, and as many more as
-    /// have `kept_bytes` together, but none with fewer than `least_bytes`. Returns the others.
+    /// Forgets the segments before one. Of their files, the largest one is kept, and as many more
+    /// as have `kept_bytes` together, but none with fewer than `least_bytes`. Returns the others.
     pub(super) fn forget_before(
         &mut self,
         first: SegmentNumber,
