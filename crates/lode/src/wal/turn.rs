@@ -15,6 +15,10 @@ pub(super) struct Useless {
 }
 
 impl Useless {
+    fn spare((number, spare): (SegmentNumber, Segment)) -> Self {
+        Self { number, _segment: Some(spare) }
+    }
+
     pub(super) fn remove(self, disk: &dyn Disk) -> Result<()> {
         let removed = disk.remove(&self.number.file_name());
         removed.map_err(|error| Error::io("remove an old log segment", &error))
@@ -107,16 +111,13 @@ impl Turn {
             spare.size_bytes >= least_bytes && (is_first || bytes <= kept_bytes)
         };
         let kept = self.spares.iter().take_while(is_kept).count();
-        let spares = self.spares.drain(kept..);
-        useless.extend(spares.map(|(number, spare)| Useless { number, _segment: Some(spare) }));
+        useless.extend(self.spares.drain(kept..).map(Useless::spare));
         useless
     }
 
     /// Removes the files that are kept.
     pub(super) fn remove_spares(&mut self, disk: &dyn Disk) -> Result<()> {
-        let useless = self.spares.drain(..);
-        let mut useless = useless.map(|(number, spare)| Useless { number, _segment: Some(spare) });
-        useless.try_for_each(|useless| useless.remove(disk))
+        self.spares.drain(..).try_for_each(|spare| Useless::spare(spare).remove(disk))
     }
 
     pub(super) fn header(
