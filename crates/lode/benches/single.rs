@@ -1,7 +1,7 @@
 //! One kind of operation over and over, for a profiler or a count of instructions:
-//! `cargo bench -p lodedb --bench single`. `LODE_OPERATION` says which (`insert`, `get`, `update`,
-//! `replace`, `refill`, `rewrite`, `resize`, `scan`), `LODE_KEYS` of what keys (`hash`, `tree`),
-//! `LODE_ROWS` and `LODE_ROUNDS` how often. `LODE_DIRECTORY` says where the database lies, at the
+//! `cargo bench -p lodedb --bench single`. `LODE_OPERATION` says which (`grow`, `insert`, `get`,
+//! `update`, `replace`, `refill`, `rewrite`, `resize`, `scan`), `LODE_KEYS` of what keys (`hash`,
+//! `tree`), `LODE_ROWS` and `LODE_ROUNDS` how often. `LODE_DIRECTORY` says where the database lies, at the
 //! level `process`; without it, it is in memory. Without any of them, each operation is done, a
 //! little. Its time is printed; the counts are those of the profiler, of which a run with no rounds
 //! has what is not the operation's.
@@ -25,6 +25,8 @@ const MOST_VARIABLE_BYTES: usize = 200;
 /// What is done with each record of a table that has all of them.
 #[derive(Clone, Copy, Debug)]
 enum Operation {
+    /// An insert of each record into a table that is new in each round.
+    Grow,
     /// One that finds its key there.
     Insert,
     Get,
@@ -43,7 +45,8 @@ enum Operation {
 }
 
 impl Operation {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
+        Self::Grow,
         Self::Insert,
         Self::Get,
         Self::Update,
@@ -59,17 +62,18 @@ impl Operation {
     }
 
     /// With each record.
-    fn run_all(self, tables: &Tables, records: &[Record]) -> lode::Result<()> {
+    fn run_all(self, tables: &Tables, records: &[Record], round: usize) -> lode::Result<()> {
         if let Self::Refill = self {
             let mut deletes =
                 records.iter().map(|record| tables.fixed.delete(&record[..KEY_BYTES]));
             deletes.try_for_each(|was_there| was_there.map(|was_there| assert!(was_there)))?;
         }
-        records.iter().try_for_each(|record| self.run(tables, record))
+        let table = tables.new.get(round).unwrap_or(&tables.fixed);
+        records.iter().try_for_each(|record| self.run(tables, table, record))
     }
 
-    fn run(self, tables: &Tables, record: &Record) -> lode::Result<()> {
-        let (table, key) = (&tables.fixed, &record[..KEY_BYTES]);
+    fn run(self, tables: &Tables, table: &Table, record: &Record) -> lode::Result<()> {
+        let key = &record[..KEY_BYTES];
         match self {
             Self::Insert => assert!(!table.insert(record)?),
             Self::Get => assert!(table.get_exact(key, &mut [0; PAYLOAD_BYTES])?),
@@ -78,7 +82,7 @@ impl Operation {
                 assert!(table.delete(key)?);
                 assert!(table.insert(record)?);
             }
-            Self::Refill => assert!(table.insert(record)?),
+            Self::Grow | Self::Refill => assert!(table.insert(record)?),
             Self::Rewrite => assert!(tables.variable.upsert(&variable(record))?),
             Self::Resize => {
                 let (key, rest) = record.split_at(KEY_BYTES);
@@ -101,6 +105,8 @@ struct Tables {
     next_hop: ColumnId,
     variable: Table,
     length: Cell<usize>,
+    /// One for each round, if it grows.
+    new: Vec<Table>,
 }
 
 impl Tables {
@@ -144,15 +150,19 @@ fn measure(operation: Operation, keys: KeyKind, rows: u64, rounds: u64) -> lode:
     let fixed = db.create_table(&routes::schema(), keys)?;
     let next_hop = fixed.schema().column("next_hop")?;
     let variable_table = db.create_table(&variable_schema(), keys)?;
-    let tables = Tables { fixed, next_hop, variable: variable_table, length: Cell::new(0) };
+    let grows = matches!(operation, Operation::Grow);
+    let new = (0..if grows { rounds } else { 0 })
+        .map(|round| db.create_table(&routes::schema_named(&format!("new_{round}")), keys))
+        .collect::<lode::Result<_>>()?;
+    let tables = Tables { fixed, next_hop, variable: variable_table, length: Cell::new(0), new };
     let records: Vec<_> = routes::keys(rows).map(|key| routes::record(&key)).collect();
     for record in &records {
         assert!(tables.fixed.insert(record)?);
         assert!(tables.variable.insert(&variable(record))?);
     }
     let start = Instant::now();
-    for _ in 0..rounds {
-        operation.run_all(&tables, &records)?;
+    for round in 0..rounds {
+        operation.run_all(&tables, &records, round as usize)?;
     }
     let each_ns = start.elapsed().as_nanos() as f64 / (rows * rounds).max(1) as f64;
     println!("{} {keys:?}, {rows} rows, {rounds} rounds: {each_ns:.1} ns", operation.name());

@@ -13,7 +13,12 @@ pub type Record = [u8; KEY_BYTES + PAYLOAD_BYTES];
 
 /// Their schema.
 pub fn schema() -> Schema {
-    Schema::build("route")
+    schema_named("route")
+}
+
+/// The same, of a table with this name.
+pub fn schema_named(name: &str) -> Schema {
+    Schema::build(name)
         .key("prefix", Type::U32)
         .key("mask", Type::U8)
         .column("next_hop", Type::U32)

@@ -183,12 +183,6 @@ impl Slots {
         usize::from(words.get(self.word_of(slot)) as u8)
     }
 
-    /// The slot after this one, around the end of the page.
-    #[inline(always)]
-    fn after(&self, slot: usize) -> usize {
-        if slot + 1 == self.count { 0 } else { slot + 1 }
-    }
-
     /// Where the record of a key is, or would be.
     #[inline(always)]
     pub(super) fn find_or_gap(&self, words: Page<'_>, home: usize, probe: &Probe<'_>) -> Found {
@@ -338,14 +332,6 @@ impl Slots {
         words.set(0, records);
     }
 
-    /// Copies what is in a slot to another one that is `less` nearer to its home.
-    #[inline(always)]
-    fn move_record(&self, words: &mut PageMut<'_>, from: usize, to: usize, less: usize) {
-        let (from, to) = (self.word_of(from), self.word_of(to));
-        words.set(to, words.get(from).wrapping_sub(less as u64));
-        (1..self.stride).for_each(|word| words.set(to + word, words.get(from + word)));
-    }
-
     /// Takes a record out of its slot. Records behind it that could not have the free slot move
     /// there.
     #[inline(never)]
@@ -371,11 +357,6 @@ impl Slots {
         }
         words.set(free, 0);
         self.count_records(words, |records| records.wrapping_sub(1));
-    }
-
-    fn clear(&self, words: &mut PageMut<'_>, slot: usize) {
-        let at = self.word_of(slot);
-        (at..at + self.stride).for_each(|word| words.set(word, 0));
     }
 
     /// The slots that are taken.

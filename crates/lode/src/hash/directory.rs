@@ -7,16 +7,22 @@
 //! ever copied whole. Buckets in which little is left are joined again with those that they were
 //! split from, unless the table has few; the directory keeps its size.
 
+use std::ops::Range;
+
 use super::bucket::{Joins, Slots, Unmovable};
 use super::place::Place;
 use super::root::{self, Entry, Root, SEGMENT_BITS};
 use super::shortcut::Shortcut;
 use super::{HashPlace, Page};
 use crate::error::{Error, Result};
-use crate::pager::{self, Image, PageMut, PageNumber, Pager, ReadEpoch, Space};
+use crate::pager::{self, Image, Latched, PageMut, PageNumber, Pager, ReadEpoch, Space};
 
 /// The most bits that all decides by.
 pub(super) const MOST_BITS: u32 = root::MOST_BITS + SEGMENT_BITS;
+
+/// The only bucket of a table is split into as many as these bits tell apart: a table that outgrows
+/// a page soon outgrows two.
+const FIRST_BITS: u32 = 2;
 
 /// The directory of a table.
 pub(super) struct Directory {
@@ -171,24 +177,34 @@ impl Directory {
             shortcut.make_room(entry.depth())?;
             let Some(mut segment) = pager.latch(segment_seen) else { return Ok(()) };
             let Some(mut bucket) = pager.latch(bucket_seen) else { return Ok(()) };
-            let mut new = pager.allocate(space)?;
-            let half = count / 2;
-            // The bit of a place in which the halves of the run differ, and what is above it.
-            let depth = entry.depth() - half.trailing_zeros();
-            let epoch = pager.epoch();
-            let is_high = |key: &[u8]| {
-                let place = place_of(key);
-                (place.directory.is_high(depth), place.home)
+            let halve = |bucket: &mut Latched<'_>, segment: &mut Latched<'_>, run: Range<usize>| {
+                let mut new = pager.allocate(space)?;
+                let middle = run.start + run.len() / 2;
+                // The bit of a place in which the halves of the run differ, and what is above it.
+                let depth = entry.depth() - (run.len() / 2).trailing_zeros();
+                let epoch = pager.epoch();
+                let is_high = |key: &[u8]| {
+                    let place = place_of(key);
+                    (place.directory.is_high(depth), place.home)
+                };
+                let (mut low, mut high) = (bucket.change(epoch), new.first_content());
+                if let Err(why) = slots.split(&mut low, &mut high, is_high) {
+                    new.free(space, epoch);
+                    return Err(Error::corrupt(format!("page {}", bucket.page()), why));
+                }
+                let (mut words, page) = (segment.change(epoch), new.page());
+                (middle..run.end).for_each(|at| set_bucket(&mut words, at, page));
+                // While the bucket is latched: readers of the shortcut rely on that.
+                shortcut.set(page, entry.place_of(entry.base(place), middle), depth);
+                Ok(new)
             };
-            let (mut low, mut high) = (bucket.change(epoch), new.first_content());
-            if let Err(why) = slots.split(&mut low, &mut high, is_high) {
-                new.free(space, epoch);
-                return Err(Error::corrupt(format!("page {}", bucket.page()), why));
+            let (middle, end) = (first + count / 2, first + count);
+            let mut new = halve(&mut bucket, &mut segment, first..end)?;
+            if entry.depth() == FIRST_BITS && count == 1 << FIRST_BITS {
+                // There is room by now. What cannot be done is done when it is needed.
+                let _ = halve(&mut bucket, &mut segment, first..middle);
+                let _ = halve(&mut new, &mut segment, middle..end);
             }
-            let (mut words, page) = (segment.change(epoch), new.page());
-            (first + half..first + count).for_each(|at| set_bucket(&mut words, at, page));
-            // While the bucket is latched: readers of the shortcut rely on that.
-            shortcut.set(page, place.first_high(depth), depth);
             return Ok(());
         }
         let numbers = found.numbers();
@@ -197,12 +213,13 @@ impl Directory {
             let Some(mut segment) = pager.latch(segment_seen) else { return Ok(()) };
             let epoch = pager.epoch();
             let mut words = segment.change(epoch);
+            let more = if entry.depth() == 0 { FIRST_BITS } else { 1 };
             for at in (0..1 << entry.bits).rev() {
                 let bucket = bucket_of(words.page_ref(), at);
-                set_bucket(&mut words, 2 * at + 1, bucket);
-                set_bucket(&mut words, 2 * at, bucket);
+                let own = at << more..(at + 1) << more;
+                own.for_each(|at| set_bucket(&mut words, at, bucket));
             }
-            root.set(epoch, numbers, Entry { bits: entry.bits + 1, ..entry });
+            root.set(epoch, numbers, Entry { bits: entry.bits + more, ..entry });
         } else if numbers.len() > 1 {
             let Some(mut root) = self.root.latch(pager, &found)? else { return Ok(()) };
             let Some(mut segment) = pager.latch(segment_seen) else { return Ok(()) };

@@ -39,12 +39,6 @@ impl HashPlace {
     pub(super) fn is_high(self, depth: u32) -> bool {
         self.0 >> (64 - depth) & 1 == 1
     }
-
-    /// The first of the places that have its highest bits, but for the last of `depth`, which is 1.
-    pub(super) fn first_high(self, depth: u32) -> Self {
-        let bit = 64 - depth;
-        Self((self.0 >> bit | 1) << bit)
-    }
 }
 
 /// Where a key belongs.
@@ -97,7 +91,6 @@ mod tests {
         assert_eq!([0, 1, 2, 3, 4].map(|bits| place.high_bits(bits)), [0, 1, 2, 5, 11]);
         assert_eq!(place.bits_after(1, 3), 3);
         assert_eq!([1, 2, 3, 4].map(|depth| place.is_high(depth)), [true, false, true, true]);
-        assert_eq!(place.first_high(2), HashPlace(0b11 << 62));
         assert_eq!(HashPlace::first_of(5, 3), Some(HashPlace(0b101 << 61)));
         assert_eq!(HashPlace::first_of(8, 3), None);
         assert_eq!(HashPlace::first_of(0, 0), Some(HashPlace::FIRST));

@@ -4,7 +4,7 @@ use super::*;
 use crate::error::Error;
 use crate::index::Put;
 use crate::index::Record;
-use crate::pager::PageMut;
+use crate::pager::{PAGE_BYTES, PageMut};
 use crate::wal::TableId;
 
 const SHAPE: Shape = Shape { key_size: 8, is_variable: false, payload_size: 1_000 };
@@ -206,4 +206,87 @@ fn a_gap_before_a_record_is_an_error() {
     low.set(before, word);
     low.set(0, records);
     assert_eq!(hash.slots.split(&mut low, &mut high, stays), Ok(()));
+}
+
+/// Buckets of few and of many slots, full and around the end of the page.
+#[test]
+fn each_record_of_a_bucket_that_is_split_is_found_in_its_half() {
+    for (key_size, payload_size) in [(1, 0), (2, 3), (5, 29), (8, 8), (12, 100), (16, 1_000)] {
+        let shape = Shape { key_size, is_variable: false, payload_size };
+        let slots = Slots::new(shape);
+        for seed in 0..40 {
+            let run = Run::new(seed);
+            let hash_of = |key: &[u8]| xxh3_64_with_seed(key, seed);
+            let home_of = |key: &[u8]| Place::of_hash(hash_of(key), slots.count()).home;
+            // Another bit than those of the home. With some seeds, few go or few stay.
+            let is_high = |key: &[u8]| hash_of(key) >> 40 & 15 < seed % 16;
+            let mut pages = [(); 2].map(|()| run.pager.allocate(&run.space).expect("room"));
+            let [low, high] = pages.each_mut().map(|page| page.first_content());
+            let (mut low, mut high) = (low, high);
+            let mut records = Vec::new();
+            for id in 0..4_000u64 {
+                let key = &xxh3_64_with_seed(&id.to_le_bytes(), seed).to_le_bytes().repeat(2);
+                let (key, probe) = (&key[..key_size], Probe::new(&key[..key_size]));
+                let found = slots.find_or_gap(low.page_ref(), home_of(key), &probe);
+                if !found.is_there() && slots.has_room(low.page_ref(), found) {
+                    let payload = vec![id as u8; payload_size];
+                    slots.insert(&mut low, found, probe, &payload);
+                    records.push([key, &payload].concat());
+                }
+            }
+            let goes = |key: &[u8]| (is_high(key), home_of(key));
+            assert_eq!(slots.split(&mut low, &mut high, goes), Ok(()));
+            let mut all = Vec::new();
+            for (page, is_high_page) in [(low.page_ref(), false), (high.page_ref(), true)] {
+                let belongs = |key: &[u8]| (is_high(key) == is_high_page).then(|| home_of(key));
+                assert_eq!(slots.check(page, &belongs), Ok(()));
+                let mut bytes = Vec::new();
+                slots.copy_all(page, &mut bytes);
+                all.extend(bytes.chunks_exact(key_size + payload_size).map(<[u8]>::to_vec));
+            }
+            all.sort_unstable();
+            records.sort_unstable();
+            assert!(all == records, "{shape:?}, seed {seed}: {} records", records.len());
+        }
+    }
+}
+
+impl Run {
+    fn buckets(&self, hash: &Hash) -> usize {
+        let moment = self.pager.moment();
+        let (mut buckets, mut batch, mut count) = (Buckets::new(), Batch::default(), 0);
+        while hash.next_bucket(&self.pager, moment, &mut buckets, &mut batch) == Ok(true) {
+            count += 1;
+        }
+        self.pager.release(moment);
+        count
+    }
+}
+
+#[test]
+fn the_first_bucket_becomes_four_if_there_is_room_for_them() {
+    // Two pages are of the directory.
+    for (pages, buckets) in [(3, None), (4, Some(2)), (5, Some(3)), (6, Some(4)), (9, Some(4))] {
+        let run = Run::new(1);
+        let free_bytes = || run.pager.budget_bytes() - run.pager.used_bytes();
+        let others = Space::default();
+        let mut taken = Vec::new();
+        while free_bytes() > pages * PAGE_BYTES as u64 {
+            taken.push(run.pager.allocate(&others).expect("room"));
+        }
+        let hash = run.create();
+        let mut ids = 0..;
+        let full = loop {
+            let id = ids.next().expect("a number");
+            match run.insert(&hash, id) {
+                Ok(_) if run.buckets(&hash) == 1 => {}
+                Ok(_) => break None,
+                Err(error) => break Some(error),
+            }
+        };
+        assert_eq!(full.is_none(), buckets.is_some(), "{pages} pages: {full:?}");
+        assert_eq!(run.buckets(&hash), buckets.unwrap_or(1), "{pages} pages");
+        let count = if full.is_some() { ids.start - 1 } else { ids.start };
+        run.expect(&hash, &(0..count).collect::<Vec<_>>());
+    }
 }

@@ -152,8 +152,13 @@ impl Cells {
     /// Makes `count` cells, at least one. `large` asks for huge pages, where the system has some.
     #[cfg(not(miri))]
     pub(crate) fn new(count: usize, large: bool) -> Result<Self> {
+        /// As a rule, on machines that have some.
+        const HUGE_PAGE_BYTES: usize = 2 << 20;
+        let bytes = count * size_of::<AtomicU64>();
+        // Linux has only mappings of whole huge pages begin at one.
+        let bytes = if large { bytes.next_multiple_of(HUGE_PAGE_BYTES) } else { bytes };
         let mut home = memmap2::MmapOptions::new()
-            .len(count * size_of::<AtomicU64>())
+            .len(bytes)
             .no_reserve_swap()
             .map_anon()
             .map_err(|error| Error::io("reserve memory", &error))?;

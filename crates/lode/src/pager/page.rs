@@ -224,6 +224,18 @@ impl<'p> PageMut<'p> {
         }
     }
 
+    /// Copies words of a page, which may be this one, to a place. (To and from places in the page;
+    /// nothing is copied otherwise.)
+    #[inline(always)]
+    pub(crate) fn copy_words(&mut self, page: PageRef<'_>, from: usize, to: usize, count: usize) {
+        let (source, target) = (page.0.get(from..from + count), self.0.0.get(to..to + count));
+        if let (Some(source), Some(target)) = (source, target) {
+            for (from, to) in source.iter().zip(target) {
+                to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+            }
+        }
+    }
+
     /// Copies bytes into whole words: what is left of the last one is zeros. Reads nothing.
     #[inline(always)]
     pub(crate) fn write_whole(&mut self, at: usize, bytes: &[u8]) {

@@ -1,15 +1,77 @@
 //! Splitting a bucket, and joining two.
 
-use super::{Probe, Slots};
+use super::{HOME_TAG, Probe, Slots, TAG};
 use crate::hash::Page;
-use crate::pager::PageMut;
+use crate::pager::{PAGE_WORDS, PageMut};
 
-/// Where a slot's record goes when a bucket is split.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Goes {
-    Nowhere,
-    Low,
-    High,
+/// Words of a slot that are copied in less time than a wrong guess takes.
+const SHORT_WORDS: usize = 16;
+
+/// A record of a bucket that is split: its slot, and its home.
+#[derive(Clone, Copy, Debug, Default)]
+struct Placed {
+    slot: u16,
+    home: u16,
+}
+
+/// Where the records of a bucket go, in the order in which they are moved: from a free slot on,
+/// around the end of the page.
+struct Plan {
+    /// Those that stay from the beginning on, and those that move from the end backwards.
+    records: Vec<Placed>,
+    stay: usize,
+    move_from: usize,
+}
+
+impl Plan {
+    fn staying(&self) -> impl ExactSizeIterator<Item = Placed> {
+        self.records[..self.stay].iter().copied()
+    }
+
+    fn moving(&self) -> impl ExactSizeIterator<Item = Placed> {
+        self.records[self.move_from..].iter().rev().copied()
+    }
+}
+
+/// Which slots of a page are taken: a bit each.
+struct Taken {
+    bits: [u64; PAGE_WORDS / 64],
+    words: usize,
+}
+
+impl Taken {
+    /// None of `count`. There are no slots after those, so their bits are set.
+    fn none(count: usize) -> Self {
+        let words = count.div_ceil(64);
+        let mut bits = [0; PAGE_WORDS / 64];
+        if !count.is_multiple_of(64) {
+            bits[words - 1] = u64::MAX << (count % 64);
+        }
+        Self { bits, words }
+    }
+
+    #[inline(always)]
+    fn take(&mut self, slot: usize) {
+        self.bits[slot / 64] |= 1 << (slot % 64);
+    }
+
+    #[inline(always)]
+    fn free(&mut self, slot: usize) {
+        self.bits[slot / 64] &= !(1 << (slot % 64));
+    }
+
+    /// The first free slot from one on, around the end; one has to be free. How many are taken
+    /// before it cannot be guessed, so they are not gone through one by one.
+    #[inline(always)]
+    fn first_free(&self, from: usize) -> usize {
+        let mut at = from / 64;
+        let mut free = !self.bits[at] & u64::MAX << (from % 64);
+        while free == 0 {
+            at = if at + 1 == self.words { 0 } else { at + 1 };
+            free = !self.bits[at];
+        }
+        at * 64 + free.trailing_zeros() as usize
+    }
 }
 
 /// Which buckets are joined.
@@ -55,52 +117,47 @@ impl Slots {
         high: &mut PageMut<'_>,
         is_high: impl Fn(&[u8]) -> (bool, usize),
     ) -> Result<(), &'static str> {
-        let (start, moves) = self.plan_split(low.page_ref(), is_high)?;
-        // From a free slot on, around the end: so the records whose slots a record could not have
-        // come before it. None comes further from its home than it was, since no more come before
-        // it than did.
-        let mut moved = 0;
-        let mut slot = start;
-        for _ in 0..self.count {
-            match moves[slot] {
-                Goes::Nowhere => {}
-                Goes::High => {
-                    let (to, less) = self.first_free(high.page_ref(), low.page_ref(), slot);
-                    let (from, at) = (self.word_of(slot), self.word_of(to));
-                    high.set(at, low.get(from).wrapping_sub(less as u64));
-                    (1..self.stride).for_each(|word| high.set(at + word, low.get(from + word)));
-                    self.clear(low, slot);
-                    moved += 1;
-                }
-                Goes::Low => {
-                    let (to, less) = self.first_free(low.page_ref(), low.page_ref(), slot);
-                    if less > 0 {
-                        self.move_record(low, slot, to, less);
-                        self.clear(low, slot);
-                    }
-                }
-            }
-            slot = self.after(slot);
+        let plan = self.plan_split(low.page_ref(), is_high)?;
+        // A free slot comes before the first one, and none comes further from its home than it was,
+        // since no more come before it than did.
+        let mut taken = Taken::none(self.count);
+        for Placed { slot, home } in plan.moving() {
+            let to = taken.first_free(home.into());
+            taken.take(to);
+            let (from, at) = (self.word_of(slot.into()), self.word_of(to));
+            high.set(at, self.tagged(low.get(from), home.into(), to));
+            high.copy_words(low.page_ref(), from + 1, at + 1, self.stride - 1);
+            low.set(from, 0);
         }
-        self.count_records(high, |_| moved);
-        self.count_records(low, |records| records - moved);
+        let mut taken = Taken::none(self.count);
+        plan.staying().for_each(|Placed { slot, .. }| taken.take(slot.into()));
+        for Placed { slot, home } in plan.staying() {
+            taken.free(slot.into());
+            let to = taken.first_free(home.into());
+            taken.take(to);
+            // Whether it stays in its slot cannot be guessed; to copy a short one costs less.
+            if self.stride > SHORT_WORDS && to == usize::from(slot) {
+                continue;
+            }
+            let (from, at) = (self.word_of(slot.into()), self.word_of(to));
+            let first = low.get(from);
+            low.set(from, 0);
+            low.set(at, self.tagged(first, home.into(), to));
+            low.copy_words(low.page_ref(), from + 1, at + 1, self.stride - 1);
+        }
+        self.count_records(high, |_| plan.moving().len() as u64);
+        self.count_records(low, |_| plan.staying().len() as u64);
         Ok(())
     }
 
-    /// The first free slot of a page for the record that is in `slot` of another one: from its
-    /// home on, and no further from it than it is. Returns how much nearer it is, too.
+    /// The first word of a slot with another tag: that of a record in `slot` with this home.
     #[inline(always)]
-    fn first_free(&self, words: Page<'_>, other: Page<'_>, slot: usize) -> (usize, usize) {
-        let distance = self.tag(other, slot).saturating_sub(1);
-        let home = if slot >= distance { slot - distance } else { slot + self.count - distance };
-        let (mut at, mut less) = (home, distance);
-        while less > 0 && self.tag(words, at) != 0 {
-            (at, less) = (self.after(at), less - 1);
-        }
-        (at, less)
+    fn tagged(&self, first: u64, home: usize, slot: usize) -> u64 {
+        let distance = if slot >= home { slot - home } else { slot + self.count - home };
+        first & !TAG | (HOME_TAG + distance as u64)
     }
 
-    /// A free slot, and where each slot's record goes in a split.
+    /// Where each record goes in a split.
     ///
     /// # Errors
     /// Which record does not lie where it belongs.
@@ -108,52 +165,52 @@ impl Slots {
         &self,
         words: Page<'_>,
         is_high: impl Fn(&[u8]) -> (bool, usize),
-    ) -> Result<(usize, Vec<Goes>), &'static str> {
+    ) -> Result<Plan, &'static str> {
         let start = (0..self.count).find(|slot| self.tag(words, *slot) == 0);
         let start = start.ok_or("it has no free slot")?;
         let mut key = vec![0; self.shape.key_size];
-        let mut moves = vec![Goes::Nowhere; self.count];
-        // Slots before this one that are taken, and all records.
-        let (mut run, mut records) = (0, 0);
-        let mut slot = start;
-        for _ in 0..self.count {
-            match self.tag(words, slot).checked_sub(1) {
-                None => run = 0,
-                Some(distance) => {
-                    let (is_high, home) = self.with_key(words, slot, &mut key, &is_high);
-                    let end = home + distance;
-                    let end = if end >= self.count { end - self.count } else { end };
-                    if distance > run || end != slot {
-                        return Err("a record is not as far from its home as its slot says");
-                    }
-                    moves[slot] = if is_high { Goes::High } else { Goes::Low };
-                    (run, records) = (run + 1, records + 1);
-                }
+        let mut records = vec![Placed::default(); self.count];
+        let (mut stay, mut move_from) = (0, self.count);
+        // Slots before this one that are taken.
+        let mut run = 0;
+        let mut is_wrong = false;
+        let (mut slot, mut word) = (start, self.word_of(start));
+        for _ in 1..self.count {
+            (slot, word) = (slot + 1, word + self.stride);
+            if slot == self.count {
+                (slot, word) = (0, self.word_of(0));
             }
-            slot = self.after(slot);
+            let first = words.get(word);
+            if first & TAG == 0 {
+                run = 0;
+                continue;
+            }
+            // A key of few bytes is in the first word alone.
+            let few = (first >> 8).to_le_bytes();
+            let few = few[..7].get(..self.shape.key_size);
+            let (is_high, home) = is_high(few.unwrap_or_else(|| {
+                words.read(word * 8 + 1, &mut key);
+                &key
+            }));
+            let distance = (first & TAG) as usize - 1;
+            let end = home + distance;
+            let end = if end >= self.count { end - self.count } else { end };
+            is_wrong |= (distance > run) | (end != slot);
+            run += 1;
+            move_from -= usize::from(is_high);
+            // Which way it goes cannot be guessed: so there is no branch.
+            let at = if is_high { move_from } else { stay };
+            records[at] = Placed { slot: slot as u16, home: home as u16 };
+            stay += usize::from(!is_high);
         }
-        if records > self.most || records != self.records(words) {
+        if is_wrong {
+            return Err("a record is not as far from its home as its slot says");
+        }
+        let found = stay + self.count - move_from;
+        if found > self.most || found != self.records(words) {
             return Err("it does not have as many records as it says");
         }
-        Ok((start, moves))
-    }
-
-    /// Calls `work` with the key of the record in a slot. A key that is not in the slot's first
-    /// word alone is copied into `buffer`, which is as long.
-    #[inline(always)]
-    fn with_key<T>(
-        &self,
-        words: Page<'_>,
-        slot: usize,
-        buffer: &mut [u8],
-        work: impl Fn(&[u8]) -> T,
-    ) -> T {
-        let at = self.word_of(slot);
-        if let Some(key) = (words.get(at) >> 8).to_le_bytes()[..7].get(..buffer.len()) {
-            return work(key);
-        }
-        words.read(at * 8 + 1, buffer);
-        work(buffer)
+        Ok(Plan { records, stay, move_from })
     }
 
     /// Inserts the records of another bucket; `home` returns that of a key.
