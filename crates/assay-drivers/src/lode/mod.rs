@@ -2,7 +2,8 @@
 //!
 //! - Version: that of the crate, which is in this repository.
 //! - Storage: memory, or a directory, at every level of durability. Keys: hash, tree. Transactions,
-//!   scans, lookups of several keys; readers and writers all at once.
+//!   scans, lookups of several keys; readers and writers all at once. A batch of inserts is one
+//!   `Table::insert_all`.
 //! - Settings: in a directory, pages may take up what the common cache budget says
 //!   (`Options::memory_bytes`), of its own half of what the process may; in memory, where they are
 //!   the data, always that half. Everything else is the default (`periodic` syncs every 100 ms).
@@ -180,6 +181,7 @@ impl Store for LodeStore {
             packing: &self.packing,
             key: vec![0; self.table.schema().key_size()],
             record: Vec::new(),
+            batch: Vec::new(),
             payload: Vec::new(),
             transaction: None,
         })
@@ -198,6 +200,7 @@ struct LodeConnection<'s> {
     /// What Lode takes and returns; every operation uses these buffers again.
     key: Vec<u8>,
     record: Vec<u8>,
+    batch: Vec<u8>,
     payload: Vec<u8>,
     transaction: Option<Transaction>,
 }
@@ -251,6 +254,18 @@ impl Connection for LodeConnection<'_> {
             Some(transaction) => transaction.insert(self.table, &self.record),
         };
         new.map(inserted).map_err(said("insert"))
+    }
+
+    fn batch(&mut self, records: &[u8], record_size: usize) -> Result<u64> {
+        self.batch.clear();
+        let mut ends = vec![0];
+        for record in records.chunks_exact(record_size) {
+            self.packing.record(record, &mut self.record);
+            self.batch.extend_from_slice(&self.record);
+            ends.push(self.batch.len());
+        }
+        let packed = ends.windows(2).map(|ends| &self.batch[ends[0]..ends[1]]);
+        self.table.insert_all(packed).map_err(said("insert several"))
     }
 
     fn upsert(&mut self, record: &[u8]) -> Result<()> {

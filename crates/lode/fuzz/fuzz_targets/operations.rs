@@ -80,6 +80,21 @@ impl Run {
         assert_eq!(there, records.insert(key, value).is_some());
     }
 
+    fn upsert_all(&mut self, at: usize, keys: std::ops::Range<u32>, value: u32) {
+        let Some(records) = self.content.get_mut(&at) else { return };
+        let table = self.db.as_ref().expect("it is open").table(TABLES[at].0).expect("a table");
+        match table.upsert_all(keys.clone().map(|key| record(at, key, value))) {
+            Ok(new) => {
+                let before = records.len();
+                records.extend(keys.map(|key| (key, value)));
+                assert_eq!(new as usize, records.len() - before);
+            }
+            // It changes more pages than there are.
+            Err(Error::Full { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+
     fn change(&mut self, at: usize, number: u32, value: u32) {
         let Some(records) = self.content.get_mut(&at) else { return };
         let table = self.db.as_ref().expect("it is open").table(TABLES[at].0).expect("a table");
@@ -110,7 +125,11 @@ impl Run {
             }
             Op::UpsertRange(at, key, count, value) => {
                 let (at, key) = place(at, key);
-                (key..key + u32::from(*count)).for_each(|key| self.upsert(at, key, *value));
+                let keys = key..key + u32::from(*count);
+                match count % 2 {
+                    0 => self.upsert_all(at, keys, *value),
+                    _ => keys.for_each(|key| self.upsert(at, key, *value)),
+                }
             }
             Op::Change(at, key, value) => {
                 let (at, key) = place(at, key);

@@ -8,6 +8,7 @@ mod read;
 mod record;
 mod row;
 mod snapshot;
+mod steps;
 mod table;
 mod transaction;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::reading::{check, each_row};
 use lode::simulation::{self, Simulated};
-use lode::{Database, Durability, KeyKind, Options, ReadTable, Schema, Table, Type};
+use lode::{Database, Durability, Error, KeyKind, Options, ReadTable, Schema, Table, Type};
 use proptest::prelude::*;
 
 fn create(db: &Database, kind: KeyKind, rest: Type) -> Table {
@@ -18,7 +18,7 @@ fn record(table: &Table, id: i32, number: u64) -> Vec<u8> {
     record
 }
 
-fn content(table: &Table) -> BTreeMap<i32, u64> {
+fn content(table: &impl ReadTable) -> BTreeMap<i32, u64> {
     let mut content = BTreeMap::new();
     let each = &mut |record: &[u8]| {
         let (id, rest) = record.split_first_chunk().expect("an id");
@@ -38,6 +38,14 @@ fn runs() -> impl Strategy<Value = Vec<Vec<i32>>> {
     proptest::collection::vec(prop_oneof![3 => ascending, 1 => any], 1..6)
 }
 
+/// A way to write many records.
+#[derive(Clone, Copy, Debug)]
+enum How {
+    Load,
+    InsertAll,
+    UpsertAll,
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
@@ -45,25 +53,36 @@ proptest! {
     fn loading_is_inserting(
         runs in runs(),
         in_tree in any::<bool>(),
+        how in prop_oneof![Just(How::Load), Just(How::InsertAll), Just(How::UpsertAll)],
         rest in prop_oneof![Just(Type::Bytes(1)), Just(Type::Bytes(90)), Just(Type::Bytes(2_000))],
     ) {
         let kind = if in_tree { KeyKind::Tree } else { KeyKind::Hash };
         // Nothing happens there by itself: a thread would go on writing while files are copied.
         let disk = Simulated::new(0);
-        let options = Options::new().memory_bytes(1 << 20).durability(Durability::Process);
+        // What is written together has to fit in there.
+        let memory_bytes = if let How::Load = how { 1 << 20 } else { 16 << 20 };
+        let options = Options::new().memory_bytes(memory_bytes).durability(Durability::Process);
         let db = simulation::open(&options, &disk, 1).expect("a new database");
         let table = create(&db, kind, rest);
         let mut model = BTreeMap::new();
         for (number, run) in runs.iter().enumerate() {
             let mut new = 0;
             for id in run {
-                model.entry(*id).or_insert_with(|| {
+                let value = model.entry(*id).or_insert_with(|| {
                     new += 1;
                     number as u64
                 });
+                if let How::UpsertAll = how {
+                    *value = number as u64;
+                }
             }
             let records = run.iter().map(|id| record(&table, *id, number as u64));
-            prop_assert_eq!(table.load(records).expect("room"), new);
+            let written = match how {
+                How::Load => table.load(records),
+                How::InsertAll => table.insert_all(records),
+                How::UpsertAll => table.upsert_all(records),
+            };
+            prop_assert_eq!(written.expect("room"), new);
         }
         prop_assert_eq!(&content(&table), &model);
         check(&db).expect("nothing is wrong");
@@ -86,6 +105,68 @@ fn what_is_no_record_ends_it_and_what_came_before_is_there() {
         let why = table.load(&records).expect_err("one is too short").to_string();
         assert!(why.contains("a packed record has 20 bytes, not 19"), "{why}");
         assert_eq!(content(&table), (0..600).map(|id| (id, 7)).collect());
+    }
+}
+
+#[test]
+fn of_what_is_written_together_nothing_is_there_if_one_is_no_record_or_there_is_no_room() {
+    for kind in [KeyKind::Hash, KeyKind::Tree] {
+        let options = Options::new().memory_bytes(64 * 16_384);
+        let db = options.in_memory().expect("memory");
+        let table = create(&db, kind, Type::Bytes(1_000));
+        for id in 0..100 {
+            assert_eq!(table.insert(&record(&table, id, 7)), Ok(true));
+        }
+        let before = content(&table);
+        let records = |count| (0..count).map(|id| record(&table, id, 9)).collect::<Vec<_>>();
+        let mut wrong = records(200);
+        wrong[150].pop();
+        let no_room = records(1_900);
+        // More than all pages could have.
+        let too_many = records(2_500);
+        for write in [Table::insert_all::<&Vec<u8>>, Table::upsert_all] {
+            let result: lode::Result<u64> = write(&table, &wrong);
+            let why = result.expect_err("one is too short").to_string();
+            assert!(why.contains("a packed record has 1012 bytes, not 1011"), "{why}");
+            let result = write(&table, &no_room);
+            assert!(matches!(result, Err(Error::Full { .. })), "{result:?}");
+            let result = write(&table, &too_many);
+            assert!(matches!(result, Err(Error::TxnTooLarge { .. })), "{result:?}");
+            assert_eq!(content(&table), before);
+            check(&db).expect("nothing is wrong");
+        }
+        assert_eq!(table.upsert_all(records(110)), Ok(10));
+        assert_eq!(content(&table), (0..110).map(|id| (id, 9)).collect());
+        assert_eq!(table.insert_all(Vec::<Vec<u8>>::new()), Ok(0));
+    }
+}
+
+/// A snapshot has all records of a batch or none.
+#[test]
+fn what_is_written_together_is_seen_together() {
+    const COUNT: i32 = 300;
+    for kind in [KeyKind::Hash, KeyKind::Tree] {
+        let db = Database::in_memory().expect("memory");
+        let table = create(&db, kind, Type::Bytes(40));
+        let records = |number| (0..COUNT).map(|id| record(&table, id, number)).collect::<Vec<_>>();
+        assert_eq!(table.insert_all(records(0)), Ok(COUNT as u64));
+        let is_done = std::sync::atomic::AtomicBool::new(false);
+        let relaxed = std::sync::atomic::Ordering::Relaxed;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for number in 1..200 {
+                    assert_eq!(table.upsert_all(records(number)), Ok(0));
+                }
+                is_done.store(true, relaxed);
+            });
+            while !is_done.load(relaxed) {
+                let snapshot = db.snapshot();
+                let mut seen: Vec<_> = content(&table.at(&snapshot)).into_values().collect();
+                assert_eq!(seen.len(), COUNT as usize);
+                seen.dedup();
+                assert_eq!(seen.len(), 1, "{seen:?}");
+            }
+        });
     }
 }
 

@@ -4,6 +4,7 @@ mod atomic;
 mod change;
 mod load;
 mod lookups;
+mod together;
 mod writes;
 
 use std::sync::Arc;

@@ -6,6 +6,7 @@ mod moment;
 mod savepoint;
 mod touched;
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -15,18 +16,17 @@ use touched::Touched;
 
 use crate::api::cursor::Written;
 use crate::api::read::with_key;
+use crate::api::steps::{Step, Steps};
 use crate::api::table::{Table, expect_not_changing};
 use crate::api::{Key, Snapshot};
 use crate::engine::Handle;
 use crate::error::{Error, Result};
 use crate::hash::AHEAD;
-use crate::heap::{Swapped, UndoRecord, pages_for};
-use crate::index::Swap;
 use crate::schema::ColumnId;
 use crate::store::{Durability, Store};
 use crate::table::{KeyKind, TableCore};
 use crate::tree::Range;
-use crate::wal::{Keyed, LogPosition, LogRecord};
+use crate::wal::LogPosition;
 
 /// Bytes of keys and records that a transaction may hold. What it writes must fit in the memory
 /// budget, too.
@@ -92,9 +92,7 @@ struct Place {
 
 impl Transaction {
     pub(crate) fn new(db: Handle, snapshot: Option<Snapshot>) -> Self {
-        // What does not fit in all pages together would fail at the commit.
-        let budget = usize::try_from(db.pager().budget_bytes()).unwrap_or(usize::MAX);
-        let most_written_bytes = MOST_BYTES.min(budget.max(LEAST_BYTES));
+        let most_written_bytes = most_written_bytes(&db);
         let (tables, savepoints) = (RefCell::default(), RefCell::default());
         Self { db, tables, savepoints, snapshot, most_written_bytes }
     }
@@ -310,6 +308,12 @@ impl Transaction {
     }
 }
 
+/// What may be written together: what does not fit in all pages would fail at the end.
+pub(super) fn most_written_bytes(db: &Handle) -> usize {
+    let budget = usize::try_from(db.pager().budget_bytes()).unwrap_or(usize::MAX);
+    MOST_BYTES.min(budget.max(LEAST_BYTES))
+}
+
 /// The place of a table among those that a transaction has dealt with.
 fn place_of(tables: &mut Vec<Touched>, core: &Arc<TableCore>) -> usize {
     let is_it = |touched: &Touched| touched.core().id() == core.id();
@@ -346,22 +350,13 @@ impl Commit {
             // What was read cannot change.
             return Ok(LogPosition::default());
         }
-        let records = self.log_records(&order);
         self.db.admitted(0, &mut || {
             let _alone = self.db.gate().close();
             self.db.expect_healthy()?;
             self.validate()?;
-            let mut done = Vec::new();
-            let logged =
-                self.write_all(&order, &mut done).and_then(|()| match records.is_empty() {
-                    true => Ok(LogPosition::default()),
-                    false => self.db.append(&records),
-                });
-            match logged {
-                Ok(_) => self.give_up(&order, &done),
-                Err(_) => self.roll_back(&order, &done)?,
-            }
-            logged
+            let mut steps = Steps::new(&self.db);
+            let all = self.write_all(&order, &mut steps);
+            steps.end(all)
         })
     }
 
@@ -405,9 +400,8 @@ impl Commit {
         Ok(())
     }
 
-    /// Writes everything that is still as it was seen; `done` gets what undoes each step.
-    fn write_all(&self, order: &[Place], done: &mut Vec<Option<Box<UndoRecord>>>) -> Result<()> {
-        let pager = self.db.pager();
+    /// Writes everything that is still as it was seen.
+    fn write_all<'c>(&'c self, order: &[Place], steps: &mut Steps<'c>) -> Result<()> {
         for place in order {
             let touched = &self.tables[place.table];
             let (core, number) = (touched.core(), place.number);
@@ -415,72 +409,19 @@ impl Commit {
                 // What the next ones need comes from memory at the same time, where numbers are in
                 // order.
                 let ahead = number..(number + AHEAD).min(touched.count());
-                core.fetch(pager, ahead.map(|number| touched.key(number)));
+                core.fetch(self.db.pager(), ahead.map(|number| touched.key(number)));
             }
-            let wanted = touched.wanted(number).flatten();
-            let extra_pages = wanted.map_or(0, |payload| pages_for(payload.len()));
-            self.db.make_room_for_step(extra_pages)?;
-            match core.swap(
-                pager,
-                Swap { key: touched.key(number), seen: touched.seen(number), wanted },
-            )? {
-                Swapped::Done(undo) => done.push(undo),
-                Swapped::Conflict => return Err(conflict(core)),
-            }
-        }
-        Ok(())
-    }
-
-    /// Puts back what was there before, the last step first. All pages are still there, so it has
-    /// room.
-    fn roll_back(&self, order: &[Place], done: &[Option<Box<UndoRecord>>]) -> Result<()> {
-        for (place, undo) in order.iter().zip(done).rev() {
-            let touched = &self.tables[place.table];
-            let record = (touched.key(place.number), touched.seen(place.number));
-            let undone = touched.core().roll_back(self.db.pager(), record, undo.as_deref());
-            if let Err(error) = undone {
-                // Half of it is there: what is on the disk is all right, but no more of this is.
-                return Err(self.db.store().map_or(error.clone(), |store| store.poison(&error)));
+            let step = Step {
+                core,
+                key: touched.key(number),
+                seen: touched.seen(number).map(Cow::Borrowed),
+                wanted: touched.wanted(number).flatten(),
+            };
+            if !steps.take(step)? {
+                return Err(conflict(core));
             }
         }
         Ok(())
-    }
-
-    /// Gives up pages that were kept in case that it had to be rolled back, as far as there is room
-    /// for it.
-    fn give_up(&self, order: &[Place], done: &[Option<Box<UndoRecord>>]) {
-        for (place, undo) in order.iter().zip(done) {
-            let touched = &self.tables[place.table];
-            let (core, pager) = (touched.core(), self.db.pager());
-            if let Some(undo) = undo {
-                core.give_up(pager, undo);
-            }
-            let is_gone = touched.wanted(place.number) == Some(None);
-            if is_gone && self.db.make_room_for_step(0).is_ok() {
-                core.tidy(pager, touched.key(place.number));
-            }
-        }
-    }
-
-    /// What the log says of it.
-    fn log_records(&self, order: &[Place]) -> Vec<LogRecord<'_>> {
-        let record = |place: &Place| {
-            let touched = &self.tables[place.table];
-            let (table, key) = (touched.core().id(), touched.key(place.number));
-            match (touched.seen(place.number), touched.wanted(place.number)?) {
-                // Inserted and deleted again.
-                (None, None) => None,
-                (_, Some(payload)) => {
-                    let record = Keyed::Apart { key, rest: payload };
-                    Some(LogRecord::Put { table, record })
-                }
-                (Some(_), None) => {
-                    let key = Keyed::Apart { key, rest: &[] };
-                    Some(LogRecord::Delete { table, key })
-                }
-            }
-        };
-        order.iter().filter_map(record).collect()
     }
 }
 

@@ -88,6 +88,16 @@ impl Work {
         self.settle(result, wanted);
     }
 
+    fn put_all(&mut self, at: usize, keys: std::ops::Range<u32>, value: u32) {
+        let mut wanted = self.content.clone();
+        let Some(records) = wanted.get_mut(&at) else { return };
+        records.extend(keys.clone().map(|key| (key, value)));
+        let table = self.db().table(TABLES[at].0);
+        let packed = keys.map(|key| record(at, key, value));
+        let result = table.and_then(|table| table.upsert_all(packed));
+        self.settle(result, wanted);
+    }
+
     fn delete(&mut self, at: usize, key: u32) {
         let mut wanted = self.content.clone();
         let Some(records) = wanted.get_mut(&at) else { return };
@@ -148,6 +158,7 @@ impl Work {
         (0..16).for_each(|key| self.put(key as usize % 4, key, key));
         self.same(Database::checkpoint);
         (0..12).for_each(|key| self.put(key as usize % 4, key / 2, key + 100));
+        (0..4).for_each(|at| self.put_all(at, 4..20, 200));
         self.delete(1, 1);
         self.delete(2, 2);
         self.commit(50);

@@ -66,7 +66,8 @@ impl Run {
                 let result = self.table(at).and_then(|t| t.delete(&key));
                 self.settle(result, wanted)
             }
-            70..80 => self.transaction(),
+            70..78 => self.transaction(),
+            78..80 => self.together(at),
             80..82 => self.read_one(at, place.1),
             82..84 => match simulation::clean_pages(self.db(), u64::from(place.1 % 50)) {
                 Ok(()) => End::Well,
@@ -188,6 +189,27 @@ impl Run {
                 self.settle(result, wanted)
             }
         }
+    }
+
+    /// Several records of a table, some of them perhaps with the same key.
+    fn together(&mut self, at: usize) -> End {
+        let mut wanted = self.model.clone();
+        let inserts = self.random.one_in(2);
+        let mut records = Vec::new();
+        for _ in 0..self.random.below(40) {
+            let (key, value) = (self.key(), self.value());
+            records.push(record(at, key, value));
+            let entry_of = wanted.records.entry((at, key));
+            match inserts {
+                true => *entry_of.or_insert(entry(value)),
+                false => *entry_of.insert_entry(entry(value)).get(),
+            };
+        }
+        let result = self.table(at).and_then(|table| match inserts {
+            true => table.insert_all(&records),
+            false => table.upsert_all(&records),
+        });
+        self.settle(result, wanted)
     }
 
     /// A checkpoint, with operations between its steps.

@@ -19,7 +19,7 @@ type Run<'r> = &'r mut dyn FnMut();
 /// [`SAME`], and how it is called.
 type Caller = (&'static str, bool, fn(&World, &Table, Run<'_>) -> Result<()>);
 
-const CALLERS: [Caller; 9] = [
+const CALLERS: [Caller; 10] = [
     ("change", true, |_, table, run| {
         let there = table.change(key(SAME), &mut |payload| {
             run();
@@ -45,6 +45,13 @@ const CALLERS: [Caller; 9] = [
             record(table.schema(), id, 1)
         });
         table.load(records).map(drop)
+    }),
+    ("insert_all", false, |_, table, run| {
+        let records = (COUNT..COUNT + 3).map(|id| {
+            run();
+            record(table.schema(), id, 1)
+        });
+        table.insert_all(records).map(drop)
     }),
     ("scan", false, |_, table, run| {
         let visited = each_row(cursor(&table, &scan(&[0])), &mut |_| {

@@ -109,6 +109,12 @@ fn writes() -> Vec<Operation> {
         ("load", Does::Writes, |_, table, id| {
             table.load([record(table.schema(), id, 9)]).map(drop)
         }),
+        ("insert_all", Does::Writes, |_, table, id| {
+            table.insert_all([record(table.schema(), id, 9)]).map(drop)
+        }),
+        ("upsert_all", Does::Writes, |_, table, id| {
+            table.upsert_all([id, id + 1].map(|id| record(table.schema(), id, 1_500))).map(drop)
+        }),
     ]
 }
 

@@ -45,6 +45,9 @@ fn a_closure_that_panics_leaves_nothing_behind() {
                 expect_panic(|| {
                     table.load((90..99).map(|_| panic_on_purpose::<Vec<u8>>())).map(drop)
                 });
+                expect_panic(|| {
+                    table.upsert_all((90..99).map(|_| panic_on_purpose::<Vec<u8>>())).map(drop)
+                });
                 expect_panic(|| each_row(table.iter(), &mut |_| panic_on_purpose()));
                 if table.key_kind() == lode::KeyKind::Tree {
                     expect_panic(|| {

@@ -24,6 +24,9 @@ enum Op {
     Delete(Index),
     /// All that are in order between two, those not there before.
     Load(Index, Index, u32),
+    InsertAll(Index, Index, u32),
+    /// Each of some, with a value that comes from its place among them.
+    UpsertAll(Vec<Index>, u32),
     DeleteBetween(Index, Index),
     Get(Index),
     GetMany(Vec<Index>),
@@ -61,6 +64,9 @@ fn op() -> impl Strategy<Value = Op> {
         12 => (place(), any::<u32>()).prop_map(|(at, value)| Op::Upsert(at, value)),
         4 => place().prop_map(Op::Delete),
         2 => (place(), place(), any::<u32>()).prop_map(|(from, to, n)| Op::Load(from, to, n)),
+        2 => (place(), place(), any::<u32>()).prop_map(|(from, to, n)| Op::InsertAll(from, to, n)),
+        2 => (prop::collection::vec(place(), 0..60), any::<u32>())
+            .prop_map(|(names, n)| Op::UpsertAll(names, n)),
         1 => (place(), place()).prop_map(|(from, to)| Op::DeleteBetween(from, to)),
         2 => place().prop_map(Op::Get),
         1 => prop::collection::vec(place(), 0..40).prop_map(Op::GetMany),
@@ -139,14 +145,27 @@ impl Run {
                 let there = self.table.delete(self.key(&name))?;
                 assert_eq!(there, self.model.remove(&name).is_some());
             }
-            Op::Load(from, to, value) => {
+            Op::Load(from, to, value) | Op::InsertAll(from, to, value) => {
                 let names = self.between(from, to);
                 let records = names.iter().map(|name| self.record(name, *value));
                 let before = self.model.len();
-                let new = self.table.load(records)?;
+                let new = match op {
+                    Op::Load(..) => self.table.load(records)?,
+                    _ => self.table.insert_all(records)?,
+                };
                 for name in names {
                     self.model.entry(name).or_insert(*value);
                 }
+                assert_eq!(new as usize, self.model.len() - before);
+            }
+            Op::UpsertAll(places, value) => {
+                let values = (0..).map(|at| value.wrapping_add(at));
+                let written = places.iter().map(|at| self.name(at).clone()).zip(values);
+                let written: Vec<_> = written.collect();
+                let records = written.iter().map(|(name, value)| self.record(name, *value));
+                let before = self.model.len();
+                let new = self.table.upsert_all(records)?;
+                self.model.extend(written);
                 assert_eq!(new as usize, self.model.len() - before);
             }
             Op::DeleteBetween(from, to) => {

@@ -1,0 +1,112 @@
+//! Changes of records that happen together: for those who read, and after a crash, all of them are
+//! there or none.
+
+use std::borrow::Cow;
+
+use crate::engine::Handle;
+use crate::error::Result;
+use crate::heap::{Swapped, UndoRecord, pages_for};
+use crate::index::Swap;
+use crate::table::TableCore;
+use crate::wal::{Keyed, LogPosition, LogRecord};
+
+/// The change of one record, whose key is in order.
+pub(super) struct Step<'c> {
+    pub core: &'c TableCore,
+    pub key: &'c [u8],
+    /// The payload that it has, if it is there.
+    pub seen: Option<Cow<'c, [u8]>>,
+    /// The one that it shall have, if it is to be there.
+    pub wanted: Option<&'c [u8]>,
+}
+
+impl Step<'_> {
+    /// What the log says of it; nothing of a record that was not there, and shall not be.
+    fn log_record(&self) -> Option<LogRecord<'_>> {
+        let (table, key) = (self.core.id(), self.key);
+        match self.wanted {
+            Some(rest) => Some(LogRecord::Put { table, record: Keyed::Apart { key, rest } }),
+            None if self.seen.is_some() => {
+                Some(LogRecord::Delete { table, key: Keyed::Apart { key, rest: &[] } })
+            }
+            None => None,
+        }
+    }
+}
+
+/// The steps that were taken, while the gate is closed.
+pub(super) struct Steps<'c> {
+    db: &'c Handle,
+    taken: Vec<(Step<'c>, Option<Box<UndoRecord>>)>,
+}
+
+impl<'c> Steps<'c> {
+    pub(super) fn new(db: &'c Handle) -> Self {
+        Self { db, taken: Vec::new() }
+    }
+
+    /// Changes a record, unless it is not as it was seen; whether it did.
+    ///
+    /// # Errors
+    /// `Full` when memory has no room for it; `DiskFull`; `Poisoned`; `Corrupt`.
+    pub(super) fn take(&mut self, step: Step<'c>) -> Result<bool> {
+        let extra_pages = step.wanted.map_or(0, |payload| pages_for(payload.len()));
+        self.db.make_room_for_step(extra_pages)?;
+        let swap = Swap { key: step.key, seen: step.seen.as_deref(), wanted: step.wanted };
+        match step.core.swap(self.db.pager(), swap)? {
+            Swapped::Done(undo) => self.taken.push((step, undo)),
+            Swapped::Conflict => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Ends them, after all were taken or one has failed: has them logged, as one. If that fails
+    /// too, all are undone. Returns where they end in the log.
+    ///
+    /// # Errors
+    /// The one of the step that failed, or of the log; `Poisoned` when a step could not be undone.
+    pub(super) fn end(self, all: Result<()>) -> Result<LogPosition> {
+        let logged = all.and_then(|()| self.log());
+        match logged {
+            Ok(_) => self.give_up(),
+            Err(_) => self.roll_back()?,
+        }
+        logged
+    }
+
+    fn log(&self) -> Result<LogPosition> {
+        let records = self.taken.iter().filter_map(|(step, _)| step.log_record());
+        let records: Vec<_> = records.collect();
+        match records.is_empty() {
+            true => Ok(LogPosition::default()),
+            false => self.db.append(&records),
+        }
+    }
+
+    /// Puts back what was there before, the last step first. All pages are still there, so it has
+    /// room.
+    fn roll_back(&self) -> Result<()> {
+        for (Step { core, key, seen, .. }, undo) in self.taken.iter().rev() {
+            let undone = core.roll_back(self.db.pager(), (key, seen.as_deref()), undo.as_deref());
+            if let Err(error) = undone {
+                // Half of it is there: what is on the disk is all right, but no more of this is.
+                return Err(self.db.store().map_or(error.clone(), |store| store.poison(&error)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives up pages that were kept in case that it had to be rolled back, as far as there is room
+    /// for it.
+    fn give_up(&self) {
+        for (Step { core, key, wanted, .. }, undo) in &self.taken {
+            let pager = self.db.pager();
+            if let Some(undo) = undo {
+                core.give_up(pager, undo);
+            }
+            if wanted.is_none() && self.db.make_room_for_step(0).is_ok() {
+                core.tidy(pager, key);
+            }
+        }
+    }
+}
