@@ -1,7 +1,7 @@
 //! Which pages of a heap have room for more records. All of it is in memory only: of a database
 //! that was opened, it is found out piece by piece, from what the page map says about each page.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -12,6 +12,11 @@ const LANES: usize = 8;
 
 /// A page with fewer free words is full.
 const LEAST_ROOM: usize = PAGE_WORDS / 4;
+
+/// Pages are told apart by their room in as many categories.
+const CATEGORIES: usize = u64::BITS as usize;
+
+const CATEGORY_WORDS: usize = PAGE_WORDS / CATEGORIES;
 
 /// The words of a page's room that records of all lengths fill, about.
 fn usable(room: usize) -> usize {
@@ -25,13 +30,80 @@ pub(super) struct FreeSpaceMap {
     open: Mutex<Open>,
 }
 
-#[derive(Default)]
 struct Open {
-    /// Pages with the words of room that they have, and so ordered.
-    by_room: BTreeSet<(usize, PageNumber)>,
-    free: BTreeMap<PageNumber, usize>,
+    /// The pages of each category, in no order. (As in PostgreSQL's free-space map, which has 256.
+    /// A page that loses or gains a record goes to another one in a few steps.)
+    categories: [Vec<PageNumber>; CATEGORIES],
+    /// A bit for each category that has pages.
+    filled: u64,
+    /// Where each page is.
+    places: HashMap<PageNumber, Place>,
     /// Pages that are being emptied, which take no records.
     closed: HashSet<PageNumber>,
+}
+
+#[derive(Clone, Copy)]
+struct Place {
+    /// Words of room.
+    room: usize,
+    /// Which of its category's pages it is.
+    at: usize,
+}
+
+/// The category of a page with this room.
+fn category(room: usize) -> usize {
+    (room / CATEGORY_WORDS).min(CATEGORIES - 1)
+}
+
+impl Default for Open {
+    fn default() -> Self {
+        Self {
+            categories: [const { Vec::new() }; CATEGORIES],
+            filled: 0,
+            places: HashMap::new(),
+            closed: HashSet::new(),
+        }
+    }
+}
+
+impl Open {
+    fn insert(&mut self, page: PageNumber, room: usize) {
+        let pages = &mut self.categories[category(room)];
+        self.places.insert(page, Place { room, at: pages.len() });
+        pages.push(page);
+        self.filled |= 1 << category(room);
+    }
+
+    fn remove(&mut self, page: PageNumber) {
+        let Some(Place { room, at }) = self.places.remove(&page) else { return };
+        let pages = &mut self.categories[category(room)];
+        pages.swap_remove(at);
+        if let Some(moved) = pages.get(at).and_then(|moved| self.places.get_mut(moved)) {
+            moved.at = at;
+        }
+        if pages.is_empty() {
+            self.filled &= !(1 << category(room));
+        }
+    }
+
+    /// A page with at least `room` words of room, of the fullest category that has one. (In the
+    /// first category some have less: only those that came last are looked at, such as a new page.)
+    fn fullest(&self, room: usize) -> Option<PageNumber> {
+        const MOST_LOOKED_AT: usize = 8;
+        let own = category(room);
+        let mut last = self.categories[own].iter().rev().take(MOST_LOOKED_AT);
+        if let Some(page) = last.find(|page| self.places[page].room >= room) {
+            return Some(*page);
+        }
+        let fitting = self.filled & (u64::MAX - 1) << own;
+        self.categories.get(fitting.trailing_zeros() as usize)?.last().copied()
+    }
+
+    /// All pages, those of the emptiest category first, with their words of room.
+    fn emptiest(&self) -> impl Iterator<Item = (usize, PageNumber)> {
+        let pages = self.categories.iter().rev().flatten();
+        pages.map(|page| (self.places[page].room, *page))
+    }
 }
 
 thread_local! {
@@ -80,32 +152,30 @@ impl FreeSpaceMap {
         self.lanes.iter().any(|lane| lane.load(Ordering::Relaxed) == page.get())
     }
 
-    /// Takes the fullest of the pages with at least `room` words of room.
+    /// Takes a page with at least `room` words of room, one of the fullest.
     pub(super) fn take(&self, room: usize) -> Option<PageNumber> {
         let mut open = self.open();
-        let found = *open.by_room.range((room, PageNumber::default())..).next()?;
-        open.by_room.remove(&found);
-        open.free.remove(&found.1);
-        Some(found.1)
+        let found = open.fullest(room)?;
+        open.remove(found);
+        Some(found)
     }
 
     /// Closes the emptiest pages, as many as the others with room can take the records of. Returns
     /// them.
     pub(super) fn close_emptiest(&self) -> HashSet<PageNumber> {
         let mut open = self.open();
-        let mut left: usize = open.by_room.iter().map(|(room, _)| usable(*room)).sum();
+        let mut left: usize = open.emptiest().map(|(room, _)| usable(room)).sum();
         let mut moved = 0;
-        let emptiest = open.by_room.iter().rev().copied();
-        let chosen: Vec<_> = emptiest
+        let chosen: Vec<_> = open
+            .emptiest()
             .take_while(|(room, _)| {
                 left -= usable(*room);
                 moved += PAGE_WORDS.saturating_sub(*room);
                 moved <= left
             })
             .collect();
-        for (room, page) in chosen {
-            open.by_room.remove(&(room, page));
-            open.free.remove(&page);
+        for (_, page) in chosen {
+            open.remove(page);
             open.closed.insert(page);
         }
         open.closed.clone()
@@ -119,16 +189,13 @@ impl FreeSpaceMap {
     /// Notes how many words of room a page has. If they are few, or it is gone, it is of no use.
     pub(super) fn note(&self, page: PageNumber, room: usize) {
         let mut open = self.open();
-        if let Some(before) = open.free.remove(&page) {
-            open.by_room.remove(&(before, page));
-        }
+        open.remove(page);
         if room == 0 {
             // It may be gone, and its number come back as that of a new page.
             open.closed.remove(&page);
         }
         if room >= LEAST_ROOM && !open.closed.contains(&page) {
-            open.by_room.insert((room, page));
-            open.free.insert(page, room);
+            open.insert(page, room);
         }
     }
 }
@@ -163,11 +230,57 @@ mod tests {
         for (number, quarters) in [(9, 1), (8, 3), (7, 0), (6, 2), (5, 2), (4, 4)] {
             free.note(page(number), room(quarters));
         }
-        free.note(page(9), room(2) + 1);
+        free.note(page(9), room(2) + CATEGORY_WORDS);
         free.note(page(8), room(1));
         free.note(page(5), 0);
         let taken: Vec<_> = std::iter::from_fn(|| free.take(room(2))).collect();
         assert_eq!(taken, [6, 9, 4].map(page));
         assert_eq!((free.take(0), free.take(0)), (Some(page(8)), None));
+    }
+
+    /// A page that is as empty as pages are, for a record that needs all of it.
+    #[test]
+    fn a_new_page_is_found_whatever_room_is_wanted() {
+        let free = FreeSpaceMap::default();
+        for room in LEAST_ROOM..=PAGE_WORDS {
+            (1..20).for_each(|number| free.note(page(number), room - 1));
+            free.note(page(20), room);
+            assert_eq!(free.take(room), Some(page(20)));
+        }
+    }
+
+    /// Pages that come, change and go, against a plain list of them.
+    #[test]
+    fn a_page_that_is_taken_has_room_and_nearly_the_least_of_all_that_have() {
+        let (free, mut model) = (FreeSpaceMap::default(), HashMap::new());
+        let mut random = 1u64;
+        let mut below = |most: usize| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) as usize % most
+        };
+        for _ in 0..20_000 {
+            let (number, room) = (page(1 + below(200) as u32), below(PAGE_WORDS));
+            if below(3) > 0 {
+                free.note(number, room);
+                model.remove(&number);
+                if room >= LEAST_ROOM {
+                    model.insert(number, room);
+                }
+                continue;
+            }
+            // In the category of the room asked for, some have less.
+            let above = model.values().map(|has| category(*has)).filter(|it| *it > category(room));
+            let least = above.min();
+            match free.take(room) {
+                Some(taken) => {
+                    let has = model.remove(&taken).expect("it is open");
+                    assert!(has >= room);
+                    assert!(least.is_none_or(|least| category(has) <= least));
+                }
+                None => assert_eq!(least, None),
+            }
+        }
+        let left = std::iter::from_fn(|| free.take(0)).count();
+        assert_eq!(left, model.len());
     }
 }
