@@ -41,8 +41,9 @@ pub(super) struct Steps<'c> {
 }
 
 impl<'c> Steps<'c> {
-    pub(super) fn new(db: &'c Handle) -> Self {
-        Self { db, taken: Vec::new() }
+    /// With room for `count` of them.
+    pub(super) fn new(db: &'c Handle, count: usize) -> Self {
+        Self { db, taken: Vec::with_capacity(count) }
     }
 
     /// Changes a record, unless it is not as it was seen; whether it did.

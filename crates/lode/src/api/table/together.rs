@@ -22,9 +22,9 @@ impl Table {
     /// use lode::{Database, KeyKind, ReadTable, Schema, Type, Value};
     ///
     /// let db = Database::in_memory()?;
-    /// let schema = Schema::build("leg").key("number", Type::U64).column("km", Type::U64).finish()?;
+    /// let schema = Schema::build("leg").key("of", Type::U64).column("km", Type::U64).finish()?;
     /// let legs = db.create_table(&schema, KeyKind::Hash)?;
-    /// let leg = |number, km| schema.pack(&[Value::Unsigned(number), Value::Unsigned(km)]);
+    /// let leg = |of, km| schema.pack(&[Value::Unsigned(of), Value::Unsigned(km)]);
     /// assert_eq!(legs.insert_all([leg(1, 12)?, leg(2, 7)?])?, 2);
     /// assert_eq!(legs.insert_all([leg(2, 8)?, leg(3, 30)?])?, 1);
     /// assert_eq!(legs.upsert_all([leg(2, 8)?, leg(4, 5)?])?, 1);
@@ -60,7 +60,7 @@ impl Table {
             let _alone = self.db.gate().close();
             self.db.expect_healthy()?;
             self.core.ensure_open()?;
-            let mut steps = Steps::new(&self.db);
+            let mut steps = Steps::new(&self.db, records.order.len());
             let new = self.put_steps(&records, put, &mut steps);
             let (new, all) = new.map_or_else(|error| (0, Err(error)), |new| (new, Ok(())));
             steps.end(all).map(|end| (new, end))

@@ -354,7 +354,7 @@ impl Commit {
             let _alone = self.db.gate().close();
             self.db.expect_healthy()?;
             self.validate()?;
-            let mut steps = Steps::new(&self.db);
+            let mut steps = Steps::new(&self.db, order.len());
             let all = self.write_all(&order, &mut steps);
             steps.end(all)
         })
