@@ -41,6 +41,9 @@ pub(super) struct Steps<'c> {
 }
 
 impl<'c> Steps<'c> {
+    /// Bytes that each takes up, beside what it names.
+    pub(super) const BYTES_OF_ONE: usize = size_of::<(Step<'c>, Option<Box<UndoRecord>>)>();
+
     /// With room for `count` of them.
     pub(super) fn new(db: &'c Handle, count: usize) -> Self {
         Self { db, taken: Vec::with_capacity(count) }

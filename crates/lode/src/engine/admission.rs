@@ -5,6 +5,8 @@
 //! Most operations change few pages, for which room is made ahead; `extra_pages` is what an
 //! operation changes beyond that: the pages of a long record.
 
+use std::cell::Cell;
+
 use std::sync::{MutexGuard, PoisonError};
 
 use super::Engine;
@@ -48,13 +50,38 @@ impl Engine {
         extra_pages: u64,
         work: &mut dyn FnMut() -> Result<T>,
     ) -> Result<T> {
+        self.admit(extra_pages, work, &|was_crowded| was_crowded || self.is_crowded())
+    }
+
+    /// The same, alone: with the gate closed. What it changes and puts back is not taken for the
+    /// work of others, so that what does not fit is soon refused.
+    pub(crate) fn admitted_alone<T>(&self, work: &mut dyn FnMut() -> Result<T>) -> Result<T> {
+        let was_crowded = Cell::new(false);
+        let mut alone = || {
+            let _alone = self.gate().close();
+            self.expect_healthy()?;
+            was_crowded.set(self.is_crowded());
+            work()
+        };
+        self.admit(0, &mut alone, &|_| was_crowded.get())
+    }
+
+    /// `is_worth_it` says whether what found no room is tried again, given whether there were many
+    /// changed pages before it.
+    #[inline]
+    fn admit<T>(
+        &self,
+        extra_pages: u64,
+        work: &mut dyn FnMut() -> Result<T>,
+        is_worth_it: &dyn Fn(bool) -> bool,
+    ) -> Result<T> {
         let Some(store) = &self.store else { return work() };
         self.expect_here()?;
         if self.pager.changed() + extra_pages >= store.room() {
             self.make_room(store, extra_pages)?;
         }
         match work() {
-            Err(Error::Full { .. }) => self.try_again(store, extra_pages, work),
+            Err(Error::Full { .. }) => self.try_again(store, extra_pages, work, is_worth_it),
             Err(Error::DiskFull { .. }) if self.checkpoint_for_space(store)? => {
                 self.make_room(store, extra_pages)?;
                 work()
@@ -73,6 +100,11 @@ impl Engine {
         Ok(is_of_use)
     }
 
+    /// Whether so many pages have changed that another operation may have no room.
+    fn is_crowded(&self) -> bool {
+        self.pager.dirty() > self.pager.most_dirty() / 8
+    }
+
     /// Tries again after a checkpoint. Other operations may be quicker and change pages before or
     /// during `work`; but if there is no room though few pages have changed, there never will be.
     #[cold]
@@ -81,14 +113,14 @@ impl Engine {
         store: &Store,
         extra_pages: u64,
         work: &mut dyn FnMut() -> Result<T>,
+        is_worth_it: &dyn Fn(bool) -> bool,
     ) -> Result<T> {
-        let is_crowded = || self.pager.dirty() > self.pager.most_dirty() / 8;
         for _ in 0..MOST_TRIES {
             self.checkpoint()?;
             self.make_room(store, extra_pages)?;
-            let was_crowded = is_crowded();
+            let was_crowded = self.is_crowded();
             match work() {
-                Err(Error::Full { .. }) if was_crowded || is_crowded() => {}
+                Err(Error::Full { .. }) if is_worth_it(was_crowded) => {}
                 other => return other,
             }
         }

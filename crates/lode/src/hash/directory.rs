@@ -55,6 +55,25 @@ fn run_of(words: Page<'_>, index: usize, bits: u32) -> (usize, usize) {
     (index & !(count - 1), count)
 }
 
+/// New pages for the split of a bucket: one; or three, if it is the only one of its table, and there
+/// is room for as many.
+fn allocate_for_split<'p>(
+    pager: &'p Pager,
+    space: &Space,
+    is_only: bool,
+) -> Result<Vec<Latched<'p>>> {
+    let mut new = vec![pager.allocate(space)?];
+    if is_only {
+        let more = [(); (1 << FIRST_BITS) - 2].map(|()| pager.allocate(space).ok());
+        new.extend(more.into_iter().flatten());
+        if new.len() < (1 << FIRST_BITS) - 1 {
+            // They are split when they are full.
+            new.drain(1..).for_each(|page| page.free(space, pager.epoch()));
+        }
+    }
+    Ok(new)
+}
+
 impl Directory {
     /// With one empty bucket, which it returns too.
     pub(super) fn create(pager: &Pager, space: &Space) -> Result<(Self, PageNumber)> {
@@ -177,33 +196,40 @@ impl Directory {
             shortcut.make_room(entry.depth())?;
             let Some(mut segment) = pager.latch(segment_seen) else { return Ok(()) };
             let Some(mut bucket) = pager.latch(bucket_seen) else { return Ok(()) };
-            let halve = |bucket: &mut Latched<'_>, segment: &mut Latched<'_>, run: Range<usize>| {
-                let mut new = pager.allocate(space)?;
+            let is_only = entry.depth() == FIRST_BITS && count == 1 << FIRST_BITS;
+            let mut new = allocate_for_split(pager, space, is_only)?;
+            // One epoch for all that changes, and none of it before: who reads at another moment
+            // finds either what all pages were, or what they become.
+            let epoch = pager.epoch();
+            let halve = |bucket: &mut Latched<'_>,
+                         segment: &mut Latched<'_>,
+                         (new, run): (&mut Latched<'_>, Range<usize>)| {
                 let middle = run.start + run.len() / 2;
                 // The bit of a place in which the halves of the run differ, and what is above it.
                 let depth = entry.depth() - (run.len() / 2).trailing_zeros();
-                let epoch = pager.epoch();
                 let is_high = |key: &[u8]| {
                     let place = place_of(key);
                     (place.directory.is_high(depth), place.home)
                 };
                 let (mut low, mut high) = (bucket.change(epoch), new.first_content());
-                if let Err(why) = slots.split(&mut low, &mut high, is_high) {
-                    new.free(space, epoch);
-                    return Err(Error::corrupt(format!("page {}", bucket.page()), why));
-                }
+                slots
+                    .split(&mut low, &mut high, is_high)
+                    .map_err(|why| Error::corrupt(format!("page {}", bucket.page()), why))?;
                 let (mut words, page) = (segment.change(epoch), new.page());
                 (middle..run.end).for_each(|at| set_bucket(&mut words, at, page));
                 // While the bucket is latched: readers of the shortcut rely on that.
                 shortcut.set(page, entry.place_of(entry.base(place), middle), depth);
-                Ok(new)
+                Ok(())
             };
             let (middle, end) = (first + count / 2, first + count);
-            let mut new = halve(&mut bucket, &mut segment, first..end)?;
-            if entry.depth() == FIRST_BITS && count == 1 << FIRST_BITS {
-                // There is room by now. What cannot be done is done when it is needed.
-                let _ = halve(&mut bucket, &mut segment, first..middle);
-                let _ = halve(&mut new, &mut segment, middle..end);
+            if let Err(error) = halve(&mut bucket, &mut segment, (&mut new[0], first..end)) {
+                new.into_iter().for_each(|page| page.free(space, epoch));
+                return Err(error);
+            }
+            if let [second, third, fourth] = &mut new[..] {
+                // The records are where they belong since the first half was checked.
+                halve(&mut bucket, &mut segment, (third, first..middle))?;
+                halve(second, &mut segment, (fourth, middle..end))?;
             }
             return Ok(());
         }

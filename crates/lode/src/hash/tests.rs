@@ -266,7 +266,7 @@ impl Run {
 #[test]
 fn the_first_bucket_becomes_four_if_there_is_room_for_them() {
     // Two pages are of the directory.
-    for (pages, buckets) in [(3, None), (4, Some(2)), (5, Some(3)), (6, Some(4)), (9, Some(4))] {
+    for (pages, buckets) in [(3, None), (4, Some(2)), (5, Some(2)), (6, Some(4)), (9, Some(4))] {
         let run = Run::new(1);
         let free_bytes = || run.pager.budget_bytes() - run.pager.used_bytes();
         let others = Space::default();
@@ -289,4 +289,46 @@ fn the_first_bucket_becomes_four_if_there_is_room_for_them() {
         let count = if full.is_some() { ids.start - 1 } else { ids.start };
         run.expect(&hash, &(0..count).collect::<Vec<_>>());
     }
+}
+
+/// A table that grows beside a thread that looks at moments: each has the first records, and no
+/// others.
+#[test]
+fn every_moment_of_a_table_that_grows_can_be_read() {
+    const RECORDS: u64 = 40;
+    /// Each takes pages that stay.
+    const ROUNDS: u64 = 500;
+    let run = Run::new(1);
+    let newest = std::sync::Mutex::new(None::<std::sync::Arc<Hash>>);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for _ in 0..ROUNDS {
+                let hash = std::sync::Arc::new(run.create());
+                *newest.lock().expect("no thread panics") = Some(std::sync::Arc::clone(&hash));
+                (0..RECORDS).for_each(|id| assert_eq!(run.insert(&hash, id), Ok(false)));
+                (0..RECORDS).for_each(|id| assert!(run.delete(&hash, id)));
+            }
+        });
+        while !writer.is_finished() {
+            let hash = newest.lock().expect("no thread panics").clone();
+            let Some(hash) = hash else { continue };
+            let moment = run.pager.moment();
+            let (mut buckets, mut batch, mut ids) = (Buckets::new(), Batch::default(), Vec::new());
+            loop {
+                match hash.next_bucket(&run.pager, moment, &mut buckets, &mut batch) {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(error) => panic!("{error}"),
+                }
+                ids.extend((0..batch.len()).map(|at| {
+                    u64::from_le_bytes(*batch.record(at).0.first_chunk().expect("eight bytes"))
+                }));
+            }
+            run.pager.release(moment);
+            ids.sort_unstable();
+            // Inserted and deleted in order.
+            let first = ids.first().copied().unwrap_or(0);
+            assert!(ids.iter().copied().eq(first..first + ids.len() as u64), "{ids:?}");
+        }
+    });
 }

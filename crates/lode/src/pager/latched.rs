@@ -39,6 +39,7 @@ impl<'p> Latched<'p> {
         let before = Epoch::load(stamp, Ordering::Relaxed);
         debug_assert!(before <= epoch, "page {} changed in a later epoch", self.page);
         debug_assert!(self.is_latched(), "page {} is changed without a latch", self.page);
+        debug_assert!(!self.changed || before == epoch, "page {} changes in two epochs", self.page);
         if before < epoch {
             if !self.is_new {
                 let which = Which { page: self.page, from: before, before: epoch };

@@ -215,6 +215,7 @@ impl Log {
         work: impl FnOnce() -> T,
     ) -> Result<Option<(T, LogPosition)>> {
         let size = parts.iter().map(|part| part.len()).sum();
+        debug_assert!(u32::try_from(size).is_ok(), "a record of the log has {size} bytes");
         let mut short = Short::new();
         let is_short = short.fill(parts, size);
         let mut tail = lock(&self.tail);

@@ -141,6 +141,44 @@ fn of_what_is_written_together_nothing_is_there_if_one_is_no_record_or_there_is_
     }
 }
 
+/// However few bytes they have beside their keys.
+#[test]
+fn no_more_is_written_together_than_by_a_transaction() {
+    let db = Database::in_memory().expect("memory");
+    let schema = Schema::build("t").key("id", Type::Bytes(1_000)).column("n", Type::U8);
+    let schema = schema.finish().expect("a schema");
+    let table = db.create_table(&schema, KeyKind::Hash).expect("room");
+    let result = table.upsert_all(std::iter::repeat_n(&[7; 1_001], lode::MOST_TRANSACTION_BYTES / 1_000));
+    assert!(matches!(result, Err(Error::TxnTooLarge { .. })), "{result:?}");
+    assert_eq!(table.len(), Ok(0));
+}
+
+/// What does not fit into memory is not tried again and again, since the pages that it changed and
+/// put back were its own.
+#[test]
+fn what_has_no_room_is_soon_refused() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let options = Options::new().memory_bytes(4 << 20);
+    let db = options.open(directory.path()).expect("a new database");
+    let schema = Schema::build("t").key("id", Type::Bytes(1_000)).column("n", Type::U64);
+    let schema = schema.finish().expect("a schema");
+    let table = db.create_table(&schema, KeyKind::Tree).expect("room");
+    let record = |id: u64| {
+        let mut record = vec![0; 1_008];
+        record[..8].copy_from_slice(&id.to_be_bytes());
+        record
+    };
+    let before = db.statistics().data_written_bytes;
+    let result = table.insert_all((0..4_000).map(record));
+    assert!(matches!(result, Err(Error::Full { .. })), "{result:?}");
+    let transaction = db.begin();
+    (0..4_000).for_each(|id| assert_eq!(transaction.insert(&table, &record(id)), Ok(true)));
+    assert!(matches!(transaction.commit(), Err(Error::Full { .. })));
+    let written_bytes = db.statistics().data_written_bytes - before;
+    assert!(written_bytes < 200 << 20, "{written_bytes} bytes");
+    assert_eq!(table.insert_all((0..100).map(record)), Ok(100));
+}
+
 /// A snapshot has all records of a batch or none.
 #[test]
 fn what_is_written_together_is_seen_together() {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{Table, expect_not_changing};
 use crate::api::steps::{Step, Steps};
-use crate::api::transaction::most_written_bytes;
+use crate::api::transaction::{MOST_BYTES, most_written_bytes};
 use crate::error::{Error, Result};
 use crate::hash::AHEAD;
 use crate::index::Put;
@@ -56,9 +56,7 @@ impl Table {
     ) -> Result<u64> {
         let records: Vec<R> = records.into_iter().collect();
         let records = Records::of(self, &records)?;
-        let (new, end) = self.db.admitted(0, &mut || {
-            let _alone = self.db.gate().close();
-            self.db.expect_healthy()?;
+        let (new, end) = self.db.admitted_alone(&mut || {
             self.core.ensure_open()?;
             let mut steps = Steps::new(&self.db, records.order.len());
             let new = self.put_steps(&records, put, &mut steps);
@@ -111,11 +109,13 @@ impl<'r> Records<'r> {
     fn of(table: &Table, packed: &'r [impl AsRef<[u8]>]) -> Result<Self> {
         let mut records = Self { keys: Vec::new(), records: Vec::new(), order: Vec::new() };
         let most_bytes = most_written_bytes(&table.db);
-        let mut size_bytes = 0;
+        let (mut payload_bytes, mut held_bytes) = (0, 0);
         for record in packed {
             let (key, payload) = table.core.split(record.as_ref())?;
-            size_bytes += payload.len();
-            if size_bytes > most_bytes {
+            payload_bytes += payload.len();
+            // As in a transaction: what the tables get, and with keys all that is held meanwhile.
+            held_bytes += key.len() + payload.len() + Steps::BYTES_OF_ONE;
+            if payload_bytes > most_bytes || held_bytes > MOST_BYTES {
                 return Err(Error::TxnTooLarge { most_bytes });
             }
             table.core.in_order(key, |ordered| {

@@ -350,9 +350,7 @@ impl Commit {
             // What was read cannot change.
             return Ok(LogPosition::default());
         }
-        self.db.admitted(0, &mut || {
-            let _alone = self.db.gate().close();
-            self.db.expect_healthy()?;
+        self.db.admitted_alone(&mut || {
             self.validate()?;
             let mut steps = Steps::new(&self.db, order.len());
             let all = self.write_all(&order, &mut steps);
