@@ -55,8 +55,8 @@ fn run_of(words: Page<'_>, index: usize, bits: u32) -> (usize, usize) {
     (index & !(count - 1), count)
 }
 
-/// New pages for the split of a bucket: one; or three, if it is the only one of its table, and there
-/// is room for as many.
+/// New pages for the split of a bucket: one; or three, if it is the only one of its table, and
+/// there is room for as many.
 fn allocate_for_split<'p>(
     pager: &'p Pager,
     space: &Space,

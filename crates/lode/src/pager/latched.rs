@@ -39,7 +39,9 @@ impl<'p> Latched<'p> {
         let before = Epoch::load(stamp, Ordering::Relaxed);
         debug_assert!(before <= epoch, "page {} changed in a later epoch", self.page);
         debug_assert!(self.is_latched(), "page {} is changed without a latch", self.page);
-        debug_assert!(!self.changed || before == epoch, "page {} changes in two epochs", self.page);
+        // What was in between would be seen by nobody, or half of it.
+        let is_first = self.is_new || !self.changed;
+        debug_assert!(is_first || before == epoch, "page {} changes in two epochs", self.page);
         if before < epoch {
             if !self.is_new {
                 let which = Which { page: self.page, from: before, before: epoch };

@@ -148,7 +148,8 @@ fn no_more_is_written_together_than_by_a_transaction() {
     let schema = Schema::build("t").key("id", Type::Bytes(1_000)).column("n", Type::U8);
     let schema = schema.finish().expect("a schema");
     let table = db.create_table(&schema, KeyKind::Hash).expect("room");
-    let result = table.upsert_all(std::iter::repeat_n(&[7; 1_001], lode::MOST_TRANSACTION_BYTES / 1_000));
+    let count = lode::MOST_TRANSACTION_BYTES / 1_000;
+    let result = table.upsert_all(std::iter::repeat_n(&[7; 1_001], count));
     assert!(matches!(result, Err(Error::TxnTooLarge { .. })), "{result:?}");
     assert_eq!(table.len(), Ok(0));
 }
