@@ -17,7 +17,7 @@ pub(crate) struct Latched<'p> {
     pub(super) word: u64,
     pub(super) words: PageRef<'p>,
     pub(super) changed: bool,
-    /// No page leads to it yet, so what it was is not needed.
+    /// No page led to it before the epoch that changes it, so what it was is not needed.
     pub(super) is_new: bool,
 }
 
