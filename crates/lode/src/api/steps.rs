@@ -1,5 +1,5 @@
-//! Changes of records that happen together: for those who read, and after a crash, all of them are
-//! there or none.
+//! Changes of records that happen together: readers see all of them or none, and after a crash all
+//! are there or none.
 
 use std::borrow::Cow;
 
@@ -64,13 +64,13 @@ impl<'c> Steps<'c> {
         Ok(true)
     }
 
-    /// Ends them, after all were taken or one has failed: has them logged, as one. If that fails
-    /// too, all are undone. Returns where they end in the log.
+    /// Ends them: logs all as one, or undoes them if one has failed, or the log does. Returns what
+    /// came of them, and where they end in the log.
     ///
     /// # Errors
     /// The one of the step that failed, or of the log; `Poisoned` when a step could not be undone.
-    pub(super) fn end(self, all: Result<()>) -> Result<LogPosition> {
-        let logged = all.and_then(|()| self.log());
+    pub(super) fn end<T>(self, all: Result<T>) -> Result<(T, LogPosition)> {
+        let logged = all.and_then(|all| Ok((all, self.log()?)));
         match logged {
             Ok(_) => self.give_up(),
             Err(_) => self.roll_back()?,

@@ -6,7 +6,6 @@
 //! operation changes beyond that: the pages of a long record.
 
 use std::cell::Cell;
-
 use std::sync::{MutexGuard, PoisonError};
 
 use super::Engine;
@@ -100,7 +99,7 @@ impl Engine {
         Ok(is_of_use)
     }
 
-    /// Whether so many pages have changed that another operation may have no room.
+    /// Whether more than an eighth of the pages that may change have: others may have no room.
     fn is_crowded(&self) -> bool {
         self.pager.dirty() > self.pager.most_dirty() / 8
     }

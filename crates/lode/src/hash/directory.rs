@@ -198,8 +198,8 @@ impl Directory {
             let Some(mut bucket) = pager.latch(bucket_seen) else { return Ok(()) };
             let is_only = entry.depth() == FIRST_BITS && count == 1 << FIRST_BITS;
             let mut new = allocate_for_split(pager, space, is_only)?;
-            // One epoch for all that changes, and none of it before: who reads at another moment
-            // finds either what all pages were, or what they become.
+            // One epoch for all that changes: a reader at any moment finds what all of these pages
+            // were, or what they become.
             let epoch = pager.epoch();
             let halve = |bucket: &mut Latched<'_>,
                          segment: &mut Latched<'_>,

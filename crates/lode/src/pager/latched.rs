@@ -39,7 +39,7 @@ impl<'p> Latched<'p> {
         let before = Epoch::load(stamp, Ordering::Relaxed);
         debug_assert!(before <= epoch, "page {} changed in a later epoch", self.page);
         debug_assert!(self.is_latched(), "page {} is changed without a latch", self.page);
-        // What was in between would be seen by nobody, or half of it.
+        // A reader between the two epochs would find half of the change.
         let is_first = self.is_new || !self.changed;
         debug_assert!(is_first || before == epoch, "page {} changes in two epochs", self.page);
         if before < epoch {

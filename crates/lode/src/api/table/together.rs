@@ -11,9 +11,9 @@ use crate::index::Put;
 use crate::table::KeyKind;
 
 impl Table {
-    /// Inserts packed records together: for those who read, and after a crash, all of them are
-    /// there or none. A record whose key is there already, or comes earlier among them, is left
-    /// out. Returns how many were inserted.
+    /// Inserts packed records together: readers see all of them or none, and after a crash all of
+    /// them are there or none. A record whose key is there already, or comes earlier among them, is
+    /// left out. Returns how many were inserted.
     ///
     /// It does what a [transaction](crate::Database::begin) would, in less time: it looks each key
     /// up once, and never returns `Conflict`. While it writes, all others wait.
@@ -60,8 +60,7 @@ impl Table {
             self.core.ensure_open()?;
             let mut steps = Steps::new(&self.db, records.order.len());
             let new = self.put_steps(&records, put, &mut steps);
-            let (new, all) = new.map_or_else(|error| (0, Err(error)), |new| (new, Ok(())));
-            steps.end(all).map(|end| (new, end))
+            steps.end(new)
         })?;
         self.db.acknowledge(end)?;
         Ok(new)
@@ -115,8 +114,10 @@ impl<'r> Records<'r> {
             payload_bytes += payload.len();
             // As in a transaction: what the tables get, and with keys all that is held meanwhile.
             held_bytes += key.len() + payload.len() + Steps::BYTES_OF_ONE;
-            if payload_bytes > most_bytes || held_bytes > MOST_BYTES {
-                return Err(Error::TxnTooLarge { most_bytes });
+            for (bytes, most_bytes) in [(payload_bytes, most_bytes), (held_bytes, MOST_BYTES)] {
+                if bytes > most_bytes {
+                    return Err(Error::TxnTooLarge { most_bytes });
+                }
             }
             table.core.in_order(key, |ordered| {
                 expect_not_changing(&table.core, ordered)?;

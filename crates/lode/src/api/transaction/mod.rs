@@ -354,7 +354,7 @@ impl Commit {
             self.validate()?;
             let mut steps = Steps::new(&self.db, order.len());
             let all = self.write_all(&order, &mut steps);
-            steps.end(all)
+            steps.end(all).map(|((), end)| end)
         })
     }
 
