@@ -13,7 +13,7 @@ const LANES: usize = 8;
 /// A page with fewer free words is full.
 const LEAST_ROOM: usize = PAGE_WORDS / 4;
 
-/// Pages are told apart by their room in as many categories.
+/// How many categories there are of pages, by their room.
 const CATEGORIES: usize = u64::BITS as usize;
 
 const CATEGORY_WORDS: usize = PAGE_WORDS / CATEGORIES;

@@ -118,8 +118,8 @@ impl Slots {
         is_high: impl Fn(&[u8]) -> (bool, usize),
     ) -> Result<(), &'static str> {
         let plan = self.plan_split(low.page_ref(), is_high)?;
-        // A free slot comes before the first one, and none comes further from its home than it was,
-        // since no more come before it than did.
+        // A free slot comes before the first record. No record comes further from its home than it
+        // was, since no more records come before it.
         let mut taken = Taken::none(self.count);
         for Placed { slot, home } in plan.moving() {
             let to = taken.first_free(home.into());
