@@ -1,4 +1,4 @@
-//! Records that are written together, in a transaction.
+//! Records that are written together: all of a batch, or none.
 
 use std::mem::take;
 
@@ -8,7 +8,7 @@ use program_support::exit::{Failure, Outcome};
 use super::records;
 use crate::database::Opened;
 
-/// The most records of a transaction, which is as long as syncing it is cheap beside writing it.
+/// The most records of a batch: so many that syncing them is cheap beside writing them.
 const MOST_RECORDS: usize = 4096;
 
 /// The bytes that records wait for together at the most, and one record more.
@@ -102,7 +102,7 @@ pub(super) struct Batch<'b> {
     unit: Unit,
     records: Vec<u8>,
     waiting: Vec<Waiting>,
-    /// The most records of a transaction that there is memory for, as far as it is known.
+    /// The most records of a batch that there is memory for, as far as it is known.
     most: usize,
     loaded: Loaded,
 }
@@ -147,7 +147,7 @@ impl<'b> Batch<'b> {
         if is_enough { self.write() } else { Ok(()) }
     }
 
-    /// Writes the records that wait, in one transaction, or in several if the memory is too small
+    /// Writes the records that wait, all together, or in several parts if the memory is too small
     /// for that. If it fails nothing waits any more, and those before the one that it fails at are
     /// written.
     pub(super) fn write(&mut self) -> Outcome {
@@ -182,35 +182,39 @@ impl<'b> Batch<'b> {
         ))
     }
 
-    /// Writes the records of `records` in one transaction; the first begins at byte `from`. If a
-    /// key that is there is an error, it stops at the first such record and returns its place.
+    /// Writes the records of `records` together; the first begins at byte `from`. If a key that is
+    /// there is an error, it stops at the first such record and returns its place.
     fn commit(
         &mut self,
         records: &[u8],
-        mut from: usize,
+        from: usize,
         waiting: &[Waiting],
     ) -> lode::Result<Option<Place>> {
-        let transaction = self.opened.db.begin();
-        let (mut loaded, mut wrong) = (self.loaded, None);
-        for Waiting { place, end } in waiting.iter().copied() {
-            let record = &records[from..end];
-            from = end;
-            let is_new = match self.if_there {
-                IfThere::Replace => !transaction.upsert(self.table, record)?,
-                IfThere::Stop | IfThere::Skip => transaction.insert(self.table, record)?,
-            };
-            match (is_new, self.if_there) {
-                (true, _) => loaded.inserted += 1,
-                (false, IfThere::Replace) => loaded.replaced += 1,
-                (false, IfThere::Skip) => loaded.skipped += 1,
-                (false, IfThere::Stop) => {
-                    wrong = Some(place);
-                    break;
+        let each = |waiting: &[Waiting]| {
+            let mut from = from;
+            let record = |end| &records[std::mem::replace(&mut from, end)..end];
+            waiting.iter().map(|waiting| waiting.end).map(record).collect::<Vec<_>>()
+        };
+        let count = waiting.len() as u64;
+        match self.if_there {
+            IfThere::Replace => {
+                let new = self.table.upsert_all(each(waiting))?;
+                self.loaded.inserted += new;
+                self.loaded.replaced += count - new;
+            }
+            IfThere::Skip => {
+                let new = self.table.insert_all(each(waiting))?;
+                self.loaded.inserted += new;
+                self.loaded.skipped += count - new;
+            }
+            IfThere::Stop => {
+                if let Some(first) = self.table.insert_all_new(each(waiting))? {
+                    self.loaded.inserted += self.table.insert_all(each(&waiting[..first]))?;
+                    return Ok(Some(waiting[first].place));
                 }
+                self.loaded.inserted += count;
             }
         }
-        transaction.commit()?;
-        self.loaded = loaded;
-        Ok(wrong)
+        Ok(None)
     }
 }

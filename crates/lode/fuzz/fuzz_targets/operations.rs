@@ -13,7 +13,7 @@ use lode_fuzz::{TABLES, number_of, packed, record, schema};
 #[derive(Arbitrary, Clone, Debug)]
 enum Op {
     Upsert(u8, u16, u32),
-    UpsertRange(u8, u16, u8, u32),
+    PutRange(u8, u16, u8, u32),
     Change(u8, u16, u32),
     Delete(u8, u16),
     DeleteRange(u8, u16, u8),
@@ -95,6 +95,23 @@ impl Run {
         }
     }
 
+    fn insert_all_new(&mut self, at: usize, keys: std::ops::Range<u32>, value: u32) {
+        let Some(records) = self.content.get_mut(&at) else { return };
+        let table = self.db.as_ref().expect("it is open").table(TABLES[at].0).expect("a table");
+        let first_there = keys.clone().position(|key| records.contains_key(&key));
+        match table.insert_all_new(keys.clone().map(|key| record(at, key, value))) {
+            Ok(first) => {
+                assert_eq!(first, first_there);
+                if first.is_none() {
+                    records.extend(keys.map(|key| (key, value)));
+                }
+            }
+            // It changes more pages than there are.
+            Err(Error::Full { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+
     fn change(&mut self, at: usize, number: u32, value: u32) {
         let Some(records) = self.content.get_mut(&at) else { return };
         let table = self.db.as_ref().expect("it is open").table(TABLES[at].0).expect("a table");
@@ -123,11 +140,12 @@ impl Run {
                 let (at, key) = place(at, key);
                 self.upsert(at, key, *value);
             }
-            Op::UpsertRange(at, key, count, value) => {
+            Op::PutRange(at, key, count, value) => {
                 let (at, key) = place(at, key);
                 let keys = key..key + u32::from(*count);
-                match count % 2 {
+                match count % 4 {
                     0 => self.upsert_all(at, keys, *value),
+                    2 => self.insert_all_new(at, keys, *value),
                     _ => keys.for_each(|key| self.upsert(at, key, *value)),
                 }
             }

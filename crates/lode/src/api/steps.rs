@@ -73,7 +73,7 @@ impl<'c> Steps<'c> {
         let logged = all.and_then(|all| Ok((all, self.log()?)));
         match logged {
             Ok(_) => self.give_up(),
-            Err(_) => self.roll_back()?,
+            Err(_) => self.undo()?,
         }
         logged
     }
@@ -89,7 +89,10 @@ impl<'c> Steps<'c> {
 
     /// Puts back what was there before, the last step first. All pages are still there, so it has
     /// room.
-    fn roll_back(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// `Poisoned` when a step could not be undone.
+    pub(super) fn undo(self) -> Result<()> {
         for (Step { core, key, seen, .. }, undo) in self.taken.iter().rev() {
             let undone = core.roll_back(self.db.pager(), (key, seen.as_deref()), undo.as_deref());
             if let Err(error) = undone {

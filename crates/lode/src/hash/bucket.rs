@@ -197,6 +197,21 @@ impl Slots {
         self.search(words, home, probe.key)
     }
 
+    /// The same for a key that has a record, as a rule: as in lookups, both of the first two slots
+    /// are looked at, without a branch.
+    #[inline(always)]
+    pub(super) fn find_or_gap_of_record(
+        &self,
+        words: Page<'_>,
+        home: usize,
+        probe: &Probe<'_>,
+    ) -> Found {
+        match self.find_near(words, home, probe) {
+            Some(slot) => Found::new(slot, slot - home, true),
+            None => self.search(words, home, probe.key),
+        }
+    }
+
     /// The same, wherever that is. (By itself, so that the few instructions of most lookups have
     /// all registers. It takes the key, since a probe would have to be in memory.)
     #[inline(never)]

@@ -29,6 +29,19 @@ impl Hash {
         Some(SlotMut::new((self, entry), bucket, home, key))
     }
 
+    /// The same of a key that has a record, as a rule.
+    #[inline(always)]
+    pub(crate) fn try_entry_of_record<'h>(
+        &'h self,
+        pager: &'h Pager,
+        key: &'h [u8],
+    ) -> Option<SlotMut<'h>> {
+        let (entry, bucket, home) = self.try_latch(pager, key)?;
+        let probe = Probe::new(key);
+        let found = self.slots.find_or_gap_of_record(bucket.words(), home, &probe);
+        Some(SlotMut { hash: self, entry, bucket, probe, found, is_sparse: false })
+    }
+
     /// The same, however long it takes.
     #[inline(never)]
     pub(super) fn latch_patiently<'h>(

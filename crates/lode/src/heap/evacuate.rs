@@ -1,7 +1,7 @@
 //! Emptying sparse pages: their records move to the room of other pages, for the compaction of a
 //! table.
 
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 use super::page::{self, HeapPage};
 use super::plan::Change;

@@ -1,9 +1,10 @@
 //! Which pages of a heap have room for more records. All of it is in memory only: of a database
 //! that was opened, it is found out piece by piece, from what the page map says about each page.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use hashbrown::{HashMap, HashSet};
 
 use crate::pager::{PAGE_WORDS, PageNumber};
 
@@ -92,7 +93,7 @@ impl Open {
         const MOST_LOOKED_AT: usize = 8;
         let own = category(room);
         let mut last = self.categories[own].iter().rev().take(MOST_LOOKED_AT);
-        if let Some(page) = last.find(|page| self.places[page].room >= room) {
+        if let Some(page) = last.find(|page| self.places[*page].room >= room) {
             return Some(*page);
         }
         let fitting = self.filled & (u64::MAX - 1) << own;

@@ -43,7 +43,13 @@ fn runs() -> impl Strategy<Value = Vec<Vec<i32>>> {
 enum How {
     Load,
     InsertAll,
+    InsertAllNew,
     UpsertAll,
+}
+
+/// The number of the first of these whose key is not new.
+fn first_there(model: &BTreeMap<i32, u64>, ids: &[i32]) -> Option<usize> {
+    (0..ids.len()).find(|at| model.contains_key(&ids[*at]) || ids[..*at].contains(&ids[*at]))
 }
 
 proptest! {
@@ -53,7 +59,12 @@ proptest! {
     fn loading_is_inserting(
         runs in runs(),
         in_tree in any::<bool>(),
-        how in prop_oneof![Just(How::Load), Just(How::InsertAll), Just(How::UpsertAll)],
+        how in prop_oneof![
+            Just(How::Load),
+            Just(How::InsertAll),
+            Just(How::InsertAllNew),
+            Just(How::UpsertAll),
+        ],
         rest in prop_oneof![Just(Type::Bytes(1)), Just(Type::Bytes(90)), Just(Type::Bytes(2_000))],
     ) {
         let kind = if in_tree { KeyKind::Tree } else { KeyKind::Hash };
@@ -67,6 +78,12 @@ proptest! {
         let mut model = BTreeMap::new();
         for (number, run) in runs.iter().enumerate() {
             let mut new = 0;
+            let records = run.iter().map(|id| record(&table, *id, number as u64));
+            if let (How::InsertAllNew, Some(first)) = (how, first_there(&model, run)) {
+                prop_assert_eq!(table.insert_all_new(records), Ok(Some(first)));
+                prop_assert_eq!(&content(&table), &model);
+                continue;
+            }
             for id in run {
                 let value = model.entry(*id).or_insert_with(|| {
                     new += 1;
@@ -76,10 +93,10 @@ proptest! {
                     *value = number as u64;
                 }
             }
-            let records = run.iter().map(|id| record(&table, *id, number as u64));
             let written = match how {
                 How::Load => table.load(records),
                 How::InsertAll => table.insert_all(records),
+                How::InsertAllNew => table.insert_all_new(records).map(|_| new),
                 How::UpsertAll => table.upsert_all(records),
             };
             prop_assert_eq!(written.expect("room"), new);
@@ -124,8 +141,14 @@ fn of_what_is_written_together_nothing_is_there_if_one_is_no_record_or_there_is_
         let no_room = records(1_900);
         // More than all pages could have.
         let too_many = records(2_500);
-        for write in [Table::insert_all::<&Vec<u8>>, Table::upsert_all] {
-            let result: lode::Result<u64> = write(&table, &wrong);
+        type Write = fn(&Table, &[Vec<u8>]) -> lode::Result<()>;
+        let writes: [Write; 3] = [
+            |table, records| table.insert_all(records).map(drop),
+            |table, records| table.insert_all_new(records).map(drop),
+            |table, records| table.upsert_all(records).map(drop),
+        ];
+        for write in writes {
+            let result = write(&table, &wrong);
             let why = result.expect_err("one is too short").to_string();
             assert!(why.contains("a packed record has 1012 bytes, not 1011"), "{why}");
             let result = write(&table, &no_room);

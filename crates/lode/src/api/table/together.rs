@@ -7,8 +7,27 @@ use crate::api::steps::{Step, Steps};
 use crate::api::transaction::{MOST_BYTES, most_written_bytes};
 use crate::error::{Error, Result};
 use crate::hash::AHEAD;
-use crate::index::Put;
 use crate::table::KeyKind;
+use crate::wal::LogPosition;
+
+/// What is done with a record whose key is there already, or comes earlier among those written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum IfThere {
+    /// It is left out.
+    Skip,
+    /// It is written.
+    Replace,
+    /// None of the records is written.
+    Refuse,
+}
+
+/// What came of records that were written together.
+struct Written {
+    /// How many of their keys were new.
+    new: u64,
+    /// The number of the first one whose key was there, if none is written for that.
+    refused: Option<usize>,
+}
 
 impl Table {
     /// Inserts packed records together: readers see all of them or none, and after a crash all of
@@ -36,7 +55,33 @@ impl Table {
     /// As [`insert`](Self::insert) of each; `TxnTooLarge` when they have more bytes than a
     /// transaction may write. None of them is inserted then.
     pub fn insert_all<R: AsRef<[u8]>>(&self, records: impl IntoIterator<Item = R>) -> Result<u64> {
-        self.put_all(records, Put::Insert)
+        self.put_all(records, IfThere::Skip).map(|written| written.new)
+    }
+
+    /// Inserts packed records together, as [`insert_all`](Self::insert_all) does, if all their keys
+    /// are new. Returns the number, from 0 on, of the first record whose key is there already, or
+    /// comes earlier among them; none is inserted then.
+    ///
+    /// ```
+    /// use lode::{Database, KeyKind, ReadTable, Schema, Type, Value};
+    ///
+    /// let db = Database::in_memory()?;
+    /// let schema = Schema::build("leg").key("of", Type::U64).column("km", Type::U64).finish()?;
+    /// let legs = db.create_table(&schema, KeyKind::Hash)?;
+    /// let leg = |of, km| schema.pack(&[Value::Unsigned(of), Value::Unsigned(km)]);
+    /// assert_eq!(legs.insert_all_new([leg(1, 12)?, leg(2, 7)?])?, None);
+    /// assert_eq!(legs.insert_all_new([leg(3, 30)?, leg(2, 8)?])?, Some(1));
+    /// assert_eq!(legs.len()?, 2);
+    /// # Ok::<(), lode::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`insert_all`](Self::insert_all).
+    pub fn insert_all_new<R: AsRef<[u8]>>(
+        &self,
+        records: impl IntoIterator<Item = R>,
+    ) -> Result<Option<usize>> {
+        self.put_all(records, IfThere::Refuse).map(|written| written.refused)
     }
 
     /// Writes packed records together, as [`insert_all`](Self::insert_all) does, whether there are
@@ -46,50 +91,59 @@ impl Table {
     /// # Errors
     /// As [`insert_all`](Self::insert_all).
     pub fn upsert_all<R: AsRef<[u8]>>(&self, records: impl IntoIterator<Item = R>) -> Result<u64> {
-        self.put_all(records, Put::Upsert)
+        self.put_all(records, IfThere::Replace).map(|written| written.new)
     }
 
     fn put_all<R: AsRef<[u8]>>(
         &self,
         records: impl IntoIterator<Item = R>,
-        put: Put,
-    ) -> Result<u64> {
+        if_there: IfThere,
+    ) -> Result<Written> {
         let records: Vec<R> = records.into_iter().collect();
         let records = Records::of(self, &records)?;
-        let (new, end) = self.db.admitted_alone(&mut || {
+        let (written, end) = self.db.admitted_alone(&mut || {
             self.core.ensure_open()?;
             let mut steps = Steps::new(&self.db, records.order.len());
-            let new = self.put_steps(&records, put, &mut steps);
-            steps.end(new)
+            match self.put_steps(&records, if_there, &mut steps) {
+                Ok(written @ Written { refused: Some(_), .. }) => {
+                    steps.undo()?;
+                    Ok((written, LogPosition::default()))
+                }
+                written => steps.end(written),
+            }
         })?;
         self.db.acknowledge(end)?;
-        Ok(new)
+        Ok(written)
     }
 
-    /// Returns how many of the keys were new.
     fn put_steps<'r>(
         &'r self,
         records: &'r Records<'_>,
-        put: Put,
+        if_there: IfThere,
         steps: &mut Steps<'r>,
-    ) -> Result<u64> {
+    ) -> Result<Written> {
         let (core, pager) = (&*self.core, self.db.pager());
-        let mut new = 0;
+        let mut written = Written { new: 0, refused: None };
         for group in records.order.chunks(AHEAD) {
             // What they need comes from memory at the same time.
             core.fetch(pager, group.iter().map(|number| records.key(*number)));
             for number in group {
                 let (key, wanted) = (records.key(*number), Some(records.payload(*number)));
-                let seen = match put {
-                    Put::Insert => None,
-                    Put::Upsert => core.payload_of(pager, key)?.map(Cow::Owned),
+                let seen = match if_there {
+                    IfThere::Skip | IfThere::Refuse => None,
+                    IfThere::Replace => core.payload_of(pager, key)?.map(Cow::Owned),
                 };
                 let is_new = seen.is_none();
                 let is_taken = steps.take(Step { core, key, seen, wanted })?;
-                new += u64::from(is_new && is_taken);
+                written.new += u64::from(is_new && is_taken);
+                if !is_taken && if_there == IfThere::Refuse {
+                    // They may come in another order than they have: there may be one before it.
+                    let first = written.refused.map_or(*number, |first| first.min(*number));
+                    written.refused = Some(first);
+                }
             }
         }
-        Ok(new)
+        Ok(written)
     }
 }
 

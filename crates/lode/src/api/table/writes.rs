@@ -124,7 +124,7 @@ impl<'t, L: Logs> Attempt<'t, L> {
 
     #[inline(always)]
     fn patch(self, key: &'t [u8], at: usize, bytes: &[u8]) -> Option<Attempted<L::Error>> {
-        let mut slot_mut = self.entry(key)?;
+        let mut slot_mut = self.hash.try_entry_of_record(self.table.db.pager(), key)?;
         let step = patch_at(&mut slot_mut, (at, bytes), || self.log.patch(key, at, bytes));
         self.finish(slot_mut, step)
     }

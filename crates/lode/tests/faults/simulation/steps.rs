@@ -195,19 +195,25 @@ impl Run {
     fn together(&mut self, at: usize) -> End {
         let mut wanted = self.model.clone();
         let inserts = self.random.one_in(2);
-        let mut records = Vec::new();
+        let all_new = inserts && self.random.one_in(2);
+        let (mut records, mut is_any_there) = (Vec::new(), false);
         for _ in 0..self.random.below(40) {
             let (key, value) = (self.key(), self.value());
             records.push(record(at, key, value));
+            is_any_there |= wanted.records.contains_key(&(at, key));
             let entry_of = wanted.records.entry((at, key));
             match inserts {
                 true => *entry_of.or_insert(entry(value)),
                 false => *entry_of.insert_entry(entry(value)).get(),
             };
         }
+        if all_new && is_any_there {
+            wanted = self.model.clone();
+        }
         let result = self.table(at).and_then(|table| match inserts {
-            true => table.insert_all(&records),
-            false => table.upsert_all(&records),
+            true if all_new => table.insert_all_new(&records).map(drop),
+            true => table.insert_all(&records).map(drop),
+            false => table.upsert_all(&records).map(drop),
         });
         self.settle(result, wanted)
     }

@@ -105,6 +105,7 @@ fn records_buffers_and_columns_that_do_not_fit_are_refused_everywhere() {
                     expect_mismatch(table.upsert(&wrong), &[name]);
                     expect_mismatch(table.load([&right, &wrong]), &[name]);
                     expect_mismatch(table.insert_all([&right, &wrong]), &[name]);
+                    expect_mismatch(table.insert_all_new([&right, &wrong]), &[name]);
                     expect_mismatch(table.upsert_all([&right, &wrong]), &[name]);
                     let transaction = world.db.begin();
                     expect_mismatch(transaction.insert(table, &wrong), &[name]);

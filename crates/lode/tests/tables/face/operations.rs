@@ -112,6 +112,9 @@ fn writes() -> Vec<Operation> {
         ("insert_all", Does::Writes, |_, table, id| {
             table.insert_all([record(table.schema(), id, 9)]).map(drop)
         }),
+        ("insert_all_new", Does::Writes, |_, table, id| {
+            table.insert_all_new([record(table.schema(), id, 9)]).map(drop)
+        }),
         ("upsert_all", Does::Writes, |_, table, id| {
             table.upsert_all([id, id + 1].map(|id| record(table.schema(), id, 1_500))).map(drop)
         }),

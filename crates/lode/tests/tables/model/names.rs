@@ -149,8 +149,16 @@ impl Run {
                 let names = self.between(from, to);
                 let records = names.iter().map(|name| self.record(name, *value));
                 let before = self.model.len();
+                let first_there = names.iter().position(|name| self.model.contains_key(name));
                 let new = match op {
                     Op::Load(..) => self.table.load(records)?,
+                    _ if value % 2 == 0 => {
+                        assert_eq!(self.table.insert_all_new(records)?, first_there);
+                        if first_there.is_some() {
+                            return Ok(());
+                        }
+                        names.len() as u64
+                    }
                     _ => self.table.insert_all(records)?,
                 };
                 for name in names {
