@@ -79,12 +79,7 @@ impl<'c> Steps<'c> {
     }
 
     fn log(&self) -> Result<LogPosition> {
-        let records = self.taken.iter().filter_map(|(step, _)| step.log_record());
-        let records: Vec<_> = records.collect();
-        match records.is_empty() {
-            true => Ok(LogPosition::default()),
-            false => self.db.append(&records),
-        }
+        self.db.append(self.taken.iter().filter_map(|(step, _)| step.log_record()))
     }
 
     /// Puts back what was there before, the last step first. All pages are still there, so it has

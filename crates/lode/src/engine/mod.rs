@@ -17,6 +17,7 @@ mod periodic;
 mod statistics;
 mod worker;
 
+use std::iter::once;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -29,7 +30,7 @@ use crate::pager::{PAGE_BYTES, Pager, ReadEpoch};
 use crate::schema::Schema;
 use crate::store::{Catalogue, Checkpoint, Durability, Expected, Need, Opened, Settings, Store};
 use crate::table::{Definition, KeyKind, Storage, TableCore};
-use crate::wal::{Log, LogPosition, LogRecord, Place};
+use crate::wal::{Body, Log, LogPosition, LogRecord, Place, Together};
 
 pub use compact::Compacted;
 pub use faults::{CheckReport, Fault};
@@ -427,7 +428,7 @@ impl Engine {
             let core = TableCore::create(&self.pager, definition)?;
             let mut writer = Writer::default();
             core.definition().store(&mut writer);
-            let logged = self.append(&[LogRecord::CreateTable { definition: &writer.0 }]);
+            let logged = self.append(once(LogRecord::CreateTable { definition: &writer.0 }));
             let end = logged.inspect_err(|_| core.drop_pages(&self.pager))?;
             let core = Arc::new(core);
             catalogue.next_id = next_id;
@@ -457,7 +458,7 @@ impl Engine {
             self.expect_open()?;
             if let Some((definition, location, _)) = catalogue.damaged.get(name).cloned() {
                 let _alone = self.gate.close();
-                let end = self.append(&[LogRecord::DropTable { table: definition.id }])?;
+                let end = self.append(once(LogRecord::DropTable { table: definition.id }))?;
                 catalogue.damaged.remove(name);
                 location.free(&self.pager);
                 return Ok(end);
@@ -465,7 +466,7 @@ impl Engine {
             let core = catalogue.tables.get(name).map(Arc::clone);
             let core = core.ok_or_else(|| Error::NoTable { table: name.into() })?;
             let _alone = self.gate.close();
-            let end = self.append(&[LogRecord::DropTable { table: core.id() }])?;
+            let end = self.append(once(LogRecord::DropTable { table: core.id() }))?;
             catalogue.tables.remove(name);
             core.drop_pages(&self.pager);
             Ok(end)
@@ -473,17 +474,21 @@ impl Engine {
         self.settle(end)
     }
 
-    /// Logs what happened at once, while the gate is closed. Returns where that ends in the log.
-    pub(crate) fn append(&self, records: &[LogRecord<'_>]) -> Result<LogPosition> {
-        let Some(log) = self.log() else { return Ok(LogPosition::default()) };
-        LogRecord::encode_all(records, |kind, parts| {
-            loop {
-                if let Some(((), end)) = log.append(kind, parts, || ())? {
-                    return Ok(end);
-                }
-                log.make_room(parts.iter().map(|part| part.len()).sum())?;
+    /// Logs what happened at once, while the gate is closed. Returns where that ends in the log; the
+    /// default position if it is nothing, or there is no log.
+    pub(crate) fn append<'r>(
+        &self,
+        records: impl Iterator<Item = LogRecord<'r>> + Clone,
+    ) -> Result<LogPosition> {
+        let (Some(log), Some(together)) = (self.log(), Together::of(records)) else {
+            return Ok(LogPosition::default());
+        };
+        loop {
+            if let Some(((), end)) = log.append(together.kind(), &together, || ())? {
+                return Ok(end);
             }
-        })
+            log.make_room(together.size_bytes())?;
+        }
     }
 
     /// Ends it all: what was done is in the data file then, and nothing can be done any more.

@@ -169,6 +169,16 @@ impl Slots {
         words.fetch(at + GLANCE * self.stride - 1);
     }
 
+    /// Has the processor fetch what an insertion looks at whose search begins at this slot: how many
+    /// records there are, and slots up to a free one, as a rule.
+    pub(super) fn fetch_to_insert(&self, words: Page<'_>, slot: usize) {
+        const LINES: usize = 6;
+        const LINE_WORDS: usize = 8;
+        let at = self.word_of(slot);
+        words.fetch(0);
+        (0..LINES).for_each(|line| words.fetch(at + line * LINE_WORDS));
+    }
+
     /// Has the processor fetch what a change of the record of a slot looks at: the slot, and how
     /// many records there are.
     #[inline(always)]

@@ -152,6 +152,11 @@ impl Hash {
         self.slots.fetch(attempt.words, attempt.home);
     }
 
+    /// The same for the insertion of a record.
+    pub(crate) fn fetch_to_insert(&self, attempt: &Attempt<'_>) {
+        self.slots.fetch_to_insert(attempt.words, attempt.home);
+    }
+
     /// Copies the payload of a key's record there, and returns whether there is one; `None` if the
     /// bucket has changed.
     #[inline(always)]

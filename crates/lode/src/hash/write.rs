@@ -1,10 +1,12 @@
 //! What writes of single records do to a bucket.
 
+use std::convert::Infallible;
+
 use super::bucket::{Found, Probe};
 use super::shortcut::Entry;
 use super::{Attempt, Hash, Page};
 use crate::error::Result;
-use crate::index::{EntryMut, Record, WriteContext};
+use crate::index::{EntryMut, Put, Record, Step, WriteContext, put_at};
 use crate::pager::{Epoch, Latched, Pager, Space};
 
 impl Hash {
@@ -40,6 +42,17 @@ impl Hash {
         let probe = Probe::new(key);
         let found = self.slots.find_or_gap_of_record(bucket.words(), home, &probe);
         Some(SlotMut { hash: self, entry, bucket, probe, found, is_sparse: false })
+    }
+
+    /// Inserts a record that need not be logged, if its bucket is in memory, no other thread changes
+    /// it, and there is room. Returns whether the record's key is new.
+    pub(crate) fn try_insert(&self, pager: &Pager, record: Record<'_>) -> Option<bool> {
+        let mut slot_mut = self.try_entry(pager, record.key)?;
+        let epoch = || Ok::<_, Infallible>(Some(pager.epoch()));
+        match put_at(&mut slot_mut, record, Put::Insert, epoch) {
+            Ok(Step::Done(there)) => Some(!there),
+            Ok(Step::Full | Step::Wait) => None,
+        }
     }
 
     /// The same, however long it takes.

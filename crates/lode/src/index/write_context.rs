@@ -5,7 +5,7 @@ use std::cell::Cell;
 use super::Record;
 use crate::error::Result;
 use crate::pager::{Epoch, Pager, Space};
-use crate::wal::{Keyed, Log, LogPosition, LogRecord, RecordKind, TableId};
+use crate::wal::{Body, Keyed, Log, LogPosition, LogRecord, RecordKind, TableId, Together};
 
 /// Whether a write stands by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,9 +74,14 @@ impl<'w> WriteContext<'w> {
         }
     }
 
-    fn append(&self, log: &Log, kind: RecordKind, parts: &[&[u8]]) -> Result<Option<Epoch>> {
-        let Some((epoch, end)) = log.append(kind, parts, || self.pager.epoch())? else {
-            self.wanted_bytes.set(parts.iter().map(|part| part.len()).sum());
+    fn append(
+        &self,
+        log: &Log,
+        kind: RecordKind,
+        body: &(impl Body + ?Sized),
+    ) -> Result<Option<Epoch>> {
+        let Some((epoch, end)) = log.append(kind, body, || self.pager.epoch())? else {
+            self.wanted_bytes.set(body.size_bytes());
             return Ok(None);
         };
         self.end.set(end);
@@ -99,15 +104,17 @@ impl<'w> WriteContext<'w> {
     /// Logs that several records are there at once.
     pub(crate) fn log_put_all<'r>(
         &self,
-        records: impl Iterator<Item = Record<'r>>,
+        records: impl Iterator<Item = Record<'r>> + Clone,
     ) -> Result<Option<Epoch>> {
         let Some(log) = self.log else { return Ok(Some(self.pager.epoch())) };
         let put = |Record { key, payload }: Record<'r>| {
             let record = Keyed::Apart { key, rest: payload };
             LogRecord::Put { table: self.table, record }
         };
-        let records: Vec<_> = records.map(put).collect();
-        LogRecord::encode_all(&records, |kind, parts| self.append(log, kind, parts))
+        match Together::of(records.map(put)) {
+            Some(together) => self.append(log, together.kind(), &together),
+            None => Ok(Some(self.pager.epoch())),
+        }
     }
 
     /// Logs that bytes of a record's payload, from byte `at` on, are others.

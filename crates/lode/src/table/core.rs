@@ -34,6 +34,13 @@ pub(crate) struct TableCore {
     dropped_in: AtomicU64,
 }
 
+/// What the processor fetches memory for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FetchFor {
+    Lookup,
+    Insert,
+}
+
 /// Bytes of a key that need no allocation.
 const SHORT_KEY: usize = 40;
 
@@ -235,10 +242,18 @@ impl TableCore {
 
     /// Has the processor fetch what lookups of these packed keys will look at, all at the same
     /// time, if the index knows. There should not be more keys than are worth it.
-    pub(crate) fn fetch<'k>(&self, pager: &Pager, keys: impl Iterator<Item = &'k [u8]> + Clone) {
+    pub(crate) fn fetch<'k>(
+        &self,
+        pager: &Pager,
+        keys: impl Iterator<Item = &'k [u8]> + Clone,
+        fetch_for: FetchFor,
+    ) {
         let Kinds::Hash(hash) = &self.index else { return };
-        let fetch =
-            |key: &[u8]| hash.try_read(pager, key).iter().for_each(|attempt| hash.fetch(attempt));
+        let fetch = |key: &[u8]| match (hash.try_read(pager, key), fetch_for) {
+            (Some(attempt), FetchFor::Lookup) => hash.fetch(&attempt),
+            (Some(attempt), FetchFor::Insert) => hash.fetch_to_insert(&attempt),
+            (None, _) => {}
+        };
         let Some(heap) = &self.heap else { return keys.for_each(fetch) };
         keys.clone().for_each(|key| fetch(heap.index_key(key).bytes()));
         keys.for_each(|key| heap.fetch(&self.index, pager, key));
@@ -322,10 +337,17 @@ impl TableCore {
         if let Some(heap) = &self.heap {
             return heap.swap(&self.index, &context, swap);
         }
-        Ok(match self.index.swap(&context, swap)? {
-            true => Swapped::Done(None),
-            false => Swapped::Conflict,
-        })
+        let inserted = match (&self.index, swap) {
+            (Kinds::Hash(hash), Swap { key, seen: None, wanted: Some(payload) }) => {
+                hash.try_insert(pager, Record { key, payload })
+            }
+            _ => None,
+        };
+        let is_done = match inserted {
+            Some(is_new) => is_new,
+            None => self.index.swap(&context, swap)?,
+        };
+        Ok(if is_done { Swapped::Done(None) } else { Swapped::Conflict })
     }
 
     /// Undoes a step of a commit, after those that came later: the record under `key` becomes what

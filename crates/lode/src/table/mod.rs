@@ -8,7 +8,7 @@ mod rows;
 mod scan;
 
 pub(crate) use self::compact::Progress;
-pub(crate) use self::core::TableCore;
+pub(crate) use self::core::{FetchFor, TableCore};
 pub(crate) use definition::{Definition, Location, Storage};
 pub(crate) use kinds::{Kinds, Walk};
 pub(crate) use rows::{Needs, Rows};

@@ -12,7 +12,9 @@
 //! | …  | the record |
 //! | …  | zeros up to a multiple of eight |
 
-use super::{LogPosition, RecordKind, SegmentNumber};
+use std::convert::Infallible;
+
+use super::{Body, LogPosition, RecordKind, SegmentNumber};
 
 const HEADER_BYTES: usize = 16;
 const NOTE_BYTES: usize = 16;
@@ -99,18 +101,19 @@ impl Short {
         Self { bytes: Words([0; _]), end: 0 }
     }
 
-    /// Takes a record in parts, which has this size, if it is short; returns whether it is.
+    /// Takes a record whose body has this size, if it is short; returns whether it is.
     #[inline(always)]
-    pub(super) fn fill(&mut self, parts: &[&[u8]], size: usize) -> bool {
+    pub(super) fn fill(&mut self, body: &(impl Body + ?Sized), size: usize) -> bool {
         if size > MOST_SHORT_BYTES {
             return false;
         }
         self.end = SHORT_RECORD_AT + size.next_multiple_of(8);
         let mut at = SHORT_RECORD_AT;
-        for part in parts {
+        let Ok(()) = body.each_part(&mut |part| {
             copy_few(part, &mut self.bytes.0[at..at + part.len()]);
             at += part.len();
-        }
+            Ok::<_, Infallible>(())
+        });
         true
     }
 
@@ -242,7 +245,7 @@ mod tests {
             prop_assert_eq!((read.synced, read.body), (synced, &record[..]));
 
             let mut short = Short::new();
-            let is_short = short.fill(&parts, record.len());
+            let is_short = short.fill(&parts[..], record.len());
             prop_assert_eq!(is_short, record.len() <= MOST_SHORT_BYTES);
             if is_short {
                 prop_assert_eq!(short.finish(&head, salt), (&frame[..], wanted));

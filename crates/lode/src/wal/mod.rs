@@ -9,6 +9,7 @@
 //! What a frame says was synced is the proof that what lies before it cannot just be missing.
 
 mod ahead;
+mod body;
 mod frame;
 mod group;
 mod mark;
@@ -23,6 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ahead::Ahead;
+pub(crate) use body::{Body, Together};
 use frame::{Head, Short};
 use group::Group;
 use mark::Mark;
@@ -205,19 +207,18 @@ impl Log {
         })
     }
 
-    /// Appends a record, whose body is made of several parts. Returns what `work` does at that very
-    /// moment, and where the record's frame ends; `None` if there is [no room](Self::make_room) for
-    /// it.
+    /// Appends a record. Returns what `work` does at that very moment, and where the record's frame
+    /// ends; `None` if there is [no room](Self::make_room) for it.
     pub(crate) fn append<T>(
         &self,
         kind: RecordKind,
-        parts: &[&[u8]],
+        body: &(impl Body + ?Sized),
         work: impl FnOnce() -> T,
     ) -> Result<Option<(T, LogPosition)>> {
-        let size = parts.iter().map(|part| part.len()).sum();
+        let size = body.size_bytes();
         debug_assert!(u32::try_from(size).is_ok(), "a record of the log has {size} bytes");
         let mut short = Short::new();
-        let is_short = short.fill(parts, size);
+        let is_short = short.fill(body, size);
         let mut tail = lock(&self.tail);
         let tail = &mut *tail;
         let synced = self.synced.get();
@@ -229,8 +230,8 @@ impl Log {
         }
         let written = match is_short {
             true => tail.write_short(&head, &mut short),
-            false if size < LEAST_LONG_BYTES => tail.write(&head, parts),
-            false => tail.write_long(&head, parts),
+            false if size < LEAST_LONG_BYTES => tail.write(&head, body),
+            false => tail.write_long(&head, body),
         };
         let chain = written.inspect_err(|_| tail.segment.take_back(tail.at))?;
         if let Some(noted) = noted {

@@ -109,7 +109,7 @@ pub(crate) enum LogRecord<'b> {
 }
 
 impl<'b> LogRecord<'b> {
-    fn kind(&self) -> RecordKind {
+    pub(super) fn kind(&self) -> RecordKind {
         match self {
             Self::Put { .. } => RecordKind::Put,
             Self::Patch { .. } => RecordKind::Patch,
@@ -152,28 +152,15 @@ impl<'b> LogRecord<'b> {
         write(self.kind(), &[front.bytes(), first, second])
     }
 
-    /// The same for several at once: a commit of them all, or the only one by itself.
-    pub(crate) fn encode_all<T>(
-        records: &[Self],
-        write: impl FnOnce(RecordKind, &[&[u8]]) -> T,
-    ) -> T {
-        if let [only] = records {
-            return only.encode(write);
-        }
-        let heads: Vec<(Head, Front)> = records
-            .iter()
-            .map(|record| {
-                let (front, rest) = (record.front(), record.rest());
-                let size = front.size + rest.iter().map(|part| part.len()).sum::<usize>();
-                (head(record.kind(), size), front)
-            })
-            .collect();
-        let mut parts: Vec<&[u8]> = Vec::with_capacity(records.len() * 4);
-        for (record, (head, front)) in records.iter().zip(&heads) {
-            let [first, second] = record.rest();
-            parts.extend([&head[..], front.bytes(), first, second]);
-        }
-        write(RecordKind::Commit, &parts)
+    /// Bytes of its body.
+    pub(super) fn body_bytes(&self) -> usize {
+        self.front().size + self.rest().iter().map(|part| part.len()).sum::<usize>()
+    }
+
+    /// What comes before its body in a commit.
+    pub(super) fn head(&self) -> [u8; HEAD_BYTES] {
+        let [a, b, c, d] = (self.body_bytes() as u32).to_le_bytes();
+        [self.kind() as u8, a, b, c, d]
     }
 
     /// The records that a frame of the log has: those of a commit, or a single one.
@@ -229,6 +216,9 @@ impl<'b> LogRecord<'b> {
     }
 }
 
+/// Bytes that a record has before its body in a commit.
+pub(super) const HEAD_BYTES: usize = 5;
+
 /// The numbers at the beginning of a body.
 struct Front {
     bytes: [[u8; 4]; 2],
@@ -242,20 +232,26 @@ impl Front {
     }
 }
 
-/// What comes before the body of a record of a commit.
-type Head = [u8; 5];
-
-fn head(kind: RecordKind, size_bytes: usize) -> Head {
-    let [a, b, c, d] = (size_bytes as u32).to_le_bytes();
-    [kind as u8, a, b, c, d]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wal::body::{Body, Together};
 
     fn joined(parts: &[&[u8]]) -> Vec<u8> {
         parts.concat()
+    }
+
+    /// The kind and the body of records that happen at once.
+    fn together(records: &[LogRecord<'_>]) -> (RecordKind, Vec<u8>) {
+        let together = Together::of(records.iter().copied()).expect("there are some");
+        let mut body = Vec::new();
+        let add = &mut |part: &[u8]| -> Result<()> {
+            body.extend_from_slice(part);
+            Ok(())
+        };
+        together.each_part(add).expect("it does not fail");
+        assert_eq!(together.size_bytes(), body.len());
+        (together.kind(), body)
     }
 
     const TABLE: TableId = TableId(7);
@@ -295,9 +291,10 @@ mod tests {
             let (kind, body) = record.encode(|kind, parts| (kind, joined(parts)));
             assert_eq!(LogRecord::decode(kind, &body), Ok(vec![as_read(record)]));
         }
-        for count in 0..=all().len() {
+        assert!(Together::of(std::iter::empty()).is_none());
+        for count in 1..=all().len() {
             let records = &all()[..count];
-            let (kind, body) = LogRecord::encode_all(records, |kind, parts| (kind, joined(parts)));
+            let (kind, body) = together(records);
             let wanted = records.iter().map(|record| as_read(*record)).collect();
             assert_eq!(LogRecord::decode(kind, &body), Ok(wanted), "{count} records");
         }
@@ -305,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_body_that_is_cut_short_or_of_a_commit_in_a_commit_is_refused() {
-        let (kind, body) = LogRecord::encode_all(&all(), |kind, parts| (kind, joined(parts)));
+        let (kind, body) = together(&all());
         let cut = LogRecord::decode(kind, &body[..body.len() - 1]);
         assert!(matches!(cut, Err(Error::Corrupt { .. })), "{cut:?}");
         let inner = [&[RecordKind::Commit as u8][..], &(body.len() as u32).to_le_bytes(), &body];

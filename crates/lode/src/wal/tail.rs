@@ -1,8 +1,10 @@
 //! The tail of the log: where frames are appended.
 
+use std::convert::Infallible;
+
 use super::frame::{self, Head, Short};
 use super::segment::Segment;
-use super::{LogPosition, Place};
+use super::{Body, LogPosition, Place};
 use crate::error::Result;
 
 /// A record of this size is not copied into one frame, but written in pieces.
@@ -43,11 +45,14 @@ impl Tail {
         Ok(sum)
     }
 
-    /// Writes the frame of a record in parts; returns its checksum.
-    pub(super) fn write(&mut self, head: &Head, parts: &[&[u8]]) -> Result<u32> {
+    /// Writes the frame of a record; returns its checksum.
+    pub(super) fn write(&mut self, head: &Head, body: &(impl Body + ?Sized)) -> Result<u32> {
         head.begin(&mut self.frame);
-        let padding = frame::padding(head.size);
-        parts.iter().chain([&padding]).for_each(|part| self.frame.extend_from_slice(part));
+        let Ok(()) = body.each_part(&mut |part| {
+            self.frame.extend_from_slice(part);
+            Ok::<_, Infallible>(())
+        });
+        self.frame.extend_from_slice(frame::padding(head.size));
         let sum = frame::sum(self.segment.salt, &self.frame);
         frame::seal(&mut self.frame, sum);
         self.segment.write(self.at, &self.frame)?;
@@ -56,7 +61,7 @@ impl Tail {
 
     /// The same piece by piece, so that there is no other copy of a long record. Its beginning
     /// comes last.
-    pub(super) fn write_long(&mut self, head: &Head, parts: &[&[u8]]) -> Result<u32> {
+    pub(super) fn write_long(&mut self, head: &Head, body: &(impl Body + ?Sized)) -> Result<u32> {
         head.begin(&mut self.frame);
         let (size, padding) = (head.size, frame::padding(head.size));
         let mut sum = frame::sum(self.segment.salt, &self.frame);
@@ -69,8 +74,8 @@ impl Tail {
             piece.clear();
             Ok(())
         };
-        for part in parts.iter().chain([&padding]) {
-            let mut rest = *part;
+        let mut add = |part: &[u8]| -> Result<()> {
+            let mut rest = part;
             while !rest.is_empty() {
                 let (front, after) = rest.split_at(rest.len().min(PIECE_BYTES - piece.len()));
                 piece.extend_from_slice(front);
@@ -79,7 +84,10 @@ impl Tail {
                     flush(&mut piece)?;
                 }
             }
-        }
+            Ok(())
+        };
+        body.each_part(&mut add)?;
+        add(padding)?;
         flush(&mut piece)?;
         frame::seal(&mut self.frame, sum);
         self.segment.write(self.at, &self.frame)?;

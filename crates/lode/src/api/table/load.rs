@@ -12,7 +12,7 @@ impl Table {
     /// in a tree: those that come into the same page do so in one step.
     ///
     /// What is inserted in one step is there as a whole after a crash, or not at all; all of them
-    /// together need not be. For that there are [transactions](crate::Database::begin).
+    /// together need not be. For that there is [`insert_all`](Self::insert_all).
     ///
     /// ```
     /// use lode::{Database, KeyKind, Schema, Type, Value};

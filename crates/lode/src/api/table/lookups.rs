@@ -5,6 +5,7 @@
 use super::Table;
 use crate::error::Result;
 use crate::hash::{AHEAD, Attempt, Hash};
+use crate::table::FetchFor;
 
 impl Table {
     /// Copies what the record with a packed key has after the key into `payload`, which has exactly
@@ -121,7 +122,7 @@ impl Table {
         found: &mut dyn FnMut(usize, Option<&[u8]>),
     ) -> Result<()> {
         let Some(hash) = self.buckets() else {
-            self.core.fetch(self.db.pager(), keys.iter().copied());
+            self.core.fetch(self.db.pager(), keys.iter().copied(), FetchFor::Lookup);
             for (at, key) in keys.iter().enumerate() {
                 let there = self.read_patiently(key, payload)?;
                 found(at, there.then_some(payload));

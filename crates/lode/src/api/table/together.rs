@@ -7,7 +7,7 @@ use crate::api::steps::{Step, Steps};
 use crate::api::transaction::{MOST_BYTES, most_written_bytes};
 use crate::error::{Error, Result};
 use crate::hash::AHEAD;
-use crate::table::KeyKind;
+use crate::table::{FetchFor, KeyKind};
 use crate::wal::LogPosition;
 
 /// What is done with a record whose key is there already, or comes earlier among those written.
@@ -126,7 +126,7 @@ impl Table {
         let mut written = Written { new: 0, refused: None };
         for group in records.order.chunks(AHEAD) {
             // What they need comes from memory at the same time.
-            core.fetch(pager, group.iter().map(|number| records.key(*number)));
+            core.fetch(pager, group.iter().map(|number| records.key(*number)), FetchFor::Insert);
             for number in group {
                 let (key, wanted) = (records.key(*number), Some(records.payload(*number)));
                 let seen = match if_there {

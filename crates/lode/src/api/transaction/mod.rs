@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::hash::AHEAD;
 use crate::schema::ColumnId;
 use crate::store::{Durability, Store};
-use crate::table::{KeyKind, TableCore};
+use crate::table::{FetchFor, KeyKind, TableCore};
 use crate::tree::Range;
 use crate::wal::LogPosition;
 
@@ -407,7 +407,8 @@ impl Commit {
                 // What the next ones need comes from memory at the same time, where numbers are in
                 // order.
                 let ahead = number..(number + AHEAD).min(touched.count());
-                core.fetch(self.db.pager(), ahead.map(|number| touched.key(number)));
+                let keys = ahead.map(|number| touched.key(number));
+                core.fetch(self.db.pager(), keys, FetchFor::Insert);
             }
             let step = Step {
                 core,

@@ -1,0 +1,70 @@
+//! Bodies of records of the log: in parts, which come together only in the frame.
+
+use super::record::{HEAD_BYTES, LogRecord, RecordKind};
+
+/// The body of a record of the log.
+pub(crate) trait Body {
+    /// Its bytes.
+    fn size_bytes(&self) -> usize;
+
+    /// Calls `take` with its parts, one after another, until that fails.
+    fn each_part<E>(&self, take: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E>;
+}
+
+impl Body for [&[u8]] {
+    #[inline(always)]
+    fn size_bytes(&self) -> usize {
+        self.iter().map(|part| part.len()).sum()
+    }
+
+    #[inline(always)]
+    fn each_part<E>(&self, take: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        self.iter().try_for_each(|part| take(part))
+    }
+}
+
+/// Records that happen at once: a commit of them all, or the only one by itself. There are no
+/// copies of them, and no list: there may be many.
+pub(crate) struct Together<I> {
+    records: I,
+    kind: RecordKind,
+    size_bytes: usize,
+}
+
+impl<'b, I: Iterator<Item = LogRecord<'b>> + Clone> Together<I> {
+    /// Of what an iterator yields, each time that it is cloned; `None` if that is nothing.
+    pub(crate) fn of(records: I) -> Option<Self> {
+        let mut rest = records.clone();
+        let first = rest.next()?;
+        let in_commit = |record: LogRecord<'b>| HEAD_BYTES + record.body_bytes();
+        let (kind, size_bytes) = match rest.next() {
+            None => (first.kind(), first.body_bytes()),
+            Some(second) => (
+                RecordKind::Commit,
+                in_commit(first) + in_commit(second) + rest.map(in_commit).sum::<usize>(),
+            ),
+        };
+        Some(Self { records, kind, size_bytes })
+    }
+
+    /// The kind of the record that they are.
+    pub(crate) fn kind(&self) -> RecordKind {
+        self.kind
+    }
+}
+
+impl<'b, I: Iterator<Item = LogRecord<'b>> + Clone> Body for Together<I> {
+    fn size_bytes(&self) -> usize {
+        self.size_bytes
+    }
+
+    fn each_part<E>(&self, take: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        for record in self.records.clone() {
+            if self.kind == RecordKind::Commit {
+                take(&record.head())?;
+            }
+            record.encode(|_, parts| parts.each_part(take))?;
+        }
+        Ok(())
+    }
+}
