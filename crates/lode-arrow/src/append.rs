@@ -1,7 +1,7 @@
 //! Writing record batches into a table.
 
 use arrow_array::RecordBatch;
-use lode::Table;
+use lode::{Database, Table};
 
 use crate::error::{Error, Result};
 use crate::pack::Packer;
@@ -28,36 +28,34 @@ pub struct Appended {
     pub skipped: u64,
 }
 
-/// Writes the rows of a batch into a table, all of them or none. Columns are found by their names,
-/// as [`Packer`] says.
+/// Writes the rows of a batch into a table, all of them or none, in one transaction. Columns are
+/// found by their names, as [`Packer`] says.
 ///
 /// # Errors
-/// Those of [`Packer`]; `KeyIsThere`; `Lode` with those of writing, and `TxnTooLarge` when the
-/// batch has more bytes than a transaction may write.
-pub fn append(table: &Table, batch: &RecordBatch, if_there: IfThere) -> Result<Appended> {
+/// Those of [`Packer`]; `KeyIsThere`; `Lode` with those of writing, `TxnTooLarge` when the batch
+/// is too large for a transaction, and `Conflict` when another writer was first.
+pub fn append(
+    db: &Database,
+    table: &Table,
+    batch: &RecordBatch,
+    if_there: IfThere,
+) -> Result<Appended> {
     let mut packer = Packer::new(table.schema(), batch.schema())?;
-    let (mut packed, mut ends) = (Vec::new(), vec![0]);
-    packer.pack::<Error>(batch, &mut |_, record| {
-        packed.extend_from_slice(record);
-        ends.push(packed.len());
+    let (transaction, mut done) = (db.begin(), Appended::default());
+    packer.pack(batch, &mut |row, record| {
+        let (was_there, count) = match if_there {
+            IfThere::Replace => (transaction.upsert(table, record)?, &mut done.replaced),
+            IfThere::Stop | IfThere::Skip => {
+                (!transaction.insert(table, record)?, &mut done.skipped)
+            }
+        };
+        match (was_there, if_there) {
+            (true, IfThere::Stop) => return Err(Error::KeyIsThere { row }),
+            (true, _) => *count += 1,
+            (false, _) => done.inserted += 1,
+        }
         Ok(())
     })?;
-    let records = ends.windows(2).map(|ends| &packed[ends[0]..ends[1]]);
-    let count = records.len() as u64;
-    let mut done = Appended::default();
-    match if_there {
-        IfThere::Replace => {
-            done.inserted = table.upsert_all(records)?;
-            done.replaced = count - done.inserted;
-        }
-        IfThere::Skip => {
-            done.inserted = table.insert_all(records)?;
-            done.skipped = count - done.inserted;
-        }
-        IfThere::Stop => match table.insert_all_new(records)? {
-            Some(first) => return Err(Error::KeyIsThere { row: first as u64 + 1 }),
-            None => done.inserted = count,
-        },
-    }
+    transaction.commit()?;
     Ok(done)
 }

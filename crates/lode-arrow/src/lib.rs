@@ -25,7 +25,7 @@
 //! let copy = Database::in_memory()?;
 //! let copied = copy.create_table(&schema, KeyKind::Tree)?;
 //! for batch in Scan::of(&squares).limit(100).batch_rows(64).read() {
-//!     append(&copied, &batch?, IfThere::Stop)?;
+//!     append(&copy, &copied, &batch?, IfThere::Stop)?;
 //! }
 //! use lode::ReadTable;
 //! assert_eq!(copied.len()?, 100);

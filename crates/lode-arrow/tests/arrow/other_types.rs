@@ -21,7 +21,7 @@ fn appended(kind: Type, array: ArrayRef) -> Result<Vec<String>, Error> {
     let table = db.create_table(&schema.expect("a schema"), KeyKind::Tree).expect("a table");
     let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..array.len() as i64));
     let batch = RecordBatch::try_from_iter([("id", ids), ("value", array)]).expect("a batch");
-    append(&table, &batch, IfThere::Stop)?;
+    append(&db, &table, &batch, IfThere::Stop)?;
     let value = |row: lode::Result<lode::Row>| {
         format!("{:?}", row.expect("a row").get("value").expect("it has the column"))
     };
@@ -95,17 +95,17 @@ fn columns_are_found_by_their_names() {
     let batch = |names: &[&'static str]| {
         RecordBatch::try_from_iter(names.iter().map(|name| (*name, byte()))).expect("a batch")
     };
-    append(&table, &batch(&["b", "id"]), IfThere::Stop).expect("it fits");
+    append(&db, &table, &batch(&["b", "id"]), IfThere::Stop).expect("it fits");
     let row = table.get(7).expect("it is read").expect("it is there");
     assert_eq!((row.get("a"), row.get("b")), (Some(Value::Null), Some(Value::Unsigned(7))));
     let why = |names: &[&'static str]| {
-        append(&table, &batch(names), IfThere::Stop).expect_err("refused").to_string()
+        append(&db, &table, &batch(names), IfThere::Stop).expect_err("refused").to_string()
     };
     assert_eq!(why(&["id"]), "there is no column b, which cannot be null; columns are id");
     assert_eq!(why(&["id", "b", "c"]), "column c is none of table t, whose columns are id, a, b");
     let null: ArrayRef = Arc::new(UInt8Array::from(vec![None]));
     let batch = RecordBatch::try_from_iter([("id", byte()), ("b", null)]).expect("a batch");
-    let error = append(&table, &batch, IfThere::Stop).expect_err("it cannot be null");
+    let error = append(&db, &table, &batch, IfThere::Stop).expect_err("it cannot be null");
     assert_eq!(error.to_string(), "row 1: column b (u8) cannot hold null");
 }
 

@@ -75,8 +75,8 @@ fn records_are_looked_up_by_their_keys_in_tables_of_both_kinds() {
     for kind in [KeyKind::Hash, KeyKind::Tree] {
         let (_db, words) = table(&schema, kind, &all);
         let batch = Scan::of(&words).lookup(&keys).expect("a batch");
-        let (_copy_db, copy) = table(&schema, kind, &[]);
-        append(&copy, &batch, IfThere::Stop).expect("it fits");
+        let (copy_db, copy) = table(&schema, kind, &[]);
+        append(&copy_db, &copy, &batch, IfThere::Stop).expect("it fits");
         let mut wanted = vec![all[8].clone(), all[3].clone(), all[0].clone()];
         wanted.sort();
         assert_eq!(records(&copy), wanted, "{kind:?}");
@@ -103,17 +103,17 @@ fn all_batches_are_of_one_moment() {
 
 #[test]
 fn a_batch_is_written_as_a_whole_or_not_at_all() {
-    let (_db, table) = squares(10);
+    let (db, table) = squares(10);
     let batch = Scan::of(&table).read().next().expect("a batch").expect("read");
     for n in 5..10u32 {
         table.delete(n).expect("it is there");
     }
     let before = records(&table);
-    let refused = append(&table, &batch, IfThere::Stop).expect_err("keys are there");
+    let refused = append(&db, &table, &batch, IfThere::Stop).expect_err("keys are there");
     assert!(matches!(refused, Error::KeyIsThere { row: 1 }), "{refused}");
     assert_eq!(records(&table), before);
-    let skipped = append(&table, &batch, IfThere::Skip).expect("it is written");
+    let skipped = append(&db, &table, &batch, IfThere::Skip).expect("it is written");
     assert_eq!(skipped, Appended { inserted: 5, replaced: 0, skipped: 5 });
-    let replaced = append(&table, &batch, IfThere::Replace).expect("it is written");
+    let replaced = append(&db, &table, &batch, IfThere::Replace).expect("it is written");
     assert_eq!(replaced, Appended { inserted: 0, replaced: 10, skipped: 0 });
 }

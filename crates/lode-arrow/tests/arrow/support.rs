@@ -80,10 +80,10 @@ pub fn written(table: &Table, format: FileFormat, options: &WriteOptions) -> Fil
 
 /// A table of the same schema with what is in a file.
 pub fn read_back(schema: &Schema, kind: KeyKind, format: FileFormat, file: File) -> Table {
-    let (_db, copy) = table(schema, kind, &[]);
+    let (db, copy) = table(schema, kind, &[]);
     let options = ReadOptions { batch_rows: 64, schema: Some(arrow_schema(schema)) };
     for batch in FileReader::open(format, file, &options).expect("a file") {
-        append(&copy, &batch.expect("a batch"), IfThere::Stop).expect("it fits");
+        append(&db, &copy, &batch.expect("a batch"), IfThere::Stop).expect("it fits");
     }
     copy
 }

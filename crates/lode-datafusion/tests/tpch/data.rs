@@ -183,7 +183,7 @@ pub fn make(scale: f64, folder: &Path) -> Database {
         let mut lines = (table.lines)(scale).peekable();
         while lines.peek().is_some() {
             let batch = table.batch(&schema, lines.by_ref().take(BATCH_ROWS));
-            append(&stored, &batch, IfThere::Stop).expect("there is room");
+            append(&db, &stored, &batch, IfThere::Stop).expect("there is room");
             writer.write(&batch).expect("it is written");
         }
         writer.finish().expect("it is finished");

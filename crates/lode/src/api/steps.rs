@@ -83,7 +83,7 @@ impl<'c> Steps<'c> {
     }
 
     /// Puts back what was there before, the last step first. All pages are still there, so it has
-    /// room.
+    /// room. Those that the steps took, and that nothing is in any more, are given up then.
     ///
     /// # Errors
     /// `Poisoned` when a step could not be undone.
@@ -95,7 +95,26 @@ impl<'c> Steps<'c> {
                 return Err(self.db.store().map_or(error.clone(), |store| store.poison(&error)));
             }
         }
+        self.give_up_undone();
         Ok(())
+    }
+
+    /// Gives up pages that undone steps have left, as far as there is room for it.
+    fn give_up_undone(&self) {
+        let pager = self.db.pager();
+        let mut heap_of = None;
+        for (Step { core, .. }, _) in &self.taken {
+            if heap_of.replace(core.id()) != Some(core.id()) {
+                core.free_empty(pager);
+            }
+        }
+        for (Step { core, key, .. }, _) in self.taken.iter().filter(|(step, _)| step.seen.is_none())
+        {
+            if !self.db.may_tidy() {
+                return;
+            }
+            core.tidy(pager, key);
+        }
     }
 
     /// Gives up pages that were kept in case that it had to be rolled back, as far as there is room

@@ -157,6 +157,15 @@ impl Engine {
         if !self.pager.has_room_for_change(extra_pages) {
             return Err(Error::Full { budget_bytes: self.pager.budget_bytes() });
         }
+        self.make_room_in_file(extra_pages)
+    }
+
+    /// Whether pages may be given back that steps of a commit have left, while the gate is closed.
+    pub(crate) fn may_tidy(&self) -> bool {
+        self.pager.has_room_to_tidy() && self.make_room_in_file(0).is_ok()
+    }
+
+    fn make_room_in_file(&self, extra_pages: u64) -> Result<()> {
         match &self.store {
             Some(store) if self.pager.changed() + extra_pages >= store.room() => {
                 store.make_room(&self.pager, extra_pages)

@@ -48,6 +48,21 @@ impl Heap {
 }
 
 impl Evacuation<'_> {
+    /// Looks at a few of the pages once no more records move: frees those without records, and
+    /// notes the room of the others. Returns false when all were looked at.
+    pub(crate) fn look_at_rest(&mut self, pager: &Pager) -> bool {
+        /// Pages that a step of a compaction looks at.
+        const A_FEW: usize = 16;
+        let few: Vec<_> = self.pages.iter().take(A_FEW).copied().collect();
+        for number in &few {
+            self.pages.remove(number);
+            if let Some(room) = self.heap.free_if_empty(pager, *number) {
+                self.heap.forget_not(*number, room);
+            }
+        }
+        !few.is_empty()
+    }
+
     /// Whether an entry of the index leads to one of the pages.
     pub(crate) fn concerns(&self, entry: [u8; Entry::BYTES]) -> bool {
         Entry::of(entry).address.is_some_and(|address| self.pages.contains(&address.page))

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hashbrown::{HashMap, HashSet};
 
+use super::page::MOST_ROOM;
 use crate::pager::{PAGE_WORDS, PageNumber};
 
 /// Threads that insert at the same time do so into different pages, if there are not too many.
@@ -39,8 +40,8 @@ struct Open {
     filled: u64,
     /// Where each page is.
     places: HashMap<PageNumber, Place>,
-    /// Pages that are being emptied, which take no records.
-    closed: HashSet<PageNumber>,
+    /// Pages that are being emptied, which take no records, and their words of room.
+    closed: HashMap<PageNumber, usize>,
 }
 
 #[derive(Clone, Copy)]
@@ -62,7 +63,7 @@ impl Default for Open {
             categories: [const { Vec::new() }; CATEGORIES],
             filled: 0,
             places: HashMap::new(),
-            closed: HashSet::new(),
+            closed: HashMap::new(),
         }
     }
 }
@@ -175,16 +176,26 @@ impl FreeSpaceMap {
                 moved <= left
             })
             .collect();
-        for (_, page) in chosen {
+        for (room, page) in chosen {
             open.remove(page);
-            open.closed.insert(page);
+            open.closed.insert(page, room);
         }
-        open.closed.clone()
+        open.closed.keys().copied().collect()
     }
 
     /// Lets closed pages take records again.
     pub(super) fn open_closed(&self) {
-        self.open().closed.clear();
+        let mut open = self.open();
+        let closed = std::mem::take(&mut open.closed);
+        let with_room = closed.into_iter().filter(|(_, room)| *room >= LEAST_ROOM);
+        with_room.for_each(|(page, room)| open.insert(page, room));
+    }
+
+    /// Those that have no record, as it was noted.
+    pub(super) fn empty(&self) -> Vec<PageNumber> {
+        let open = self.open();
+        let emptiest = open.emptiest().take_while(|(room, _)| category(*room) == CATEGORIES - 1);
+        emptiest.filter(|(room, _)| *room == MOST_ROOM).map(|(_, page)| page).collect()
     }
 
     /// Notes how many words of room a page has. If they are few, or it is gone, it is of no use.
@@ -195,8 +206,10 @@ impl FreeSpaceMap {
             // It may be gone, and its number come back as that of a new page.
             open.closed.remove(&page);
         }
-        if room >= LEAST_ROOM && !open.closed.contains(&page) {
-            open.insert(page, room);
+        match open.closed.get_mut(&page) {
+            Some(noted) => *noted = room,
+            None if room >= LEAST_ROOM => open.insert(page, room),
+            None => {}
         }
     }
 }
@@ -220,8 +233,9 @@ mod tests {
         assert_eq!(taken.len() + closed.len(), 100);
         assert!(taken.iter().all(|page| !closed.contains(page)));
         free.open_closed();
-        closed.iter().for_each(|page| free.note(*page, PAGE_WORDS / 2));
-        assert!(free.take(PAGE_WORDS / 2).is_some_and(|page| closed.contains(&page)));
+        let taken: Vec<_> = std::iter::from_fn(|| free.take(PAGE_WORDS / 2)).collect();
+        assert_eq!(taken.len(), closed.len());
+        assert!(taken.iter().all(|page| closed.contains(page)));
     }
 
     #[test]

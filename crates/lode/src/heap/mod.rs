@@ -13,6 +13,7 @@
 
 mod buffer;
 mod check;
+mod empty;
 mod evacuate;
 mod free_space;
 mod in_place;

@@ -21,6 +21,9 @@ const SLOTS: usize = 1;
 /// The most bytes of a record in a page.
 pub(super) const MOST_BYTES: usize = (PAGE_WORDS - SLOTS - 1) * 8;
 
+/// The words of room of a page without records.
+pub(super) const MOST_ROOM: usize = PAGE_WORDS - SLOTS;
+
 /// The first word of a page that is a piece of a record: as if it were full of slots. A writer that
 /// takes it for a page with room finds none.
 pub(super) const PIECE: u64 = FIELD_MASK;
@@ -118,7 +121,7 @@ fn note_of(room: usize) -> u8 {
 pub(super) fn noted_room(note: u8) -> usize {
     match note {
         // More cannot be counted; most of these pages are empty.
-        u8::MAX => PAGE_WORDS - SLOTS,
+        u8::MAX => MOST_ROOM,
         few => usize::from(few) * NOTED,
     }
 }
@@ -151,7 +154,7 @@ impl<'p> HeapPage<'p> {
 
     /// Whether there are no records.
     pub(super) fn is_empty(self) -> bool {
-        self.room() == PAGE_WORDS - SLOTS
+        self.room() == MOST_ROOM
     }
 
     /// How many slots there are.

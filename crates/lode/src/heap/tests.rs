@@ -219,6 +219,41 @@ fn an_entry_that_leads_to_a_page_of_the_index_is_an_error_and_no_endless_search(
     assert!(matches!(wrong, crate::Error::Corrupt { .. }), "{wrong}");
 }
 
+/// Pages whose records were taken out by steps of a commit, which keep pages.
+#[test]
+fn a_compaction_frees_pages_without_records_and_lets_the_others_take_some_again() {
+    const COUNT: u32 = 400;
+    let pager = Pager::new(8 << 20, None).expect("memory");
+    let (space, heap) = (Space::default(), Heap::new(Space::default(), IndexKeys::Keys));
+    let shape = Shape { key_size: 4, is_variable: false, payload_size: Entry::BYTES };
+    let index = Hash::create(&pager, &space, shape, 1).expect("room");
+    let context = WriteContext::unlogged(&pager, &space, TableId(1));
+    let put = |id: u32| {
+        let record = Record { key: &id.to_le_bytes(), payload: &[1; 1_000] };
+        heap.put(&index, &context, record, Put::Insert).expect("room");
+    };
+    (0..COUNT).for_each(put);
+    let full_bytes = pager.used_bytes();
+    let step = WriteContext::of_commit(&pager, &space, TableId(1));
+    // The first pages have half of their records, the others none.
+    for id in (0..COUNT).filter(|id| *id >= 100 || id % 2 == 0) {
+        assert_eq!(heap.delete(&index, &step, &id.to_le_bytes()), Ok(true));
+    }
+    assert_eq!(pager.used_bytes(), full_bytes);
+    for round in 0..3 {
+        let mut evacuation = heap.evacuation().expect("pages with room");
+        while evacuation.look_at_rest(&pager) {}
+        drop(evacuation);
+        let used_bytes = pager.used_bytes();
+        assert!(used_bytes < full_bytes / 2, "{used_bytes} of {full_bytes} bytes, {round}");
+    }
+    // Those with half of their records take as many again, and no other page does.
+    let used_bytes = pager.used_bytes();
+    (0..100).filter(|id| id % 2 == 0).for_each(put);
+    let more_bytes = pager.used_bytes() - used_bytes;
+    assert!(more_bytes <= 1 << 14, "{more_bytes} bytes more");
+}
+
 /// Where keys have all lengths, a key with the digest of another may be longer than all that there
 /// is of that.
 #[test]

@@ -197,15 +197,7 @@ impl Heap {
     pub(crate) fn give_up(&self, pager: &Pager, undo: &UndoRecord) {
         let epoch = pager.epoch();
         undo.pieces.iter().for_each(|piece| pager.free(*piece, &self.space, epoch));
-        // A page that cannot be looked at stays; it is found empty some other time.
-        let Ok((seen, words)) = pager.read_optimistic(undo.page) else { return };
-        if HeapPage::new(words).is_empty()
-            && !self.free_space.is_being_filled(undo.page)
-            && let Some(page) = pager.latch(seen)
-        {
-            self.free_space.note(undo.page, 0);
-            page.free(&self.space, epoch);
-        }
+        self.free_if_empty(pager, undo.page);
     }
 
     /// Changes a record if it is still where it was found, or still not there: plans which pages

@@ -83,6 +83,9 @@ const NUMBERS: usize = 1 << 26;
 /// longest that there are.
 const LEAST_IMAGES: u64 = 1024;
 
+/// Pages that an operation changes at most, about.
+const MOST_CHANGED: u64 = 8;
+
 /// Frames that changed pages leave to others, so that there is always a way to them.
 const SPARE_FRAMES: u64 = 24;
 
@@ -420,11 +423,14 @@ impl Pager {
     /// Returns true if memory has room for what one more operation changes, and `extra_pages` more,
     /// while none are written out.
     pub(crate) fn has_room_for_change(&self, extra_pages: u64) -> bool {
-        /// Pages that an operation changes at most, about.
-        const MOST_CHANGED: u64 = 8;
         // When the log is replayed, a commit may change some more than it did.
         let most = self.most_dirty() / 8 * 7;
         self.data.is_none() || self.dirty() + MOST_CHANGED + extra_pages <= most
+    }
+
+    /// The same for one that gives pages back, and that no log has.
+    pub(crate) fn has_room_to_tidy(&self) -> bool {
+        self.data.is_none() || self.dirty() + MOST_CHANGED <= self.most_dirty()
     }
 
     /// Ends the current epoch. What pages are now is kept until the epoch that this returns is

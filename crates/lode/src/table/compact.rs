@@ -66,6 +66,7 @@ impl TableCore {
                         index_keys
                             .extend(entries.into_iter().rev().map(|(index_key, _)| index_key));
                     }
+                    (None, None) if evacuation.look_at_rest(pager) => {}
                     (None, None) => return Ok(Progress::Done),
                 }
             }

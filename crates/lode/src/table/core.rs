@@ -376,6 +376,13 @@ impl TableCore {
         }
     }
 
+    /// Gives up pages that undone steps of a commit have left.
+    pub(crate) fn free_empty(&self, pager: &Pager) {
+        if let Some(heap) = &self.heap {
+            heap.free_empty(pager);
+        }
+    }
+
     /// Joins pages of the index that have become sparse since a record under this key is gone.
     pub(crate) fn tidy(&self, pager: &Pager, key: &[u8]) {
         let index_key = self.heap.as_ref().map(|heap| heap.index_key(key));

@@ -135,10 +135,12 @@ fn of_what_is_written_together_nothing_is_there_if_one_is_no_record_or_there_is_
             assert_eq!(table.insert(&record(&table, id, 7)), Ok(true));
         }
         let before = content(&table);
-        let records = |count| (0..count).map(|id| record(&table, id, 9)).collect::<Vec<_>>();
+        let records_of =
+            |ids: std::ops::Range<i32>| ids.map(|id| record(&table, id, 9)).collect::<Vec<_>>();
+        let records = |count| records_of(0..count);
         let mut wrong = records(200);
         wrong[150].pop();
-        let no_room = records(1_900);
+        let no_room = records_of(100..2_000);
         // More than all pages could have.
         let too_many = records(2_500);
         type Write = fn(&Table, &[Vec<u8>]) -> lode::Result<()>;

@@ -37,5 +37,6 @@ mod snapshots;
 mod space;
 mod transact;
 mod transactions;
+mod undone;
 #[path = "../support/watched.rs"]
 mod watched;

@@ -99,7 +99,7 @@ impl Table {
         records: impl IntoIterator<Item = R>,
         if_there: IfThere,
     ) -> Result<Written> {
-        let records: Vec<R> = records.into_iter().collect();
+        let records = self.collect(records)?;
         let records = Records::of(self, &records)?;
         let (written, end) = self.db.admitted_alone(&mut || {
             self.core.ensure_open()?;
@@ -116,6 +116,27 @@ impl Table {
         Ok(written)
     }
 
+    /// Collects records that are written together, as long as they are no more than a transaction
+    /// may write.
+    fn collect<R: AsRef<[u8]>>(&self, records: impl IntoIterator<Item = R>) -> Result<Vec<R>> {
+        let most_bytes = most_written_bytes(&self.db);
+        let (mut payload_bytes, mut held_bytes) = (0, 0);
+        let mut collected = Vec::new();
+        for record in records {
+            let (key, payload) = self.core.split(record.as_ref())?;
+            // As in a transaction: what the tables get, and with keys all that is held meanwhile.
+            payload_bytes += payload.len();
+            held_bytes += key.len() + payload.len() + Steps::BYTES_OF_ONE;
+            for (bytes, most_bytes) in [(payload_bytes, most_bytes), (held_bytes, MOST_BYTES)] {
+                if bytes > most_bytes {
+                    return Err(Error::TxnTooLarge { most_bytes });
+                }
+            }
+            collected.push(record);
+        }
+        Ok(collected)
+    }
+
     fn put_steps<'r>(
         &'r self,
         records: &'r Records<'_>,
@@ -125,8 +146,12 @@ impl Table {
         let (core, pager) = (&*self.core, self.db.pager());
         let mut written = Written { new: 0, refused: None };
         for group in records.order.chunks(AHEAD) {
+            // Of those that are refused the first counts. In a tree, it may come later.
+            let refused = written.refused.unwrap_or(usize::MAX);
+            let group = group.iter().filter(move |number| **number < refused);
             // What they need comes from memory at the same time.
-            core.fetch(pager, group.iter().map(|number| records.key(*number)), FetchFor::Insert);
+            let keys = group.clone().map(|number| records.key(*number));
+            core.fetch(pager, keys, FetchFor::Insert);
             for number in group {
                 let (key, wanted) = (records.key(*number), Some(records.payload(*number)));
                 let seen = match if_there {
@@ -137,7 +162,6 @@ impl Table {
                 let is_taken = steps.take(Step { core, key, seen, wanted })?;
                 written.new += u64::from(is_new && is_taken);
                 if !is_taken && if_there == IfThere::Refuse {
-                    // They may come in another order than they have: there may be one before it.
                     let first = written.refused.map_or(*number, |first| first.min(*number));
                     written.refused = Some(first);
                 }
@@ -161,18 +185,8 @@ struct Records<'r> {
 impl<'r> Records<'r> {
     fn of(table: &Table, packed: &'r [impl AsRef<[u8]>]) -> Result<Self> {
         let mut records = Self { keys: Vec::new(), records: Vec::new(), order: Vec::new() };
-        let most_bytes = most_written_bytes(&table.db);
-        let (mut payload_bytes, mut held_bytes) = (0, 0);
         for record in packed {
             let (key, payload) = table.core.split(record.as_ref())?;
-            payload_bytes += payload.len();
-            // As in a transaction: what the tables get, and with keys all that is held meanwhile.
-            held_bytes += key.len() + payload.len() + Steps::BYTES_OF_ONE;
-            for (bytes, most_bytes) in [(payload_bytes, most_bytes), (held_bytes, MOST_BYTES)] {
-                if bytes > most_bytes {
-                    return Err(Error::TxnTooLarge { most_bytes });
-                }
-            }
             table.core.in_order(key, |ordered| {
                 expect_not_changing(&table.core, ordered)?;
                 records.keys.extend_from_slice(ordered);

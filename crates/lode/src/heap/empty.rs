@@ -1,0 +1,33 @@
+//! Pages without records.
+
+use super::Heap;
+use super::page::HeapPage;
+use crate::pager::{PageNumber, Pager};
+
+impl Heap {
+    /// Frees a page that has no record, if it is in memory or can be read, and no thread is filling
+    /// it. Returns its words of room otherwise, if it is a page with room.
+    pub(super) fn free_if_empty(&self, pager: &Pager, number: PageNumber) -> Option<usize> {
+        if !self.space.has(number) {
+            return None;
+        }
+        // One that cannot be looked at stays; it is found empty some other time.
+        let (seen, words) = pager.read_optimistic(number).ok()?;
+        let page = HeapPage::new(words);
+        if !page.is_empty() || self.free_space.is_being_filled(number) {
+            let room = page.room();
+            return seen.validate().then_some(room);
+        }
+        let page = pager.latch(seen)?;
+        self.free_space.note(number, 0);
+        page.free(&self.space, pager.epoch());
+        None
+    }
+
+    /// Frees all pages that are known to have no record.
+    pub(crate) fn free_empty(&self, pager: &Pager) {
+        for number in self.free_space.empty() {
+            self.free_if_empty(pager, number);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Writes of many records that are undone: nothing of them is left, and no page either.
+
+use crate::reading::check;
+use lode::{Database, Durability, Error, KeyKind, Options, ReadTable, Schema, Table, Type, Value};
+
+/// More than one page of the index, and several of the heap.
+const COUNT: u64 = 300;
+
+/// What a table keeps at most, whatever it had: its first buckets, or a root, and pages that are
+/// being filled.
+const MOST_LEFT_BYTES: u64 = 20 << 14;
+
+fn table(db: &Database, kind: KeyKind, rest: Type) -> Table {
+    let schema = Schema::build("t").key("id", Type::U64).column("rest", rest);
+    db.create_table(&schema.finish().expect("a schema"), kind).expect("a table")
+}
+
+/// A record, of which there are about a thousand bytes.
+fn record(table: &Table, id: u64, value: u8) -> Vec<u8> {
+    table.schema().pack(&[Value::Unsigned(id), Value::Bytes(&[value; 1_000])]).expect("it fits")
+}
+
+/// Calls `work` with a table of each kind, with records beside their keys and in a heap, in memory
+/// and in a directory, and one record, number 0.
+fn each_table(memory_bytes: u64, work: &dyn Fn(&Database, &Table)) {
+    for kind in [KeyKind::Hash, KeyKind::Tree] {
+        for rest in [Type::Bytes(1_000), Type::VarBytes(40_000)] {
+            let options = Options::new().memory_bytes(memory_bytes);
+            let directory = tempfile::tempdir().expect("a directory");
+            let process = Options::new().memory_bytes(memory_bytes).durability(Durability::Process);
+            let databases = [options.in_memory(), process.open(directory.path())];
+            for db in databases.map(|db| db.expect("a new database")) {
+                let table = table(&db, kind, rest);
+                assert_eq!(table.insert(&record(&table, 0, 1)), Ok(true));
+                work(&db, &table);
+                assert_eq!(table.len(), Ok(1));
+                check(&db).unwrap_or_else(|why| panic!("{why}"));
+                let left_bytes = db.statistics().page_bytes;
+                assert!(left_bytes <= MOST_LEFT_BYTES, "{left_bytes} bytes: {kind:?} {rest}");
+                // Their pages can be used again.
+                let all = (1..=COUNT).map(|id| record(&table, id, 4));
+                assert_eq!(table.insert_all_new(all), Ok(None));
+                check(&db).unwrap_or_else(|why| panic!("{why}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_refused_leaves_no_pages() {
+    each_table(4 << 20, &|_, table| {
+        for round in 0..40 {
+            // In no order, and others each time; the last one is there.
+            let id = |at: u64| (round * COUNT + at).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+            let records = (1..=COUNT).map(|at| record(table, id(at), 2));
+            let all = records.chain([record(table, 0, 2)]);
+            assert_eq!(table.insert_all_new(all), Ok(Some(COUNT as usize)));
+        }
+    });
+}
+
+#[test]
+fn what_conflicts_leaves_no_pages() {
+    each_table(4 << 20, &|db, table| {
+        for value in 0..20 {
+            let transaction = db.begin();
+            for id in 1..=COUNT {
+                assert_eq!(transaction.insert(table, &record(table, id, value)), Ok(true));
+            }
+            // It is the last to be written, or the first.
+            assert_eq!(transaction.upsert(table, &record(table, 0, value)), Ok(true));
+            assert_eq!(table.upsert(&record(table, 0, value + 100)), Ok(true));
+            let committed = transaction.commit();
+            assert!(matches!(committed, Err(Error::Conflict { .. })), "{committed:?}");
+        }
+    });
+}
+
+#[test]
+fn what_has_no_room_leaves_no_pages() {
+    each_table(2 << 20, &|_, table| {
+        for round in 0..5 {
+            let records = (1..=2_080).map(|at| record(table, round * 10_000 + at, 3));
+            let result = table.insert_all(records);
+            assert!(matches!(result, Err(Error::Full { .. })), "{result:?}");
+        }
+    });
+}
