@@ -1,8 +1,8 @@
 //! Inserts of many records, by turns in each way that there is: one by one, in transactions, and
 //! together: `cargo bench -p lodedb --bench batches`. Run by the tests, the sizes are tiny.
 //!
-//! `LODE_ROWS` is the number of records, `LODE_BATCH` how many of them are one batch, `LODE_ROUNDS`
-//! the number of rounds, each of which fills a new table in each way. `LODE_DIRECTORY` is where the
+//! `LODE_ROWS` is the number of records, and `LODE_BATCH` that of a batch. `LODE_ROUNDS` is the
+//! number of rounds, each of which fills a new table in each way. `LODE_DIRECTORY` is where the
 //! database lies, at the level `process`.
 
 mod common;

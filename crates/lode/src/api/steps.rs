@@ -102,9 +102,9 @@ impl<'c> Steps<'c> {
     /// Gives up pages that undone steps have left, as far as there is room for it.
     fn give_up_undone(&self) {
         let pager = self.db.pager();
-        let mut heap_of = None;
+        let mut last = None;
         for (Step { core, .. }, _) in &self.taken {
-            if heap_of.replace(core.id()) != Some(core.id()) {
+            if last.replace(core.id()) != Some(core.id()) {
                 core.free_empty(pager);
             }
         }

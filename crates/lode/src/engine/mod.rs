@@ -474,8 +474,8 @@ impl Engine {
         self.settle(end)
     }
 
-    /// Logs what happened at once, while the gate is closed. Returns where that ends in the log; the
-    /// default position if it is nothing, or there is no log.
+    /// Logs what happened at once, while the gate is closed. Returns where that ends in the log, or
+    /// the default position if it is nothing, or there is no log.
     pub(crate) fn append<'r>(
         &self,
         records: impl Iterator<Item = LogRecord<'r>> + Clone,

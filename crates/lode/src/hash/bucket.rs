@@ -169,8 +169,8 @@ impl Slots {
         words.fetch(at + GLANCE * self.stride - 1);
     }
 
-    /// Has the processor fetch what an insertion looks at whose search begins at this slot: how many
-    /// records there are, and slots up to a free one, as a rule.
+    /// Has the processor fetch what an insertion looks at whose search begins at this slot: the
+    /// count of records, and slots up to a free one, as a rule.
     pub(super) fn fetch_to_insert(&self, words: Page<'_>, slot: usize) {
         const LINES: usize = 6;
         const LINE_WORDS: usize = 8;

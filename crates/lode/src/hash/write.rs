@@ -44,7 +44,7 @@ impl Hash {
         Some(SlotMut { hash: self, entry, bucket, probe, found, is_sparse: false })
     }
 
-    /// Inserts a record that need not be logged, if its bucket is in memory, no other thread changes
+    /// Inserts a record that need not be logged, if its bucket is in memory, no other thread is at
     /// it, and there is room. Returns whether the record's key is new.
     pub(crate) fn try_insert(&self, pager: &Pager, record: Record<'_>) -> Option<bool> {
         let mut slot_mut = self.try_entry(pager, record.key)?;
