@@ -6,8 +6,9 @@ use std::borrow::Cow;
 use crate::engine::Handle;
 use crate::error::Result;
 use crate::heap::{Swapped, UndoRecord, pages_for};
-use crate::index::Swap;
+use crate::index::{Record, Swap};
 use crate::table::TableCore;
+use crate::tree::Tree;
 use crate::wal::{Keyed, LogPosition, LogRecord};
 
 /// The change of one record, whose key is in order.
@@ -64,6 +65,26 @@ impl<'c> Steps<'c> {
         Ok(true)
     }
 
+    /// Inserts the first of some records whose keys ascend into a tree, as many as come next to each
+    /// other in one leaf. Returns how many; 0 if there is a record with the first key.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    pub(super) fn take_run(
+        &mut self,
+        (core, tree): (&'c TableCore, &Tree),
+        run: &[Record<'c>],
+    ) -> Result<usize> {
+        self.db.make_room_for_step(0)?;
+        let count = tree.insert_run(&core.context_of_commit(self.db.pager()), run)?;
+        let step = |record: &Record<'c>| {
+            let Record { key, payload } = *record;
+            (Step { core, key, seen: None, wanted: Some(payload) }, None)
+        };
+        self.taken.extend(run[..count].iter().map(step));
+        Ok(count)
+    }
+
     /// Ends them: logs all as one, or undoes them if one has failed, or the log does. Returns what
     /// came of them, and where they end in the log.
     ///
@@ -101,19 +122,25 @@ impl<'c> Steps<'c> {
 
     /// Gives up pages that undone steps have left, as far as there is room for it.
     fn give_up_undone(&self) {
-        let pager = self.db.pager();
-        let mut last = None;
-        for (Step { core, .. }, _) in &self.taken {
-            if last.replace(core.id()) != Some(core.id()) {
-                core.free_empty(pager);
-            }
-        }
+        /// Keys in no order whose buckets were not joined, after which the others' will not be.
+        const MOST_IN_VAIN: usize = 256;
+        self.free_emptied();
+        let (mut table, mut in_vain) = (None, 0);
         for (Step { core, key, .. }, _) in self.taken.iter().filter(|(step, _)| step.seen.is_none())
         {
+            if table.replace(core.id()) != Some(core.id()) {
+                in_vain = 0;
+            }
+            if in_vain == MOST_IN_VAIN {
+                continue;
+            }
             if !self.db.may_tidy() {
                 return;
             }
-            core.tidy(pager, key);
+            match core.tidy(self.db.pager(), key) {
+                true => in_vain = 0,
+                false => in_vain += 1,
+            }
         }
     }
 
@@ -127,6 +154,17 @@ impl<'c> Steps<'c> {
             }
             if wanted.is_none() && self.db.make_room_for_step(0).is_ok() {
                 core.tidy(pager, key);
+            }
+        }
+        self.free_emptied();
+    }
+
+    /// Frees the pages of heaps that the steps have left without records.
+    fn free_emptied(&self) {
+        let mut table = None;
+        for (Step { core, .. }, _) in &self.taken {
+            if table.replace(core.id()) != Some(core.id()) {
+                core.free_emptied(self.db.pager());
             }
         }
     }

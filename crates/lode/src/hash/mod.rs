@@ -199,12 +199,13 @@ impl Hash {
         Ok(true)
     }
 
-    /// Joins the bucket of a key with another, if little is left in both.
-    pub(crate) fn merge(&self, pager: &Pager, space: &Space, key: &[u8]) -> Result<()> {
+    /// Joins the bucket of a key with another, if little is left in both. Returns whether it did.
+    pub(crate) fn merge(&self, pager: &Pager, space: &Space, key: &[u8]) -> Result<bool> {
         /// Each changes pages.
         const MOST_JOINS: usize = 2;
         let (place, parts) = (self.place(key), (&self.slots, &self.shortcut));
-        for _ in 0..MOST_JOINS {
+        let mut joins = 0;
+        while joins < MOST_JOINS {
             let (way, words) = self.read_optimistic(pager, place)?;
             let is_sparse = self.slots.is_sparse(words) && way.validate();
             let home_of = |key: &[u8]| self.place(key).home;
@@ -219,8 +220,9 @@ impl Hash {
             {
                 break;
             }
+            joins += 1;
         }
-        Ok(())
+        Ok(joins > 0)
     }
 
     /// Joins the bucket of a place in the directory with the one that it was split from, if the

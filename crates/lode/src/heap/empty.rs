@@ -24,9 +24,10 @@ impl Heap {
         None
     }
 
-    /// Frees all pages that are known to have no record.
-    pub(crate) fn free_empty(&self, pager: &Pager) {
-        for number in self.free_space.empty() {
+    /// Frees the pages that steps of a commit have left without records, once all are taken or
+    /// undone.
+    pub(crate) fn free_emptied(&self, pager: &Pager) {
+        for number in self.free_space.take_emptied() {
             self.free_if_empty(pager, number);
         }
     }

@@ -6,7 +6,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hashbrown::{HashMap, HashSet};
 
-use super::page::MOST_ROOM;
 use crate::pager::{PAGE_WORDS, PageNumber};
 
 /// Threads that insert at the same time do so into different pages, if there are not too many.
@@ -30,6 +29,8 @@ pub(super) struct FreeSpaceMap {
     /// The pages that threads are filling; 0 for none.
     lanes: [AtomicU32; LANES],
     open: Mutex<Open>,
+    /// Pages that have lost their last record in a step of a commit, which frees none.
+    emptied: Mutex<Vec<PageNumber>>,
 }
 
 struct Open {
@@ -191,11 +192,18 @@ impl FreeSpaceMap {
         with_room.for_each(|(page, room)| open.insert(page, room));
     }
 
-    /// Those that have no record, as it was noted.
-    pub(super) fn empty(&self) -> Vec<PageNumber> {
-        let open = self.open();
-        let emptiest = open.emptiest().take_while(|(room, _)| category(*room) == CATEGORIES - 1);
-        emptiest.filter(|(room, _)| *room == MOST_ROOM).map(|(_, page)| page).collect()
+    fn emptied(&self) -> MutexGuard<'_, Vec<PageNumber>> {
+        self.emptied.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A page has no record any more, and is not freed yet.
+    pub(super) fn note_emptied(&self, page: PageNumber) {
+        self.emptied().push(page);
+    }
+
+    /// The pages of which that was noted, since this was called last.
+    pub(super) fn take_emptied(&self) -> Vec<PageNumber> {
+        std::mem::take(&mut *self.emptied())
     }
 
     /// Notes how many words of room a page has. If they are few, or it is gone, it is of no use.

@@ -197,7 +197,6 @@ impl Heap {
     pub(crate) fn give_up(&self, pager: &Pager, undo: &UndoRecord) {
         let epoch = pager.epoch();
         undo.pieces.iter().for_each(|piece| pager.free(*piece, &self.space, epoch));
-        self.free_if_empty(pager, undo.page);
     }
 
     /// Changes a record if it is still where it was found, or still not there: plans which pages
@@ -390,10 +389,13 @@ impl Heap {
             }
             Some(undo) => undo.pieces = pages,
         }
-        if is_empty && !context.keeps_pages() && !self.free_space.is_being_filled(number) {
-            self.free_space.note(number, 0);
-            page.free(&self.space, epoch);
-            return;
+        if is_empty && !self.free_space.is_being_filled(number) {
+            if !context.keeps_pages() {
+                self.free_space.note(number, 0);
+                page.free(&self.space, epoch);
+                return;
+            }
+            self.free_space.note_emptied(number);
         }
         drop(page);
         if after > before {

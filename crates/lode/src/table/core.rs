@@ -280,6 +280,11 @@ impl TableCore {
         WriteContext::unlogged(pager, &self.space, self.id())
     }
 
+    /// What a step of a commit needs, while the gate is closed. It is not logged.
+    pub(crate) fn context_of_commit<'w>(&'w self, pager: &'w Pager) -> WriteContext<'w> {
+        WriteContext::of_commit(pager, &self.space, self.id())
+    }
+
     /// Writes a record, as `put` allows. Returns whether there was one with its key.
     pub(crate) fn put(
         &self,
@@ -333,7 +338,7 @@ impl TableCore {
     /// A step of a commit, while the gate is closed: a record under a key in order becomes what is
     /// wanted, if it is as it was seen. The step is not logged.
     pub(crate) fn swap(&self, pager: &Pager, swap: Swap<'_>) -> Result<Swapped> {
-        let context = WriteContext::of_commit(pager, &self.space, self.id());
+        let context = self.context_of_commit(pager);
         if let Some(heap) = &self.heap {
             return heap.swap(&self.index, &context, swap);
         }
@@ -358,7 +363,7 @@ impl TableCore {
         (key, seen): (&[u8], Option<&[u8]>),
         undo: Option<&UndoRecord>,
     ) -> Result<()> {
-        let context = WriteContext::of_commit(pager, &self.space, self.id());
+        let context = self.context_of_commit(pager);
         let record = seen.map(|payload| Record { key, payload });
         match (&self.heap, record, undo) {
             (Some(heap), Some(record), Some(undo)) => {
@@ -376,22 +381,27 @@ impl TableCore {
         }
     }
 
-    /// Gives up pages that undone steps of a commit have left.
-    pub(crate) fn free_empty(&self, pager: &Pager) {
+    /// Gives up pages of the heap that steps of a commit have left without records, once all are
+    /// taken or undone.
+    pub(crate) fn free_emptied(&self, pager: &Pager) {
         if let Some(heap) = &self.heap {
-            heap.free_empty(pager);
+            heap.free_emptied(pager);
         }
     }
 
     /// Joins pages of the index that have become sparse since a record under this key is gone.
-    pub(crate) fn tidy(&self, pager: &Pager, key: &[u8]) {
+    /// Returns false if those of a hash were not.
+    pub(crate) fn tidy(&self, pager: &Pager, key: &[u8]) -> bool {
         let index_key = self.heap.as_ref().map(|heap| heap.index_key(key));
         let key = index_key.as_ref().map_or(key, IndexKey::bytes);
         // What cannot be joined now is joined later.
-        let _ = match &self.index {
-            Kinds::Tree(tree) => tree.merge(pager, &self.space, key),
-            Kinds::Hash(hash) => hash.merge(pager, &self.space, key),
-        };
+        match &self.index {
+            Kinds::Tree(tree) => {
+                let _ = tree.merge(pager, &self.space, key);
+                true
+            }
+            Kinds::Hash(hash) => hash.merge(pager, &self.space, key).unwrap_or(false),
+        }
     }
 
     /// Does again what a record of the log says.

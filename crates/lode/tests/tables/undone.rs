@@ -8,7 +8,7 @@ const COUNT: u64 = 300;
 
 /// What a table keeps at most, whatever it had: its first buckets, or a root, and pages that are
 /// being filled.
-const MOST_LEFT_BYTES: u64 = 20 << 14;
+const MOST_LEFT_BYTES: u64 = 24 << 14;
 
 fn table(db: &Database, kind: KeyKind, rest: Type) -> Table {
     let schema = Schema::build("t").key("id", Type::U64).column("rest", rest);
@@ -85,4 +85,55 @@ fn what_has_no_room_leaves_no_pages() {
             assert!(matches!(result, Err(Error::Full { .. })), "{result:?}");
         }
     });
+}
+
+/// Of pages with little in them, there may be many.
+#[test]
+fn what_conflicts_reads_no_pages_that_it_has_not_changed() {
+    const PAGES: u64 = 200;
+    let directory = tempfile::tempdir().expect("a directory");
+    let options = Options::new().memory_bytes(2 << 20).durability(Durability::Process);
+    let small = |table: &Table, id: u64| {
+        table.schema().pack(&[Value::Unsigned(id), Value::Bytes(&[1; 8])]).expect("it fits")
+    };
+    let long = |table: &Table, id: u64, bytes: usize| {
+        table.schema().pack(&[Value::Unsigned(id), Value::Bytes(&vec![2; bytes])]).expect("it fits")
+    };
+    let db = options.open(directory.path()).expect("a new database");
+    let table = table(&db, KeyKind::Tree, Type::VarBytes(40_000));
+    // One small record in each page, beside others that are deleted.
+    for page in 0..PAGES {
+        assert_eq!(table.insert(&small(&table, page)), Ok(true));
+        (0..4).for_each(|at| {
+            let id = PAGES + page * 4 + at;
+            assert_eq!(table.insert(&long(&table, id, 4_000)), Ok(true));
+        });
+    }
+    (PAGES..PAGES * 5).for_each(|id| assert_eq!(table.delete(id), Ok(true)));
+    drop(table);
+    db.close().expect("it is whole");
+
+    let db = options.open(directory.path()).expect("it is whole");
+    let table = db.table("t").expect("it is there");
+    // Until the room of all pages is known.
+    (0..PAGES).for_each(|id| {
+        assert_eq!(table.insert(&long(&table, PAGES + id, 16_000)), Ok(true));
+    });
+    let conflict = |value: u8| {
+        let transaction = db.begin();
+        let ids = PAGES * 2..PAGES * 2 + 50;
+        ids.for_each(|id| assert_eq!(transaction.insert(&table, &small(&table, id)), Ok(true)));
+        let record = |value: u8| {
+            table.schema().pack(&[Value::Unsigned(0), Value::Bytes(&[value; 8])]).expect("it fits")
+        };
+        assert_eq!(transaction.upsert(&table, &record(value)), Ok(true));
+        assert_eq!(table.upsert(&record(value + 100)), Ok(true));
+        assert!(matches!(transaction.commit(), Err(Error::Conflict { .. })));
+    };
+    conflict(1);
+    let before_bytes = db.statistics().data_read_bytes;
+    (2..22).for_each(conflict);
+    let read_bytes = db.statistics().data_read_bytes - before_bytes;
+    assert!(read_bytes < 20 * 16 << 14, "{read_bytes} bytes for 20 conflicts");
+    check(&db).unwrap_or_else(|why| panic!("{why}"));
 }

@@ -7,7 +7,9 @@ use crate::api::steps::{Step, Steps};
 use crate::api::transaction::{MOST_BYTES, most_written_bytes};
 use crate::error::{Error, Result};
 use crate::hash::AHEAD;
+use crate::index::Record;
 use crate::table::{FetchFor, KeyKind};
+use crate::tree::Tree;
 use crate::wal::LogPosition;
 
 /// What is done with a record whose key is there already, or comes earlier among those written.
@@ -145,7 +147,13 @@ impl Table {
     ) -> Result<Written> {
         let (core, pager) = (&*self.core, self.db.pager());
         let mut written = Written { new: 0, refused: None };
-        for group in records.order.chunks(AHEAD) {
+        let done = match core.tree_of_records() {
+            Some(tree) if if_there != IfThere::Replace => {
+                self.put_runs(tree, records, if_there, steps, &mut written)?
+            }
+            _ => 0,
+        };
+        for group in records.order[done..].chunks(AHEAD) {
             // Of those that are refused the first counts. In a tree, it may come later.
             let refused = written.refused.unwrap_or(usize::MAX);
             let group = group.iter().filter(move |number| **number < refused);
@@ -168,6 +176,39 @@ impl Table {
             }
         }
         Ok(written)
+    }
+
+    /// Inserts records into a tree, those that come into the same leaf in one step, until one is
+    /// refused. Returns how many were dealt with, in their order.
+    fn put_runs<'r>(
+        &'r self,
+        tree: &Tree,
+        records: &'r Records<'_>,
+        if_there: IfThere,
+        steps: &mut Steps<'r>,
+        written: &mut Written,
+    ) -> Result<usize> {
+        let record = |number: &usize| Record {
+            key: records.key(*number),
+            payload: records.payload(*number),
+        };
+        let all: Vec<_> = records.order.iter().map(record).collect();
+        let mut done = 0;
+        // A second record with the same key begins a run of its own.
+        for mut run in all.chunk_by(|record, next| record.key < next.key) {
+            while !run.is_empty() {
+                let count = steps.take_run((&self.core, tree), run)?;
+                written.new += count as u64;
+                if count == 0 && if_there == IfThere::Refuse {
+                    written.refused = Some(records.order[done]);
+                    return Ok(done + 1);
+                }
+                // None if there is a record with the first key.
+                let passed = count.max(1);
+                (run, done) = (&run[passed..], done + passed);
+            }
+        }
+        Ok(done)
     }
 }
 
@@ -194,12 +235,30 @@ impl<'r> Records<'r> {
             })?;
             records.records.push((records.keys.len(), payload));
         }
-        let mut order: Vec<_> = (0..packed.len()).collect();
-        if table.core.definition().kind == KeyKind::Tree {
-            // Those with the same key stay in their order.
-            order.sort_by(|a, b| records.key(*a).cmp(records.key(*b)));
-        }
-        Ok(Self { order, ..records })
+        records.order = match table.core.definition().kind {
+            KeyKind::Hash => (0..packed.len()).collect(),
+            KeyKind::Tree => records.in_order(),
+        };
+        Ok(records)
+    }
+
+    /// The numbers of the records, in the order of their keys; those with the same key stay in
+    /// theirs.
+    fn in_order(&self) -> Vec<usize> {
+        // Most keys differ in their first bytes.
+        let first_of = |number: usize| {
+            let mut first = [0; 8];
+            let key = self.key(number);
+            let size = key.len().min(first.len());
+            first[..size].copy_from_slice(&key[..size]);
+            u64::from_be_bytes(first)
+        };
+        let mut order: Vec<_> =
+            (0..self.records.len()).map(|number| (first_of(number), number)).collect();
+        order.sort_by(|(a_first, a), (b_first, b)| {
+            a_first.cmp(b_first).then_with(|| self.key(*a).cmp(self.key(*b)))
+        });
+        order.into_iter().map(|(_, number)| number).collect()
     }
 
     fn key(&self, number: usize) -> &[u8] {
