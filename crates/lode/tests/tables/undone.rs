@@ -6,6 +6,9 @@ use lode::{Database, Durability, Error, KeyKind, Options, ReadTable, Schema, Tab
 /// More than one page of the index, and several of the heap.
 const COUNT: u64 = 300;
 
+/// A record that is there before. In a tree, it comes last.
+const THERE: u64 = u64::MAX;
+
 /// What a table keeps at most, whatever it had: its first buckets, or a root, and pages that are
 /// being filled.
 const MOST_LEFT_BYTES: u64 = 24 << 14;
@@ -21,7 +24,7 @@ fn record(table: &Table, id: u64, value: u8) -> Vec<u8> {
 }
 
 /// Calls `work` with a table of each kind, with records beside their keys and in a heap, in memory
-/// and in a directory, and one record, number 0.
+/// and in a directory, and one record.
 fn each_table(memory_bytes: u64, work: &dyn Fn(&Database, &Table)) {
     for kind in [KeyKind::Hash, KeyKind::Tree] {
         for rest in [Type::Bytes(1_000), Type::VarBytes(40_000)] {
@@ -31,7 +34,7 @@ fn each_table(memory_bytes: u64, work: &dyn Fn(&Database, &Table)) {
             let databases = [options.in_memory(), process.open(directory.path())];
             for db in databases.map(|db| db.expect("a new database")) {
                 let table = table(&db, kind, rest);
-                assert_eq!(table.insert(&record(&table, 0, 1)), Ok(true));
+                assert_eq!(table.insert(&record(&table, THERE, 1)), Ok(true));
                 work(&db, &table);
                 assert_eq!(table.len(), Ok(1));
                 check(&db).unwrap_or_else(|why| panic!("{why}"));
@@ -53,7 +56,7 @@ fn what_is_refused_leaves_no_pages() {
             // In no order, and others each time; the last one is there.
             let id = |at: u64| (round * COUNT + at).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
             let records = (1..=COUNT).map(|at| record(table, id(at), 2));
-            let all = records.chain([record(table, 0, 2)]);
+            let all = records.chain([record(table, THERE, 2)]);
             assert_eq!(table.insert_all_new(all), Ok(Some(COUNT as usize)));
         }
     });
@@ -67,9 +70,9 @@ fn what_conflicts_leaves_no_pages() {
             for id in 1..=COUNT {
                 assert_eq!(transaction.insert(table, &record(table, id, value)), Ok(true));
             }
-            // It is the last to be written, or the first.
-            assert_eq!(transaction.upsert(table, &record(table, 0, value)), Ok(true));
-            assert_eq!(table.upsert(&record(table, 0, value + 100)), Ok(true));
+            // It is written last.
+            assert_eq!(transaction.upsert(table, &record(table, THERE, value)), Ok(true));
+            assert_eq!(table.upsert(&record(table, THERE, value + 100)), Ok(true));
             let committed = transaction.commit();
             assert!(matches!(committed, Err(Error::Conflict { .. })), "{committed:?}");
         }
@@ -101,12 +104,12 @@ fn what_conflicts_reads_no_pages_that_it_has_not_changed() {
     };
     let db = options.open(directory.path()).expect("a new database");
     let table = table(&db, KeyKind::Tree, Type::VarBytes(40_000));
-    // One small record in each page, beside others that are deleted.
+    // One small record in each page, beside others that fill it, and are deleted.
     for page in 0..PAGES {
         assert_eq!(table.insert(&small(&table, page)), Ok(true));
         (0..4).for_each(|at| {
             let id = PAGES + page * 4 + at;
-            assert_eq!(table.insert(&long(&table, id, 4_000)), Ok(true));
+            assert_eq!(table.insert(&long(&table, id, 4_076)), Ok(true));
         });
     }
     (PAGES..PAGES * 5).for_each(|id| assert_eq!(table.delete(id), Ok(true)));
@@ -115,19 +118,21 @@ fn what_conflicts_reads_no_pages_that_it_has_not_changed() {
 
     let db = options.open(directory.path()).expect("it is whole");
     let table = db.table("t").expect("it is there");
-    // Until the room of all pages is known.
-    (0..PAGES).for_each(|id| {
-        assert_eq!(table.insert(&long(&table, PAGES + id, 16_000)), Ok(true));
+    // They need whole pages. So they come into new ones, after the room of all others was looked
+    // up.
+    (0..20).for_each(|id| {
+        assert_eq!(table.insert(&long(&table, PAGES + id, 16_348)), Ok(true));
     });
     let conflict = |value: u8| {
         let transaction = db.begin();
         let ids = PAGES * 2..PAGES * 2 + 50;
         ids.for_each(|id| assert_eq!(transaction.insert(&table, &small(&table, id)), Ok(true)));
         let record = |value: u8| {
-            table.schema().pack(&[Value::Unsigned(0), Value::Bytes(&[value; 8])]).expect("it fits")
+            let values = [Value::Unsigned(THERE), Value::Bytes(&[value; 8])];
+            table.schema().pack(&values).expect("it fits")
         };
-        assert_eq!(transaction.upsert(&table, &record(value)), Ok(true));
-        assert_eq!(table.upsert(&record(value + 100)), Ok(true));
+        transaction.upsert(&table, &record(value)).expect("it is written last");
+        table.upsert(&record(value + 100)).expect("room");
         assert!(matches!(transaction.commit(), Err(Error::Conflict { .. })));
     };
     conflict(1);
