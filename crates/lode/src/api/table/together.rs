@@ -188,16 +188,28 @@ impl Table {
         steps: &mut Steps<'r>,
         written: &mut Written,
     ) -> Result<usize> {
+        /// Records that are inserted one by one after one that had no other next to it. To see that
+        /// takes another look at the leaf.
+        const MOST_ALONE: usize = 16;
         let record = |number: &usize| Record {
             key: records.key(*number),
             payload: records.payload(*number),
         };
         let all: Vec<_> = records.order.iter().map(record).collect();
-        let mut done = 0;
+        let (mut done, mut alone) = (0, 0);
         // A second record with the same key begins a run of its own.
         for mut run in all.chunk_by(|record, next| record.key < next.key) {
             while !run.is_empty() {
-                let count = steps.take_run((&self.core, tree), run)?;
+                let count = if alone == 0 {
+                    let count = steps.take_run((&self.core, tree), run)?;
+                    alone = if count == 1 { MOST_ALONE } else { 0 };
+                    count
+                } else {
+                    alone -= 1;
+                    let (core, Record { key, payload }) = (&self.core, run[0]);
+                    let step = Step { core, key, seen: None, wanted: Some(payload) };
+                    usize::from(steps.take(step)?)
+                };
                 written.new += count as u64;
                 if count == 0 && if_there == IfThere::Refuse {
                     written.refused = Some(records.order[done]);
