@@ -65,8 +65,8 @@ impl<'c> Steps<'c> {
         Ok(true)
     }
 
-    /// Inserts the first of some records whose keys ascend into a tree, as many as come next to each
-    /// other in one leaf. Returns how many; 0 if there is a record with the first key.
+    /// Inserts the first of some records whose keys ascend into a tree, as many as come next to
+    /// each other in one leaf. Returns how many; 0 if there is a record with the first key.
     ///
     /// # Errors
     /// As [`take`](Self::take).

@@ -139,6 +139,6 @@ fn what_conflicts_reads_no_pages_that_it_has_not_changed() {
     let before_bytes = db.statistics().data_read_bytes;
     (2..22).for_each(conflict);
     let read_bytes = db.statistics().data_read_bytes - before_bytes;
-    assert!(read_bytes < 20 * 16 << 14, "{read_bytes} bytes for 20 conflicts");
+    assert!(read_bytes < (20 * 16) << 14, "{read_bytes} bytes for 20 conflicts");
     check(&db).unwrap_or_else(|why| panic!("{why}"));
 }
