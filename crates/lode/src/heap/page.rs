@@ -22,7 +22,7 @@ const SLOTS: usize = 1;
 pub(super) const MOST_BYTES: usize = (PAGE_WORDS - SLOTS - 1) * 8;
 
 /// The words of room of a page without records.
-pub(super) const MOST_ROOM: usize = PAGE_WORDS - SLOTS;
+const MOST_ROOM: usize = PAGE_WORDS - SLOTS;
 
 /// The first word of a page that is a piece of a record: as if it were full of slots. A writer that
 /// takes it for a page with room finds none.

@@ -240,8 +240,8 @@ impl TableCore {
         Error::corrupt(format!("table {}", self.schema().name()), why.into())
     }
 
-    /// Has the processor fetch what lookups of these packed keys will look at, all at the same
-    /// time, if the index knows. There should not be more keys than are worth it.
+    /// Has the processor fetch what lookups or insertions of these packed keys will look at, all at
+    /// the same time, if the index knows. There should not be more keys than are worth it.
     pub(crate) fn fetch<'k>(
         &self,
         pager: &Pager,
