@@ -72,9 +72,13 @@ const VERSION: u64 = 1 << 32;
 /// The fewest frames: an operation needs several pages at once.
 const LEAST_FRAMES: u64 = 64;
 
-/// Page numbers for each frame, for pages that are in memory only: extents that are partly free use
-/// up some.
-const NUMBERS_PER_FRAME: usize = 2;
+/// Page numbers for each frame, for pages that are in memory only. A table keeps those that it has
+/// had.
+const NUMBERS_PER_FRAME: usize = 8;
+
+/// The fewest page numbers for them, so that little memory has room for many small tables. They
+/// take up memory only where they have been used.
+const LEAST_NUMBERS: usize = 1 << 16;
 
 /// Page numbers of a database in a directory, which has at most 1 TiB of pages.
 const NUMBERS: usize = 1 << 26;
@@ -149,7 +153,10 @@ impl Pager {
         let frames =
             (budget_bytes / PAGE_BYTES as u64).clamp(LEAST_FRAMES, FrameNumber::MOST.into()) as u32;
         let numbers = match data {
-            None => FIRST_TABLE_PAGE.index() + frames as usize * NUMBERS_PER_FRAME,
+            None => {
+                let of_tables = (frames as usize * NUMBERS_PER_FRAME).max(LEAST_NUMBERS);
+                FIRST_TABLE_PAGE.index() + of_tables
+            }
             Some(_) => NUMBERS,
         };
         let (pool, count) = (Pool::new(frames, data.is_some()), frames);

@@ -90,6 +90,48 @@ fn what_has_no_room_leaves_no_pages() {
     });
 }
 
+/// A table keeps the numbers of the pages that it had, but they are not what is scarce.
+#[test]
+fn what_has_no_room_leaves_all_of_it_to_other_tables() {
+    let fill = |db: &Database, name: &str, kind| {
+        let schema = Schema::build(name).key("id", Type::U64).column("rest", Type::Bytes(1_000));
+        let table = db.create_table(&schema.finish().expect("a schema"), kind).expect("a table");
+        let all = (0..2_080).map(|at| record(&table, at, 1));
+        assert!(matches!(table.insert_all(all), Err(Error::Full { .. })), "{name}");
+        let one = |at: u64| table.insert(&record(&table, at, 1));
+        let count = (0..).take_while(|at| one(*at).is_ok()).count();
+        (0..count as u64).for_each(|at| assert_eq!(table.delete(at), Ok(true)));
+        count
+    };
+    for kind in [KeyKind::Hash, KeyKind::Tree] {
+        let db = Options::new().memory_bytes(2 << 20).in_memory().expect("memory");
+        let first = fill(&db, "first", kind);
+        for name in ["second", "third", "fourth", "fifth"] {
+            // What is left of the others are a few pages.
+            let count = fill(&db, name, kind);
+            assert!(count + first / 4 > first, "{name}: {count} records, the first had {first}");
+        }
+        check(&db).unwrap_or_else(|why| panic!("{why}"));
+    }
+}
+
+#[test]
+fn little_memory_has_room_for_many_small_tables() {
+    for kind in [KeyKind::Hash, KeyKind::Tree] {
+        let db = Options::new().memory_bytes(1 << 20).in_memory().expect("memory");
+        let tables = (0..8).map(|number| {
+            let name = format!("table_{number}");
+            let schema = Schema::build(&name).key("id", Type::U64).column("rest", Type::Bytes(8));
+            db.create_table(&schema.finish().expect("a schema"), kind).expect("a table")
+        });
+        for table in tables.collect::<Vec<_>>() {
+            let packed = table.schema().pack(&[Value::Unsigned(1), Value::Bytes(&[1; 8])]);
+            assert_eq!(table.insert(&packed.expect("it fits")), Ok(true));
+        }
+        check(&db).unwrap_or_else(|why| panic!("{why}"));
+    }
+}
+
 /// Of pages with little in them, there may be many.
 #[test]
 fn what_conflicts_reads_no_pages_that_it_has_not_changed() {

@@ -56,6 +56,9 @@ fn try_everything(db: &Database, table: &Table) {
     let key = 7u64.to_le_bytes();
     is_forked(table.upsert(&record(7)));
     is_forked(table.insert(&record(1_000_000)));
+    is_forked(table.insert_all([record(7)]));
+    is_forked(table.insert_all_new([record(7), record(1_000_000)]));
+    is_forked(table.upsert_all([record(7)]));
     is_forked(table.delete(key));
     is_forked(table.change(key, &mut |_| true));
     is_forked(payload_of(&table, key));
