@@ -129,7 +129,7 @@ impl Run {
     fn delete(&mut self, at: usize, number: u32) {
         let Some(records) = self.content.get_mut(&at) else { return };
         let table = self.db.as_ref().expect("it is open").table(TABLES[at].0).expect("a table");
-        let there = table.delete(&packed(at, number)).expect("a key");
+        let there = table.delete(packed(at, number)).expect("a key");
         assert_eq!(there, records.remove(&number).is_some());
     }
 
@@ -174,7 +174,7 @@ impl Run {
                             records.insert(number, *value);
                         }
                         None => {
-                            transaction.delete(&table, &packed(at, number)).expect("a key");
+                            transaction.delete(&table, packed(at, number)).expect("a key");
                             records.remove(&number);
                         }
                     }

@@ -116,12 +116,12 @@ pub fn small() -> Simulated {
     db.checkpoint().expect("nothing is wrong with the disk");
     for key in 0..6u32 {
         tables[2].upsert(&record(2, key * 2, 77)).expect("room");
-        tables[3].delete(&key.to_le_bytes()).expect("a key");
+        tables[3].delete(key.to_le_bytes()).expect("a key");
         tables[4].upsert(&record(4, key * 2, 77)).expect("room");
         let rest = tables[5].schema().columns()[2].id();
-        tables[5].update(&key.to_le_bytes(), rest, &[77; 20_000]).expect("a key");
+        tables[5].update(key.to_le_bytes(), rest, &[77; 20_000]).expect("a key");
         tables[6].upsert(&record(6, key * 2, 77)).expect("room");
-        tables[7].delete(&packed(7, key)).expect("a key");
+        tables[7].delete(packed(7, key)).expect("a key");
     }
     let transaction = db.begin();
     transaction.upsert(&tables[2], &record(2, 100, 1)).expect("room");

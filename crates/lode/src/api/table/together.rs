@@ -153,6 +153,7 @@ impl Table {
             }
             _ => 0,
         };
+        let mut was_new = true;
         for group in records.order[done..].chunks(AHEAD) {
             // Of those that are refused the first counts. In a tree, it may come later.
             let refused = written.refused.unwrap_or(usize::MAX);
@@ -161,14 +162,16 @@ impl Table {
             let keys = group.clone().map(|number| records.key(*number));
             core.fetch(pager, keys, FetchFor::Insert);
             for number in group {
-                let (key, wanted) = (records.key(*number), Some(records.payload(*number)));
-                let seen = match if_there {
-                    IfThere::Skip | IfThere::Refuse => None,
-                    IfThere::Replace => core.payload_of(pager, key)?.map(Cow::Owned),
-                };
-                let is_new = seen.is_none();
-                let is_taken = steps.take(Step { core, key, seen, wanted })?;
-                written.new += u64::from(is_new && is_taken);
+                let record =
+                    Record { key: records.key(*number), payload: records.payload(*number) };
+                if if_there == IfThere::Replace {
+                    // The next one is probably like this one.
+                    was_new = self.upsert_step(record, was_new, steps)?;
+                    written.new += u64::from(was_new);
+                    continue;
+                }
+                let is_taken = steps.take(self.insert_step(record))?;
+                written.new += u64::from(is_taken);
                 if !is_taken && if_there == IfThere::Refuse {
                     let first = written.refused.map_or(*number, |first| first.min(*number));
                     written.refused = Some(first);
@@ -176,6 +179,28 @@ impl Table {
             }
         }
         Ok(written)
+    }
+
+    /// The step that inserts a record if its key is new.
+    fn insert_step<'r>(&'r self, Record { key, payload }: Record<'r>) -> Step<'r> {
+        Step { core: &self.core, key, seen: None, wanted: Some(payload) }
+    }
+
+    /// Writes a record, whether there is one with its key or not. Returns whether its key was new.
+    /// One that is probably new is looked up once, and others twice.
+    fn upsert_step<'r>(
+        &'r self,
+        record: Record<'r>,
+        is_probably_new: bool,
+        steps: &mut Steps<'r>,
+    ) -> Result<bool> {
+        if is_probably_new && steps.take(self.insert_step(record))? {
+            return Ok(true);
+        }
+        let seen = self.core.payload_of(self.db.pager(), record.key)?.map(Cow::Owned);
+        let is_new = seen.is_none();
+        steps.take(Step { seen, ..self.insert_step(record) })?;
+        Ok(is_new)
     }
 
     /// Inserts records into a tree, those that come into the same leaf in one step, until one is
@@ -206,9 +231,7 @@ impl Table {
                     count
                 } else {
                     alone -= 1;
-                    let (core, Record { key, payload }) = (&self.core, run[0]);
-                    let step = Step { core, key, seen: None, wanted: Some(payload) };
-                    usize::from(steps.take(step)?)
+                    usize::from(steps.take(self.insert_step(run[0]))?)
                 };
                 written.new += count as u64;
                 if count == 0 && if_there == IfThere::Refuse {
