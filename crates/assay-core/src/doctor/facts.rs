@@ -37,6 +37,8 @@ pub struct Facts {
     pub data_dirs: Vec<DataDir>,
     /// Other processes of Assay that are measuring.
     pub other_runs: Vec<i32>,
+    /// Whether the host of a virtual machine takes back memory that is free.
+    pub has_page_reporting: bool,
 }
 
 const SAMPLE: Duration = Duration::from_millis(200);
@@ -61,6 +63,7 @@ impl Facts {
             data_bytes,
             data_dirs,
             other_runs: other_runs(),
+            has_page_reporting: has_page_reporting(),
         }
     }
 }
@@ -97,6 +100,21 @@ fn turbo() -> Option<bool> {
     }
 }
 
+/// Whether the balloon device of a virtual machine reports free pages to its host. (Virtio
+/// specification 1.2, section 5.5.3: bit 5, `VIRTIO_BALLOON_F_PAGE_REPORTING`.)
+fn has_page_reporting() -> bool {
+    let devices = fs::read_dir("/sys/bus/virtio/drivers/virtio_balloon").into_iter().flatten();
+    devices.flatten().any(|device| {
+        fs::read_to_string(device.path().join("features")).is_ok_and(|bits| reports_pages(&bits))
+    })
+}
+
+/// Whether the bits of a balloon's features, the lowest first, say that it reports free pages.
+fn reports_pages(features: &str) -> bool {
+    const PAGE_REPORTING: usize = 5;
+    features.as_bytes().get(PAGE_REPORTING) == Some(&b'1')
+}
+
 /// The commands of Assay that measure.
 const MEASURING: [&str; 5] = ["run", "ladder", "suite", "verify", "crash"];
 
@@ -129,4 +147,16 @@ fn time_syncs(mut file: File) -> io::Result<Vec<f64>> {
             Ok(started.elapsed().as_nanos() as f64)
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_balloon_reports_pages_by_its_sixth_bit() {
+        assert!(reports_pages("0110010100000000\n"));
+        assert!(!reports_pages("0110000100000000\n"));
+        assert!(!reports_pages("01100\n"));
+    }
 }

@@ -46,6 +46,7 @@ pub fn findings(facts: &Facts) -> Vec<Finding> {
         other_work(facts),
         huge_pages(facts),
         memory(facts),
+        free_memory(facts),
         clock(facts),
         randomisation(facts),
     ];
@@ -186,6 +187,19 @@ fn memory(facts: &Facts) -> Finding {
     }
 }
 
+fn free_memory(facts: &Facts) -> Finding {
+    match facts.has_page_reporting {
+        false => finding("free memory", Gravity::Good, "stays with this machine", ""),
+        true => finding(
+            "free memory",
+            Gravity::Note,
+            "goes back to the host (page reporting): inserts wait while it comes again",
+            "compare inserts in memory by turns, and with --trials; or measure on a machine that \
+             keeps its memory",
+        ),
+    }
+}
+
 fn clock(facts: &Facts) -> Finding {
     let source = &facts.environment.clock_source;
     match source.as_str() {
@@ -321,6 +335,7 @@ mod tests {
                 sync_latency_ns: Some(1_000_000),
             }],
             other_runs: Vec::new(),
+            has_page_reporting: false,
         }
     }
 
@@ -343,7 +358,7 @@ mod tests {
     #[test]
     fn a_good_machine_has_no_trouble() {
         assert_eq!(troubles(&good()), []);
-        assert_eq!(findings(&good()).len(), 11, "everything was looked at");
+        assert_eq!(findings(&good()).len(), 12, "everything was looked at");
     }
 
     #[test]
@@ -363,6 +378,7 @@ mod tests {
         is(trouble(always), "huge pages", Note);
         is(trouble(|f| f.data_bytes = Some(20 << 30)), "memory", Warning);
         is(trouble(|f| f.data_bytes = Some(8 << 30)), "memory", Note);
+        is(trouble(|f| f.has_page_reporting = true), "free memory", Note);
         is(trouble(|f| f.environment.clock_source = "hpet".into()), "clock", Warning);
         is(trouble(|f| f.environment.aslr = "2".into()), "address randomisation", Note);
         is(trouble(|f| f.data_dirs[0].sync_latency_ns = Some(2_000)), "sync", Warning);

@@ -14,6 +14,7 @@ fn the_doctor_looks_at_everything_and_runs_keep_it() {
         "other runs",
         "huge pages",
         "memory",
+        "free memory",
         "clock",
         "address randomisation",
         "filesystem (ramdisk)",
@@ -25,7 +26,7 @@ fn the_doctor_looks_at_everything_and_runs_keep_it() {
     bench.has_no_stores();
     bench.succeeds("run crossbench -s m -e btreemap -i 1k -q 1k -u 1k -o run.json");
     let findings = bench.run_file("run.json")["findings"].clone();
-    assert_eq!(findings.as_array().map(Vec::len), Some(9), "{findings}");
+    assert_eq!(findings.as_array().map(Vec::len), Some(10), "{findings}");
 }
 
 #[test]
