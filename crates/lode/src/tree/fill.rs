@@ -1,6 +1,6 @@
 //! Filling sparse nodes from their neighbours, for the compaction of a table.
 
-use super::node::{Fences, Node, NodeMut};
+use super::node::{Fences, Node, NodeMut, SearchKey};
 use super::{Found, Tree};
 use crate::error::Result;
 use crate::pager::{Image, Pager, Space};
@@ -61,7 +61,7 @@ impl Tree {
                 self.lower_root(pager, space)?;
                 return Ok(None);
             }
-            let found = self.read_optimistic(pager, &own, level)?;
+            let found = self.read_optimistic(pager, SearchKey::new(&own), level)?;
             match self.fill_found(pager, space, &found)? {
                 Filled::Again => std::thread::yield_now(),
                 Filled::More => return Ok(Some(Cursor { level, key })),
@@ -88,7 +88,7 @@ impl Tree {
         let own = cursor.key.unwrap_or_else(|| self.lowest_key());
         let before = entries.len();
         loop {
-            let Found { seen, node, .. } = self.read_optimistic(pager, &own, 0)?;
+            let Found { seen, node, .. } = self.read_optimistic(pager, SearchKey::new(&own), 0)?;
             for at in 0..node.count() {
                 let mut payload = [0; 8];
                 node.read_payload(at, 0, &mut payload);

@@ -13,7 +13,7 @@ mod scan;
 
 pub(crate) use batch::Wanted;
 pub(crate) use fill::Cursor;
-use node::{Fences, Layout, Node};
+use node::{Fences, Layout, Node, SearchKey};
 pub(crate) use scan::{Direction, Leaves, Nodes, Range};
 
 use crate::error::{Error, Result};
@@ -62,7 +62,12 @@ impl Tree {
 
     /// The node of a level that is responsible for a key, as it was seen.
     #[inline]
-    fn read_optimistic<'p>(&self, pager: &'p Pager, key: &[u8], level: usize) -> Result<Found<'p>> {
+    fn read_optimistic<'p>(
+        &self,
+        pager: &'p Pager,
+        key: SearchKey<'_>,
+        level: usize,
+    ) -> Result<Found<'p>> {
         'again: loop {
             let (mut seen, words) = pager.read_optimistic(self.root)?;
             let (mut node, mut parent) = (self.layout.node(words), None);
@@ -91,6 +96,7 @@ impl Tree {
     /// Copies the record's payload; false if there is none.
     #[inline]
     pub(crate) fn get(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> Result<bool> {
+        let key = SearchKey::new(key);
         loop {
             let Found { seen, node, .. } = self.read_optimistic(pager, key, 0)?;
             let found = node.search(key);
@@ -101,6 +107,29 @@ impl Tree {
                 return Ok(found.is_ok());
             }
         }
+    }
+
+    /// The same, if the pages on the way are in memory and no other thread changes them; `None` if
+    /// they are not, or have changed meanwhile.
+    #[inline(always)]
+    pub(crate) fn try_get(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> Option<bool> {
+        let key = SearchKey::new(key);
+        let (mut seen, words) = pager.try_read(self.root)?;
+        let mut node = self.layout.node(words);
+        while !node.is_leaf() {
+            let (child_seen, words) = pager.try_read(node.child(node.responsible(key)))?;
+            let child = self.layout.node(words);
+            // The child was looked at while its parent led there.
+            if !seen.validate() || child.level() >= node.level() {
+                return None;
+            }
+            (seen, node) = (child_seen, child);
+        }
+        let found = node.search(key);
+        if let Ok(at) = found {
+            node.read_payload(at, 0, payload);
+        }
+        seen.validate().then_some(found.is_ok())
     }
 
     /// The leaf that was responsible for a key at a moment.
@@ -138,10 +167,10 @@ impl Tree {
         let records = || run.iter().copied();
         let Some(Record { key: first, .. }) = run.first().copied() else { return Ok(0) };
         loop {
-            let found = self.read_optimistic(pager, first, 0)?;
+            let found = self.read_optimistic(pager, SearchKey::new(first), 0)?;
             let Some(mut leaf) = pager.latch(found.seen) else { continue };
             let node = self.layout.node(leaf.words());
-            let Err(at) = node.search(first) else { return Ok(0) };
+            let Err(at) = node.search(SearchKey::new(first)) else { return Ok(0) };
             let next = if at < node.count() { Some(node.key(at)) } else { node.fences().upper };
             let comes_here = |key: &&[u8]| next.as_ref().is_none_or(|next| *key < &next[..]);
             let count = node.room_for(records().map(|record| record.key).take_while(comes_here));
@@ -168,7 +197,7 @@ impl Tree {
         let top = pager.read_optimistic(self.root)?.1;
         let top = self.layout.node(top).level();
         for level in (0..=top).rev() {
-            let found = self.read_optimistic(pager, key, level)?;
+            let found = self.read_optimistic(pager, SearchKey::new(key), level)?;
             let has_room = match level {
                 0 => found.node.has_room(key.len()),
                 _ => found.node.has_room_for_any(),
@@ -198,7 +227,7 @@ impl Tree {
         let old = self.layout.node(old.words());
         let count = old.count();
         // Ascending keys fill their nodes; but one above the leaves has always a child.
-        let appends = old.is_last() && old.search(key) == Err(count);
+        let appends = old.is_last() && old.search(SearchKey::new(key)) == Err(count);
         let cut = match (appends, old.is_leaf()) {
             (true, true) => count,
             (true, false) => count - 1,
@@ -261,7 +290,7 @@ impl Tree {
         let top = pager.read_optimistic(self.root)?.1;
         let top = self.layout.node(top).level();
         for level in 0..top {
-            let found = self.read_optimistic(pager, key, level)?;
+            let found = self.read_optimistic(pager, SearchKey::new(key), level)?;
             if !(is_sparse(found.node) && self.join(pager, space, &found)?) {
                 break;
             }
@@ -379,6 +408,7 @@ impl Index for Tree {
         key: &[u8],
         payload: &mut [u8],
     ) -> Result<bool> {
+        let key = SearchKey::new(key);
         let leaf = self.leaf_at(pager, moment, |node| node.responsible(key))?;
         pager.at(moment, leaf, |words| {
             let node = self.layout.node(words);
@@ -396,6 +426,7 @@ impl Index for Tree {
         key: &[u8],
         mut follow: impl FnMut([u8; 8]) -> T,
     ) -> Result<Option<T>> {
+        let key = SearchKey::new(key);
         loop {
             let Found { seen, node, .. } = self.read_optimistic(pager, key, 0)?;
             let followed = node.search(key).ok().map(|at| {
@@ -416,12 +447,13 @@ impl Index for Tree {
         mut work: impl FnMut(&mut dyn EntryMut) -> Result<Step<T>>,
     ) -> Result<T> {
         let WriteContext { pager, space, .. } = *context;
+        let search_key = SearchKey::new(key);
         loop {
-            let found = self.read_optimistic(pager, key, 0)?;
+            let found = self.read_optimistic(pager, search_key, 0)?;
             let Some(leaf) = pager.latch(found.seen) else {
                 continue;
             };
-            let at = self.layout.node(leaf.words()).search(key);
+            let at = self.layout.node(leaf.words()).search(search_key);
             let mut entry_mut = TreeEntryMut { layout: self.layout, key, leaf, at, sparse: false };
             let step = work(&mut entry_mut);
             let sparse = entry_mut.sparse;

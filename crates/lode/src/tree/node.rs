@@ -20,12 +20,14 @@
 
 mod change;
 mod fences;
+mod search_key;
 
 use std::cmp::Ordering;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
 pub(super) use fences::Fences;
 use fences::{LOWER, UPPER};
+pub(super) use search_key::SearchKey;
 
 use crate::index::Shape;
 use crate::pager::{PAGE_WORDS, PageMut, PageNumber, PageRef, first_bytes};
@@ -105,21 +107,9 @@ impl Layout {
 }
 
 /// The first bytes of a key after those that all keys of a node have in common.
-fn head_of(key: &[u8], common: usize) -> u64 {
-    bytes_from(key, common) >> 16
-}
-
-/// The eight bytes of a key from a place on as a number with the first byte on top; if there are
-/// fewer, with zeros after them.
-#[inline]
-fn bytes_from(key: &[u8], from: usize) -> u64 {
-    let rest = key.get(from..).unwrap_or_default();
-    if let Some(eight) = rest.first_chunk::<8>() {
-        return u64::from_be_bytes(*eight);
-    }
-    let mut bytes = [0; 8];
-    bytes[..rest.len()].copy_from_slice(rest);
-    u64::from_be_bytes(bytes)
+#[inline(always)]
+fn head_of(key: SearchKey<'_>, common: usize) -> u64 {
+    key.eight_from(common) >> 16
 }
 
 impl<'p> Node<'p> {
@@ -250,74 +240,99 @@ impl<'p> Node<'p> {
         self.words.get(ENTRIES + at) >> 16
     }
 
-    /// Entries among which the first one is that has this head or a higher one, or the one after
-    /// the last of them: few if the keys are spread evenly.
+    /// Whether an entry is before those of a head, which stands where it would in an entry.
     #[inline(always)]
-    fn bracket(self, head: u64) -> (usize, usize) {
-        let count = self.count();
+    fn is_before(self, at: usize, entry: u64) -> bool {
+        self.words.get(ENTRIES + at) < entry
+    }
+
+    /// About where an entry with this head is, if they are spread evenly (Perl, Itai, Avni:
+    /// Interpolation Search, CACM 21(7), 1978).
+    #[inline(always)]
+    fn guess(self, count: usize, head: u64) -> usize {
         let (lowest, mut highest) = (self.words.get(2), self.words.get(3));
         if highest == HIGHEST_HEAD {
             // The last node of a level says nothing about how far its keys go.
             highest = self.head(count.saturating_sub(1));
         }
-        // Where it would be if they were spread evenly (Perl, Itai, Avni: Interpolation Search,
-        // CACM 21(7), 1978); a wrong guess costs a few steps more.
-        let share = head.wrapping_sub(lowest) as f64 / highest.wrapping_sub(lowest).max(1) as f64;
-        let guess = ((count as f64 * share) as usize).min(count.saturating_sub(1));
-        let (mut low, mut high, mut step) = (guess, guess, LINE);
-        if count > 0 && self.head(guess) < head {
-            loop {
-                low = high;
-                high = (high + step).min(count);
-                if high == count || self.head(high) >= head {
-                    return (low, high);
-                }
-                step *= 2;
-            }
-        }
-        while low > 0 {
+        let (from, to) = (head.saturating_sub(lowest), highest.saturating_sub(lowest));
+        let guess = from.wrapping_mul(count as u64) / to.max(1);
+        (guess as usize).min(count)
+    }
+
+    /// Entries among which is the first one that has this head or a higher one, or after the last
+    /// of which it is: few if the keys are spread evenly.
+    #[inline(always)]
+    fn bracket(self, count: usize, head: u64) -> (usize, usize) {
+        let (guess, entry) = (self.guess(count, head), head << 16);
+        // What is between these two is on its way while they are looked at.
+        self.words.fetch(ENTRIES + guess);
+        let (mut low, mut high) = (guess.saturating_sub(LINE), (guess + LINE).min(count));
+        let mut step = LINE;
+        while low > 0 && !self.is_before(low - 1, entry) {
+            // A wrong guess costs a few steps more.
             high = low;
             low = low.saturating_sub(step);
-            if self.head(low) < head {
-                break;
-            }
+            step *= 2;
+        }
+        while high < count && self.is_before(high, entry) {
+            low = high;
+            high = (high + step).min(count);
             step *= 2;
         }
         (low, high)
     }
 
-    /// The place of a key, or where it would be.
-    #[inline]
-    pub(super) fn search(self, key: &[u8]) -> Result<usize, usize> {
-        let common = self.common();
-        let head = head_of(key, common);
-        let whole = common + HEAD_BYTES >= key.len();
-        let (mut low, mut high) = self.bracket(head);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            match self.head(middle) < head {
-                true => low = middle + 1,
-                false => high = middle,
-            }
+    /// The first entry that has this head or a higher one.
+    #[inline(always)]
+    fn first_from(self, count: usize, head: u64) -> usize {
+        let (mut low, high) = self.bracket(count, head);
+        let (mut rest, entry) = (high - low, head << 16);
+        // Which half it is in cannot be guessed: so there is no branch.
+        while rest > 1 {
+            let half = rest / 2;
+            low += half * usize::from(self.is_before(low + half - 1, entry));
+            rest -= half;
         }
-        let count = self.count();
-        // From here on heads are the same or higher. Few are the same, so they are looked for from
-        // the first one on, in steps that double.
+        low + usize::from(rest == 1 && self.is_before(low, entry))
+    }
+
+    /// The place of a key, or where it would be.
+    #[inline(always)]
+    pub(super) fn search(self, key: SearchKey<'_>) -> Result<usize, usize> {
+        let (count, common) = (self.count(), self.common());
+        let head = head_of(key, common);
+        let first = self.first_from(count, head);
+        match first < count && self.head(first) == head {
+            false => Err(first),
+            true if common + HEAD_BYTES >= key.bytes().len() => Ok(first),
+            true => self.search_among(first..count, key, common),
+        }
+    }
+
+    /// The same among the entries from one on that has the key's head.
+    #[inline(never)]
+    fn search_among(
+        self,
+        entries: Range<usize>,
+        key: SearchKey<'_>,
+        common: usize,
+    ) -> Result<usize, usize> {
+        let (head, Range { start: mut low, end: count }) = (head_of(key, common), entries);
+        // Few have the same head, so they are looked for from the first one on, in steps that
+        // double.
         let (mut end, mut step) = (low, 1);
         while end < count && self.head(end) == head {
-            if whole {
-                return Ok(end);
-            }
             end += step;
             step *= 2;
         }
         end = end.min(count);
         let from = common + HEAD_BYTES;
-        let next = bytes_from(key, from);
+        let next = key.eight_from(from);
         while low < end {
             let middle = low + (end - low) / 2;
             let order = match self.head(middle) == head {
-                true => self.compare_rest(middle, key, from, next),
+                true => self.compare_rest(middle, key.bytes(), from, next),
                 false => Ordering::Greater,
             };
             match order {
@@ -335,14 +350,14 @@ impl<'p> Node<'p> {
         self.words.read(self.fence_at(LOWER) * 8, &mut common);
         match key[..common.len().min(key.len())].cmp(&common) {
             Ordering::Less => Err(0),
-            Ordering::Equal => self.search(key),
+            Ordering::Equal => self.search(SearchKey::new(key)),
             Ordering::Greater => Err(self.count()),
         }
     }
 
     /// The entry of the child that is responsible for a key.
     #[inline]
-    pub(super) fn responsible(self, key: &[u8]) -> usize {
+    pub(super) fn responsible(self, key: SearchKey<'_>) -> usize {
         match self.search(key) {
             Ok(at) => at,
             Err(at) => at.saturating_sub(1),
@@ -436,7 +451,7 @@ impl<'p> Node<'p> {
             if low || high {
                 return Err(format!("entry {at} is outside of its node"));
             }
-            if self.search(&key) != Ok(at) {
+            if self.search(SearchKey::new(&key)) != Ok(at) {
                 return Err(format!("entry {at} cannot be found"));
             }
             last = Some(key);

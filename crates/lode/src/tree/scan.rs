@@ -4,7 +4,7 @@ use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 use super::batch::{Wanted, fill};
-use super::{Node, Tree};
+use super::{Node, SearchKey, Tree};
 use crate::batch::Batch;
 use crate::error::{Error, Result};
 use crate::pager::{PageNumber, Pager, ReadEpoch};
@@ -302,18 +302,20 @@ impl Next {
 impl Leaves {
     /// The entry of the child to go down to.
     fn child_of(&self, next: &Next, node: Node<'_>) -> usize {
-        let before = |key: &[u8]| match node.search(key) {
+        let before = |key: &[u8]| match node.search(SearchKey::new(key)) {
             Ok(at) | Err(at) => at.saturating_sub(1),
         };
         match (next, self.direction) {
-            (Next::From(key), _) => node.responsible(key),
+            (Next::From(key), _) => node.responsible(SearchKey::new(key)),
             (Next::Before(key), _) => before(key),
             (Next::Start, Direction::Forward) => match &self.range.lower {
-                Bound::Included(key) | Bound::Excluded(key) => node.responsible(key),
+                Bound::Included(key) | Bound::Excluded(key) => {
+                    node.responsible(SearchKey::new(key))
+                }
                 Bound::Unbounded => 0,
             },
             (Next::Start, Direction::Backward) => match &self.range.upper {
-                Bound::Included(key) => node.responsible(key),
+                Bound::Included(key) => node.responsible(SearchKey::new(key)),
                 Bound::Excluded(key) => before(key),
                 Bound::Unbounded => node.count().saturating_sub(1),
             },

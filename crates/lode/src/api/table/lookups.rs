@@ -5,6 +5,7 @@
 use super::Table;
 use crate::error::Result;
 use crate::hash::{AHEAD, Attempt, Hash};
+use crate::index::Shape;
 use crate::table::FetchFor;
 
 impl Table {
@@ -53,10 +54,9 @@ impl Table {
 
     #[inline]
     pub(in crate::api) fn read_into(&self, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
-        if let Some(hash) = self.buckets() {
-            let size = hash.shape().payload_size;
-            if payload.len() != size {
-                payload.resize(size, 0);
+        if let Some(sizes) = self.sizes() {
+            if payload.len() != sizes.payload_size {
+                payload.resize(sizes.payload_size, 0);
             }
             if let Some(there) = self.try_read(key, payload) {
                 return Ok(there);
@@ -153,7 +153,7 @@ impl Table {
     /// if it is known at once. (By itself, it needs fewer registers than its caller has left.)
     #[inline(never)]
     fn try_read(&self, key: &[u8], payload: &mut [u8]) -> Option<bool> {
-        let hash = self.buckets()?;
+        let Some(hash) = self.buckets() else { return self.try_read_in_order(key, payload) };
         let shape = hash.shape();
         if key.len() != shape.key_size || payload.len() != shape.payload_size {
             return None;
@@ -161,6 +161,19 @@ impl Table {
         let commits = self.db.gate().try_read()?;
         let attempt = hash.try_read(self.db.pager(), key)?;
         self.finish(hash, (commits, &attempt), key, payload)
+    }
+
+    /// The same in a tree whose leaves have the records.
+    #[inline(never)]
+    fn try_read_in_order(&self, key: &[u8], payload: &mut [u8]) -> Option<bool> {
+        let tree = self.core.tree_of_records()?;
+        let Shape { is_variable, key_size, payload_size } = tree.shape();
+        if is_variable || key.len() != key_size || payload.len() != payload_size {
+            return None;
+        }
+        let commits = self.db.gate().try_read()?;
+        let there = self.core.in_order(key, |key| tree.try_get(self.db.pager(), key, payload))?;
+        self.is_valid(commits).then_some(there)
     }
 
     /// Finishes a lookup that began when there had been `commits` commits.
@@ -173,6 +186,12 @@ impl Table {
         payload: &mut [u8],
     ) -> Option<bool> {
         let there = hash.read(attempt, key, payload)?;
-        (self.db.gate().validate(commits) && !self.core.is_gone()).then_some(there)
+        self.is_valid(commits).then_some(there)
+    }
+
+    /// Whether what was read counts, since there had been so many commits.
+    #[inline(always)]
+    fn is_valid(&self, commits: u64) -> bool {
+        self.db.gate().validate(commits) && !self.core.is_gone()
     }
 }

@@ -13,6 +13,7 @@ use super::Row;
 use super::row::Shape;
 use crate::engine::Handle;
 use crate::hash::Hash;
+use crate::index;
 use crate::schema::Schema;
 use crate::table::{KeyKind, Kinds, TableCore};
 
@@ -85,6 +86,16 @@ impl Table {
     /// How it finds them.
     pub fn key_kind(&self) -> KeyKind {
         self.core.definition().kind
+    }
+
+    /// The sizes of the records, if they lie in the index and are not variable.
+    #[inline(always)]
+    fn sizes(&self) -> Option<index::Shape> {
+        match (&self.core.index, &self.core.heap) {
+            (Kinds::Hash(hash), None) => Some(hash.shape()),
+            (Kinds::Tree(tree), None) => Some(tree.shape()).filter(|shape| !shape.is_variable),
+            _ => None,
+        }
     }
 
     /// The buckets that the records lie in, if they do.

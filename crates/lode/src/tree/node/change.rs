@@ -1,7 +1,7 @@
 //! Changes of a node.
 
 use super::fences::{LOWER, LOWER_SHIFT, UPPER, UPPER_SHIFT};
-use super::{ENTRIES, Fences, HIGHEST_HEAD, Node, NodeMut, SIZE_SHIFT, head_of};
+use super::{ENTRIES, Fences, HIGHEST_HEAD, Node, NodeMut, SIZE_SHIFT, SearchKey, head_of};
 use crate::pager::{Image, PageNumber};
 
 impl NodeMut<'_> {
@@ -32,7 +32,9 @@ impl NodeMut<'_> {
             common = lower.iter().zip(upper).take_while(|(a, b)| a == b).count();
         }
         self.words.set(1, first | (common as u64) << 8);
-        let head = |fence: &Option<Vec<u8>>| fence.as_ref().map(|key| head_of(key, common));
+        let head = |fence: &Option<Vec<u8>>| {
+            fence.as_ref().map(|key| head_of(SearchKey::new(key), common))
+        };
         self.words.set(2, head(&fences.lower).unwrap_or(0));
         self.words.set(3, head(&fences.upper).unwrap_or(HIGHEST_HEAD));
     }
@@ -64,7 +66,7 @@ impl NodeMut<'_> {
         // In a forged node there may be less room than it says.
         let (count, to) = (self.count(), self.records_at().saturating_sub(words));
         self.words.shift(ENTRIES + at, count - at, ENTRIES + at + 1);
-        self.words.set(ENTRIES + at, head_of(key, self.common()) << 16 | to as u64);
+        self.words.set(ENTRIES + at, head_of(SearchKey::new(key), self.common()) << 16 | to as u64);
         self.set_header(self.level(), count + 1, to, self.garbage());
         to
     }
@@ -89,7 +91,8 @@ impl NodeMut<'_> {
             to = to.saturating_sub(words);
             let from = other.record_at(at);
             (0..words).for_each(|word| self.words.set(to + word, other.words.get(from + word)));
-            self.words.set(ENTRIES + count, head_of(&key, common) << 16 | to as u64);
+            self.words
+                .set(ENTRIES + count, head_of(SearchKey::new(&key), common) << 16 | to as u64);
             count += 1;
         }
         self.set_header(self.level(), count, to, self.garbage());
