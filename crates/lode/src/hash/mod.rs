@@ -28,7 +28,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::batch::Batch;
 use crate::error::Result;
-use crate::index::{EntryMut, Index, Shape, Step, WriteContext};
+use crate::index::{EntryMut, Index, LatchedEntry, Shape, Step, WriteContext};
 use crate::pager::{PageNumber, PageRef, Pager, ReadEpoch, Seen, Space};
 
 pub(crate) use bucket::MOST_RECORD_BYTES;

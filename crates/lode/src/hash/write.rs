@@ -6,7 +6,7 @@ use super::bucket::{Found, Probe};
 use super::shortcut::Entry;
 use super::{Attempt, Hash, Page};
 use crate::error::Result;
-use crate::index::{EntryMut, Put, Record, Step, WriteContext, put_at};
+use crate::index::{EntryMut, LatchedEntry, Put, Record, Step, WriteContext, put_at};
 use crate::pager::{Epoch, Latched, Pager, Space};
 
 impl Hash {
@@ -135,10 +135,11 @@ impl<'h> SlotMut<'h> {
         debug_assert!(self.found.is_there(), "there is no record");
         self.found.slot()
     }
+}
 
-    /// Unlatches the bucket. Joins it with another, if little is left in it, and it need not stay.
+impl LatchedEntry for SlotMut<'_> {
     #[inline(always)]
-    pub(crate) fn finish(self, pager: &Pager, space: &Space) {
+    fn finish(self, pager: &Pager, space: &Space) {
         let Self { hash, entry, probe, is_sparse, bucket, .. } = self;
         drop(bucket);
         if is_sparse {

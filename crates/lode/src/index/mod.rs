@@ -10,7 +10,7 @@ mod write_context;
 pub(crate) use write_context::WriteContext;
 
 use crate::error::Result;
-use crate::pager::{Epoch, Pager, ReadEpoch};
+use crate::pager::{Epoch, Pager, ReadEpoch, Space};
 
 /// The sizes of what an index has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +75,12 @@ pub(crate) trait EntryMut {
 
     /// Takes the record out that is there.
     fn remove(&mut self, epoch: Epoch);
+}
+
+/// An entry that has the latch of its page.
+pub(crate) trait LatchedEntry: EntryMut {
+    /// Unlatches the page. Joins it with another, if little is left in it, and it need not stay.
+    fn finish(self, pager: &Pager, space: &Space);
 }
 
 /// What came of work at an entry.

@@ -13,11 +13,11 @@ mod scan;
 
 pub(crate) use batch::Wanted;
 pub(crate) use fill::Cursor;
-use node::{Fences, Layout, Node, SearchKey};
+use node::{Fences, Layout, Node, NodeMut, SearchKey};
 pub(crate) use scan::{Direction, Leaves, Nodes, Range};
 
 use crate::error::{Error, Result};
-use crate::index::{EntryMut, Index, Record, Shape, Step, WriteContext};
+use crate::index::{EntryMut, Index, LatchedEntry, Record, Shape, Step, WriteContext};
 use crate::pager::{Epoch, Image, Latched, PageNumber, Pager, ReadEpoch, Seen, Space};
 
 /// The most bytes of a record: a leaf has room for at least three.
@@ -109,11 +109,10 @@ impl Tree {
         }
     }
 
-    /// The same, if the pages on the way are in memory and no other thread changes them; `None` if
-    /// they are not, or have changed meanwhile.
+    /// The leaf that is responsible for a key, if the pages on the way are in memory and no other
+    /// thread changes them.
     #[inline(always)]
-    pub(crate) fn try_get(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> Option<bool> {
-        let key = SearchKey::new(key);
+    fn try_read<'p>(&self, pager: &'p Pager, key: SearchKey<'_>) -> Option<(Seen<'p>, Node<'p>)> {
         let (mut seen, words) = pager.try_read(self.root)?;
         let mut node = self.layout.node(words);
         while !node.is_leaf() {
@@ -125,11 +124,30 @@ impl Tree {
             }
             (seen, node) = (child_seen, child);
         }
-        let found = node.search(key);
+        Some((seen, node))
+    }
+
+    /// As [`get`](Self::get), if nothing is in the way.
+    #[inline(always)]
+    pub(crate) fn try_get(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> Option<bool> {
+        let key = SearchKey::new(key);
+        let (seen, leaf) = self.try_read(pager, key)?;
+        let found = leaf.search(key);
         if let Ok(at) = found {
-            node.read_payload(at, 0, payload);
+            leaf.read_payload(at, 0, payload);
         }
         seen.validate().then_some(found.is_ok())
+    }
+
+    /// The entry of a key, if nothing is in the way to it.
+    #[inline(always)]
+    pub(crate) fn try_entry<'t>(
+        &'t self,
+        pager: &'t Pager,
+        key: &'t [u8],
+    ) -> Option<TreeEntryMut<'t>> {
+        let (seen, _) = self.try_read(pager, SearchKey::new(key))?;
+        Some(TreeEntryMut::new(self, pager.latch(seen)?, key))
     }
 
     /// The leaf that was responsible for a key at a moment.
@@ -447,14 +465,12 @@ impl Index for Tree {
         mut work: impl FnMut(&mut dyn EntryMut) -> Result<Step<T>>,
     ) -> Result<T> {
         let WriteContext { pager, space, .. } = *context;
-        let search_key = SearchKey::new(key);
         loop {
-            let found = self.read_optimistic(pager, search_key, 0)?;
+            let found = self.read_optimistic(pager, SearchKey::new(key), 0)?;
             let Some(leaf) = pager.latch(found.seen) else {
                 continue;
             };
-            let at = self.layout.node(leaf.words()).search(search_key);
-            let mut entry_mut = TreeEntryMut { layout: self.layout, key, leaf, at, sparse: false };
+            let mut entry_mut = TreeEntryMut::new(self, leaf, key);
             let step = work(&mut entry_mut);
             let sparse = entry_mut.sparse;
             drop(entry_mut);
@@ -474,8 +490,8 @@ impl Index for Tree {
 }
 
 /// The entry of a key in its leaf, or the place where it would be.
-struct TreeEntryMut<'t> {
-    layout: Layout,
+pub(crate) struct TreeEntryMut<'t> {
+    tree: &'t Tree,
     key: &'t [u8],
     leaf: Latched<'t>,
     at: Result<usize, usize>,
@@ -483,40 +499,75 @@ struct TreeEntryMut<'t> {
     sparse: bool,
 }
 
-impl TreeEntryMut<'_> {
+impl<'t> TreeEntryMut<'t> {
+    #[inline(always)]
+    fn new(tree: &'t Tree, leaf: Latched<'t>, key: &'t [u8]) -> Self {
+        let at = tree.layout.node(leaf.words()).search(SearchKey::new(key));
+        Self { tree, key, leaf, at, sparse: false }
+    }
+
+    #[inline(always)]
     fn entry(&self) -> usize {
         self.at.unwrap_or_else(|at| at)
+    }
+
+    #[inline(always)]
+    fn node(&self) -> Node<'_> {
+        self.tree.layout.node(self.leaf.words())
+    }
+
+    #[inline(always)]
+    fn node_mut(&mut self, epoch: Epoch) -> NodeMut<'_> {
+        self.tree.layout.node_mut(self.leaf.change(epoch))
     }
 }
 
 impl EntryMut for TreeEntryMut<'_> {
+    #[inline(always)]
     fn is_there(&self) -> bool {
         self.at.is_ok()
     }
 
+    #[inline(always)]
     fn has_room(&self) -> bool {
-        self.layout.node(self.leaf.words()).has_room(self.key.len())
+        self.node().has_room(self.key.len())
     }
 
+    #[inline(always)]
     fn read(&self, payload: &mut [u8]) {
-        self.layout.node(self.leaf.words()).read_payload(self.entry(), 0, payload);
+        self.node().read_payload(self.entry(), 0, payload);
     }
 
+    #[inline(always)]
     fn write(&mut self, epoch: Epoch, at: usize, bytes: &[u8]) {
         let entry = self.entry();
-        self.layout.node_mut(self.leaf.change(epoch)).write_payload(entry, at, bytes);
+        self.node_mut(epoch).write_payload(entry, at, bytes);
     }
 
+    #[inline(always)]
     fn insert(&mut self, epoch: Epoch, Record { key, payload }: Record<'_>) {
         let entry = self.entry();
-        self.layout.node_mut(self.leaf.change(epoch)).insert(entry, key, payload);
+        self.node_mut(epoch).insert(entry, key, payload);
     }
 
+    #[inline(always)]
     fn remove(&mut self, epoch: Epoch) {
         let entry = self.entry();
-        let mut node = self.layout.node_mut(self.leaf.change(epoch));
+        let mut node = self.node_mut(epoch);
         node.remove(entry);
         self.sparse = is_sparse(*node);
+    }
+}
+
+impl LatchedEntry for TreeEntryMut<'_> {
+    #[inline(always)]
+    fn finish(self, pager: &Pager, space: &Space) {
+        let Self { tree, key, leaf, sparse, .. } = self;
+        drop(leaf);
+        if sparse {
+            // The record is deleted; what cannot be joined now is joined later.
+            let _ = tree.merge(pager, space, key);
+        }
     }
 }
 

@@ -1,6 +1,6 @@
-//! Writes of single records. Most have nothing in their way: the record lies in a bucket that is in
-//! memory and that no other thread changes, there is room for it, and nothing has to be waited for
-//! afterwards. Those are *attempted*, as lookups are; everything else is left to the functions that
+//! Writes of single records. Most have nothing in their way: the record lies in a bucket or a leaf
+//! that is in memory and that no other thread changes, there is room for it, and nothing has to be
+//! waited for afterwards. Those are *attempted*, as lookups are; everything else is left to the functions that
 //! wait, make room, and say what is wrong.
 
 use std::convert::Infallible;
@@ -10,9 +10,10 @@ use crate::api::Key;
 use crate::api::read::with_key;
 use crate::engine::Inside;
 use crate::error::{Error, PackedPart, Result};
-use crate::hash::{Hash, SlotMut};
 use crate::heap;
-use crate::index::{Put, Record, Shape, Step, WriteContext, delete_at, patch_at, put_at};
+use crate::index::{
+    LatchedEntry, Put, Record, Shape, Step, WriteContext, delete_at, patch_at, put_at,
+};
 use crate::pager::{Epoch, Pager};
 use crate::schema::ColumnId;
 
@@ -21,8 +22,11 @@ use crate::schema::ColumnId;
 type Attempted<E = Box<Error>> = Result<bool, E>;
 
 /// What logs the writes that are attempted.
-trait Logs {
+trait Logs<'t>: Sized {
     type Error;
+
+    /// Begins to write, unless that may be refused, or has to wait.
+    fn attempt(table: &'t Table) -> Option<Attempt<'t, Self>>;
 
     /// As [`WriteContext::log_put`] does.
     fn put(&self, record: Record<'_>) -> Result<Option<Epoch>, Self::Error>;
@@ -37,8 +41,14 @@ trait Logs {
 /// Nothing does, in memory.
 struct Unlogged<'t>(&'t Pager);
 
-impl Logs for Unlogged<'_> {
+impl<'t> Logs<'t> for Unlogged<'t> {
     type Error = Infallible;
+
+    #[inline(always)]
+    fn attempt(table: &'t Table) -> Option<Attempt<'t, Self>> {
+        debug_assert!(table.is_in_memory(), "writes to directories are logged");
+        Attempt::begin(table, Unlogged(table.db.pager()))
+    }
 
     #[inline(always)]
     fn put(&self, _: Record<'_>) -> Result<Option<Epoch>, Infallible> {
@@ -56,8 +66,21 @@ impl Logs for Unlogged<'_> {
     }
 }
 
-impl Logs for WriteContext<'_> {
+/// The log does, in a directory.
+impl<'t> Logs<'t> for WriteContext<'t> {
     type Error = Box<Error>;
+
+    #[inline(always)]
+    fn attempt(table: &'t Table) -> Option<Attempt<'t, Self>> {
+        // In a forked process, the gate may be closed for ever.
+        if table.core.is_gone() || !table.db.is_ready() {
+            return None;
+        }
+        let log = table.core.write_context(table.db.pager(), table.db.log());
+        let attempt = Attempt::begin(table, log)?;
+        // A commit may have failed half-way while this waited.
+        table.db.is_healthy().then_some(attempt)
+    }
 
     #[inline(always)]
     fn put(&self, record: Record<'_>) -> Result<Option<Epoch>, Box<Error>> {
@@ -85,29 +108,31 @@ fn logged(result: Result<Option<Epoch>>) -> Result<Option<Epoch>, Box<Error>> {
     }
 }
 
-/// A thread that writes to a bucket, if nothing is in the way to it.
+/// A thread that writes a record, if nothing is in the way to it.
 struct Attempt<'t, L> {
     table: &'t Table,
-    hash: &'t Hash,
     log: L,
     _inside: Inside<'t>,
 }
 
-impl<'t, L: Logs> Attempt<'t, L> {
-    /// The entry of a key, latched.
+impl<'t, L: Logs<'t>> Attempt<'t, L> {
     #[inline(always)]
-    fn entry(&self, key: &'t [u8]) -> Option<SlotMut<'t>> {
-        self.hash.try_entry(self.table.db.pager(), key)
+    fn begin(table: &'t Table, log: L) -> Option<Self> {
+        if change::is_any_changing() {
+            return None;
+        }
+        let attempt = Self { table, log, _inside: table.db.gate().enter() };
+        (!table.core.is_gone()).then_some(attempt)
     }
 
-    /// Unlatches the entry. What comes of it, if the step is done.
+    /// Ends it at an entry. What comes of it, if the step is done.
     #[inline(always)]
     fn finish(
         self,
-        slot_mut: SlotMut<'_>,
+        entry_mut: impl LatchedEntry,
         step: Result<Step<bool>, L::Error>,
     ) -> Option<Attempted<L::Error>> {
-        slot_mut.finish(self.table.db.pager(), &self.table.core.space);
+        entry_mut.finish(self.table.db.pager(), &self.table.core.space);
         match step {
             Ok(Step::Done(there)) => Some(Ok(there)),
             Ok(Step::Full | Step::Wait) => None,
@@ -116,25 +141,47 @@ impl<'t, L: Logs> Attempt<'t, L> {
     }
 
     #[inline(always)]
-    fn put(self, record: Record<'t>, put: Put) -> Option<Attempted<L::Error>> {
-        let mut slot_mut = self.entry(record.key)?;
-        let step = put_at(&mut slot_mut, record, put, || self.log.put(record));
-        self.finish(slot_mut, step)
+    fn put(
+        self,
+        mut entry_mut: impl LatchedEntry,
+        record: Record<'_>,
+        put: Put,
+    ) -> Option<Attempted<L::Error>> {
+        let step = put_at(&mut entry_mut, record, put, || self.log.put(record));
+        self.finish(entry_mut, step)
     }
 
     #[inline(always)]
-    fn patch(self, key: &'t [u8], at: usize, bytes: &[u8]) -> Option<Attempted<L::Error>> {
-        let mut slot_mut = self.hash.try_entry_of_record(self.table.db.pager(), key)?;
-        let step = patch_at(&mut slot_mut, (at, bytes), || self.log.patch(key, at, bytes));
-        self.finish(slot_mut, step)
+    fn patch(
+        self,
+        mut entry_mut: impl LatchedEntry,
+        key: &[u8],
+        (at, bytes): (usize, &[u8]),
+    ) -> Option<Attempted<L::Error>> {
+        let step = patch_at(&mut entry_mut, (at, bytes), || self.log.patch(key, at, bytes));
+        self.finish(entry_mut, step)
     }
 
     #[inline(always)]
-    fn delete(self, key: &'t [u8]) -> Option<Attempted<L::Error>> {
-        let mut slot_mut = self.entry(key)?;
-        let step = delete_at(&mut slot_mut, || self.log.delete(key));
-        self.finish(slot_mut, step)
+    fn delete(self, mut entry_mut: impl LatchedEntry, key: &[u8]) -> Option<Attempted<L::Error>> {
+        let step = delete_at(&mut entry_mut, || self.log.delete(key));
+        self.finish(entry_mut, step)
     }
+}
+
+/// Key and payload of a record, if all of the index have these sizes, and it has them.
+#[inline(always)]
+fn split(shape: Shape, bytes: &[u8]) -> Option<Record<'_>> {
+    let Shape { is_variable, key_size, payload_size } = shape;
+    let has_size = !is_variable && bytes.len() == key_size + payload_size;
+    let (key, payload) = has_size.then(|| bytes.split_at_checked(key_size))??;
+    Some(Record { key, payload })
+}
+
+/// Whether all keys of the index have one size, and this one has it.
+#[inline(always)]
+fn has_size(shape: Shape, key: &[u8]) -> bool {
+    !shape.is_variable && key.len() == shape.key_size
 }
 
 impl Table {
@@ -144,102 +191,82 @@ impl Table {
         self.db.store().is_none()
     }
 
-    /// A write to a bucket, unless it may be refused, or has to wait.
-    #[inline(always)]
-    fn attempt<L>(&self, log: L) -> Option<Attempt<'_, L>> {
-        let hash = self.buckets()?;
-        if change::is_any_changing() {
+    /// Writes a record, as `put` allows, if nothing is in the way. Whether there was one.
+    #[inline(never)]
+    fn try_put<'t, L: Logs<'t>>(&'t self, bytes: &[u8], put: Put) -> Option<Attempted<L::Error>> {
+        let Some(hash) = self.buckets() else { return self.try_put_in_order::<L>(bytes, put) };
+        let record = split(hash.shape(), bytes)?;
+        let attempt = L::attempt(self)?;
+        attempt.put(hash.try_entry(self.db.pager(), record.key)?, record, put)
+    }
+
+    /// The same in a tree whose leaves have the records, as below.
+    #[inline(never)]
+    fn try_put_in_order<'t, L: Logs<'t>>(
+        &'t self,
+        bytes: &[u8],
+        put: Put,
+    ) -> Option<Attempted<L::Error>> {
+        let tree = self.core.tree_of_records()?;
+        let Record { key, payload } = split(tree.shape(), bytes)?;
+        self.core.in_order(key, |key| {
+            let attempt = L::attempt(self)?;
+            attempt.put(tree.try_entry(self.db.pager(), key)?, Record { key, payload }, put)
+        })
+    }
+
+    /// Overwrites bytes of a payload, likewise. Whether there is a record.
+    #[inline(never)]
+    fn try_patch<'t, L: Logs<'t>>(
+        &'t self,
+        key: &[u8],
+        patch: (usize, &[u8]),
+    ) -> Option<Attempted<L::Error>> {
+        let Some(hash) = self.buckets() else { return self.try_patch_in_order::<L>(key, patch) };
+        if !has_size(hash.shape(), key) {
             return None;
         }
-        let attempt = Attempt { table: self, hash, log, _inside: self.db.gate().enter() };
-        (!self.core.is_gone()).then_some(attempt)
+        let attempt = L::attempt(self)?;
+        attempt.patch(hash.try_entry_of_record(self.db.pager(), key)?, key, patch)
     }
 
-    /// The same in a database in memory.
-    #[inline(always)]
-    fn attempt_in_memory(&self) -> Option<Attempt<'_, Unlogged<'_>>> {
-        debug_assert!(self.is_in_memory(), "writes to directories are logged");
-        self.attempt(Unlogged(self.db.pager()))
-    }
-
-    /// The same in a directory.
-    #[inline(always)]
-    fn attempt_in_directory(&self) -> Option<Attempt<'_, WriteContext<'_>>> {
-        // In a forked process, the gate may be closed for ever.
-        if self.core.is_gone() || !self.db.is_ready() {
+    #[inline(never)]
+    fn try_patch_in_order<'t, L: Logs<'t>>(
+        &'t self,
+        key: &[u8],
+        patch: (usize, &[u8]),
+    ) -> Option<Attempted<L::Error>> {
+        let tree = self.core.tree_of_records()?;
+        if !has_size(tree.shape(), key) {
             return None;
         }
-        let attempt = self.attempt(self.core.write_context(self.db.pager(), self.db.log()))?;
-        // A commit may have failed half-way while this waited.
-        self.db.is_healthy().then_some(attempt)
+        self.core.in_order(key, |key| {
+            let attempt = L::attempt(self)?;
+            attempt.patch(tree.try_entry(self.db.pager(), key)?, key, patch)
+        })
     }
 
-    /// Key and payload of a record, if it lies in a bucket.
-    #[inline(always)]
-    fn split_for_bucket<'r>(&self, bytes: &'r [u8]) -> Option<Record<'r>> {
-        let Shape { key_size, payload_size, .. } = self.buckets()?.shape();
-        let has_size = bytes.len() == key_size + payload_size;
-        let (key, payload) = has_size.then(|| bytes.split_at_checked(key_size))??;
-        Some(Record { key, payload })
-    }
-
-    /// Whether a key has the size of those in the buckets.
-    #[inline(always)]
-    fn has_size(&self, key: &[u8]) -> bool {
-        self.buckets().is_some_and(|hash| key.len() == hash.shape().key_size)
-    }
-
-    /// Writes a record in memory, as `put` allows, if nothing is in the way. Whether there was one.
+    /// Deletes a record, likewise. Whether there was one.
     #[inline(never)]
-    fn try_put(&self, bytes: &[u8], put: Put) -> Option<bool> {
-        let record = self.split_for_bucket(bytes)?;
-        let Ok(there) = self.attempt_in_memory()?.put(record, put)?;
-        Some(there)
-    }
-
-    /// Overwrites bytes of a payload in memory, likewise. Whether there is a record.
-    #[inline(never)]
-    fn try_patch(&self, key: &[u8], at: usize, bytes: &[u8]) -> Option<bool> {
-        if !self.has_size(key) {
+    fn try_delete<'t, L: Logs<'t>>(&'t self, key: &[u8]) -> Option<Attempted<L::Error>> {
+        let Some(hash) = self.buckets() else { return self.try_delete_in_order::<L>(key) };
+        if !has_size(hash.shape(), key) {
             return None;
         }
-        let Ok(there) = self.attempt_in_memory()?.patch(key, at, bytes)?;
-        Some(there)
+        let attempt = L::attempt(self)?;
+        attempt.delete(hash.try_entry(self.db.pager(), key)?, key)
     }
 
-    /// Deletes a record in memory, likewise. Whether there was one.
     #[inline(never)]
-    fn try_delete(&self, key: &[u8]) -> Option<bool> {
-        if !self.has_size(key) {
+    fn try_delete_in_order<'t, L: Logs<'t>>(&'t self, key: &[u8]) -> Option<Attempted<L::Error>> {
+        let tree = self.core.tree_of_records()?;
+        if !has_size(tree.shape(), key) {
             return None;
         }
-        let Ok(there) = self.attempt_in_memory()?.delete(key)?;
-        Some(there)
-    }
-
-    /// As [`try_put`](Self::try_put), in a directory.
-    #[inline(never)]
-    fn try_logged_put(&self, bytes: &[u8], put: Put) -> Option<Attempted> {
-        let record = self.split_for_bucket(bytes)?;
-        self.attempt_in_directory()?.put(record, put)
-    }
-
-    /// As [`try_patch`](Self::try_patch), in a directory.
-    #[inline(never)]
-    fn try_logged_patch(&self, key: &[u8], at: usize, bytes: &[u8]) -> Option<Attempted> {
-        if !self.has_size(key) {
-            return None;
-        }
-        self.attempt_in_directory()?.patch(key, at, bytes)
-    }
-
-    /// As [`try_delete`](Self::try_delete), in a directory.
-    #[inline(never)]
-    fn try_logged_delete(&self, key: &[u8]) -> Option<Attempted> {
-        if !self.has_size(key) {
-            return None;
-        }
-        self.attempt_in_directory()?.delete(key)
+        self.core.in_order(key, |key| {
+            let attempt = L::attempt(self)?;
+            attempt.delete(tree.try_entry(self.db.pager(), key)?, key)
+        })
     }
 
     /// Calls `work`, which changes the record of a key in order beside other writers, and
@@ -289,7 +316,7 @@ impl Table {
     #[inline]
     fn put(&self, record: &[u8], put: Put) -> Result<bool> {
         if self.is_in_memory()
-            && let Some(there) = self.try_put(record, put)
+            && let Some(Ok(there)) = self.try_put::<Unlogged<'_>>(record, put)
         {
             return Ok(there);
         }
@@ -298,7 +325,7 @@ impl Table {
 
     #[inline(never)]
     fn put_patiently(&self, record: &[u8], put: Put) -> Result<bool> {
-        if let Some(attempted) = self.try_logged_put(record, put) {
+        if let Some(attempted) = self.try_put::<WriteContext<'_>>(record, put) {
             return attempted.map_err(|error| *error);
         }
         let (key, payload) = self.core.split(record)?;
@@ -332,7 +359,7 @@ impl Table {
         }
         let at = schema.range_in_payload(found).start;
         if self.is_in_memory()
-            && let Some(there) = self.try_patch(key, at, bytes)
+            && let Some(Ok(there)) = self.try_patch::<Unlogged<'_>>(key, (at, bytes))
         {
             return Ok(there);
         }
@@ -341,7 +368,7 @@ impl Table {
 
     #[inline(never)]
     fn patch_patiently(&self, key: &[u8], at: usize, bytes: &[u8]) -> Result<bool> {
-        if let Some(attempted) = self.try_logged_patch(key, at, bytes) {
+        if let Some(attempted) = self.try_patch::<WriteContext<'_>>(key, (at, bytes)) {
             return attempted.map_err(|error| *error);
         }
         self.core.in_order(key, |key| {
@@ -371,7 +398,7 @@ impl Table {
     #[inline]
     fn delete_packed(&self, key: &[u8]) -> Result<bool> {
         if self.is_in_memory()
-            && let Some(there) = self.try_delete(key)
+            && let Some(Ok(there)) = self.try_delete::<Unlogged<'_>>(key)
         {
             return Ok(there);
         }
@@ -380,7 +407,7 @@ impl Table {
 
     #[inline(never)]
     fn delete_patiently(&self, key: &[u8]) -> Result<bool> {
-        if let Some(attempted) = self.try_logged_delete(key) {
+        if let Some(attempted) = self.try_delete::<WriteContext<'_>>(key) {
             return attempted.map_err(|error| *error);
         }
         if !self.core.can_have(key)? {
