@@ -10,15 +10,17 @@ mod estimate;
 mod fill;
 mod node;
 mod scan;
+mod write;
 
 pub(crate) use batch::Wanted;
 pub(crate) use fill::Cursor;
-use node::{Fences, Layout, Node, NodeMut, SearchKey};
+use node::{Fences, Layout, Node, SearchKey};
 pub(crate) use scan::{Direction, Leaves, Nodes, Range};
+use write::{TreeEntryMut, is_sparse};
 
 use crate::error::{Error, Result};
 use crate::index::{EntryMut, Index, LatchedEntry, Record, Shape, Step, WriteContext};
-use crate::pager::{Epoch, Image, Latched, PageNumber, Pager, ReadEpoch, Seen, Space};
+use crate::pager::{Image, PageNumber, Pager, ReadEpoch, Seen, Space};
 
 /// The most bytes of a record: a leaf has room for at least three.
 pub(crate) const MOST_RECORD_BYTES: usize = 4096;
@@ -137,17 +139,6 @@ impl Tree {
             leaf.read_payload(at, 0, payload);
         }
         seen.validate().then_some(found.is_ok())
-    }
-
-    /// The entry of a key, if nothing is in the way to it.
-    #[inline(always)]
-    pub(crate) fn try_entry<'t>(
-        &'t self,
-        pager: &'t Pager,
-        key: &'t [u8],
-    ) -> Option<TreeEntryMut<'t>> {
-        let (seen, _) = self.try_read(pager, SearchKey::new(key))?;
-        Some(TreeEntryMut::new(self, pager.latch(seen)?, key))
     }
 
     /// The leaf that was responsible for a key at a moment.
@@ -472,106 +463,15 @@ impl Index for Tree {
             };
             let mut entry_mut = TreeEntryMut::new(self, leaf, key);
             let step = work(&mut entry_mut);
-            let sparse = entry_mut.sparse;
-            drop(entry_mut);
+            match context.keeps_pages() {
+                true => drop(entry_mut),
+                false => entry_mut.finish(pager, space),
+            }
             match step? {
-                Step::Done(answer) => {
-                    if sparse && !context.keeps_pages() {
-                        // The record is deleted; what cannot be joined now is joined later.
-                        let _ = self.merge(pager, space, key);
-                    }
-                    return Ok(answer);
-                }
+                Step::Done(answer) => return Ok(answer),
                 Step::Wait => context.make_log_room()?,
                 Step::Full => self.make_room(pager, space, key)?,
             }
         }
     }
-}
-
-/// The entry of a key in its leaf, or the place where it would be.
-pub(crate) struct TreeEntryMut<'t> {
-    tree: &'t Tree,
-    key: &'t [u8],
-    leaf: Latched<'t>,
-    at: Result<usize, usize>,
-    /// Whether so much was taken out that the leaf should be joined with another.
-    sparse: bool,
-}
-
-impl<'t> TreeEntryMut<'t> {
-    #[inline(always)]
-    fn new(tree: &'t Tree, leaf: Latched<'t>, key: &'t [u8]) -> Self {
-        let at = tree.layout.node(leaf.words()).search(SearchKey::new(key));
-        Self { tree, key, leaf, at, sparse: false }
-    }
-
-    #[inline(always)]
-    fn entry(&self) -> usize {
-        self.at.unwrap_or_else(|at| at)
-    }
-
-    #[inline(always)]
-    fn node(&self) -> Node<'_> {
-        self.tree.layout.node(self.leaf.words())
-    }
-
-    #[inline(always)]
-    fn node_mut(&mut self, epoch: Epoch) -> NodeMut<'_> {
-        self.tree.layout.node_mut(self.leaf.change(epoch))
-    }
-}
-
-impl EntryMut for TreeEntryMut<'_> {
-    #[inline(always)]
-    fn is_there(&self) -> bool {
-        self.at.is_ok()
-    }
-
-    #[inline(always)]
-    fn has_room(&self) -> bool {
-        self.node().has_room(self.key.len())
-    }
-
-    #[inline(always)]
-    fn read(&self, payload: &mut [u8]) {
-        self.node().read_payload(self.entry(), 0, payload);
-    }
-
-    #[inline(always)]
-    fn write(&mut self, epoch: Epoch, at: usize, bytes: &[u8]) {
-        let entry = self.entry();
-        self.node_mut(epoch).write_payload(entry, at, bytes);
-    }
-
-    #[inline(always)]
-    fn insert(&mut self, epoch: Epoch, Record { key, payload }: Record<'_>) {
-        let entry = self.entry();
-        self.node_mut(epoch).insert(entry, key, payload);
-    }
-
-    #[inline(always)]
-    fn remove(&mut self, epoch: Epoch) {
-        let entry = self.entry();
-        let mut node = self.node_mut(epoch);
-        node.remove(entry);
-        self.sparse = is_sparse(*node);
-    }
-}
-
-impl LatchedEntry for TreeEntryMut<'_> {
-    #[inline(always)]
-    fn finish(self, pager: &Pager, space: &Space) {
-        let Self { tree, key, leaf, sparse, .. } = self;
-        drop(leaf);
-        if sparse {
-            // The record is deleted; what cannot be joined now is joined later.
-            let _ = tree.merge(pager, space, key);
-        }
-    }
-}
-
-/// Whether a node should be joined with another.
-fn is_sparse(node: Node<'_>) -> bool {
-    node.used_words() < node.capacity() / 4
 }

@@ -1,6 +1,6 @@
-//! Lookups. Most have nothing in their way: the record lies in a bucket or a leaf that is in memory,
-//! no thread changes it, and no commit is under way. Those are *attempted*; everything else is left
-//! to the functions that wait, try again, and say what is wrong.
+//! Lookups. Most have nothing in their way: the record lies in a bucket or a leaf that is in
+//! memory, no thread changes it, and no commit is under way. Those are *attempted*; everything else
+//! is left to the functions that wait, try again, and say what is wrong.
 
 use super::Table;
 use crate::error::Result;

@@ -11,11 +11,11 @@ use crate::{
     simulation,
 };
 
-fn database() -> (Database, Table) {
+fn database(kind: KeyKind) -> (Database, Table) {
     let options = Options::new().durability(Durability::Process);
     let db = simulation::open(&options, &Simulated::new(1), 1).unwrap();
     let schema = Schema::build("t").key("id", Type::U32).column("rest", Type::U32);
-    let table = db.create_table(&schema.finish().unwrap(), KeyKind::Hash).unwrap();
+    let table = db.create_table(&schema.finish().unwrap(), kind).unwrap();
     table.insert(&[1; 8]).unwrap();
     (db, table)
 }
@@ -29,8 +29,11 @@ fn a_write_that_waits_for_a_commit_that_fails_half_way_is_refused() {
         |table| table.update([1; 4], table.schema().column("rest")?, &[2; 4]),
         |table| table.delete([1; 4]),
     ];
-    for write in writes {
-        let (db, table) = database();
+    let each = writes
+        .into_iter()
+        .flat_map(|write| [KeyKind::Hash, KeyKind::Tree].map(|kind| (write, kind)));
+    for (write, kind) in each {
+        let (db, table) = database(kind);
         let (gate, store) = (db.engine().gate(), db.engine().store().unwrap());
         thread::scope(|scope| {
             let alone = gate.close();
