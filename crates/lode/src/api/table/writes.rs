@@ -1,7 +1,7 @@
-//! Writes of single records. Most have nothing in their way: the record lies in a bucket or a leaf
-//! that is in memory and that no other thread changes, there is room for it, and nothing has to be
-//! waited for afterwards. Those are *attempted*, as lookups are; everything else is left to the
-//! functions that wait, make room, and say what is wrong.
+//! Writes of single records. Most have nothing in their way. The record lies in a bucket or a leaf
+//! that is in memory and that no other thread changes. There is room for it, and nothing has to be
+//! waited for afterwards. Those writes are *attempted*, as lookups are. Everything else is left to
+//! the functions that wait, make room, and say what is wrong.
 
 use std::convert::Infallible;
 
