@@ -97,6 +97,7 @@ impl Layout {
         usize::from(self.shape.is_variable)
     }
 
+    #[inline(always)]
     pub(super) fn node(self, words: PageRef<'_>) -> Node<'_> {
         Node { layout: self, words }
     }
@@ -113,15 +114,18 @@ fn head_of(key: SearchKey<'_>, common: usize) -> u64 {
 }
 
 impl<'p> Node<'p> {
+    #[inline(always)]
     pub(super) fn level(self) -> usize {
         (self.words.get(0) & 0xff) as usize
     }
 
+    #[inline(always)]
     pub(super) fn is_leaf(self) -> bool {
         self.level() == 0
     }
 
     /// Entries. A reader may see any number, but none that is too large for the page.
+    #[inline(always)]
     pub(super) fn count(self) -> usize {
         ((self.words.get(0) >> 8 & 0xffff) as usize).min(PAGE_WORDS - ENTRIES)
     }
@@ -139,10 +143,12 @@ impl<'p> Node<'p> {
         (self.words.get(0) >> 40 & 0xffff) as usize
     }
 
+    #[inline(always)]
     fn common(self) -> usize {
         ((self.words.get(1) >> 8 & 0xffff) as usize).min(self.layout.shape.key_size)
     }
 
+    #[inline(always)]
     fn record_at(self, at: usize) -> usize {
         (self.words.get(ENTRIES + at) & 0xffff) as usize
     }
@@ -201,6 +207,7 @@ impl<'p> Node<'p> {
         self.words.read(self.payload_at(at) * 8 + from, bytes);
     }
 
+    #[inline(always)]
     pub(super) fn child(self, at: usize) -> PageNumber {
         PageNumber::of_word(self.words.get(self.record_at(at)))
     }
