@@ -346,10 +346,13 @@ impl Pager {
 
     /// Whether there are images of snapshots, and they leave no frame of the budget to one more
     /// page. No more than a quarter of it is theirs, so that a small one is not taken from pages
-    /// altogether.
+    /// altogether. Nor is what changed pages leave to others: with the frame of one page only, each
+    /// page on the way to a record would take it from the one above.
     fn is_over_budget(&self) -> bool {
         let (held, count) = (self.epochs.held(), u64::from(self.frames.count()));
-        held > 0 && self.pool.used() + held.min(count / 4) >= count
+        let used = self.pool.used();
+        let leaves_some = self.data.is_none() || used >= self.dirty() + SPARE_FRAMES;
+        held > 0 && leaves_some && used + held.min(count / 4) >= count
     }
 
     /// Makes room for a page where images have taken up memory: returns the frame of a page that

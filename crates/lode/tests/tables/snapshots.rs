@@ -147,3 +147,37 @@ fn the_memory_of_a_snapshot_is_given_back() {
         assert!(after < before + (3 << 20), "{before} before, {after} after");
     });
 }
+
+/// Images of a snapshot have a quarter of the memory, and a commit changes as many pages as it may.
+/// Those on the way to a record have to be in memory together all the same.
+#[test]
+fn a_commit_goes_on_beside_the_images_of_a_snapshot() {
+    const COUNT: u64 = 2_000;
+    let schema =
+        Schema::build("t").key("id", Type::Bytes(1_000)).column("rest", Type::Bytes(1_500));
+    let schema = schema.finish().expect("a schema");
+    let record = |at: u64, value: u8| {
+        let mut record = vec![value; 2_500];
+        record[..1_000].fill(0);
+        record[..8].copy_from_slice(&at.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
+        record
+    };
+    watched(|| {
+        let directory = tempfile::tempdir().expect("a directory");
+        let options = Options::new().memory_bytes(4 << 20).durability(lode::Durability::Process);
+        let db = options.open(directory.path()).expect("a new database");
+        let table = db.create_table(&schema, KeyKind::Tree).expect("room");
+        (0..COUNT).for_each(|at| assert_eq!(table.insert(&record(at, 1)), Ok(true)));
+        db.checkpoint().expect("a disk");
+        let snapshot = db.snapshot();
+        for value in 2..10 {
+            let written = (0..COUNT).step_by(10).map(|at| record(at + u64::from(value), value));
+            match table.upsert_all(written) {
+                Ok(new) => assert_eq!(new, 0),
+                Err(error) => assert!(matches!(error, Error::Full { .. }), "{error}"),
+            }
+        }
+        drop(snapshot);
+        assert_eq!(table.len(), Ok(COUNT));
+    });
+}

@@ -153,7 +153,6 @@ impl Table {
             }
             _ => 0,
         };
-        let mut was_new = true;
         for group in records.order[done..].chunks(AHEAD) {
             // Of those that are refused the first counts. In a tree, it may come later.
             let refused = written.refused.unwrap_or(usize::MAX);
@@ -161,13 +160,15 @@ impl Table {
             // What they need comes from memory at the same time.
             let keys = group.clone().map(|number| records.key(*number));
             core.fetch(pager, keys, FetchFor::Insert);
+            // Whether the next one is new, too, is guessed until one of the group is not.
+            let mut all_new = true;
             for number in group {
                 let record =
                     Record { key: records.key(*number), payload: records.payload(*number) };
                 if if_there == IfThere::Replace {
-                    // The next one is probably like this one.
-                    was_new = self.upsert_step(record, was_new, steps)?;
-                    written.new += u64::from(was_new);
+                    let is_new = self.upsert_step(record, all_new, steps)?;
+                    written.new += u64::from(is_new);
+                    all_new &= is_new;
                     continue;
                 }
                 let is_taken = steps.take(self.insert_step(record))?;
