@@ -189,7 +189,7 @@ impl Table {
         self.is_valid(commits).then_some(there)
     }
 
-    /// Whether what was read counts, since there had been so many commits.
+    /// Whether what was read since there had been `commits` commits counts.
     #[inline(always)]
     fn is_valid(&self, commits: u64) -> bool {
         self.db.gate().validate(commits) && !self.core.is_gone()
