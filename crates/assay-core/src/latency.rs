@@ -7,6 +7,9 @@
 //! Versus Closed: A Cautionary Tale, NSDI 2006; Tene calls the mistake of the closed loop
 //! coordinated omission).
 //!
+//! Arrivals are a Poisson process, as those of many independent users are. Were they evenly spaced,
+//! a timer of the system could be in step with them, and fall on operations always or never.
+//!
 //! Between two operations the instrument prepares one and checks the other. Where an operation is
 //! already due then, the clock stands still meanwhile, so that no engine waits for the instrument.
 
@@ -16,6 +19,7 @@ use assay_driver::error::Result;
 use hdrhistogram::Histogram;
 
 use crate::histogram::encode;
+use crate::random::Words;
 use crate::run_file::{Interval, Latency, Timeline};
 
 /// A round in an open loop lasts at most so long, if the engine keeps up.
@@ -79,45 +83,57 @@ pub struct Stopwatch<C = SystemClock> {
     /// When the last operation ended, by this clock.
     ended: Duration,
     arrivals: Option<Arrivals>,
-    operations: u64,
     kinds: Vec<Histogram<u64>>,
     course: Course,
 }
 
-/// When the operations of one thread of an open loop are meant to begin.
-#[derive(Clone, Copy, Debug)]
-struct Arrivals {
+/// When the operations of one thread of an open loop are meant to begin. The gaps between them are
+/// exponentially distributed.
+#[derive(Clone, Debug)]
+pub struct Arrivals {
+    /// Operations a second of all threads together.
     rate: u64,
-    threads: u32,
-    thread: usize,
+    /// The mean gap between operations of this thread.
+    mean_gap_ns: f64,
+    words: Words,
+    /// When the last operation was meant to begin, after the start of the round.
+    due_ns: f64,
 }
 
 impl Arrivals {
-    /// The intended start of the thread's n-th operation, after the start of the round.
-    fn due(&self, nth: u64) -> Duration {
-        let before = u128::from(nth) * u128::from(self.threads) + self.thread as u128;
-        let ns = before * 1_000_000_000 / u128::from(self.rate.max(1));
-        Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
+    /// Those of one of `threads` threads that share `rate` operations a second. Each thread has a
+    /// seed of its own.
+    pub fn new(rate: u64, threads: u32, seed: u64) -> Self {
+        let mean_gap_ns = 1e9 * f64::from(threads) / rate.max(1) as f64;
+        Self { rate, mean_gap_ns, words: Words::new(seed), due_ns: 0.0 }
+    }
+
+    /// The intended start of the next operation, after the start of the round.
+    fn next(&mut self) -> Duration {
+        // Uniform in (0, 1], as 53 bits can be. (Inversion: Devroye, Non-Uniform Random Variate
+        // Generation, Springer 1986, page 29.)
+        let uniform = ((self.words.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
+        self.due_ns -= self.mean_gap_ns * uniform.ln();
+        Duration::from_nanos(self.due_ns as u64)
     }
 }
 
 impl Stopwatch {
-    /// Times `kinds` kinds of operations on one of `threads` threads by the system's clock. The
-    /// threads share `rate` operations a second, or each has a closed loop.
-    pub fn new(kinds: usize, rate: Option<u64>, threads: u32, thread: usize) -> Self {
-        Self::with_clock(SystemClock(Instant::now()), kinds, rate, threads, thread)
+    /// Times `kinds` kinds of operations of one thread by the system's clock; in a closed loop
+    /// without arrivals.
+    pub fn new(kinds: usize, arrivals: Option<Arrivals>) -> Self {
+        Self::with_clock(SystemClock(Instant::now()), kinds, arrivals)
     }
 }
 
 impl<C: Clock> Stopwatch<C> {
     /// Does the same by another clock.
-    fn with_clock(clock: C, kinds: usize, rate: Option<u64>, threads: u32, thread: usize) -> Self {
+    fn with_clock(clock: C, kinds: usize, arrivals: Option<Arrivals>) -> Self {
         Self {
             clock,
             stood: Duration::ZERO,
             ended: Duration::ZERO,
-            arrivals: rate.map(|rate| Arrivals { rate, threads, thread }),
-            operations: 0,
+            arrivals,
             kinds: (0..kinds).map(|_| histogram()).collect(),
             course: Course::default(),
         }
@@ -130,7 +146,7 @@ impl<C: Clock> Stopwatch<C> {
 
     /// Does an operation of a kind, in an open loop not before its time.
     pub fn time<T>(&mut self, kind: usize, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        let due = self.arrivals.map_or(self.ended, |arrivals| arrivals.due(self.operations));
+        let due = self.arrivals.as_mut().map_or(self.ended, Arrivals::next);
         let now = self.now();
         self.stood += now.saturating_sub(due.max(self.ended));
         self.wait_until(due);
@@ -139,7 +155,6 @@ impl<C: Clock> Stopwatch<C> {
         let latency_ns = as_ns(self.ended.saturating_sub(due)).clamp(1, LONGEST_NS);
         self.kinds[kind].saturating_record(latency_ns);
         self.course.add(as_ns(self.ended), latency_ns);
-        self.operations += 1;
         Ok(answer)
     }
 
@@ -228,7 +243,7 @@ impl Course {
 ///
 /// `None` when nothing was timed.
 pub fn summary<C>(crew: Vec<Stopwatch<C>>, names: &[&str]) -> Option<(Vec<Latency>, Timeline)> {
-    let rate = crew.first()?.arrivals.map(|arrivals| arrivals.rate);
+    let rate = crew.first()?.arrivals.as_ref().map(|arrivals| arrivals.rate);
     let mut kinds: Vec<_> = names.iter().map(|_| histogram()).collect();
     let mut course = Course::default();
     let stood = crew.iter().map(|stopwatch| stopwatch.stood).max().unwrap_or_default();
@@ -314,7 +329,8 @@ mod tests {
     /// A stopwatch for one kind of operation in one thread, and its clock.
     fn manual(rate: Option<u64>) -> (Stopwatch<ManualClock>, ManualClock) {
         let clock = ManualClock::default();
-        (Stopwatch::with_clock(clock.clone(), 1, rate, 1, 0), clock)
+        let arrivals = rate.map(|rate| Arrivals::new(rate, 1, 1));
+        (Stopwatch::with_clock(clock.clone(), 1, arrivals), clock)
     }
 
     #[test]
@@ -337,6 +353,30 @@ mod tests {
         // 89 operations came after it and within 89 ms of its beginning, so waited 111 ms or more.
         assert!(open.p50_ns > 100_000_000, "{open:?}");
         assert!(closed.p95_ns < 100_000, "{closed:?}");
+    }
+
+    #[test]
+    fn arrivals_keep_their_rate_and_no_step() {
+        const COUNT: usize = 100_000;
+        let of_thread = |seed| {
+            let mut arrivals = Arrivals::new(5_000, 2, seed);
+            let mut dues = std::iter::repeat_with(move || as_ns(arrivals.next()));
+            dues.by_ref().take(COUNT).collect::<Vec<_>>()
+        };
+        let dues = of_thread(1);
+        assert_eq!(dues, of_thread(1));
+        assert_ne!(dues, of_thread(2));
+        // A thread of two has a gap of 400 µs on average, which is also its standard deviation.
+        let mean_ns = dues[COUNT - 1] as f64 / COUNT as f64;
+        assert!((mean_ns - 400_000.0).abs() < 5.0 * 400_000.0 / (COUNT as f64).sqrt(), "{mean_ns}");
+        let long = dues.windows(2).filter(|pair| pair[1] - pair[0] > 400_000).count();
+        let expected = COUNT as f64 * (-1.0_f64).exp();
+        assert!((long as f64 - expected).abs() < 5.0 * expected.sqrt(), "{long}");
+        // Every tenth of the time between two ticks of the system has a tenth of them.
+        for tenth in 0..10 {
+            let met = dues.iter().filter(|due| *due % 4_000_000 / 400_000 == tenth).count();
+            assert!((met as f64 - 10_000.0).abs() < 500.0, "{met} in tenth {tenth}");
+        }
     }
 
     #[test]
@@ -389,13 +429,13 @@ mod tests {
 
     #[test]
     fn kinds_that_did_not_occur_have_no_latency() {
-        let mut watch = Stopwatch::new(2, None, 1, 0);
+        let mut watch = Stopwatch::new(2, None);
         watch.time(1, || Ok(())).expect("no fault");
         let (latencies, timeline) = summary(vec![watch], &["get", "put"]).expect("timed");
         assert_eq!(latencies.len(), 1);
         assert_eq!((latencies[0].operation.as_str(), latencies[0].count), ("put", 1));
         assert_eq!(timeline.intervals.iter().map(|i| i.operations).sum::<u64>(), 1);
-        assert!(summary(vec![Stopwatch::new(2, None, 1, 0)], &["get", "put"]).is_none());
+        assert!(summary(vec![Stopwatch::new(2, None)], &["get", "put"]).is_none());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::ops::{Bound, Range};
 
 use assay_core::crew::{Pace, Taken, share};
-use assay_core::latency::{Stopwatch, operations_at};
+use assay_core::latency::{Arrivals, Stopwatch, operations_at};
 use assay_core::plan::Cell;
 use assay_core::random::{derive, mix};
 use assay_core::tape::Records;
@@ -69,6 +69,8 @@ pub(super) struct Clients<'c> {
     /// Operations of the first round, and the most of the second.
     most: u64,
     rate: Option<u64>,
+    /// The seed of when operations arrive, if they have a rate.
+    arrivals: u64,
     /// How many attempts there are at the round for the throughput at most.
     attempts: u32,
     /// The operations for the throughput, and those for the latencies.
@@ -113,6 +115,7 @@ impl<'c> Clients<'c> {
             threads: cell.threads,
             most: options.operations,
             rate: options.rate,
+            arrivals: derive(cell.seed, "arrivals"),
             attempts: 1 + options.repeats,
             rounds: [0, 1].map(|round| Operations::new(options, &chooser, mix(seed, round))),
             check,
@@ -215,8 +218,9 @@ impl Client<'_> {
         connection: &mut dyn Connection,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(Timed, Stopwatch)> {
-        let (rate, threads) = (self.clients.rate, self.clients.threads);
-        let mut stopwatch = Stopwatch::new(Kind::ALL.len(), rate, threads, self.thread);
+        let seed = mix(self.clients.arrivals, self.thread as u64);
+        let of_thread = |rate| Arrivals::new(rate, self.clients.threads, seed);
+        let mut stopwatch = Stopwatch::new(Kind::ALL.len(), self.clients.rate.map(of_thread));
         match self.round {
             Round::Throughput { .. } => {
                 let size = self.clients.users.schema().record_size();

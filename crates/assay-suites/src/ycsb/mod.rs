@@ -74,7 +74,8 @@ impl Suite for Ycsb {
     const REVISION: u32 = 2;
 
     fn variant(options: &Options) -> String {
-        let rate = options.rate.map(|rate| format!(" · latencies at {rate} operations a second"));
+        let rate =
+            options.rate.map(|rate| format!(" · latencies at {rate} random arrivals a second"));
         format!(
             "workload {} · {} · {} fields of {} bytes{}",
             options.workload,

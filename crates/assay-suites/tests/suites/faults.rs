@@ -225,7 +225,7 @@ fn one_by_one(fault: Fault, action: Action) -> Result<u64, String> {
             check: true,
             progress: &mut |_| (),
         };
-        let done = round.one_by_one(action, Stopwatch::new(1, None, 1, 0));
+        let done = round.one_by_one(action, Stopwatch::new(1, None));
         ended = done.map(|(timed, _)| timed.checked).map_err(|e| e.to_string());
         Ok(())
     };

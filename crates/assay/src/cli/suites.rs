@@ -165,8 +165,8 @@ pub(crate) struct CrossbenchArgs {
     /// for insert and delete, the deleted rows are inserted and deleted once more
     #[arg(long)]
     pub latency: bool,
-    /// Take them in an open loop: COUNT operations a second arrive, and latency counts from when
-    /// each was meant to begin; for a minute at most
+    /// Take them in an open loop: COUNT operations a second arrive at random, and latency counts
+    /// from when each was meant to begin; for a minute at most
     #[arg(long, value_name = "COUNT", requires = "latency", value_parser = count::parse_rate)]
     pub rate: Option<u64>,
     /// Verify that the drivers do basic operations right, and measure nothing
@@ -364,8 +364,8 @@ pub(crate) struct YcsbArgs {
     /// How operations choose records [default: latest in workload d, zipfian in the others]
     #[arg(long, value_name = "DISTRIBUTION")]
     pub distribution: Option<DistributionArg>,
-    /// Take the latencies in an open loop: COUNT operations a second arrive, and latency counts
-    /// from when each was meant to begin; for a minute at most [default: a closed loop]
+    /// Take the latencies in an open loop: COUNT operations a second arrive at random, and latency
+    /// counts from when each was meant to begin; for a minute at most [default: a closed loop]
     #[arg(long, value_name = "COUNT", value_parser = count::parse_rate)]
     pub rate: Option<u64>,
     /// Fields of a record

@@ -208,7 +208,7 @@ fn an_open_loop_says_what_arrived_and_what_was_done() {
     let line = "run ycsb --records 300 --operations 600 -w a,e -t 1,2 -s m -e btreemap,sqlite";
     // Slow enough for everybody, and faster than anybody.
     let ended = bench.succeeds(&format!("{line} --rate 2k {THERE}"));
-    assert!(ended.told().contains("latencies at 2000 operations a second"), "{}", ended.stdout);
+    assert!(ended.told().contains("latencies at 2000 random arrivals a second"), "{}", ended.stdout);
     let run = bench.run_file("run.json");
     for cell in run["cells"].as_array().expect("cells") {
         let phases = cell["measurement"]["phases"].as_array().expect("phases");
