@@ -193,6 +193,16 @@ fn instrument(out: &mut String, null: &CellResult, width: usize) {
     out.push('\n');
     let text = format!("instrument: {costs} an operation (the null engine in this run)");
     paragraph(out, &[text], "", width);
+    let latencies = null.measurement.phases.iter().flat_map(|phase| &phase.latencies);
+    let stalls = latencies.map(|latency| {
+        let (operation, p999) = (latency.operation.to_lowercase(), duration_ns(latency.p999_ns));
+        format!("{operation} {p999} (the longest {})", duration_ns(latency.max_ns))
+    });
+    let stalls = stalls.collect::<Vec<_>>().join(", ");
+    if !stalls.is_empty() {
+        let text = format!("p99.9 of the null engine, which only the machine delays: {stalls}");
+        paragraph(out, &[text], "", width);
+    }
 }
 
 /// Adds what explains all tables: what columns mean, what was wrong with the machine, and what it

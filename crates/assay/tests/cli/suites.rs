@@ -208,7 +208,11 @@ fn an_open_loop_says_what_arrived_and_what_was_done() {
     let line = "run ycsb --records 300 --operations 600 -w a,e -t 1,2 -s m -e btreemap,sqlite";
     // Slow enough for everybody, and faster than anybody.
     let ended = bench.succeeds(&format!("{line} --rate 2k {THERE}"));
-    assert!(ended.told().contains("latencies at 2000 random arrivals a second"), "{}", ended.stdout);
+    assert!(
+        ended.told().contains("latencies at 2000 random arrivals a second"),
+        "{}",
+        ended.stdout
+    );
     let run = bench.run_file("run.json");
     for cell in run["cells"].as_array().expect("cells") {
         let phases = cell["measurement"]["phases"].as_array().expect("phases");
@@ -218,14 +222,16 @@ fn an_open_loop_says_what_arrived_and_what_was_done() {
         };
         let timeline = &phase["timeline"];
         assert_eq!(timeline["offered_per_second"], 2_000);
-        // The last operation does not arrive before its time.
-        assert!(timeline["time_ns"].as_u64() >= Some(299_000_000), "{timeline}");
+        // The last operation does not arrive before its time: 300 ms, by chance 5 · √600 gaps less.
+        assert!(timeline["time_ns"].as_u64() >= Some(240_000_000), "{timeline}");
         let intervals = timeline["intervals"].as_array().expect("intervals");
         let sum: u64 = intervals.iter().filter_map(|i| i["operations"].as_u64()).sum();
         assert_eq!(sum, 600);
         let counts = phase["latencies"].as_array().expect("latencies").iter();
         assert_eq!(counts.filter_map(|l| l["count"].as_u64()).sum::<u64>(), 600);
     }
+    let shown = bench.succeeds("show run.json --details").stdout;
+    assert!(shown.contains("p99.9 of the null engine, which only the machine"), "{shown}");
     let drawn = bench.succeeds("plot run.json").stdout;
     assert!(drawn.contains("run-throughput-") && drawn.contains("run-p99-"), "{drawn}");
     let page = bench.succeeds("report run.json -o page.html");
