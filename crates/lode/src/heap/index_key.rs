@@ -82,14 +82,47 @@ impl IndexKeys {
 }
 
 /// What the index has of a record: its address.
+///
+/// | bits | content |
+/// |---|---|
+/// | 0…31 | the page |
+/// | 32…47 | the slot |
+/// | 48…62 | the [hint](Hint) |
+/// | 63 | whether it was passed |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// Where the record is; none if it was deleted after others had passed it.
     pub address: Option<Address>,
+    /// Where in its page it was when that was written.
+    pub hint: Hint,
     /// Whether there may be another key with this digest, in a later probe.
     pub is_passed: bool,
 }
 
+/// Where in its page a record was put: the processor fetches it at once with its slot, instead of
+/// after it. Since then it may have moved, or have another size. Older stores have no hints.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Hint(u16);
+
+impl Hint {
+    const BITS: u32 = 15;
+    const AT_BITS: u32 = 11;
+
+    /// That of a record that begins at a word of its page, and touches this many lines of the
+    /// processor's cache.
+    pub(super) fn new(at: usize, lines: usize) -> Self {
+        let most = (1 << (Self::BITS - Self::AT_BITS)) - 1;
+        Self(at as u16 & (1 << Self::AT_BITS) - 1 | (lines.min(most) as u16) << Self::AT_BITS)
+    }
+
+    /// The word at which it began, and how many lines, fifteen at most; none without a hint.
+    #[inline(always)]
+    pub(super) fn lines(self) -> (usize, usize) {
+        ((self.0 & (1 << Self::AT_BITS) - 1).into(), (self.0 >> Self::AT_BITS).into())
+    }
+}
+
+const HINT_SHIFT: u32 = 48;
 const PASSED: u64 = 1 << 63;
 
 impl Entry {
@@ -102,6 +135,7 @@ impl Entry {
         let address = Address { page: PageNumber::of_word(word), slot: (word >> 32) as u16 };
         Self {
             address: (address.page != PageNumber::default()).then_some(address),
+            hint: Hint((word >> HINT_SHIFT) as u16 & !(1 << Hint::BITS)),
             is_passed: word & PASSED != 0,
         }
     }
@@ -117,6 +151,32 @@ impl Entry {
         let address =
             self.address.map_or(0, |Address { page, slot }| page.word() | u64::from(slot) << 32);
         let passed = if self.is_passed { PASSED } else { 0 };
-        (address | passed).to_le_bytes()
+        (address | u64::from(self.hint.0) << HINT_SHIFT | passed).to_le_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_what_its_bytes_say_with_a_hint_or_without() {
+        let page = PageNumber::new(u32::MAX);
+        let addresses = [(page, 0), (page, u16::MAX), (PageNumber::FIRST_OF_TABLES, 7)];
+        for (page, slot) in addresses {
+            for hint in [(0, 0), (1, 1), (1_000, 5), (2_047, 15)] {
+                for is_passed in [false, true] {
+                    let (at, lines) = hint;
+                    let address = Some(Address { page, slot });
+                    let entry = Entry { address, hint: Hint::new(at, lines), is_passed };
+                    assert_eq!(Entry::of(entry.bytes()), entry);
+                    assert_eq!(Entry::of(entry.bytes()).hint.lines(), hint);
+                }
+            }
+        }
+        let of_older_store = u64::from(page.get()) | 3 << 32 | PASSED;
+        let entry = Entry::of(of_older_store.to_le_bytes());
+        assert_eq!((entry.hint, entry.is_passed), (Hint::default(), true));
+        assert_eq!(Hint::new(9, 1_000).lines(), (9, 15));
     }
 }

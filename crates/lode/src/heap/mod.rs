@@ -117,7 +117,13 @@ impl Heap {
             let index_key = self.index_keys.index_key(key, probe);
             let led = index.locate(pager, index_key.bytes(), |bytes| {
                 let entry = Entry::of(bytes);
-                let look = |address: Address| (address, pager.read_optimistic(address.page));
+                let look = |address: Address| {
+                    let looked = pager.read_optimistic(address.page);
+                    if let Ok((_, words)) = &looked {
+                        HeapPage::new(*words).fetch_hinted(entry.hint);
+                    }
+                    (address, looked)
+                };
                 (entry.is_passed, entry.address.map(look))
             })?;
             let Some((is_passed, led)) = led else {
@@ -299,7 +305,9 @@ impl Heap {
     pub(crate) fn fetch_slot(pager: &Pager, entry: Entry) {
         let Some(address) = entry.address else { return };
         if let Some((_, words)) = pager.try_read(address.page) {
-            HeapPage::new(words).fetch_slot(address.slot.into());
+            let page = HeapPage::new(words);
+            page.fetch_slot(address.slot.into());
+            page.fetch_hinted(entry.hint);
         }
     }
 

@@ -12,6 +12,7 @@
 
 use std::ops::{Deref, Range};
 
+use super::index_key::Hint;
 use super::places::Places;
 use crate::pager::{PAGE_WORDS, PageMut, PageRef};
 
@@ -174,6 +175,19 @@ impl<'p> HeapPage<'p> {
     /// Has the processor fetch a slot.
     pub(super) fn fetch_slot(self, number: usize) {
         self.words.fetch(SLOTS + number);
+    }
+
+    /// Has the processor fetch a record where it was put once.
+    #[inline]
+    pub(super) fn fetch_hinted(self, hint: Hint) {
+        let (at, lines) = hint.lines();
+        (0..lines).for_each(|line| self.words.fetch(at + line * LINE_WORDS));
+    }
+
+    /// Where the record of a slot is.
+    pub(super) fn hint(self, number: usize) -> Hint {
+        let touched = |slot: Slot| (slot.at % LINE_WORDS + slot.words()).div_ceil(LINE_WORDS);
+        self.slot(number).map_or(Hint::default(), |slot| Hint::new(slot.at, touched(slot)))
     }
 
     /// Has the processor fetch bytes of a record, all lines at once. A copy alone waits for the
@@ -400,6 +414,12 @@ mod tests {
                         if page.fits(size) {
                             let number = page.insert(&bytes(size), size % 2 == 1);
                             prop_assert!(model.insert(number, bytes(size)).is_none());
+                            let slot = page.slot(number).expect("it is there");
+                            let words = slot.at..slot.at + slot.words();
+                            let mut lines: Vec<_> = words.map(|word| word / LINE_WORDS).collect();
+                            lines.dedup();
+                            let expected = (slot.at % PAGE_WORDS, lines.len().min(15));
+                            prop_assert!(size == 0 || page.hint(number).lines() == expected);
                         } else {
                             let used: usize = model.values().map(|b| b.len().div_ceil(8) + 1).sum();
                             let room = PAGE_WORDS - SLOTS - page.slots();

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use super::index_key::{DIGEST_BYTES, Hint};
+use super::page::HeapPage;
 use super::{Address, Entry, Heap, IndexKeys};
 use crate::hash::Hash;
 use crate::index::{Index, Put, Record, Shape, WriteContext};
@@ -207,7 +209,7 @@ fn an_entry_that_leads_to_a_page_of_the_index_is_an_error_and_no_endless_search(
     heap.put(&index, &context, Record { key: &key, payload: &long }, Put::Insert).expect("room");
     // Its bucket was the first page. What lies there at the place of a slot makes one.
     let address = Some(Address { page: space.extents()[0], slot: 0 });
-    let forged = Entry { address, is_passed: false }.bytes();
+    let forged = Entry { address, hint: Hint::default(), is_passed: false }.bytes();
     assert_eq!(index.write(&context, &key, 0, &forged), Ok(true));
     let (seen, _) = pager.read_optimistic(space.extents()[0]).expect("it is there");
     let mut page = pager.latch(seen).expect("no other thread has it");
@@ -217,6 +219,37 @@ fn an_entry_that_leads_to_a_page_of_the_index_is_an_error_and_no_endless_search(
     drop(page);
     let wrong = heap.delete(&index, &context, &key).expect_err("there is no record");
     assert!(matches!(wrong, crate::Error::Corrupt { .. }), "{wrong}");
+}
+
+#[test]
+fn entries_hint_at_where_their_records_were_put() {
+    let pager = Pager::new(4 << 20, None).expect("memory");
+    let (space, heap) =
+        (Space::default(), Heap::new(Space::default(), IndexKeys::Digests { seed: 1 }));
+    let shape = Shape { key_size: DIGEST_BYTES, is_variable: false, payload_size: Entry::BYTES };
+    let index = Hash::create(&pager, &space, shape, 1).expect("room");
+    let context = WriteContext::unlogged(&pager, &space, TableId(1));
+    for id in 0..KEYS {
+        let record = Record { key: &key(id), payload: &payload(id, 0, id.into()) };
+        heap.put(&index, &context, record, Put::Insert).expect("room");
+    }
+    let mut passed = 0;
+    for id in 0..KEYS {
+        let key = key(id);
+        let entry_at = |probe| {
+            let index_key = heap.index_keys.index_key(&key, probe);
+            index.locate(&pager, index_key.bytes(), Entry::of).expect("a table")
+        };
+        // Those that this key has passed, itself, and perhaps one that has passed it.
+        for entry in (0..).map_while(entry_at) {
+            let address = entry.address.expect("nothing was deleted");
+            let (_, words) = pager.read_optimistic(address.page).expect("it is there");
+            let now = HeapPage::new(words).hint(address.slot.into());
+            assert!(now.lines().1 > 0 && entry.hint == now, "{entry:?} {now:?}");
+            passed += u32::from(entry.is_passed);
+        }
+    }
+    assert!(passed > 0, "digests in unit tests are short");
 }
 
 /// Pages whose records were taken out by steps of a commit, which keep pages.

@@ -1,6 +1,6 @@
 //! Changes of records in the heap.
 
-use super::index_key::Entry;
+use super::index_key::{Entry, Hint};
 use super::long::{Cut, Written};
 use super::page::{HeapPage, HeapPageMut};
 use super::plan::{Change, Held};
@@ -269,8 +269,8 @@ impl Heap {
         address: Address,
     ) -> Result<()> {
         index.at(context, index_key, |entry_mut| {
-            let entry = Entry { address: Some(address), is_passed: false };
-            if entry_in(entry_mut) == Some(entry) {
+            let is_here = |entry: &Entry| entry.address == Some(address) && !entry.is_passed;
+            if let Some(entry) = entry_in(entry_mut).filter(is_here) {
                 // It is not logged: the replay of the insertion passes the record again.
                 let epoch = context.pager.epoch();
                 entry_mut.write(epoch, 0, &Entry { is_passed: true, ..entry }.bytes());
@@ -319,7 +319,7 @@ impl Heap {
         let is_passed = entry_in(entry_mut).is_some_and(|entry| entry.is_passed);
         match is_passed {
             true => {
-                let entry = Entry { address: None, is_passed };
+                let entry = Entry { address: None, hint: Hint::default(), is_passed };
                 entry_mut.write(applying.epoch, 0, &entry.bytes());
             }
             false => entry_mut.remove(applying.epoch),
@@ -338,8 +338,8 @@ impl Heap {
         let Some(target) = target else { return self.leave(applying, old, Some(stored)) };
         let is_passed = entry_in(entry_mut).is_some_and(|entry| entry.is_passed);
         let epoch = applying.epoch;
-        let address = Some(self.move_to(target, stored, epoch));
-        let entry = Entry { address, is_passed }.bytes();
+        let (address, hint) = self.move_to(target, stored, epoch);
+        let entry = Entry { address: Some(address), hint, is_passed }.bytes();
         match entry_mut.is_there() {
             true => entry_mut.write(epoch, 0, &entry),
             false => entry_mut.insert(epoch, Record { key: index_key, payload: &entry }),
@@ -347,20 +347,20 @@ impl Heap {
         self.leave(applying, old, None);
     }
 
-    /// Puts a record into a page that has room for it.
+    /// Puts a record into a page that has room for it; returns where it is.
     fn move_to(
         &self,
         mut target: Latched<'_>,
         (bytes, is_long): (&[u8], bool),
         epoch: Epoch,
-    ) -> Address {
+    ) -> (Address, Hint) {
         let number = target.page();
         let mut page = HeapPageMut::new(target.change(epoch));
-        let slot = page.insert(bytes, is_long) as u16;
-        let room = page.room();
+        let slot = page.insert(bytes, is_long);
+        let (room, hint) = (page.room(), page.hint(slot));
         drop(target);
         self.forget_not(number, room);
-        Address { page: number, slot }
+        (Address { page: number, slot: slot as u16 }, hint)
     }
 
     /// Takes a record that was there, if one was, out of its page, or puts another in its place;
