@@ -43,7 +43,7 @@ pub struct Options {
 pub const DEFAULT_SYNC_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The first segment of a log.
-const FIRST_SEGMENT_BYTES: u64 = 32 << 10;
+const FIRST_SEGMENT_BYTES: u64 = 64 << 10;
 
 impl Options {
     /// The defaults.
