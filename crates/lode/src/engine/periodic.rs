@@ -149,7 +149,7 @@ fn the_next_segment_is_made_ahead() {
         for mapping in [false, true] {
             let run = Run::new(mapping);
             let (log, first) = (run.log(), run.log().end().segment);
-            while log.end().segment == first && log.end().at < 20_000 {
+            while log.end().segment == first && log.end().at < 40_000 {
                 run.write(100);
             }
             // If the thread is at it, this waits.

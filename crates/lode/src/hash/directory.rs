@@ -21,8 +21,26 @@ use crate::pager::{self, Image, Latched, PageMut, PageNumber, Pager, ReadEpoch, 
 pub(super) const MOST_BITS: u32 = root::MOST_BITS + SEGMENT_BITS;
 
 /// The only bucket of a table is split into as many as these bits tell apart: a table that outgrows
-/// a page soon outgrows two.
+/// a page soon outgrows two. Where there is memory to spare, a table begins with as many.
 const FIRST_BITS: u32 = 2;
+
+/// The buckets that a new table has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FirstBuckets {
+    /// The table is to take up little.
+    One,
+    /// As many as the only one would be split into: so that is not needed.
+    Few,
+}
+
+impl FirstBuckets {
+    fn bits(self) -> u32 {
+        match self {
+            Self::One => 0,
+            Self::Few => FIRST_BITS,
+        }
+    }
+}
 
 /// The directory of a table.
 pub(super) struct Directory {
@@ -75,13 +93,17 @@ fn allocate_for_split<'p>(
 }
 
 impl Directory {
-    /// With one empty bucket, which it returns too.
-    pub(super) fn create(pager: &Pager, space: &Space) -> Result<(Self, PageNumber)> {
-        let bucket = pager.allocate(space)?;
+    /// With empty buckets.
+    pub(super) fn create(pager: &Pager, space: &Space, first: FirstBuckets) -> Result<Self> {
+        let buckets = (0..1 << first.bits()).map(|_| pager.allocate(space));
+        let buckets = buckets.collect::<Result<Vec<_>>>()?;
         let mut segment = pager.allocate(space)?;
-        set_bucket(&mut segment.first_content(), 0, bucket.page());
-        let root = Root::create(pager, space, segment.page())?;
-        Ok((Self { root }, bucket.page()))
+        let mut words = segment.first_content();
+        for (at, bucket) in buckets.iter().enumerate() {
+            set_bucket(&mut words, at, bucket.page());
+        }
+        let entry = Entry { segment: segment.page(), bits: first.bits(), prefix: 0 };
+        Ok(Self { root: Root::create(pager, space, entry)? })
     }
 
     /// One that is there.

@@ -32,6 +32,7 @@ use crate::index::{EntryMut, Index, LatchedEntry, Shape, Step, WriteContext};
 use crate::pager::{PageNumber, PageRef, Pager, ReadEpoch, Seen, Space};
 
 pub(crate) use bucket::MOST_RECORD_BYTES;
+pub(crate) use directory::FirstBuckets;
 pub(crate) use place::HashPlace;
 pub(crate) use write::SlotMut;
 
@@ -62,16 +63,27 @@ impl Buckets {
 
 impl Hash {
     /// A new table.
-    pub(crate) fn create(pager: &Pager, space: &Space, shape: Shape, seed: u64) -> Result<Self> {
-        let (directory, bucket) = Directory::create(pager, space)?;
-        let shortcut = Shortcut::new(bucket)?;
-        Ok(Self { directory, shortcut, slots: Slots::new(shape), seed })
+    pub(crate) fn create(
+        pager: &Pager,
+        space: &Space,
+        (shape, seed): (Shape, u64),
+        first: FirstBuckets,
+    ) -> Result<Self> {
+        Self::with_directory(pager, Directory::create(pager, space, first)?, shape, seed)
     }
 
     /// One that is there, by the page that its directory begins at.
     pub(crate) fn open(pager: &Pager, root: PageNumber, shape: Shape, seed: u64) -> Result<Self> {
-        let directory = Directory::open(root);
-        let shortcut = Shortcut::new(PageNumber::default())?;
+        Self::with_directory(pager, Directory::open(root), shape, seed)
+    }
+
+    fn with_directory(
+        pager: &Pager,
+        directory: Directory,
+        shape: Shape,
+        seed: u64,
+    ) -> Result<Self> {
+        let shortcut = Shortcut::new()?;
         directory.each(pager, &mut |bucket, first, bits| {
             shortcut.make_room(bits)?;
             shortcut.set(bucket, first, bits);

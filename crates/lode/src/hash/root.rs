@@ -138,10 +138,10 @@ fn bits_of(words: Page<'_>) -> u32 {
 }
 
 impl Root {
-    /// One that names a segment for all places.
-    pub(super) fn create(pager: &Pager, space: &Space, segment: PageNumber) -> Result<Self> {
+    /// One that has this entry for all places.
+    pub(super) fn create(pager: &Pager, space: &Space, entry: Entry) -> Result<Self> {
         let mut root = pager.allocate(space)?;
-        root.first_content().set(ENTRIES, Entry { segment, bits: 0, prefix: 0 }.word());
+        root.first_content().set(ENTRIES, entry.word());
         Ok(Self { page: root.page() })
     }
 

@@ -70,10 +70,9 @@ impl Entry<'_> {
 }
 
 impl Shortcut {
-    /// With one bucket for all places.
-    pub(super) fn new(bucket: PageNumber) -> Result<Self> {
+    /// With no bucket yet.
+    pub(super) fn new() -> Result<Self> {
         let cells = Cells::new(1 << USUAL_BITS, false)?;
-        cells.cell(0).store(bucket.word(), Ordering::Relaxed);
         let (bits, changes) = (AtomicU64::new(0), AtomicU64::new(0));
         Ok(Self { bits, cells, large: OnceLock::new(), changes, turn: Mutex::default() })
     }

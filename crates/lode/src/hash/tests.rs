@@ -21,7 +21,11 @@ impl Run {
     }
 
     fn create(&self) -> Hash {
-        Hash::create(&self.pager, &self.space, SHAPE, self.seed).expect("room")
+        self.create_with(FirstBuckets::One)
+    }
+
+    fn create_with(&self, first: FirstBuckets) -> Hash {
+        Hash::create(&self.pager, &self.space, (SHAPE, self.seed), first).expect("room")
     }
 
     fn payload(id: u64) -> Vec<u8> {
@@ -75,9 +79,12 @@ impl Run {
 
 #[test]
 fn a_table_grows_through_all_levels_to_its_end_and_shrinks_again() {
-    for seed in 0..8 {
+    let firsts = [FirstBuckets::One, FirstBuckets::Few];
+    for (seed, first) in (0..8).flat_map(|seed| firsts.map(|first| (seed, first))) {
         let run = Run::new(seed);
-        let hash = run.create();
+        let hash = run.create_with(first);
+        assert_eq!(run.buckets(&hash), if first == FirstBuckets::One { 1 } else { 4 });
+        run.expect(&hash, &[]);
         let (mut ids, mut moments) = (Vec::new(), Vec::new());
         for id in 0.. {
             match run.insert(&hash, id) {

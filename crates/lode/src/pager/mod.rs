@@ -90,6 +90,9 @@ const LEAST_IMAGES: u64 = 1024;
 /// Pages that an operation changes at most, about.
 const MOST_CHANGED: u64 = 8;
 
+/// Free frames of which a table in memory may take a few more than it needs: a mebibyte.
+const SPARE_OF_MEMORY: u64 = 64;
+
 /// Frames that changed pages leave to others, so that there is always a way to them.
 const SPARE_FRAMES: u64 = 24;
 
@@ -394,6 +397,12 @@ impl Pager {
     /// Bytes of memory for pages.
     pub(crate) fn budget_bytes(&self) -> u64 {
         u64::from(self.frames.count()) * PAGE_BYTES as u64
+    }
+
+    /// Whether pages take up nothing but memory, and there is enough of it that a few more do not
+    /// matter.
+    pub(crate) fn has_memory_to_spare(&self) -> bool {
+        self.data.is_none() && self.pool.used() + SPARE_OF_MEMORY <= self.frames.count().into()
     }
 
     /// Bytes of pages in memory.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::KeyKind;
 use crate::batch::Batch;
 use crate::error::{Error, Result};
-use crate::hash::{Buckets, Hash, HashPlace};
+use crate::hash::{Buckets, FirstBuckets, Hash, HashPlace};
 use crate::index::{EntryMut, Index, Shape, Step, WriteContext};
 use crate::pager::{PageNumber, Pager, ReadEpoch, Space};
 use crate::tree::{self, Direction, Leaves, Nodes, Range, Tree, Wanted};
@@ -56,7 +56,13 @@ impl Kinds {
         shape: Shape,
     ) -> Result<Self> {
         Ok(match kind {
-            KeyKind::Hash => Self::Hash(Box::new(Hash::create(pager, space, shape, seed)?)),
+            KeyKind::Hash => {
+                let first = match pager.has_memory_to_spare() {
+                    true => FirstBuckets::Few,
+                    false => FirstBuckets::One,
+                };
+                Self::Hash(Box::new(Hash::create(pager, space, (shape, seed), first)?))
+            }
             KeyKind::Tree => Self::Tree(Tree::create(pager, space, shape)?),
         })
     }

@@ -119,7 +119,7 @@ fn what_has_no_room_leaves_all_of_it_to_other_tables() {
 fn little_memory_has_room_for_many_small_tables() {
     for kind in [KeyKind::Hash, KeyKind::Tree] {
         let db = Options::new().memory_bytes(1 << 20).in_memory().expect("memory");
-        let tables = (0..8).map(|number| {
+        let tables = (0..16).map(|number| {
             let name = format!("table_{number}");
             let schema = Schema::build(&name).key("id", Type::U64).column("rest", Type::Bytes(8));
             db.create_table(&schema.finish().expect("a schema"), kind).expect("a table")

@@ -66,7 +66,7 @@ fn a_database_without_work_gives_space_back() {
     let (after, least) = (run.wait(2), 12_500 * RECORD_BYTES as u64);
     assert!(after < least * 2, "{after} of {before} bytes are left");
     let log = run.db.engine().store().and_then(Store::log).expect("it is on a disk");
-    assert!(log.unused_bytes() <= 32 << 10, "{} bytes of the log", log.unused_bytes());
+    assert!(log.unused_bytes() <= 64 << 10, "{} bytes of the log", log.unused_bytes());
     assert!(run.db.check().expect("it is open").is_sound());
     assert_eq!(run.table.len().expect("it can be read"), 12_500);
 }
@@ -160,9 +160,9 @@ fn the_log_keeps_its_files_until_space_is_wanted() {
     assert!((LOG_BYTES / 8..=LOG_BYTES / 4 + (64 << 10)).contains(&kept), "{kept} bytes");
     assert!(round().abs_diff(kept) <= 64 << 10);
     run.db.checkpoint().expect("space");
-    assert!(log.unused_bytes() <= 32 << 10, "{} bytes", log.unused_bytes());
+    assert!(log.unused_bytes() <= 64 << 10, "{} bytes", log.unused_bytes());
     assert!(round() >= LOG_BYTES / 8);
     run.wait(12);
     let log = run.db.engine().store().and_then(Store::log).expect("it is on a disk");
-    assert!(log.unused_bytes() <= 32 << 10, "{} bytes", log.unused_bytes());
+    assert!(log.unused_bytes() <= 64 << 10, "{} bytes", log.unused_bytes());
 }
