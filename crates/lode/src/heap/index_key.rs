@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::Address;
-use crate::pager::PageNumber;
+use crate::pager::{PAGE_WORDS, PageNumber};
 
 /// Bytes of a digest: in a bucket a word, with the byte before it.
 pub(crate) const DIGEST_BYTES: usize = 7;
@@ -106,19 +106,21 @@ pub(crate) struct Hint(u16);
 
 impl Hint {
     const BITS: u32 = 15;
-    const AT_BITS: u32 = 11;
+    /// Those for the word.
+    const AT_BITS: u32 = PAGE_WORDS.ilog2();
+    const AT_MASK: u16 = (1 << Self::AT_BITS) - 1;
 
     /// That of a record that begins at a word of its page, and touches this many lines of the
     /// processor's cache.
     pub(super) fn new(at: usize, lines: usize) -> Self {
         let most = (1 << (Self::BITS - Self::AT_BITS)) - 1;
-        Self(at as u16 & (1 << Self::AT_BITS) - 1 | (lines.min(most) as u16) << Self::AT_BITS)
+        Self(at as u16 & Self::AT_MASK | (lines.min(most) as u16) << Self::AT_BITS)
     }
 
     /// The word at which it began, and how many lines, fifteen at most; none without a hint.
     #[inline(always)]
     pub(super) fn lines(self) -> (usize, usize) {
-        ((self.0 & (1 << Self::AT_BITS) - 1).into(), (self.0 >> Self::AT_BITS).into())
+        ((self.0 & Self::AT_MASK).into(), (self.0 >> Self::AT_BITS).into())
     }
 }
 

@@ -1,0 +1,144 @@
+//! Moments: what all pages are when an epoch ends can be read as long as somebody needs it. A page
+//! that changes leaves an image to the moments before. Images take up memory that pages have, and
+//! no more than their share of it.
+
+use std::sync::atomic::Ordering;
+
+use super::epochs::{Epoch, ReadEpoch, Which};
+use super::frame::FrameNumber;
+use super::images::PageImage;
+use super::page::{PAGE_BYTES, PageRef};
+use super::{PageNumber, Pager, SPARE_FRAMES};
+use crate::error::{Error, Result};
+
+/// Images that snapshots may hold however little memory there is: 16 MiB, or 16 records of the
+/// longest that there are.
+const LEAST_IMAGES: u64 = 1024;
+
+impl Pager {
+    /// Ends the current epoch. What pages are now is kept until the epoch that this returns is
+    /// [released](Self::release). No operation of several steps may be under way.
+    pub(crate) fn moment(&self) -> ReadEpoch {
+        self.epochs.end()
+    }
+
+    /// One reader less reads at this moment.
+    pub(crate) fn release(&self, moment: ReadEpoch) {
+        self.saved.release(&self.epochs, moment);
+        self.saved.drop_all(&self.epochs);
+    }
+
+    /// Whether a page that was looked at since has changed after a moment.
+    pub(crate) fn has_changed_since(&self, moment: ReadEpoch, page: PageNumber) -> bool {
+        let [_, stamp] = self.entry(page);
+        !moment.sees(Epoch::load(stamp, Ordering::Acquire))
+    }
+
+    /// Reads a page as it was at a moment. `read` may be called several times, at times on what is
+    /// being changed; what its last call returns is right.
+    pub(crate) fn at<T>(
+        &self,
+        moment: ReadEpoch,
+        page: PageNumber,
+        mut read: impl FnMut(PageRef<'_>) -> T,
+    ) -> Result<T> {
+        let [_, cell] = self.entry(page);
+        loop {
+            let stamp = Epoch::load(cell, Ordering::Acquire);
+            if !moment.sees(stamp) {
+                // The thread that set the stamp had saved the page before.
+                let image = self.saved.find(page, moment);
+                let image = image.ok_or_else(|| self.no_image(moment, page))?;
+                return Ok(read(image.words()));
+            }
+            let looked = self.read_optimistic(page);
+            if Epoch::load(cell, Ordering::Acquire) != stamp {
+                continue;
+            }
+            let (seen, words) = looked?;
+            let answer = read(words);
+            if seen.validate() {
+                return Ok(answer);
+            }
+        }
+    }
+
+    /// Why there is no image of a page that has changed since a moment.
+    #[cold]
+    fn no_image(&self, moment: ReadEpoch, page: PageNumber) -> Error {
+        match self.epochs.is_expired(moment) {
+            true => Error::SnapshotTooOld { most_bytes: self.most_images() * PAGE_BYTES as u64 },
+            false => Error::corrupt(format!("page {page}"), "a page names it that should not"),
+        }
+    }
+
+    /// Keeps an image of a page that is about to change, if a snapshot or the checkpoint needs it.
+    #[inline(never)]
+    pub(super) fn keep_if_needed(&self, which: Which, dirty: bool, words: PageRef<'_>) {
+        if self.epochs.needs(which.from, dirty) {
+            self.save(which, dirty, PageImage::of(&self.images, words));
+        }
+    }
+
+    /// Keeps an image of a page for the snapshots and the checkpoint that need it.
+    pub(super) fn save(&self, which: Which, dirty: bool, image: PageImage) {
+        /// Frames that are looked at for one that can be given back.
+        const MOST_STEPS: u64 = 64;
+        self.saved.keep(&self.epochs, which, dirty, image);
+        self.bound_images();
+        // Images have the memory of pages that can come back.
+        if self.is_over_budget()
+            && self.data.is_some()
+            && let Some(frame) = self.evict(MOST_STEPS)
+        {
+            self.frames.give_back(frame);
+            self.pool.give(frame);
+        }
+    }
+
+    /// Has the oldest snapshots expire while there are more images than there may be.
+    fn bound_images(&self) {
+        self.saved.drop_some(&self.epochs);
+        while self.epochs.held() > self.most_images() && self.epochs.expire_oldest() {}
+    }
+
+    /// The most images that snapshots may hold: a quarter of the budget, and no memory that the
+    /// pages of a database in memory take up; but always some.
+    fn most_images(&self) -> u64 {
+        let count = u64::from(self.frames.count());
+        let most = match self.data {
+            Some(_) => count / 4,
+            None => (count / 4).min(count.saturating_sub(self.pool.used())),
+        };
+        most.max(LEAST_IMAGES)
+    }
+
+    /// Whether there are images of snapshots, and they leave no frame of the budget to one more
+    /// page. No more than a quarter of it is theirs, so that a small one is not taken from pages
+    /// altogether. Nor is what changed pages leave to others: with the frame of one page only, each
+    /// page on the way to a record would take it from the one above.
+    pub(super) fn is_over_budget(&self) -> bool {
+        let (held, count) = (self.epochs.held(), u64::from(self.frames.count()));
+        let used = self.pool.used();
+        let leaves_some = self.data.is_none() || used >= self.dirty() + SPARE_FRAMES;
+        held > 0 && leaves_some && used + held.min(count / 4) >= count
+    }
+
+    /// Makes room for a page where images have taken up memory: returns the frame of a page that
+    /// can come back, or has snapshots expire.
+    #[cold]
+    pub(super) fn make_room_beside_images(&self) -> Option<FrameNumber> {
+        match self.data {
+            Some(_) => self.evict(u64::from(self.frames.count()) * 3),
+            None => {
+                self.bound_images();
+                None
+            }
+        }
+    }
+
+    /// Bytes of page images that snapshots need.
+    pub(crate) fn saved_bytes(&self) -> u64 {
+        self.saved.count() * PAGE_BYTES as u64
+    }
+}
