@@ -93,7 +93,7 @@ impl Options {
     }
 
     /// The most bytes of a segment of the log, if no single transaction needs more; 16 MiB by
-    /// default. The first has 32 KiB. Each after that has a quarter of the log's bytes, but 128 KiB
+    /// default. The first has 64 KiB. Each after that has a quarter of the log's bytes, but 128 KiB
     /// at least and `bytes` at most.
     pub fn segment_bytes(mut self, bytes: u64) -> Self {
         self.segment_bytes = bytes;

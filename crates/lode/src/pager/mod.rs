@@ -87,9 +87,6 @@ const NUMBERS: usize = 1 << 26;
 /// Pages that an operation changes at most, about.
 const MOST_CHANGED: u64 = 8;
 
-/// Free frames of which a table in memory may take a few more than it needs: a mebibyte.
-const SPARE_OF_MEMORY: u64 = 64;
-
 /// Frames that changed pages leave to others, so that there is always a way to them.
 const SPARE_FRAMES: u64 = 24;
 
@@ -331,10 +328,12 @@ impl Pager {
         u64::from(self.frames.count()) * PAGE_BYTES as u64
     }
 
-    /// Whether pages take up nothing but memory, and there is enough of it that a few more do not
-    /// matter.
+    /// Whether pages take up nothing but memory, and seven eighths of it are free: with less, many
+    /// small tables would miss what each takes more than it needs.
     pub(crate) fn has_memory_to_spare(&self) -> bool {
-        self.data.is_none() && self.pool.used() + SPARE_OF_MEMORY <= self.frames.count().into()
+        /// A few pages of a table.
+        const FEW: u64 = 16;
+        self.data.is_none() && (self.pool.used() + FEW) * 8 <= self.frames.count().into()
     }
 
     /// Bytes of pages in memory.

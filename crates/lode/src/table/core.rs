@@ -30,6 +30,9 @@ pub(crate) struct TableCore {
     state: AtomicU8,
     /// The process that may use it.
     home: Home,
+    /// The epoch in which it was created; that before all if it was there when the database was
+    /// opened.
+    created_in: Epoch,
     /// The epoch in which it was dropped.
     dropped_in: AtomicU64,
 }
@@ -49,10 +52,14 @@ impl TableCore {
         definition.expect_fit()?;
         let (space, shape) = (Space::default(), definition.shape());
         let index = Kinds::create(pager, &space, (definition.kind, definition.seed), shape);
+        let created_in = pager.epoch();
         match index {
-            Ok(index) => Ok(Self::new(definition, index, (space, Space::default()), pager.home())),
+            Ok(index) => {
+                let spaces = (space, Space::default());
+                Ok(Self { created_in, ..Self::new(definition, index, spaces, pager.home()) })
+            }
             Err(error) => {
-                free_all(pager, &space, pager.epoch());
+                free_all(pager, &space, created_in);
                 Err(error)
             }
         }
@@ -76,7 +83,8 @@ impl TableCore {
         let order = definition.order();
         let (state, dropped_in) = (AtomicU8::new(THERE), AtomicU64::new(0));
         let heap = definition.index_keys().map(|index_keys| Heap::new(heap, index_keys));
-        Self { definition, order, index, space, heap, state, home, dropped_in }
+        let created_in = Epoch::default();
+        Self { definition, order, index, space, heap, state, home, created_in, dropped_in }
     }
 
     pub(crate) fn id(&self) -> TableId {
@@ -113,14 +121,20 @@ impl TableCore {
         match self.state.load(Ordering::Acquire) {
             _ if !self.home.is_here() => Err(Error::Forked),
             CLOSED => Err(Error::Closed),
-            _ => Err(Error::NoTable { table: self.schema().name().into() }),
+            _ => Err(self.no_table()),
         }
     }
 
-    /// Fails if the table was not there any more at a moment, or the database was closed.
+    fn no_table(&self) -> Error {
+        Error::NoTable { table: self.schema().name().into() }
+    }
+
+    /// Fails if the table was not there yet at a moment, or not any more, or the database was
+    /// closed.
     pub(crate) fn was_there(&self, moment: ReadEpoch) -> Result<()> {
         match self.state.load(Ordering::Acquire) {
             _ if !self.home.is_here() => self.say_why(),
+            THERE | DROPPED if !moment.sees(self.created_in) => Err(self.no_table()),
             THERE => Ok(()),
             DROPPED if !moment.sees(Epoch::load(&self.dropped_in, Ordering::Relaxed)) => Ok(()),
             _ => self.say_why(),

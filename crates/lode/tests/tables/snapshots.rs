@@ -1,7 +1,7 @@
 //! What snapshots cost: memory that is bounded and given back, and nothing for writers.
 
 use crate::reading::{check, each_row, nth};
-use lode::{Database, Error, KeyKind, Options, ReadTable, Schema, Table, Type};
+use lode::{Database, Error, KeyKind, Options, ReadTable, Schema, Table, Type, Value};
 
 use crate::watched::watched;
 
@@ -179,5 +179,60 @@ fn a_commit_goes_on_beside_the_images_of_a_snapshot() {
         }
         drop(snapshot);
         assert_eq!(table.len(), Ok(COUNT));
+    });
+}
+
+/// Its pages may be those of a table that was dropped meanwhile: no record of that is taken for one
+/// of its own.
+#[test]
+fn a_table_is_not_there_at_a_moment_before_it_was_created() {
+    in_both(|db| {
+        let kinds = [KeyKind::Hash, KeyKind::Tree];
+        let rests = [Type::Bytes(8), Type::VarText(1_000)];
+        for (number, (kind, rest)) in
+            kinds.iter().flat_map(|kind| rests.iter().map(move |rest| (*kind, *rest))).enumerate()
+        {
+            let create = |name: &str| {
+                let schema = Schema::build(name).key("id", Type::U64).column("rest", rest);
+                db.create_table(&schema.finish().expect("a schema"), kind).expect("room")
+            };
+            let fill = |table: &Table, ids: std::ops::Range<u64>| {
+                for id in ids {
+                    let rest = if rest == Type::Bytes(8) {
+                        Value::Bytes(b"12345678")
+                    } else {
+                        Value::Text("12345678")
+                    };
+                    let record = table.schema().pack(&[Value::Unsigned(id), rest]);
+                    assert_eq!(table.insert(&record.expect("it fits")), Ok(true));
+                }
+            };
+            let first = db.snapshot();
+            let old = create(&format!("old_{number}"));
+            fill(&old, 0..2_000);
+            let second = db.snapshot();
+            db.drop_table(old.schema().name()).expect("it is there");
+            let new = create(&format!("new_{number}"));
+            let third = db.snapshot();
+            fill(&new, 500..1_500);
+            for (snapshot, table) in [(&first, &old), (&first, &new), (&second, &new)] {
+                let at = table.at(snapshot);
+                let is_wrong = |error: Error| matches!(error, Error::NoTable { .. });
+                assert!(at.len().is_err_and(is_wrong), "{:?}", at.len());
+                assert!(at.len_estimate().is_err_and(is_wrong));
+                assert!(at.get(700_u64).is_err_and(is_wrong));
+                assert!(at.is_empty().is_err_and(is_wrong));
+                assert!(at.iter().next().is_some_and(|row| row.is_err_and(is_wrong)));
+                let transaction = db.begin_at(snapshot);
+                let within = table.within(&transaction);
+                assert!(within.len().is_err_and(is_wrong));
+                assert!(within.get(700_u64).is_err_and(is_wrong));
+                assert!(within.iter().next().is_some_and(|row| row.is_err_and(is_wrong)));
+            }
+            assert_eq!(old.at(&second).len(), Ok(2_000));
+            assert_eq!(new.at(&third).len(), Ok(0));
+            assert_eq!(new.len(), Ok(1_000));
+            db.drop_table(new.schema().name()).expect("it is there");
+        }
     });
 }
