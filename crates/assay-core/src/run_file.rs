@@ -263,6 +263,10 @@ pub struct Timeline {
     /// Operations a second that arrived, in an open loop; absent in a closed one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_per_second: Option<u64>,
+    /// When the last of them was meant to begin, after the start of the round; absent in a closed
+    /// loop, and in files of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_ns: Option<u64>,
     /// From the start of the round to the end of its last operation.
     pub time_ns: u64,
     /// How long this clock stood still in the thread where it did so longest, because the

@@ -316,6 +316,7 @@ mod tests {
         };
         let mut timeline = Timeline {
             offered_per_second: None,
+            offered_ns: None,
             time_ns: 2_500_000_000,
             instrument_ns: 0,
             interval_ns: 1_000_000_000,

@@ -391,11 +391,9 @@ pub(crate) type Taken = (Vec<Latency>, Timeline);
 fn doubts(name: &str, timeline: &Timeline, rate: u64, threads: u32) -> Vec<String> {
     let mut doubts = Vec::new();
     let operations: u64 = timeline.intervals.iter().map(|interval| interval.operations).sum();
-    // Threads that do not have the same number of operations end one turn after each other; and the
-    // sum of N random gaps differs by four times √N gaps once in some ten thousand rounds.
-    let chance = 4.0 * (operations as f64).sqrt();
-    let turns = operations as f64 + 2.0 * f64::from(threads) + chance;
-    let enough_ns = turns * 1.05e9 / rate as f64;
+    // A little behind the last arrival is nothing to speak of.
+    let turns_ns = 2e9 * f64::from(threads) / rate as f64;
+    let enough_ns = timeline.offered_ns.map_or(f64::INFINITY, |ns| ns as f64 * 1.05 + turns_ns);
     if timeline.time_ns as f64 > enough_ns {
         doubts.push(format!(
             "latencies of {name}: {rate} operations a second arrived and {:.0} were done, so that \
@@ -416,4 +414,25 @@ fn doubts(name: &str, timeline: &Timeline, rate: u64, threads: u32) -> Vec<Strin
 
 pub(crate) fn as_ns(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_open_loop_that_ends_behind_its_last_arrival_is_doubted() {
+        let timeline = |time_ms: u64| Timeline {
+            offered_per_second: Some(100),
+            // By chance, 60 operations took longer to arrive than 600 milliseconds.
+            offered_ns: Some(900_000_000),
+            time_ns: time_ms * 1_000_000,
+            instrument_ns: 0,
+            interval_ns: 10_000_000,
+            intervals: Vec::new(),
+        };
+        let doubts = |time_ms| doubts("run", &timeline(time_ms), 100, 1);
+        assert!(doubts(900).is_empty() && doubts(960).is_empty());
+        assert_eq!(doubts(1_000).len(), 1);
+    }
 }

@@ -200,7 +200,7 @@ fn instrument(out: &mut String, null: &CellResult, width: usize) {
     });
     let stalls = stalls.collect::<Vec<_>>().join(", ");
     if !stalls.is_empty() {
-        let text = format!("p99.9 of the null engine, which only the machine delays: {stalls}");
+        let text = format!("p99.9 of the null engine, which does nothing: {stalls}");
         paragraph(out, &[text], "", width);
     }
 }

@@ -1,7 +1,7 @@
 //! Latencies: rounds of their own after those for the throughput, each operation timed by itself.
 
 use assay_core::latency::{Arrivals, Stopwatch, operations_at, summary};
-use assay_core::random::{derive, mix};
+use assay_core::random::derive;
 use assay_core::tape::{Population, Tape};
 use assay_core::timing::{Action, Clock, Timed};
 use assay_driver::error::Result;
@@ -55,7 +55,7 @@ impl Run<'_> {
         let mut told = telling(self.report, phase, (1, 1), visit.count, threads);
         let seed = derive(derive(self.cell.seed, "arrivals"), phase);
         let crew = crew_visit(session, threads, &visit, &mut told, &|round, thread| {
-            let of_thread = |rate| Arrivals::new(rate, threads, mix(seed, thread as u64));
+            let of_thread = |rate| Arrivals::new(rate, (thread, threads), seed);
             round.one_by_one(action, Stopwatch::new(1, rate.map(of_thread)))
         })?;
         let (timed, stopwatches): (Vec<_>, Vec<_>) = crew.into_iter().unzip();

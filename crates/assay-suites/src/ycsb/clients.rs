@@ -218,8 +218,8 @@ impl Client<'_> {
         connection: &mut dyn Connection,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(Timed, Stopwatch)> {
-        let seed = mix(self.clients.arrivals, self.thread as u64);
-        let of_thread = |rate| Arrivals::new(rate, self.clients.threads, seed);
+        let (thread, seed) = ((self.thread, self.clients.threads), self.clients.arrivals);
+        let of_thread = |rate| Arrivals::new(rate, thread, seed);
         let mut stopwatch = Stopwatch::new(Kind::ALL.len(), self.clients.rate.map(of_thread));
         match self.round {
             Round::Throughput { .. } => {

@@ -166,7 +166,7 @@ pub(crate) struct CrossbenchArgs {
     #[arg(long)]
     pub latency: bool,
     /// Take them in an open loop: COUNT operations a second arrive at random, and latency counts
-    /// from when each was meant to begin; for a minute at most
+    /// from when each was meant to begin; for about a minute at most
     #[arg(long, value_name = "COUNT", requires = "latency", value_parser = count::parse_rate)]
     pub rate: Option<u64>,
     /// Verify that the drivers do basic operations right, and measure nothing
@@ -365,7 +365,8 @@ pub(crate) struct YcsbArgs {
     #[arg(long, value_name = "DISTRIBUTION")]
     pub distribution: Option<DistributionArg>,
     /// Take the latencies in an open loop: COUNT operations a second arrive at random, and latency
-    /// counts from when each was meant to begin; for a minute at most [default: a closed loop]
+    /// counts from when each was meant to begin; for about a minute at most [default: a closed
+    /// loop]
     #[arg(long, value_name = "COUNT", value_parser = count::parse_rate)]
     pub rate: Option<u64>,
     /// Fields of a record

@@ -231,7 +231,7 @@ fn an_open_loop_says_what_arrived_and_what_was_done() {
         assert_eq!(counts.filter_map(|l| l["count"].as_u64()).sum::<u64>(), 600);
     }
     let shown = bench.succeeds("show run.json --details").stdout;
-    assert!(shown.contains("p99.9 of the null engine, which only the machine"), "{shown}");
+    assert!(shown.contains("p99.9 of the null engine, which does nothing"), "{shown}");
     let drawn = bench.succeeds("plot run.json").stdout;
     assert!(drawn.contains("run-throughput-") && drawn.contains("run-p99-"), "{drawn}");
     let page = bench.succeeds("report run.json -o page.html");
