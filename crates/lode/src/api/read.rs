@@ -49,9 +49,8 @@ use crate::tree::Range;
 ///
 /// # Errors
 /// All of it can return `NoTable` when the table was dropped, or at a snapshot before it was
-/// created; `Closed`, `Forked`, `Corrupt` and
-/// `Io`; at a snapshot `SnapshotTooOld`; `NotPacked`, `ValueCount` and `ValueMisfit` when a key is
-/// none of the table; `OtherDatabase`.
+/// created; `Closed`, `Forked`, `Corrupt` and `Io`; at a snapshot `SnapshotTooOld`; `NotPacked`,
+/// `ValueCount` and `ValueMisfit` when a key is none of the table; `OtherDatabase`.
 pub trait ReadTable {
     /// The table that is read.
     fn table(&self) -> &Table;
