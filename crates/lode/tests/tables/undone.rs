@@ -132,6 +132,23 @@ fn little_memory_has_room_for_many_small_tables() {
     }
 }
 
+/// Three buckets more than it needs, where there is memory to spare; and none in a directory.
+#[test]
+fn a_hashed_table_begins_with_few_buckets_or_one() {
+    const PAGE_BYTES: u64 = 16 << 10;
+    let schema = Schema::build("t").key("id", Type::U64).finish().expect("a schema");
+    let pages = |db: Database| {
+        let before = db.statistics().page_bytes;
+        db.create_table(&schema, KeyKind::Hash).expect("room");
+        (db.statistics().page_bytes - before) / PAGE_BYTES
+    };
+    let options = |bytes: u64| Options::new().memory_bytes(bytes);
+    assert_eq!(pages(options(64 << 20).in_memory().expect("memory")), 6);
+    assert_eq!(pages(options(1 << 20).in_memory().expect("memory")), 3);
+    let directory = tempfile::tempdir().expect("a directory");
+    assert_eq!(pages(options(64 << 20).open(directory.path()).expect("a new database")), 3);
+}
+
 /// Of pages with little in them, there may be many.
 #[test]
 fn what_conflicts_reads_no_pages_that_it_has_not_changed() {
