@@ -1,9 +1,10 @@
 //! Filling sparse nodes from their neighbours, for the compaction of a table.
 
-use super::node::{Fences, Node, NodeMut, SearchKey};
+use super::neighbours::{Beside, Moved, Side};
+use super::node::SearchKey;
 use super::{Found, Tree};
 use crate::error::Result;
-use crate::pager::{Image, Pager, Space};
+use crate::pager::{Pager, Space};
 
 /// A node in which less than this share of the words is used takes entries from the next one.
 const SPARSE: (usize, usize) = (3, 4);
@@ -115,74 +116,26 @@ impl Tree {
 
     fn fill_found(&self, pager: &Pager, space: &Space, found: &Found<'_>) -> Result<Filled> {
         let (upper, used) = (found.node.fences().upper, found.node.used_words());
-        let is_sparse = used < share(found.node.capacity(), SPARSE);
-        let (true, Some((parent_seen, at))) = (is_sparse, found.parent) else {
-            return Ok(if found.seen.validate() { Filled::Done(upper) } else { Filled::Again });
-        };
-        let (seen, words) = pager.read_optimistic(parent_seen.page())?;
-        let parent = self.layout.node(words);
-        let next = (at + 1 < parent.count()).then(|| parent.child(at + 1));
-        // A new separator may be longer than the old one.
-        let has_room = parent.has_room_for_any();
-        if !seen.is(&parent_seen) || !seen.validate() {
-            return Ok(Filled::Again);
+        let nothing_to_do =
+            || if found.seen.validate() { Filled::Done(upper.clone()) } else { Filled::Again };
+        if used >= share(found.node.capacity(), SPARSE) {
+            return Ok(nothing_to_do());
         }
-        let Some(next) = next else {
-            return Ok(if found.seen.validate() { Filled::Done(upper) } else { Filled::Again });
+        let both = match self.beside(pager, found, Side::After)? {
+            Beside::Latched(both) => both,
+            Beside::None => return Ok(nothing_to_do()),
+            Beside::Changed => return Ok(Filled::Again),
         };
-        let right = pager.read_optimistic(next);
-        if !parent_seen.validate() {
-            return Ok(Filled::Again);
+        let (low, high) = (both.left(self), both.right(self));
+        let room = share(low.capacity(), FILLED).saturating_sub(low.used_words());
+        let count = high.entries_within(room);
+        if count == high.count() {
+            both.join(self, pager, space);
+            return Ok(Filled::More);
         }
-        let right_seen = right?.0;
-        let latched = (pager.latch(parent_seen), pager.latch(found.seen), pager.latch(right_seen));
-        let (Some(mut parent), Some(mut left), Some(mut right)) = latched else {
-            return Ok(Filled::Again);
-        };
-        let (old, other) = (Image::of(left.words()), Image::of(right.words()));
-        let (old, other) = (self.layout.node(old.words()), self.layout.node(other.words()));
-        let room = share(old.capacity(), FILLED).saturating_sub(old.used_words());
-        let count = other.entries_within(room);
-        let takes_all = count == other.count();
-        if !takes_all && (count == 0 || !has_room) {
+        if count == 0 || !both.can_part_elsewhere(self) {
             return Ok(Filled::Done(upper));
         }
-        let epoch = pager.epoch();
-        let (low, high) = (old.fences(), other.fences());
-        let separator = (!takes_all).then(|| other.key(count));
-        let middle = separator.clone().or_else(|| high.upper.clone());
-        let node = self.layout.node_mut(left.change(epoch));
-        self.rebuild(
-            node,
-            Fences { lower: low.lower, upper: middle },
-            &[(old, 0..old.count()), (other, 0..count)],
-        );
-        let mut node = self.layout.node_mut(parent.change(epoch));
-        node.remove(at + 1);
-        match separator {
-            Some(separator) => {
-                node.insert_child(at + 1, &separator, next);
-                let fences = Fences { lower: Some(separator.clone()), upper: high.upper };
-                let node = self.layout.node_mut(right.change(epoch));
-                self.rebuild(node, fences, &[(other, count..other.count())]);
-                Ok(Filled::Done(Some(separator)))
-            }
-            None => {
-                drop(parent);
-                right.free(space, epoch);
-                Ok(Filled::More)
-            }
-        }
-    }
-
-    /// Makes a node of entries of others of the same level.
-    fn rebuild(
-        &self,
-        mut node: NodeMut<'_>,
-        fences: Fences,
-        entries: &[(Node<'_>, std::ops::Range<usize>)],
-    ) {
-        node.clear(entries[0].0.level(), &fences);
-        entries.iter().for_each(|(from, range)| node.append(*from, range.clone()));
+        Ok(Filled::Done(Some(both.shift(self, pager.epoch(), Moved::ToLeft { count }))))
     }
 }

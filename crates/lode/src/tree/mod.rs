@@ -8,12 +8,15 @@
 mod batch;
 mod estimate;
 mod fill;
+mod neighbours;
 mod node;
 mod scan;
+mod split;
 mod write;
 
 pub(crate) use batch::Wanted;
 pub(crate) use fill::Cursor;
+use neighbours::{Beside, Side};
 use node::{Fences, Layout, Node, SearchKey};
 pub(crate) use scan::{Direction, Leaves, Nodes, Range};
 use write::{TreeEntryMut, is_sparse};
@@ -172,7 +175,7 @@ impl Tree {
         context: &WriteContext<'_>,
         run: &[Record<'_>],
     ) -> Result<usize> {
-        let WriteContext { pager, space, .. } = *context;
+        let WriteContext { pager, .. } = *context;
         let records = || run.iter().copied();
         let Some(Record { key: first, .. }) = run.first().copied() else { return Ok(0) };
         loop {
@@ -185,7 +188,7 @@ impl Tree {
             let count = node.room_for(records().map(|record| record.key).take_while(comes_here));
             if count == 0 {
                 drop(leaf);
-                self.make_room(pager, space, first)?;
+                self.make_room(context, first)?;
                 continue;
             }
             let Some(epoch) = context.log_put_all(records().take(count))? else {
@@ -199,98 +202,6 @@ impl Tree {
             }
             return Ok(count);
         }
-    }
-
-    /// Splits the leaf of a key, and the nodes above it first that are full too.
-    fn make_room(&self, pager: &Pager, space: &Space, key: &[u8]) -> Result<()> {
-        let top = pager.read_optimistic(self.root)?.1;
-        let top = self.layout.node(top).level();
-        for level in (0..=top).rev() {
-            let found = self.read_optimistic(pager, SearchKey::new(key), level)?;
-            let has_room = match level {
-                0 => found.node.has_room(key.len()),
-                _ => found.node.has_room_for_any(),
-            };
-            let full = !has_room;
-            if full && found.seen.validate() && !self.split(pager, space, &found, key)? {
-                // Another thread was there; the caller looks again.
-                return Ok(());
-            }
-        }
-        Ok(())
-    }
-
-    /// Splits a node whose parent has room; false if one of them has changed.
-    fn split(&self, pager: &Pager, space: &Space, found: &Found<'_>, key: &[u8]) -> Result<bool> {
-        let Some((parent_seen, at)) = found.parent else {
-            return self.split_root(pager, space, found.seen);
-        };
-        let Some(mut parent) = pager.latch(parent_seen) else { return Ok(false) };
-        if !self.layout.node(parent.words()).has_room_for_any() {
-            return Ok(false);
-        }
-        let Some(mut left) = pager.latch(found.seen) else { return Ok(false) };
-        let mut right = pager.allocate(space)?;
-        let epoch = pager.epoch();
-        let old = Image::of(left.words());
-        let old = self.layout.node(old.words());
-        let count = old.count();
-        // Ascending keys fill their nodes; but one above the leaves has always a child.
-        let appends = old.is_last() && old.search(SearchKey::new(key)) == Err(count);
-        let cut = match (appends, old.is_leaf()) {
-            (true, true) => count,
-            (true, false) => count - 1,
-            (false, _) => old.middle(),
-        };
-        let separator = if cut == count { key.to_vec() } else { old.key(cut) };
-        let fences = old.fences();
-        let low = Fences { lower: fences.lower, upper: Some(separator.clone()) };
-        let high = Fences { lower: Some(separator.clone()), upper: fences.upper };
-        let (mut low_node, mut high_node) =
-            (self.layout.node_mut(left.change(epoch)), self.layout.node_mut(right.change(epoch)));
-        low_node.clear(old.level(), &low);
-        low_node.append(old, 0..cut);
-        high_node.clear(old.level(), &high);
-        high_node.append(old, cut..count);
-        let page = right.page();
-        self.layout.node_mut(parent.change(epoch)).insert_child(at + 1, &separator, page);
-        Ok(true)
-    }
-
-    /// Moves the root's content to two nodes below it; false if it has changed.
-    fn split_root(&self, pager: &Pager, space: &Space, seen: Seen<'_>) -> Result<bool> {
-        let Some(mut root) = pager.latch(seen) else { return Ok(false) };
-        let mut left = pager.allocate(space)?;
-        let mut right = match pager.allocate(space) {
-            Ok(right) => right,
-            Err(error) => {
-                left.free(space, pager.epoch());
-                return Err(error);
-            }
-        };
-        let epoch = pager.epoch();
-        let old = Image::of(root.words());
-        let old = self.layout.node(old.words());
-        let (count, level) = (old.count(), old.level());
-        let cut = old.middle();
-        let separator = old.key(cut);
-        let first = match self.layout.shape.is_variable {
-            false => vec![0; self.layout.shape.key_size],
-            true => Vec::new(),
-        };
-        let low = Fences { lower: None, upper: Some(separator.clone()) };
-        let high = Fences { lower: Some(separator.clone()), upper: None };
-        let mut node = self.layout.node_mut(left.change(epoch));
-        node.clear(level, &low);
-        node.append(old, 0..cut);
-        let mut node = self.layout.node_mut(right.change(epoch));
-        node.clear(level, &high);
-        node.append(old, cut..count);
-        let mut node = self.layout.node_mut(root.change(epoch));
-        node.clear(level + 1, &Fences::default());
-        node.insert_child(0, &first, left.page());
-        node.insert_child(1, &separator, right.page());
-        Ok(true)
     }
 
     /// Joins the nodes on the way to a key that have become sparse with a neighbour, if both fit
@@ -309,41 +220,15 @@ impl Tree {
 
     /// Joins a node with a neighbour of the same parent; whether it did.
     fn join(&self, pager: &Pager, space: &Space, found: &Found<'_>) -> Result<bool> {
-        let Some((parent_seen, at)) = found.parent else { return Ok(false) };
-        // With the one before it, or for the first one with that after it.
-        let left_at = if at == 0 { 0 } else { at - 1 };
-        let (left_page, right_page) = {
-            let (seen, words) = pager.read_optimistic(parent_seen.page())?;
-            let parent = self.layout.node(words);
-            let pages = (left_at + 1 < parent.count())
-                .then(|| (parent.child(left_at), parent.child(left_at + 1)));
-            match pages {
-                Some(pages) if seen.is(&parent_seen) => pages,
-                _ => return Ok(false),
-            }
-        };
-        let (left, right) = (pager.read_optimistic(left_page), pager.read_optimistic(right_page));
-        if !parent_seen.validate() {
-            return Ok(false);
+        let is_first = found.parent.is_none_or(|(_, at)| at == 0);
+        let side = if is_first { Side::After } else { Side::Before };
+        let Beside::Latched(both) = self.beside(pager, found, side)? else { return Ok(false) };
+        let (low, high) = (both.left(self), both.right(self));
+        let fits = low.used_words() + high.used_words() <= low.capacity() / 4 * 3;
+        if fits {
+            both.join(self, pager, space);
         }
-        let ((left_seen, _), (right_seen, _)) = (left?, right?);
-        let latched = (pager.latch(parent_seen), pager.latch(left_seen), pager.latch(right_seen));
-        let (Some(mut parent), Some(mut left), Some(right)) = latched else { return Ok(false) };
-        let old = Image::of(left.words());
-        let (old, other) = (self.layout.node(old.words()), self.layout.node(right.words()));
-        if old.used_words() + other.used_words() > old.capacity() / 4 * 3 {
-            return Ok(false);
-        }
-        let epoch = pager.epoch();
-        let fences = Fences { lower: old.fences().lower, upper: other.fences().upper };
-        let mut node = self.layout.node_mut(left.change(epoch));
-        node.clear(old.level(), &fences);
-        node.append(old, 0..old.count());
-        node.append(other, 0..other.count());
-        self.layout.node_mut(parent.change(epoch)).remove(left_at + 1);
-        drop(parent);
-        right.free(space, epoch);
-        Ok(true)
+        Ok(fits)
     }
 
     /// Takes the only child of the root up.
@@ -470,7 +355,7 @@ impl Index for Tree {
             match step? {
                 Step::Done(answer) => return Ok(answer),
                 Step::Wait => context.make_log_room()?,
-                Step::Full => self.make_room(pager, space, key)?,
+                Step::Full => self.make_room(context, key)?,
             }
         }
     }

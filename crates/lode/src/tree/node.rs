@@ -21,6 +21,8 @@
 mod change;
 mod fences;
 mod search_key;
+#[cfg(test)]
+mod tests;
 
 use std::cmp::Ordering;
 use std::ops::{Deref, Range};
@@ -242,6 +244,12 @@ impl<'p> Node<'p> {
         size.cmp(&key.len())
     }
 
+    /// What the head of an entry is if all keys have this number of bytes in common.
+    fn head_after(self, at: usize, common: usize) -> u64 {
+        let rest = self.key_size(at).saturating_sub(common);
+        self.words.get_bytes(self.key_at(at) + common, rest.min(8)) >> 16
+    }
+
     #[inline(always)]
     fn head(self, at: usize) -> u64 {
         self.words.get(ENTRIES + at) >> 16
@@ -428,12 +436,23 @@ impl<'p> Node<'p> {
 
     /// The number of entries, from the first one on, that take up at most `room` words.
     pub(super) fn entries_within(self, room: usize) -> usize {
+        if !self.layout.shape.is_variable {
+            return self.count().min(room / (1 + self.record_words(0)));
+        }
         let mut words = 0;
         let fits = |at: &usize| {
             words += 1 + self.record_words(*at);
             words <= room
         };
         (0..self.count()).take_while(fits).count()
+    }
+
+    /// Words that entries take up.
+    pub(super) fn words_of(self, entries: Range<usize>) -> usize {
+        match self.layout.shape.is_variable {
+            false => entries.len() * (1 + self.record_words(0)),
+            true => entries.map(|at| 1 + self.record_words(at)).sum(),
+        }
     }
 
     /// What is wrong with the node, if anything.

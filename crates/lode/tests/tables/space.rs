@@ -3,8 +3,9 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use crate::random::mix;
 use crate::reading::check;
-use lode::{Database, Durability, KeyKind, Options, ReadTable, Schema, Type};
+use lode::{Database, Durability, KeyKind, Options, ReadTable, Schema, Table, Type, Value};
 
 /// The most that an empty database takes up, and one of a thousand records of 34 bytes.
 const MOST_BYTES: u64 = 256 << 10;
@@ -60,4 +61,49 @@ fn a_database_of_a_thousand_records_is_small() {
         let table = db.table("t").expect("it is there");
         assert_eq!((table.len(), table.iter().count()), (Ok(1_000), 1_000));
     }
+}
+
+/// Leaves give records to their neighbours, before they are split.
+#[test]
+fn records_in_no_order_fill_three_quarters_of_a_tree() {
+    // Words of an entry, of a key and of the rest.
+    for (rest_bytes, count, entry_words) in [(24, 20_000, 5), (1_000, 4_000, 127)] {
+        let db = Database::in_memory().expect("memory");
+        let table = tree(&db, rest_bytes);
+        let before_bytes = db.statistics().page_bytes;
+        for at in 0..count {
+            assert_eq!(table.insert(&record(&table, mix(at), rest_bytes)), Ok(true));
+        }
+        let all_bytes = count * entry_words * 8;
+        let page_bytes = db.statistics().page_bytes - before_bytes;
+        let filled = all_bytes as f64 / page_bytes as f64;
+        assert!((0.75..1.0).contains(&filled), "{filled} of {page_bytes} bytes are filled");
+    }
+}
+
+/// Nothing is left to give where keys ascend, and much where they descend.
+#[test]
+fn records_in_order_fill_a_tree() {
+    let ids: [fn(u64) -> u64; 2] = [|at| at, |at| u64::MAX - at];
+    for (id, least) in ids.into_iter().zip([0.96, 0.75]) {
+        let db = Database::in_memory().expect("memory");
+        let table = tree(&db, 24);
+        let before_bytes = db.statistics().page_bytes;
+        for at in 0..20_000 {
+            assert_eq!(table.insert(&record(&table, id(at), 24)), Ok(true));
+        }
+        let filled = (20_000 * 5 * 8) as f64 / (db.statistics().page_bytes - before_bytes) as f64;
+        assert!((least..1.0).contains(&filled), "{filled} are filled");
+    }
+}
+
+fn tree(db: &Database, rest_bytes: usize) -> Table {
+    let rest = Type::Bytes(rest_bytes as u32);
+    let schema = Schema::build("t").key("id", Type::U64).column("rest", rest);
+    db.create_table(&schema.finish().expect("a schema"), KeyKind::Tree).expect("a table")
+}
+
+fn record(table: &Table, id: u64, rest_bytes: usize) -> Vec<u8> {
+    let values = [Value::Unsigned(id), Value::Bytes(&vec![1; rest_bytes])];
+    table.schema().pack(&values).expect("it fits")
 }

@@ -90,6 +90,56 @@ fn what_has_no_room_leaves_no_pages() {
     });
 }
 
+/// What a commit has deleted has its room still when it is put back, though no page is left.
+#[test]
+fn what_conflicts_is_put_back_where_memory_is_full() {
+    for kind in [KeyKind::Hash, KeyKind::Tree] {
+        for bytes in [20, 400, 1_000, 4_000] {
+            let db = Options::new().memory_bytes(2 << 20).in_memory().expect("memory");
+            let table = table(&db, kind, Type::Bytes(bytes as u32));
+            let packed = |id: u64, value: u8| {
+                let payload = vec![value; bytes];
+                table.schema().pack(&[Value::Unsigned(id), Value::Bytes(&payload)])
+            };
+            let record = |id: u64, value: u8| packed(id, value).expect("it fits");
+            // Side by side, so that leaves are full; the last one is what conflicts.
+            let mut ids: Vec<u64> = (1..100_000).map(|id| id * 1_000).collect();
+            let have_room = |id: &u64| table.insert(&record(*id, 1)).is_ok();
+            ids.truncate(ids.iter().take_while(|id| have_room(id)).count());
+            let last = ids.pop().expect("it has room");
+            let mut conflicts = 0;
+            for round in 0..100 {
+                let transaction = db.begin();
+                // A leaf loses records, and the next one gets some.
+                let deleted = (10_000 / (bytes + 30)).min(200);
+                let from = usize::from(round) * 7 % (ids.len() - 3 * deleted);
+                for id in &ids[from..from + deleted] {
+                    assert_eq!(transaction.delete(&table, *id), Ok(true));
+                }
+                for id in 1..=deleted as u64 / 2 {
+                    let id = ids[from + 2 * deleted] + id * 10;
+                    transaction.upsert(&table, &record(id, round)).expect("it is noted");
+                }
+                transaction.upsert(&table, &record(last, round)).expect("it is noted");
+                assert_eq!(table.upsert(&record(last, round + 100)), Ok(true));
+                let committed = transaction.commit();
+                match committed {
+                    Err(Error::Conflict { .. }) => conflicts += 1,
+                    Err(Error::Full { .. }) => {}
+                    other => panic!("{other:?}"),
+                }
+                assert_eq!(table.len(), Ok(ids.len() as u64 + 1));
+            }
+            assert!(conflicts > 0, "{kind:?}, {bytes} bytes: {conflicts}");
+            for id in &ids {
+                let there = table.get(*id).expect("it is whole").map(|row| row.into_bytes());
+                assert_eq!(there, Some(record(*id, 1)), "{kind:?}, {bytes} bytes: {id}");
+            }
+            check(&db).unwrap_or_else(|why| panic!("{why}"));
+        }
+    }
+}
+
 /// A table keeps the numbers of the pages that it had, but they are not what is scarce.
 #[test]
 fn what_has_no_room_leaves_all_of_it_to_other_tables() {

@@ -1,5 +1,7 @@
 //! Changes of a node.
 
+use std::ops::Range;
+
 use super::fences::{LOWER, LOWER_SHIFT, UPPER, UPPER_SHIFT};
 use super::{ENTRIES, Fences, HIGHEST_HEAD, Node, NodeMut, SIZE_SHIFT, SearchKey, head_of};
 use crate::pager::{Image, PageNumber};
@@ -17,7 +19,12 @@ impl NodeMut<'_> {
     /// Makes an empty node of it.
     pub(in crate::tree) fn clear(&mut self, level: usize, fences: &Fences) {
         self.set_header(level, 0, self.end(), 0);
-        let (mut first, mut common) = (0, 0);
+        self.set_fences(fences);
+    }
+
+    /// Gives it other fences, between which all of its keys are.
+    pub(in crate::tree) fn set_fences(&mut self, fences: &Fences) {
+        let (mut first, mut common, before) = (0, 0, self.common());
         for (fence, which, shift) in
             [(&fences.lower, LOWER, LOWER_SHIFT), (&fences.upper, UPPER, UPPER_SHIFT)]
         {
@@ -37,6 +44,12 @@ impl NodeMut<'_> {
         };
         self.words.set(2, head(&fences.lower).unwrap_or(0));
         self.words.set(3, head(&fences.upper).unwrap_or(HIGHEST_HEAD));
+        if common != before {
+            for at in 0..self.count() {
+                let entry = self.head_after(at, common) << 16 | self.record_at(at) as u64;
+                self.words.set(ENTRIES + at, entry);
+            }
+        }
     }
 
     /// Puts an entry at its place. There must be room.
@@ -80,22 +93,64 @@ impl NodeMut<'_> {
     }
 
     /// Appends entries of another node of the same level.
-    pub(in crate::tree) fn append(&mut self, other: Node<'_>, entries: std::ops::Range<usize>) {
-        let common = self.common();
-        let mut key = Vec::new();
-        let (mut count, mut to) = (self.count(), self.records_at());
-        for at in entries {
-            key.resize(other.key_size(at), 0);
-            other.read_key(at, &mut key);
-            let words = other.record_words(at);
+    pub(in crate::tree) fn append(&mut self, other: Node<'_>, entries: Range<usize>) {
+        self.insert_from(self.count(), other, entries);
+    }
+
+    /// Puts entries of another node of the same level at a place. There must be room.
+    pub(in crate::tree) fn insert_from(
+        &mut self,
+        at: usize,
+        other: Node<'_>,
+        entries: Range<usize>,
+    ) {
+        if self.free_words() < other.words_of(entries.clone()) {
+            self.compact();
+        }
+        let (common, before) = (self.common(), self.count());
+        let has_heads = common == other.common();
+        let after = before.saturating_sub(at);
+        self.words.shift(ENTRIES + at, after, ENTRIES + at + entries.len());
+        let (count, mut to) = (before + entries.len(), self.records_at());
+        for (at, from) in (at..).zip(entries) {
+            let words = other.record_words(from);
             to = to.saturating_sub(words);
-            let from = other.record_at(at);
-            (0..words).for_each(|word| self.words.set(to + word, other.words.get(from + word)));
-            self.words
-                .set(ENTRIES + count, head_of(SearchKey::new(&key), common) << 16 | to as u64);
-            count += 1;
+            self.words.copy_words(other.words, other.record_at(from), to, words);
+            let head = if has_heads { other.head(from) } else { other.head_after(from, common) };
+            self.words.set(ENTRIES + at, head << 16 | to as u64);
         }
         self.set_header(self.level(), count, to, self.garbage());
+    }
+
+    /// Takes entries out, and moves the records together.
+    pub(in crate::tree) fn take_out(&mut self, entries: Range<usize>) {
+        if self.layout.shape.is_variable || self.garbage() > 0 {
+            let old = Image::of(self.node.words);
+            let old = self.layout.node(old.words());
+            self.clear(old.level(), &old.fences());
+            self.append(old, 0..entries.start);
+            self.append(old, entries.end..old.count());
+            return;
+        }
+        let (words, count) = (self.record_words(0), self.count());
+        let records_at = self.records_at() + entries.len() * words;
+        let is_low = |node: &Self, at: usize| node.record_at(at) < records_at;
+        // As many records that stay lie low as records that go lie high.
+        let holes: Vec<usize> =
+            entries.clone().filter(|at| !is_low(self, *at)).map(|at| self.record_at(at)).collect();
+        self.words.shift(ENTRIES + entries.end, count - entries.end, ENTRIES + entries.start);
+        self.set_header(self.level(), count - entries.len(), records_at, 0);
+        let (mut low, mut found) = (vec![0; self.count()], 0);
+        for at in 0..self.count() {
+            // Which records these are cannot be guessed: so there is no branch.
+            low[found] = at;
+            found += usize::from(is_low(self, at));
+        }
+        for (at, hole) in low[..found].iter().zip(holes) {
+            let entry = self.head(*at) << 16 | hole as u64;
+            self.words.copy_words(self.node.words, self.record_at(*at), hole, words);
+            self.words.set(ENTRIES + at, entry);
+        }
     }
 
     /// Moves the records together, so that what deleted ones left can be used.

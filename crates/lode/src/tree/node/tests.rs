@@ -1,0 +1,117 @@
+//! Entries that move between nodes, beside a sorted list.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use proptest::prelude::*;
+
+use super::{Fences, Layout, Node, NodeMut};
+use crate::index::Shape;
+use crate::pager::Image;
+
+const FEW: Shape = Shape { key_size: 12, payload_size: 9, is_variable: false };
+
+type Records = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// Keys that have a byte in common. None is the beginning of another, since each ends with a byte
+/// that is nowhere else.
+fn records(shape: Shape) -> impl Strategy<Value = Records> {
+    let most = shape.key_size - 3;
+    let between = if shape.is_variable { 0..=most } else { most..=most };
+    let key = (0..3u8, prop::collection::vec(0..4u8, between))
+        .prop_map(|(second, rest)| [vec![7, second], rest, vec![9]].concat());
+    let payload = prop::collection::vec(any::<u8>(), shape.payload_size);
+    prop::collection::btree_map(key, payload, 3..90)
+}
+
+fn shapes() -> impl Strategy<Value = Shape> {
+    prop_oneof![Just(FEW), Just(Shape { is_variable: true, ..FEW })]
+}
+
+/// The entries of a node, which is found to be whole.
+fn content(node: Node<'_>) -> Records {
+    assert_eq!(node.check(), Ok(()));
+    let payload = |at: usize| {
+        let mut payload = vec![0; node.layout.shape.payload_size];
+        node.read_payload(at, 0, &mut payload);
+        payload
+    };
+    (0..node.count()).map(|at| (node.key(at), payload(at))).collect()
+}
+
+fn part(records: &Records, range: Range<usize>) -> Records {
+    records
+        .iter()
+        .skip(range.start)
+        .take(range.len())
+        .map(|(k, v)| (k.clone(), v.clone()))
+        .collect()
+}
+
+proptest! {
+    /// The one before them, or the one after, gets entries of the other; some were deleted before.
+    #[test]
+    fn entries_move_to_a_neighbour(
+        (shape, all) in shapes().prop_flat_map(|shape| (Just(shape), records(shape))),
+        boundaries in (any::<prop::sample::Index>(), any::<prop::sample::Index>()),
+        order in any::<u64>(),
+        deleted in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
+    ) {
+        let layout = Layout { shape };
+        let keys: Vec<_> = all.keys().cloned().collect();
+        let (before, after) = (1 + boundaries.0.index(keys.len() - 1), 1 + boundaries.1.index(keys.len() - 1));
+        let mut pages = [Image::empty(), Image::empty()];
+        let (low, high) = pages.split_at_mut(1);
+        let (mut low, mut high) = (layout.node_mut(low[0].words_mut()), layout.node_mut(high[0].words_mut()));
+        low.clear(0, &fences(shape, None, Some(&keys[before])));
+        high.clear(0, &fences(shape, Some(&keys[before]), None));
+        // In some order, so that the records lie in another one than the entries.
+        let mut shuffled: Vec<_> = (0..keys.len()).collect();
+        shuffled.sort_by_key(|at| (*at as u64 + 1).wrapping_mul(order | 1).rotate_left(17));
+        for at in shuffled {
+            let node = if at < before { &mut low } else { &mut high };
+            put(node, &keys[at], &all[&keys[at]]);
+        }
+        let mut all = all;
+        for at in deleted {
+            let key = &keys[at.index(keys.len())];
+            let node = if *key < keys[before] { &mut low } else { &mut high };
+            if let Ok(at) = node.place(key) {
+                node.remove(at);
+                all.remove(key);
+            }
+        }
+        let in_low = all.range(..keys[before].clone()).count();
+        let stay = all.range(..keys[after].clone()).count();
+        let (new_low, new_high) = (fences(shape, None, Some(&keys[after])), fences(shape, Some(&keys[after]), None));
+        if after < before {
+            high.set_fences(&new_high);
+            high.insert_from(0, *low, stay..in_low);
+            low.take_out(stay..in_low);
+            low.set_fences(&new_low);
+        } else {
+            low.set_fences(&new_low);
+            low.append(*high, 0..stay - in_low);
+            high.take_out(0..stay - in_low);
+            high.set_fences(&new_high);
+        }
+        prop_assert_eq!(content(*low), part(&all, 0..stay));
+        prop_assert_eq!(content(*high), part(&all, stay..all.len()));
+        prop_assert_eq!(low.garbage() * high.garbage(), 0);
+    }
+}
+
+/// Those of a node; where there is no neighbour, bounds that have a byte in common with all keys.
+fn fences(shape: Shape, lower: Option<&Vec<u8>>, upper: Option<&Vec<u8>>) -> Fences {
+    let bound = |key: Option<&Vec<u8>>, byte| {
+        let mut bound = vec![7, byte];
+        bound.resize(if shape.is_variable { 2 } else { shape.key_size }, 0);
+        Some(key.cloned().unwrap_or(bound))
+    };
+    Fences { lower: bound(lower, 0), upper: bound(upper, 3) }
+}
+
+fn put(node: &mut NodeMut<'_>, key: &[u8], payload: &[u8]) {
+    let at = node.place(key).expect_err("it is new");
+    node.insert(at, key, payload);
+}

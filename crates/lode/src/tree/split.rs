@@ -1,0 +1,166 @@
+//! Room in a node that is full: its neighbours', or a new page.
+
+use super::neighbours::{Beside, Moved, Side};
+use super::node::{Fences, Node, SearchKey};
+use super::{Found, Tree};
+use crate::error::Result;
+use crate::index::WriteContext;
+use crate::pager::{Image, Pager, Seen, Space};
+
+/// A full leaf gives records to a neighbour that uses this share of a page less than it.
+const LEAST_DIFFERENCE: (usize, usize) = (1, 8);
+
+impl Tree {
+    /// Makes room in the leaf of a key, and first in the nodes above it that are full too.
+    pub(super) fn make_room(&self, context: &WriteContext<'_>, key: &[u8]) -> Result<()> {
+        let WriteContext { pager, space, .. } = *context;
+        let top = pager.read_optimistic(self.root)?.1;
+        let top = self.layout.node(top).level();
+        for level in (0..=top).rev() {
+            let found = self.read_optimistic(pager, SearchKey::new(key), level)?;
+            let has_room = match level {
+                0 => found.node.has_room(key.len()),
+                _ => found.node.has_room_for_any(),
+            };
+            if has_room || !found.seen.validate() {
+                continue;
+            }
+            // What a commit puts back must have room in its leaf, without a new page.
+            if level == 0 && !context.keeps_pages() && self.even_out(pager, &found, key)? {
+                return Ok(());
+            }
+            if !self.split(pager, space, &found, key)? {
+                // Another thread was there; the caller looks again.
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves records of a full leaf to the neighbour that uses less of its page, so that both use
+    /// as much (Bayer, McCreight: Organization and Maintenance of Large Ordered Indices, Acta
+    /// Informatica 1, 1972). Returns false if that is not worth it, or another thread was there.
+    fn even_out(&self, pager: &Pager, found: &Found<'_>, key: &[u8]) -> Result<bool> {
+        if appends(found.node, key) {
+            return Ok(false);
+        }
+        let Some(side) = self.emptier_side(pager, found) else { return Ok(false) };
+        let Beside::Latched(both) = self.beside(pager, found, side)? else { return Ok(false) };
+        let (low, high) = (both.left(self), both.right(self));
+        let (low_words, high_words) = (low.used_words(), high.used_words());
+        // Half of the difference moves, or a little more.
+        let (entries, moved_words) = match side {
+            Side::After => {
+                let from = low.entries_within((low_words + high_words) / 2);
+                (Moved::ToRight { from }, low.words_of(from..low.count()))
+            }
+            Side::Before => {
+                let count = high.entries_within(high_words.saturating_sub(low_words) / 2);
+                (Moved::ToLeft { count }, high.words_of(0..count))
+            }
+        };
+        let (more, less) = (low_words.max(high_words), low_words.min(high_words));
+        // Where few records fill a leaf, the neighbour may be no better off afterwards.
+        let is_better = moved_words > 0 && less + moved_words < more;
+        if is_better && both.can_part_elsewhere(self) {
+            both.shift(self, pager.epoch(), entries);
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// On which side of a leaf is the emptier neighbour that is in memory, if one of them has much
+    /// more room.
+    fn emptier_side(&self, pager: &Pager, found: &Found<'_>) -> Option<Side> {
+        let (parent_seen, at) = found.parent?;
+        let (seen, words) = pager.try_read(parent_seen.page())?;
+        let parent = self.layout.node(words);
+        let neighbours = [(at.checked_sub(1), Side::Before), (Some(at + 1), Side::After)];
+        let used_words = neighbours.into_iter().filter_map(|(at, side)| {
+            let at = at.filter(|at| *at < parent.count())?;
+            let (_, words) = pager.try_read(parent.child(at))?;
+            Some((self.layout.node(words).used_words(), side))
+        });
+        let (least, side) = used_words.min_by_key(|(words, _)| *words)?;
+        let (part, of) = LEAST_DIFFERENCE;
+        let difference = found.node.capacity() / of * part;
+        // What was read says something only if the parent was the same all the time.
+        (seen.validate() && least + difference <= found.node.used_words()).then_some(side)
+    }
+
+    /// Splits a node whose parent has room; false if one of them has changed.
+    fn split(&self, pager: &Pager, space: &Space, found: &Found<'_>, key: &[u8]) -> Result<bool> {
+        let Some((parent_seen, at)) = found.parent else {
+            return self.split_root(pager, space, found.seen);
+        };
+        let Some(mut parent) = pager.latch(parent_seen) else { return Ok(false) };
+        if !self.layout.node(parent.words()).has_room_for_any() {
+            return Ok(false);
+        }
+        let Some(mut left) = pager.latch(found.seen) else { return Ok(false) };
+        let mut right = pager.allocate(space)?;
+        let epoch = pager.epoch();
+        let old = self.layout.node(left.words());
+        let count = old.count();
+        // One above the leaves has always a child.
+        let cut = match (appends(old, key), old.is_leaf()) {
+            (true, true) => count,
+            (true, false) => count - 1,
+            (false, _) => old.middle(),
+        };
+        let separator = if cut == count { key.to_vec() } else { old.key(cut) };
+        let mut high = self.layout.node_mut(right.change(epoch));
+        high.clear(
+            old.level(),
+            &Fences { lower: Some(separator.clone()), upper: old.upper_fence() },
+        );
+        high.append(old, cut..count);
+        let mut low = self.layout.node_mut(left.change(epoch));
+        low.take_out(cut..count);
+        low.set_fences(&Fences { lower: low.lower_fence(), upper: Some(separator.clone()) });
+        let page = right.page();
+        self.layout.node_mut(parent.change(epoch)).insert_child(at + 1, &separator, page);
+        Ok(true)
+    }
+
+    /// Moves the root's content to two nodes below it; false if it has changed.
+    fn split_root(&self, pager: &Pager, space: &Space, seen: Seen<'_>) -> Result<bool> {
+        let Some(mut root) = pager.latch(seen) else { return Ok(false) };
+        let mut left = pager.allocate(space)?;
+        let mut right = match pager.allocate(space) {
+            Ok(right) => right,
+            Err(error) => {
+                left.free(space, pager.epoch());
+                return Err(error);
+            }
+        };
+        let epoch = pager.epoch();
+        let old = Image::of(root.words());
+        let old = self.layout.node(old.words());
+        let (count, level) = (old.count(), old.level());
+        let cut = old.middle();
+        let separator = old.key(cut);
+        let first = match self.layout.shape.is_variable {
+            false => vec![0; self.layout.shape.key_size],
+            true => Vec::new(),
+        };
+        let low = Fences { lower: None, upper: Some(separator.clone()) };
+        let high = Fences { lower: Some(separator.clone()), upper: None };
+        let mut node = self.layout.node_mut(left.change(epoch));
+        node.clear(level, &low);
+        node.append(old, 0..cut);
+        let mut node = self.layout.node_mut(right.change(epoch));
+        node.clear(level, &high);
+        node.append(old, cut..count);
+        let mut node = self.layout.node_mut(root.change(epoch));
+        node.clear(level + 1, &Fences::default());
+        node.insert_child(0, &first, left.page());
+        node.insert_child(1, &separator, right.page());
+        Ok(true)
+    }
+}
+
+/// Whether a key comes after all others of its level: ascending keys fill their nodes.
+fn appends(node: Node<'_>, key: &[u8]) -> bool {
+    node.is_last() && node.search(SearchKey::new(key)) == Err(node.count())
+}
