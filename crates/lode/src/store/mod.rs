@@ -169,7 +169,7 @@ impl Store {
     fn most_log_bytes(&self) -> u64 {
         let data = self.data.used_bytes();
         let least = LEAST_LOG_BYTES.min(self.most_log_bytes);
-        (data * 4).clamp(least, self.most_log_bytes).max(data / 2)
+        (data * 2).clamp(least, self.most_log_bytes).max(data / 2)
     }
 
     /// How long the log is when a checkpoint should begin.
