@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use crate::engine::Handle;
 use crate::error::Result;
 use crate::heap::{Swapped, UndoRecord, pages_for};
-use crate::index::{Record, Swap};
+use crate::index::{Keeps, Record, Swap};
 use crate::table::TableCore;
 use crate::tree::Tree;
 use crate::wal::{Keyed, LogPosition, LogRecord};
@@ -39,6 +39,7 @@ impl Step<'_> {
 pub(super) struct Steps<'c> {
     db: &'c Handle,
     taken: Vec<(Step<'c>, Option<Box<UndoRecord>>)>,
+    keeps: Keeps,
 }
 
 impl<'c> Steps<'c> {
@@ -47,7 +48,7 @@ impl<'c> Steps<'c> {
 
     /// With room for `count` of them.
     pub(super) fn new(db: &'c Handle, count: usize) -> Self {
-        Self { db, taken: Vec::with_capacity(count) }
+        Self { db, taken: Vec::with_capacity(count), keeps: Keeps::Pages }
     }
 
     /// Changes a record, unless it is not as it was seen; whether it did.
@@ -58,8 +59,13 @@ impl<'c> Steps<'c> {
         let extra_pages = step.wanted.map_or(0, |payload| pages_for(payload.len()));
         self.db.make_room_for_step(extra_pages)?;
         let swap = Swap { key: step.key, seen: step.seen.as_deref(), wanted: step.wanted };
-        match step.core.swap(self.db.pager(), swap)? {
-            Swapped::Done(undo) => self.taken.push((step, undo)),
+        match step.core.swap(self.db.pager(), self.keeps, swap)? {
+            Swapped::Done(undo) => {
+                if step.wanted.is_none() {
+                    self.keeps = Keeps::PagesAndRoom;
+                }
+                self.taken.push((step, undo));
+            }
             Swapped::Conflict => return Ok(false),
         }
         Ok(true)
@@ -76,7 +82,7 @@ impl<'c> Steps<'c> {
         run: &[Record<'c>],
     ) -> Result<usize> {
         self.db.make_room_for_step(0)?;
-        let count = tree.insert_run(&core.context_of_commit(self.db.pager()), run)?;
+        let count = tree.insert_run(&core.context_of_commit(self.db.pager(), self.keeps), run)?;
         let step = |record: &Record<'c>| {
             let Record { key, payload } = *record;
             (Step { core, key, seen: None, wanted: Some(payload) }, None)

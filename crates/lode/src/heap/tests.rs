@@ -9,7 +9,7 @@ use super::index_key::{DIGEST_BYTES, Hint};
 use super::page::HeapPage;
 use super::{Address, Entry, Heap, IndexKeys};
 use crate::hash::{FirstBuckets, Hash};
-use crate::index::{Index, Put, Record, Shape, WriteContext};
+use crate::index::{Index, Keeps, Put, Record, Shape, WriteContext};
 use crate::pager::{Pager, Space};
 use crate::wal::TableId;
 use crate::{Database, Key, KeyKind, ReadTable, Schema, Snapshot, Table, Type};
@@ -267,7 +267,7 @@ fn a_compaction_frees_pages_without_records_and_lets_the_others_take_some_again(
     };
     (0..COUNT).for_each(put);
     let full_bytes = pager.used_bytes();
-    let step = WriteContext::of_commit(&pager, &space, TableId(1));
+    let step = WriteContext::of_commit(&pager, &space, TableId(1), Keeps::PagesAndRoom);
     // The first pages have half of their records, the others none.
     for id in (0..COUNT).filter(|id| *id >= 100 || id % 2 == 0) {
         assert_eq!(heap.delete(&index, &step, &id.to_le_bytes()), Ok(true));

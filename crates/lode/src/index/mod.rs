@@ -7,7 +7,7 @@
 
 mod write_context;
 
-pub(crate) use write_context::WriteContext;
+pub(crate) use write_context::{Keeps, WriteContext};
 
 use crate::error::Result;
 use crate::pager::{Epoch, Pager, ReadEpoch, Space};

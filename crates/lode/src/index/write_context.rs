@@ -12,9 +12,18 @@ use crate::wal::{Body, Keyed, Log, LogPosition, LogRecord, RecordKind, TableId, 
 enum Purpose {
     /// It is one operation.
     Operation,
-    /// It is a step of a commit, which is undone if another step fails: so all pages have to stay,
-    /// even those that become empty. The commit is logged as a whole.
-    CommitStep,
+    /// It is a step of a commit, which is undone if another step fails. The commit is logged as a
+    /// whole.
+    CommitStep(Keeps),
+}
+
+/// What a step of a commit leaves as it is, in case that it is undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeps {
+    /// All pages, even those that become empty.
+    Pages,
+    /// The room, too, that deleted records have left in their pages.
+    PagesAndRoom,
 }
 
 /// The pages that a write of one table changes, and the log that has it.
@@ -50,13 +59,23 @@ impl<'w> WriteContext<'w> {
     }
 
     /// Of a step of a commit.
-    pub(crate) fn of_commit(pager: &'w Pager, space: &'w Space, table: TableId) -> Self {
-        Self { purpose: Purpose::CommitStep, ..Self::unlogged(pager, space, table) }
+    pub(crate) fn of_commit(
+        pager: &'w Pager,
+        space: &'w Space,
+        table: TableId,
+        keeps: Keeps,
+    ) -> Self {
+        Self { purpose: Purpose::CommitStep(keeps), ..Self::unlogged(pager, space, table) }
     }
 
     /// Returns true if pages have to stay even if they become empty.
     pub(crate) fn keeps_pages(&self) -> bool {
-        self.purpose == Purpose::CommitStep
+        self.purpose != Purpose::Operation
+    }
+
+    /// Returns true if deleted records must have room in their pages when they are put back.
+    pub(crate) fn keeps_room(&self) -> bool {
+        self.purpose == Purpose::CommitStep(Keeps::PagesAndRoom)
     }
 
     /// Where the last log record ends; the default position if there was none.

@@ -7,7 +7,7 @@ use super::kinds::Kinds;
 use crate::batch::Batch;
 use crate::error::{Error, PackedPart, Result, none_if_too_long};
 use crate::heap::{Buffer, Census, Entry, Heap, IndexKey, Swapped, UndoRecord};
-use crate::index::{Index, Put, Record, Swap, WriteContext};
+use crate::index::{Index, Keeps, Put, Record, Swap, WriteContext};
 use crate::io::Home;
 use crate::pager::{Epoch, Pager, ReadEpoch, Space};
 use crate::schema::key::KeyOrder;
@@ -295,8 +295,12 @@ impl TableCore {
     }
 
     /// What a step of a commit needs, while the gate is closed. It is not logged.
-    pub(crate) fn context_of_commit<'w>(&'w self, pager: &'w Pager) -> WriteContext<'w> {
-        WriteContext::of_commit(pager, &self.space, self.id())
+    pub(crate) fn context_of_commit<'w>(
+        &'w self,
+        pager: &'w Pager,
+        keeps: Keeps,
+    ) -> WriteContext<'w> {
+        WriteContext::of_commit(pager, &self.space, self.id(), keeps)
     }
 
     /// Writes a record, as `put` allows. Returns whether there was one with its key.
@@ -351,8 +355,8 @@ impl TableCore {
 
     /// A step of a commit, while the gate is closed: a record under a key in order becomes what is
     /// wanted, if it is as it was seen. The step is not logged.
-    pub(crate) fn swap(&self, pager: &Pager, swap: Swap<'_>) -> Result<Swapped> {
-        let context = self.context_of_commit(pager);
+    pub(crate) fn swap(&self, pager: &Pager, keeps: Keeps, swap: Swap<'_>) -> Result<Swapped> {
+        let context = self.context_of_commit(pager, keeps);
         if let Some(heap) = &self.heap {
             return heap.swap(&self.index, &context, swap);
         }
@@ -377,7 +381,7 @@ impl TableCore {
         (key, seen): (&[u8], Option<&[u8]>),
         undo: Option<&UndoRecord>,
     ) -> Result<()> {
-        let context = self.context_of_commit(pager);
+        let context = self.context_of_commit(pager, Keeps::PagesAndRoom);
         let record = seen.map(|payload| Record { key, payload });
         match (&self.heap, record, undo) {
             (Some(heap), Some(record), Some(undo)) => {

@@ -25,8 +25,7 @@ impl Tree {
             if has_room || !found.seen.validate() {
                 continue;
             }
-            // What a commit puts back must have room in its leaf, without a new page.
-            if level == 0 && !context.keeps_pages() && self.even_out(pager, &found, key)? {
+            if level == 0 && !context.keeps_room() && self.even_out(pager, &found, key)? {
                 return Ok(());
             }
             if !self.split(pager, space, &found, key)? {

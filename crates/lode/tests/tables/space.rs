@@ -67,12 +67,17 @@ fn a_database_of_a_thousand_records_is_small() {
 #[test]
 fn records_in_no_order_fill_three_quarters_of_a_tree() {
     // Words of an entry, of a key and of the rest.
-    for (rest_bytes, count, entry_words) in [(24, 20_000, 5), (1_000, 4_000, 127)] {
+    let all = [(24, 30_000, 5, false), (1_000, 4_000, 127, false), (24, 30_000, 5, true)];
+    for (rest_bytes, count, entry_words, is_batch) in all {
         let db = Database::in_memory().expect("memory");
         let table = tree(&db, rest_bytes);
         let before_bytes = db.statistics().page_bytes;
-        for at in 0..count {
-            assert_eq!(table.insert(&record(&table, mix(at), rest_bytes)), Ok(true));
+        let records = (0..count).map(|at| record(&table, mix(at), rest_bytes)).collect::<Vec<_>>();
+        for batch in records.chunks(if is_batch { 100 } else { 1 }) {
+            match is_batch {
+                true => assert_eq!(table.insert_all(batch), Ok(batch.len() as u64)),
+                false => assert_eq!(table.insert(&batch[0]), Ok(true)),
+            }
         }
         let all_bytes = count * entry_words * 8;
         let page_bytes = db.statistics().page_bytes - before_bytes;
@@ -92,7 +97,8 @@ fn records_in_order_fill_a_tree() {
         for at in 0..20_000 {
             assert_eq!(table.insert(&record(&table, id(at), 24)), Ok(true));
         }
-        let filled = (20_000 * 5 * 8) as f64 / (db.statistics().page_bytes - before_bytes) as f64;
+        let page_bytes = db.statistics().page_bytes - before_bytes;
+        let filled = f64::from(20_000 * 5 * 8) / page_bytes as f64;
         assert!((least..1.0).contains(&filled), "{filled} are filled");
     }
 }

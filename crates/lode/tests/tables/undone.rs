@@ -110,14 +110,19 @@ fn what_conflicts_is_put_back_where_memory_is_full() {
             let mut conflicts = 0;
             for round in 0..100 {
                 let transaction = db.begin();
-                // A leaf loses records, and the next one gets some.
-                let deleted = (10_000 / (bytes + 30)).min(200);
-                let from = usize::from(round) * 7 % (ids.len() - 3 * deleted);
-                for id in &ids[from..from + deleted] {
+                // A leaf loses records, and the one after it or before it gets some. Keys in their
+                // order: so that comes later or earlier.
+                let count = (10_000 / (bytes + 30)).min(200);
+                let first = usize::from(round) * 7 % (ids.len() - 3 * count);
+                let (deleted, new) = match round % 2 {
+                    0 => (first, first + 2 * count),
+                    _ => (first + 2 * count, first + count),
+                };
+                for id in &ids[deleted..deleted + count] {
                     assert_eq!(transaction.delete(&table, *id), Ok(true));
                 }
-                for id in 1..=deleted as u64 / 2 {
-                    let id = ids[from + 2 * deleted] + id * 10;
+                for at in 1..=count as u64 / 2 {
+                    let id = ids[new] + at * 10;
                     transaction.upsert(&table, &record(id, round)).expect("it is noted");
                 }
                 transaction.upsert(&table, &record(last, round)).expect("it is noted");
@@ -132,7 +137,7 @@ fn what_conflicts_is_put_back_where_memory_is_full() {
             }
             assert!(conflicts > 0, "{kind:?}, {bytes} bytes: {conflicts}");
             for id in &ids {
-                let there = table.get(*id).expect("it is whole").map(|row| row.into_bytes());
+                let there = table.get(*id).expect("it is whole").map(lode::Row::into_bytes);
                 assert_eq!(there, Some(record(*id, 1)), "{kind:?}, {bytes} bytes: {id}");
             }
             check(&db).unwrap_or_else(|why| panic!("{why}"));
