@@ -8,6 +8,7 @@
 mod batch;
 mod estimate;
 mod fill;
+mod many;
 mod neighbours;
 mod node;
 mod scan;

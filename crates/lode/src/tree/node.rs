@@ -177,6 +177,19 @@ impl<'p> Node<'p> {
         (self.record_at(at) + front) * 8
     }
 
+    /// Has the processor fetch the entries that a search for a key begins with.
+    pub(super) fn fetch_guess(self, key: SearchKey<'_>) {
+        let guess = self.guess(self.count(), head_of(key, self.common()));
+        for at in [guess.saturating_sub(LINE), guess, guess + LINE] {
+            self.words.fetch(ENTRIES + at);
+        }
+    }
+
+    /// Has the processor fetch the number of an entry's child.
+    pub(super) fn fetch_child(self, at: usize) {
+        self.words.fetch(self.record_at(at));
+    }
+
     /// Has the processor fetch an entry's record.
     pub(super) fn fetch_record(self, at: usize) {
         let (from, words) = (self.record_at(at), self.record_words(at));

@@ -60,6 +60,18 @@ fn fill_and_empty(kind: KeyKind, payload: u32, count: u64) {
         assert!(!there || payload[..8] == value(id, 1).to_le_bytes(), "{id}");
     }
     assert!(!table.get_exact(&count.to_le_bytes(), &mut payload).expect("a key"));
+    // Also keys that come after all others.
+    let ids: Vec<u64> = shuffled(count + 100).collect();
+    let keys: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
+    let mut looked_up = 0;
+    let each = &mut |at: usize, payload: Option<&[u8]>| {
+        let id = ids[at];
+        let wanted = (id % 2 == 1 && id < count).then(|| value(id, 1).to_le_bytes());
+        assert_eq!(payload.and_then(|all| all.first_chunk()), wanted.as_ref(), "{id} of several");
+        looked_up += 1;
+    };
+    table.get_many_with(&keys, each).expect("keys");
+    assert_eq!(looked_up, ids.len());
     let mut seen = 0;
     each_row(table.at(&before).iter(), &mut |record| {
         let id = u64::from_le_bytes(*record.first_chunk().expect("an id"));

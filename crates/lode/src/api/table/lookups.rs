@@ -4,9 +4,8 @@
 
 use super::Table;
 use crate::error::Result;
-use crate::hash::{AHEAD, Attempt, Hash};
+use crate::hash::{Attempt, Hash};
 use crate::index::Shape;
-use crate::table::FetchFor;
 
 impl Table {
     /// Copies what the record with a packed key has after the key into `payload`, which has exactly
@@ -66,7 +65,7 @@ impl Table {
     }
 
     #[inline(never)]
-    fn read_patiently(&self, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
+    pub(super) fn read_patiently(&self, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
         if !self.core.can_have(key)? {
             return Ok(false);
         }
@@ -89,64 +88,6 @@ impl Table {
             (found, false) => found,
             (_, true) => self.core.ensure_open().map(|()| false),
         }
-    }
-
-    /// See [`get_many_with`](crate::ReadTable::get_many_with).
-    pub(in crate::api) fn read_many(
-        &self,
-        keys: &[u8],
-        found: &mut dyn FnMut(usize, Option<&[u8]>),
-    ) -> Result<()> {
-        self.schema().expect_keys(keys)?;
-        let (mut payload, mut rest, mut next) = (Vec::new(), keys, 0);
-        while !rest.is_empty() {
-            let mut group = [&[][..]; AHEAD];
-            let mut count = 0;
-            while count < AHEAD && !rest.is_empty() {
-                (group[count], rest) = rest.split_at(self.schema().key_length(rest)?);
-                count += 1;
-            }
-            self.get_group(&group[..count], &mut payload, &mut |at, there| {
-                found(next + at, there)
-            })?;
-            next += count;
-        }
-        Ok(())
-    }
-
-    /// A few of them, whose keys are whole.
-    fn get_group(
-        &self,
-        keys: &[&[u8]],
-        payload: &mut Vec<u8>,
-        found: &mut dyn FnMut(usize, Option<&[u8]>),
-    ) -> Result<()> {
-        let Some(hash) = self.buckets() else {
-            self.core.fetch(self.db.pager(), keys.iter().copied(), FetchFor::Lookup);
-            for (at, key) in keys.iter().enumerate() {
-                let there = self.read_patiently(key, payload)?;
-                found(at, there.then_some(payload));
-            }
-            return Ok(());
-        };
-        payload.resize(hash.shape().payload_size, 0);
-        let commits = self.db.gate().try_read();
-        let mut attempts = [None; AHEAD];
-        for (key, attempt) in keys.iter().zip(&mut attempts) {
-            *attempt = hash.try_read(self.db.pager(), key);
-            attempt.iter().for_each(|attempt| hash.fetch(attempt));
-        }
-        for (at, (key, attempt)) in keys.iter().zip(attempts).enumerate() {
-            let there = attempt.zip(commits).and_then(|(attempt, commits)| {
-                self.finish(hash, (commits, &attempt), key, payload)
-            });
-            let there = match there {
-                Some(there) => there,
-                None => self.read_patiently(key, payload)?,
-            };
-            found(at, there.then_some(payload));
-        }
-        Ok(())
     }
 
     /// Copies the columns after the key into the caller's buffer. Whether there is such a record,
@@ -178,7 +119,7 @@ impl Table {
 
     /// Finishes a lookup that began when there had been `commits` commits.
     #[inline(always)]
-    fn finish(
+    pub(super) fn finish(
         &self,
         hash: &Hash,
         (commits, attempt): (u64, &Attempt<'_>),
@@ -191,7 +132,7 @@ impl Table {
 
     /// Whether what was read since there had been `commits` commits counts.
     #[inline(always)]
-    fn is_valid(&self, commits: u64) -> bool {
+    pub(super) fn is_valid(&self, commits: u64) -> bool {
         self.db.gate().validate(commits) && !self.core.is_gone()
     }
 }

@@ -4,6 +4,7 @@ mod atomic;
 mod change;
 mod load;
 mod lookups;
+mod many;
 mod together;
 mod writes;
 

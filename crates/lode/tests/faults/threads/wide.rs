@@ -116,9 +116,12 @@ fn no_update_is_lost_in_a_tree() {
 fn pages_split_under_readers(db: &Database, rounds: u64, kind: KeyKind) {
     let table = wide(db, kind);
     const FIXED: u64 = 200;
-    for id in 0..FIXED {
-        assert!(table.insert(&wide_record(id * 1_000, id)).expect("room"));
+    let fixed = |at: u64| at << 32;
+    let passing = |thread: u64, at: u64| fixed(at * 97 % FIXED) | thread << 24 | at;
+    for at in 0..FIXED {
+        assert!(table.insert(&wide_record(fixed(at), at)).expect("room"));
     }
+    let keys: Vec<u8> = (0..FIXED).flat_map(|at| fixed(at * 71 % FIXED).to_le_bytes()).collect();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for thread in 1..4u64 {
@@ -126,15 +129,11 @@ fn pages_split_under_readers(db: &Database, rounds: u64, kind: KeyKind) {
             scope.spawn(move || {
                 for round in 0..(rounds / 3_000).max(1) {
                     for at in 0..2_000 {
-                        let id =
-                            at * 97 % (FIXED * 1_000) / 1_000 * 1_000 + thread + at % 7 * 10 + 100;
-                        let id = id + at * 1_000_000;
-                        assert!(table.insert(&wide_record(id, round)).expect("room"));
+                        let record = wide_record(passing(thread, at), round);
+                        assert!(table.insert(&record).expect("room"));
                     }
                     for at in 0..2_000 {
-                        let id =
-                            at * 97 % (FIXED * 1_000) / 1_000 * 1_000 + thread + at % 7 * 10 + 100;
-                        let id = id + at * 1_000_000;
+                        let id = passing(thread, at);
                         assert!(table.delete(id.to_le_bytes()).expect("a key"));
                     }
                 }
@@ -145,16 +144,20 @@ fn pages_split_under_readers(db: &Database, rounds: u64, kind: KeyKind) {
         scope.spawn(move || {
             let mut payload = vec![0; 320];
             while !done.load(Ordering::SeqCst) {
-                for id in 0..FIXED {
-                    assert!(
-                        table.get_exact(&(id * 1_000).to_le_bytes(), &mut payload).expect("a key")
-                    );
-                    assert_eq!(number(&payload), id);
+                for at in 0..FIXED {
+                    let key = fixed(at).to_le_bytes();
+                    assert!(table.get_exact(&key, &mut payload).expect("a key"));
+                    assert_eq!(number(&payload), at);
                 }
+                let look = &mut |at: usize, payload: Option<&[u8]>| {
+                    let there = payload.map(number);
+                    assert_eq!(there, Some(at as u64 * 71 % FIXED), "one of several");
+                };
+                table.get_many_with(&keys, look).expect("keys");
                 let mut found = 0;
                 let each = &mut |record: &[u8]| {
                     let id = number(record);
-                    found += u64::from(id.is_multiple_of(1_000) && id < FIXED * 1_000);
+                    found += u64::from(id == fixed(id >> 32));
                     Ok(true)
                 };
                 each_row(table.iter(), each).expect("a snapshot");
