@@ -84,9 +84,9 @@ impl Options {
     }
 
     /// How long the log may become before writers wait for a checkpoint; 256 MiB by default. If
-    /// there is little data, it is four times that (and at least 32 MiB); if there is much, half
-    /// of it. Half-way, a checkpoint is made in the background. What is in the log has to
-    /// be replayed after a crash.
+    /// there is less data, it is twice as much as that (and at least 32 MiB); if there is much,
+    /// half of it. Half-way, a checkpoint is made in the background. What is in the log has to be
+    /// replayed after a crash.
     pub fn log_bytes(mut self, bytes: u64) -> Self {
         self.log_bytes = bytes;
         self
@@ -133,8 +133,8 @@ impl Options {
     /// dropping handles does nothing.
     ///
     /// # Errors
-    /// `Locked` when it is open already, here or in another process; `Corrupt`; `Version`; `Full`
-    /// when the memory is too little for a transaction that has to be replayed; `DiskFull`; `Io`.
+    /// `Locked` when it is open already, here or in another process; `Corrupt`; `Version`;
+    /// `DiskFull`; `Io`.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Database> {
         let path = path.as_ref();
         create_directory(path)?;

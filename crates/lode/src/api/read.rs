@@ -134,8 +134,8 @@ pub trait ReadTable {
         with_key(self.table(), key, |key| self.get_into(key, &mut Vec::new()))
     }
 
-    /// The records with several keys, in the order of the keys; `None` where there is none. In a
-    /// table of hashed keys the cache misses of the lookups overlap.
+    /// The records with several keys, in the order of the keys; `None` where there is none. Where
+    /// keys are hashed, or records of fixed size in order, the cache misses of the lookups overlap.
     ///
     /// Each lookup is by itself: in a table as it is now, commits may happen between them.
     ///

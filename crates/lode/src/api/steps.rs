@@ -61,6 +61,7 @@ impl<'c> Steps<'c> {
         let swap = Swap { key: step.key, seen: step.seen.as_deref(), wanted: step.wanted };
         match step.core.swap(self.db.pager(), self.keeps, swap)? {
             Swapped::Done(undo) => {
+                // A record that is deleted may have to be put back.
                 if step.wanted.is_none() {
                     self.keeps = Keeps::PagesAndRoom;
                 }
@@ -109,8 +110,8 @@ impl<'c> Steps<'c> {
         self.db.append(self.taken.iter().filter_map(|(step, _)| step.log_record()))
     }
 
-    /// Puts back what was there before, the last step first. All pages are still there, so it has
-    /// room. Those that the steps took, and that nothing is in any more, are given up then.
+    /// Puts back what was there before, the last step first. It has room: all pages are still there,
+    /// and so is the room of deleted records. Those that the steps took, and that nothing is in any more, are given up then.
     ///
     /// # Errors
     /// `Poisoned` when a step could not be undone.

@@ -22,7 +22,8 @@ enum Purpose {
 pub(crate) enum Keeps {
     /// All pages, even those that become empty.
     Pages,
-    /// The room, too, that deleted records have left in their pages.
+    /// The room, too, that deleted records have left in their leaves. So no leaf gives records to
+    /// another.
     PagesAndRoom,
 }
 

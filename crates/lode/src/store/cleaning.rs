@@ -14,8 +14,9 @@ pub(crate) struct Cleaning<'c> {
 
 impl<'c> Cleaning<'c> {
     /// Of the `count` pages whose last change is the longest ago, of those that had changed before
-    /// a moment at which [the epoch ended](Pager::end_epoch). No commit was under way then: what
-    /// one changes has to fit into memory as a whole, since it does when the log is replayed.
+    /// a moment at which [the epoch ended](Pager::end_epoch). No commit was under way then: a
+    /// checkpoint could name what half of it had changed. Only while one is replayed, pages may be
+    /// cleaned within it, since no checkpoint is made before its end.
     ///
     /// # Errors
     /// `DiskFull` when there is no space for `reserved` pages, these and those of the next

@@ -66,7 +66,7 @@ impl<'r> Recovery<'r> {
 
     /// Does again what the records of one frame say.
     pub(super) fn apply(&mut self, records: &[LogRecord<'_>], end: Place) -> Result<()> {
-        // A checkpoint has all of a commit or nothing, so there has to be room for all of it.
+        // A checkpoint has all of a commit or nothing. So room is made before it, for most of them.
         let (dirty, most_dirty) = (self.pager.dirty(), self.pager.most_dirty());
         let pages = |record: &LogRecord<'_>| 3 + heap::pages_for(record.size_bytes());
         let needed: u64 = records.iter().map(pages).sum();
@@ -75,7 +75,11 @@ impl<'r> Recovery<'r> {
             self.write_out(needed)?;
         }
         for record in records {
-            // Some frames have to be left, or the pages that it looks at take each other's.
+            // Some frames have to be left, or the pages that it looks at take each other's. A
+            // commit may change more pages than it did: other neighbours are in memory now.
+            if self.pager.dirty() >= most_dirty && self.access == Access::Write {
+                self.clean(0)?;
+            }
             if self.pager.dirty() >= most_dirty {
                 return Err(Error::Full { budget_bytes: self.pager.budget_bytes() });
             }
@@ -85,26 +89,30 @@ impl<'r> Recovery<'r> {
         Ok(())
     }
 
-    /// Makes room for changes of `needed` pages.
+    /// Makes room for changes of `needed` pages, between two frames.
     fn write_out(&mut self, needed: u64) -> Result<()> {
-        let (dirty, most_dirty) = (self.pager.dirty(), self.pager.most_dirty());
-        let left = most_dirty / 4;
+        let most_dirty = self.pager.most_dirty();
         // What belongs to a damaged table has to stay in the log, so there can be no checkpoint.
         let has_few_left = self.data.released() < most_dirty || self.skipped.is_some();
-        if left + needed < most_dirty && has_few_left {
-            let (moment, count) = (self.pager.end_epoch(), dirty.saturating_sub(left));
-            // As many may change until the next time that this is looked at.
-            let later = most_dirty / 2 + needed + MARGIN;
-            match Cleaning::begin((self.pager, self.data), moment, count, count + later) {
-                Ok(mut cleaning) => {
-                    while cleaning.step()? {}
-                    return Ok(());
-                }
+        if most_dirty / 4 + needed < most_dirty && has_few_left {
+            match self.clean(needed) {
                 Err(Error::DiskFull { .. }) => {}
-                Err(error) => return Err(error),
+                other => return other,
             }
         }
         self.checkpoint(true)
+    }
+
+    /// Writes pages out until a quarter of those that may have changed is left. No superblock names
+    /// them before the next checkpoint, so this may be done within a frame.
+    fn clean(&mut self, needed: u64) -> Result<()> {
+        let (dirty, most_dirty) = (self.pager.dirty(), self.pager.most_dirty());
+        let (moment, count) = (self.pager.end_epoch(), dirty.saturating_sub(most_dirty / 4));
+        // As many may change until the next time that this is looked at.
+        let later = most_dirty / 2 + needed + MARGIN;
+        let mut cleaning = Cleaning::begin((self.pager, self.data), moment, count, count + later)?;
+        while cleaning.step()? {}
+        Ok(())
     }
 
     fn apply_one(&mut self, record: &LogRecord<'_>) -> Result<()> {

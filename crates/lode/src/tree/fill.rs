@@ -2,7 +2,7 @@
 
 use super::neighbours::{Beside, Moved, Side};
 use super::node::SearchKey;
-use super::{Found, Tree};
+use super::{Found, Tree, share};
 use crate::error::Result;
 use crate::pager::{Pager, Space};
 
@@ -39,10 +39,6 @@ enum Filled {
 
 /// Attempts at one node, which other threads may change each time.
 const MOST_TRIES: usize = 64;
-
-fn share(words: usize, (part, of): (usize, usize)) -> usize {
-    words / of * part
-}
 
 impl Tree {
     /// Fills one node, if it is sparse, with entries of the next node of the same parent. Frees
@@ -106,14 +102,6 @@ impl Tree {
         }
     }
 
-    /// A key that is not greater than any other.
-    fn lowest_key(&self) -> Vec<u8> {
-        match self.layout.shape.is_variable {
-            false => vec![0; self.layout.shape.key_size],
-            true => Vec::new(),
-        }
-    }
-
     fn fill_found(&self, pager: &Pager, space: &Space, found: &Found<'_>) -> Result<Filled> {
         let (upper, used) = (found.node.fences().upper, found.node.used_words());
         let nothing_to_do =
@@ -133,7 +121,7 @@ impl Tree {
             both.join(self, pager, space);
             return Ok(Filled::More);
         }
-        if count == 0 || !both.can_part_elsewhere(self) {
+        if count == 0 || !both.has_room_for_separator(self) {
             return Ok(Filled::Done(upper));
         }
         Ok(Filled::Done(Some(both.shift(self, pager.epoch(), Moved::ToLeft { count }))))

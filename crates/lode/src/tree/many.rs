@@ -5,7 +5,7 @@ use super::Tree;
 use super::node::{Node, SearchKey};
 use crate::pager::{Pager, Seen};
 
-/// As many leaves are in the processor's cache as a rule: nothing has to be asked for.
+/// So few leaves stay in the processor's cache.
 const FEW_LEAVES: usize = 64;
 
 /// Where a key was looked for: its leaf, as it was seen.
@@ -27,7 +27,7 @@ struct Descent<'t> {
 }
 
 impl Tree {
-    /// Whether so many pages are looked at that it is worth to ask for several at once.
+    /// Whether it has more leaves than stay in the processor's cache.
     pub(crate) fn has_many_leaves(&self, pager: &Pager) -> bool {
         pager.try_read(self.root).is_some_and(|(_, words)| {
             let root = self.layout.node(words);

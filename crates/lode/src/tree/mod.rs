@@ -66,6 +66,14 @@ impl Tree {
         self.layout.shape
     }
 
+    /// A key that is not greater than any other.
+    fn lowest_key(&self) -> Vec<u8> {
+        match self.layout.shape.is_variable {
+            false => vec![0; self.layout.shape.key_size],
+            true => Vec::new(),
+        }
+    }
+
     /// The node of a level that is responsible for a key, as it was seen.
     #[inline]
     fn read_optimistic<'p>(
@@ -287,6 +295,11 @@ impl Tree {
             }
         }
     }
+}
+
+/// A share of a number of words.
+fn share(words: usize, (part, of): (usize, usize)) -> usize {
+    words / of * part
 }
 
 /// What is wrong with a page that a node leads to whose level is not above the page's.

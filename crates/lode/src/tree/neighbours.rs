@@ -89,8 +89,8 @@ impl<'p> Neighbours<'p> {
         tree.layout.node(self.right.words())
     }
 
-    /// Whether the key between the two may be another one, which may be longer.
-    pub(super) fn can_part_elsewhere(&self, tree: &Tree) -> bool {
+    /// Whether the parent has room for any other key between the two.
+    pub(super) fn has_room_for_separator(&self, tree: &Tree) -> bool {
         tree.layout.node(self.parent.words()).has_room_for_any()
     }
 
@@ -107,7 +107,7 @@ impl<'p> Neighbours<'p> {
     }
 
     /// Moves the last entries of the left node, or the first ones of the right node. The nodes must
-    /// have room, and keep an entry each. Returns the first key of the right node.
+    /// have room, and keep an entry each. Returns the key from which on keys are in the right node.
     pub(super) fn shift(mut self, tree: &Tree, epoch: Epoch, entries: Moved) -> Vec<u8> {
         let (low, high) = (self.left(tree), self.right(tree));
         let separator = match entries {

@@ -2,12 +2,12 @@
 
 use super::neighbours::{Beside, Moved, Side};
 use super::node::{Fences, Node, SearchKey};
-use super::{Found, Tree};
+use super::{Found, Tree, share};
 use crate::error::Result;
 use crate::index::WriteContext;
 use crate::pager::{Image, Pager, Seen, Space};
 
-/// A full leaf gives records to a neighbour that uses this share of a page less than it.
+/// A full leaf gives records to a neighbour that has this share of a page more room.
 const LEAST_DIFFERENCE: (usize, usize) = (1, 8);
 
 impl Tree {
@@ -25,6 +25,7 @@ impl Tree {
             if has_room || !found.seen.validate() {
                 continue;
             }
+            // What it moves to a neighbour would take the room of what was deleted there.
             if level == 0 && !context.keeps_room() && self.even_out(pager, &found, key)? {
                 return Ok(());
             }
@@ -36,8 +37,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Moves records of a full leaf to the neighbour that uses less of its page, so that both use
-    /// as much (Bayer, McCreight: Organization and Maintenance of Large Ordered Indices, Acta
+    /// Moves records of a full leaf to the emptier of its neighbours, so that both have about the
+    /// same (Bayer, McCreight: Organization and Maintenance of Large Ordered Indices, Acta
     /// Informatica 1, 1972). Returns false if that is not worth it, or another thread was there.
     fn even_out(&self, pager: &Pager, found: &Found<'_>, key: &[u8]) -> Result<bool> {
         if appends(found.node, key) {
@@ -47,7 +48,7 @@ impl Tree {
         let Beside::Latched(both) = self.beside(pager, found, side)? else { return Ok(false) };
         let (low, high) = (both.left(self), both.right(self));
         let (low_words, high_words) = (low.used_words(), high.used_words());
-        // Half of the difference moves, or a little more.
+        // About half of the difference moves.
         let (entries, moved_words) = match side {
             Side::After => {
                 let from = low.entries_within((low_words + high_words) / 2);
@@ -61,7 +62,7 @@ impl Tree {
         let (more, less) = (low_words.max(high_words), low_words.min(high_words));
         // Where few records fill a leaf, the neighbour may be no better off afterwards.
         let is_better = moved_words > 0 && less + moved_words < more;
-        if is_better && both.can_part_elsewhere(self) {
+        if is_better && both.has_room_for_separator(self) {
             both.shift(self, pager.epoch(), entries);
             return Ok(true);
         }
@@ -75,14 +76,13 @@ impl Tree {
         let (seen, words) = pager.try_read(parent_seen.page())?;
         let parent = self.layout.node(words);
         let neighbours = [(at.checked_sub(1), Side::Before), (Some(at + 1), Side::After)];
-        let used_words = neighbours.into_iter().filter_map(|(at, side)| {
-            let at = at.filter(|at| *at < parent.count())?;
-            let (_, words) = pager.try_read(parent.child(at))?;
+        let used_words = neighbours.into_iter().filter_map(|(neighbour, side)| {
+            let entry = neighbour.filter(|entry| *entry < parent.count())?;
+            let (_, words) = pager.try_read(parent.child(entry))?;
             Some((self.layout.node(words).used_words(), side))
         });
         let (least, side) = used_words.min_by_key(|(words, _)| *words)?;
-        let (part, of) = LEAST_DIFFERENCE;
-        let difference = found.node.capacity() / of * part;
+        let difference = share(found.node.capacity(), LEAST_DIFFERENCE);
         // What was read says something only if the parent was the same all the time.
         (seen.validate() && least + difference <= found.node.used_words()).then_some(side)
     }
@@ -139,10 +139,6 @@ impl Tree {
         let (count, level) = (old.count(), old.level());
         let cut = old.middle();
         let separator = old.key(cut);
-        let first = match self.layout.shape.is_variable {
-            false => vec![0; self.layout.shape.key_size],
-            true => Vec::new(),
-        };
         let low = Fences { lower: None, upper: Some(separator.clone()) };
         let high = Fences { lower: Some(separator.clone()), upper: None };
         let mut node = self.layout.node_mut(left.change(epoch));
@@ -153,7 +149,7 @@ impl Tree {
         node.append(old, cut..count);
         let mut node = self.layout.node_mut(root.change(epoch));
         node.clear(level + 1, &Fences::default());
-        node.insert_child(0, &first, left.page());
+        node.insert_child(0, &self.lowest_key(), left.page());
         node.insert_child(1, &separator, right.page());
         Ok(true)
     }
