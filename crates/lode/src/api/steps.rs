@@ -111,7 +111,8 @@ impl<'c> Steps<'c> {
     }
 
     /// Puts back what was there before, the last step first. It has room: all pages are still there,
-    /// and so is the room of deleted records. Those that the steps took, and that nothing is in any more, are given up then.
+    /// and so is the room of deleted records. Pages that the steps took, and that nothing is in any
+    /// more, are given up then.
     ///
     /// # Errors
     /// `Poisoned` when a step could not be undone.

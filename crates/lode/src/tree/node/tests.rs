@@ -53,16 +53,15 @@ proptest! {
     #[test]
     fn entries_move_to_a_neighbour(
         (shape, all) in shapes().prop_flat_map(|shape| (Just(shape), records(shape))),
-        boundaries in (any::<prop::sample::Index>(), any::<prop::sample::Index>()),
+        boundaries in any::<[prop::sample::Index; 2]>(),
         order in any::<u64>(),
         deleted in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
     ) {
         let layout = Layout { shape };
         let keys: Vec<_> = all.keys().cloned().collect();
-        let (before, after) = (1 + boundaries.0.index(keys.len() - 1), 1 + boundaries.1.index(keys.len() - 1));
+        let [before, after] = boundaries.map(|at| 1 + at.index(keys.len() - 1));
         let mut pages = [Image::empty(), Image::empty()];
-        let (low, high) = pages.split_at_mut(1);
-        let (mut low, mut high) = (layout.node_mut(low[0].words_mut()), layout.node_mut(high[0].words_mut()));
+        let [mut low, mut high] = pages.each_mut().map(|page| layout.node_mut(page.words_mut()));
         low.clear(0, &fences(shape, None, Some(&keys[before])));
         high.clear(0, &fences(shape, Some(&keys[before]), None));
         // In some order, so that the records lie in another one than the entries.
@@ -83,7 +82,8 @@ proptest! {
         }
         let in_low = all.range(..keys[before].clone()).count();
         let stay = all.range(..keys[after].clone()).count();
-        let (new_low, new_high) = (fences(shape, None, Some(&keys[after])), fences(shape, Some(&keys[after]), None));
+        let boundary = Some(&keys[after]);
+        let (new_low, new_high) = (fences(shape, None, boundary), fences(shape, boundary, None));
         if after < before {
             high.set_fences(&new_high);
             high.insert_from(0, *low, stay..in_low);
