@@ -110,9 +110,9 @@ impl<'c> Steps<'c> {
         self.db.append(self.taken.iter().filter_map(|(step, _)| step.log_record()))
     }
 
-    /// Puts back what was there before, the last step first. It has room: all pages are still there,
-    /// and so is the room of deleted records. Pages that the steps took, and that nothing is in any
-    /// more, are given up then.
+    /// Puts back what was there before, the last step first. It has room: all pages are still
+    /// there, and so is the room of deleted records. Pages that the steps took, and that nothing is
+    /// in any more, are given up then.
     ///
     /// # Errors
     /// `Poisoned` when a step could not be undone.
