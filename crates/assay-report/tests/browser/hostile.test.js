@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import {
+  address,
   assay,
   chip,
   close,
@@ -63,7 +64,7 @@ test("names are text and nothing else", async () => {
   assert(wider <= 0, `the page is ${wider} pixels wider than the screen`);
   // A link with such a name leads to it again.
   await page.locator("[data-dimension='engine'] button", { hasText: "a,b&c" }).click();
-  const again = await open(page.url());
+  const again = await open(await address(page));
   assert.deepEqual(await columns(again), ["a,b&c=d#e%f"]);
   await close(again);
   await close(page);

@@ -7,7 +7,16 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
-import { assay, close, endBrowser, folder, measured, open, startBrowser } from "./support.js";
+import {
+  address,
+  assay,
+  close,
+  endBrowser,
+  folder,
+  measured,
+  open,
+  startBrowser,
+} from "./support.js";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const PAGES = ["index.html", "durability.html", "suite-crossbench.html"];
@@ -109,7 +118,7 @@ test("a broken promise stands first, with the commands that repeat and open it",
   assert(held.length >= 2);
   held.forEach((text) => assert.match(text, /^0 of 2\nat most 78 %$/));
   await broken.locator("a").click();
-  const finding = new URL(page.url()).hash;
+  const finding = new URL(await address(page)).hash;
   assert.match(await page.locator(finding).innerText(), /^sqlite .* killed process$/);
   const commands = await page.locator("pre").allInnerTexts();
   assert.deepEqual(commands, [

@@ -117,6 +117,8 @@ export async function close(page) {
 export const chip = (page, dimension, value) =>
   page.locator(`[data-dimension="${dimension}"] button`, { hasText: new RegExp(`^${value}$`) });
 
+/** Where the page is, as it says itself: the browser's driver hears of a new fragment later. */
+export const address = (page) => page.evaluate(() => location.href);
 export const texts = (page, selector) => page.locator(selector).allInnerTexts();
 export const columns = (page) => texts(page, "#matrix thead .engine");
 export const rowHeads = (page) => texts(page, "#matrix tbody th");
