@@ -133,8 +133,8 @@ impl Options {
     /// dropping handles does nothing.
     ///
     /// # Errors
-    /// `Locked` when it is open already, here or in another process; `Corrupt`; `Version`;
-    /// `DiskFull`; `Io`.
+    /// `Locked` when it is open already, here or in another process; `Corrupt`; `Version`; `Full`
+    /// when the memory is too little for one record that has to be replayed; `DiskFull`; `Io`.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Database> {
         let path = path.as_ref();
         create_directory(path)?;

@@ -75,11 +75,13 @@ impl<'r> Recovery<'r> {
             self.write_out(needed)?;
         }
         for record in records {
-            // Some frames have to be left, or the pages that it looks at take each other's. A
-            // commit may change more pages than it did: other neighbours are in memory now.
-            if self.pager.dirty() >= most_dirty && self.access == Access::Write {
-                self.clean(0)?;
+            // A commit may change more pages than it did: other neighbours are in memory now. And
+            // there may be less memory.
+            let (dirty, needed) = (self.pager.dirty(), pages(record));
+            if dirty > 0 && dirty + needed >= most_dirty && self.access == Access::Write {
+                self.clean(needed)?;
             }
+            // Some frames have to be left, or the pages that it looks at take each other's.
             if self.pager.dirty() >= most_dirty {
                 return Err(Error::Full { budget_bytes: self.pager.budget_bytes() });
             }
@@ -103,11 +105,13 @@ impl<'r> Recovery<'r> {
         self.checkpoint(true)
     }
 
-    /// Writes pages out until a quarter of those that may have changed is left. No superblock names
-    /// them before the next checkpoint, so this may be done within a frame.
+    /// Writes pages out until a quarter of those that may have changed is left, or as many as leave
+    /// room for changes of `needed` pages. No superblock names them before the next checkpoint, so
+    /// this may be done within a frame.
     fn clean(&mut self, needed: u64) -> Result<()> {
         let (dirty, most_dirty) = (self.pager.dirty(), self.pager.most_dirty());
-        let (moment, count) = (self.pager.end_epoch(), dirty.saturating_sub(most_dirty / 4));
+        let left = (most_dirty / 4).min(most_dirty.saturating_sub(needed));
+        let (moment, count) = (self.pager.end_epoch(), dirty.saturating_sub(left));
         // As many may change until the next time that this is looked at.
         let later = most_dirty / 2 + needed + MARGIN;
         let mut cleaning = Cleaning::begin((self.pager, self.data), moment, count, count + later)?;

@@ -172,6 +172,30 @@ fn a_commit_of_more_pages_than_memory_comes_back() {
     });
 }
 
+/// A commit of records each of which has a large part of the memory's pages.
+#[test]
+fn a_commit_of_long_records_comes_back_with_less_memory() {
+    const BYTES: usize = 690_000;
+    let disk = Simulated::new(1);
+    let db = simulation::open(&options(), &disk, 1).expect("an empty disk");
+    let one = table(&db);
+    let transaction = db.begin();
+    for id in 0..20 {
+        assert_eq!(transaction.insert(&one, &record(&one, id, BYTES)), Ok(true));
+    }
+    transaction.commit().expect("no other transaction runs");
+    drop(one);
+    disk.fail(Fault::Crash { at: disk.operations() });
+    drop(db);
+    disk.crash(0);
+    let open = |bytes| simulation::open(&options().memory_bytes(bytes), &disk.fork(), 2);
+    for bytes in [1 << 20, 3 << 19, 2 << 20, 4 << 20, 64 << 20] {
+        let db = open(bytes).unwrap_or_else(|error| panic!("{bytes} bytes: {error}"));
+        (0..20).for_each(|id| expect(&table(&db), id, BYTES));
+        assert_eq!(check(&db), Ok(()), "{bytes} bytes");
+    }
+}
+
 /// Where a commit has deleted a record, full leaves are split, and take two pages. When it is
 /// replayed, leaves that have become full give records to both neighbours first, which makes four.
 #[test]

@@ -75,10 +75,7 @@ impl Table {
             let there = attempt.zip(commits).and_then(|(attempt, commits)| {
                 self.finish(hash, (commits, &attempt), key, payload)
             });
-            let there = match there {
-                Some(there) => there,
-                None => self.read_patiently(key, payload)?,
-            };
+            let there = there.map_or_else(|| self.read_patiently(key, payload), Ok)?;
             found(at, there.then_some(payload));
         }
         Ok(())
@@ -107,10 +104,7 @@ impl Table {
             let there = attempt.zip(commits).and_then(|(attempt, commits)| {
                 attempt.read(payload).filter(|_| self.is_valid(commits))
             });
-            let there = match there {
-                Some(there) => there,
-                None => self.read_patiently(key, payload)?,
-            };
+            let there = there.map_or_else(|| self.read_patiently(key, payload), Ok)?;
             found(at, there.then_some(payload));
         }
         Ok(())
