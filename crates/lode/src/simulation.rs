@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, MutexGuard};
 
-pub use crate::io::simulated::{Fault, FaultKind, Simulated};
+pub use crate::io::simulated::{Fault, FaultKind, Mapping, Simulated};
 
 use crate::api::{Database, Options};
 use crate::data::Superblock;

@@ -10,7 +10,7 @@ use std::ops::Bound;
 
 use crate::reading::check;
 use crate::reading::{Scan, cursor, each_row, payload_of};
-use lode::simulation::{self, Simulated};
+use lode::simulation::{self, Mapping, Simulated};
 use lode::{Database, Durability, KeyKind, Options, ReadTable, Result, Schema, Table, Type};
 
 /// Keys that are worked with. (Miri takes ten thousand times as long as the machine.)
@@ -143,7 +143,7 @@ fn tables_on_a_disk_are_there_after_a_crash() {
     for kind in [KeyKind::Hash, KeyKind::Tree] {
         for schema in schemas() {
             let disk = Simulated::new(1);
-            disk.set_mapping(false);
+            disk.set_mapping(Mapping::OnDisk);
             let db = simulation::open(&options, &disk, 1).expect("an empty disk");
             let (table, mut model) = (db.create_table(&schema, kind).expect("room"), Model::new());
             work(&db, &table, &mut model).expect("room");

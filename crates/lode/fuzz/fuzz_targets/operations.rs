@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use lode::simulation::{self, Checkpoint, Fault, Simulated};
+use lode::simulation::{self, Checkpoint, Fault, Mapping, Simulated};
 use lode::{Database, Durability, Error, Options, ReadTable};
 use lode_fuzz::{TABLES, number_of, packed, record, schema};
 
@@ -30,7 +30,7 @@ enum Op {
 
 #[derive(Arbitrary, Debug)]
 struct Input {
-    mapping: bool,
+    mapping: u8,
     segment: u8,
     ops: Vec<Op>,
 }
@@ -229,7 +229,7 @@ impl Run {
 
 fuzz_target!(|input: Input| {
     let disk = Simulated::new(0);
-    disk.set_mapping(input.mapping);
+    disk.set_mapping(Mapping::ALL[usize::from(input.mapping) % Mapping::ALL.len()]);
     let options = Options::new()
         .memory_bytes(1 << 20)
         .log_bytes(1 << 16)

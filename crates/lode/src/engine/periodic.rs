@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::io::Disk;
 use crate::io::held::{Held, Kind};
+use crate::io::simulated::Mapping;
 use crate::store::{Expected, Need, Store};
 use crate::wal::Log;
 use crate::{Database, Durability, KeyKind, Options, Schema, Table, Type, Value};
@@ -33,7 +34,7 @@ fn options() -> Options {
 }
 
 impl Run {
-    fn new(mapping: bool) -> Self {
+    fn new(mapping: Mapping) -> Self {
         let disk = Held::new(mapping);
         let db =
             options().open_on(Arc::new(disk.clone()), 5, Expected::Any).expect("an empty disk");
@@ -101,7 +102,7 @@ impl Run {
 fn no_record_waits_for_a_checkpoint() {
     watched(|| {
         for kind in [Kind::Write, Kind::Sync] {
-            for mapping in [false, true] {
+            for mapping in Mapping::ALL {
                 let run = Run::new(mapping);
                 run.while_held(("data", kind), 1_000, || {
                     for _ in 0..100 {
@@ -131,7 +132,7 @@ fn no_record_waits_for_a_writer_that_waits() {
             ("log-", Kind::Write, long),
         ];
         for (name, kind, bytes) in places {
-            for mapping in [false, true] {
+            for mapping in Mapping::ALL {
                 let run = Run::new(mapping);
                 (0..10).for_each(|_| run.write(10));
                 run.while_held((name, kind), bytes, || run.expect_synced());
@@ -146,7 +147,7 @@ fn no_record_waits_for_a_writer_that_waits() {
 #[test]
 fn the_next_segment_is_made_ahead() {
     watched(|| {
-        for mapping in [false, true] {
+        for mapping in Mapping::ALL {
             let run = Run::new(mapping);
             let (log, first) = (run.log(), run.log().end().segment);
             while log.end().segment == first && log.end().at < 40_000 {
@@ -175,7 +176,7 @@ fn the_next_segment_is_made_ahead() {
 fn nothing_runs_after_the_last_handle_has_gone() {
     watched(|| {
         for _ in 0..20 {
-            let disk = Held::new(true);
+            let disk = Held::new(Mapping::InMemory);
             let options = Options::new()
                 .memory_bytes(4 << 20)
                 .durability(Durability::Periodic)
@@ -198,7 +199,7 @@ fn nothing_runs_after_the_last_handle_has_gone() {
 fn the_last_handle_waits_for_a_checkpoint_that_is_being_made() {
     watched(|| {
         let Run { db, table, disk, .. } = {
-            let run = Run::new(true);
+            let run = Run::new(Mapping::InMemory);
             run.disk.control.hold("data", Kind::Write);
             while !run.disk.control.is_waiting("data", Kind::Write) {
                 run.write_ahead(1_000);

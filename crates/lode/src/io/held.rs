@@ -5,7 +5,7 @@ use std::io::Result;
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
-use super::simulated::Simulated;
+use super::simulated::{Mapping, Simulated};
 use super::{Access, Disk, File, Lock, Mapped};
 
 /// What is done to a file, or to the directory.
@@ -97,7 +97,7 @@ struct HeldFile {
 }
 
 impl Held {
-    pub(crate) fn new(mapping: bool) -> Self {
+    pub(crate) fn new(mapping: Mapping) -> Self {
         let disk = Simulated::new(5);
         disk.set_mapping(mapping);
         Self { disk, control: Arc::default() }

@@ -1,9 +1,11 @@
 //! Group commit: all threads that wait for the log at the same time share a sync. (DeWitt et al.,
 //! Implementation Techniques for Main Memory Database Systems, SIGMOD 1984, section 5.2.)
 //!
-//! One of them leads: it syncs for all. Then each is woken by itself, so that none has to queue for
-//! a lock first and none wakes up too early. One of those that came too late is woken to lead the
-//! next sync. (Until it does, no other overtakes it.)
+//! One of them leads: it syncs for all that are here, its *round*. As a rule that is the last one
+//! of those that the last sync woke: it leads when it comes. The first of them leads if some have
+//! not come after [a while](patience). Whoever comes during a sync is of the next round.
+
+mod patience;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -11,70 +13,96 @@ use std::time::{Duration, Instant};
 
 use super::{LogPosition, lock};
 use crate::error::{Error, Result};
-
-/// The part of a sync's time that the next one is put off so that more can share it: the threads
-/// that have just been woken are about to come back.
-const PATIENCE: u32 = 4;
-
-/// The longest that it is put off, however long the last one took.
-const MOST_PATIENCE: Duration = Duration::from_millis(10);
+use patience::Patience;
 
 /// The threads that wait until the log is synced.
 pub(super) struct Group {
     state: Mutex<State>,
-    /// Told when as many are here as at the end of the last sync.
-    complete: Condvar,
 }
 
 struct State {
     synced: LogPosition,
     /// Why a sync failed. There are none after it.
     failed: Option<String>,
-    is_led: bool,
-    /// The threads that wait for another one: up to where, and how each is woken.
-    waiting: Vec<(LogPosition, Arc<Call>)>,
-    /// How many were here when the last sync ended, and how long it took.
-    size: usize,
-    took: Duration,
+    phase: Phase,
+    /// The round of the next sync, and how many threads wait in it.
+    round: Arc<Round>,
+    waiting: usize,
+    patience: Patience,
 }
 
-/// What a thread that waits hears, once.
+/// What is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Nothing, and no thread waits.
+    Idle,
+    /// One of the threads that wait leads the next sync after a while, unless all come before.
+    Gathering,
+    /// A sync for as many threads, that which leads among them.
+    Syncing(usize),
+}
+
+/// What the threads of a round hear.
 #[derive(Clone, Copy)]
 enum News {
     Synced,
     Failed,
-    /// To lead the next sync.
-    Lead,
+    /// One of them is to gather others for the sync. Told once at most.
+    Gather,
 }
 
-/// How a thread is woken.
+/// Threads that wait for the same sync.
 #[derive(Default)]
-struct Call {
+struct Round {
     news: Mutex<Option<News>>,
     told: Condvar,
 }
 
-impl Call {
+impl Round {
     fn tell(&self, news: News) {
         *lock(&self.news) = Some(news);
-        self.told.notify_one();
+        match news {
+            News::Gather => self.told.notify_one(),
+            // One call of the system for all.
+            News::Synced | News::Failed => self.told.notify_all(),
+        }
     }
 
     fn wait(&self) -> News {
         let mut news = lock(&self.news);
         loop {
-            if let Some(news) = *news {
-                return news;
+            match *news {
+                None => news = self.told.wait(news).unwrap_or_else(PoisonError::into_inner),
+                Some(News::Gather) => {
+                    *news = None;
+                    return News::Gather;
+                }
+                Some(ended) => return ended,
             }
-            news = self.told.wait(news).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// Waits for news, but not for longer than `patience`. Returns whether there are some.
+    fn has_news_within(&self, patience: Duration) -> bool {
+        let news = lock(&self.news);
+        let waited = self.told.wait_timeout_while(news, patience, |news| news.is_none());
+        waited.unwrap_or_else(PoisonError::into_inner).0.is_some()
     }
 }
 
 impl State {
     /// How many are here: those that wait and the one that leads.
     fn count(&self) -> usize {
-        self.waiting.len() + usize::from(self.is_led)
+        match self.phase {
+            Phase::Idle | Phase::Gathering => self.waiting,
+            Phase::Syncing(count) => self.waiting + count,
+        }
+    }
+
+    /// Begins a sync for all that wait and the thread that calls this. Returns their round.
+    fn begin(&mut self) -> Arc<Round> {
+        self.phase = Phase::Syncing(std::mem::take(&mut self.waiting) + 1);
+        std::mem::take(&mut self.round)
     }
 
     fn expect_no_failure(&self) -> Result<()> {
@@ -90,12 +118,12 @@ impl Group {
         let state = State {
             synced,
             failed: None,
-            is_led: false,
-            waiting: Vec::new(),
-            size: 0,
-            took: Duration::ZERO,
+            phase: Phase::Idle,
+            round: Arc::default(),
+            waiting: 0,
+            patience: Patience::new(),
         };
-        Self { state: Mutex::new(state), complete: Condvar::new() }
+        Self { state: Mutex::new(state) }
     }
 
     /// Returns when the log is synced up to a position. `work` syncs all of it, and returns how far
@@ -113,74 +141,96 @@ impl Group {
         if state.synced >= to {
             return Ok(());
         }
-        if !state.is_led {
-            state.is_led = true;
+        state.patience.note_arrival(Instant::now());
+        let is_syncing = matches!(state.phase, Phase::Syncing(_));
+        if !is_syncing && state.patience.is_enough(state.waiting + 1) {
+            let round = state.begin();
             drop(state);
-            return self.lead(to, work);
+            return self.lead(&round, to, work);
         }
-        let call = Arc::new(Call::default());
-        state.waiting.push((to, Arc::clone(&call)));
-        if state.count() == state.size {
-            self.complete.notify_one();
+        let round = Arc::clone(&state.round);
+        state.waiting += 1;
+        let is_first = state.phase == Phase::Idle;
+        if is_first {
+            state.phase = Phase::Gathering;
         }
         drop(state);
-        match call.wait() {
-            News::Synced => Ok(()),
-            News::Failed => lock(&self.state).expect_no_failure(),
-            News::Lead => self.lead(to, work),
+        let mut news = if is_first { News::Gather } else { round.wait() };
+        loop {
+            match news {
+                News::Synced => return Ok(()),
+                News::Failed => return lock(&self.state).expect_no_failure(),
+                News::Gather if self.gather(&round) => return self.lead(&round, to, work),
+                News::Gather => news = round.wait(),
+            }
         }
     }
 
-    /// Syncs for all threads that are here, and for those that come in the next moment.
-    fn lead(&self, to: LogPosition, work: impl FnOnce() -> Result<LogPosition>) -> Result<()> {
-        let state = lock(&self.state);
-        let patience = (state.took / PATIENCE).min(MOST_PATIENCE);
-        let some_are_missing = |state: &mut State| state.count() < state.size;
-        drop(self.complete.wait_timeout_while(state, patience, some_are_missing));
+    /// Waits a while for those that are missing. Returns true if this thread is to lead after that;
+    /// false if another one leads its round.
+    fn gather(&self, round: &Arc<Round>) -> bool {
+        let wait = lock(&self.state).patience.wait();
+        if round.has_news_within(wait) {
+            return false;
+        }
+        let mut state = lock(&self.state);
+        let is_next = Arc::ptr_eq(&state.round, round);
+        if is_next {
+            state.waiting -= 1;
+            state.begin();
+        }
+        is_next
+    }
+
+    /// Syncs for all threads of a round.
+    fn lead(
+        &self,
+        round: &Round,
+        to: LogPosition,
+        work: impl FnOnce() -> Result<LogPosition>,
+    ) -> Result<()> {
         let start = Instant::now();
         let synced = catch_unwind(AssertUnwindSafe(|| {
             let end = work()?;
             assert!(end >= to, "a sync that led to {end:?} was to lead to {to:?}");
             Ok::<_, Error>(end)
         }));
-        let took = start.elapsed();
         match synced {
             Ok(Ok(end)) => {
-                self.end(end, took);
+                self.end(round, end, start);
                 Ok(())
             }
-            Ok(Err(error)) => self.fail(error.to_string()),
+            Ok(Err(error)) => self.fail(round, error.to_string()),
             Err(panic) => {
-                let _ = self.fail("a sync of the log ended in a panic".into());
+                let _ = self.fail(round, "a sync of the log ended in a panic".into());
                 resume_unwind(panic)
             }
         }
     }
 
-    /// A sync has ended well: wakes those that it was for, and the one that leads the next sync.
-    fn end(&self, synced: LogPosition, took: Duration) {
+    /// A sync has ended well: wakes those that it was for, and one of those that came meanwhile.
+    fn end(&self, round: &Round, synced: LogPosition, start: Instant) {
+        let ended = Instant::now();
         let mut state = lock(&self.state);
-        (state.synced, state.took, state.size) = (synced, took, state.count());
-        let waiting = std::mem::take(&mut state.waiting);
-        let (done, mut later): (Vec<_>, Vec<_>) =
-            waiting.into_iter().partition(|(to, _)| *to <= synced);
-        let next = (!later.is_empty()).then(|| later.remove(0).1);
-        state.is_led = next.is_some();
-        state.waiting = later;
+        state.synced = synced;
+        let (here, later) = (state.count(), state.waiting);
+        state.patience.note_sync((ended, ended - start), here, later);
+        let next = (state.waiting > 0).then(|| Arc::clone(&state.round));
+        state.phase = if next.is_some() { Phase::Gathering } else { Phase::Idle };
         drop(state);
-        next.iter().for_each(|call| call.tell(News::Lead));
-        done.iter().for_each(|(_, call)| call.tell(News::Synced));
+        next.iter().for_each(|next| next.tell(News::Gather));
+        round.tell(News::Synced);
     }
 
     /// A sync has failed, for all and for ever.
-    fn fail(&self, why: String) -> Result<()> {
+    fn fail(&self, round: &Round, why: String) -> Result<()> {
         let mut state = lock(&self.state);
         state.failed = Some(why);
-        state.is_led = false;
-        let waiting = std::mem::take(&mut state.waiting);
+        let next = state.begin();
+        state.phase = Phase::Idle;
         let failed = state.expect_no_failure();
         drop(state);
-        waiting.iter().for_each(|(_, call)| call.tell(News::Failed));
+        [round, &*next].into_iter().for_each(|round| round.tell(News::Failed));
         failed
     }
 }

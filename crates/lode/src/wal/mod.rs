@@ -84,6 +84,9 @@ const LEAST_SECOND_BYTES: u64 = 128 << 10;
 /// After a record of this size there will probably be more such, which need no memory ahead.
 const LEAST_BULK_BYTES: usize = 1 << 16;
 
+/// Zeros that are written to a new segment at a time: other syncs of the disk may wait for them.
+const ZEROS_BYTES: u64 = 1 << 18;
+
 /// Bytes of the operating system's pages, or a part of one.
 const PAGE_BYTES: u64 = 1 << 12;
 
@@ -172,14 +175,15 @@ impl Log {
             Err(Error::DiskFull { .. }) => turn.prepare(&*disk, LEAST_BYTES, LEAST_BYTES)?,
             other => other?,
         };
+        if segment.gains_from_zeros() {
+            segment.write_zeros(0..segment.size_bytes)?;
+        }
         // It is not known whether what was replayed is durable.
         let header = turn.header(&segment, database, after.end, LogPosition::default());
         let chain = segment.begin(&header)?;
-        let synced = |result: std::io::Result<()>| {
-            result.map_err(|error| Error::io("sync a new log segment", &error))
-        };
-        synced(segment.file.sync())?;
-        synced(disk.sync_directory())?;
+        segment.sync()?;
+        let synced = disk.sync_directory();
+        synced.map_err(|error| Error::io("sync the name of a new log segment", &error))?;
         let start = LogPosition { segment: segment.number, at: segment::FRAMES_AT };
         let unsynced = Mutex::new(Unsynced::new(&segment));
         let tail = Tail {
@@ -313,10 +317,32 @@ impl Log {
             (turn.take_number(), self.next_bytes(&turn, last_bytes))
         };
         let segment = Segment::create(&*self.disk, number, size, self.settings.writing)?;
+        if segment.gains_from_zeros() && !is_bulk {
+            self.prepare(&segment).inspect_err(|_| {
+                // If it stays, recovery removes it.
+                let _ = self.disk.remove(&number.file_name());
+            })?;
+        }
         let mapped = segment.mapped().filter(|_| !is_bulk);
         lock(&self.turn).spares.push((number, segment));
         drop(making);
         mapped.iter().for_each(|mapped| mapped.prepare());
+        Ok(())
+    }
+
+    /// Writes zeros to a new segment, from its beginning on, until it may soon be needed.
+    fn prepare(&self, segment: &Segment) -> Result<()> {
+        let is_needed_soon = || {
+            let tail = lock(&self.tail);
+            tail.at > tail.segment.size_bytes / 4 * 3
+        };
+        let mut at = 0;
+        while at < segment.size_bytes && !is_needed_soon() {
+            let end = segment.size_bytes.min(at + ZEROS_BYTES);
+            segment.write_zeros(at..end)?;
+            segment.sync()?;
+            at = end;
+        }
         Ok(())
     }
 
@@ -460,5 +486,54 @@ impl Log {
             .sum();
         let skipped = since.at.min(before + end.at);
         before + end.at - skipped
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::io::simulated::{Mapping, Simulated};
+
+    const FIRST_BYTES: u64 = 1 << 14;
+
+    fn log(disk: &Simulated) -> Log {
+        let settings = LogSettings {
+            first_bytes: FIRST_BYTES,
+            most_bytes: 1 << 24,
+            writing: FrameWriting::Called,
+        };
+        let none = Replayed {
+            end: Place::default(),
+            segments: Vec::new(),
+            next_number: SegmentNumber::FIRST,
+        };
+        Log::begin(Arc::new(disk.clone()), (1, 2), settings, none, Arc::default()).unwrap()
+    }
+
+    /// Operations of the disk for the next segment, when `percent` of the last one have frames.
+    fn operations_to_make_next(mapping: Mapping, percent: u64) -> u64 {
+        let disk = Simulated::new(1);
+        disk.set_mapping(mapping);
+        let log = log(&disk);
+        while log.end().at < FIRST_BYTES * percent / 100 {
+            let body: [&[u8]; 1] = [&[7; 100]];
+            let appended = log.append(RecordKind::Put, &body[..], || ()).unwrap();
+            assert!(appended.is_some());
+        }
+        let before = disk.operations();
+        log.make_next().unwrap();
+        assert_eq!(disk.file_names().len(), if percent < 50 { 1 } else { 2 });
+        disk.operations() - before
+    }
+
+    #[test]
+    fn zeros_are_written_to_the_next_segment_unless_it_is_about_to_be_needed() {
+        let of = operations_to_make_next;
+        assert_eq!(of(Mapping::OnDisk, 40), 0);
+        let without = of(Mapping::None, 60);
+        // A write and a sync: the segment has fewer bytes than are written at a time.
+        assert_eq!(of(Mapping::OnDisk, 60), without + 2);
+        assert_eq!(of(Mapping::OnDisk, 80), without);
     }
 }

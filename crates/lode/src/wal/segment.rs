@@ -2,6 +2,7 @@
 //! that turns does not lose it.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::{FrameWriting, LogPosition, Place};
@@ -134,6 +135,8 @@ pub(super) struct Segment {
     pub file: Arc<dyn File>,
     /// The file's bytes, where they are mapped.
     mapped: Option<Arc<dyn Mapped>>,
+    /// Whether the file is not mapped, and its file system writes to where bytes lie.
+    is_overwritten: bool,
 }
 
 impl Segment {
@@ -153,8 +156,10 @@ impl Segment {
                 let is_of_use = |mapped: &Arc<dyn Mapped>| {
                     writing == FrameWriting::Mapped || mapped.is_in_memory()
                 };
+                let is_in_place = mapped.is_some();
                 let mapped = mapped.filter(is_of_use);
-                Ok(Self { number, salt: 0, size_bytes, file: Arc::from(file), mapped })
+                let (file, is_overwritten) = (Arc::from(file), is_in_place && mapped.is_none());
+                Ok(Self { number, salt: 0, size_bytes, file, mapped, is_overwritten })
             }
             Err(error) => {
                 drop(file);
@@ -163,6 +168,26 @@ impl Segment {
                 Err(failed(error))
             }
         }
+    }
+
+    /// Whether zeros should be [written](Self::write_zeros) to a new file before frames are.
+    pub(super) fn gains_from_zeros(&self) -> bool {
+        self.is_overwritten
+    }
+
+    /// Writes zeros to a part of a new file, which reads as zeros already.
+    ///
+    /// Space that was only set aside is an unwritten extent (of ext4 and XFS). That a part of it
+    /// has been written is a change of the file system's own log, for which a sync waits. Where
+    /// zeros were written and synced, the syncs of frames need not.
+    pub(super) fn write_zeros(&self, bytes: Range<u64>) -> Result<()> {
+        self.write_by_call(bytes.start, &vec![0; (bytes.end - bytes.start) as usize])
+    }
+
+    /// Makes what was written durable.
+    pub(super) fn sync(&self) -> Result<()> {
+        let synced = self.file.sync();
+        synced.map_err(|error| Error::io(format!("sync {}", self.number), &error))
     }
 
     /// Writes the header; returns its checksum.
@@ -224,27 +249,34 @@ mod tests {
     use super::*;
     use crate::io::Access;
     use crate::io::os::Directory;
-    use crate::io::simulated::Simulated;
+    use crate::io::simulated::{Mapping, Simulated};
 
-    fn is_mapped(disk: &dyn Disk, writing: FrameWriting) -> bool {
+    /// Whether frames are written through a mapping, and whether zeros are written before.
+    fn is_written(disk: &dyn Disk, writing: FrameWriting) -> (bool, bool) {
         let number = SegmentNumber::FIRST;
         let segment = Segment::create(disk, number, 1 << 12, writing).unwrap();
+        segment.write_zeros(0..1 << 12).unwrap();
         segment.write(100, b"a frame").unwrap();
         let mut bytes = [0; 7];
         segment.file.read_at(100, &mut bytes).unwrap();
         assert_eq!(&bytes, b"a frame");
         disk.remove(&number.file_name()).unwrap();
-        segment.mapped().is_some()
+        (segment.mapped().is_some(), segment.gains_from_zeros())
     }
 
     #[test]
     fn a_log_is_mapped_where_files_are_in_memory_and_elsewhere_as_it_is_said() {
         let disk = Simulated::new(0);
-        for writing in [FrameWriting::Mapped, FrameWriting::Called] {
-            disk.set_mapping(true);
-            assert!(is_mapped(&disk, writing), "{writing:?}");
-            disk.set_mapping(false);
-            assert!(!is_mapped(&disk, writing), "{writing:?}");
+        for (mapping, writing, expected) in [
+            (Mapping::InMemory, FrameWriting::Mapped, (true, false)),
+            (Mapping::InMemory, FrameWriting::Called, (true, false)),
+            (Mapping::OnDisk, FrameWriting::Mapped, (true, false)),
+            (Mapping::OnDisk, FrameWriting::Called, (false, true)),
+            (Mapping::None, FrameWriting::Mapped, (false, false)),
+            (Mapping::None, FrameWriting::Called, (false, false)),
+        ] {
+            disk.set_mapping(mapping);
+            assert_eq!(is_written(&disk, writing), expected, "{mapping:?}, {writing:?}");
         }
         let path = tempfile::tempdir().unwrap();
         let directory = Directory::new(path.path(), Access::Write).unwrap();
@@ -252,8 +284,10 @@ mod tests {
         file.preallocate(0..1 << 12).unwrap();
         // None where writing in place may need space.
         let mapped = file.map(1 << 12).unwrap();
-        let is_in_memory = mapped.as_ref().is_some_and(|mapped| mapped.is_in_memory());
-        assert_eq!(is_mapped(&directory, FrameWriting::Mapped), mapped.is_some());
-        assert_eq!(is_mapped(&directory, FrameWriting::Called), is_in_memory);
+        let can_be = mapped.is_some();
+        let is_in_memory = mapped.is_some_and(|mapped| mapped.is_in_memory());
+        assert_eq!(is_written(&directory, FrameWriting::Mapped), (can_be, false));
+        let called = (is_in_memory, can_be && !is_in_memory);
+        assert_eq!(is_written(&directory, FrameWriting::Called), called);
     }
 }

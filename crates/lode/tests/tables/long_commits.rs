@@ -3,7 +3,7 @@
 
 use crate::reading::{check, payload_of};
 use crate::watched::watched;
-use lode::simulation::{self, Fault, Simulated};
+use lode::simulation::{self, Fault, Mapping, Simulated};
 use lode::{Database, Durability, KeyKind, Options, ReadTable, Schema, Table, Type, Value};
 
 const MOST_BYTES: u32 = 700_000;
@@ -45,7 +45,7 @@ fn after_power_cut(disk: &Simulated, db: Database, seed: u64) -> Database {
 #[test]
 fn long_records_come_back() {
     for (seed, size) in (1..).zip(sizes()) {
-        for mapping in [false, true] {
+        for mapping in Mapping::ALL {
             let disk = Simulated::new(seed);
             disk.set_mapping(mapping);
             let db = simulation::open(&options(), &disk, seed).expect("an empty disk");

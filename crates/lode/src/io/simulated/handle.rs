@@ -8,7 +8,7 @@ use super::faults::{Operation, Refusal};
 use super::file::{Content, SECTOR_BYTES};
 use super::names::Inode;
 use super::random::Random;
-use super::{Simulated, State};
+use super::{Mapping, Simulated, State};
 use crate::io::{Access, File, Lock, Mapped};
 
 /// An open file, until the next crash.
@@ -175,10 +175,12 @@ impl File for Handle {
         if size_bytes > busy.content().bytes().len() {
             return Err(Error::new(ErrorKind::InvalidInput, "the file is not as long as its map"));
         }
-        if !busy.state.mapping {
-            return Ok(None);
-        }
-        Ok(Some(Arc::new(Front { handle: self.clone(), size_bytes })))
+        let is_in_memory = match busy.state.mapping {
+            Mapping::None => return Ok(None),
+            Mapping::OnDisk => false,
+            Mapping::InMemory => true,
+        };
+        Ok(Some(Arc::new(Front { handle: self.clone(), size_bytes, is_in_memory })))
     }
 
     /// The disk's files have no other names, and the one that has the disk locked has them all.
@@ -191,6 +193,7 @@ impl File for Handle {
 struct Front {
     handle: Handle,
     size_bytes: usize,
+    is_in_memory: bool,
 }
 
 impl Mapped for Front {
@@ -211,9 +214,8 @@ impl Mapped for Front {
         Ok(())
     }
 
-    /// So a disk that can be mapped is like a RAM disk, and one that cannot like another.
     fn is_in_memory(&self) -> bool {
-        true
+        self.is_in_memory
     }
 
     fn unmap(&self, bytes: Range<usize>) {

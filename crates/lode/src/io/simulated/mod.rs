@@ -47,7 +47,23 @@ struct State {
     crashes: u64,
     locked: bool,
     capacity_bytes: Option<u64>,
-    mapping: bool,
+    mapping: Mapping,
+}
+
+/// Whether files of a disk can be mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mapping {
+    /// They cannot, as where a file system does not write to where bytes lie.
+    None,
+    /// They can, and a sync writes what was written to them.
+    OnDisk,
+    /// They can, and lie in memory only.
+    InMemory,
+}
+
+impl Mapping {
+    /// Each.
+    pub const ALL: [Self; 3] = [Self::None, Self::OnDisk, Self::InMemory];
 }
 
 /// A file, open or called something.
@@ -73,7 +89,7 @@ impl Simulated {
             crashes: 0,
             locked: false,
             capacity_bytes: None,
-            mapping: true,
+            mapping: Mapping::InMemory,
         })
     }
 
@@ -130,8 +146,8 @@ impl Simulated {
         self.state().capacity_bytes = bytes;
     }
 
-    /// Sets whether files can be mapped, which they can at first.
-    pub fn set_mapping(&self, mapping: bool) {
+    /// Sets whether files can be mapped; at first they can, as those of a RAM disk.
+    pub fn set_mapping(&self, mapping: Mapping) {
         self.state().mapping = mapping;
     }
 

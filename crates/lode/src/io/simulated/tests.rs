@@ -487,9 +487,9 @@ fn a_file_that_was_put_there_replaces_one_and_is_durable() {
 #[test]
 fn files_cannot_be_mapped_where_that_is_switched_off() {
     let (disk, file) = disk_with_ones(1);
-    disk.set_mapping(false);
+    disk.set_mapping(Mapping::None);
     assert!(file.map(512).unwrap().is_none());
-    disk.set_mapping(true);
+    disk.set_mapping(Mapping::InMemory);
     assert!(file.map(512).unwrap().is_some());
 }
 

@@ -1,7 +1,7 @@
 //! Disks without space.
 
 use crate::reading::check;
-use lode::simulation::{self, Simulated};
+use lode::simulation::{self, Mapping, Simulated};
 use lode::{Builder, Database, Durability, Error, KeyKind, Schema, Type};
 
 use crate::common::content::{options, read};
@@ -10,8 +10,10 @@ use crate::common::tables::{TABLES, record};
 
 #[test]
 fn a_full_disk_loses_nothing() {
-    for (capacity, mapping) in (20..60).flat_map(|at| [(at << 15, false), (at << 15, true)]) {
-        let case = format!("{capacity} bytes, mapping {mapping}");
+    for (capacity, mapping) in
+        (20..60).flat_map(|at| Mapping::ALL.map(|mapping| (at << 15, mapping)))
+    {
+        let case = format!("{capacity} bytes, mapping {mapping:?}");
         let options = options(Durability::Commit).log_bytes(1 << 16);
         let mut known = Known::new(14);
         known.disk.set_mapping(mapping);

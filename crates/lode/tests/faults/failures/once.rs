@@ -3,7 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use lode::simulation::{Fault, FaultKind};
+use lode::simulation::{Fault, FaultKind, Mapping};
 
 use super::work::Work;
 use crate::common::on_all::on_all;
@@ -14,7 +14,7 @@ fn each_operation_of_the_disk_may_fail_once() {
     let kinds =
         [FaultKind::ReadFails, FaultKind::WriteFails, FaultKind::SyncFails, FaultKind::NoSpace];
     let mut cases = Vec::new();
-    for mapping in [false, true] {
+    for mapping in Mapping::ALL {
         let mut work = Work::new(mapping);
         work.run();
         let count = work.disk.operations();
@@ -37,7 +37,7 @@ fn each_operation_of_the_disk_may_fail_once() {
         };
         catch_unwind(AssertUnwindSafe(work)).map_err(|why| {
             let text = why.downcast_ref::<String>().cloned().unwrap_or_default();
-            format!("mapping {mapping}, {kind:?} at operation {at}, {seed:?}: {text}")
+            format!("mapping {mapping:?}, {kind:?} at operation {at}, {seed:?}: {text}")
         })
     });
 }

@@ -1,7 +1,7 @@
 //! Syncs that fail.
 
 use crate::reading::{check, nth};
-use lode::simulation::{self, Fault, FaultKind};
+use lode::simulation::{self, Fault, FaultKind, Mapping};
 use lode::{Durability, Error};
 
 use crate::common::content::{difference, options, read};
@@ -11,7 +11,7 @@ use crate::common::tables::{TABLES, record};
 
 #[test]
 fn a_failed_sync_ends_writing_but_not_reading() {
-    for mapping in [false, true] {
+    for mapping in Mapping::ALL {
         let mut known = Known::small(13);
         known.disk.set_mapping(mapping);
         let table = known.db().table("shrub").expect("a table");

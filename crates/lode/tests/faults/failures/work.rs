@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::reading::check;
-use lode::simulation::{self, Fault, Simulated};
+use lode::simulation::{self, Fault, Mapping, Simulated};
 use lode::{Database, Durability, Error};
 
 use crate::common::content::{Content, difference, options, read};
@@ -20,7 +20,7 @@ pub struct Work {
 }
 
 impl Work {
-    pub fn new(mapping: bool) -> Self {
+    pub fn new(mapping: Mapping) -> Self {
         let disk = Simulated::new(1);
         disk.set_mapping(mapping);
         Self { disk, db: None, content: Content::new(), perhaps: None }

@@ -1,7 +1,7 @@
 //! A run: a database whose disk fails as the seed says, and what may come back of it.
 
 use crate::reading::check;
-use lode::simulation::{self, Fault, FaultKind, Simulated};
+use lode::simulation::{self, Fault, FaultKind, Mapping, Simulated};
 use lode::{Database, Durability, Error, Options, Table};
 
 use super::tables::{Model, TABLES, read};
@@ -48,7 +48,7 @@ impl Run {
             [Durability::None, Durability::Process, Durability::Periodic, Durability::Commit];
         let level = levels[random.below(4) as usize];
         let disk = Simulated::new(seed);
-        disk.set_mapping(random.one_in(2));
+        disk.set_mapping(Mapping::ALL[random.below(3) as usize]);
         let log_bytes = if random.one_in(4) { 1 << 14 } else { 1 << 24 };
         let options = Options::new()
             .memory_bytes(if random.one_in(4) { 8 << 20 } else { 1 << 20 })

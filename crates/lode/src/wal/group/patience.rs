@@ -1,0 +1,194 @@
+//! How long a sync is put off for threads that are about to come.
+//!
+//! Threads that a sync has woken come back, as a rule, and share the next one. If they were back in
+//! time after the last syncs, the next one waits for as long as a sync takes: so what is lost if
+//! they do not come is no more than what they would have gained. (Ski rental: Karlin, Manasse,
+//! Rudolph, Sleator: Competitive Snoopy Caching, Algorithmica 3, 1988, section 2.) Otherwise it
+//! waits for a quarter of that.
+
+use std::time::{Duration, Instant};
+
+/// The longest wait, however long a sync takes.
+const MOST_WAIT: Duration = Duration::from_millis(10);
+
+/// The doubt after a sync to which not all have come back in time. With each further one it becomes
+/// less.
+const MOST_DOUBT: u32 = 16;
+
+/// What is known of the threads that sync.
+pub(super) struct Patience {
+    /// As many as were here when the last sync ended.
+    expected: usize,
+    took: Duration,
+    ended: Instant,
+    /// How many have come since the last sync ended, or were here then to wait for the next one.
+    came: usize,
+    /// Whether none was here then. Those who were may have come back from an earlier sync than the
+    /// others: they say nothing about how soon all are back.
+    is_fresh: bool,
+    /// No doubt is left at 0.
+    doubt: u32,
+}
+
+impl Patience {
+    pub(super) fn new() -> Self {
+        let (took, ended) = (Duration::ZERO, Instant::now());
+        Self { expected: 0, took, ended, came: 0, is_fresh: true, doubt: 0 }
+    }
+
+    /// Returns true if as many threads as there are here need not wait for more.
+    pub(super) fn is_enough(&self, here: usize) -> bool {
+        here >= self.expected
+    }
+
+    /// How long the next sync waits for those that are missing.
+    pub(super) fn wait(&self) -> Duration {
+        let wait = if self.doubt == 0 { self.took } else { self.took / 4 };
+        wait.min(MOST_WAIT)
+    }
+
+    /// A thread has come.
+    pub(super) fn note_arrival(&mut self, now: Instant) {
+        self.came += 1;
+        // One thread by itself says nothing about others.
+        if self.came == self.expected && self.expected > 1 {
+            let gap = now.saturating_duration_since(self.ended);
+            self.learn(gap <= self.took * 3 / 4);
+        }
+    }
+
+    /// A sync has ended, when as many threads were here. Of them, `later` wait for the next one.
+    pub(super) fn note_sync(
+        &mut self,
+        (ended, took): (Instant, Duration),
+        here: usize,
+        later: usize,
+    ) {
+        if self.came < self.expected {
+            self.learn(false);
+        }
+        let (expected, is_fresh) = (here, later == 0);
+        *self = Self { expected, took, ended, came: later, is_fresh, doubt: self.doubt };
+    }
+
+    fn learn(&mut self, in_time: bool) {
+        self.doubt = match (self.is_fresh, in_time) {
+            (true, false) => MOST_DOUBT,
+            (true, true) => self.doubt / 2,
+            (false, _) => self.doubt.saturating_sub(1),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOOK: Duration = Duration::from_micros(100);
+
+    /// Threads that each come back at a time after the sync that they were part of, in
+    /// microseconds. Those that are not here when the wait is over come during the next sync.
+    struct Run {
+        patience: Patience,
+        now: Instant,
+    }
+
+    impl Run {
+        fn new() -> Self {
+            let patience = Patience::new();
+            Self { now: patience.ended, patience }
+        }
+
+        /// A sync of `here` threads, during which `later` come.
+        fn sync(&mut self, here: usize, later: usize) -> Duration {
+            (0..later).for_each(|_| self.come(0));
+            self.now += TOOK;
+            self.patience.note_sync((self.now, TOOK), here + later, later);
+            self.patience.wait()
+        }
+
+        fn come(&mut self, after_us: u64) {
+            self.now += Duration::from_micros(after_us);
+            self.patience.note_arrival(self.now);
+        }
+    }
+
+    #[test]
+    fn threads_that_come_back_in_time_are_waited_for() {
+        let mut run = Run::new();
+        for _ in 0..100 {
+            assert_eq!(run.sync(4, 0), TOOK);
+            for here in 1..=4 {
+                run.come(10);
+                assert_eq!(run.patience.is_enough(here), here == 4);
+            }
+        }
+    }
+
+    #[test]
+    fn threads_that_come_late_or_not_at_all_are_waited_for_a_quarter_of_the_time() {
+        for late in [true, false] {
+            let mut run = Run::new();
+            assert_eq!(run.sync(2, 0), TOOK);
+            for _ in 0..10 {
+                run.come(10);
+                if late {
+                    run.come(90);
+                }
+                assert_eq!(run.sync(2, 0), TOOK / 4, "{late}");
+            }
+            // It is forgotten when they come in time again.
+            let mut syncs = 0;
+            while run.patience.wait() < TOOK {
+                (0..2).for_each(|_| run.come(10));
+                run.sync(2, 0);
+                syncs += 1;
+            }
+            assert_eq!(syncs, 5);
+        }
+    }
+
+    /// While some come during each sync, there is no telling whether all would come in time.
+    #[test]
+    fn it_is_tried_again_while_threads_come_in_turns() {
+        let mut run = Run::new();
+        run.sync(2, 0);
+        run.come(10);
+        assert_eq!(run.sync(1, 0), TOOK / 4);
+        run.come(10);
+        assert_eq!(run.sync(1, 1), TOOK / 4);
+        let mut syncs = 0;
+        while run.patience.wait() < TOOK {
+            run.come(5);
+            run.sync(1, 1);
+            syncs += 1;
+        }
+        assert_eq!(syncs, MOST_DOUBT);
+    }
+
+    #[test]
+    fn one_thread_waits_for_none() {
+        let mut run = Run::new();
+        for _ in 0..10 {
+            run.sync(1, 0);
+            run.come(1_000);
+            assert!(run.patience.is_enough(1));
+        }
+        // When a second one came once, it is not expected for ever.
+        run.sync(1, 1);
+        run.come(10);
+        assert!(run.patience.is_enough(2));
+        run.sync(2, 0);
+        run.come(10);
+        assert!(!run.patience.is_enough(1));
+        run.sync(1, 0);
+        assert!(run.patience.is_enough(1));
+    }
+
+    #[test]
+    fn no_wait_is_longer_than_the_longest() {
+        let mut patience = Patience::new();
+        patience.note_sync((Instant::now(), Duration::from_secs(60)), 2, 0);
+        assert_eq!(patience.wait(), MOST_WAIT);
+    }
+}
