@@ -17,6 +17,9 @@ const MOST_AT_A_TIME: u64 = 64;
 /// The most slots that the file has [ahead](DataFile::grow_ahead) of need.
 const MOST_AHEAD: u64 = 256;
 
+/// The part of those that is kept when space is given back: enough until there is more again.
+const KEPT_OF_AHEAD: u64 = 16;
+
 /// The most slots whose space is given back at a time.
 const MOST_PUNCHED: u32 = 4096;
 
@@ -274,11 +277,11 @@ impl DataFile {
         state.reserved = state.needed(pages);
     }
 
-    /// Gives the space of free slots back, other than what is reserved, and what there is to be
-    /// ahead of need; of the longest runs of them if there are many. What the system cannot take
-    /// stays. Others get space meanwhile.
+    /// Gives the space of free slots back, other than what is reserved, and a little to be ahead of
+    /// need; of the longest runs of them if there are many. What the system cannot take stays.
+    /// Others get space meanwhile.
     pub(crate) fn give_back(&self) {
-        let kept = |state: &State| state.reserved + state.ahead();
+        let kept = |state: &State| state.reserved + state.ahead() / KEPT_OF_AHEAD;
         for slots in self.longest_free_runs() {
             if !self.begin_hole(&self.lock_growth(), slots, kept) {
                 return;

@@ -25,9 +25,10 @@ struct State {
     /// Why a sync failed. There are none after it.
     failed: Option<String>,
     phase: Phase,
-    /// The round of the next sync, and how many threads wait in it.
+    /// The round of the next sync, how many threads wait in it, and for what.
     round: Arc<Round>,
     waiting: usize,
+    wanted: LogPosition,
     patience: Patience,
 }
 
@@ -101,7 +102,13 @@ impl State {
 
     /// Begins a sync for all that wait and the thread that calls this. Returns their round.
     fn begin(&mut self) -> Arc<Round> {
-        self.phase = Phase::Syncing(std::mem::take(&mut self.waiting) + 1);
+        self.phase = Phase::Syncing(self.waiting + 1);
+        self.take_round()
+    }
+
+    /// Takes the round of all that wait; who comes now is of another one.
+    fn take_round(&mut self) -> Arc<Round> {
+        (self.waiting, self.wanted) = (0, LogPosition::default());
         std::mem::take(&mut self.round)
     }
 
@@ -121,6 +128,7 @@ impl Group {
             phase: Phase::Idle,
             round: Arc::default(),
             waiting: 0,
+            wanted: LogPosition::default(),
             patience: Patience::new(),
         };
         Self { state: Mutex::new(state) }
@@ -150,6 +158,7 @@ impl Group {
         }
         let round = Arc::clone(&state.round);
         state.waiting += 1;
+        state.wanted = state.wanted.max(to);
         let is_first = state.phase == Phase::Idle;
         if is_first {
             state.phase = Phase::Gathering;
@@ -215,10 +224,15 @@ impl Group {
         state.synced = synced;
         let (here, later) = (state.count(), state.waiting);
         state.patience.note_sync((ended, ended - start), here, later);
-        let next = (state.waiting > 0).then(|| Arc::clone(&state.round));
-        state.phase = if next.is_some() { Phase::Gathering } else { Phase::Idle };
+        let next = match state.waiting {
+            0 => None,
+            // They appended before this sync, and came after it had begun.
+            _ if state.wanted <= synced => Some((state.take_round(), News::Synced)),
+            _ => Some((Arc::clone(&state.round), News::Gather)),
+        };
+        state.phase = if state.waiting > 0 { Phase::Gathering } else { Phase::Idle };
         drop(state);
-        next.iter().for_each(|next| next.tell(News::Gather));
+        next.iter().for_each(|(next, news)| next.tell(*news));
         round.tell(News::Synced);
     }
 
@@ -226,7 +240,7 @@ impl Group {
     fn fail(&self, round: &Round, why: String) -> Result<()> {
         let mut state = lock(&self.state);
         state.failed = Some(why);
-        let next = state.begin();
+        let next = state.take_round();
         state.phase = Phase::Idle;
         let failed = state.expect_no_failure();
         drop(state);
@@ -255,8 +269,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn all_who_come_too_late_for_a_sync_share_the_next_one() {
+    /// How many syncs there are if seven threads come during the first one, which leads to `end`.
+    fn syncs_if_the_first_leads_to(end: u64) -> u64 {
         let group = Group::new(position(0));
         let (begin, may_begin) = mpsc::channel();
         let syncs = AtomicU64::new(0);
@@ -269,7 +283,7 @@ mod tests {
             let first = scope.spawn(move || {
                 group.sync(position(1), || {
                     may_begin.recv().unwrap();
-                    sync_to(4)
+                    sync_to(end)
                 })
             });
             wait_for(group, 1);
@@ -281,8 +295,52 @@ mod tests {
             first.join().unwrap().unwrap();
             others.into_iter().for_each(|other| other.join().unwrap().unwrap());
         });
-        assert_eq!(syncs.load(Ordering::Relaxed), 2);
         group.sync(position(8), || panic!("it is synced already")).unwrap();
+        syncs.into_inner()
+    }
+
+    #[test]
+    fn all_who_come_too_late_for_a_sync_share_the_next_one() {
+        assert_eq!(syncs_if_the_first_leads_to(4), 2);
+    }
+
+    #[test]
+    fn who_comes_during_a_sync_that_leads_far_enough_needs_no_other() {
+        assert_eq!(syncs_if_the_first_leads_to(8), 1);
+    }
+
+    #[test]
+    fn what_is_acknowledged_is_synced() {
+        const THREADS: u64 = 6;
+        const RECORDS: u64 = 300;
+        let group = Group::new(position(0));
+        // What was appended, and what was synced. No two syncs are under way at a time.
+        let (appended, synced, syncing) = (AtomicU64::new(0), AtomicU64::new(0), Mutex::new(()));
+        let work = || {
+            let _alone = syncing.try_lock().unwrap();
+            let end = appended.load(Ordering::SeqCst);
+            std::thread::sleep(Duration::from_micros(50));
+            synced.store(end, Ordering::SeqCst);
+            Ok(position(end))
+        };
+        std::thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let (group, appended, synced, work) = (&group, &appended, &synced, &work);
+                scope.spawn(move || {
+                    for record in 0..RECORDS {
+                        let own = appended.fetch_add(1, Ordering::SeqCst) + 1;
+                        if record % (thread + 2) == 0 {
+                            std::thread::yield_now();
+                        }
+                        group.sync(position(own), work).unwrap();
+                        assert!(synced.load(Ordering::SeqCst) >= own);
+                        // Some come back at once, others after more or less than a sync.
+                        std::thread::sleep(Duration::from_micros(thread * 20));
+                    }
+                });
+            }
+        });
+        assert_eq!(lock(&group.state).count(), 0);
     }
 
     /// The first sync ends in this way, while another one waits. Returns what its leader returns,

@@ -21,19 +21,19 @@ pub(super) struct Patience {
     expected: usize,
     took: Duration,
     ended: Instant,
-    /// How many have come since the last sync ended, or were here then to wait for the next one.
+    /// How many have come since it ended.
     came: usize,
-    /// Whether none was here then. Those who were may have come back from an earlier sync than the
-    /// others: they say nothing about how soon all are back.
-    is_fresh: bool,
-    /// No doubt is left at 0.
+    /// Whether some were here already to wait for the next one. Then there is no telling how soon
+    /// all would come back.
+    some_wait: bool,
+    /// None is left at 0.
     doubt: u32,
 }
 
 impl Patience {
     pub(super) fn new() -> Self {
         let (took, ended) = (Duration::ZERO, Instant::now());
-        Self { expected: 0, took, ended, came: 0, is_fresh: true, doubt: 0 }
+        Self { expected: 0, took, ended, came: 0, some_wait: false, doubt: 0 }
     }
 
     /// Returns true if as many threads as there are here need not wait for more.
@@ -51,9 +51,10 @@ impl Patience {
     pub(super) fn note_arrival(&mut self, now: Instant) {
         self.came += 1;
         // One thread by itself says nothing about others.
-        if self.came == self.expected && self.expected > 1 {
+        if self.came == self.expected && self.expected > 1 && !self.some_wait {
             let gap = now.saturating_duration_since(self.ended);
-            self.learn(gap <= self.took * 3 / 4);
+            let in_time = gap <= self.took * 3 / 4;
+            self.doubt = if in_time { self.doubt / 2 } else { MOST_DOUBT };
         }
     }
 
@@ -64,19 +65,12 @@ impl Patience {
         here: usize,
         later: usize,
     ) {
-        if self.came < self.expected {
-            self.learn(false);
-        }
-        let (expected, is_fresh) = (here, later == 0);
-        *self = Self { expected, took, ended, came: later, is_fresh, doubt: self.doubt };
-    }
-
-    fn learn(&mut self, in_time: bool) {
-        self.doubt = match (self.is_fresh, in_time) {
-            (true, false) => MOST_DOUBT,
-            (true, true) => self.doubt / 2,
-            (false, _) => self.doubt.saturating_sub(1),
+        let doubt = match self.some_wait {
+            true => self.doubt.saturating_sub(1),
+            false if self.came < self.expected => MOST_DOUBT,
+            false => self.doubt,
         };
+        *self = Self { expected: here, took, ended, came: 0, some_wait: later > 0, doubt };
     }
 }
 
@@ -138,13 +132,10 @@ mod tests {
                 assert_eq!(run.sync(2, 0), TOOK / 4, "{late}");
             }
             // It is forgotten when they come in time again.
-            let mut syncs = 0;
-            while run.patience.wait() < TOOK {
+            for rest in (0..5).rev() {
                 (0..2).for_each(|_| run.come(10));
-                run.sync(2, 0);
-                syncs += 1;
+                assert_eq!(run.sync(2, 0), if rest > 0 { TOOK / 4 } else { TOOK }, "{rest}");
             }
-            assert_eq!(syncs, 5);
         }
     }
 
@@ -157,13 +148,10 @@ mod tests {
         assert_eq!(run.sync(1, 0), TOOK / 4);
         run.come(10);
         assert_eq!(run.sync(1, 1), TOOK / 4);
-        let mut syncs = 0;
-        while run.patience.wait() < TOOK {
+        for rest in (0..MOST_DOUBT).rev() {
             run.come(5);
-            run.sync(1, 1);
-            syncs += 1;
+            assert_eq!(run.sync(1, 1), if rest > 0 { TOOK / 4 } else { TOOK }, "{rest}");
         }
-        assert_eq!(syncs, MOST_DOUBT);
     }
 
     #[test]
