@@ -3,7 +3,7 @@
 //!
 //! One of them leads: it syncs for all that are here, its *round*. As a rule that is the last one
 //! of those that the last sync woke: it leads when it comes. The first of them leads if some have
-//! not come after [a while](patience). Whoever comes during a sync is of the next round.
+//! not come after [a while](patience). A thread that comes during a sync is of the next round.
 
 mod patience;
 
@@ -106,7 +106,7 @@ impl State {
         self.take_round()
     }
 
-    /// Takes the round of all that wait; who comes now is of another one.
+    /// Takes the round of all that wait; a thread that comes now is of another one.
     fn take_round(&mut self) -> Arc<Round> {
         (self.waiting, self.wanted) = (0, LogPosition::default());
         std::mem::take(&mut self.round)
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_during_a_sync_that_leads_far_enough_needs_no_other() {
+    fn a_thread_that_comes_during_a_sync_that_leads_far_enough_needs_no_other() {
         assert_eq!(syncs_if_the_first_leads_to(8), 1);
     }
 

@@ -14,6 +14,9 @@ impl Table {
     /// See [`get_many_with`](crate::ReadTable::get_many_with).
     pub(in crate::api) fn read_many(&self, keys: &[u8], found: &mut IsFound<'_>) -> Result<()> {
         self.schema().expect_keys(keys)?;
+        if keys.is_empty() {
+            return self.core.ensure_open();
+        }
         let (mut payload, mut rest, mut next) = (Vec::new(), keys, 0);
         while !rest.is_empty() {
             let mut group = [&[][..]; AHEAD];

@@ -47,6 +47,9 @@ fn reads() -> Vec<Operation> {
         ("with", Does::Nothing, |_, table, id| {
             table.get(key(id)).map(|row| row.map(|_| ())).map(drop)
         }),
+        ("get_many of nothing", Does::Nothing, |_, table, _| {
+            table.get_many_with(&[], &mut |_, _| panic!("there is no key"))
+        }),
         ("get_many", Does::Nothing, |_, table, id| {
             table.get_many_with(&[key(id), key(id + 1)].concat(), &mut |_, _| ())
         }),
