@@ -110,6 +110,9 @@ mod table;
 mod tree;
 mod types;
 mod wal;
+#[cfg(test)]
+#[path = "../tests/support/watched.rs"]
+mod watched;
 
 #[doc(hidden)]
 pub use api::misfit;

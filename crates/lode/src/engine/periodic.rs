@@ -9,12 +9,8 @@ use crate::io::held::{Held, Kind};
 use crate::io::simulated::Mapping;
 use crate::store::{Expected, Need, Store};
 use crate::wal::Log;
+use crate::watched::watched;
 use crate::{Database, Durability, KeyKind, Options, Schema, Table, Type, Value};
-
-#[path = "../../tests/support/watched.rs"]
-mod watched;
-
-use watched::watched;
 
 /// A database whose log is synced all the time, on a disk that can be held up.
 struct Run {

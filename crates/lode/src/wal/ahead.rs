@@ -16,6 +16,8 @@ pub(super) struct Ahead {
 struct State {
     wanted: bool,
     ended: bool,
+    /// Threads that wait for what is being made.
+    hurrying: usize,
 }
 
 impl Ahead {
@@ -33,6 +35,20 @@ impl Ahead {
         let mut state = state.unwrap_or_else(PoisonError::into_inner);
         state.wanted = false;
         !state.ended
+    }
+
+    /// Does something that waits for what is being made.
+    pub(super) fn hurry<T>(&self, wait: impl FnOnce() -> T) -> T {
+        lock(&self.state).hurrying += 1;
+        let waited = wait();
+        lock(&self.state).hurrying -= 1;
+        waited
+    }
+
+    /// Returns true if a thread waits for what is being made, or this one is to end.
+    pub(super) fn is_hurried(&self) -> bool {
+        let state = lock(&self.state);
+        state.hurrying > 0 || state.ended
     }
 
     /// The thread is to end.

@@ -1,11 +1,14 @@
 //! Group commit: all threads that wait for the log at the same time share a sync. (DeWitt et al.,
 //! Implementation Techniques for Main Memory Database Systems, SIGMOD 1984, section 5.2.)
 //!
-//! One of them leads: it syncs for all that are here, its *round*. As a rule that is the last one
-//! of those that the last sync woke: it leads when it comes. The first of them leads if some have
-//! not come after [a while](patience). A thread that comes during a sync is of the next round.
+//! One of them leads: it syncs for all that are here, its *round*. As many are expected as were
+//! here when the last sync ended. As a rule the last of them leads, when it comes. The first one
+//! leads if some have not come after [a while](patience). A thread that comes during a sync is of
+//! the next round.
 
 mod patience;
+#[cfg(test)]
+mod tests;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -48,7 +51,7 @@ enum Phase {
 enum News {
     Synced,
     Failed,
-    /// One of them is to gather others for the sync. Told once at most.
+    /// One of them is to gather others for the sync. Told once at most, before the sync begins.
     Gather,
 }
 
@@ -185,6 +188,7 @@ impl Group {
         let mut state = lock(&self.state);
         let is_next = Arc::ptr_eq(&state.round, round);
         if is_next {
+            state.patience.note_wait_in_vain();
             state.waiting -= 1;
             state.begin();
         }
@@ -217,7 +221,8 @@ impl Group {
         }
     }
 
-    /// A sync has ended well: wakes those that it was for, and one of those that came meanwhile.
+    /// A sync has ended well: wakes those that it was for. Of those that came meanwhile, it wakes
+    /// one; or all, if it led far enough for them.
     fn end(&self, round: &Round, synced: LogPosition, start: Instant) {
         let ended = Instant::now();
         let mut state = lock(&self.state);
@@ -231,8 +236,9 @@ impl Group {
             _ => Some((Arc::clone(&state.round), News::Gather)),
         };
         state.phase = if state.waiting > 0 { Phase::Gathering } else { Phase::Idle };
-        drop(state);
+        // Before another thread can lead it: nothing is told to a round after its sync.
         next.iter().for_each(|(next, news)| next.tell(*news));
+        drop(state);
         round.tell(News::Synced);
     }
 
@@ -246,141 +252,5 @@ impl Group {
         drop(state);
         [round, &*next].into_iter().for_each(|round| round.tell(News::Failed));
         failed
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    use std::sync::mpsc;
-
-    use super::super::SegmentNumber;
-    use super::*;
-
-    fn position(at: u64) -> LogPosition {
-        LogPosition { segment: SegmentNumber::FIRST, at }
-    }
-
-    /// Waits until `count` threads are here, the one that leads among them.
-    fn wait_for(group: &Group, count: usize) {
-        while lock(&group.state).count() < count {
-            std::thread::yield_now();
-        }
-    }
-
-    /// How many syncs there are if seven threads come during the first one, which leads to `end`.
-    fn syncs_if_the_first_leads_to(end: u64) -> u64 {
-        let group = Group::new(position(0));
-        let (begin, may_begin) = mpsc::channel();
-        let syncs = AtomicU64::new(0);
-        let sync_to = |end: u64| {
-            syncs.fetch_add(1, Ordering::Relaxed);
-            Ok(position(end))
-        };
-        std::thread::scope(|scope| {
-            let (group, sync_to) = (&group, &sync_to);
-            let first = scope.spawn(move || {
-                group.sync(position(1), || {
-                    may_begin.recv().unwrap();
-                    sync_to(end)
-                })
-            });
-            wait_for(group, 1);
-            let others: Vec<_> = (2..=8)
-                .map(|at| scope.spawn(move || group.sync(position(at), || sync_to(8))))
-                .collect();
-            wait_for(group, 8);
-            begin.send(()).unwrap();
-            first.join().unwrap().unwrap();
-            others.into_iter().for_each(|other| other.join().unwrap().unwrap());
-        });
-        group.sync(position(8), || panic!("it is synced already")).unwrap();
-        syncs.into_inner()
-    }
-
-    #[test]
-    fn all_who_come_too_late_for_a_sync_share_the_next_one() {
-        assert_eq!(syncs_if_the_first_leads_to(4), 2);
-    }
-
-    #[test]
-    fn a_thread_that_comes_during_a_sync_that_leads_far_enough_needs_no_other() {
-        assert_eq!(syncs_if_the_first_leads_to(8), 1);
-    }
-
-    #[test]
-    fn what_is_acknowledged_is_synced() {
-        const THREADS: u64 = 6;
-        const RECORDS: u64 = 300;
-        let group = Group::new(position(0));
-        // What was appended, and what was synced. No two syncs are under way at a time.
-        let (appended, synced, syncing) = (AtomicU64::new(0), AtomicU64::new(0), Mutex::new(()));
-        let work = || {
-            let _alone = syncing.try_lock().unwrap();
-            let end = appended.load(Ordering::SeqCst);
-            std::thread::sleep(Duration::from_micros(50));
-            synced.store(end, Ordering::SeqCst);
-            Ok(position(end))
-        };
-        std::thread::scope(|scope| {
-            for thread in 0..THREADS {
-                let (group, appended, synced, work) = (&group, &appended, &synced, &work);
-                scope.spawn(move || {
-                    for record in 0..RECORDS {
-                        let own = appended.fetch_add(1, Ordering::SeqCst) + 1;
-                        if record % (thread + 2) == 0 {
-                            std::thread::yield_now();
-                        }
-                        group.sync(position(own), work).unwrap();
-                        assert!(synced.load(Ordering::SeqCst) >= own);
-                        // Some come back at once, others after more or less than a sync.
-                        std::thread::sleep(Duration::from_micros(thread * 20));
-                    }
-                });
-            }
-        });
-        assert_eq!(lock(&group.state).count(), 0);
-    }
-
-    /// The first sync ends in this way, while another one waits. Returns what its leader returns,
-    /// unless it panics, what the one that waits returns, and one that comes later.
-    fn all_say(end: impl FnOnce() -> Result<LogPosition> + Send) -> [Option<Result<()>>; 3] {
-        let group = &Group::new(position(0));
-        let (begin, may_begin) = mpsc::channel();
-        let nothing_more = || panic!("nothing is synced any more");
-        std::thread::scope(|scope| {
-            let first = scope.spawn(move || {
-                group.sync(position(1), || {
-                    may_begin.recv().unwrap();
-                    end()
-                })
-            });
-            wait_for(group, 1);
-            let second = scope.spawn(move || group.sync(position(2), nothing_more));
-            wait_for(group, 2);
-            begin.send(()).unwrap();
-            let (first, second) = (first.join().ok(), second.join().ok());
-            [first, second, Some(group.sync(position(0), nothing_more))]
-        })
-    }
-
-    fn says(said: &Option<Result<()>>, what: &str) -> bool {
-        matches!(said, Some(Err(Error::Poisoned { why })) if why.contains(what))
-    }
-
-    #[test]
-    fn a_sync_that_fails_fails_for_all_and_for_ever() {
-        let burns = Error::Poisoned { why: "the disk burns".into() };
-        assert!(all_say(|| Err(burns)).iter().all(|said| says(said, "the disk burns")));
-    }
-
-    #[test]
-    fn a_sync_that_panics_or_does_not_go_far_enough_leaves_none_waiting() {
-        for end in [|| panic!("on purpose"), || Ok(position(0))] {
-            let [first, others @ ..] = all_say(end);
-            assert!(first.is_none());
-            assert!(others.iter().all(|said| says(said, "panic")));
-        }
     }
 }

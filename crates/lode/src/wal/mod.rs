@@ -256,7 +256,7 @@ impl Log {
     pub(crate) fn make_room(&self, bytes: usize) -> Result<()> {
         let wanted = frame::most_bytes(bytes);
         // One that is being made is waited for.
-        let _making = lock(&self.making);
+        let _making = self.ahead.hurry(|| lock(&self.making));
         let mut turn = lock(&self.turn);
         let last_bytes = {
             let tail = lock(&self.tail);
@@ -318,7 +318,7 @@ impl Log {
         };
         let segment = Segment::create(&*self.disk, number, size, self.settings.writing)?;
         if segment.gains_from_zeros() && !is_bulk {
-            self.prepare(&segment).inspect_err(|_| {
+            self.write_zeros_ahead(&segment).inspect_err(|_| {
                 // If it stays, recovery removes it.
                 let _ = self.disk.remove(&number.file_name());
             })?;
@@ -330,14 +330,15 @@ impl Log {
         Ok(())
     }
 
-    /// Writes zeros to a new segment, from its beginning on, until it may soon be needed.
-    fn prepare(&self, segment: &Segment) -> Result<()> {
+    /// Writes zeros to a new segment, from its beginning on, until it may soon be needed, or
+    /// another thread waits.
+    fn write_zeros_ahead(&self, segment: &Segment) -> Result<()> {
         let is_needed_soon = || {
             let tail = lock(&self.tail);
             tail.at > tail.segment.size_bytes / 4 * 3
         };
         let mut at = 0;
-        while at < segment.size_bytes && !is_needed_soon() {
+        while at < segment.size_bytes && !is_needed_soon() && !self.ahead.is_hurried() {
             let end = segment.size_bytes.min(at + ZEROS_BYTES);
             segment.write_zeros(at..end)?;
             segment.sync()?;
@@ -461,8 +462,9 @@ impl Log {
         self.remove_spares()
     }
 
-    /// Removes the files that are kept for new segments.
+    /// Removes the files that are kept for new segments. One that is being made is waited for.
     pub(crate) fn remove_spares(&self) -> Result<()> {
+        let _making = self.ahead.hurry(|| lock(&self.making));
         lock(&self.turn).remove_spares(&*self.disk)
     }
 
@@ -512,7 +514,11 @@ mod tests {
     }
 
     /// Operations of the disk for the next segment, when `percent` of the last one have frames.
-    fn operations_to_make_next(mapping: Mapping, percent: u64) -> u64 {
+    fn operations_to_make_next(
+        mapping: Mapping,
+        percent: u64,
+        make: impl FnOnce(&Log) -> Result<()>,
+    ) -> u64 {
         let disk = Simulated::new(1);
         disk.set_mapping(mapping);
         let log = log(&disk);
@@ -522,18 +528,25 @@ mod tests {
             assert!(appended.is_some());
         }
         let before = disk.operations();
-        log.make_next().unwrap();
+        make(&log).unwrap();
         assert_eq!(disk.file_names().len(), if percent < 50 { 1 } else { 2 });
         disk.operations() - before
     }
 
     #[test]
     fn zeros_are_written_to_the_next_segment_unless_it_is_about_to_be_needed() {
-        let of = operations_to_make_next;
+        let of = |mapping, percent| operations_to_make_next(mapping, percent, Log::make_next);
         assert_eq!(of(Mapping::OnDisk, 40), 0);
         let without = of(Mapping::None, 60);
         // A write and a sync: the segment has fewer bytes than are written at a time.
         assert_eq!(of(Mapping::OnDisk, 60), without + 2);
         assert_eq!(of(Mapping::OnDisk, 80), without);
+        let waited_for = |log: &Log| log.ahead.hurry(|| log.make_next());
+        assert_eq!(operations_to_make_next(Mapping::OnDisk, 60, waited_for), without);
+        let closed = |log: &Log| {
+            log.end_ahead();
+            log.make_next()
+        };
+        assert_eq!(operations_to_make_next(Mapping::OnDisk, 60, closed), without);
     }
 }

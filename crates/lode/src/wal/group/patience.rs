@@ -23,8 +23,7 @@ pub(super) struct Patience {
     ended: Instant,
     /// How many have come since it ended.
     came: usize,
-    /// Whether some were here already to wait for the next one. Then there is no telling how soon
-    /// all would come back.
+    /// Whether some had come during it. Then there is no telling how soon all would come back.
     some_wait: bool,
     /// None is left at 0.
     doubt: u32,
@@ -58,7 +57,14 @@ impl Patience {
         }
     }
 
-    /// A sync has ended, when as many threads were here. Of them, `later` wait for the next one.
+    /// The next sync was put off, and not all have come.
+    pub(super) fn note_wait_in_vain(&mut self) {
+        if self.doubt == 0 {
+            self.doubt = MOST_DOUBT;
+        }
+    }
+
+    /// A sync has ended, when as many threads were here. Of them, `later` had come during it.
     pub(super) fn note_sync(
         &mut self,
         (ended, took): (Instant, Duration),
@@ -139,9 +145,10 @@ mod tests {
         }
     }
 
-    /// While some come during each sync, there is no telling whether all would come in time.
+    /// While some come during each sync, there is no telling whether all would come in time: it is
+    /// tried now and then.
     #[test]
-    fn it_is_tried_again_while_threads_come_in_turns() {
+    fn threads_that_come_in_turns_are_waited_for_once_in_a_while() {
         let mut run = Run::new();
         run.sync(2, 0);
         run.come(10);
@@ -151,7 +158,20 @@ mod tests {
         for rest in (0..MOST_DOUBT).rev() {
             run.come(5);
             assert_eq!(run.sync(1, 1), if rest > 0 { TOOK / 4 } else { TOOK }, "{rest}");
+            if rest > 0 {
+                // A short wait says nothing.
+                run.patience.note_wait_in_vain();
+            }
         }
+        run.patience.note_wait_in_vain();
+        for _ in 1..MOST_DOUBT {
+            assert_eq!(run.patience.wait(), TOOK / 4);
+            run.come(5);
+            run.sync(1, 1);
+        }
+        assert_eq!(run.patience.wait(), TOOK / 4);
+        run.come(5);
+        assert_eq!(run.sync(1, 1), TOOK);
     }
 
     #[test]
