@@ -17,7 +17,7 @@ const MOST_AT_A_TIME: u64 = 64;
 /// The most slots that the file has [ahead](DataFile::grow_ahead) of need.
 const MOST_AHEAD: u64 = 256;
 
-/// The part of those that is kept when space is given back: enough until there is more again.
+/// Of those, a sixteenth stays when space is given back: enough until there is more again.
 const KEPT_OF_AHEAD: u64 = 16;
 
 /// The most slots whose space is given back at a time.

@@ -42,7 +42,7 @@ enum Phase {
     Idle,
     /// One of the threads that wait leads the next sync after a while, unless all come before.
     Gathering,
-    /// A sync for as many threads, that which leads among them.
+    /// A sync, and how many threads it is for, with the one that leads.
     Syncing(usize),
 }
 
@@ -236,7 +236,7 @@ impl Group {
             _ => Some((Arc::clone(&state.round), News::Gather)),
         };
         state.phase = if state.waiting > 0 { Phase::Gathering } else { Phase::Idle };
-        // Before another thread can lead it: nothing is told to a round after its sync.
+        // Before another thread can lead the next round: no news may replace those of its sync.
         next.iter().for_each(|(next, news)| next.tell(*news));
         drop(state);
         round.tell(News::Synced);
