@@ -160,7 +160,7 @@ impl DataFile {
         self.add_space(&growth, ample).or_else(|_| self.add_space(&growth, lacking().0))
     }
 
-    /// Gets space for so many more slots: in holes, and then at the end of the file. Other threads
+    /// Gets space for `slots` more slots: in holes, and then at the end of the file. Other threads
     /// read and write meanwhile.
     fn add_space(&self, growth: &Growth, slots: u64) -> Result<()> {
         if *growth == Growth::Final {

@@ -3,7 +3,7 @@
 //! Threads that a sync has woken come back, as a rule, and share the next one. If they were back in
 //! time after the last syncs, the next one waits for as long as a sync takes: so what is lost if
 //! they do not come is no more than what they would have gained. (Ski rental: Karlin, Manasse,
-//! Rudolph, Sleator: Competitive Snoopy Caching, Algorithmica 3, 1988, section 2.) Otherwise it
+//! Rudolph, Sleator: Competitive Snoopy Caching, Algorithmica 3, 1988.) Otherwise it
 //! waits for a quarter of that.
 
 use std::time::{Duration, Instant};

@@ -1,0 +1,56 @@
+//! Segments that are made ahead of need.
+
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::io::simulated::{Mapping, Simulated};
+
+const FIRST_BYTES: u64 = 1 << 14;
+
+fn log(disk: &Simulated) -> Log {
+    let settings = LogSettings {
+        first_bytes: FIRST_BYTES,
+        most_bytes: 1 << 24,
+        writing: FrameWriting::Called,
+    };
+    let none =
+        Replayed { end: Place::default(), segments: Vec::new(), next_number: SegmentNumber::FIRST };
+    Log::begin(Arc::new(disk.clone()), (1, 2), settings, none, Arc::default()).unwrap()
+}
+
+/// Operations of the disk for the next segment, when `percent` of the last one have frames.
+fn operations_to_make_next(
+    mapping: Mapping,
+    percent: u64,
+    make: impl FnOnce(&Log) -> Result<()>,
+) -> u64 {
+    let disk = Simulated::new(1);
+    disk.set_mapping(mapping);
+    let log = log(&disk);
+    while log.end().at < FIRST_BYTES * percent / 100 {
+        let body: [&[u8]; 1] = [&[7; 100]];
+        let appended = log.append(RecordKind::Put, &body[..], || ()).unwrap();
+        assert!(appended.is_some());
+    }
+    let before = disk.operations();
+    make(&log).unwrap();
+    assert_eq!(disk.file_names().len(), if percent < 50 { 1 } else { 2 });
+    disk.operations() - before
+}
+
+#[test]
+fn zeros_are_written_to_the_next_segment_unless_it_is_about_to_be_needed() {
+    let of = |mapping, percent| operations_to_make_next(mapping, percent, Log::make_next);
+    assert_eq!(of(Mapping::OnDisk, 40), 0);
+    let without = of(Mapping::None, 60);
+    // A write and a sync: the segment has fewer bytes than are written at a time.
+    assert_eq!(of(Mapping::OnDisk, 60), without + 2);
+    assert_eq!(of(Mapping::OnDisk, 80), without);
+    let waited_for = |log: &Log| log.ahead.hurry(|| log.make_next());
+    assert_eq!(operations_to_make_next(Mapping::OnDisk, 60, waited_for), without);
+    let closed = |log: &Log| {
+        log.end_ahead();
+        log.make_next()
+    };
+    assert_eq!(operations_to_make_next(Mapping::OnDisk, 60, closed), without);
+}
