@@ -138,13 +138,13 @@ impl Execution<'_> {
             End::Failed(why) => (Status::Failed(why), no_measurement(cell)),
             End::Killed(why) => (Status::Killed(why), no_measurement(cell)),
             End::Interrupted => {
-                clean_up(cell);
+                remove_store(cell);
                 self.display.finish();
                 return Err(Failure::Interrupted(String::new()));
             }
         };
         if status != Status::Measured {
-            clean_up(cell);
+            remove_store(cell);
         }
         let whole_ns = u64::try_from(start.elapsed().as_nanos()).ok();
         let (cell, refuted, held) = (cell.clone(), None, None);
@@ -204,8 +204,8 @@ fn with_crash_tests(verdicts: &Verdicts, result: CellResult) -> CellResult {
     CellResult { refuted, held, ..result }
 }
 
-/// Removes the store that a cell made and did not finish. One that was there before stays.
-fn clean_up(cell: &Cell) {
+/// Removes the store that a cell made. One that was there before stays.
+pub(crate) fn remove_store(cell: &Cell) {
     let ours = assay_suites::task(cell).is_ok_and(|task| task.store_use() == StoreUse::Makes);
     if let (true, Some(dir)) = (ours, &cell.dir) {
         // What cannot be removed, the next run replaces or names.

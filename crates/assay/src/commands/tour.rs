@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use assay_core::run_file::Status;
 use assay_core::timing::Clock;
 use assay_driver::{Driver, Durability, Storage};
 use assay_suites::REPEATS;
@@ -16,7 +17,7 @@ use crate::cli::{Format, TourArgs};
 use crate::commands::report;
 use crate::commands::run::{print_published, run_path, show_table};
 use crate::crash::VERDICTS_FILE;
-use crate::executor::{Execution, examine, new_run};
+use crate::executor::{Execution, examine, new_run, remove_store};
 use crate::planning::{self, Planned, Setting, Workload, calibration, planned};
 use crate::progress::Display;
 use crate::sitting::Sitting;
@@ -62,7 +63,13 @@ pub(crate) fn tour(args: &TourArgs) -> Outcome {
         path: &path,
         verdicts: Path::new(VERDICTS_FILE),
         display: &mut display,
-        each: &mut |_| Ok(()),
+        each: &mut |result| {
+            // Rows are left in it where not all were deleted.
+            if result.status == Status::Measured {
+                remove_store(&result.cell);
+            }
+            Ok(())
+        },
     }
     .carry_out(plan, &mut run);
     let run = run.printable();

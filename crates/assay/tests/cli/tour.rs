@@ -21,6 +21,19 @@ fn without_a_suite_there_is_a_tour_with_a_page() {
     assert!(ended.stdout.starts_with(&bench.succeeds("show tour.json").stdout));
 }
 
+/// An engine that synchronises each commit deletes a tenth of the rows.
+#[test]
+fn the_tour_removes_stores_that_still_have_rows() {
+    let bench = Bench::new();
+    let shm = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+    let shm = shm.expect("a temporary directory");
+    let dir = shm.path().join("stores");
+    let line = "run -e lode --durability commit -o tour.json --dir";
+    let ended = bench.succeeds(&format!("{line} {}", dir.display()));
+    assert!(ended.told().contains("RAM disk"), "{ended:?}");
+    assert!(!dir.exists(), "stores are left: {:?}", dir.read_dir());
+}
+
 #[test]
 fn the_tour_refuses_what_it_cannot_do() {
     let bench = Bench::new();
