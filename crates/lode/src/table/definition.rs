@@ -212,3 +212,38 @@ pub(crate) fn free_all(pager: &Pager, space: &Space, epoch: Epoch) {
     pager.free_all(space, epoch);
     pager.give_extents(space.clear());
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::types::Type;
+
+    #[test]
+    fn a_definition_of_each_kind_comes_back() {
+        let schema = Schema::build("t").key("id", Type::U64).column("n", Type::U8);
+        let schema = schema.finish().unwrap();
+        let new = Definition::new(TableId(7), KeyKind::Hash, 3, schema, Storage::Memory);
+        assert_eq!(new.layout, SlotLayout::Packed, "tables of this version");
+        for kind in 1..=8 {
+            let mut writer = Writer::default();
+            new.store(&mut writer);
+            // After the number of the table.
+            writer.0[4] = kind;
+            let mut reader = Reader::new(&writer.0, "a definition");
+            let found = Definition::restore(&mut reader).unwrap();
+            assert_eq!((found.id, found.seed), (TableId(7), 3));
+            assert_eq!(found.layout == SlotLayout::Aligned, [1, 3, 5].contains(&kind), "{kind}");
+            let mut again = Writer::default();
+            found.store(&mut again);
+            assert_eq!(again.0, writer.0);
+        }
+        for kind in [0, 9] {
+            let mut writer = Writer::default();
+            new.store(&mut writer);
+            writer.0[4] = kind;
+            let found = Definition::restore(&mut Reader::new(&writer.0, "a definition"));
+            assert!(matches!(found, Err(Error::Corrupt { .. })), "{kind}");
+        }
+    }
+}

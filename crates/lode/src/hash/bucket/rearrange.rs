@@ -79,7 +79,7 @@ impl Taken {
 pub(in crate::hash) enum Joins {
     /// Those with so few records that the next inserts do not split them again.
     Sparse,
-    /// Those whose records fit in one bucket, with a little room for more.
+    /// Those whose records fit in one bucket.
     Fitting,
 }
 
@@ -101,7 +101,7 @@ impl Slots {
     ) -> bool {
         let most = match joins {
             Joins::Sparse => self.most / 2,
-            Joins::Fitting => self.most - self.most / 16,
+            Joins::Fitting => self.most,
         };
         self.records(one).saturating_add(self.records(other)) <= most
     }
