@@ -1,8 +1,8 @@
 //! Buckets: pages of slots of equal size.
 //!
-//! The first word counts the records. A slot is a byte, its *tag*, and the key, filled up to whole
-//! words, and the payload, filled up likewise. The tag is 0 in a free slot; otherwise it is one
-//! more than the distance of the record from its home, the slot that its hash names.
+//! The first word counts the records. A slot is a byte, its *tag*, and the key, and the payload
+//! (see [`SlotLayout`]). The tag is 0 in a free slot; otherwise it is one more than the distance of
+//! the record from its home, the slot that its hash names.
 //!
 //! A record lies in the first slot from its home on that was free, around the end of the page
 //! (linear probing: Knuth, The Art of Computer Programming 3, 1998, section 6.4, algorithm L; a
@@ -16,10 +16,13 @@ pub(in crate::hash) use rearrange::{Joins, Unmovable};
 
 use super::Page;
 use crate::index::Shape;
-use crate::pager::{PAGE_WORDS, PageMut};
+use crate::pager::{PAGE_BYTES, PageMut, few};
 
-/// Words before the slots.
-const HEADER: usize = 1;
+/// Bytes before the slots.
+const HEADER: usize = 8;
+
+/// Bytes after the slots: what is read of the last one may go beyond it.
+const BEYOND: usize = 7;
 
 /// The tag of a record in its home.
 const HOME_TAG: u64 = 1;
@@ -68,15 +71,27 @@ impl Found {
     }
 }
 
+/// How keys and payloads lie in the slots of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SlotLayout {
+    /// At multiples of eight bytes, in tables that earlier versions made.
+    Aligned,
+    /// One after another without gaps; a slot has eight bytes at least.
+    Packed,
+}
+
 /// How the slots of a table lie.
 #[derive(Clone, Debug)]
 pub(super) struct Slots {
     shape: Shape,
-    /// Words of a slot.
+    /// Bytes of a slot: eight or more.
     stride: usize,
     count: usize,
     /// The most records of a bucket.
     most: usize,
+    /// Where the key ends, and where the payload begins, from the beginning of a slot on.
+    key_end: usize,
+    payload_at: usize,
     /// Words of which the tag and the key have a part, and their bits of the first one and of the
     /// last one.
     key_words: usize,
@@ -115,32 +130,32 @@ fn word_of(key: &[u8], at: usize) -> u64 {
     rest.first_chunk().map_or_else(|| few(rest), |word| u64::from_le_bytes(*word))
 }
 
-/// Fewer than eight bytes as a word.
-#[inline(always)]
-fn few(bytes: &[u8]) -> u64 {
-    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
-        // Two words that overlap.
-        let skipped = (bytes.len() - 4) * 8;
-        return u64::from(u32::from_le_bytes(*first))
-            | u64::from(u32::from_le_bytes(*last)) << skipped;
-    }
-    bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
-}
-
 impl Slots {
-    pub(super) fn new(shape: Shape) -> Self {
-        let front = 1 + shape.key_size;
-        let stride = front.div_ceil(8) + shape.payload_size.div_ceil(8);
-        let count = (PAGE_WORDS - HEADER) / stride;
-        let bits = (front % 8 * 8) as u32;
+    pub(super) fn new(shape: Shape, layout: SlotLayout) -> Self {
+        let key_end = 1 + shape.key_size;
+        let (payload_at, stride, room) = match layout {
+            SlotLayout::Aligned => {
+                let payload_at = key_end.next_multiple_of(8);
+                let stride = payload_at + shape.payload_size.next_multiple_of(8);
+                (payload_at, stride, PAGE_BYTES - HEADER)
+            }
+            SlotLayout::Packed => {
+                let stride = (key_end + shape.payload_size).max(8);
+                (key_end, stride, PAGE_BYTES - HEADER - BEYOND)
+            }
+        };
+        let count = room / stride;
+        let bits = (key_end % 8 * 8) as u32;
         let last_mask = if bits == 0 { u64::MAX } else { (1 << bits) - 1 };
         Self {
             shape,
             stride,
             count,
             most: (count * FILL_EIGHTHS / 8).max(1),
-            key_words: front.div_ceil(8),
-            first_mask: if front < 8 { last_mask } else { u64::MAX },
+            key_end,
+            payload_at,
+            key_words: key_end.div_ceil(8),
+            first_mask: if key_end < 8 { last_mask } else { u64::MAX },
             last_mask,
         }
     }
@@ -156,17 +171,18 @@ impl Slots {
         self.count
     }
 
+    /// Where a slot begins, in bytes.
     #[inline(always)]
-    fn word_of(&self, slot: usize) -> usize {
+    fn start_of(&self, slot: usize) -> usize {
         HEADER + slot * self.stride
     }
 
     /// Has the processor fetch the slots that a search from this one on looks at.
     #[inline(always)]
     pub(super) fn fetch(&self, words: Page<'_>, slot: usize) {
-        let at = self.word_of(slot);
-        words.fetch(at);
-        words.fetch(at + GLANCE * self.stride - 1);
+        let at = self.start_of(slot);
+        words.fetch(at / 8);
+        words.fetch((at + GLANCE * self.stride - 1) / 8);
     }
 
     /// Has the processor fetch what an insertion looks at whose search begins at this slot: the
@@ -174,7 +190,7 @@ impl Slots {
     pub(super) fn fetch_to_insert(&self, words: Page<'_>, slot: usize) {
         const LINES: usize = 6;
         const LINE_WORDS: usize = 8;
-        let at = self.word_of(slot);
+        let at = self.start_of(slot) / 8;
         words.fetch(0);
         (0..LINES).for_each(|line| words.fetch(at + line * LINE_WORDS));
     }
@@ -190,14 +206,14 @@ impl Slots {
     /// The tag of a slot.
     #[inline(always)]
     fn tag(&self, words: Page<'_>, slot: usize) -> usize {
-        usize::from(words.get(self.word_of(slot)) as u8)
+        usize::from(words.get_at(self.start_of(slot)) as u8)
     }
 
     /// Where the record of a key is, or would be.
     #[inline(always)]
     pub(super) fn find_or_gap(&self, words: Page<'_>, home: usize, probe: &Probe<'_>) -> Found {
-        let at = self.word_of(home);
-        let first = words.get(at);
+        let at = self.start_of(home);
+        let first = words.get_at(at);
         if first & TAG == 0 {
             return Found::new(home, 0, false);
         }
@@ -227,10 +243,10 @@ impl Slots {
     #[inline(never)]
     fn search(&self, words: Page<'_>, home: usize, key: &[u8]) -> Found {
         let probe = Probe::new(key);
-        let (mut slot, mut at) = (home, self.word_of(home));
+        let (mut slot, mut at) = (home, self.start_of(home));
         // A reader may see anything, so the search ends after as many slots as there are.
         for distance in 0..MOST_TAG.min(self.count) {
-            let first = words.get(at);
+            let first = words.get_at(at);
             if first & TAG == 0 {
                 return Found::new(slot, distance, false);
             }
@@ -257,14 +273,17 @@ impl Slots {
     #[inline(never)]
     fn are_rest(&self, words: Page<'_>, at: usize, key: &[u8]) -> bool {
         let last = self.key_words - 1;
-        (1..last).all(|word| words.get(at + word) == word_of(key, word))
-            && words.get(at + last) & self.last_mask == word_of(key, last)
+        (1..last).all(|word| words.get_at(at + word * 8) == word_of(key, word))
+            && words.get_at(at + last * 8) & self.last_mask == word_of(key, last)
     }
 
-    /// Writes the words of a key after the first one.
+    /// Writes the words of a key after the first one; the last one may overlap with the one before.
     #[inline(never)]
     fn write_rest(&self, words: &mut PageMut<'_>, at: usize, key: &[u8]) {
-        (1..self.key_words).for_each(|word| words.set(at + word, word_of(key, word)));
+        (1..self.key_words - 1).for_each(|word| words.set_at(at + word * 8, word_of(key, word)));
+        if let Some(last) = key.last_chunk() {
+            words.set_at(at + self.key_end - 8, u64::from_le_bytes(*last));
+        }
     }
 
     /// The slot of a key.
@@ -285,8 +304,8 @@ impl Slots {
         if home + GLANCE > self.count {
             return None;
         }
-        let at = self.word_of(home);
-        let (first, second) = (words.get(at), words.get(at + self.stride));
+        let at = self.start_of(home);
+        let (first, second) = (words.get_at(at), words.get_at(at + self.stride));
         let is_first = first & self.first_mask == probe.first;
         let is_second = second & self.first_mask == probe.first + 1;
         let found = u32::from(is_first) | u32::from(is_second) << 1;
@@ -294,12 +313,12 @@ impl Slots {
             return None;
         }
         let slot = home + found.trailing_zeros() as usize;
-        self.is_rest(words, self.word_of(slot), probe.key).then_some(slot)
+        self.is_rest(words, self.start_of(slot), probe.key).then_some(slot)
     }
 
     #[inline(always)]
     fn payload_at(&self, slot: usize) -> usize {
-        (self.word_of(slot) + self.key_words) * 8
+        self.start_of(slot) + self.payload_at
     }
 
     #[inline(always)]
@@ -315,7 +334,7 @@ impl Slots {
         at: usize,
         bytes: &[u8],
     ) {
-        words.patch(self.payload_at(slot) + at, bytes);
+        words.write(self.payload_at(slot) + at, bytes);
     }
 
     /// Records of a bucket.
@@ -343,12 +362,12 @@ impl Slots {
         probe: Probe<'_>,
         payload: &[u8],
     ) {
-        let at = self.word_of(found.slot());
-        words.set(at, probe.first + u64::from(found.distance));
+        let at = self.start_of(found.slot());
+        words.set_at(at, probe.first + u64::from(found.distance));
         if self.key_words > 1 {
             self.write_rest(words, at, probe.key);
         }
-        words.write_whole(at + self.key_words, payload);
+        words.write(at + self.payload_at, payload);
         self.count_records(words, |records| records.wrapping_add(1));
     }
 
@@ -361,27 +380,48 @@ impl Slots {
     /// there.
     #[inline(never)]
     pub(super) fn remove(&self, words: &mut PageMut<'_>, slot: usize) {
-        let end = self.word_of(self.count);
-        let (mut free, mut next) = (self.word_of(slot), self.word_of(slot));
+        let end = self.start_of(self.count);
+        let (mut free, mut next) = (self.start_of(slot), self.start_of(slot));
         // How far the next slot is behind the free one.
         let mut behind = 0;
         for _ in 0..self.count {
             next = if next + self.stride == end { HEADER } else { next + self.stride };
             behind += 1;
-            let first = words.get(next);
+            let first = words.get_at(next);
             match first & TAG {
                 0 => break,
                 // Its home is behind the free slot.
                 tag if tag <= behind => {}
                 _ => {
-                    words.set(free, first - behind);
-                    (1..self.stride).for_each(|at| words.set(free + at, words.get(next + at)));
+                    self.copy(words, words.page_ref(), (next, free), first - behind);
                     (free, behind) = (next, 0);
                 }
             }
         }
-        words.set(free, 0);
+        words.set_at(free, 0);
         self.count_records(words, |records| records.wrapping_sub(1));
+    }
+
+    /// Copies a slot of a page, which may be this one, to another, which may be the same: with
+    /// another tag, which its `first` word has.
+    #[inline(always)]
+    fn copy(
+        &self,
+        words: &mut PageMut<'_>,
+        page: Page<'_>,
+        (from, to): (usize, usize),
+        first: u64,
+    ) {
+        let last = page.get_at(from + self.stride - 8);
+        words.set_at(to, first);
+        let mut at = 8;
+        while at + 8 < self.stride {
+            words.set_at(to + at, page.get_at(from + at));
+            at += 8;
+        }
+        if self.stride > 8 {
+            words.set_at(to + self.stride - 8, last);
+        }
     }
 
     /// The slots that are taken.
@@ -402,7 +442,7 @@ impl Slots {
     /// Key and payload of a record.
     pub(super) fn read_record(&self, words: Page<'_>, slot: usize, record: &mut [u8]) {
         let (key, payload) = record.split_at_mut(self.shape.key_size);
-        words.read(self.word_of(slot) * 8 + 1, key);
+        words.read(self.start_of(slot) + 1, key);
         self.read_payload(words, slot, payload);
     }
 
@@ -417,7 +457,7 @@ impl Slots {
         let mut count = 0;
         for slot in self.taken(words) {
             count += 1;
-            words.read(self.word_of(slot) * 8 + 1, &mut key);
+            words.read(self.start_of(slot) + 1, &mut key);
             let home = home(&key).ok_or(format!("the record in slot {slot} belongs elsewhere"))?;
             if (home + self.tag(words, slot) - 1) % self.count != slot {
                 return Err(format!("the record in slot {slot} has a wrong distance"));

@@ -31,13 +31,23 @@ use crate::error::Result;
 use crate::index::{EntryMut, Index, LatchedEntry, Shape, Step, WriteContext};
 use crate::pager::{PageNumber, PageRef, Pager, ReadEpoch, Seen, Space};
 
-pub(crate) use bucket::MOST_RECORD_BYTES;
+pub(crate) use bucket::{MOST_RECORD_BYTES, SlotLayout};
 pub(crate) use directory::FirstBuckets;
 pub(crate) use place::HashPlace;
 pub(crate) use write::SlotMut;
 
 /// How many lookups should be under way at once.
 pub(crate) const AHEAD: usize = 16;
+
+/// What makes a table of hashed keys, and stays as it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parameters {
+    /// The sizes of its records.
+    pub shape: Shape,
+    pub layout: SlotLayout,
+    /// What its hash function begins with.
+    pub seed: u64,
+}
 
 /// A table of hashed keys.
 pub(crate) struct Hash {
@@ -66,30 +76,26 @@ impl Hash {
     pub(crate) fn create(
         pager: &Pager,
         space: &Space,
-        (shape, seed): (Shape, u64),
+        parameters: Parameters,
         first: FirstBuckets,
     ) -> Result<Self> {
-        Self::with_directory(pager, Directory::create(pager, space, first)?, shape, seed)
+        Self::with_directory(pager, Directory::create(pager, space, first)?, parameters)
     }
 
     /// One that is there, by the page that its directory begins at.
-    pub(crate) fn open(pager: &Pager, root: PageNumber, shape: Shape, seed: u64) -> Result<Self> {
-        Self::with_directory(pager, Directory::open(root), shape, seed)
+    pub(crate) fn open(pager: &Pager, root: PageNumber, parameters: Parameters) -> Result<Self> {
+        Self::with_directory(pager, Directory::open(root), parameters)
     }
 
-    fn with_directory(
-        pager: &Pager,
-        directory: Directory,
-        shape: Shape,
-        seed: u64,
-    ) -> Result<Self> {
+    fn with_directory(pager: &Pager, directory: Directory, parameters: Parameters) -> Result<Self> {
         let shortcut = Shortcut::new()?;
         directory.each(pager, &mut |bucket, first, bits| {
             shortcut.make_room(bits)?;
             shortcut.set(bucket, first, bits);
             Ok(())
         })?;
-        Ok(Self { directory, shortcut, slots: Slots::new(shape), seed })
+        let Parameters { shape, layout, seed } = parameters;
+        Ok(Self { directory, shortcut, slots: Slots::new(shape, layout), seed })
     }
 
     /// The page that its directory begins at, which stays the same.

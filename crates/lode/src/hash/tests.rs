@@ -9,15 +9,23 @@ use crate::wal::TableId;
 
 const SHAPE: Shape = Shape { key_size: 8, is_variable: false, payload_size: 1_000 };
 
+const LAYOUTS: [SlotLayout; 2] = [SlotLayout::Aligned, SlotLayout::Packed];
+
 struct Run {
     pager: Pager,
     space: Space,
+    layout: SlotLayout,
     seed: u64,
 }
 
 impl Run {
-    fn new(seed: u64) -> Self {
-        Self { pager: Pager::new(64 << 20, None).expect("memory"), space: Space::default(), seed }
+    fn new(layout: SlotLayout, seed: u64) -> Self {
+        let pager = Pager::new(64 << 20, None).expect("memory");
+        Self { pager, space: Space::default(), layout, seed }
+    }
+
+    fn parameters(&self) -> Parameters {
+        Parameters { shape: SHAPE, layout: self.layout, seed: self.seed }
     }
 
     fn create(&self) -> Hash {
@@ -25,7 +33,7 @@ impl Run {
     }
 
     fn create_with(&self, first: FirstBuckets) -> Hash {
-        Hash::create(&self.pager, &self.space, (SHAPE, self.seed), first).expect("room")
+        Hash::create(&self.pager, &self.space, self.parameters(), first).expect("room")
     }
 
     fn payload(id: u64) -> Vec<u8> {
@@ -80,8 +88,9 @@ impl Run {
 #[test]
 fn a_table_grows_through_all_levels_to_its_end_and_shrinks_again() {
     let firsts = [FirstBuckets::One, FirstBuckets::Few];
-    for (seed, first) in (0..8).flat_map(|seed| firsts.map(|first| (seed, first))) {
-        let run = Run::new(seed);
+    let seeds = (0..8).flat_map(|seed| firsts.map(|first| (seed, first)));
+    for ((seed, first), layout) in seeds.flat_map(|of| LAYOUTS.map(|layout| (of, layout))) {
+        let run = Run::new(layout, seed);
         let hash = run.create_with(first);
         assert_eq!(run.buckets(&hash), if first == FirstBuckets::One { 1 } else { 4 });
         run.expect(&hash, &[]);
@@ -104,7 +113,7 @@ fn a_table_grows_through_all_levels_to_its_end_and_shrinks_again() {
             run.expect_at(&hash, *moment, &ids[..*count]);
         }
         // As a database that is opened finds it.
-        let again = Hash::open(&run.pager, hash.root(), SHAPE, seed).expect("it is whole");
+        let again = Hash::open(&run.pager, hash.root(), run.parameters()).expect("it is whole");
         run.expect(&again, &ids);
         drop(again);
         while let Some(id) = ids.pop() {
@@ -117,7 +126,7 @@ fn a_table_grows_through_all_levels_to_its_end_and_shrinks_again() {
             run.expect_at(&hash, moment, &(0..count as u64).collect::<Vec<_>>());
             run.pager.release(moment);
         }
-        let again = Hash::open(&run.pager, hash.root(), SHAPE, seed).expect("it is whole");
+        let again = Hash::open(&run.pager, hash.root(), run.parameters()).expect("it is whole");
         run.expect(&again, &[]);
     }
 }
@@ -126,7 +135,7 @@ fn a_table_grows_through_all_levels_to_its_end_and_shrinks_again() {
 /// latch.
 #[test]
 fn a_page_in_two_places_of_the_directory_is_an_error() {
-    let run = Run::new(1);
+    let run = Run::new(SlotLayout::Packed, 1);
     let hash = run.create();
     for id in 0..4 {
         assert_eq!(run.insert(&hash, id), Ok(false));
@@ -138,13 +147,14 @@ fn a_page_in_two_places_of_the_directory_is_an_error() {
     let mut page = run.pager.latch(seen).expect("no other thread has it");
     page.change(run.pager.epoch()).set(0, segment.word());
     drop(page);
-    let forged = Hash::open(&run.pager, hash.root(), SHAPE, run.seed).expect("it looks right");
+    let forged = Hash::open(&run.pager, hash.root(), run.parameters()).expect("it looks right");
     let wrong = run.insert(&forged, 5).expect_err("there is no bucket");
     assert!(matches!(wrong, Error::Corrupt { .. }), "{wrong}");
 }
 
-/// Words of a slot of records of that shape.
-const STRIDE: usize = 2 + 1_000 / 8;
+/// Where slots of records of that shape begin in a page.
+const SLOTS_AT: usize = 8;
+const STRIDE: usize = 1 + 8 + 1_000;
 
 impl Run {
     /// Changes the tag of each slot of the only bucket.
@@ -152,9 +162,9 @@ impl Run {
         let (way, _) = hash.read_optimistic(&self.pager, hash.place(&[0; 8])).expect("it is whole");
         let mut page = self.pager.latch(way.bucket).expect("no other thread has it");
         let mut words = page.change(self.pager.epoch());
-        for at in (0..hash.slots.count()).map(|slot| 1 + slot * STRIDE) {
-            let word = words.get(at);
-            words.set(at, word & !0xff | tag(word & 0xff));
+        for at in (0..hash.slots.count()).map(|slot| SLOTS_AT + slot * STRIDE) {
+            let word = words.get_at(at);
+            words.set_at(at, word & !0xff | tag(word & 0xff));
         }
     }
 
@@ -173,7 +183,7 @@ impl Run {
 /// A bucket that says that it has few records, while no slot is free: each search for room ends.
 #[test]
 fn a_bucket_without_a_free_slot_is_an_error() {
-    let run = Run::new(1);
+    let run = Run::new(SlotLayout::Packed, 1);
     let hash = run.create();
     assert_eq!(run.insert(&hash, 0), Ok(false));
     run.forge(&hash, |_| 1);
@@ -183,7 +193,7 @@ fn a_bucket_without_a_free_slot_is_an_error() {
 /// A bucket whose records say that they are a whole page further from home than they are.
 #[test]
 fn a_distance_beyond_the_page_is_an_error() {
-    let run = Run::new(1);
+    let run = Run::new(SlotLayout::Packed, 1);
     let hash = run.create();
     (0..5).for_each(|id| assert_eq!(run.insert(&hash, id), Ok(false)));
     let count = hash.slots.count() as u64;
@@ -194,23 +204,23 @@ fn a_distance_beyond_the_page_is_an_error() {
 /// A record that is not at home, behind a free slot: no search would find it.
 #[test]
 fn a_gap_before_a_record_is_an_error() {
-    let run = Run::new(1);
+    let run = Run::new(SlotLayout::Packed, 1);
     let hash = run.create();
     (0..12).for_each(|id| assert_eq!(run.insert(&hash, id), Ok(false)));
     let (way, _) = hash.read_optimistic(&run.pager, hash.place(&[0; 8])).expect("it is whole");
     let mut page = run.pager.latch(way.bucket).expect("no other thread has it");
     let mut other = run.pager.allocate(&run.space).expect("room");
     let (mut low, mut high) = (page.change(run.pager.epoch()), other.first_content());
-    let tag = |words: &PageMut<'_>, slot: usize| words.get(1 + slot * STRIDE) & 0xff;
+    let tag = |words: &PageMut<'_>, slot: usize| words.get_at(SLOTS_AT + slot * STRIDE) & 0xff;
     let stays = |key: &[u8]| (false, hash.place(key).home);
     let slots = 1..hash.slots.count();
     let moved = slots.into_iter().find(|slot| tag(&low, *slot) > 1).expect("not all are at home");
-    let (before, records) = (1 + (moved - 1) * STRIDE, low.get(0));
-    let word = low.get(before);
-    low.set(before, word & !0xff);
+    let (before, records) = (SLOTS_AT + (moved - 1) * STRIDE, low.get(0));
+    let word = low.get_at(before);
+    low.set_at(before, word & !0xff);
     low.set(0, records - 1);
     assert!(hash.slots.split(&mut low, &mut high, stays).is_err());
-    low.set(before, word);
+    low.set_at(before, word);
     low.set(0, records);
     assert_eq!(hash.slots.split(&mut low, &mut high, stays), Ok(()));
 }
@@ -218,11 +228,28 @@ fn a_gap_before_a_record_is_an_error() {
 /// Buckets of few and of many slots, full and around the end of the page.
 #[test]
 fn each_record_of_a_bucket_that_is_split_is_found_in_its_half() {
-    for (key_size, payload_size) in [(1, 0), (2, 3), (5, 29), (8, 8), (12, 100), (16, 1_000)] {
+    let sizes = [
+        (1, 0),
+        (2, 3),
+        (3, 4),
+        (5, 29),
+        (6, 1),
+        (7, 8),
+        (8, 0),
+        (8, 7),
+        (8, 8),
+        (9, 56),
+        (12, 100),
+        (15, 8),
+        (16, 1_000),
+    ];
+    for ((key_size, payload_size), layout) in
+        sizes.into_iter().flat_map(|size| LAYOUTS.map(|layout| (size, layout)))
+    {
         let shape = Shape { key_size, is_variable: false, payload_size };
-        let slots = Slots::new(shape);
+        let slots = Slots::new(shape, layout);
         for seed in 0..40 {
-            let run = Run::new(seed);
+            let run = Run::new(layout, seed);
             let hash_of = |key: &[u8]| xxh3_64_with_seed(key, seed);
             let home_of = |key: &[u8]| Place::of_hash(hash_of(key), slots.count()).home;
             // Another bit than those of the home. With some seeds, few go or few stay.
@@ -246,14 +273,22 @@ fn each_record_of_a_bucket_that_is_split_is_found_in_its_half() {
             let mut all = Vec::new();
             for (page, is_high_page) in [(low.page_ref(), false), (high.page_ref(), true)] {
                 let belongs = |key: &[u8]| (is_high(key) == is_high_page).then(|| home_of(key));
-                assert_eq!(slots.check(page, &belongs), Ok(()));
+                assert_eq!(
+                    slots.check(page, &belongs),
+                    Ok(()),
+                    "{shape:?}, {layout:?}, seed {seed}"
+                );
                 let mut bytes = Vec::new();
                 slots.copy_all(page, &mut bytes);
                 all.extend(bytes.chunks_exact(key_size + payload_size).map(<[u8]>::to_vec));
             }
             all.sort_unstable();
             records.sort_unstable();
-            assert!(all == records, "{shape:?}, seed {seed}: {} records", records.len());
+            assert!(
+                all == records,
+                "{shape:?}, {layout:?}, seed {seed}: {} records",
+                records.len()
+            );
         }
     }
 }
@@ -274,7 +309,7 @@ impl Run {
 fn the_first_bucket_becomes_four_if_there_is_room_for_them() {
     // Two pages are of the directory.
     for (pages, buckets) in [(3, None), (4, Some(2)), (5, Some(2)), (6, Some(4)), (9, Some(4))] {
-        let run = Run::new(1);
+        let run = Run::new(SlotLayout::Packed, 1);
         let free_bytes = || run.pager.budget_bytes() - run.pager.used_bytes();
         let others = Space::default();
         let mut taken = Vec::new();
@@ -305,7 +340,7 @@ fn every_moment_of_a_table_that_grows_can_be_read() {
     const RECORDS: u64 = 40;
     /// Each takes pages that stay.
     const ROUNDS: u64 = 500;
-    let run = Run::new(1);
+    let run = Run::new(SlotLayout::Packed, 1);
     let newest = std::sync::Mutex::new(None::<std::sync::Arc<Hash>>);
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {

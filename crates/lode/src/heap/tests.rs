@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::index_key::{DIGEST_BYTES, Hint};
 use super::page::HeapPage;
 use super::{Address, Entry, Heap, IndexKeys};
-use crate::hash::{FirstBuckets, Hash};
+use crate::hash::{FirstBuckets, Hash, Parameters, SlotLayout};
 use crate::index::{Index, Keeps, Put, Record, Shape, WriteContext};
 use crate::pager::{Pager, Space};
 use crate::wal::TableId;
@@ -198,12 +198,18 @@ fn threads_pass_each_other() {
     assert!(report.is_sound(), "{report}");
 }
 
+/// An index of hashed keys.
+fn hashed(pager: &Pager, space: &Space, shape: Shape) -> Hash {
+    let parameters = Parameters { shape, layout: SlotLayout::Packed, seed: 1 };
+    Hash::create(pager, space, parameters, FirstBuckets::One).expect("room")
+}
+
 #[test]
 fn an_entry_that_leads_to_a_page_of_the_index_is_an_error_and_no_endless_search() {
     let pager = Pager::new(1 << 20, None).expect("memory");
     let (space, heap) = (Space::default(), Heap::new(Space::default(), IndexKeys::Keys));
     let shape = Shape { key_size: 4, is_variable: false, payload_size: Entry::BYTES };
-    let index = Hash::create(&pager, &space, (shape, 1), FirstBuckets::One).expect("room");
+    let index = hashed(&pager, &space, shape);
     let context = WriteContext::unlogged(&pager, &space, TableId(1));
     let (key, long) = ([1; 4], [1; 1_000]);
     heap.put(&index, &context, Record { key: &key, payload: &long }, Put::Insert).expect("room");
@@ -227,7 +233,7 @@ fn entries_hint_at_where_their_records_were_put() {
     let (space, heap) =
         (Space::default(), Heap::new(Space::default(), IndexKeys::Digests { seed: 1 }));
     let shape = Shape { key_size: DIGEST_BYTES, is_variable: false, payload_size: Entry::BYTES };
-    let index = Hash::create(&pager, &space, (shape, 1), FirstBuckets::One).expect("room");
+    let index = hashed(&pager, &space, shape);
     let context = WriteContext::unlogged(&pager, &space, TableId(1));
     for id in 0..KEYS {
         let record = Record { key: &key(id), payload: &payload(id, 0, id.into()) };
@@ -259,7 +265,7 @@ fn a_compaction_frees_pages_without_records_and_lets_the_others_take_some_again(
     let pager = Pager::new(8 << 20, None).expect("memory");
     let (space, heap) = (Space::default(), Heap::new(Space::default(), IndexKeys::Keys));
     let shape = Shape { key_size: 4, is_variable: false, payload_size: Entry::BYTES };
-    let index = Hash::create(&pager, &space, (shape, 1), FirstBuckets::One).expect("room");
+    let index = hashed(&pager, &space, shape);
     let context = WriteContext::unlogged(&pager, &space, TableId(1));
     let put = |id: u32| {
         let record = Record { key: &id.to_le_bytes(), payload: &[1; 1_000] };

@@ -1,5 +1,6 @@
 //! Memory for frames and for the table of pages: zeroed, aligned, taken in one piece, given by the
-//! operating system as it is touched. Of the `unsafe` code of the crate, all but that of files.
+//! operating system as it is touched. Of the `unsafe` code of pages, all but their loads and stores
+//! ([`unaligned`](super::unaligned)).
 
 #![allow(unsafe_code)]
 

@@ -23,6 +23,7 @@ mod pool;
 mod saved;
 mod single_writer;
 mod space;
+mod unaligned;
 mod write_out;
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -36,7 +37,7 @@ use images::{Images, PageImage};
 pub(crate) use latched::Latched;
 pub(crate) use memory::Cells;
 use memory::Frames;
-pub(crate) use page::{Image, PAGE_BYTES, PAGE_WORDS, PageMut, PageRef, first_bytes};
+pub(crate) use page::{Image, PAGE_BYTES, PAGE_WORDS, PageMut, PageRef, few, first_bytes};
 use pool::{FreeFrame, Pool};
 use saved::Saved;
 pub(crate) use single_writer::SingleWriter;

@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::memory::fetch;
+use super::unaligned;
 
 /// Bytes of a page.
 pub(crate) const PAGE_BYTES: usize = 16 * 1024;
@@ -49,96 +50,53 @@ impl PageRef<'_> {
         fetch(&self.0[at % PAGE_WORDS]);
     }
 
-    /// Copies bytes out, from a place counted in bytes.
+    /// Eight bytes from a place counted in bytes, wherever they lie. If fewer are left in the page,
+    /// they are its last ones.
+    #[inline(always)]
+    pub(crate) fn get_at(&self, from: usize) -> u64 {
+        unaligned::load(self.0, from)
+    }
+
+    /// Copies bytes out, from a place counted in bytes. What is read of a place that is not in the
+    /// page is anything.
     #[inline(always)]
     pub(crate) fn read(&self, from: usize, bytes: &mut [u8]) {
-        let (at, shift) = (from / 8, from % 8 * 8);
-        match shift {
-            0 => self.read_words(at, bytes),
-            _ => self.read_shifted(at, shift, bytes),
-        }
-    }
-
-    #[inline(always)]
-    fn read_words(&self, at: usize, bytes: &mut [u8]) {
         // Without a loop for short records: its preparations would cost more than the copy.
-        match bytes.len().div_ceil(8) {
-            0 => {}
-            1 => copy_word(self.get(at), bytes),
-            2 => self.read_array::<2>(at, bytes),
-            3 => self.read_array::<3>(at, bytes),
-            4 => self.read_array::<4>(at, bytes),
-            5 => self.read_array::<5>(at, bytes),
-            6 => self.read_array::<6>(at, bytes),
-            7 => self.read_array::<7>(at, bytes),
-            _ => self.read_many(at, bytes),
+        match bytes.len() {
+            0..8 => copy_few(unaligned::load_few(self.0, from), bytes),
+            8 => unaligned::copy_out::<1>(self.0, from, bytes),
+            9..=16 => unaligned::copy_out::<2>(self.0, from, bytes),
+            17..=24 => unaligned::copy_out::<3>(self.0, from, bytes),
+            25..=32 => unaligned::copy_out::<4>(self.0, from, bytes),
+            33..=40 => unaligned::copy_out::<5>(self.0, from, bytes),
+            41..=48 => unaligned::copy_out::<6>(self.0, from, bytes),
+            49..=56 => unaligned::copy_out::<7>(self.0, from, bytes),
+            _ => self.read_many(from, bytes),
         }
     }
 
-    /// Bytes of which the last are in the last of `COUNT` words.
-    #[inline(always)]
-    fn read_array<const COUNT: usize>(&self, at: usize, bytes: &mut [u8]) {
-        // Where that many words are not in the page, any will do.
-        let from = if at <= PAGE_WORDS - COUNT { at } else { 0 };
-        let unused = COUNT * 8 - bytes.len();
-        let Some(cells) = self.0[from..].first_chunk::<COUNT>() else { return };
-        let words = cells.each_ref().map(|cell| cell.load(Ordering::Relaxed));
-        if let Some((whole, _)) = bytes.split_at_mut_checked(8 * (COUNT - 1)) {
-            for (chunk, word) in whole.as_chunks_mut().0.iter_mut().zip(words) {
-                *chunk = word.to_le_bytes();
-            }
-        }
-        // The last eight bytes, some of which are there already: one store without a branch.
-        if let Some(last) = bytes.last_chunk_mut() {
-            *last = last_eight(words[COUNT - 2], words[COUNT - 1], unused).to_le_bytes();
-        }
-    }
-
-    fn read_many(&self, at: usize, bytes: &mut [u8]) {
+    fn read_many(&self, from: usize, bytes: &mut [u8]) {
         let (chunks, rest) = bytes.as_chunks_mut::<8>();
-        if !rest.is_empty() {
-            copy_few(self.get(at + chunks.len()), rest);
-        }
-        if let Some(cells) = self.0.get(at..at + chunks.len()) {
-            for (chunk, cell) in chunks.iter_mut().zip(cells) {
-                *chunk = cell.load(Ordering::Relaxed).to_le_bytes();
+        match self.0.get(from / 8..from / 8 + chunks.len()).filter(|_| from.is_multiple_of(8)) {
+            Some(cells) => {
+                for (chunk, cell) in chunks.iter_mut().zip(cells) {
+                    *chunk = cell.load(Ordering::Relaxed).to_le_bytes();
+                }
             }
-            return;
-        }
-        for (chunk, at) in chunks.iter_mut().zip(at..) {
-            *chunk = self.get(at).to_le_bytes();
-        }
-    }
-
-    #[inline]
-    fn read_shifted(&self, at: usize, shift: usize, bytes: &mut [u8]) {
-        let (mut at, mut word) = (at, self.get(at));
-        let mut chunks = bytes.chunks_exact_mut(8);
-        for chunk in &mut chunks {
-            let next = self.get(at + 1);
-            chunk.copy_from_slice(&(word >> shift | next << (64 - shift)).to_le_bytes());
-            word = next;
-            at += 1;
-        }
-        let rest = chunks.into_remainder();
-        if !rest.is_empty() {
-            let mut word = word >> shift;
-            if shift + rest.len() * 8 > 64 {
-                word |= self.get(at + 1) << (64 - shift);
+            None => {
+                for (part, chunk) in chunks.iter_mut().enumerate() {
+                    *chunk = self.get_at(from.saturating_add(part * 8)).to_le_bytes();
+                }
             }
-            copy_few(word, rest);
         }
+        copy_few(unaligned::load_few(self.0, from.saturating_add(chunks.len() * 8)), rest);
     }
 
     /// The first `count` bytes from a place counted in bytes, eight at most, as a number with the
     /// first byte on top and zeros after them.
     #[inline(always)]
     pub(crate) fn get_bytes(&self, from: usize, count: usize) -> u64 {
-        let (at, shift) = (from / 8, from % 8 * 8);
-        let word = match shift {
-            0 => self.get(at),
-            _ => self.get(at) >> shift | self.get(at + 1) << (64 - shift),
-        };
+        let word = unaligned::load_few(self.0, from);
         first_bytes(word.swap_bytes(), count)
     }
 
@@ -176,52 +134,45 @@ impl<'p> PageMut<'p> {
         self.0.0[at % PAGE_WORDS].store(word, Ordering::Relaxed);
     }
 
-    /// Copies a few bytes in, to a place counted in bytes: a number within a word as a rule.
+    /// Stores eight bytes at a place counted in bytes, wherever that is.
     #[inline(always)]
-    pub(crate) fn patch(&mut self, to: usize, bytes: &[u8]) {
-        let (at, skip) = (to / 8, to % 8);
-        match <[u8; 4]>::try_from(bytes) {
-            Ok(four) if skip <= 4 => {
-                let shift = skip * 8;
-                let others = self.get(at) & !(u64::from(u32::MAX) << shift);
-                self.set(at, others | u64::from(u32::from_le_bytes(four)) << shift);
-            }
-            _ => self.write(to, bytes),
-        }
+    pub(crate) fn set_at(&mut self, to: usize, word: u64) {
+        unaligned::store(self.0.0, to, word);
     }
 
     /// Copies bytes in, to a place counted in bytes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write(&mut self, to: usize, bytes: &[u8]) {
-        let (at, skip) = (to / 8, to % 8);
         // Without a loop for short records, as in reading.
-        if skip == 0 {
-            match bytes.len().div_ceil(8) {
-                2 => return self.write_array::<2>(at, bytes),
-                3 => return self.write_array::<3>(at, bytes),
-                4 => return self.write_array::<4>(at, bytes),
-                5 => return self.write_array::<5>(at, bytes),
-                6 => return self.write_array::<6>(at, bytes),
-                7 => return self.write_array::<7>(at, bytes),
-                _ => {}
-            }
+        match bytes.len() {
+            0..8 => unaligned::store_few(self.0.0, to, few(bytes), bytes.len()),
+            8 => unaligned::copy_in::<1>(self.0.0, to, bytes),
+            9..=16 => unaligned::copy_in::<2>(self.0.0, to, bytes),
+            17..=24 => unaligned::copy_in::<3>(self.0.0, to, bytes),
+            25..=32 => unaligned::copy_in::<4>(self.0.0, to, bytes),
+            33..=40 => unaligned::copy_in::<5>(self.0.0, to, bytes),
+            41..=48 => unaligned::copy_in::<6>(self.0.0, to, bytes),
+            49..=56 => unaligned::copy_in::<7>(self.0.0, to, bytes),
+            _ => self.write_many(to, bytes),
         }
-        self.write_any(to, bytes);
     }
 
-    /// Copies bytes in of which the last come into the last of `COUNT` words.
-    #[inline(always)]
-    fn write_array<const COUNT: usize>(&mut self, at: usize, bytes: &[u8]) {
-        let unused = COUNT * 8 - bytes.len();
-        for (word, chunk) in bytes.as_chunks().0.iter().take(COUNT - 1).enumerate() {
-            self.set(at + word, u64::from_le_bytes(*chunk));
+    #[inline(never)]
+    fn write_many(&mut self, to: usize, bytes: &[u8]) {
+        let (chunks, rest) = bytes.as_chunks::<8>();
+        match self.0.0.get(to / 8..to / 8 + chunks.len()).filter(|_| to.is_multiple_of(8)) {
+            Some(cells) => {
+                for (cell, chunk) in cells.iter().zip(chunks) {
+                    cell.store(u64::from_le_bytes(*chunk), Ordering::Relaxed);
+                }
+            }
+            None => {
+                for (part, chunk) in chunks.iter().enumerate() {
+                    self.set_at(to + part * 8, u64::from_le_bytes(*chunk));
+                }
+            }
         }
-        // The last eight bytes: one store without a branch.
-        if let Some(last) = bytes.last_chunk() {
-            let shift = unused as u32 * 8;
-            let others = self.get(at + COUNT - 1) & !(u64::MAX >> shift);
-            self.set(at + COUNT - 1, others | u64::from_le_bytes(*last) >> shift);
-        }
+        unaligned::store_few(self.0.0, to + chunks.len() * 8, few(rest), rest.len());
     }
 
     /// Copies words of a page, which may be this one, to a place. (To and from places in the page;
@@ -233,75 +184,6 @@ impl<'p> PageMut<'p> {
             for (from, to) in source.iter().zip(target) {
                 to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
             }
-        }
-    }
-
-    /// Copies bytes into whole words: what is left of the last one is zeros. Reads nothing.
-    #[inline(always)]
-    pub(crate) fn write_whole(&mut self, at: usize, bytes: &[u8]) {
-        // Without a loop for short records, as in reading.
-        match bytes.len().div_ceil(8) {
-            1 if bytes.len() == 8 => self.write_all_of::<1>(at, bytes),
-            2 => self.write_all_of::<2>(at, bytes),
-            3 => self.write_all_of::<3>(at, bytes),
-            4 => self.write_all_of::<4>(at, bytes),
-            5 => self.write_all_of::<5>(at, bytes),
-            6 => self.write_all_of::<6>(at, bytes),
-            7 => self.write_all_of::<7>(at, bytes),
-            _ => self.write_chunks(at, bytes),
-        }
-    }
-
-    /// Fills `COUNT` words with bytes of which the last come into the last word.
-    #[inline(always)]
-    fn write_all_of<const COUNT: usize>(&mut self, at: usize, bytes: &[u8]) {
-        let unused = COUNT * 8 - bytes.len();
-        for (word, chunk) in bytes.as_chunks().0.iter().take(COUNT - 1).enumerate() {
-            self.set(at + word, u64::from_le_bytes(*chunk));
-        }
-        if let Some(last) = bytes.last_chunk() {
-            self.set(at + COUNT - 1, u64::from_le_bytes(*last) >> (unused * 8));
-        }
-    }
-
-    #[inline(never)]
-    fn write_chunks(&mut self, at: usize, bytes: &[u8]) {
-        for (chunk, at) in bytes.chunks(8).zip(at..) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.set(at, u64::from_le_bytes(word));
-        }
-    }
-
-    /// Copies bytes in, any number of them, to anywhere.
-    #[inline(never)]
-    fn write_any(&mut self, to: usize, bytes: &[u8]) {
-        let (mut at, mut skip) = (to / 8, to % 8);
-        let mut bytes = bytes;
-        // Whole words without a branch for each.
-        let whole = bytes.as_chunks::<8>().0;
-        if skip == 0
-            && let Some(cells) = self.0.0.get(at..at + whole.len())
-        {
-            for (cell, chunk) in cells.iter().zip(whole) {
-                cell.store(u64::from_le_bytes(*chunk), Ordering::Relaxed);
-            }
-            at += whole.len();
-            bytes = &bytes[whole.len() * 8..];
-        }
-        while !bytes.is_empty() {
-            let count = bytes.len().min(8 - skip);
-            let word = match count {
-                8 => u64::from_le_bytes(*bytes.first_chunk().expect("eight bytes")),
-                _ => {
-                    let mut word = self.get(at).to_le_bytes();
-                    word[skip..skip + count].copy_from_slice(&bytes[..count]);
-                    u64::from_le_bytes(word)
-                }
-            };
-            self.set(at, word);
-            bytes = &bytes[count..];
-            (at, skip) = (at + 1, 0);
         }
     }
 
@@ -338,22 +220,16 @@ impl<'p> PageMut<'p> {
     }
 }
 
-/// The last eight bytes of two words of which the last bytes of the second are unused: at most
-/// seven.
+/// Fewer than eight bytes as a word.
 #[inline(always)]
-fn last_eight(before: u64, word: u64, unused: usize) -> u64 {
-    let shift = unused * 8;
-    // A shift by all 64 bits is none.
-    before >> 1 >> ((63 - shift) & 63) | word << (shift & 63)
-}
-
-/// Copies the first bytes of a word: some, or all.
-#[inline(always)]
-fn copy_word(word: u64, to: &mut [u8]) {
-    match to.first_chunk_mut() {
-        Some(all) => *all = word.to_le_bytes(),
-        None => copy_few(word, to),
+pub(crate) fn few(bytes: &[u8]) -> u64 {
+    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        // Two words that overlap.
+        let skipped = (bytes.len() - 4) * 8;
+        return u64::from(u32::from_le_bytes(*first))
+            | u64::from(u32::from_le_bytes(*last)) << skipped;
     }
+    bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
 /// Copies the first bytes of a word, fewer than all, without a call.
@@ -428,10 +304,7 @@ mod tests {
             let mut image = Image::empty();
             let mut words = image.words_mut();
             (0..PAGE_WORDS).for_each(|at| words.set(at, u64::MAX));
-            match bytes.len() {
-                ..8 => words.patch(from, &bytes),
-                8.. => words.write(from, &bytes),
-            }
+            words.write(from, &bytes);
             let mut got = vec![0; bytes.len()];
             words.read(from, &mut got);
             prop_assert_eq!(&got, &bytes);
@@ -446,42 +319,19 @@ mod tests {
             prop_assert!(all[from + bytes.len()..].iter().all(|byte| *byte == 255));
         }
 
+        /// A reader may look anywhere while a page is changed.
         #[test]
-        fn whole_words_are_written_with_zeros_after_the_bytes(
-            at in 0..PAGE_WORDS - 20,
-            bytes in proptest::collection::vec(any::<u8>(), 0..=100),
+        fn what_lies_beyond_the_page_can_be_read(
+            from in prop_oneof![PAGE_BYTES - 150..PAGE_BYTES + 150, usize::MAX - 150..=usize::MAX],
+            count in 0usize..=150,
         ) {
-            let mut image = Image::empty();
-            let mut words = image.words_mut();
-            (0..PAGE_WORDS).for_each(|at| words.set(at, u64::MAX));
-            words.write_whole(at, &bytes);
-            let mut all = vec![0; PAGE_BYTES];
-            words.read(0, &mut all);
-            let (before, rest) = all.split_at(at * 8);
-            let (written, after) = rest.split_at(bytes.len().next_multiple_of(8));
-            prop_assert_eq!(&written[..bytes.len()], &bytes[..]);
-            prop_assert!(written[bytes.len()..].iter().all(|byte| *byte == 0));
-            prop_assert!(before.iter().chain(after).all(|byte| *byte == 255));
-        }
-
-        #[test]
-        fn what_lies_beyond_the_page_is_taken_modulo(
-            from in prop_oneof![
-                PAGE_WORDS - 20..PAGE_WORDS + 20,
-                usize::MAX / 8 - 40..usize::MAX / 8 - 20,
-            ],
-            bytes in proptest::collection::vec(any::<u8>(), 57..=150),
-        ) {
-            let mut image = Image::empty();
-            image.words_mut().write(from * 8, &bytes);
-            let mut got = vec![0; bytes.len()];
-            image.words().read(from * 8, &mut got);
-            prop_assert_eq!(&got, &bytes);
-            let whole = bytes.as_chunks::<8>().0;
-            for (at, chunk) in whole.iter().enumerate() {
-                let word = image.words().get((from + at) % PAGE_WORDS);
-                prop_assert_eq!(word, u64::from_le_bytes(*chunk));
-            }
+            let image = Image::empty();
+            let words = image.words();
+            let mut got = vec![1; count];
+            words.read(from, &mut got);
+            prop_assert!(got.iter().all(|byte| *byte == 0));
+            prop_assert_eq!((words.get(from), words.get_at(from)), (0, 0));
+            prop_assert_eq!(words.get_bytes(from, count.min(8)), 0);
         }
 
         #[test]

@@ -50,8 +50,8 @@ const SHORT_KEY: usize = 40;
 impl TableCore {
     pub(crate) fn create(pager: &Pager, definition: Definition) -> Result<Self> {
         definition.expect_fit()?;
-        let (space, shape) = (Space::default(), definition.shape());
-        let index = Kinds::create(pager, &space, (definition.kind, definition.seed), shape);
+        let space = Space::default();
+        let index = Kinds::create(pager, &space, &definition);
         let created_in = pager.epoch();
         match index {
             Ok(index) => {
@@ -68,8 +68,8 @@ impl TableCore {
     /// One that is there.
     pub(crate) fn open(pager: &Pager, definition: Definition, location: Location) -> Result<Self> {
         definition.expect_fit()?;
-        let (space, shape) = (Space::restore(location.extents), definition.shape());
-        let index = Kinds::open(pager, location.root, (definition.kind, definition.seed), shape)?;
+        let space = Space::restore(location.extents);
+        let index = Kinds::open(pager, location.root, &definition)?;
         let spaces = (space, Space::restore(location.heap));
         Ok(Self::new(definition, index, spaces, pager.home()))
     }

@@ -3,7 +3,7 @@
 use super::KeyKind;
 use crate::codec::{Reader, Writer};
 use crate::error::{Error, Result};
-use crate::hash;
+use crate::hash::{self, SlotLayout};
 use crate::heap::{DIGEST_BYTES, Entry, IndexKeys};
 use crate::index::Shape;
 use crate::pager::{Epoch, PageNumber, Pager, Space};
@@ -19,6 +19,8 @@ pub(crate) struct Definition {
     pub kind: KeyKind,
     /// Where its records lie.
     pub records: Records,
+    /// How its slots lie, if keys are hashed.
+    pub layout: SlotLayout,
     /// What its hash function begins with.
     pub seed: u64,
     pub schema: Schema,
@@ -90,7 +92,12 @@ impl Definition {
             (true, KeyKind::Hash) if has_long_keys => Records::HeapWithKeys,
             (true, _) => Records::Heap,
         };
-        Self { id, kind, records, seed, schema }
+        Self { id, kind, records, layout: SlotLayout::Packed, seed, schema }
+    }
+
+    /// What makes its index, if keys are hashed.
+    pub(crate) fn hash_parameters(&self) -> hash::Parameters {
+        hash::Parameters { shape: self.shape(), layout: self.layout, seed: self.seed }
     }
 
     /// What the index has.
@@ -119,12 +126,15 @@ impl Definition {
     }
 
     pub(crate) fn store(&self, writer: &mut Writer) {
-        let kind = match (self.kind, self.records) {
-            (KeyKind::Hash, Records::Index) => 1,
-            (KeyKind::Tree, Records::Index) => 2,
-            (KeyKind::Hash, Records::Heap) => 3,
-            (KeyKind::Tree, _) => 4,
-            (KeyKind::Hash, Records::HeapWithKeys) => 5,
+        let kind = match (self.kind, self.records, self.layout) {
+            (KeyKind::Hash, Records::Index, SlotLayout::Aligned) => 1,
+            (KeyKind::Tree, Records::Index, _) => 2,
+            (KeyKind::Hash, Records::Heap, SlotLayout::Aligned) => 3,
+            (KeyKind::Tree, _, _) => 4,
+            (KeyKind::Hash, Records::HeapWithKeys, SlotLayout::Aligned) => 5,
+            (KeyKind::Hash, Records::Index, SlotLayout::Packed) => 6,
+            (KeyKind::Hash, Records::Heap, SlotLayout::Packed) => 7,
+            (KeyKind::Hash, Records::HeapWithKeys, SlotLayout::Packed) => 8,
         };
         writer.u32(self.id.0).u8(kind).u64(self.seed);
         self.schema.store(writer);
@@ -132,12 +142,15 @@ impl Definition {
 
     pub(crate) fn restore(reader: &mut Reader<'_>) -> Result<Self> {
         let (id, kind, seed) = (TableId::read(reader)?, reader.u8()?, reader.u64()?);
-        let (kind, records) = match kind {
-            1 => (KeyKind::Hash, Records::Index),
-            2 => (KeyKind::Tree, Records::Index),
-            3 => (KeyKind::Hash, Records::Heap),
-            4 => (KeyKind::Tree, Records::Heap),
-            5 => (KeyKind::Hash, Records::HeapWithKeys),
+        let (kind, records, layout) = match kind {
+            1 => (KeyKind::Hash, Records::Index, SlotLayout::Aligned),
+            2 => (KeyKind::Tree, Records::Index, SlotLayout::Packed),
+            3 => (KeyKind::Hash, Records::Heap, SlotLayout::Aligned),
+            4 => (KeyKind::Tree, Records::Heap, SlotLayout::Packed),
+            5 => (KeyKind::Hash, Records::HeapWithKeys, SlotLayout::Aligned),
+            6 => (KeyKind::Hash, Records::Index, SlotLayout::Packed),
+            7 => (KeyKind::Hash, Records::Heap, SlotLayout::Packed),
+            8 => (KeyKind::Hash, Records::HeapWithKeys, SlotLayout::Packed),
             _ => return Err(Error::corrupt("a table", format!("it has no kind of keys {kind}"))),
         };
         let schema = Schema::restore(reader)?;
@@ -150,7 +163,7 @@ impl Definition {
                 "its records or keys have any length, and it has no heap for them",
             ));
         }
-        Ok(Self { id, kind, records, seed, schema })
+        Ok(Self { id, kind, records, layout, seed, schema })
     }
 
     /// Refuses records that are too long for a table of its kind.
@@ -198,4 +211,39 @@ impl Location {
 pub(crate) fn free_all(pager: &Pager, space: &Space, epoch: Epoch) {
     pager.free_all(space, epoch);
     pager.give_extents(space.clear());
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::types::Type;
+
+    #[test]
+    fn a_definition_of_each_kind_comes_back() {
+        let schema = Schema::build("t").key("id", Type::U64).column("n", Type::U8);
+        let schema = schema.finish().unwrap();
+        let new = Definition::new(TableId(7), KeyKind::Hash, 3, schema, Storage::Memory);
+        assert_eq!(new.layout, SlotLayout::Packed, "tables of this version");
+        for kind in 1..=8 {
+            let mut writer = Writer::default();
+            new.store(&mut writer);
+            // After the number of the table.
+            writer.0[4] = kind;
+            let mut reader = Reader::new(&writer.0, "a definition");
+            let found = Definition::restore(&mut reader).unwrap();
+            assert_eq!((found.id, found.seed), (TableId(7), 3));
+            assert_eq!(found.layout == SlotLayout::Aligned, [1, 3, 5].contains(&kind), "{kind}");
+            let mut again = Writer::default();
+            found.store(&mut again);
+            assert_eq!(again.0, writer.0);
+        }
+        for kind in [0, 9] {
+            let mut writer = Writer::default();
+            new.store(&mut writer);
+            writer.0[4] = kind;
+            let found = Definition::restore(&mut Reader::new(&writer.0, "a definition"));
+            assert!(matches!(found, Err(Error::Corrupt { .. })), "{kind}");
+        }
+    }
 }

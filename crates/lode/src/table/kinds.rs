@@ -4,10 +4,11 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::KeyKind;
+use super::definition::Definition;
 use crate::batch::Batch;
 use crate::error::{Error, Result};
 use crate::hash::{Buckets, FirstBuckets, Hash, HashPlace};
-use crate::index::{EntryMut, Index, Shape, Step, WriteContext};
+use crate::index::{EntryMut, Index, Step, WriteContext};
 use crate::pager::{PageNumber, Pager, ReadEpoch, Space};
 use crate::tree::{self, Direction, Leaves, Nodes, Range, Tree, Wanted};
 
@@ -48,35 +49,28 @@ pub(crate) enum Kinds {
 }
 
 impl Kinds {
-    /// A new one, with a seed for its hash function.
-    pub(crate) fn create(
-        pager: &Pager,
-        space: &Space,
-        (kind, seed): (KeyKind, u64),
-        shape: Shape,
-    ) -> Result<Self> {
-        Ok(match kind {
+    /// A new one.
+    pub(crate) fn create(pager: &Pager, space: &Space, definition: &Definition) -> Result<Self> {
+        Ok(match definition.kind {
             KeyKind::Hash => {
                 let first = match pager.has_memory_to_spare() {
                     true => FirstBuckets::Few,
                     false => FirstBuckets::One,
                 };
-                Self::Hash(Box::new(Hash::create(pager, space, (shape, seed), first)?))
+                let hash = Hash::create(pager, space, definition.hash_parameters(), first)?;
+                Self::Hash(Box::new(hash))
             }
-            KeyKind::Tree => Self::Tree(Tree::create(pager, space, shape)?),
+            KeyKind::Tree => Self::Tree(Tree::create(pager, space, definition.shape())?),
         })
     }
 
     /// One that is there, by the page that it begins at.
-    pub(crate) fn open(
-        pager: &Pager,
-        root: PageNumber,
-        (kind, seed): (KeyKind, u64),
-        shape: Shape,
-    ) -> Result<Self> {
-        Ok(match kind {
-            KeyKind::Hash => Self::Hash(Box::new(Hash::open(pager, root, shape, seed)?)),
-            KeyKind::Tree => Self::Tree(Tree::open(root, shape)),
+    pub(crate) fn open(pager: &Pager, root: PageNumber, definition: &Definition) -> Result<Self> {
+        Ok(match definition.kind {
+            KeyKind::Hash => {
+                Self::Hash(Box::new(Hash::open(pager, root, definition.hash_parameters())?))
+            }
+            KeyKind::Tree => Self::Tree(Tree::open(root, definition.shape())),
         })
     }
 

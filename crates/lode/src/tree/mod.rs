@@ -336,13 +336,13 @@ impl Index for Tree {
     ) -> Result<Option<T>> {
         let key = SearchKey::new(key);
         loop {
-            let Found { seen, node, .. } = self.read_optimistic(pager, key, 0)?;
-            let followed = node.search(key).ok().map(|at| {
+            let found = self.read_optimistic(pager, key, 0)?;
+            let followed = found.node.search(key).ok().map(|at| {
                 let mut bytes = [0; 8];
-                node.read_payload(at, 0, &mut bytes);
+                found.node.read_payload(at, 0, &mut bytes);
                 follow(bytes)
             });
-            if seen.validate() {
+            if found.seen.validate() {
                 return Ok(followed);
             }
         }

@@ -5,6 +5,7 @@ mod cursors;
 #[cfg(feature = "derive")]
 #[path = "../support/each_of.rs"]
 mod each_of;
+mod earlier;
 #[path = "../support/effort.rs"]
 mod effort;
 mod errors;

@@ -4,8 +4,8 @@ use super::{HOME_TAG, Probe, Slots, TAG};
 use crate::hash::Page;
 use crate::pager::{PAGE_WORDS, PageMut};
 
-/// Words of a slot that are copied in less time than a wrong guess takes.
-const SHORT_WORDS: usize = 16;
+/// Bytes of a slot that are copied in less time than a wrong guess takes.
+const SHORT_BYTES: usize = 128;
 
 /// A record of a bucket that is split: its slot, and its home.
 #[derive(Clone, Copy, Debug, Default)]
@@ -79,7 +79,7 @@ impl Taken {
 pub(in crate::hash) enum Joins {
     /// Those with so few records that the next inserts do not split them again.
     Sparse,
-    /// Those whose records fit in one bucket, with a little room for more.
+    /// Those whose records fit in one bucket.
     Fitting,
 }
 
@@ -101,7 +101,7 @@ impl Slots {
     ) -> bool {
         let most = match joins {
             Joins::Sparse => self.most / 2,
-            Joins::Fitting => self.most - self.most / 16,
+            Joins::Fitting => self.most,
         };
         self.records(one).saturating_add(self.records(other)) <= most
     }
@@ -124,10 +124,10 @@ impl Slots {
         for Placed { slot, home } in plan.moving() {
             let to = taken.first_free(home.into());
             taken.take(to);
-            let (from, at) = (self.word_of(slot.into()), self.word_of(to));
-            high.set(at, self.tagged(low.get(from), home.into(), to));
-            high.copy_words(low.page_ref(), from + 1, at + 1, self.stride - 1);
-            low.set(from, 0);
+            let (from, at) = (self.start_of(slot.into()), self.start_of(to));
+            let first = self.tagged(low.get_at(from), home.into(), to);
+            self.copy(high, low.page_ref(), (from, at), first);
+            low.set_at(from, 0);
         }
         let mut taken = Taken::none(self.count);
         plan.staying().for_each(|Placed { slot, .. }| taken.take(slot.into()));
@@ -136,14 +136,15 @@ impl Slots {
             let to = taken.first_free(home.into());
             taken.take(to);
             // Whether it stays in its slot cannot be guessed; to copy a short one costs less.
-            if self.stride > SHORT_WORDS && to == usize::from(slot) {
+            if self.stride > SHORT_BYTES && to == usize::from(slot) {
                 continue;
             }
-            let (from, at) = (self.word_of(slot.into()), self.word_of(to));
-            let first = low.get(from);
-            low.set(from, 0);
-            low.set(at, self.tagged(first, home.into(), to));
-            low.copy_words(low.page_ref(), from + 1, at + 1, self.stride - 1);
+            let (from, at) = (self.start_of(slot.into()), self.start_of(to));
+            let first = low.get_at(from);
+            // Free, before it may be taken again.
+            low.set_at(from, first & !TAG);
+            let page = low.page_ref();
+            self.copy(low, page, (from, at), self.tagged(first, home.into(), to));
         }
         self.count_records(high, |_| plan.moving().len() as u64);
         self.count_records(low, |_| plan.staying().len() as u64);
@@ -174,13 +175,13 @@ impl Slots {
         // Slots before this one that are taken.
         let mut run = 0;
         let mut is_wrong = false;
-        let (mut slot, mut word) = (start, self.word_of(start));
+        let (mut slot, mut at) = (start, self.start_of(start));
         for _ in 1..self.count {
-            (slot, word) = (slot + 1, word + self.stride);
+            (slot, at) = (slot + 1, at + self.stride);
             if slot == self.count {
-                (slot, word) = (0, self.word_of(0));
+                (slot, at) = (0, self.start_of(0));
             }
-            let first = words.get(word);
+            let first = words.get_at(at);
             if first & TAG == 0 {
                 run = 0;
                 continue;
@@ -189,7 +190,7 @@ impl Slots {
             let few = (first >> 8).to_le_bytes();
             let few = few[..7].get(..self.shape.key_size);
             let (is_high, home) = is_high(few.unwrap_or_else(|| {
-                words.read(word * 8 + 1, &mut key);
+                words.read(at + 1, &mut key);
                 &key
             }));
             let distance = (first & TAG) as usize - 1;
