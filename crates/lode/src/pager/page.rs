@@ -63,7 +63,7 @@ impl PageRef<'_> {
     pub(crate) fn read(&self, from: usize, bytes: &mut [u8]) {
         // Without a loop for short records: its preparations would cost more than the copy.
         match bytes.len() {
-            0..8 => copy_few(unaligned::load_few(self.0, from), bytes),
+            0..8 => copy_few(unaligned::load_few(self.0, from, bytes.len()), bytes),
             8 => unaligned::copy_out::<1>(self.0, from, bytes),
             9..=16 => unaligned::copy_out::<2>(self.0, from, bytes),
             17..=24 => unaligned::copy_out::<3>(self.0, from, bytes),
@@ -89,14 +89,18 @@ impl PageRef<'_> {
                 }
             }
         }
-        copy_few(unaligned::load_few(self.0, from.saturating_add(chunks.len() * 8)), rest);
+        let rest_from = from.saturating_add(chunks.len() * 8);
+        copy_few(unaligned::load_few(self.0, rest_from, rest.len()), rest);
     }
 
     /// The first `count` bytes from a place counted in bytes, eight at most, as a number with the
     /// first byte on top and zeros after them.
     #[inline(always)]
     pub(crate) fn get_bytes(&self, from: usize, count: usize) -> u64 {
-        let word = unaligned::load_few(self.0, from);
+        let word = match from <= PAGE_BYTES - 8 {
+            true => unaligned::load(self.0, from),
+            false => unaligned::load_few(self.0, from, count),
+        };
         first_bytes(word.swap_bytes(), count)
     }
 

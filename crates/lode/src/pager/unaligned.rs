@@ -26,20 +26,19 @@ pub(super) fn load(cells: &Cells, from: usize) -> u64 {
     unsafe { load_eight(cells, within(from, 8)) }
 }
 
-/// Loads fewer than eight bytes, and whatever comes after them.
+/// The place of the eight bytes whose last ones are the `count` at a place, and the bits before
+/// those: what lies before them is in a line of the cache that is looked at anyway, as a rule.
 #[inline(always)]
-pub(super) fn load_few(cells: &Cells, from: usize) -> u64 {
-    match from <= PAGE_BYTES - 8 {
-        true => load(cells, from),
-        false => load_last(cells, from),
-    }
+fn ending(at: usize, count: usize) -> (usize, usize) {
+    let start = within(at.saturating_add(count).saturating_sub(8), 8);
+    (start, at.wrapping_sub(start) % 8 * 8)
 }
 
-/// The same of the last bytes of the page.
-#[cold]
-fn load_last(cells: &Cells, from: usize) -> u64 {
-    let skipped = from - within(from, 8);
-    load(cells, from) >> (skipped % 8 * 8)
+/// Loads `count` bytes, fewer than eight, as the first ones of a word; others may come after them.
+#[inline(always)]
+pub(super) fn load_few(cells: &Cells, from: usize, count: usize) -> u64 {
+    let (start, before) = ending(from, count);
+    load(cells, start) >> before
 }
 
 /// Copies out at least eight bytes, in `COUNT` parts, of which the last may overlap with the one
@@ -84,10 +83,9 @@ pub(super) fn copy_in<const COUNT: usize>(cells: &Cells, to: usize, bytes: &[u8]
 /// Stores the first `count` bytes of a word, fewer than eight. The caller has the latch.
 #[inline(always)]
 pub(super) fn store_few(cells: &Cells, to: usize, word: u64, count: usize) {
-    let at = within(to, 8);
-    let shift = (to - at) % 8 * 8;
-    let bits = !(u64::MAX << (count % 8 * 8)) << shift;
-    store(cells, at, load(cells, at) & !bits | word << shift & bits);
+    let (start, before) = ending(to, count);
+    let bits = !(u64::MAX << (count % 8 * 8)) << before;
+    store(cells, start, load(cells, start) & !bits | word << before & bits);
 }
 
 /// # Safety
@@ -215,7 +213,7 @@ mod tests {
                 store_few(&cells, at, word, count);
                 bytes[at..at + count].copy_from_slice(&word.to_le_bytes()[..count]);
                 prop_assert!(bytes_of(&cells) == bytes);
-                let few = load_few(&cells, at).to_le_bytes();
+                let few = load_few(&cells, at, count).to_le_bytes();
                 prop_assert_eq!(&few[..count], &bytes[at..at + count]);
             }
         }
