@@ -74,16 +74,13 @@ const VERSION: u64 = 1 << 32;
 /// The fewest frames: an operation needs several pages at once.
 const LEAST_FRAMES: u64 = 64;
 
-/// Page numbers for each frame, for pages that are in memory only. A table keeps those that it has
-/// had.
-const NUMBERS_PER_FRAME: usize = 8;
-
-/// The fewest page numbers for them, so that little memory has room for many small tables. They
+/// Page numbers for each frame, for pages that are in memory only: a whole extent, so that tables
+/// of one page run out of frames first, and more, since a table keeps those that it has had. They
 /// take up memory only where they have been used.
-const LEAST_NUMBERS: usize = 1 << 16;
+const NUMBERS_PER_FRAME: usize = space::EXTENT as usize + 8;
 
-/// Page numbers of a database in a directory, which has at most 1 TiB of pages.
-const NUMBERS: usize = 1 << 26;
+/// The most page numbers: those of a database in a directory, which has at most 1 TiB of pages.
+const MOST_NUMBERS: usize = 1 << 26;
 
 /// Pages that an operation changes at most, about.
 const MOST_CHANGED: u64 = 8;
@@ -152,10 +149,10 @@ impl Pager {
             (budget_bytes / PAGE_BYTES as u64).clamp(LEAST_FRAMES, FrameNumber::MOST.into()) as u32;
         let numbers = match data {
             None => {
-                let of_tables = (frames as usize * NUMBERS_PER_FRAME).max(LEAST_NUMBERS);
-                FIRST_TABLE_PAGE.index() + of_tables
+                let all = FIRST_TABLE_PAGE.index() + frames as usize * NUMBERS_PER_FRAME;
+                all.min(MOST_NUMBERS)
             }
-            Some(_) => NUMBERS,
+            Some(_) => MOST_NUMBERS,
         };
         let (pool, count) = (Pool::new(frames, data.is_some()), frames);
         let frames = Frames::new(frames)?;

@@ -187,6 +187,20 @@ fn little_memory_has_room_for_many_small_tables() {
     }
 }
 
+/// Each table has page numbers for itself, sixty-four at a time.
+#[test]
+fn tables_of_one_page_run_out_of_memory_and_of_nothing_else() {
+    const FRAMES: usize = 2_048;
+    let db = Options::new().memory_bytes(FRAMES as u64 * (16 << 10)).in_memory().expect("memory");
+    let create = |number: usize| {
+        let schema = Schema::build(&format!("table_{number}")).key("id", Type::U64);
+        db.create_table(&schema.finish().expect("a schema"), KeyKind::Tree)
+    };
+    let created = (0..).map(create).take_while(Result::is_ok).count();
+    assert!(created > FRAMES * 9 / 10, "{created} tables");
+    assert!(matches!(create(created), Err(Error::Full { .. })));
+}
+
 /// Three buckets more than it needs, where there is memory to spare; and none in a directory.
 #[test]
 fn a_hashed_table_begins_with_few_buckets_or_one() {
