@@ -108,7 +108,25 @@ unsafe fn load_eight(cells: &Cells, from: usize) -> u64 {
         }
         word
     }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    #[cfg(all(target_arch = "aarch64", target_endian = "little", not(miri)))]
+    {
+        let word;
+        // SAFETY: as above.
+        unsafe {
+            std::arch::asm!(
+                "ldr {word}, [{cells}, {from}]",
+                word = out(reg) word,
+                cells = in(reg) cells.as_ptr(),
+                from = in(reg) from,
+                options(nostack, preserves_flags, readonly),
+            );
+        }
+        word
+    }
+    #[cfg(not(any(
+        all(target_arch = "x86_64", not(miri)),
+        all(target_arch = "aarch64", target_endian = "little", not(miri)),
+    )))]
     parts::load(cells, from)
 }
 
@@ -128,12 +146,32 @@ unsafe fn store_eight(cells: &Cells, to: usize, word: u64) {
             options(nostack, preserves_flags),
         );
     }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    #[cfg(all(target_arch = "aarch64", target_endian = "little", not(miri)))]
+    // SAFETY: as above.
+    unsafe {
+        std::arch::asm!(
+            "str {word}, [{cells}, {to}]",
+            word = in(reg) word,
+            cells = in(reg) cells.as_ptr(),
+            to = in(reg) to,
+            options(nostack, preserves_flags),
+        );
+    }
+    #[cfg(not(any(
+        all(target_arch = "x86_64", not(miri)),
+        all(target_arch = "aarch64", target_endian = "little", not(miri)),
+    )))]
     parts::store(cells, to, word);
 }
 
 /// The same by the words in which the bytes lie.
-#[cfg(any(test, miri, not(target_arch = "x86_64")))]
+#[cfg_attr(
+    any(
+        all(target_arch = "x86_64", not(miri)),
+        all(target_arch = "aarch64", target_endian = "little", not(miri)),
+    ),
+    cfg(test)
+)]
 mod parts {
     use std::sync::atomic::Ordering;
 
