@@ -171,6 +171,12 @@ impl Slots {
         self.count
     }
 
+    /// The most records of a bucket.
+    #[cfg(test)]
+    pub(super) fn most(&self) -> usize {
+        self.most
+    }
+
     /// Where a slot begins, in bytes.
     #[inline(always)]
     fn start_of(&self, slot: usize) -> usize {

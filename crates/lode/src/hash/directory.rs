@@ -328,15 +328,17 @@ impl Directory {
         if !found.validate() {
             return Ok(false);
         }
-        let (epoch, old) = (pager.epoch(), Image::of(low.words()));
-        let mut joined = low.change(epoch);
-        if let Err(why) = slots.join(&mut joined, high.words(), home_of) {
-            joined.copy_from(old.words());
-            return match why {
-                Unmovable::NoRoom => Ok(false),
-                Unmovable::Corrupt(why) => Err(Error::corrupt(format!("page {}", low.page()), why)),
-            };
+        // Not in the page: if there is no room, it is as it was, and need not be written.
+        let mut joined = Image::of(low.words());
+        match slots.join(&mut joined.words_mut(), high.words(), home_of) {
+            Ok(()) => {}
+            Err(Unmovable::NoRoom) => return Ok(false),
+            Err(Unmovable::Corrupt(why)) => {
+                return Err(Error::corrupt(format!("page {}", low.page()), why));
+            }
         }
+        let epoch = pager.epoch();
+        low.change(epoch).copy_from(joined.words());
         let (mut words, page) = (segment.change(epoch), low.page());
         (high_at..high_at + count).for_each(|at| set_bucket(&mut words, at, page));
         // While both buckets are latched: readers of the shortcut rely on that.

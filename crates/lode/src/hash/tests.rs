@@ -374,3 +374,43 @@ fn every_moment_of_a_table_that_grows_can_be_read() {
         }
     });
 }
+
+/// Of many slots, few stay free in a full bucket, and a record may be too far from its home.
+#[test]
+fn buckets_that_cannot_be_joined_are_not_changed() {
+    let shape = Shape { key_size: 4, is_variable: false, payload_size: 0 };
+    let most = Slots::new(shape, SlotLayout::Packed).most() as u32;
+    let mut without_room = 0;
+    for seed in 0..1_000 {
+        let run = Run::new(SlotLayout::Packed, seed);
+        let parameters = Parameters { shape, ..run.parameters() };
+        let hash = Hash::create(&run.pager, &run.space, parameters, FirstBuckets::One);
+        let hash = hash.expect("room");
+        let put = |id: u32| {
+            let record = Record { key: &id.to_le_bytes(), payload: &[] };
+            hash.put(&run.context(), record, Put::Insert)
+        };
+        (0..=most).for_each(|id| assert_eq!(put(id), Ok(false)));
+        assert!(run.buckets(&hash) > 1);
+        assert_eq!(hash.delete(&run.context(), &most.to_le_bytes()), Ok(true));
+        let fill = || {
+            let mut place = Some(HashPlace::FIRST);
+            while let Some(at) = place {
+                place = hash.fill(&run.pager, &run.space, at).expect("they are whole");
+            }
+        };
+        fill();
+        if run.buckets(&hash) == 1 {
+            continue;
+        }
+        without_room += 1;
+        let seen = |id: u32| {
+            let (way, _) = hash.read_optimistic(&run.pager, hash.place(&id.to_le_bytes()))?;
+            Ok::<_, Error>(way.bucket)
+        };
+        let before: Vec<_> = (0..most).map(|id| seen(id).expect("it is there")).collect();
+        fill();
+        assert!(before.iter().all(Seen::validate), "seed {seed}: a page has changed");
+    }
+    assert!(without_room > 0, "all could be joined");
+}

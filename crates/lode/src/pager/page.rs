@@ -1,4 +1,5 @@
-//! The content of a page: aligned 64-bit words, each read and written atomically.
+//! The content of a page: 64-bit words, read and written atomically; or eight bytes that lie in two
+//! of them (see [`unaligned`]).
 //!
 //! A reader may look at a page while a writer changes it; it finds out afterwards, by the page's
 //! version, and throws away what it saw. With plain memory that would be undefined behaviour; with
@@ -252,7 +253,7 @@ fn copy_few(word: u64, to: &mut [u8]) {
     }
 }
 
-/// A page's content by itself: an image that does not change any more.
+/// A page's content by itself.
 pub(crate) struct Image(Box<[AtomicU64; PAGE_WORDS]>);
 
 impl Image {
@@ -283,7 +284,6 @@ impl Image {
     }
 
     /// The words, to change.
-    #[cfg(test)]
     pub(crate) fn words_mut(&mut self) -> PageMut<'_> {
         PageMut(PageRef(&self.0))
     }

@@ -1,8 +1,11 @@
 //! Eight bytes of a page from any byte on, where slots lie one after another without gaps.
 //!
-//! The processor loads and stores them as they lie. Within one word that is as atomic as a load of
-//! the word; where they lie in two, each part is. A reader finds out afterwards whether a writer
-//! was there, as with words.
+//! On x86-64 and ARM64 they are one instruction, and elsewhere two loads or stores of words
+//! ([`parts`]). A reader may see some bytes of before a change and some of after it. It finds out
+//! afterwards that a writer was there, as with words.
+//!
+//! Rust's memory model does not let atomic accesses overlap that have other sizes. So the instruction
+//! is assembly, which the compiler does not look into, and what it does is what the processor says.
 
 #![allow(unsafe_code)]
 
@@ -95,8 +98,8 @@ unsafe fn load_eight(cells: &Cells, from: usize) -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         let word;
-        // SAFETY: the bytes are in the page. To the compiler this is a function that it knows
-        // nothing of, which loads each byte by itself: so they may change meanwhile.
+        // SAFETY: the bytes are in the page. The compiler assumes nothing about what is loaded, and
+        // keeps the order to fences: so the bytes may change meanwhile.
         unsafe {
             std::arch::asm!(
                 "mov {word}, qword ptr [{cells} + {from}]",
@@ -136,7 +139,7 @@ unsafe fn load_eight(cells: &Cells, from: usize) -> u64 {
 unsafe fn store_eight(cells: &Cells, to: usize, word: u64) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: the bytes are in the page, whose cells may be written to through a shared reference.
-    // To the compiler this is a function that stores each byte by itself.
+    // The compiler assumes that any memory may have changed after it.
     unsafe {
         std::arch::asm!(
             "mov qword ptr [{cells} + {to}], {word}",
@@ -164,7 +167,7 @@ unsafe fn store_eight(cells: &Cells, to: usize, word: u64) {
     parts::store(cells, to, word);
 }
 
-/// The same by the words in which the bytes lie.
+/// The same by the words in which the bytes lie: without assembly, and in tests.
 #[cfg_attr(
     any(
         all(target_arch = "x86_64", not(miri)),

@@ -79,7 +79,7 @@ impl Taken {
 pub(in crate::hash) enum Joins {
     /// Those with so few records that the next inserts do not split them again.
     Sparse,
-    /// Those whose records fit in one bucket.
+    /// Those that have no more records than fit in one bucket.
     Fitting,
 }
 
