@@ -150,7 +150,14 @@ impl<'p> PageMut<'p> {
     pub(crate) fn write(&mut self, to: usize, bytes: &[u8]) {
         // Without a loop for short records, as in reading.
         match bytes.len() {
-            0..8 => unaligned::store_few(self.0.0, to, few(bytes), bytes.len()),
+            4 => unaligned::store_four(self.0.0, to, few(bytes) as u32),
+            5..8 => {
+                let word = few(bytes);
+                let rest = bytes.len() - 4;
+                unaligned::store_four(self.0.0, to, word as u32);
+                unaligned::store_four(self.0.0, to + rest, (word >> (rest * 8)) as u32);
+            }
+            0..4 => unaligned::store_few(self.0.0, to, few(bytes), bytes.len()),
             8 => unaligned::copy_in::<1>(self.0.0, to, bytes),
             9..=16 => unaligned::copy_in::<2>(self.0.0, to, bytes),
             17..=24 => unaligned::copy_in::<3>(self.0.0, to, bytes),

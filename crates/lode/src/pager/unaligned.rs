@@ -83,6 +83,39 @@ pub(super) fn copy_in<const COUNT: usize>(cells: &Cells, to: usize, bytes: &[u8]
     }
 }
 
+/// Stores four bytes. The caller has the latch.
+#[inline(always)]
+pub(super) fn store_four(cells: &Cells, to: usize, four: u32) {
+    let to = within(to, 4);
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: the bytes are in the page; for the rest see `store_eight`.
+    unsafe {
+        std::arch::asm!(
+            "mov dword ptr [{cells} + {to}], {four:e}",
+            four = in(reg) four,
+            cells = in(reg) cells.as_ptr(),
+            to = in(reg) to,
+            options(nostack, preserves_flags),
+        );
+    }
+    #[cfg(all(target_arch = "aarch64", target_endian = "little", not(miri)))]
+    // SAFETY: as above.
+    unsafe {
+        std::arch::asm!(
+            "str {four:w}, [{cells}, {to}]",
+            four = in(reg) four,
+            cells = in(reg) cells.as_ptr(),
+            to = in(reg) to,
+            options(nostack, preserves_flags),
+        );
+    }
+    #[cfg(not(any(
+        all(target_arch = "x86_64", not(miri)),
+        all(target_arch = "aarch64", target_endian = "little", not(miri)),
+    )))]
+    store_few(cells, to, four.into(), 4);
+}
+
 /// Stores the first `count` bytes of a word, fewer than eight. The caller has the latch.
 #[inline(always)]
 pub(super) fn store_few(cells: &Cells, to: usize, word: u64, count: usize) {
@@ -254,6 +287,11 @@ mod tests {
                 store_few(&cells, at, word, count);
                 bytes[at..at + count].copy_from_slice(&word.to_le_bytes()[..count]);
                 prop_assert!(bytes_of(&cells) == bytes);
+                if let Some(four) = bytes[at..].first_chunk().filter(|_| count >= 4) {
+                    store_four(&cells, at, !u32::from_le_bytes(*four));
+                    bytes[at..at + 4].iter_mut().for_each(|byte| *byte = !*byte);
+                    prop_assert!(bytes_of(&cells) == bytes);
+                }
                 let few = load_few(&cells, at, count).to_le_bytes();
                 prop_assert_eq!(&few[..count], &bytes[at..at + count]);
             }
