@@ -4,8 +4,8 @@
 //! ([`parts`]). A reader may see some bytes of before a change and some of after it. It finds out
 //! afterwards that a writer was there, as with words.
 //!
-//! Rust's memory model does not let atomic accesses overlap that have other sizes. So the instruction
-//! is assembly, which the compiler does not look into, and what it does is what the processor says.
+//! Rust's memory model does not let atomic accesses of different sizes overlap. So the instruction is
+//! assembly, which the compiler does not look into, and the processor's manual says what it does.
 
 #![allow(unsafe_code)]
 
