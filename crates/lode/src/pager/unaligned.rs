@@ -1,11 +1,12 @@
 //! Eight bytes of a page from any byte on, where slots lie one after another without gaps.
 //!
 //! On x86-64 and ARM64 they are one instruction, and elsewhere two loads or stores of words
-//! ([`parts`]). A reader may see some bytes of before a change and some of after it. It finds out
+//! (`parts`). A reader may see some bytes of before a change and some of after it. It finds out
 //! afterwards that a writer was there, as with words.
 //!
-//! Rust's memory model does not let atomic accesses of different sizes overlap. So the instruction is
-//! assembly, which the compiler does not look into, and the processor's manual says what it does.
+//! Rust's memory model does not let atomic accesses of different sizes overlap. So the instruction
+//! is assembly, which the compiler does not look into. What it does is what the processor's manual
+//! says.
 
 #![allow(unsafe_code)]
 
