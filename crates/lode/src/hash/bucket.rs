@@ -354,6 +354,12 @@ impl Slots {
         self.records(words) < self.most && found.distance < MOST_TAG as u32
     }
 
+    /// Whether a search for room ended too far from the home of its key.
+    #[inline(always)]
+    pub(super) fn is_too_far(&self, found: Found) -> bool {
+        found.distance >= MOST_TAG as u32
+    }
+
     /// Whether so little is left in a bucket that it should be joined with another.
     pub(super) fn is_sparse(&self, words: Page<'_>) -> bool {
         self.records(words) <= self.most / 6

@@ -375,6 +375,45 @@ fn every_moment_of_a_table_that_grows_can_be_read() {
     });
 }
 
+/// A bucket of many slots in which a record would be too far from its home takes it in order.
+#[test]
+fn a_bucket_takes_as_many_records_as_it_may_have() {
+    let shape = Shape { key_size: 4, is_variable: false, payload_size: 3 };
+    let slots = Slots::new(shape, SlotLayout::Packed);
+    let mut in_order = 0;
+    for seed in 0..150 {
+        let run = Run::new(SlotLayout::Packed, seed);
+        let home_of = |key: &[u8]| Place::of_hash(xxh3_64_with_seed(key, seed), slots.count()).home;
+        let mut page = run.pager.allocate(&run.space).expect("room");
+        let mut words = page.first_content();
+        let payload = |id: u32| [id as u8, (id >> 8) as u8, 7];
+        for id in 0..slots.most() as u32 {
+            let (key, probe) = (id.to_le_bytes(), id.to_le_bytes());
+            let probe = Probe::new(&probe);
+            let found = slots.find_or_gap(words.page_ref(), home_of(&key), &probe);
+            match slots.is_too_far(found) {
+                false => slots.insert(&mut words, found, probe, &payload(id)),
+                true => {
+                    in_order += 1;
+                    let home = home_of(&key);
+                    assert!(slots.has_room_in_order(words.page_ref(), home, &home_of));
+                    slots.insert_in_order(&mut words, (home, probe), &payload(id), &home_of);
+                }
+            }
+        }
+        assert_eq!(slots.check(words.page_ref(), &|key| Some(home_of(key))), Ok(()));
+        for id in 0..slots.most() as u32 {
+            let key = id.to_le_bytes();
+            let slot = slots.find(words.page_ref(), home_of(&key), &Probe::new(&key));
+            let mut found = [0; 3];
+            slots.read_payload(words.page_ref(), slot.expect("it is there"), &mut found);
+            assert_eq!(found, payload(id));
+        }
+        assert!(!slots.has_room_in_order(words.page_ref(), 0, &home_of), "it is full");
+    }
+    assert!(in_order > 0, "none was too far from its home");
+}
+
 /// Of many slots, few stay free in a full bucket, and a record may be too far from its home.
 #[test]
 fn buckets_that_cannot_be_joined_are_not_changed() {

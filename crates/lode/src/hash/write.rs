@@ -129,6 +129,11 @@ impl<'h> SlotMut<'h> {
         Self { hash, entry, bucket, probe, found, is_sparse: false }
     }
 
+    /// The slot that the key's hash names.
+    fn home(&self) -> usize {
+        self.hash.place(self.probe.key()).home
+    }
+
     /// The slot of the record, which is there.
     #[inline(always)]
     fn slot(&self) -> usize {
@@ -156,7 +161,11 @@ impl EntryMut for SlotMut<'_> {
 
     #[inline(always)]
     fn has_room(&self) -> bool {
-        self.hash.slots.has_room(self.bucket.words(), self.found)
+        let (hash, words) = (self.hash, self.bucket.words());
+        match hash.slots.is_too_far(self.found) {
+            false => hash.slots.has_room(words, self.found),
+            true => hash.slots.has_room_in_order(words, self.home(), &|key| hash.place(key).home),
+        }
     }
 
     #[inline(always)]
@@ -173,8 +182,16 @@ impl EntryMut for SlotMut<'_> {
     #[inline(always)]
     fn insert(&mut self, epoch: Epoch, Record { payload, .. }: Record<'_>) {
         debug_assert!(!self.is_there(), "there is a record");
-        let slots = &self.hash.slots;
-        slots.insert(&mut self.bucket.change(epoch), self.found, self.probe, payload);
+        let hash = self.hash;
+        let far_home = hash.slots.is_too_far(self.found).then(|| self.home());
+        let mut words = self.bucket.change(epoch);
+        match far_home {
+            None => hash.slots.insert(&mut words, self.found, self.probe, payload),
+            Some(home) => {
+                let home_of = |key: &[u8]| hash.place(key).home;
+                hash.slots.insert_in_order(&mut words, (home, self.probe), payload, &home_of);
+            }
+        }
     }
 
     #[inline(always)]

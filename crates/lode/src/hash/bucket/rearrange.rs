@@ -1,8 +1,8 @@
 //! Splitting a bucket, and joining two.
 
-use super::{HOME_TAG, Probe, Slots, TAG};
+use super::{Found, HOME_TAG, MOST_TAG, Probe, Slots, TAG};
 use crate::hash::Page;
-use crate::pager::{PAGE_WORDS, PageMut};
+use crate::pager::{Image, PAGE_WORDS, PageMut};
 
 /// Bytes of a slot that are copied in less time than a wrong guess takes.
 const SHORT_BYTES: usize = 128;
@@ -212,6 +212,82 @@ impl Slots {
             return Err("it does not have as many records as it says");
         }
         Ok(Plan { records, stay, move_from })
+    }
+
+    /// Where the records of a bucket and a new one would lie in the order of their homes, in which
+    /// none is far from its own (Celis, Larson, Munro: Robin Hood Hashing, FOCS 1985). Each has its
+    /// home, its slot (the new one has none: the count of slots), and the slot in that order. `None`
+    /// if there is no room.
+    #[cold]
+    fn in_order(
+        &self,
+        words: Page<'_>,
+        new_home: usize,
+        home_of: &dyn Fn(&[u8]) -> usize,
+    ) -> Option<Vec<(usize, usize, usize)>> {
+        let mut key = vec![0; self.shape.key_size];
+        let home_in = |slot: usize| {
+            words.read(self.start_of(slot) + 1, &mut key);
+            (home_of(&key), slot)
+        };
+        let mut records: Vec<_> = self.taken(words).map(home_in).collect();
+        if records.len() >= self.most {
+            return None;
+        }
+        records.push((new_home, self.count));
+        records.sort_unstable();
+        // Those that go around the end push on the first ones, which may push others around it.
+        let mut around = 0;
+        loop {
+            let end = records.iter().fold(around, |next, (home, _)| next.max(*home) + 1);
+            match end.saturating_sub(self.count) {
+                more if more > around => around = more,
+                _ => break,
+            }
+        }
+        let mut next = around;
+        let placed = records.into_iter().map(|(home, slot)| {
+            let at = next.max(home);
+            next = at + 1;
+            (at - home < MOST_TAG).then_some((home, slot, at % self.count))
+        });
+        placed.collect()
+    }
+
+    /// Whether one more record with this home may come into a bucket whose records are put in the
+    /// order of their homes.
+    #[cold]
+    pub(in crate::hash) fn has_room_in_order(
+        &self,
+        words: Page<'_>,
+        home: usize,
+        home_of: &dyn Fn(&[u8]) -> usize,
+    ) -> bool {
+        self.in_order(words, home, home_of).is_some()
+    }
+
+    /// Puts a record in where there [is room](Self::has_room_in_order) so, and all others in order.
+    #[cold]
+    pub(in crate::hash) fn insert_in_order(
+        &self,
+        words: &mut PageMut<'_>,
+        (home, probe): (usize, Probe<'_>),
+        payload: &[u8],
+        home_of: &dyn Fn(&[u8]) -> usize,
+    ) {
+        let Some(records) = self.in_order(words.page_ref(), home, home_of) else { return };
+        let old = Image::of(words.page_ref());
+        (0..self.count).for_each(|slot| words.set_at(self.start_of(slot), 0));
+        for (home, slot, to) in records {
+            if slot == self.count {
+                let distance = (to + self.count - home) % self.count;
+                self.insert(words, Found::new(to, distance, false), probe, payload);
+                continue;
+            }
+            let from = self.start_of(slot);
+            let first = self.tagged(old.words().get_at(from), home, to);
+            self.copy(words, old.words(), (from, self.start_of(to)), first);
+        }
     }
 
     /// Inserts the records of another bucket; `home` returns that of a key.
