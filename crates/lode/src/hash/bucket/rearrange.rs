@@ -216,8 +216,8 @@ impl Slots {
 
     /// Where the records of a bucket and a new one would lie in the order of their homes, in which
     /// none is far from its own (Celis, Larson, Munro: Robin Hood Hashing, FOCS 1985). Each has its
-    /// home, its slot (the new one has none: the count of slots), and the slot in that order. `None`
-    /// if there is no room.
+    /// home, its slot (for the new one, the count of slots), and its slot in that order. `None` if
+    /// there is no room.
     #[cold]
     fn in_order(
         &self,
