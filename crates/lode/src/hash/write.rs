@@ -7,7 +7,7 @@ use super::shortcut::Entry;
 use super::{Attempt, Hash, Page};
 use crate::error::Result;
 use crate::index::{EntryMut, LatchedEntry, Put, Record, Step, WriteContext, put_at};
-use crate::pager::{Epoch, Latched, Pager, Space};
+use crate::pager::{Epoch, Latched, PageMut, Pager, Space};
 
 impl Hash {
     /// Latches the bucket of a key, if it is in memory, and no other thread changes it. Returns
@@ -72,6 +72,24 @@ impl Hash {
         }
     }
 
+    /// Whether a bucket has room for a key that would be too far from its home, if all records are
+    /// put in order. (This and the next one are by themselves, since few records need them.)
+    #[cold]
+    #[inline(never)]
+    fn has_room_in_order(&self, words: Page<'_>, key: &[u8]) -> bool {
+        let home_of = |key: &[u8]| self.place(key).home;
+        self.slots.has_room_in_order(words, home_of(key), &home_of)
+    }
+
+    /// Puts a record in where there is room so.
+    #[cold]
+    #[inline(never)]
+    fn insert_in_order(&self, mut words: PageMut<'_>, key: &[u8], payload: &[u8]) {
+        let home_of = |key: &[u8]| self.place(key).home;
+        let new = (home_of(key), Probe::new(key));
+        self.slots.insert_in_order(&mut words, new, payload, &home_of);
+    }
+
     /// Splits the bucket of a key, unless there is room for its record by now.
     #[inline(never)]
     pub(super) fn make_room(&self, context: &WriteContext<'_>, key: &[u8]) -> Result<()> {
@@ -129,11 +147,6 @@ impl<'h> SlotMut<'h> {
         Self { hash, entry, bucket, probe, found, is_sparse: false }
     }
 
-    /// The slot that the key's hash names.
-    fn home(&self) -> usize {
-        self.hash.place(self.probe.key()).home
-    }
-
     /// The slot of the record, which is there.
     #[inline(always)]
     fn slot(&self) -> usize {
@@ -161,11 +174,9 @@ impl EntryMut for SlotMut<'_> {
 
     #[inline(always)]
     fn has_room(&self) -> bool {
-        let (hash, words) = (self.hash, self.bucket.words());
-        match hash.slots.is_too_far(self.found) {
-            false => hash.slots.has_room(words, self.found),
-            true => hash.slots.has_room_in_order(words, self.home(), &|key| hash.place(key).home),
-        }
+        let (slots, words) = (&self.hash.slots, self.bucket.words());
+        slots.has_room(words, self.found)
+            || slots.is_too_far(self.found) && self.hash.has_room_in_order(words, self.probe.key())
     }
 
     #[inline(always)]
@@ -182,15 +193,10 @@ impl EntryMut for SlotMut<'_> {
     #[inline(always)]
     fn insert(&mut self, epoch: Epoch, Record { payload, .. }: Record<'_>) {
         debug_assert!(!self.is_there(), "there is a record");
-        let hash = self.hash;
-        let far_home = hash.slots.is_too_far(self.found).then(|| self.home());
-        let mut words = self.bucket.change(epoch);
-        match far_home {
-            None => hash.slots.insert(&mut words, self.found, self.probe, payload),
-            Some(home) => {
-                let home_of = |key: &[u8]| hash.place(key).home;
-                hash.slots.insert_in_order(&mut words, (home, self.probe), payload, &home_of);
-            }
+        let (hash, mut words) = (self.hash, self.bucket.change(epoch));
+        match hash.slots.is_too_far(self.found) {
+            false => hash.slots.insert(&mut words, self.found, self.probe, payload),
+            true => hash.insert_in_order(words, self.probe.key(), payload),
         }
     }
 
