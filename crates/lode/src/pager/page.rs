@@ -306,6 +306,7 @@ mod tests {
         fn bytes_come_back_from_anywhere(
             (from, bytes) in prop_oneof![
                 0..PAGE_BYTES,
+                PAGE_BYTES - 100..PAGE_BYTES,
                 (0..PAGE_WORDS).prop_map(|word| word * 8),
             ].prop_flat_map(|from| {
                 let most = (PAGE_BYTES - from).min(100);

@@ -16,8 +16,7 @@ use super::page::{PAGE_BYTES, PAGE_WORDS};
 
 type Cells = [AtomicU64; PAGE_WORDS];
 
-/// A place from which on there are so many bytes in the page, few ones: the given one, or one
-/// before it.
+/// A place from which on `count` bytes are in the page: the given one, or one before it.
 #[inline(always)]
 fn within(at: usize, count: usize) -> usize {
     at.min(PAGE_BYTES - count)

@@ -275,7 +275,8 @@ impl Slots {
         payload: &[u8],
         home_of: &dyn Fn(&[u8]) -> usize,
     ) {
-        let Some(records) = self.in_order(words.page_ref(), home, home_of) else { return };
+        let records = self.in_order(words.page_ref(), home, home_of);
+        let records = records.expect("whoever has the latch has looked for room");
         let old = Image::of(words.page_ref());
         (0..self.count).for_each(|slot| words.set_at(self.start_of(slot), 0));
         for (home, slot, to) in records {
