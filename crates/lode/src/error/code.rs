@@ -43,7 +43,7 @@ impl Error {
             Self::KeyTooLong { .. } => "key_too_long",
             Self::NoOrder { .. } => "no_order",
             Self::Corrupt { .. } => "corrupt",
-            Self::Version { .. } => "version",
+            Self::Version { .. } | Self::TableVersion { .. } => "version",
             Self::Locked => "locked",
             Self::NoDatabase { .. } => "no_database",
             Self::DatabaseExists { .. } => "database_exists",

@@ -312,6 +312,15 @@ pub enum Error {
         /// The one that is known.
         known: u32,
     },
+    /// A later version of Lode made a table of the database.
+    #[error(
+        "a table is of kind {kind}, which this version of Lode does not know; open the database \
+         with the version that made it"
+    )]
+    TableVersion {
+        /// The kind of table, as the files have it.
+        kind: u8,
+    },
     /// The directory is open elsewhere: to write, or to read while this was to write.
     #[error(
         "the database is in use by another process, or is open in this one already; it can be open \

@@ -1,7 +1,7 @@
 //! Buckets: pages of slots of equal size.
 //!
 //! The first word counts the records. A slot is a byte, its *tag*, and the key, and the payload
-//! (see [`SlotLayout`]). The tag is 0 in a free slot; otherwise it is one more than the distance of
+//! (see [`RecordLayout`]). The tag is 0 in a free slot; otherwise it is one more than the distance of
 //! the record from its home, the slot that its hash names.
 //!
 //! A record lies in the first slot from its home on that was free, around the end of the page
@@ -15,7 +15,7 @@ mod rearrange;
 pub(in crate::hash) use rearrange::{Joins, Unmovable};
 
 use super::Page;
-use crate::index::Shape;
+use crate::index::{RecordLayout, Shape};
 use crate::pager::{PAGE_BYTES, PageMut, few};
 
 /// Bytes before the slots.
@@ -71,15 +71,6 @@ impl Found {
     }
 }
 
-/// How keys and payloads lie in the slots of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SlotLayout {
-    /// At multiples of eight bytes, in tables that earlier versions made.
-    Aligned,
-    /// One after another without gaps; a slot has eight bytes at least.
-    Packed,
-}
-
 /// How the slots of a table lie.
 #[derive(Clone, Debug)]
 pub(super) struct Slots {
@@ -131,15 +122,16 @@ fn word_of(key: &[u8], at: usize) -> u64 {
 }
 
 impl Slots {
-    pub(super) fn new(shape: Shape, layout: SlotLayout) -> Self {
+    pub(super) fn new(shape: Shape, layout: RecordLayout) -> Self {
         let key_end = 1 + shape.key_size;
         let (payload_at, stride, room) = match layout {
-            SlotLayout::Aligned => {
+            RecordLayout::Aligned => {
                 let payload_at = key_end.next_multiple_of(8);
                 let stride = payload_at + shape.payload_size.next_multiple_of(8);
                 (payload_at, stride, PAGE_BYTES - HEADER)
             }
-            SlotLayout::Packed => {
+            RecordLayout::Packed => {
+                // Its first word can be read whole.
                 let stride = (key_end + shape.payload_size).max(8);
                 (key_end, stride, PAGE_BYTES - HEADER - BEYOND)
             }

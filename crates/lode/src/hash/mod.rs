@@ -28,10 +28,10 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::batch::Batch;
 use crate::error::Result;
-use crate::index::{EntryMut, Index, LatchedEntry, Shape, Step, WriteContext};
+use crate::index::{EntryMut, Index, LatchedEntry, RecordLayout, Shape, Step, WriteContext};
 use crate::pager::{PageNumber, PageRef, Pager, ReadEpoch, Seen, Space};
 
-pub(crate) use bucket::{MOST_RECORD_BYTES, SlotLayout};
+pub(crate) use bucket::MOST_RECORD_BYTES;
 pub(crate) use directory::FirstBuckets;
 pub(crate) use place::HashPlace;
 pub(crate) use write::SlotMut;
@@ -44,7 +44,7 @@ pub(crate) const AHEAD: usize = 16;
 pub(crate) struct Parameters {
     /// The sizes of its records.
     pub shape: Shape,
-    pub layout: SlotLayout,
+    pub layout: RecordLayout,
     /// What its hash function begins with.
     pub seed: u64,
 }

@@ -9,17 +9,17 @@ use crate::wal::TableId;
 
 const SHAPE: Shape = Shape { key_size: 8, is_variable: false, payload_size: 1_000 };
 
-const LAYOUTS: [SlotLayout; 2] = [SlotLayout::Aligned, SlotLayout::Packed];
+const LAYOUTS: [RecordLayout; 2] = [RecordLayout::Aligned, RecordLayout::Packed];
 
 struct Run {
     pager: Pager,
     space: Space,
-    layout: SlotLayout,
+    layout: RecordLayout,
     seed: u64,
 }
 
 impl Run {
-    fn new(layout: SlotLayout, seed: u64) -> Self {
+    fn new(layout: RecordLayout, seed: u64) -> Self {
         let pager = Pager::new(64 << 20, None).expect("memory");
         Self { pager, space: Space::default(), layout, seed }
     }
@@ -135,7 +135,7 @@ fn a_table_grows_through_all_levels_to_its_end_and_shrinks_again() {
 /// latch.
 #[test]
 fn a_page_in_two_places_of_the_directory_is_an_error() {
-    let run = Run::new(SlotLayout::Packed, 1);
+    let run = Run::new(RecordLayout::Packed, 1);
     let hash = run.create();
     for id in 0..4 {
         assert_eq!(run.insert(&hash, id), Ok(false));
@@ -183,7 +183,7 @@ impl Run {
 /// A bucket that says that it has few records, while no slot is free: each search for room ends.
 #[test]
 fn a_bucket_without_a_free_slot_is_an_error() {
-    let run = Run::new(SlotLayout::Packed, 1);
+    let run = Run::new(RecordLayout::Packed, 1);
     let hash = run.create();
     assert_eq!(run.insert(&hash, 0), Ok(false));
     run.forge(&hash, |_| 1);
@@ -193,7 +193,7 @@ fn a_bucket_without_a_free_slot_is_an_error() {
 /// A bucket whose records say that they are a whole page further from home than they are.
 #[test]
 fn a_distance_beyond_the_page_is_an_error() {
-    let run = Run::new(SlotLayout::Packed, 1);
+    let run = Run::new(RecordLayout::Packed, 1);
     let hash = run.create();
     (0..5).for_each(|id| assert_eq!(run.insert(&hash, id), Ok(false)));
     let count = hash.slots.count() as u64;
@@ -204,7 +204,7 @@ fn a_distance_beyond_the_page_is_an_error() {
 /// A record that is not at home, behind a free slot: no search would find it.
 #[test]
 fn a_gap_before_a_record_is_an_error() {
-    let run = Run::new(SlotLayout::Packed, 1);
+    let run = Run::new(RecordLayout::Packed, 1);
     let hash = run.create();
     (0..12).for_each(|id| assert_eq!(run.insert(&hash, id), Ok(false)));
     let (way, _) = hash.read_optimistic(&run.pager, hash.place(&[0; 8])).expect("it is whole");
@@ -309,7 +309,7 @@ impl Run {
 fn the_first_bucket_becomes_four_if_there_is_room_for_them() {
     // Two pages are of the directory.
     for (pages, buckets) in [(3, None), (4, Some(2)), (5, Some(2)), (6, Some(4)), (9, Some(4))] {
-        let run = Run::new(SlotLayout::Packed, 1);
+        let run = Run::new(RecordLayout::Packed, 1);
         let free_bytes = || run.pager.budget_bytes() - run.pager.used_bytes();
         let others = Space::default();
         let mut taken = Vec::new();
@@ -340,7 +340,7 @@ fn every_moment_of_a_table_that_grows_can_be_read() {
     const RECORDS: u64 = 40;
     /// Each takes pages that stay.
     const ROUNDS: u64 = 500;
-    let run = Run::new(SlotLayout::Packed, 1);
+    let run = Run::new(RecordLayout::Packed, 1);
     let newest = std::sync::Mutex::new(None::<std::sync::Arc<Hash>>);
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {
@@ -379,10 +379,10 @@ fn every_moment_of_a_table_that_grows_can_be_read() {
 #[test]
 fn a_bucket_takes_as_many_records_as_it_may_have() {
     let shape = Shape { key_size: 4, is_variable: false, payload_size: 3 };
-    let slots = Slots::new(shape, SlotLayout::Packed);
+    let slots = Slots::new(shape, RecordLayout::Packed);
     let mut in_order = 0;
     for seed in 0..150 {
-        let run = Run::new(SlotLayout::Packed, seed);
+        let run = Run::new(RecordLayout::Packed, seed);
         let home_of = |key: &[u8]| Place::of_hash(xxh3_64_with_seed(key, seed), slots.count()).home;
         let mut page = run.pager.allocate(&run.space).expect("room");
         let mut words = page.first_content();
@@ -418,10 +418,10 @@ fn a_bucket_takes_as_many_records_as_it_may_have() {
 #[test]
 fn buckets_that_cannot_be_joined_are_not_changed() {
     let shape = Shape { key_size: 4, is_variable: false, payload_size: 0 };
-    let most = Slots::new(shape, SlotLayout::Packed).most() as u32;
+    let most = Slots::new(shape, RecordLayout::Packed).most() as u32;
     let mut without_room = 0;
     for seed in 0..1_000 {
-        let run = Run::new(SlotLayout::Packed, seed);
+        let run = Run::new(RecordLayout::Packed, seed);
         let parameters = Parameters { shape, ..run.parameters() };
         let hash = Hash::create(&run.pager, &run.space, parameters, FirstBuckets::One);
         let hash = hash.expect("room");

@@ -1,7 +1,7 @@
-//! Eight bytes of a page from any byte on, where slots lie one after another without gaps.
+//! Bytes of a page from any place on, where records lie one after another without gaps.
 //!
-//! On x86-64 and ARM64 they are one instruction, and elsewhere two loads or stores of words
-//! (`parts`). A reader may see some bytes of before a change and some of after it. It finds out
+//! On x86-64 and ARM64 it is an instruction that loads or stores them, and elsewhere two that load
+//! or store words. A reader may see some bytes of before a change and some of after it. It finds out
 //! afterwards that a writer was there, as with words.
 //!
 //! Rust's memory model does not let atomic accesses of different sizes overlap. So the instruction
@@ -10,11 +10,29 @@
 
 #![allow(unsafe_code)]
 
-use std::sync::atomic::AtomicU64;
+#[cfg(all(target_arch = "aarch64", target_endian = "little", not(miri)))]
+#[path = "unaligned/aarch64.rs"]
+mod processor;
+#[cfg(not(any(
+    all(target_arch = "aarch64", target_endian = "little", not(miri)),
+    all(target_arch = "x86_64", not(miri)),
+)))]
+#[path = "unaligned/words.rs"]
+mod processor;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[path = "unaligned/x86_64.rs"]
+mod processor;
+#[cfg(test)]
+mod words;
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::page::{PAGE_BYTES, PAGE_WORDS};
 
 type Cells = [AtomicU64; PAGE_WORDS];
+
+/// Words that are moved together.
+const MOVED: usize = 4;
 
 /// A place from which on `count` bytes are in the page: the given one, or one before it.
 #[inline(always)]
@@ -26,22 +44,17 @@ fn within(at: usize, count: usize) -> usize {
 #[inline(always)]
 pub(super) fn load(cells: &Cells, from: usize) -> u64 {
     // SAFETY: they are in the page.
-    unsafe { load_eight(cells, within(from, 8)) }
-}
-
-/// The place of the eight bytes whose last ones are the `count` at a place, and the bits before
-/// those: what lies before them is in a line of the cache that is looked at anyway, as a rule.
-#[inline(always)]
-fn ending(at: usize, count: usize) -> (usize, usize) {
-    let start = within(at.saturating_add(count).saturating_sub(8), 8);
-    (start, at.wrapping_sub(start) % 8 * 8)
+    unsafe { processor::load(cells, within(from, 8)) }
 }
 
 /// Loads `count` bytes, fewer than eight, as the first ones of a word; others may come after them.
+///
+/// They are the last ones of the eight bytes that are loaded: what lies before them is in a line of
+/// the cache that is looked at anyway, as a rule.
 #[inline(always)]
 pub(super) fn load_few(cells: &Cells, from: usize, count: usize) -> u64 {
-    let (start, before) = ending(from, count);
-    load(cells, start) >> before
+    let start = within(from.saturating_add(count).saturating_sub(8), 8);
+    load(cells, start) >> (from.wrapping_sub(start) % 8 * 8)
 }
 
 /// Copies out at least eight bytes, in `COUNT` parts, of which the last may overlap with the one
@@ -52,11 +65,11 @@ pub(super) fn copy_out<const COUNT: usize>(cells: &Cells, from: usize, bytes: &m
     let from = within(from, count);
     for (part, to) in bytes.as_chunks_mut().0.iter_mut().take(COUNT - 1).enumerate() {
         // SAFETY: `count` bytes from `from` on are in the page, and there are that many chunks.
-        *to = unsafe { load_eight(cells, from + part * 8) }.to_le_bytes();
+        *to = unsafe { processor::load(cells, from + part * 8) }.to_le_bytes();
     }
     if let Some(to) = bytes.last_chunk_mut() {
         // SAFETY: these are the last eight of them, since there are eight.
-        *to = unsafe { load_eight(cells, from + count - 8) }.to_le_bytes();
+        *to = unsafe { processor::load(cells, from + count - 8) }.to_le_bytes();
     }
 }
 
@@ -64,7 +77,7 @@ pub(super) fn copy_out<const COUNT: usize>(cells: &Cells, from: usize, bytes: &m
 #[inline(always)]
 pub(super) fn store(cells: &Cells, to: usize, word: u64) {
     // SAFETY: they are in the page.
-    unsafe { store_eight(cells, within(to, 8), word) }
+    unsafe { processor::store(cells, within(to, 8), word) }
 }
 
 /// Copies in at least eight bytes, in `COUNT` parts, of which the last may overlap with the one
@@ -75,169 +88,67 @@ pub(super) fn copy_in<const COUNT: usize>(cells: &Cells, to: usize, bytes: &[u8]
     let to = within(to, count);
     for (part, from) in bytes.as_chunks().0.iter().take(COUNT - 1).enumerate() {
         // SAFETY: `count` bytes from `to` on are in the page, and there are that many chunks.
-        unsafe { store_eight(cells, to + part * 8, u64::from_le_bytes(*from)) }
+        unsafe { processor::store(cells, to + part * 8, u64::from_le_bytes(*from)) }
     }
     if let Some(from) = bytes.last_chunk() {
         // SAFETY: these are the last eight of them, since there are eight.
-        unsafe { store_eight(cells, to + count - 8, u64::from_le_bytes(*from)) }
+        unsafe { processor::store(cells, to + count - 8, u64::from_le_bytes(*from)) }
     }
 }
 
-/// Stores four bytes. The caller has the latch.
+/// Copies in fewer than eight bytes, without loading what is beside them: a column that is changed
+/// need not come from memory first. The caller has the latch.
 #[inline(always)]
-pub(super) fn store_four(cells: &Cells, to: usize, four: u32) {
-    let to = within(to, 4);
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: the bytes are in the page; for the rest see `store_eight`.
+pub(super) fn copy_few_in(cells: &Cells, to: usize, bytes: &[u8]) {
+    let count = bytes.len();
+    let to = within(to, count);
+    // SAFETY: `count` bytes from `to` on are in the page, and each piece is of those.
     unsafe {
-        std::arch::asm!(
-            "mov dword ptr [{cells} + {to}], {four:e}",
-            four = in(reg) four,
-            cells = in(reg) cells.as_ptr(),
-            to = in(reg) to,
-            options(nostack, preserves_flags),
-        );
-    }
-    #[cfg(all(target_arch = "aarch64", target_endian = "little", not(miri)))]
-    // SAFETY: as above.
-    unsafe {
-        std::arch::asm!(
-            "str {four:w}, [{cells}, {to}]",
-            four = in(reg) four,
-            cells = in(reg) cells.as_ptr(),
-            to = in(reg) to,
-            options(nostack, preserves_flags),
-        );
-    }
-    #[cfg(not(any(
-        all(target_arch = "x86_64", not(miri)),
-        all(target_arch = "aarch64", target_endian = "little", not(miri)),
-    )))]
-    store_few(cells, to, four.into(), 4);
-}
-
-/// Stores the first `count` bytes of a word, fewer than eight. The caller has the latch.
-#[inline(always)]
-pub(super) fn store_few(cells: &Cells, to: usize, word: u64, count: usize) {
-    let (start, before) = ending(to, count);
-    let bits = !(u64::MAX << (count % 8 * 8)) << before;
-    store(cells, start, load(cells, start) & !bits | word << before & bits);
-}
-
-/// # Safety
-/// There are eight bytes at `from` in the page.
-#[inline(always)]
-unsafe fn load_eight(cells: &Cells, from: usize) -> u64 {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    {
-        let word;
-        // SAFETY: the bytes are in the page. The compiler assumes nothing about what is loaded, and
-        // keeps the order to fences: so the bytes may change meanwhile.
-        unsafe {
-            std::arch::asm!(
-                "mov {word}, qword ptr [{cells} + {from}]",
-                word = out(reg) word,
-                cells = in(reg) cells.as_ptr(),
-                from = in(reg) from,
-                options(nostack, preserves_flags, readonly),
-            );
-        }
-        word
-    }
-    #[cfg(all(target_arch = "aarch64", target_endian = "little", not(miri)))]
-    {
-        let word;
-        // SAFETY: as above.
-        unsafe {
-            std::arch::asm!(
-                "ldr {word}, [{cells}, {from}]",
-                word = out(reg) word,
-                cells = in(reg) cells.as_ptr(),
-                from = in(reg) from,
-                options(nostack, preserves_flags, readonly),
-            );
-        }
-        word
-    }
-    #[cfg(not(any(
-        all(target_arch = "x86_64", not(miri)),
-        all(target_arch = "aarch64", target_endian = "little", not(miri)),
-    )))]
-    parts::load(cells, from)
-}
-
-/// # Safety
-/// There are eight bytes at `to` in the page.
-#[inline(always)]
-unsafe fn store_eight(cells: &Cells, to: usize, word: u64) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: the bytes are in the page, whose cells may be written to through a shared reference.
-    // The compiler assumes that any memory may have changed after it.
-    unsafe {
-        std::arch::asm!(
-            "mov qword ptr [{cells} + {to}], {word}",
-            word = in(reg) word,
-            cells = in(reg) cells.as_ptr(),
-            to = in(reg) to,
-            options(nostack, preserves_flags),
-        );
-    }
-    #[cfg(all(target_arch = "aarch64", target_endian = "little", not(miri)))]
-    // SAFETY: as above.
-    unsafe {
-        std::arch::asm!(
-            "str {word}, [{cells}, {to}]",
-            word = in(reg) word,
-            cells = in(reg) cells.as_ptr(),
-            to = in(reg) to,
-            options(nostack, preserves_flags),
-        );
-    }
-    #[cfg(not(any(
-        all(target_arch = "x86_64", not(miri)),
-        all(target_arch = "aarch64", target_endian = "little", not(miri)),
-    )))]
-    parts::store(cells, to, word);
-}
-
-/// The same by the words in which the bytes lie: without assembly, and in tests.
-#[cfg_attr(
-    any(
-        all(target_arch = "x86_64", not(miri)),
-        all(target_arch = "aarch64", target_endian = "little", not(miri)),
-    ),
-    cfg(test)
-)]
-mod parts {
-    use std::sync::atomic::Ordering;
-
-    use super::Cells;
-
-    pub(super) fn load(cells: &Cells, from: usize) -> u64 {
-        let (at, shift) = (from / 8, from % 8 * 8);
-        let low = cells[at].load(Ordering::Relaxed) >> shift;
-        match shift {
-            0 => low,
-            _ => low | cells[at + 1].load(Ordering::Relaxed) << (64 - shift),
+        if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+            processor::store_four(cells, to, u32::from_le_bytes(*first));
+            if count > 4 {
+                processor::store_four(cells, to + count - 4, u32::from_le_bytes(*last));
+            }
+        } else if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+            processor::store_two(cells, to, u16::from_le_bytes(*first));
+            if count > 2 {
+                processor::store_two(cells, to + count - 2, u16::from_le_bytes(*last));
+            }
+        } else if let Some(byte) = bytes.first() {
+            processor::store_one(cells, to, *byte);
         }
     }
+}
 
-    pub(super) fn store(cells: &Cells, to: usize, word: u64) {
-        let (at, shift) = (to / 8, to % 8 * 8);
-        if shift == 0 {
-            return cells[at].store(word, Ordering::Relaxed);
+/// Moves words, which may overlap. Does nothing if they do not lie in the page. The caller has the
+/// latch.
+#[inline]
+pub(super) fn shift(cells: &Cells, from: usize, count: usize, to: usize) {
+    if from.max(to).saturating_add(count) > PAGE_WORDS {
+        return;
+    }
+    let copy = |at: usize| {
+        cells[to + at].store(cells[from + at].load(Ordering::Relaxed), Ordering::Relaxed);
+    };
+    let rest = count % MOVED;
+    // What is written over has been moved before.
+    if to <= from {
+        for at in (0..count - rest).step_by(MOVED) {
+            // SAFETY: `count` words from both places on are in the page.
+            unsafe { processor::copy_four_words(cells, from + at, to + at) }
         }
-        let low = cells[at].load(Ordering::Relaxed) & !(u64::MAX << shift);
-        let high = cells[at + 1].load(Ordering::Relaxed) & u64::MAX << shift;
-        cells[at].store(low | word << shift, Ordering::Relaxed);
-        cells[at + 1].store(high | word >> (64 - shift), Ordering::Relaxed);
+        (count - rest..count).for_each(copy);
+    } else {
+        for at in (rest..count).step_by(MOVED).rev() {
+            // SAFETY: as above.
+            unsafe { processor::copy_four_words(cells, from + at, to + at) }
+        }
+        (0..rest).rev().for_each(copy);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::Ordering;
-
     use proptest::prelude::*;
 
     use super::*;
@@ -266,35 +177,69 @@ mod tests {
         ) {
             let (cells, mut bytes) = page();
             prop_assert_eq!(load(&cells, at), word_at(&bytes, at));
-            prop_assert_eq!(parts::load(&cells, at), word_at(&bytes, at));
+            prop_assert_eq!(words::load(&cells, at), word_at(&bytes, at));
             store(&cells, at, word);
             bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
             prop_assert!(bytes_of(&cells) == bytes);
-            parts::store(&cells, at, !word);
+            words::store(&cells, at, !word);
             bytes[at..at + 8].copy_from_slice(&(!word).to_le_bytes());
             prop_assert!(bytes_of(&cells) == bytes);
         }
 
         #[test]
         fn few_bytes_are_stored_anywhere(
-            count in 0..8usize,
+            few in prop::collection::vec(any::<u8>(), 0..8),
             before_end in 0..100usize,
             at in 0..100usize,
-            word in any::<u64>(),
         ) {
+            let count = few.len();
             for at in [at, PAGE_BYTES - count - before_end] {
                 let (cells, mut bytes) = page();
-                store_few(&cells, at, word, count);
-                bytes[at..at + count].copy_from_slice(&word.to_le_bytes()[..count]);
+                copy_few_in(&cells, at, &few);
+                bytes[at..at + count].copy_from_slice(&few);
                 prop_assert!(bytes_of(&cells) == bytes);
-                if let Some(four) = bytes[at..].first_chunk().filter(|_| count >= 4) {
-                    store_four(&cells, at, !u32::from_le_bytes(*four));
-                    bytes[at..at + 4].iter_mut().for_each(|byte| *byte = !*byte);
-                    prop_assert!(bytes_of(&cells) == bytes);
+                prop_assert_eq!(&load_few(&cells, at, count).to_le_bytes()[..count], &few[..]);
+                let zeros = |bytes: &mut [u8]| bytes.fill(0);
+                if count >= 4 {
+                    words::store_four(&cells, at, 0);
+                    zeros(&mut bytes[at..at + 4]);
                 }
-                let few = load_few(&cells, at, count).to_le_bytes();
-                prop_assert_eq!(&few[..count], &bytes[at..at + count]);
+                if count >= 2 {
+                    words::store_two(&cells, at + count - 2, 0);
+                    zeros(&mut bytes[at + count - 2..at + count]);
+                }
+                if count >= 1 {
+                    words::store_one(&cells, at + count / 2, 0);
+                    zeros(&mut bytes[at + count / 2..at + count / 2 + 1]);
+                }
+                prop_assert!(bytes_of(&cells) == bytes);
             }
+        }
+
+        #[test]
+        fn words_move_as_slices_do(
+            from in prop_oneof![0..100usize, PAGE_WORDS - 100..=PAGE_WORDS],
+            by in 0..30usize,
+            is_up in any::<bool>(),
+            count in 0..100usize,
+        ) {
+            let to = if is_up { from + by } else { from.saturating_sub(by) };
+            let (cells, bytes) = page();
+            let mut model: Vec<_> = bytes.as_chunks::<8>().0.to_vec();
+            if from.max(to) + count <= PAGE_WORDS {
+                model.copy_within(from..from + count, to);
+            }
+            shift(&cells, from, count, to);
+            prop_assert!(bytes_of(&cells) == model.concat());
+        }
+
+        #[test]
+        fn four_words_are_copied_together(from in 0..20usize, to in 0..20usize) {
+            let (cells, bytes) = page();
+            let mut model: Vec<_> = bytes.as_chunks::<8>().0.to_vec();
+            model.copy_within(from..from + 4, to);
+            words::copy_four_words(&cells, from, to);
+            prop_assert!(bytes_of(&cells) == model.concat());
         }
     }
 
@@ -307,7 +252,7 @@ mod tests {
             assert_eq!(load(&cells, from), last);
             let mut copy = [0; 20];
             copy_out::<3>(&cells, from, &mut copy);
-            store_few(&cells, from, last, 0);
+            copy_few_in(&cells, from, &[]);
             store(&cells, from, last);
         }
         assert!(bytes_of(&cells) == bytes);

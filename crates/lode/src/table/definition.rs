@@ -3,9 +3,9 @@
 use super::KeyKind;
 use crate::codec::{Reader, Writer};
 use crate::error::{Error, Result};
-use crate::hash::{self, SlotLayout};
+use crate::hash;
 use crate::heap::{DIGEST_BYTES, Entry, IndexKeys};
-use crate::index::Shape;
+use crate::index::{RecordLayout, Shape};
 use crate::pager::{Epoch, PageNumber, Pager, Space};
 use crate::schema::Schema;
 use crate::schema::key::KeyOrder;
@@ -19,8 +19,8 @@ pub(crate) struct Definition {
     pub kind: KeyKind,
     /// Where its records lie.
     pub records: Records,
-    /// How its slots lie, if keys are hashed.
-    pub layout: SlotLayout,
+    /// How records lie in its index.
+    pub layout: RecordLayout,
     /// What its hash function begins with.
     pub seed: u64,
     pub schema: Schema,
@@ -92,7 +92,7 @@ impl Definition {
             (true, KeyKind::Hash) if has_long_keys => Records::HeapWithKeys,
             (true, _) => Records::Heap,
         };
-        Self { id, kind, records, layout: SlotLayout::Packed, seed, schema }
+        Self { id, kind, records, layout: RecordLayout::Packed, seed, schema }
     }
 
     /// What makes its index, if keys are hashed.
@@ -127,14 +127,16 @@ impl Definition {
 
     pub(crate) fn store(&self, writer: &mut Writer) {
         let kind = match (self.kind, self.records, self.layout) {
-            (KeyKind::Hash, Records::Index, SlotLayout::Aligned) => 1,
-            (KeyKind::Tree, Records::Index, _) => 2,
-            (KeyKind::Hash, Records::Heap, SlotLayout::Aligned) => 3,
-            (KeyKind::Tree, _, _) => 4,
-            (KeyKind::Hash, Records::HeapWithKeys, SlotLayout::Aligned) => 5,
-            (KeyKind::Hash, Records::Index, SlotLayout::Packed) => 6,
-            (KeyKind::Hash, Records::Heap, SlotLayout::Packed) => 7,
-            (KeyKind::Hash, Records::HeapWithKeys, SlotLayout::Packed) => 8,
+            (KeyKind::Hash, Records::Index, RecordLayout::Aligned) => 1,
+            (KeyKind::Tree, Records::Index, RecordLayout::Aligned) => 2,
+            (KeyKind::Hash, Records::Heap, RecordLayout::Aligned) => 3,
+            (KeyKind::Tree, _, RecordLayout::Aligned) => 4,
+            (KeyKind::Hash, Records::HeapWithKeys, RecordLayout::Aligned) => 5,
+            (KeyKind::Hash, Records::Index, RecordLayout::Packed) => 6,
+            (KeyKind::Hash, Records::Heap, RecordLayout::Packed) => 7,
+            (KeyKind::Hash, Records::HeapWithKeys, RecordLayout::Packed) => 8,
+            (KeyKind::Tree, Records::Index, RecordLayout::Packed) => 9,
+            (KeyKind::Tree, _, RecordLayout::Packed) => 10,
         };
         writer.u32(self.id.0).u8(kind).u64(self.seed);
         self.schema.store(writer);
@@ -143,15 +145,17 @@ impl Definition {
     pub(crate) fn restore(reader: &mut Reader<'_>) -> Result<Self> {
         let (id, kind, seed) = (TableId::read(reader)?, reader.u8()?, reader.u64()?);
         let (kind, records, layout) = match kind {
-            1 => (KeyKind::Hash, Records::Index, SlotLayout::Aligned),
-            2 => (KeyKind::Tree, Records::Index, SlotLayout::Packed),
-            3 => (KeyKind::Hash, Records::Heap, SlotLayout::Aligned),
-            4 => (KeyKind::Tree, Records::Heap, SlotLayout::Packed),
-            5 => (KeyKind::Hash, Records::HeapWithKeys, SlotLayout::Aligned),
-            6 => (KeyKind::Hash, Records::Index, SlotLayout::Packed),
-            7 => (KeyKind::Hash, Records::Heap, SlotLayout::Packed),
-            8 => (KeyKind::Hash, Records::HeapWithKeys, SlotLayout::Packed),
-            _ => return Err(Error::corrupt("a table", format!("it has no kind of keys {kind}"))),
+            1 => (KeyKind::Hash, Records::Index, RecordLayout::Aligned),
+            2 => (KeyKind::Tree, Records::Index, RecordLayout::Aligned),
+            3 => (KeyKind::Hash, Records::Heap, RecordLayout::Aligned),
+            4 => (KeyKind::Tree, Records::Heap, RecordLayout::Aligned),
+            5 => (KeyKind::Hash, Records::HeapWithKeys, RecordLayout::Aligned),
+            6 => (KeyKind::Hash, Records::Index, RecordLayout::Packed),
+            7 => (KeyKind::Hash, Records::Heap, RecordLayout::Packed),
+            8 => (KeyKind::Hash, Records::HeapWithKeys, RecordLayout::Packed),
+            9 => (KeyKind::Tree, Records::Index, RecordLayout::Packed),
+            10 => (KeyKind::Tree, Records::Heap, RecordLayout::Packed),
+            kind => return Err(Error::TableVersion { kind }),
         };
         let schema = Schema::restore(reader)?;
         let needs_keys_in_heap = kind == KeyKind::Hash && schema.is_key_variable();
@@ -224,8 +228,8 @@ mod tests {
         let schema = Schema::build("t").key("id", Type::U64).column("n", Type::U8);
         let schema = schema.finish().unwrap();
         let new = Definition::new(TableId(7), KeyKind::Hash, 3, schema, Storage::Memory);
-        assert_eq!(new.layout, SlotLayout::Packed, "tables of this version");
-        for kind in 1..=8 {
+        assert_eq!(new.layout, RecordLayout::Packed, "tables of this version");
+        for kind in 1..=10 {
             let mut writer = Writer::default();
             new.store(&mut writer);
             // After the number of the table.
@@ -233,17 +237,17 @@ mod tests {
             let mut reader = Reader::new(&writer.0, "a definition");
             let found = Definition::restore(&mut reader).unwrap();
             assert_eq!((found.id, found.seed), (TableId(7), 3));
-            assert_eq!(found.layout == SlotLayout::Aligned, [1, 3, 5].contains(&kind), "{kind}");
+            assert_eq!(found.layout == RecordLayout::Aligned, kind <= 5, "{kind}");
             let mut again = Writer::default();
             found.store(&mut again);
             assert_eq!(again.0, writer.0);
         }
-        for kind in [0, 9] {
+        for kind in [0, 11] {
             let mut writer = Writer::default();
             new.store(&mut writer);
             writer.0[4] = kind;
             let found = Definition::restore(&mut Reader::new(&writer.0, "a definition"));
-            assert!(matches!(found, Err(Error::Corrupt { .. })), "{kind}");
+            assert!(matches!(found, Err(Error::TableVersion { kind: of }) if of == kind));
         }
     }
 }

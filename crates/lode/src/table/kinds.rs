@@ -60,7 +60,9 @@ impl Kinds {
                 let hash = Hash::create(pager, space, definition.hash_parameters(), first)?;
                 Self::Hash(Box::new(hash))
             }
-            KeyKind::Tree => Self::Tree(Tree::create(pager, space, definition.shape())?),
+            KeyKind::Tree => {
+                Self::Tree(Tree::create(pager, space, definition.shape(), definition.layout)?)
+            }
         })
     }
 
@@ -70,7 +72,7 @@ impl Kinds {
             KeyKind::Hash => {
                 Self::Hash(Box::new(Hash::open(pager, root, definition.hash_parameters())?))
             }
-            KeyKind::Tree => Self::Tree(Tree::open(root, definition.shape())),
+            KeyKind::Tree => Self::Tree(Tree::open(root, definition.shape(), definition.layout)),
         })
     }
 

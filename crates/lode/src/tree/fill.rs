@@ -6,10 +6,10 @@ use super::{Found, Tree, share};
 use crate::error::Result;
 use crate::pager::{Pager, Space};
 
-/// A node in which less than this share of the words is used takes entries from the next one.
+/// A node in which less than this share of the bytes is used takes entries from the next one.
 const SPARSE: (usize, usize) = (3, 4);
 
-/// The share of a node's words that is used when it has taken entries.
+/// The share of a node's bytes that is used when it has taken entries.
 const FILLED: (usize, usize) = (15, 16);
 
 /// A place in a level of the tree, at which compaction goes on.
@@ -103,7 +103,7 @@ impl Tree {
     }
 
     fn fill_found(&self, pager: &Pager, space: &Space, found: &Found<'_>) -> Result<Filled> {
-        let (upper, used) = (found.node.fences().upper, found.node.used_words());
+        let (upper, used) = (found.node.fences().upper, found.node.used());
         let nothing_to_do =
             || if found.seen.validate() { Filled::Done(upper.clone()) } else { Filled::Again };
         if used >= share(found.node.capacity(), SPARSE) {
@@ -115,7 +115,7 @@ impl Tree {
             Beside::Changed => return Ok(Filled::Again),
         };
         let (low, high) = (both.left(self), both.right(self));
-        let room = share(low.capacity(), FILLED).saturating_sub(low.used_words());
+        let room = share(low.capacity(), FILLED).saturating_sub(low.used());
         let count = high.entries_within(room);
         if count == high.count() {
             both.join(self, pager, space);

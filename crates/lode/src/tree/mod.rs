@@ -23,7 +23,8 @@ pub(crate) use scan::{Direction, Leaves, Nodes, Range};
 use write::{TreeEntryMut, is_sparse};
 
 use crate::error::{Error, Result};
-use crate::index::{EntryMut, Index, LatchedEntry, Record, Shape, Step, WriteContext};
+use crate::index::WriteContext;
+use crate::index::{EntryMut, Index, LatchedEntry, Record, RecordLayout, Shape, Step};
 use crate::pager::{Image, PageNumber, Pager, ReadEpoch, Seen, Space};
 
 /// The most bytes of a record: a leaf has room for at least three.
@@ -44,16 +45,21 @@ struct Found<'p> {
 
 impl Tree {
     /// A new table.
-    pub(crate) fn create(pager: &Pager, space: &Space, shape: Shape) -> Result<Self> {
-        let layout = Layout { shape };
+    pub(crate) fn create(
+        pager: &Pager,
+        space: &Space,
+        shape: Shape,
+        records: RecordLayout,
+    ) -> Result<Self> {
+        let layout = Layout::new(shape, records);
         let mut root = pager.allocate(space)?;
         layout.node_mut(root.first_content()).clear(0, &Fences::default());
         Ok(Self { root: root.page(), layout })
     }
 
     /// One that is there, by the page of its root.
-    pub(crate) fn open(root: PageNumber, shape: Shape) -> Self {
-        Self { root, layout: Layout { shape } }
+    pub(crate) fn open(root: PageNumber, shape: Shape, records: RecordLayout) -> Self {
+        Self { root, layout: Layout::new(shape, records) }
     }
 
     /// The page of its root, which stays the same.
@@ -233,7 +239,7 @@ impl Tree {
         let side = if is_first { Side::After } else { Side::Before };
         let Beside::Latched(both) = self.beside(pager, found, side)? else { return Ok(false) };
         let (low, high) = (both.left(self), both.right(self));
-        let fits = low.used_words() + high.used_words() <= low.capacity() / 4 * 3;
+        let fits = low.used() + high.used() <= low.capacity() / 4 * 3;
         if fits {
             both.join(self, pager, space);
         }
@@ -297,9 +303,9 @@ impl Tree {
     }
 }
 
-/// A share of a number of words.
-fn share(words: usize, (part, of): (usize, usize)) -> usize {
-    words / of * part
+/// A share of a number of bytes.
+fn share(bytes: usize, (part, of): (usize, usize)) -> usize {
+    bytes / of * part
 }
 
 /// What is wrong with a page that a node leads to whose level is not above the page's.

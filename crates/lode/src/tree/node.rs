@@ -5,13 +5,15 @@
 //! | 0 | level (0 for a leaf), number of entries, where the records begin, garbage |
 //! | 1 | which fences there are, how many bytes they share, and the length of variable ones |
 //! | 2, 3 | the fences as they would be in entries; 0 and the highest for none |
-//! | 4… | entries: 48 bits of the key after the common bytes, and where the record is, in words |
+//! | 4… | entries: 48 bits of the key after the common bytes, and where the record is |
 //! | …  | free |
-//! | …  | records: in a leaf the key and, from a word on, the payload; above it child and key |
+//! | …  | records: in a leaf key and payload; above it a word with the child, and the key |
 //! | last | the upper and the lower fence, if there are any |
 //!
-//! Garbage is the words that deleted records left. If keys are variable, records in a leaf begin
-//! with a word too; that word has also how many bytes the key has.
+//! Garbage is the bytes that deleted records left. If keys are variable, the number of their bytes
+//! stands before the key in a leaf, and in the word with the child above it. The parts of a record
+//! lie as its table's [`RecordLayout`] says. Where that is aligned, places and garbage are counted
+//! in words, and otherwise in bytes.
 //!
 //! All keys of a node are at least its lower fence and less than its upper one. So all have the
 //! bytes that the two fences share. (Prefix truncation and key heads: Graefe, Modern B-Tree
@@ -31,14 +33,19 @@ pub(super) use fences::Fences;
 use fences::{LOWER, UPPER};
 pub(super) use search_key::SearchKey;
 
-use crate::index::Shape;
-use crate::pager::{PAGE_WORDS, PageMut, PageNumber, PageRef, first_bytes};
+use crate::index::{RecordLayout, Shape};
+use crate::pager::{PAGE_BYTES, PAGE_WORDS, PageMut, PageNumber, PageRef, first_bytes};
 
-/// Where the entries begin.
+/// The word at which the entries begin.
 const ENTRIES: usize = 4;
+
+/// Bytes of an entry.
+const ENTRY_BYTES: usize = 8;
 
 /// Entries on a line of the processor's cache.
 const LINE: usize = 8;
+
+const LINE_BYTES: usize = LINE * ENTRY_BYTES;
 
 /// Bytes of a key in its entry.
 const HEAD_BYTES: usize = 6;
@@ -48,13 +55,28 @@ const HIGHEST_HEAD: u64 = (1 << (HEAD_BYTES * 8)) - 1;
 /// Bytes of a key that are compared at a time.
 const PIECE: usize = 64;
 
-/// Where in the first word of its record the bytes of a variable key are.
+/// Bytes that say how many a variable key has.
+const SIZE_BYTES: usize = 2;
+
+/// Bytes before the key of a record above the leaves: the child and, if keys are variable, the size
+/// of the key.
+const CHILD_BYTES: usize = 8;
+
+/// Where in them, or in an aligned record of a leaf, the size of the key is.
 const SIZE_SHIFT: u32 = 32;
 
 /// How nodes of a table lie.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub shape: Shape,
+    /// Where the parts of records begin: at multiples of 2^`unit_bits` bytes.
+    unit_bits: u32,
+    /// Bytes before the key of a leaf's record.
+    front: usize,
+    /// Where the size of a variable key is in the first word of a leaf's record.
+    size_shift: u32,
+    /// Bytes before the payload of a leaf's record, if keys are not variable.
+    payload_at: usize,
 }
 
 /// A node to read.
@@ -80,23 +102,37 @@ impl<'p> Deref for NodeMut<'p> {
 }
 
 impl Layout {
-    fn key_words(self) -> usize {
+    pub(super) fn new(shape: Shape, records: RecordLayout) -> Self {
+        let (unit_bits, size_shift) = match records {
+            RecordLayout::Aligned => (3, SIZE_SHIFT),
+            RecordLayout::Packed => (0, 0),
+        };
+        let layout = Self { shape, unit_bits, front: 0, size_shift, payload_at: 0 };
+        let front = if shape.is_variable { layout.room_of(SIZE_BYTES) } else { 0 };
+        let payload_at = front + layout.room_of(shape.key_size);
+        Self { front, payload_at, ..layout }
+    }
+
+    /// Bytes that this many take up in a record.
+    #[inline(always)]
+    fn room_of(self, size: usize) -> usize {
+        let gap = (1 << self.unit_bits) - 1;
+        (size + gap) & !gap
+    }
+
+    /// Words of a fence.
+    fn fence_words(self) -> usize {
         self.shape.key_size.div_ceil(8)
     }
 
-    /// Words of a record whose key has this size.
-    fn record_words(self, level: usize, key_size: usize) -> usize {
-        let key_words = key_size.div_ceil(8);
-        match level {
-            0 => self.front_words() + key_words + self.shape.payload_size.div_ceil(8),
-            _ => 1 + key_words,
-        }
-    }
-
-    /// Words before the key of a leaf's record.
+    /// Bytes of a record whose key has this size.
     #[inline(always)]
-    fn front_words(self) -> usize {
-        usize::from(self.shape.is_variable)
+    fn record_size(self, level: usize, key_size: usize) -> usize {
+        let key = self.room_of(key_size);
+        match level {
+            0 => self.front + key + self.room_of(self.shape.payload_size),
+            _ => CHILD_BYTES + key,
+        }
     }
 
     #[inline(always)]
@@ -132,17 +168,25 @@ impl<'p> Node<'p> {
         ((self.words.get(0) >> 8 & 0xffff) as usize).min(PAGE_WORDS - ENTRIES)
     }
 
+    /// A number of bytes that a word has from a bit on.
+    #[inline(always)]
+    fn bytes_in(self, word: u64, shift: u32) -> usize {
+        ((word >> shift & 0xffff) as usize) << self.layout.unit_bits
+    }
+
+    /// Where the records begin, in bytes.
     fn records_at(self) -> usize {
-        ((self.words.get(0) >> 24 & 0xffff) as usize).min(self.end())
+        self.bytes_in(self.words.get(0), 24).min(self.end())
     }
 
-    /// Where the records end, and the fences begin.
+    /// Where the records end, and the fences begin, in bytes.
     fn end(self) -> usize {
-        self.fence_at(UPPER)
+        self.fence_at(UPPER) * 8
     }
 
+    /// Bytes that deleted records left.
     fn garbage(self) -> usize {
-        (self.words.get(0) >> 40 & 0xffff) as usize
+        self.bytes_in(self.words.get(0), 40)
     }
 
     #[inline(always)]
@@ -150,9 +194,16 @@ impl<'p> Node<'p> {
         ((self.words.get(1) >> 8 & 0xffff) as usize).min(self.layout.shape.key_size)
     }
 
+    /// Where the record of an entry is, in bytes.
     #[inline(always)]
     fn record_at(self, at: usize) -> usize {
-        (self.words.get(ENTRIES + at) & 0xffff) as usize
+        self.bytes_in(self.words.get(ENTRIES + at), 0)
+    }
+
+    /// An entry with a head, and the place of its record.
+    #[inline(always)]
+    fn entry(self, head: u64, record_at: usize) -> u64 {
+        head << 16 | (record_at >> self.layout.unit_bits) as u64
     }
 
     /// Bytes of the key of an entry.
@@ -162,19 +213,20 @@ impl<'p> Node<'p> {
         match self.layout.shape.is_variable {
             false => most,
             true => {
-                ((self.words.get(self.record_at(at)) >> SIZE_SHIFT & 0xffff) as usize).min(most)
+                let shift = if self.is_leaf() { self.layout.size_shift } else { SIZE_SHIFT };
+                ((self.words.get_at(self.record_at(at)) >> shift & 0xffff) as usize).min(most)
             }
         }
     }
 
-    fn record_words(self, at: usize) -> usize {
-        self.layout.record_words(self.level(), self.key_size(at))
+    /// Bytes of the record of an entry.
+    fn record_size(self, at: usize) -> usize {
+        self.layout.record_size(self.level(), self.key_size(at))
     }
 
     /// Where the key of an entry is, in bytes.
     fn key_at(self, at: usize) -> usize {
-        let front = if self.is_leaf() { self.layout.front_words() } else { 1 };
-        (self.record_at(at) + front) * 8
+        self.record_at(at) + if self.is_leaf() { self.layout.front } else { CHILD_BYTES }
     }
 
     /// Has the processor fetch the entries that a search for a key begins with.
@@ -187,13 +239,14 @@ impl<'p> Node<'p> {
 
     /// Has the processor fetch the number of an entry's child.
     pub(super) fn fetch_child(self, at: usize) {
-        self.words.fetch(self.record_at(at));
+        self.words.fetch(self.record_at(at) / 8);
     }
 
     /// Has the processor fetch an entry's record.
     pub(super) fn fetch_record(self, at: usize) {
-        let (from, words) = (self.record_at(at), self.record_words(at));
-        (from..from + words).step_by(8).for_each(|word| self.words.fetch(word));
+        let from = self.record_at(at);
+        let lines = from / LINE_BYTES..(from + self.record_size(at)).div_ceil(LINE_BYTES);
+        lines.for_each(|line| self.words.fetch(line * LINE));
     }
 
     /// Reads as many bytes of an entry's key as it has.
@@ -207,24 +260,24 @@ impl<'p> Node<'p> {
         key
     }
 
-    /// Where the payload of a leaf's record begins, in words.
+    /// Where the payload of a leaf's record begins, in bytes.
     #[inline(always)]
     fn payload_at(self, at: usize) -> usize {
-        let key_words = match self.layout.shape.is_variable {
-            false => self.layout.key_words(),
-            true => self.key_size(at).div_ceil(8),
+        let before = match self.layout.shape.is_variable {
+            false => self.layout.payload_at,
+            true => self.layout.front + self.layout.room_of(self.key_size(at)),
         };
-        self.record_at(at) + self.layout.front_words() + key_words
+        self.record_at(at) + before
     }
 
     #[inline(always)]
     pub(super) fn read_payload(self, at: usize, from: usize, bytes: &mut [u8]) {
-        self.words.read(self.payload_at(at) * 8 + from, bytes);
+        self.words.read(self.payload_at(at) + from, bytes);
     }
 
     #[inline(always)]
     pub(super) fn child(self, at: usize) -> PageNumber {
-        PageNumber::of_word(self.words.get(self.record_at(at)))
+        PageNumber::of_word(self.words.get_at(self.record_at(at)))
     }
 
     /// Compares the key of an entry with another from a byte on, before which they are the same.
@@ -392,14 +445,16 @@ impl<'p> Node<'p> {
         }
     }
 
-    fn free_words(self) -> usize {
-        self.records_at().saturating_sub(ENTRIES + self.count())
+    /// Bytes between entries and records.
+    fn free(self) -> usize {
+        self.records_at().saturating_sub((ENTRIES + self.count()) * 8)
     }
 
     /// Whether one more entry with a key of this size fits, if need be after
     /// [`compact`](NodeMut::compact).
+    #[inline(always)]
     pub(super) fn has_room(self, key_size: usize) -> bool {
-        self.room() > self.layout.record_words(self.level(), key_size)
+        self.room() >= ENTRY_BYTES + self.layout.record_size(self.level(), key_size)
     }
 
     /// Whether any one more entry fits.
@@ -411,26 +466,33 @@ impl<'p> Node<'p> {
     pub(super) fn room_for<'k>(self, keys: impl Iterator<Item = &'k [u8]>) -> usize {
         let (level, mut room) = (self.level(), self.room());
         keys.take_while(|key| {
-            let left = room.checked_sub(1 + self.layout.record_words(level, key.len()));
+            let taken = ENTRY_BYTES + self.layout.record_size(level, key.len());
+            let left = room.checked_sub(taken);
             room = left.unwrap_or(room);
             left.is_some()
         })
         .count()
     }
 
-    /// Words that entries and records can have yet.
+    /// Bytes that entries and records can have yet.
     fn room(self) -> usize {
-        self.free_words() + self.garbage()
+        self.free() + self.garbage()
     }
 
-    /// Words that entries and records take up.
-    pub(super) fn used_words(self) -> usize {
-        (self.count() + self.end() - self.records_at()).saturating_sub(self.garbage())
+    /// Bytes that entries and records take up.
+    pub(super) fn used(self) -> usize {
+        let records = self.end() - self.records_at();
+        (self.count() * ENTRY_BYTES + records).saturating_sub(self.garbage())
     }
 
-    /// Words that a node has for entries and records.
+    /// Bytes that a node has for entries and records.
     pub(super) fn capacity(self) -> usize {
-        PAGE_WORDS - ENTRIES - 2 * self.layout.key_words()
+        PAGE_BYTES - (ENTRIES + 2 * self.layout.fence_words()) * 8
+    }
+
+    /// Bytes that an entry and its record take up.
+    fn size(self, at: usize) -> usize {
+        ENTRY_BYTES + self.record_size(at)
     }
 
     /// The entry in the middle: before and after it lies about as much.
@@ -439,32 +501,32 @@ impl<'p> Node<'p> {
         if !self.layout.shape.is_variable {
             return count / 2;
         }
-        let (half, mut words) = (self.used_words() / 2, 0);
+        let (half, mut size) = (self.used() / 2, 0);
         let before = (0..count).take_while(|at| {
-            words += 1 + self.record_words(*at);
-            words <= half
+            size += self.size(*at);
+            size <= half
         });
         before.count().max(1).min(count.saturating_sub(1))
     }
 
-    /// The number of entries, from the first one on, that take up at most `room` words.
+    /// The number of entries, from the first one on, that take up at most `room` bytes.
     pub(super) fn entries_within(self, room: usize) -> usize {
         if !self.layout.shape.is_variable {
-            return self.count().min(room / (1 + self.record_words(0)));
+            return self.count().min(room / self.size(0));
         }
-        let mut words = 0;
+        let mut size = 0;
         let fits = |at: &usize| {
-            words += 1 + self.record_words(*at);
-            words <= room
+            size += self.size(*at);
+            size <= room
         };
         (0..self.count()).take_while(fits).count()
     }
 
-    /// Words that entries take up.
-    pub(super) fn words_of(self, entries: Range<usize>) -> usize {
+    /// Bytes that entries and their records take up.
+    pub(super) fn size_of(self, entries: Range<usize>) -> usize {
         match self.layout.shape.is_variable {
-            false => entries.len() * (1 + self.record_words(0)),
-            true => entries.map(|at| 1 + self.record_words(at)).sum(),
+            false => entries.len() * self.size(0),
+            true => entries.map(|at| self.size(at)).sum(),
         }
     }
 
@@ -472,9 +534,9 @@ impl<'p> Node<'p> {
     pub(super) fn check(self) -> Result<(), String> {
         let (count, fences) = (self.count(), self.fences());
         let records = self.end() - self.records_at();
-        let words: usize = (0..count).map(|at| self.record_words(at)).sum();
-        if records != words + self.garbage() {
-            return Err(format!("{count} records of {words} words in {records}"));
+        let size: usize = (0..count).map(|at| self.record_size(at)).sum();
+        if records != size + self.garbage() {
+            return Err(format!("{count} records of {size} bytes in {records}"));
         }
         if count == 0 && !self.is_leaf() {
             return Err("it has no children".into());

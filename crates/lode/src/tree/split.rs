@@ -47,21 +47,21 @@ impl Tree {
         let Some(side) = self.emptier_side(pager, found) else { return Ok(false) };
         let Beside::Latched(both) = self.beside(pager, found, side)? else { return Ok(false) };
         let (low, high) = (both.left(self), both.right(self));
-        let (low_words, high_words) = (low.used_words(), high.used_words());
+        let (low_size, high_size) = (low.used(), high.used());
         // About half of the difference moves.
-        let (entries, moved_words) = match side {
+        let (entries, moved_size) = match side {
             Side::After => {
-                let from = low.entries_within((low_words + high_words) / 2);
-                (Moved::ToRight { from }, low.words_of(from..low.count()))
+                let from = low.entries_within((low_size + high_size) / 2);
+                (Moved::ToRight { from }, low.size_of(from..low.count()))
             }
             Side::Before => {
-                let count = high.entries_within(high_words.saturating_sub(low_words) / 2);
-                (Moved::ToLeft { count }, high.words_of(0..count))
+                let count = high.entries_within(high_size.saturating_sub(low_size) / 2);
+                (Moved::ToLeft { count }, high.size_of(0..count))
             }
         };
-        let (more, less) = (low_words.max(high_words), low_words.min(high_words));
+        let (more, less) = (low_size.max(high_size), low_size.min(high_size));
         // Where few records fill a leaf, the neighbour may be no better off afterwards.
-        let is_better = moved_words > 0 && less + moved_words < more;
+        let is_better = moved_size > 0 && less + moved_size < more;
         if is_better && both.has_room_for_separator(self) {
             both.shift(self, pager.epoch(), entries);
             return Ok(true);
@@ -76,15 +76,15 @@ impl Tree {
         let (seen, words) = pager.try_read(parent_seen.page())?;
         let parent = self.layout.node(words);
         let neighbours = [(at.checked_sub(1), Side::Before), (Some(at + 1), Side::After)];
-        let used_words = neighbours.into_iter().filter_map(|(neighbour, side)| {
+        let used = neighbours.into_iter().filter_map(|(neighbour, side)| {
             let entry = neighbour.filter(|entry| *entry < parent.count())?;
             let (_, words) = pager.try_read(parent.child(entry))?;
-            Some((self.layout.node(words).used_words(), side))
+            Some((self.layout.node(words).used(), side))
         });
-        let (least, side) = used_words.min_by_key(|(words, _)| *words)?;
+        let (least, side) = used.min_by_key(|(words, _)| *words)?;
         let difference = share(found.node.capacity(), LEAST_DIFFERENCE);
         // What was read says something only if the parent was the same all the time.
-        (seen.validate() && least + difference <= found.node.used_words()).then_some(side)
+        (seen.validate() && least + difference <= found.node.used()).then_some(side)
     }
 
     /// Splits a node whose parent has room; false if one of them has changed.

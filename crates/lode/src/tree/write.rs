@@ -102,5 +102,5 @@ impl LatchedEntry for TreeEntryMut<'_> {
 
 /// Whether a node should be joined with another.
 pub(super) fn is_sparse(node: Node<'_>) -> bool {
-    node.used_words() < node.capacity() / 4
+    node.used() < node.capacity() / 4
 }

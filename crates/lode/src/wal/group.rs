@@ -63,6 +63,7 @@ struct Round {
 }
 
 impl Round {
+    /// It is a call of the system, also if no thread waits.
     fn tell(&self, news: News) {
         *lock(&self.news) = Some(news);
         match news {
@@ -228,6 +229,7 @@ impl Group {
         let mut state = lock(&self.state);
         state.synced = synced;
         let (here, later) = (state.count(), state.waiting);
+        let is_alone = state.phase == Phase::Syncing(1);
         state.patience.note_sync((ended, ended - start), here, later);
         let next = match state.waiting {
             0 => None,
@@ -239,7 +241,9 @@ impl Group {
         // Before another thread can lead the next round: no news may replace those of its sync.
         next.iter().for_each(|(next, news)| next.tell(*news));
         drop(state);
-        round.tell(News::Synced);
+        if !is_alone {
+            round.tell(News::Synced);
+        }
     }
 
     /// A sync has failed, for all and for ever.

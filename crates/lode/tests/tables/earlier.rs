@@ -1,5 +1,5 @@
-//! A database of an earlier version, whose hashed tables have their keys and payloads at multiples
-//! of eight bytes. It was closed with records that were in the log only, and a table.
+//! Databases of earlier versions, whose tables have their keys and payloads at multiples of eight
+//! bytes. Each was left with records that were in the log only, and a table.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,16 +11,17 @@ use lode::{Database, Durability, KeyKind, Options, ReadTable, Schema, Table, Typ
 
 use crate::reading::{check, each_row};
 
-const FILES: [(&str, &[u8]); 2] = [
-    ("data", include_bytes!("earlier/data.gz")),
-    ("log-000000000001", include_bytes!("earlier/log-000000000001.gz")),
-];
+/// The files of a database, packed: data and log.
+type Files = [&'static [u8]; 2];
 
-/// The tables, and how many records each has.
-const TABLES: [(&str, u64); 4] = [("beside", 80), ("heap", 80), ("digests", 80), ("logged", 20)];
+const HASHED: Files =
+    [include_bytes!("earlier/hash/data.gz"), include_bytes!("earlier/hash/log-000000000001.gz")];
 
-fn unpack(into: &Path) {
-    for (name, packed) in FILES {
+const ORDERED: Files =
+    [include_bytes!("earlier/tree/data.gz"), include_bytes!("earlier/tree/log-000000000001.gz")];
+
+fn unpack(files: Files, into: &Path) {
+    for (name, packed) in ["data", "log-000000000001"].into_iter().zip(files) {
         let mut bytes = Vec::new();
         GzDecoder::new(packed).read_to_end(&mut bytes).expect("it is whole");
         fs::write(into.join(name), bytes).expect("room");
@@ -36,7 +37,7 @@ fn record(table: &Table, id: u64) -> Vec<u8> {
     let rest: String = (0..id % 40).map(|at| (b'a' + ((id + at) % 26) as u8) as char).collect();
     let values = match table.schema().name() {
         "heap" => vec![Value::Unsigned(id), Value::Text(&rest)],
-        "digests" => {
+        "digests" | "names" => {
             let name = format!("{id} {rest}");
             let values = [Value::Text(&name), Value::Unsigned(id)];
             return table.schema().pack(&values).expect("a record");
@@ -69,15 +70,26 @@ fn expect(table: &Table, ids: &[u64]) {
 }
 
 #[test]
-fn tables_of_an_earlier_version_are_read_and_changed() {
+fn hashed_tables_of_an_earlier_version_are_read_and_changed() {
+    let tables = [("beside", 80), ("heap", 80), ("digests", 80), ("logged", 20)];
+    are_read_and_changed(HASHED, KeyKind::Hash, tables);
+}
+
+#[test]
+fn ordered_tables_of_an_earlier_version_are_read_and_changed() {
+    let tables = [("beside", 80), ("heap", 80), ("names", 80), ("logged", 20)];
+    are_read_and_changed(ORDERED, KeyKind::Tree, tables);
+}
+
+/// `tables` are the names of the database's, and how many records each has.
+fn are_read_and_changed(files: Files, kind: KeyKind, tables: [(&str, u64); 4]) {
     let home = tempfile::tempdir().expect("a temporary directory");
-    unpack(home.path());
+    unpack(files, home.path());
     let db = open(home.path());
-    assert_eq!(db.table_names(), ["beside", "digests", "heap", "logged"]);
-    for (name, count) in TABLES {
+    for (name, count) in tables {
         let table = db.table(name).expect("it is there");
         expect(&table, &(0..count).collect::<Vec<_>>());
-        // Buckets are split.
+        // Pages are split.
         for id in count..3_000 {
             table.insert(&record(&table, id)).expect("room");
         }
@@ -90,14 +102,14 @@ fn tables_of_an_earlier_version_are_read_and_changed() {
 
     let db = open(home.path());
     let left: Vec<_> = (0..3_000).step_by(7).collect();
-    for (name, _) in TABLES {
+    for (name, _) in tables {
         expect(&db.table(name).expect("it is there"), &left);
     }
-    // Buckets are joined.
+    // Pages are joined.
     db.compact().expect("room");
-    // A table beside them is of this version: its slots are shorter.
+    // A table beside them is of this version: its records lie without gaps.
     let schema = Schema::build("new").key("id", Type::U32).column("rest", Type::Bytes(30));
-    let new = db.create_table(&schema.finish().expect("a schema"), KeyKind::Hash).expect("room");
+    let new = db.create_table(&schema.finish().expect("a schema"), kind).expect("room");
     for id in &left {
         new.insert(&record(&new, *id)).expect("room");
     }
@@ -105,8 +117,11 @@ fn tables_of_an_earlier_version_are_read_and_changed() {
     db.close().expect("room");
 
     let db = open(home.path());
-    for name in ["beside", "heap", "digests", "logged", "new"] {
-        expect(&db.table(name).expect("it is there"), &left);
+    assert_eq!(db.table_names().len(), tables.len() + 1);
+    for name in tables.map(|(name, _)| name).into_iter().chain(["new"]) {
+        let table = db.table(name).expect("it is there");
+        assert_eq!(table.key_kind(), kind);
+        expect(&table, &left);
     }
     check(&db).unwrap_or_else(|why| panic!("{why}"));
 }

@@ -3,17 +3,19 @@
 use std::ops::Range;
 
 use super::fences::{LOWER, LOWER_SHIFT, UPPER, UPPER_SHIFT};
-use super::{ENTRIES, Fences, HIGHEST_HEAD, Node, NodeMut, SIZE_SHIFT, SearchKey, head_of};
+use super::{CHILD_BYTES, ENTRIES, ENTRY_BYTES, Fences, HIGHEST_HEAD, Node, NodeMut};
+use super::{SIZE_SHIFT, SearchKey, head_of};
 use crate::pager::{Image, PageNumber};
 
 impl NodeMut<'_> {
     fn set_header(&mut self, level: usize, count: usize, records_at: usize, garbage: usize) {
-        let word = level | count << 8 | records_at << 24 | garbage << 40;
+        let units = |bytes: usize| bytes >> self.layout.unit_bits;
+        let word = level | count << 8 | units(records_at) << 24 | units(garbage) << 40;
         self.words.set(0, word as u64);
     }
 
     pub(in crate::tree) fn write_payload(&mut self, at: usize, to: usize, bytes: &[u8]) {
-        self.words.write(self.payload_at(at) * 8 + to, bytes);
+        self.words.write(self.payload_at(at) + to, bytes);
     }
 
     /// Makes an empty node of it.
@@ -46,7 +48,7 @@ impl NodeMut<'_> {
         self.words.set(3, head(&fences.upper).unwrap_or(HIGHEST_HEAD));
         if common != before {
             for at in 0..self.count() {
-                let entry = self.head_after(at, common) << 16 | self.record_at(at) as u64;
+                let entry = self.entry(self.head_after(at, common), self.record_at(at));
                 self.words.set(ENTRIES + at, entry);
             }
         }
@@ -55,38 +57,41 @@ impl NodeMut<'_> {
     /// Puts an entry at its place. There must be room.
     pub(in crate::tree) fn insert(&mut self, at: usize, key: &[u8], payload: &[u8]) {
         let to = self.make_entry(at, key);
-        let front = self.layout.front_words();
+        let key_at = to + self.layout.front;
         if self.layout.shape.is_variable {
-            self.words.set(to, (key.len() as u64) << SIZE_SHIFT);
+            let size = (key.len() as u64) << self.layout.size_shift;
+            self.words.write(to, &size.to_le_bytes()[..self.layout.front]);
         }
-        self.words.write((to + front) * 8, key);
-        self.words.write((to + front + key.len().div_ceil(8)) * 8, payload);
+        self.words.write(key_at, key);
+        self.words.write(key_at + self.layout.room_of(key.len()), payload);
     }
 
     /// Puts an entry for a child at its place. There must be room.
     pub(in crate::tree) fn insert_child(&mut self, at: usize, key: &[u8], child: PageNumber) {
         let to = self.make_entry(at, key);
         let size = if self.layout.shape.is_variable { key.len() as u64 } else { 0 };
-        self.words.set(to, child.word() | size << SIZE_SHIFT);
-        self.words.write(to * 8 + 8, key);
+        self.words.set_at(to, child.word() | size << SIZE_SHIFT);
+        self.words.write(to + CHILD_BYTES, key);
     }
 
+    /// Returns where the record of the new entry is, in bytes.
     fn make_entry(&mut self, at: usize, key: &[u8]) -> usize {
-        let words = self.layout.record_words(self.level(), key.len());
-        if self.free_words() <= words {
+        let size = self.layout.record_size(self.level(), key.len());
+        if self.free() < ENTRY_BYTES + size {
             self.compact();
         }
         // In a forged node there may be less room than it says.
-        let (count, to) = (self.count(), self.records_at().saturating_sub(words));
+        let (count, to) = (self.count(), self.records_at().saturating_sub(size));
         self.words.shift(ENTRIES + at, count - at, ENTRIES + at + 1);
-        self.words.set(ENTRIES + at, head_of(SearchKey::new(key), self.common()) << 16 | to as u64);
+        let entry = self.entry(head_of(SearchKey::new(key), self.common()), to);
+        self.words.set(ENTRIES + at, entry);
         self.set_header(self.level(), count + 1, to, self.garbage());
         to
     }
 
     /// Takes an entry out.
     pub(in crate::tree) fn remove(&mut self, at: usize) {
-        let garbage = self.garbage() + self.record_words(at);
+        let garbage = self.garbage() + self.record_size(at);
         let count = self.count();
         self.words.shift(ENTRIES + at + 1, count - at - 1, ENTRIES + at);
         self.set_header(self.level(), count - 1, self.records_at(), garbage);
@@ -104,7 +109,7 @@ impl NodeMut<'_> {
         other: Node<'_>,
         entries: Range<usize>,
     ) {
-        if self.free_words() < other.words_of(entries.clone()) {
+        if self.free() < other.size_of(entries.clone()) {
             self.compact();
         }
         let (common, before) = (self.common(), self.count());
@@ -113,11 +118,11 @@ impl NodeMut<'_> {
         self.words.shift(ENTRIES + at, after, ENTRIES + at + entries.len());
         let (count, mut to) = (before + entries.len(), self.records_at());
         for (at, from) in (at..).zip(entries) {
-            let words = other.record_words(from);
-            to = to.saturating_sub(words);
-            self.words.copy_words(other.words, other.record_at(from), to, words);
+            let size = other.record_size(from);
+            to = to.saturating_sub(size);
+            self.words.copy_bytes(other.words, other.record_at(from), to, size);
             let head = if has_heads { other.head(from) } else { other.head_after(from, common) };
-            self.words.set(ENTRIES + at, head << 16 | to as u64);
+            self.words.set(ENTRIES + at, self.entry(head, to));
         }
         self.set_header(self.level(), count, to, self.garbage());
     }
@@ -132,8 +137,8 @@ impl NodeMut<'_> {
             self.append(old, entries.end..old.count());
             return;
         }
-        let (words, count) = (self.record_words(0), self.count());
-        let records_at = self.records_at() + entries.len() * words;
+        let (size, count) = (self.record_size(0), self.count());
+        let records_at = self.records_at() + entries.len() * size;
         let is_low = |node: &Self, at: usize| node.record_at(at) < records_at;
         // As many records that stay lie low as records that go lie high.
         let holes: Vec<usize> =
@@ -147,8 +152,8 @@ impl NodeMut<'_> {
             found += usize::from(is_low(self, at));
         }
         for (at, hole) in low[..found].iter().zip(holes) {
-            let entry = self.head(*at) << 16 | hole as u64;
-            self.words.copy_words(self.node.words, self.record_at(*at), hole, words);
+            let entry = self.entry(self.head(*at), hole);
+            self.words.copy_bytes(self.node.words, self.record_at(*at), hole, size);
             self.words.set(ENTRIES + at, entry);
         }
     }

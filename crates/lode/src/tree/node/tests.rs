@@ -6,7 +6,7 @@ use std::ops::Range;
 use proptest::prelude::*;
 
 use super::{Fences, Layout, Node, NodeMut};
-use crate::index::Shape;
+use crate::index::{RecordLayout, Shape};
 use crate::pager::Image;
 
 const FEW: Shape = Shape { key_size: 12, payload_size: 9, is_variable: false };
@@ -24,8 +24,9 @@ fn records(shape: Shape) -> impl Strategy<Value = Records> {
     prop::collection::btree_map(key, payload, 3..90)
 }
 
-fn shapes() -> impl Strategy<Value = Shape> {
-    prop_oneof![Just(FEW), Just(Shape { is_variable: true, ..FEW })]
+fn layouts() -> impl Strategy<Value = Layout> {
+    (any::<bool>(), prop_oneof![Just(RecordLayout::Aligned), Just(RecordLayout::Packed)])
+        .prop_map(|(is_variable, records)| Layout::new(Shape { is_variable, ..FEW }, records))
 }
 
 /// The entries of a node, which is found to be whole.
@@ -52,12 +53,12 @@ proptest! {
     /// The one before them, or the one after, gets entries of the other; some were deleted before.
     #[test]
     fn entries_move_to_a_neighbour(
-        (shape, all) in shapes().prop_flat_map(|shape| (Just(shape), records(shape))),
+        (layout, all) in layouts().prop_flat_map(|of| (Just(of), records(of.shape))),
         boundaries in any::<[prop::sample::Index; 2]>(),
         order in any::<u64>(),
         deleted in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
     ) {
-        let layout = Layout { shape };
+        let shape = layout.shape;
         let keys: Vec<_> = all.keys().cloned().collect();
         let [before, after] = boundaries.map(|at| 1 + at.index(keys.len() - 1));
         let mut pages = [Image::empty(), Image::empty()];

@@ -1,0 +1,70 @@
+//! On ARM64 with the lowest byte first: one instruction each.
+
+use super::Cells;
+
+/// # Safety
+/// There are eight bytes at `from` in the page.
+#[inline(always)]
+pub(super) unsafe fn load(cells: &Cells, from: usize) -> u64 {
+    let word;
+    // SAFETY: the bytes are in the page. The compiler assumes nothing about what is loaded, and
+    // keeps the order to fences: so the bytes may change meanwhile.
+    unsafe {
+        std::arch::asm!(
+            "ldr {word}, [{cells}, {from}]",
+            word = out(reg) word,
+            cells = in(reg) cells.as_ptr(),
+            from = in(reg) from,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
+    word
+}
+
+/// A function that stores a number at a place.
+macro_rules! store {
+    ($name:ident, $number:ty, $instruction:literal) => {
+        /// # Safety
+        /// There are that many bytes at `to` in the page.
+        #[inline(always)]
+        pub(super) unsafe fn $name(cells: &Cells, to: usize, number: $number) {
+            // SAFETY: the bytes are in the page, whose cells may be written to through a shared
+            // reference. The compiler assumes that any memory may have changed after it.
+            unsafe {
+                std::arch::asm!(
+                    $instruction,
+                    number = in(reg) number,
+                    cells = in(reg) cells.as_ptr(),
+                    to = in(reg) to,
+                    options(nostack, preserves_flags),
+                );
+            }
+        }
+    };
+}
+
+store!(store, u64, "str {number}, [{cells}, {to}]");
+store!(store_four, u32, "str {number:w}, [{cells}, {to}]");
+store!(store_two, u16, "strh {number:w}, [{cells}, {to}]");
+store!(store_one, u8, "strb {number:w}, [{cells}, {to}]");
+
+/// Copies four words to others, of which some may be the same. Both are counted in words.
+///
+/// # Safety
+/// There are four words at `from` and at `to` in the page.
+#[inline(always)]
+pub(super) unsafe fn copy_four_words(cells: &Cells, from: usize, to: usize) {
+    let cells = cells.as_ptr();
+    // SAFETY: as in a load and a store.
+    unsafe {
+        std::arch::asm!(
+            "ldp {low:q}, {high:q}, [{from}]",
+            "stp {low:q}, {high:q}, [{to}]",
+            low = out(vreg) _,
+            high = out(vreg) _,
+            from = in(reg) cells.add(from),
+            to = in(reg) cells.add(to),
+            options(nostack, preserves_flags),
+        );
+    }
+}

@@ -1,0 +1,54 @@
+//! By the words in which the bytes lie: on other processors, without assembly, and in tests.
+
+use std::sync::atomic::Ordering;
+
+use super::Cells;
+
+pub(super) fn load(cells: &Cells, from: usize) -> u64 {
+    let (at, shift) = (from / 8, from % 8 * 8);
+    let low = cells[at].load(Ordering::Relaxed) >> shift;
+    match shift {
+        0 => low,
+        _ => low | cells[at + 1].load(Ordering::Relaxed) << (64 - shift),
+    }
+}
+
+/// Stores those bits of a number that are in a mask, at a place.
+fn store_bits(cells: &Cells, to: usize, number: u64, mask: u64) {
+    let (at, shift) = (to / 8, to % 8 * 8);
+    let put = |at: usize, number: u64, mask: u64| {
+        let beside = cells[at].load(Ordering::Relaxed) & !mask;
+        cells[at].store(beside | number & mask, Ordering::Relaxed);
+    };
+    put(at, number << shift, mask << shift);
+    if shift > 0 && mask >> (64 - shift) != 0 {
+        put(at + 1, number >> (64 - shift), mask >> (64 - shift));
+    }
+}
+
+pub(super) fn store(cells: &Cells, to: usize, number: u64) {
+    match to.is_multiple_of(8) {
+        true => cells[to / 8].store(number, Ordering::Relaxed),
+        false => store_bits(cells, to, number, u64::MAX),
+    }
+}
+
+pub(super) fn store_four(cells: &Cells, to: usize, number: u32) {
+    store_bits(cells, to, number.into(), u32::MAX.into());
+}
+
+pub(super) fn store_two(cells: &Cells, to: usize, number: u16) {
+    store_bits(cells, to, number.into(), u16::MAX.into());
+}
+
+pub(super) fn store_one(cells: &Cells, to: usize, number: u8) {
+    store_bits(cells, to, number.into(), u8::MAX.into());
+}
+
+/// Copies four words to others, of which some may be the same. Both are counted in words.
+pub(super) fn copy_four_words(cells: &Cells, from: usize, to: usize) {
+    let words = [0, 1, 2, 3].map(|at| cells[from + at].load(Ordering::Relaxed));
+    for (word, cell) in words.into_iter().zip(&cells[to..to + 4]) {
+        cell.store(word, Ordering::Relaxed);
+    }
+}
