@@ -1,8 +1,8 @@
 //! Buckets: pages of slots of equal size.
 //!
 //! The first word counts the records. A slot is a byte, its *tag*, and the key, and the payload
-//! (see [`RecordLayout`]). The tag is 0 in a free slot; otherwise it is one more than the distance of
-//! the record from its home, the slot that its hash names.
+//! (see [`RecordLayout`]). The tag is 0 in a free slot; otherwise it is one more than the distance
+//! of the record from its home, the slot that its hash names.
 //!
 //! A record lies in the first slot from its home on that was free, around the end of the page
 //! (linear probing: Knuth, The Art of Computer Programming 3, 1998, section 6.4, algorithm L; a

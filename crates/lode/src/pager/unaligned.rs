@@ -1,14 +1,16 @@
 //! Bytes of a page from any place on, where records lie one after another without gaps.
 //!
 //! On x86-64 and ARM64 it is an instruction that loads or stores them, and elsewhere two that load
-//! or store words. A reader may see some bytes of before a change and some of after it. It finds out
-//! afterwards that a writer was there, as with words.
+//! or store words. A reader may see some bytes of before a change and some of after it. It finds
+//! out afterwards that a writer was there, as with words.
 //!
 //! Rust's memory model does not let atomic accesses of different sizes overlap. So the instruction
 //! is assembly, which the compiler does not look into. What it does is what the processor's manual
 //! says.
 
 #![allow(unsafe_code)]
+// Where there is no assembly, nothing is unsafe.
+#![allow(unused_unsafe)]
 
 #[cfg(all(target_arch = "aarch64", target_endian = "little", not(miri)))]
 #[path = "unaligned/aarch64.rs"]
@@ -31,8 +33,11 @@ use super::page::{PAGE_BYTES, PAGE_WORDS};
 
 type Cells = [AtomicU64; PAGE_WORDS];
 
-/// Words that are moved together.
-const MOVED: usize = 4;
+/// Bytes that are copied together.
+const PIECE: usize = 32;
+
+/// Words of those.
+const PIECE_WORDS: usize = PIECE / 8;
 
 /// A place from which on `count` bytes are in the page: the given one, or one before it.
 #[inline(always)]
@@ -73,6 +78,22 @@ pub(super) fn copy_out<const COUNT: usize>(cells: &Cells, from: usize, bytes: &m
     }
 }
 
+/// Copies out at least 32 bytes. Those that are not in the page are left out, and all if fewer than
+/// 32 are.
+#[inline(never)]
+pub(super) fn copy_many_out(cells: &Cells, from: usize, bytes: &mut [u8]) {
+    let count = PAGE_BYTES.saturating_sub(from).min(bytes.len());
+    let bytes = &mut bytes[..count];
+    for (number, piece) in bytes.as_chunks_mut().0.iter_mut().enumerate() {
+        // SAFETY: `count` bytes from `from` on are in the page.
+        unsafe { processor::load_piece(cells, from + number * PIECE, piece) }
+    }
+    if let Some(piece) = bytes.last_chunk_mut() {
+        // SAFETY: these are the last ones of them.
+        unsafe { processor::load_piece(cells, from + count - PIECE, piece) }
+    }
+}
+
 /// Stores eight bytes. The caller has the latch.
 #[inline(always)]
 pub(super) fn store(cells: &Cells, to: usize, word: u64) {
@@ -96,10 +117,12 @@ pub(super) fn copy_in<const COUNT: usize>(cells: &Cells, to: usize, bytes: &[u8]
     }
 }
 
-/// Copies in fewer than eight bytes, without loading what is beside them: a column that is changed
-/// need not come from memory first. The caller has the latch.
+/// Copies in fewer than eight bytes; of more, the first seven. Where the processor can, it does not
+/// load what is beside them: a column that is changed need not come from memory first. The caller
+/// has the latch.
 #[inline(always)]
 pub(super) fn copy_few_in(cells: &Cells, to: usize, bytes: &[u8]) {
+    let bytes = &bytes[..bytes.len().min(7)];
     let count = bytes.len();
     let to = within(to, count);
     // SAFETY: `count` bytes from `to` on are in the page, and each piece is of those.
@@ -120,6 +143,45 @@ pub(super) fn copy_few_in(cells: &Cells, to: usize, bytes: &[u8]) {
     }
 }
 
+/// Copies in at least 32 bytes. Those that would not be in the page are left out, and all if fewer
+/// than 32 would. The caller has the latch.
+#[inline(never)]
+pub(super) fn copy_many_in(cells: &Cells, to: usize, bytes: &[u8]) {
+    let count = PAGE_BYTES.saturating_sub(to).min(bytes.len());
+    let bytes = &bytes[..count];
+    for (number, piece) in bytes.as_chunks().0.iter().enumerate() {
+        // SAFETY: `count` bytes from `to` on are in the page.
+        unsafe { processor::store_piece(cells, to + number * PIECE, piece) }
+    }
+    if let Some(piece) = bytes.last_chunk() {
+        // SAFETY: these are the last ones of them.
+        unsafe { processor::store_piece(cells, to + count - PIECE, piece) }
+    }
+}
+
+/// Copies bytes of a page, which may be this one, to others with which they do not overlap. Does
+/// nothing if they do not lie in the pages. The caller has the latch.
+#[inline(always)]
+pub(super) fn copy((page, from): (&Cells, usize), (cells, to): (&Cells, usize), count: usize) {
+    if from.max(to).saturating_add(count) > PAGE_BYTES {
+        return;
+    }
+    // The last piece, or word, may overlap with the one before.
+    if let Some(last) = count.checked_sub(PIECE) {
+        for at in (0..last).step_by(PIECE).chain([last]) {
+            // SAFETY: `count` bytes from both places on are in the pages.
+            unsafe { processor::copy_piece((page, from + at), (cells, to + at)) }
+        }
+    } else if let Some(last) = count.checked_sub(8) {
+        for at in (0..last).step_by(8).chain([last]) {
+            store(cells, to + at, load(page, from + at));
+        }
+    } else {
+        let few = load_few(page, from, count).to_le_bytes();
+        copy_few_in(cells, to, &few[..count]);
+    }
+}
+
 /// Moves words, which may overlap. Does nothing if they do not lie in the page. The caller has the
 /// latch.
 #[inline]
@@ -130,19 +192,17 @@ pub(super) fn shift(cells: &Cells, from: usize, count: usize, to: usize) {
     let copy = |at: usize| {
         cells[to + at].store(cells[from + at].load(Ordering::Relaxed), Ordering::Relaxed);
     };
-    let rest = count % MOVED;
+    let rest = count % PIECE_WORDS;
+    let copy_piece = |at: usize| {
+        // SAFETY: `count` words from both places on are in the page, and these are of them.
+        unsafe { processor::copy_piece((cells, (from + at) * 8), (cells, (to + at) * 8)) }
+    };
     // What is written over has been moved before.
     if to <= from {
-        for at in (0..count - rest).step_by(MOVED) {
-            // SAFETY: `count` words from both places on are in the page.
-            unsafe { processor::copy_four_words(cells, from + at, to + at) }
-        }
+        (0..count - rest).step_by(PIECE_WORDS).for_each(copy_piece);
         (count - rest..count).for_each(copy);
     } else {
-        for at in (rest..count).step_by(MOVED).rev() {
-            // SAFETY: as above.
-            unsafe { processor::copy_four_words(cells, from + at, to + at) }
-        }
+        (rest..count).step_by(PIECE_WORDS).rev().for_each(copy_piece);
         (0..rest).rev().for_each(copy);
     }
 }
@@ -234,12 +294,44 @@ mod tests {
         }
 
         #[test]
-        fn four_words_are_copied_together(from in 0..20usize, to in 0..20usize) {
-            let (cells, bytes) = page();
-            let mut model: Vec<_> = bytes.as_chunks::<8>().0.to_vec();
-            model.copy_within(from..from + 4, to);
-            words::copy_four_words(&cells, from, to);
-            prop_assert!(bytes_of(&cells) == model.concat());
+        fn bytes_are_copied_from_anywhere_to_anywhere(
+            count in prop_oneof![0..70usize, 500..600usize],
+            from in prop_oneof![0..100usize, PAGE_BYTES - 700..PAGE_BYTES],
+            to in prop_oneof![1_000..1_100usize, PAGE_BYTES - 1_400..PAGE_BYTES - 1_300],
+        ) {
+            let (cells, mut bytes) = page();
+            copy((&cells, from), (&cells, to), count);
+            if from + count <= PAGE_BYTES {
+                bytes.copy_within(from..from + count, to);
+            }
+            prop_assert!(bytes_of(&cells) == bytes);
+        }
+
+        #[test]
+        fn many_bytes_are_copied_out_and_in(
+            more in prop::collection::vec(any::<u8>(), PIECE..200),
+            at in prop_oneof![0..100usize, PAGE_BYTES - 250..PAGE_BYTES + 10],
+        ) {
+            let (cells, mut bytes) = page();
+            let count = PAGE_BYTES.saturating_sub(at).min(more.len());
+            let mut out = vec![0; more.len()];
+            copy_many_out(&cells, at, &mut out);
+            if count >= PIECE {
+                prop_assert_eq!(&out[..count], &bytes[at..at + count]);
+                bytes[at..at + count].copy_from_slice(&more[..count]);
+            }
+            copy_many_in(&cells, at, &more);
+            prop_assert!(bytes_of(&cells) == bytes);
+        }
+
+        #[test]
+        fn pieces_of_the_processor_and_of_words_are_the_same(from in 0..99usize, to in 0..99usize) {
+            let ((cells, mut bytes), (other, _)) = (page(), page());
+            bytes.copy_within(from..from + PIECE, to);
+            words::copy_piece((&cells, from), (&cells, to));
+            prop_assert!(bytes_of(&cells) == bytes);
+            copy((&other, from), (&other, to), PIECE);
+            prop_assert!(bytes_of(&other) == bytes);
         }
     }
 

@@ -155,6 +155,7 @@ impl Definition {
             8 => (KeyKind::Hash, Records::HeapWithKeys, RecordLayout::Packed),
             9 => (KeyKind::Tree, Records::Index, RecordLayout::Packed),
             10 => (KeyKind::Tree, Records::Heap, RecordLayout::Packed),
+            0 => return Err(Error::corrupt("a table", "it has no kind")),
             kind => return Err(Error::TableVersion { kind }),
         };
         let schema = Schema::restore(reader)?;
@@ -247,6 +248,10 @@ mod tests {
             new.store(&mut writer);
             writer.0[4] = kind;
             let found = Definition::restore(&mut Reader::new(&writer.0, "a definition"));
+            if kind == 0 {
+                assert!(matches!(found, Err(Error::Corrupt { .. })));
+                continue;
+            }
             assert!(matches!(found, Err(Error::TableVersion { kind: of }) if of == kind));
         }
     }

@@ -81,7 +81,7 @@ impl Tree {
             let (_, words) = pager.try_read(parent.child(entry))?;
             Some((self.layout.node(words).used(), side))
         });
-        let (least, side) = used.min_by_key(|(words, _)| *words)?;
+        let (least, side) = used.min_by_key(|(size, _)| *size)?;
         let difference = share(found.node.capacity(), LEAST_DIFFERENCE);
         // What was read says something only if the parent was the same all the time.
         (seen.validate() && least + difference <= found.node.used()).then_some(side)

@@ -63,7 +63,7 @@ struct Round {
 }
 
 impl Round {
-    /// It is a call of the system, also if no thread waits.
+    /// It may be a call of the system, also if no thread waits.
     fn tell(&self, news: News) {
         *lock(&self.news) = Some(news);
         match news {

@@ -16,13 +16,8 @@ use nix::sys::stat::{Mode, SFlag, fstatat};
 use super::identity::Identity;
 use super::{LOCK_NAME, uninterrupted};
 
-/// A change of a directory this long after another one certainly has another time, if times of its
-/// file system are whole seconds.
-const WHOLE_SECONDS_STEP: Duration = Duration::from_secs(1);
-
-/// The same if they have parts of seconds: then they are those of a clock that goes on 100 times a
-/// second or more often.
-const CLOCK_STEP: Duration = Duration::from_millis(100);
+/// A change of a directory this long after another one certainly has another time.
+const CLOCK_STEP: Duration = Duration::from_secs(1);
 
 /// When a directory was last changed: seconds and nanoseconds since the beginning of 1970.
 type Stamp = (i64, i64);
@@ -112,9 +107,8 @@ fn is_long_ago((seconds, nanos): Stamp) -> bool {
     let (Ok(seconds), Ok(nanos)) = (u64::try_from(seconds), u32::try_from(nanos)) else {
         return false;
     };
-    let step = if nanos == 0 { WHOLE_SECONDS_STEP } else { CLOCK_STEP };
     let then = SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos);
-    SystemTime::now().duration_since(then).is_ok_and(|age| age > step)
+    SystemTime::now().duration_since(then).is_ok_and(|age| age > CLOCK_STEP)
 }
 
 /// The names of all regular files but the lock, in their order.

@@ -1,6 +1,6 @@
 //! On ARM64 with the lowest byte first: one instruction each.
 
-use super::Cells;
+use super::{Cells, PIECE};
 
 /// # Safety
 /// There are eight bytes at `from` in the page.
@@ -48,22 +48,45 @@ store!(store_four, u32, "str {number:w}, [{cells}, {to}]");
 store!(store_two, u16, "strh {number:w}, [{cells}, {to}]");
 store!(store_one, u8, "strb {number:w}, [{cells}, {to}]");
 
-/// Copies four words to others, of which some may be the same. Both are counted in words.
+/// Copies a piece of one page to another, which may be the same, also where the pieces overlap.
 ///
 /// # Safety
-/// There are four words at `from` and at `to` in the page.
+/// The pieces at `from` and at `to` are in their pages.
 #[inline(always)]
-pub(super) unsafe fn copy_four_words(cells: &Cells, from: usize, to: usize) {
-    let cells = cells.as_ptr();
+pub(super) unsafe fn copy_piece((page, from): (&Cells, usize), (cells, to): (&Cells, usize)) {
     // SAFETY: as in a load and a store.
+    unsafe { copy(page.as_ptr().cast::<u8>().add(from), cells.as_ptr().cast::<u8>().add(to)) }
+}
+
+/// # Safety
+/// The piece at `from` is in the page.
+#[inline(always)]
+pub(super) unsafe fn load_piece(cells: &Cells, from: usize, piece: &mut [u8; PIECE]) {
+    // SAFETY: as in a load.
+    unsafe { copy(cells.as_ptr().cast::<u8>().add(from), piece.as_mut_ptr()) }
+}
+
+/// # Safety
+/// The piece at `to` is in the page.
+#[inline(always)]
+pub(super) unsafe fn store_piece(cells: &Cells, to: usize, piece: &[u8; PIECE]) {
+    // SAFETY: as in a store.
+    unsafe { copy(piece.as_ptr(), cells.as_ptr().cast::<u8>().add(to)) }
+}
+
+/// # Safety
+/// A piece can be read at `from`, and written at `to`.
+#[inline(always)]
+unsafe fn copy(from: *const u8, to: *const u8) {
+    // SAFETY: as the caller says.
     unsafe {
         std::arch::asm!(
             "ldp {low:q}, {high:q}, [{from}]",
             "stp {low:q}, {high:q}, [{to}]",
             low = out(vreg) _,
             high = out(vreg) _,
-            from = in(reg) cells.add(from),
-            to = in(reg) cells.add(to),
+            from = in(reg) from,
+            to = in(reg) to,
             options(nostack, preserves_flags),
         );
     }

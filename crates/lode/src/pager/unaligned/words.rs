@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::Cells;
+use super::{Cells, PIECE};
 
 pub(super) fn load(cells: &Cells, from: usize) -> u64 {
     let (at, shift) = (from / 8, from % 8 * 8);
@@ -45,10 +45,21 @@ pub(super) fn store_one(cells: &Cells, to: usize, number: u8) {
     store_bits(cells, to, number.into(), u8::MAX.into());
 }
 
-/// Copies four words to others, of which some may be the same. Both are counted in words.
-pub(super) fn copy_four_words(cells: &Cells, from: usize, to: usize) {
-    let words = [0, 1, 2, 3].map(|at| cells[from + at].load(Ordering::Relaxed));
-    for (word, cell) in words.into_iter().zip(&cells[to..to + 4]) {
-        cell.store(word, Ordering::Relaxed);
+/// Copies a piece of one page to another, which may be the same, also where the pieces overlap.
+pub(super) fn copy_piece((page, from): (&Cells, usize), (cells, to): (&Cells, usize)) {
+    let mut piece = [0; PIECE];
+    load_piece(page, from, &mut piece);
+    store_piece(cells, to, &piece);
+}
+
+pub(super) fn load_piece(cells: &Cells, from: usize, piece: &mut [u8; PIECE]) {
+    for (part, bytes) in piece.as_chunks_mut().0.iter_mut().enumerate() {
+        *bytes = load(cells, from + part * 8).to_le_bytes();
+    }
+}
+
+pub(super) fn store_piece(cells: &Cells, to: usize, piece: &[u8; PIECE]) {
+    for (part, bytes) in piece.as_chunks().0.iter().enumerate() {
+        store(cells, to + part * 8, u64::from_le_bytes(*bytes));
     }
 }

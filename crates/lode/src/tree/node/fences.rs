@@ -18,9 +18,10 @@ pub(in crate::tree) struct Fences {
 }
 
 impl Node<'_> {
-    /// The word at which a fence is: they are at the end of the page, the lower one last. Both have the room of
-    /// the longest key, even if they are shorter or not there. So what was in a node has room there
-    /// again, whatever fences it got meanwhile, which a commit relies on that has to be undone.
+    /// The word at which a fence is: they are at the end of the page, the lower one last. Both have
+    /// the room of the longest key, even if they are shorter or not there. So what was in a node
+    /// has room there again, whatever fences it got meanwhile, which a commit relies on that has to
+    /// be undone.
     pub(super) fn fence_at(self, which: u64) -> usize {
         let words = self.layout.fence_words();
         PAGE_WORDS - words * if which == LOWER { 1 } else { 2 }

@@ -9,8 +9,6 @@ use super::{Fences, Layout, Node, NodeMut};
 use crate::index::{RecordLayout, Shape};
 use crate::pager::Image;
 
-const FEW: Shape = Shape { key_size: 12, payload_size: 9, is_variable: false };
-
 type Records = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// Keys that have a byte in common. None is the beginning of another, since each ends with a byte
@@ -24,9 +22,16 @@ fn records(shape: Shape) -> impl Strategy<Value = Records> {
     prop::collection::btree_map(key, payload, 3..90)
 }
 
+const RECORDS: [RecordLayout; 2] = [RecordLayout::Aligned, RecordLayout::Packed];
+
+/// Those of records of more than eight bytes, and of fewer.
 fn layouts() -> impl Strategy<Value = Layout> {
-    (any::<bool>(), prop_oneof![Just(RecordLayout::Aligned), Just(RecordLayout::Packed)])
-        .prop_map(|(is_variable, records)| Layout::new(Shape { is_variable, ..FEW }, records))
+    let sizes = prop_oneof![Just((12, 9)), Just((5, 0)), Just((5, 2))];
+    (any::<bool>(), prop::sample::select(&RECORDS[..]), sizes).prop_map(
+        |(is_variable, records, (key_size, payload_size))| {
+            Layout::new(Shape { key_size, payload_size, is_variable }, records)
+        },
+    )
 }
 
 /// The entries of a node, which is found to be whole.
@@ -115,4 +120,38 @@ fn fences(shape: Shape, lower: Option<&Vec<u8>>, upper: Option<&Vec<u8>>) -> Fen
 fn put(node: &mut NodeMut<'_>, key: &[u8], payload: &[u8]) {
     let at = node.place(key).expect_err("it is new");
     node.insert(at, key, payload);
+}
+
+/// Whether a node says that there is room is a matter of a byte. With keys of 4 bytes, those of 5
+/// and of 19 leave one byte less than a record needs.
+#[test]
+fn a_node_takes_entries_up_to_its_last_byte() {
+    for (payload_size, records) in (0..24).flat_map(|size| RECORDS.map(|of| (size, of))) {
+        for is_variable in [false, true] {
+            let layout = Layout::new(Shape { key_size: 4, payload_size, is_variable }, records);
+            let mut image = Image::empty();
+            let mut node = layout.node_mut(image.words_mut());
+            node.clear(0, &Fences::default());
+            let key = |at: u32| (at * 7).to_be_bytes();
+            let payload = |at: u32| vec![at as u8; payload_size];
+            let keys: Vec<_> = (0..3_000).map(key).collect();
+            let fits = node.room_for(keys.iter().map(|key| &key[..]));
+            let mut count = 0;
+            while node.has_room(4) {
+                node.insert(count, &keys[count], &payload(count as u32));
+                count += 1;
+            }
+            assert_eq!(count, fits, "{layout:?}");
+            let each = 8 + layout.record_size(0, 4);
+            assert_eq!(node.used(), count * each, "{layout:?}");
+            assert!((0..each).contains(&(node.capacity() - node.used())), "{layout:?}");
+            let all = (0..count as u32).map(|at| (key(at).to_vec(), payload(at))).collect();
+            assert!(content(*node) == all, "{layout:?}");
+            // What a deleted entry leaves is room for another.
+            node.remove(count / 2);
+            assert!(node.has_room(4), "{layout:?}");
+            node.insert(count / 2, &keys[count / 2], &payload((count / 2) as u32));
+            assert!(content(*node) == all && !node.has_room(4), "{layout:?}");
+        }
+    }
 }
