@@ -138,3 +138,25 @@ pub(super) fn list(directory: &fs::File) -> Result<Vec<String>> {
 fn is_regular(mode: nix::libc::mode_t) -> bool {
     SFlag::from_bits_truncate(mode) & SFlag::S_IFMT == SFlag::S_IFREG
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What changes a directory in the same moment as before may leave its time as it was.
+    #[test]
+    fn a_directory_is_trusted_long_after_its_last_change_only() {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("it is later");
+        let is_trusted = |age_seconds: i64| {
+            is_long_ago((now.as_secs() as i64 - age_seconds, now.subsec_nanos().into()))
+        };
+        for age_seconds in [2, 3_600, 1 << 30] {
+            assert!(is_trusted(age_seconds), "{age_seconds} s ago");
+        }
+        // A clock was set back, or another machine's goes ahead.
+        for age_seconds in [-1, -60, -3_600] {
+            assert!(!is_trusted(age_seconds), "{age_seconds} s ago");
+        }
+        assert!(!is_long_ago((-1, 0)) && !is_long_ago((0, -1)), "no time at all");
+    }
+}
