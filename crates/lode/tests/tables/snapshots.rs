@@ -131,20 +131,27 @@ fn the_memory_of_a_snapshot_is_given_back() {
     in_both(|db| {
         let table = filled(db);
         write_all(&table, 1);
-        let before = resident_bytes();
+        // Threads that ask for memory ahead of need, however late, have done so after this.
+        let snapshot = db.snapshot();
+        write_some(&table, 0, 8_000);
+        drop(snapshot);
+        db.checkpoint().expect("nothing is wrong with the disk");
+        let (before, mut least_taken) = (resident_bytes(), u64::MAX);
         for round in 2..6 {
             let snapshot = db.snapshot();
             write_some(&table, round, 8_000);
             let taken = db.statistics().snapshot_bytes;
             assert!(taken > 6 << 20, "{taken}");
+            least_taken = least_taken.min(taken);
             assert!(resident_bytes() > before + taken / 2, "it takes up memory");
             drop(snapshot);
             db.checkpoint().expect("nothing is wrong with the disk");
             assert_eq!(db.statistics().snapshot_bytes, 0);
         }
         let after = resident_bytes();
-        // A megabyte stays for the next snapshot, and the heap of the process has some.
-        assert!(after < before + (3 << 20), "{before} before, {after} after");
+        // A megabyte stays for the next snapshot, and the heap of the process has some. What a
+        // snapshot took is more.
+        assert!(after < before + least_taken, "{before} before, {after} after, {least_taken}");
     });
 }
 
