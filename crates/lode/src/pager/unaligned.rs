@@ -12,17 +12,17 @@
 // Where there is no assembly, nothing is unsafe.
 #![allow(unused_unsafe)]
 
-#[cfg(all(target_arch = "aarch64", target_endian = "little", not(miri)))]
-#[path = "unaligned/aarch64.rs"]
+#[cfg(all(
+    any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")),
+    not(miri)
+))]
+#[path = "unaligned/assembly.rs"]
 mod processor;
-#[cfg(not(any(
-    all(target_arch = "aarch64", target_endian = "little", not(miri)),
-    all(target_arch = "x86_64", not(miri)),
+#[cfg(not(all(
+    any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")),
+    not(miri)
 )))]
 #[path = "unaligned/words.rs"]
-mod processor;
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-#[path = "unaligned/x86_64.rs"]
 mod processor;
 #[cfg(test)]
 mod words;

@@ -1,11 +1,11 @@
 //! On ARM64 with the lowest byte first: one instruction each.
 
-use super::{Cells, PIECE};
+use super::Cells;
 
 /// # Safety
 /// There are eight bytes at `from` in the page.
 #[inline(always)]
-pub(super) unsafe fn load(cells: &Cells, from: usize) -> u64 {
+pub(in super::super) unsafe fn load(cells: &Cells, from: usize) -> u64 {
     let word;
     // SAFETY: the bytes are in the page. The compiler assumes nothing about what is loaded, and
     // keeps the order to fences: so the bytes may change meanwhile.
@@ -27,7 +27,7 @@ macro_rules! store {
         /// # Safety
         /// There are that many bytes at `to` in the page.
         #[inline(always)]
-        pub(super) unsafe fn $name(cells: &Cells, to: usize, number: $number) {
+        pub(in super::super) unsafe fn $name(cells: &Cells, to: usize, number: $number) {
             // SAFETY: the bytes are in the page, whose cells may be written to through a shared
             // reference. The compiler assumes that any memory may have changed after it.
             unsafe {
@@ -48,36 +48,10 @@ store!(store_four, u32, "str {number:w}, [{cells}, {to}]");
 store!(store_two, u16, "strh {number:w}, [{cells}, {to}]");
 store!(store_one, u8, "strb {number:w}, [{cells}, {to}]");
 
-/// Copies a piece of one page to another, which may be the same, also where the pieces overlap.
-///
 /// # Safety
-/// The pieces at `from` and at `to` are in their pages.
+/// 32 bytes can be read at `from`, and written at `to`.
 #[inline(always)]
-pub(super) unsafe fn copy_piece((page, from): (&Cells, usize), (cells, to): (&Cells, usize)) {
-    // SAFETY: as in a load and a store.
-    unsafe { copy(page.as_ptr().cast::<u8>().add(from), cells.as_ptr().cast::<u8>().add(to)) }
-}
-
-/// # Safety
-/// The piece at `from` is in the page.
-#[inline(always)]
-pub(super) unsafe fn load_piece(cells: &Cells, from: usize, piece: &mut [u8; PIECE]) {
-    // SAFETY: as in a load.
-    unsafe { copy(cells.as_ptr().cast::<u8>().add(from), piece.as_mut_ptr()) }
-}
-
-/// # Safety
-/// The piece at `to` is in the page.
-#[inline(always)]
-pub(super) unsafe fn store_piece(cells: &Cells, to: usize, piece: &[u8; PIECE]) {
-    // SAFETY: as in a store.
-    unsafe { copy(piece.as_ptr(), cells.as_ptr().cast::<u8>().add(to)) }
-}
-
-/// # Safety
-/// A piece can be read at `from`, and written at `to`.
-#[inline(always)]
-unsafe fn copy(from: *const u8, to: *const u8) {
+pub(in super::super) unsafe fn copy(from: *const u8, to: *const u8) {
     // SAFETY: as the caller says.
     unsafe {
         std::arch::asm!(
