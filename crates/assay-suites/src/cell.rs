@@ -57,12 +57,14 @@ pub fn run(cell: &Cell, driver: &dyn Driver, report: &mut Report<'_>) -> (Status
         Err(error) => match error.kind() {
             ErrorKind::Unsupported => Status::Unsupported(error.to_string()),
             ErrorKind::WrongAnswer => Status::Wrong(error.to_string()),
-            ErrorKind::Full => Status::Failed(format!("{error}; {}", no_space(cell))),
-            // Not every engine passes on why a write failed.
-            ErrorKind::Engine if is_nearly_full(cell) => {
-                Status::Failed(format!("{error}; {}", no_space(cell)))
-            }
-            ErrorKind::GivenUp | ErrorKind::Engine => Status::Failed(error.to_string()),
+            ErrorKind::Full | ErrorKind::Engine => Status::Failed(match cell.dir.as_deref() {
+                // Not every engine passes on why a write failed.
+                Some(dir) if error.kind() == ErrorKind::Full || is_nearly_full(dir) => {
+                    format!("{error}; {}", no_space(dir))
+                }
+                _ => error.to_string(),
+            }),
+            ErrorKind::GivenUp => Status::Failed(error.to_string()),
         },
     };
     (status, measurement)
@@ -71,13 +73,11 @@ pub fn run(cell: &Cell, driver: &dyn Driver, report: &mut Report<'_>) -> (Status
 /// With less than this, a file system counts as full.
 const LITTLE_BYTES: u64 = 1 << 20;
 
-fn is_nearly_full(cell: &Cell) -> bool {
-    let free = cell.dir.as_deref().and_then(available_bytes);
-    free.is_some_and(|free| free < LITTLE_BYTES)
+fn is_nearly_full(dir: &Path) -> bool {
+    available_bytes(dir).is_some_and(|free| free < LITTLE_BYTES)
 }
 
-fn no_space(cell: &Cell) -> String {
-    let dir = cell.dir.as_deref().unwrap_or(Path::new("/"));
+fn no_space(dir: &Path) -> String {
     format!(
         "the file system of {} is full: free some space, or choose another --dir or fewer rows",
         dir.display()

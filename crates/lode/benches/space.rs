@@ -1,7 +1,8 @@
 //! Bytes that a record takes up: in memory, and on the disk at the fullest, after a checkpoint, and
-//! after a pause; again when half of the records were deleted:
-//! `cargo bench -p lodedb --bench space -- [ROWS…]`. `LODE_IDLE_SECONDS` says how long the pauses
-//! are (25 by default), `LODE_DIRECTORY` where. Run by the tests, the sizes are tiny.
+//! after a pause; again when half of the records were deleted. Of records of some other short
+//! sizes, in memory: `cargo bench -p lodedb --bench space -- [ROWS…]`. `LODE_IDLE_SECONDS` says how
+//! long the pauses are (25 by default), `LODE_DIRECTORY` where. Run by the tests, the sizes are
+//! tiny.
 
 mod common;
 #[path = "common/routes.rs"]
@@ -16,9 +17,19 @@ use routes::KEY_BYTES;
 /// Bytes of a long record: a key of 8, and the rest.
 const LONG_BYTES: usize = 1_000;
 
+/// Short records: the bytes of the key, which is a number, and of the rest.
+const SHORT: [(Type, u32); 6] = [
+    (Type::U32, 1),
+    (Type::U32, 4),
+    (Type::U64, 8),
+    (Type::U64, 16),
+    (Type::U64, 20),
+    (Type::U64, 56),
+];
+
 /// A kind of records.
 struct Records {
-    name: &'static str,
+    name: String,
     schema: Schema,
     key_bytes: usize,
     all: Vec<Vec<u8>>,
@@ -27,7 +38,7 @@ struct Records {
 impl Records {
     fn routes(rows: u64) -> Self {
         let all = routes::keys(rows).map(|key| routes::record(&key).to_vec()).collect();
-        Self { name: "routes", schema: routes::schema(), key_bytes: KEY_BYTES, all }
+        Self { name: "routes".into(), schema: routes::schema(), key_bytes: KEY_BYTES, all }
     }
 
     fn long(rows: u64) -> Self {
@@ -38,7 +49,25 @@ impl Records {
             record[..8].copy_from_slice(&id.to_le_bytes());
             record
         };
-        Self { name: "long", schema, key_bytes: 8, all: (0..rows).map(record).collect() }
+        let name = "long".into();
+        Self { name, schema, key_bytes: 8, all: (0..rows).map(record).collect() }
+    }
+
+    /// In no order: the keys are multiples of an odd number, in as many bytes as they have.
+    fn short(key: Type, rest_bytes: u32, rows: u64) -> Self {
+        let key_bytes = if key == Type::U32 { 4 } else { 8 };
+        let record = |at: u64| {
+            let id = match key_bytes {
+                4 => u64::from((at as u32).wrapping_mul(0x9e37_79b1)),
+                _ => at.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            };
+            let mut record = vec![at as u8; key_bytes + rest_bytes as usize];
+            record[..key_bytes].copy_from_slice(&id.to_le_bytes()[..key_bytes]);
+            record
+        };
+        let (name, schema) =
+            (format!("{key_bytes}+{rest_bytes}"), common::schema(key, Type::Bytes(rest_bytes)));
+        Self { name, schema, key_bytes, all: (0..rows).map(record).collect() }
     }
 
     /// Inserts all; calls `look` now and then.
@@ -67,13 +96,16 @@ fn allocated_bytes(directory: &Path) -> u64 {
     files.filter_map(|file| file.ok()?.metadata().ok()).map(|file| file.blocks() * 512).sum()
 }
 
-fn measure(records: &Records, keys: KeyKind, idle: Duration) -> lode::Result<()> {
-    let rows = records.all.len();
+fn measure_in_memory(records: &Records, keys: KeyKind) -> lode::Result<()> {
     let db = Database::in_memory()?;
     records.insert(&db.create_table(&records.schema, keys)?, || {})?;
-    records.line(keys, "in memory", db.statistics().page_bytes, rows);
-    drop(db);
+    records.line(keys, "in memory", db.statistics().page_bytes, records.all.len());
+    Ok(())
+}
 
+fn measure(records: &Records, keys: KeyKind, idle: Duration) -> lode::Result<()> {
+    let rows = records.all.len();
+    measure_in_memory(records, keys)?;
     let directory = common::directory();
     let db = Options::new().open(directory.path())?;
     let table = db.create_table(&records.schema, keys)?;
@@ -110,6 +142,9 @@ fn main() -> lode::Result<()> {
         for keys in [KeyKind::Hash, KeyKind::Tree] {
             measure(&Records::routes(rows), keys, idle)?;
             measure(&Records::long(rows / 10), keys, idle)?;
+            for (key, rest_bytes) in SHORT {
+                measure_in_memory(&Records::short(key, rest_bytes, rows), keys)?;
+            }
         }
     }
     Ok(())

@@ -50,9 +50,7 @@ static PROFILE: Profile = Profile {
 
 fn said(what: &'static str) -> impl Fn(lode::Error) -> Error {
     move |error| match error {
-        lode::Error::Full { .. } | lode::Error::DiskFull { .. } => {
-            Error::new(ErrorKind::Full, format!("{what}: {error}"))
-        }
+        lode::Error::DiskFull { .. } => Error::new(ErrorKind::Full, format!("{what}: {error}")),
         lode::Error::NoOrder { .. } => Error::unsupported("ordered scans with hash keys"),
         _ => Error::engine(what, error),
     }
@@ -353,5 +351,20 @@ impl Connection for LodeConnection<'_> {
             count += 1;
         }
         Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Who runs out of memory is not told to make space on a disk.
+    #[test]
+    fn only_a_full_disk_is_a_full_place() {
+        let memory = lode::Error::Full { budget_bytes: 1 << 24 };
+        let disk = lode::Error::DiskFull { what: "extend file data".into() };
+        for (error, kind) in [(memory, ErrorKind::Engine), (disk, ErrorKind::Full)] {
+            assert_eq!(said("insert")(error.clone()).kind(), kind, "{error}");
+        }
     }
 }

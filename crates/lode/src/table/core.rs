@@ -6,8 +6,8 @@ use super::definition::{Definition, Location, free_all};
 use super::kinds::Kinds;
 use crate::batch::Batch;
 use crate::error::{Error, PackedPart, Result, none_if_too_long};
-use crate::heap::{Buffer, Census, Entry, Heap, IndexKey, Swapped, UndoRecord};
-use crate::index::{Index, Keeps, Put, Record, Swap, WriteContext};
+use crate::heap::{Buffer, Entry, Heap};
+use crate::index::{Index, Put, Record, WriteContext};
 use crate::io::Home;
 use crate::pager::{Epoch, Pager, ReadEpoch, Space};
 use crate::schema::key::KeyOrder;
@@ -104,7 +104,7 @@ impl TableCore {
         Location { root: self.index.root(), extents: self.space.extents(), heap }
     }
 
-    /// Whether it can be used no more, for [`is_there`](Self::ensure_open) to say why.
+    /// Whether it can be used no more, for [`ensure_open`](Self::ensure_open) to say why.
     #[inline(always)]
     pub(crate) fn is_gone(&self) -> bool {
         self.state.load(Ordering::Acquire) != THERE || !self.home.is_here()
@@ -234,26 +234,6 @@ impl TableCore {
         }
     }
 
-    /// Refuses a payload in the heap that is none of this table.
-    pub(crate) fn expect_stored(&self, payload: &[u8]) -> Result<()> {
-        self.schema().expect_payload(payload).map_err(|error| self.corrupt(error.to_string()))
-    }
-
-    /// Refuses what the heap has of a record, its payload or with its key, if it is none of this
-    /// table.
-    pub(crate) fn expect_whole(&self, heap: &Heap, whole: &[u8]) -> Result<()> {
-        match heap.has_keys() {
-            false => self.expect_stored(whole),
-            true => {
-                self.schema().expect_record(whole).map_err(|error| self.corrupt(error.to_string()))
-            }
-        }
-    }
-
-    pub(crate) fn corrupt(&self, why: impl Into<String>) -> Error {
-        Error::corrupt(format!("table {}", self.schema().name()), why.into())
-    }
-
     /// Has the processor fetch what lookups or insertions of these packed keys will look at, all at
     /// the same time, if the index knows. There should not be more keys than are worth it.
     pub(crate) fn fetch<'k>(
@@ -292,15 +272,6 @@ impl TableCore {
     /// What a write needs that is not logged.
     pub(crate) fn unlogged<'w>(&'w self, pager: &'w Pager) -> WriteContext<'w> {
         WriteContext::unlogged(pager, &self.space, self.id())
-    }
-
-    /// What a step of a commit needs, while the gate is closed. It is not logged.
-    pub(crate) fn context_of_commit<'w>(
-        &'w self,
-        pager: &'w Pager,
-        keeps: Keeps,
-    ) -> WriteContext<'w> {
-        WriteContext::of_commit(pager, &self.space, self.id(), keeps)
     }
 
     /// Writes a record, as `put` allows. Returns whether there was one with its key.
@@ -350,75 +321,6 @@ impl TableCore {
         match &self.heap {
             None => self.index.delete(context, key),
             Some(heap) => heap.delete(&self.index, context, key),
-        }
-    }
-
-    /// A step of a commit, while the gate is closed: a record under a key in order becomes what is
-    /// wanted, if it is as it was seen. The step is not logged.
-    pub(crate) fn swap(&self, pager: &Pager, keeps: Keeps, swap: Swap<'_>) -> Result<Swapped> {
-        let context = self.context_of_commit(pager, keeps);
-        if let Some(heap) = &self.heap {
-            return heap.swap(&self.index, &context, swap);
-        }
-        let inserted = match (&self.index, swap) {
-            (Kinds::Hash(hash), Swap { key, seen: None, wanted: Some(payload) }) => {
-                hash.try_insert(pager, Record { key, payload })
-            }
-            _ => None,
-        };
-        let is_done = match inserted {
-            Some(is_new) => is_new,
-            None => self.index.swap(&context, swap)?,
-        };
-        Ok(if is_done { Swapped::Done(None) } else { Swapped::Conflict })
-    }
-
-    /// Undoes a step of a commit, after those that came later: the record under `key` becomes what
-    /// was `seen` before. It allocates no page.
-    pub(crate) fn roll_back(
-        &self,
-        pager: &Pager,
-        (key, seen): (&[u8], Option<&[u8]>),
-        undo: Option<&UndoRecord>,
-    ) -> Result<()> {
-        let context = self.context_of_commit(pager, Keeps::PagesAndRoom);
-        let record = seen.map(|payload| Record { key, payload });
-        match (&self.heap, record, undo) {
-            (Some(heap), Some(record), Some(undo)) => {
-                heap.roll_back(&self.index, &context, record, undo)
-            }
-            (_, Some(record), _) => self.put(&context, record, Put::Upsert).map(drop),
-            (_, None, _) => self.remove(&context, key).map(drop),
-        }
-    }
-
-    /// Gives up pages that a step of a commit has kept, after the commit is logged.
-    pub(crate) fn give_up(&self, pager: &Pager, undo: &UndoRecord) {
-        if let Some(heap) = &self.heap {
-            heap.give_up(pager, undo);
-        }
-    }
-
-    /// Gives up pages of the heap that steps of a commit have left without records, once all are
-    /// taken or undone.
-    pub(crate) fn free_emptied(&self, pager: &Pager) {
-        if let Some(heap) = &self.heap {
-            heap.free_emptied(pager);
-        }
-    }
-
-    /// Joins pages of the index that have become sparse since a record under this key is gone.
-    /// Returns false if those of a hash were not.
-    pub(crate) fn tidy(&self, pager: &Pager, key: &[u8]) -> bool {
-        let index_key = self.heap.as_ref().map(|heap| heap.index_key(key));
-        let key = index_key.as_ref().map_or(key, IndexKey::bytes);
-        // What cannot be joined now is joined later.
-        match &self.index {
-            Kinds::Tree(tree) => {
-                let _ = tree.merge(pager, &self.space, key);
-                true
-            }
-            Kinds::Hash(hash) => hash.merge(pager, &self.space, key).unwrap_or(false),
         }
     }
 
@@ -480,54 +382,6 @@ impl TableCore {
             };
         };
         Ok(heap.get_at(&self.index, pager, moment, key, payload)?.is_some())
-    }
-
-    /// Calls `wrong` with each fault of the table at a moment.
-    pub(crate) fn check_at(
-        &self,
-        pager: &Pager,
-        moment: ReadEpoch,
-        report: &mut dyn FnMut(String),
-    ) {
-        let mut is_whole = true;
-        let mut wrong = |why: String| {
-            is_whole = false;
-            report(why);
-        };
-        self.index.check(pager, moment, &mut wrong);
-        let (mut census, mut whole, mut packed) = (Census::default(), Vec::new(), Vec::new());
-        let has_keys_to_check = self.order.is_variable() && !self.order.is_packed();
-        if self.heap.is_none() && !has_keys_to_check {
-            return;
-        }
-        let mut faults = Vec::new();
-        let looked = self.index.each_readable(
-            pager,
-            moment,
-            &mut |index_key, bytes| {
-                if has_keys_to_check && let Err(error) = self.unpack_key(index_key, &mut packed) {
-                    wrong(error.to_string());
-                }
-                let Some(heap) = &self.heap else { return };
-                let entry = Entry::of(bytes.try_into().expect("an entry"));
-                let key_of = |whole: &[u8]| self.schema().key_length(whole).ok();
-                match heap.count(pager, moment, (index_key, entry, &mut whole), key_of, &mut census)
-                {
-                    Ok(true) => {
-                        if let Err(error) = self.expect_whole(heap, &whole) {
-                            wrong(error.to_string());
-                        }
-                    }
-                    Ok(false) => {}
-                    Err(why) => wrong(why),
-                }
-            },
-            // The index has been checked before.
-            &mut |error| faults.push(error),
-        );
-        faults.into_iter().chain(looked.err()).for_each(|error| wrong(error.to_string()));
-        let Some(heap) = &self.heap else { return };
-        heap.check(pager, moment, is_whole.then_some(&census), report);
     }
 
     /// How many records there were at a moment.

@@ -1,5 +1,7 @@
 //! Tables: an index over pages, and a heap for records that do not lie in it.
 
+mod check;
+mod commit;
 mod compact;
 mod core;
 mod definition;

@@ -1,0 +1,143 @@
+//! When checkpoints are written, and when changed pages are written out without one.
+
+use super::{Engine, idle};
+use crate::error::{Error, Result};
+use crate::pager::ReadEpoch;
+use crate::store::{Checkpoint, Need, Store};
+use crate::wal::{Log, Place};
+
+impl Engine {
+    /// Writes a checkpoint before a writer has to wait for one. It gives up when the database is
+    /// being closed: the checkpoint of that writes what is left.
+    pub(crate) fn checkpoint_ahead(&self) -> Result<()> {
+        let Some(store) = &self.store else { return Ok(()) };
+        self.expect_here()?;
+        // A database that syncs nothing would not notice.
+        store.expect_files()?;
+        let needed = || store.need(&self.pager, 0) != Need::Nothing;
+        if needed() { self.relieve(needed, || !self.worker.is_stopped()) } else { Ok(()) }
+    }
+
+    /// Does what is needed so that more pages can change, and the log becomes longer: cleans pages
+    /// if that is enough, or makes a checkpoint. Given up between two steps when it is not to go
+    /// on.
+    pub(super) fn relieve(
+        &self,
+        needed: impl Fn() -> bool,
+        goes_on: impl Fn() -> bool,
+    ) -> Result<()> {
+        self.expect_open()?;
+        let Some(store) = &self.store else { return Ok(()) };
+        self.expect_here()?;
+        let current = store.current();
+        self.expect_open()?;
+        if needed() && !store.needs_checkpoint(&self.pager) {
+            let count = self.pager.dirty().saturating_sub(self.pager.most_dirty() / 2);
+            self.clean(store, count, &goes_on)?;
+        }
+        drop(current);
+        self.checkpoint_while(needed, goes_on)
+    }
+
+    /// Writes out up to `count` changed pages, without a checkpoint; for the holder of [what is
+    /// current](Store::current). Where there is space for a checkpoint only, it writes none.
+    pub(crate) fn clean(
+        &self,
+        store: &Store,
+        count: u64,
+        goes_on: &impl Fn() -> bool,
+    ) -> Result<()> {
+        let moment = {
+            let _inside = self.gate.enter();
+            self.pager.end_epoch()
+        };
+        match store.begin_cleaning(&self.pager, moment, count) {
+            Ok(mut cleaning) => {
+                while goes_on() && store.clean(&mut cleaning)? {}
+                Ok(())
+            }
+            Err(Error::DiskFull { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes a checkpoint, so that recovery has nothing to do that is before it.
+    pub(crate) fn checkpoint(&self) -> Result<()> {
+        self.checkpoint_while(|| true, || true)
+    }
+
+    /// Writes a checkpoint, and gives space back if much of the files is not in use.
+    pub(crate) fn checkpoint_and_give_back(&self) -> Result<()> {
+        self.checkpoint()?;
+        let Some(store) = &self.store else { return Ok(()) };
+        if !idle::has_spare_space(store, store.data.space_bytes()) {
+            return Ok(());
+        }
+        // A checkpoint that is being made has reserved the slots that it needs.
+        let current = store.current();
+        self.expect_open()?;
+        store.give_back(&self.pager)?;
+        drop(current);
+        match self.begin_small_log(store) {
+            // A large file of the log stays for now.
+            Err(Error::DiskFull { .. }) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Has the log go on in a small file, and removes all others, which a checkpoint makes useless.
+    pub(super) fn begin_small_log(&self, store: &Store) -> Result<()> {
+        let log = store.log_to_write()?;
+        log.remove_spares()?;
+        log.begin_small()?;
+        self.checkpoint()?;
+        log.remove_spares()
+    }
+
+    /// Writes a checkpoint, given up between two steps when it is not to go on.
+    pub(super) fn checkpoint_while(
+        &self,
+        needed: impl Fn() -> bool,
+        goes_on: impl Fn() -> bool,
+    ) -> Result<()> {
+        self.expect_open()?;
+        let Some(store) = &self.store else { return Ok(()) };
+        self.expect_here()?;
+        let mut current = store.current();
+        self.expect_open()?;
+        if !needed() {
+            return Ok(());
+        }
+        store.expect_healthy()?;
+        let mut checkpoint = self.begin_checkpoint(store)?;
+        loop {
+            match store.step(&mut checkpoint) {
+                Ok(true) if goes_on() || !store.can_give_up(&self.pager) => {}
+                Ok(false) => return store.finish(checkpoint, &mut current, false),
+                given_up => {
+                    // The slots that it has taken are not free before the next one is current.
+                    drop(checkpoint);
+                    store.forget_room();
+                    return given_up.map(|_| ());
+                }
+            }
+        }
+    }
+
+    /// Begins a checkpoint of this moment; for the holder of [what is current](Store::current).
+    pub(crate) fn begin_checkpoint<'e>(&'e self, store: &'e Store) -> Result<Checkpoint<'e>> {
+        let catalogue = self.catalogue();
+        let (place, moment) = self.barrier(store.log_to_write()?);
+        let moment = (place, moment);
+        let begun = Checkpoint::begin(&self.pager, &store.data, moment, catalogue.store());
+        // Pages that change from now on have to be written twice.
+        store.forget_room();
+        begun
+    }
+
+    fn barrier(&self, log: &Log) -> (Place, ReadEpoch) {
+        // A commit is before it or after it.
+        let _inside = self.gate.enter();
+        log.barrier(|| self.pager.checkpoint_moment())
+    }
+}

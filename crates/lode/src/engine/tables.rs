@@ -1,0 +1,119 @@
+//! The tables of a database: which there are, new ones, and ones that are dropped.
+
+use std::iter::once;
+use std::sync::Arc;
+
+use super::{CheckReport, Engine};
+use crate::codec::Writer;
+use crate::error::{Error, Result};
+use crate::schema::Schema;
+use crate::table::{Definition, KeyKind, Storage, TableCore};
+use crate::wal::{LogPosition, LogRecord};
+
+impl Engine {
+    pub(crate) fn table(&self, name: &str) -> Result<Arc<TableCore>> {
+        self.expect_here()?;
+        let catalogue = self.catalogue();
+        self.expect_open()?;
+        if let Some((.., why)) = catalogue.damaged.get(name) {
+            return Err(why.clone());
+        }
+        let core = catalogue.tables.get(name).map(Arc::clone);
+        core.ok_or_else(|| Error::NoTable { table: name.into() })
+    }
+
+    pub(crate) fn table_names(&self) -> Vec<String> {
+        if self.expect_here().is_err() {
+            return Vec::new();
+        }
+        let catalogue = self.catalogue();
+        let mut names: Vec<_> =
+            catalogue.tables.keys().chain(catalogue.damaged.keys()).cloned().collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// All tables that are not damaged; those that are, are faults.
+    pub(crate) fn tables(&self, faults: &mut CheckReport) -> Result<Vec<Arc<TableCore>>> {
+        self.expect_here()?;
+        let catalogue = self.catalogue();
+        self.expect_open()?;
+        for (name, (.., why)) in &catalogue.damaged {
+            faults.add(Some(name), why.to_string());
+        }
+        Ok(catalogue.tables.values().map(Arc::clone).collect())
+    }
+
+    /// All tables that are not damaged.
+    pub(crate) fn whole_tables(&self) -> Vec<Arc<TableCore>> {
+        self.catalogue().tables.values().map(Arc::clone).collect()
+    }
+
+    pub(crate) fn create_table(&self, schema: &Schema, kind: KeyKind) -> Result<Arc<TableCore>> {
+        let (core, end) = self.admitted(0, &mut || {
+            let mut catalogue = self.catalogue_mut();
+            self.expect_open()?;
+            let name = schema.name().to_string();
+            if catalogue.tables.contains_key(&name) || catalogue.damaged.contains_key(&name) {
+                return Err(Error::TableExists { table: name });
+            }
+            // It is known in this process only, so no user can choose keys that all have the same
+            // hash.
+            let seed = self.settings.random();
+            let id = catalogue.next_id;
+            let next_id = id.next().ok_or(Error::TableFull)?;
+            let storage = match self.store {
+                Some(_) => Storage::Directory,
+                None => Storage::Memory,
+            };
+            let definition = Definition::new(id, kind, seed, schema.clone(), storage);
+            let _alone = self.gate.close();
+            let core = TableCore::create(&self.pager, definition)?;
+            let mut writer = Writer::default();
+            core.definition().store(&mut writer);
+            let logged = self.append(once(LogRecord::CreateTable { definition: &writer.0 }));
+            let end = logged.inspect_err(|_| core.drop_pages(&self.pager))?;
+            let core = Arc::new(core);
+            catalogue.next_id = next_id;
+            catalogue.tables.insert(name, Arc::clone(&core));
+            Ok((core, end))
+        })?;
+        self.settle(end)?;
+        Ok(core)
+    }
+
+    pub(crate) fn drop_table(&self, name: &str) -> Result<()> {
+        let end = self.admitted(0, &mut || {
+            let mut catalogue = self.catalogue_mut();
+            self.expect_open()?;
+            if let Some((definition, location, _)) = catalogue.damaged.get(name).cloned() {
+                let _alone = self.gate.close();
+                let end = self.append(once(LogRecord::DropTable { table: definition.id }))?;
+                catalogue.damaged.remove(name);
+                location.free(&self.pager);
+                return Ok(end);
+            }
+            let core = catalogue.tables.get(name).map(Arc::clone);
+            let core = core.ok_or_else(|| Error::NoTable { table: name.into() })?;
+            let _alone = self.gate.close();
+            let end = self.append(once(LogRecord::DropTable { table: core.id() }))?;
+            catalogue.tables.remove(name);
+            core.drop_pages(&self.pager);
+            Ok(end)
+        })?;
+        self.settle(end)
+    }
+
+    /// Makes durable, at every level, which tables there are.
+    fn settle(&self, end: LogPosition) -> Result<()> {
+        let Some(store) = &self.store else { return Ok(()) };
+        if store.log().is_some() {
+            return store.sync(end);
+        }
+        // Without a log, this is as much as can be done: it promises nothing.
+        match self.checkpoint() {
+            Err(error @ Error::Poisoned { .. }) => Err(error),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Whether a table is whole.
+
+use super::TableCore;
+use crate::error::{Error, Result};
+use crate::heap::{Census, Entry, Heap};
+use crate::pager::{Pager, ReadEpoch};
+
+impl TableCore {
+    /// Calls `report` with each fault of the table at a moment.
+    pub(crate) fn check_at(
+        &self,
+        pager: &Pager,
+        moment: ReadEpoch,
+        report: &mut dyn FnMut(String),
+    ) {
+        let mut is_whole = true;
+        let mut wrong = |why: String| {
+            is_whole = false;
+            report(why);
+        };
+        self.index.check(pager, moment, &mut wrong);
+        let (mut census, mut whole, mut packed) = (Census::default(), Vec::new(), Vec::new());
+        let has_keys_to_check = self.order.is_variable() && !self.order.is_packed();
+        if self.heap.is_none() && !has_keys_to_check {
+            return;
+        }
+        let mut faults = Vec::new();
+        let looked = self.index.each_readable(
+            pager,
+            moment,
+            &mut |index_key, bytes| {
+                if has_keys_to_check && let Err(error) = self.unpack_key(index_key, &mut packed) {
+                    wrong(error.to_string());
+                }
+                let Some(heap) = &self.heap else { return };
+                let entry = Entry::of(bytes.try_into().expect("an entry"));
+                let key_of = |whole: &[u8]| self.schema().key_length(whole).ok();
+                match heap.count(pager, moment, (index_key, entry, &mut whole), key_of, &mut census)
+                {
+                    Ok(true) => {
+                        if let Err(error) = self.expect_whole(heap, &whole) {
+                            wrong(error.to_string());
+                        }
+                    }
+                    Ok(false) => {}
+                    Err(why) => wrong(why),
+                }
+            },
+            // The index has been checked before.
+            &mut |error| faults.push(error),
+        );
+        faults.into_iter().chain(looked.err()).for_each(|error| wrong(error.to_string()));
+        let Some(heap) = &self.heap else { return };
+        heap.check(pager, moment, is_whole.then_some(&census), report);
+    }
+
+    /// Refuses a payload in the heap that is none of this table.
+    pub(crate) fn expect_stored(&self, payload: &[u8]) -> Result<()> {
+        self.schema().expect_payload(payload).map_err(|error| self.corrupt(error.to_string()))
+    }
+
+    /// Refuses what the heap has of a record, its payload or with its key, if it is none of this
+    /// table.
+    pub(crate) fn expect_whole(&self, heap: &Heap, whole: &[u8]) -> Result<()> {
+        match heap.has_keys() {
+            false => self.expect_stored(whole),
+            true => {
+                self.schema().expect_record(whole).map_err(|error| self.corrupt(error.to_string()))
+            }
+        }
+    }
+
+    pub(crate) fn corrupt(&self, why: impl Into<String>) -> Error {
+        Error::corrupt(format!("table {}", self.schema().name()), why.into())
+    }
+}

@@ -1,0 +1,181 @@
+//! Searches: where a key is among the entries of a node, or would be.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use super::fences::LOWER;
+use super::{ENTRIES, HEAD_BYTES, HIGHEST_HEAD, LINE, Node, SearchKey};
+use crate::pager::first_bytes;
+
+/// Bytes of a key that are compared at a time.
+const PIECE: usize = 64;
+
+/// The first bytes of a key after those that all keys of a node have in common.
+#[inline(always)]
+pub(super) fn head_of(key: SearchKey<'_>, common: usize) -> u64 {
+    key.eight_from(common) >> 16
+}
+
+impl Node<'_> {
+    /// Has the processor fetch the entries that a search for a key begins with.
+    pub(in crate::tree) fn fetch_guess(self, key: SearchKey<'_>) {
+        let guess = self.guess(self.count(), head_of(key, self.common()));
+        for at in [guess.saturating_sub(LINE), guess, guess + LINE] {
+            self.words.fetch(ENTRIES + at);
+        }
+    }
+
+    /// Whether an entry is before those of a head, which stands where it would in an entry.
+    #[inline(always)]
+    fn is_before(self, at: usize, entry: u64) -> bool {
+        self.words.get(ENTRIES + at) < entry
+    }
+
+    /// About where an entry with this head is, if they are spread evenly (Perl, Itai, Avni:
+    /// Interpolation Search, CACM 21(7), 1978).
+    #[inline(always)]
+    fn guess(self, count: usize, head: u64) -> usize {
+        let (lowest, mut highest) = (self.words.get(2), self.words.get(3));
+        if highest == HIGHEST_HEAD {
+            // The last node of a level says nothing about how far its keys go.
+            highest = self.head(count.saturating_sub(1));
+        }
+        let (from, to) = (head.saturating_sub(lowest), highest.saturating_sub(lowest));
+        let guess = from.wrapping_mul(count as u64) / to.max(1);
+        (guess as usize).min(count)
+    }
+
+    /// Entries among which is the first one that has this head or a higher one, or after the last
+    /// of which it is: few if the keys are spread evenly.
+    #[inline(always)]
+    fn bracket(self, count: usize, head: u64) -> (usize, usize) {
+        let (guess, entry) = (self.guess(count, head), head << 16);
+        // What is between these two is on its way while they are looked at.
+        self.words.fetch(ENTRIES + guess);
+        let (mut low, mut high) = (guess.saturating_sub(LINE), (guess + LINE).min(count));
+        let mut step = LINE;
+        while low > 0 && !self.is_before(low - 1, entry) {
+            // A wrong guess costs a few steps more.
+            high = low;
+            low = low.saturating_sub(step);
+            step *= 2;
+        }
+        while high < count && self.is_before(high, entry) {
+            low = high;
+            high = (high + step).min(count);
+            step *= 2;
+        }
+        (low, high)
+    }
+
+    /// The first entry that has this head or a higher one.
+    #[inline(always)]
+    fn first_from(self, count: usize, head: u64) -> usize {
+        let (mut low, high) = self.bracket(count, head);
+        let (mut rest, entry) = (high - low, head << 16);
+        // Which half it is in cannot be guessed: so there is no branch.
+        while rest > 1 {
+            let half = rest / 2;
+            low += half * usize::from(self.is_before(low + half - 1, entry));
+            rest -= half;
+        }
+        low + usize::from(rest == 1 && self.is_before(low, entry))
+    }
+
+    /// The place of a key, or where it would be.
+    #[inline(always)]
+    pub(in crate::tree) fn search(self, key: SearchKey<'_>) -> Result<usize, usize> {
+        let (count, common) = (self.count(), self.common());
+        let head = head_of(key, common);
+        let first = self.first_from(count, head);
+        match first < count && self.head(first) == head {
+            false => Err(first),
+            true if common + HEAD_BYTES >= key.bytes().len() => Ok(first),
+            true => self.search_among(first..count, key, common),
+        }
+    }
+
+    /// The same among the entries from one on that has the key's head.
+    #[inline(never)]
+    fn search_among(
+        self,
+        entries: Range<usize>,
+        key: SearchKey<'_>,
+        common: usize,
+    ) -> Result<usize, usize> {
+        let (head, Range { start: mut low, end: count }) = (head_of(key, common), entries);
+        // Few have the same head, so they are looked for from the first one on, in steps that
+        // double.
+        let (mut end, mut step) = (low, 1);
+        while end < count && self.head(end) == head {
+            end += step;
+            step *= 2;
+        }
+        end = end.min(count);
+        let from = common + HEAD_BYTES;
+        let next = key.eight_from(from);
+        while low < end {
+            let middle = low + (end - low) / 2;
+            let order = match self.head(middle) == head {
+                true => self.compare_rest(middle, key.bytes(), from, next),
+                false => Ordering::Greater,
+            };
+            match order {
+                Ordering::Equal => return Ok(middle),
+                Ordering::Less => low = middle + 1,
+                Ordering::Greater => end = middle,
+            }
+        }
+        Err(low)
+    }
+
+    /// The same for a key that need not be between the fences.
+    pub(in crate::tree) fn place(self, key: &[u8]) -> Result<usize, usize> {
+        let mut common = vec![0; self.common()];
+        self.words.read(self.fence_at(LOWER) * 8, &mut common);
+        match key[..common.len().min(key.len())].cmp(&common) {
+            Ordering::Less => Err(0),
+            Ordering::Equal => self.search(SearchKey::new(key)),
+            Ordering::Greater => Err(self.count()),
+        }
+    }
+
+    /// The entry of the child that is responsible for a key.
+    #[inline]
+    pub(in crate::tree) fn responsible(self, key: SearchKey<'_>) -> usize {
+        match self.search(key) {
+            Ok(at) => at,
+            Err(at) => at.saturating_sub(1),
+        }
+    }
+
+    /// Compares the key of an entry with another from a byte on, before which they are the same.
+    /// `next` has the eight bytes of the other from there on, or fewer and zeros after them.
+    #[inline]
+    fn compare_rest(self, at: usize, key: &[u8], from: usize, next: u64) -> Ordering {
+        let (start, size) = (self.key_at(at), self.key_size(at));
+        let count = key.len().min(size).saturating_sub(from).min(8);
+        let own = self.words.get_bytes(start + from, count);
+        match own.cmp(&first_bytes(next, count)) {
+            Ordering::Equal if count == 8 => self.compare_far(at, key, from + 8),
+            Ordering::Equal => size.cmp(&key.len()),
+            decided => decided,
+        }
+    }
+
+    /// The same for keys that share many bytes.
+    #[cold]
+    fn compare_far(self, at: usize, key: &[u8], from: usize) -> Ordering {
+        let (mut piece, mut from) = ([0; PIECE], from);
+        let (start, size) = (self.key_at(at), self.key_size(at));
+        while from < key.len().min(size) {
+            let count = PIECE.min(key.len().min(size) - from);
+            self.words.read(start + from, &mut piece[..count]);
+            match piece[..count].cmp(&key[from..from + count]) {
+                Ordering::Equal => from += count,
+                other => return other,
+            }
+        }
+        size.cmp(&key.len())
+    }
+}
