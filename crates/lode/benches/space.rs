@@ -17,7 +17,7 @@ use routes::KEY_BYTES;
 /// Bytes of a long record: a key of 8, and the rest.
 const LONG_BYTES: usize = 1_000;
 
-/// Short records: the bytes of the key, which is a number, and of the rest.
+/// Short records: the type of the key, and the bytes of the rest.
 const SHORT: [(Type, u32); 6] = [
     (Type::U32, 1),
     (Type::U32, 4),
