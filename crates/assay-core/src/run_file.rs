@@ -350,8 +350,8 @@ impl Phase {
         (wall_ns > 0).then(|| timed_ns / wall_ns as f64)
     }
 
-    /// Operations for a second of processor time of the whole process, with what its own threads
-    /// did meanwhile and what the instrument did between the spans; none in files of before.
+    /// Operations for a second of processor time of the whole process. That includes what its own
+    /// threads did meanwhile and what the instrument did between the spans. `None` in older files.
     pub fn operations_per_cpu_second(&self) -> Option<f64> {
         let cpu_ns = self.sum_of_usage(|usage| usage.cpu_ns)?;
         let operations: f64 = self.rounds.iter().map(|round| round.operations as f64).sum();

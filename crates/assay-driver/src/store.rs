@@ -108,7 +108,7 @@ pub trait Driver: Sync {
     }
 
     /// How the keys of its volumes are organised, if one store mounts several volumes at one point
-    /// by itself, as [`OpenSpec::volumes`] says, and its [`Connection::volume`] is all of them.
+    /// by itself, as [`OpenSpec::volumes`] says. Its [`Connection::volume`] is all of them then.
     fn volume_keys(&self) -> Option<KeyKind> {
         None
     }

@@ -6,10 +6,10 @@
 //!   `Durability::Eventual`, the default: a commit is in the log, in the page cache; `periodic`
 //!   adds a `flush_wal(true)` every 100 ms by a thread of the driver; `commit` is
 //!   `Durability::Immediate`.
-//! - Settings: those that its `autotune` chooses for the machine's processors and memory: the
+//! - Settings: those that its `autotune` chooses for the machine's processors and memory. The
 //!   memtables are parts of a quarter of it, and so is the block cache (half of that quarter, 8 GiB
-//!   at most), unless there is a common budget for it. Everything else is the default; tables are
-//!   not compressed.
+//!   at most). A common budget for the cache has precedence. Everything else is the default; tables
+//!   are not compressed.
 //! - The tree lives in a tokio runtime of as many workers as processors, and commits are driven
 //!   by `block_on`, since its commits are futures; reads and scans are plain calls. Single writes
 //!   are transactions in `Mode::WriteOnly`, lookups in `Mode::ReadOnly`.

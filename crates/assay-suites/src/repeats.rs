@@ -3,7 +3,7 @@
 //! What decides is what a round had of the machine, not how fast it was: so the rates of those that
 //! are kept are no better than those of rounds that were not disturbed at all. A second attempt
 //! finds the same records as the first. So rounds that insert new records, or delete some, have
-//! none, unless each of them writes records of its own, as the samples of `tonbo-micro` do.
+//! none. Those that write records of their own are excepted, as the samples of `tonbo-micro`.
 
 use assay_core::crew::Taken;
 use assay_core::plan::{Cell, PageCache};

@@ -36,8 +36,9 @@
 //! - The columns that a query uses: others are not copied out of the pages.
 //! - Conditions on the primary key that compare a column with a value: `=`, `IN`, `<`, `<=`, `>`,
 //!   `>=`, `BETWEEN`. In a tree these are values of the first columns of the key, and a range of
-//!   the next one; of a hashed table, values of all of them. DataFusion looks at the rows again,
-//!   unless a condition is on the first column of a tree's key, or on the only one of a hashed key.
+//!   the next one; of a hashed table, values of all of them. DataFusion looks at the rows again.
+//!   It need not for conditions on the first column of a tree's key, or the only one of a hashed
+//!   key.
 //!   Of lists of more than 1,000 keys, all between the first and the last is read.
 //! - The limit.
 //! - The order of keys of a table in a tree: a query that wants it needs no sorting.

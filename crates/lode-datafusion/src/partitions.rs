@@ -16,8 +16,8 @@ pub(crate) struct Division {
 }
 
 /// Divides what is to be read of a table into parts. Only a single range of keys in order is
-/// divided, by the values of the first column that is not fixed, if these are whole numbers or
-/// moments.
+/// divided, by the values of the first column that is not fixed. These have to be whole numbers
+/// or moments.
 ///
 /// # Errors
 /// Those of reading, and of packing keys.

@@ -68,8 +68,8 @@ impl Attached {
 /// reading only, the connection only reads.
 ///
 /// # Errors
-/// When a table has the name of a temporary one that is there, or a name that SQLite keeps for
-/// itself (`sqlite_…`), or when two names differ only in case. No table is attached then.
+/// When a table has the name of a temporary one that is there, or one that SQLite keeps for itself
+/// (`sqlite_…`). When two names differ only in case. No table is attached then.
 pub fn attach(connection: &Connection, database: &Database) -> Result<()> {
     let module = format!("lode_{}", MODULES.fetch_add(1, Ordering::Relaxed));
     let session = Session::new(database.clone(), Access::Write);

@@ -63,9 +63,9 @@ fn has_no_value(table: &str, column: &Column, value: &str) -> rusqlite::Error {
     )
 }
 
-/// A value of SQLite for a column. Text that looks like a number becomes one for a column of
-/// numbers, a real number that is whole becomes a whole one, and a whole one text, as SQLite's
-/// strict tables have it.
+/// A value of SQLite for a column, as SQLite's strict tables have it. Text that looks like a number
+/// becomes one for a column of numbers. A real number that is whole becomes a whole one, and a
+/// whole one text.
 ///
 /// # Errors
 /// `SQLITE_CONSTRAINT` for a NULL where there can be none; `SQLITE_CONSTRAINT_DATATYPE` for what

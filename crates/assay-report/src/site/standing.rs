@@ -122,8 +122,8 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
 
 type Entry = (String, Vec<Option<Score>>);
 
-/// The engines in their order. One that lacks columns, or cells of one, stands below each that is
-/// faster over the columns that both have, so that it gains nothing by what it lacks.
+/// The engines in their order. An engine that lacks columns, or cells of one, gains nothing by
+/// that: it stands below each that is faster over the columns that both have.
 fn placed(mut engines: Vec<Entry>) -> Vec<Entry> {
     let own = |(_, scores): &Entry| mean(scores.iter().flatten().map(|score| score.value.ln()));
     let is_whole = |(_, scores): &Entry| {

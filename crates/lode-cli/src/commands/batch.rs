@@ -8,7 +8,7 @@ use program_support::exit::{Failure, Outcome};
 use super::records;
 use crate::database::Opened;
 
-/// The most records of a batch: so many that syncing them is cheap beside writing them.
+/// The most records of a batch; syncing them is cheap beside writing them.
 const MOST_RECORDS: usize = 4096;
 
 /// The bytes that records wait for together at the most, and one record more.

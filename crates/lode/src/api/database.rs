@@ -121,9 +121,9 @@ impl Database {
     /// written itself. (Snapshot isolation: Berenson et al., A Critique of ANSI SQL Isolation
     /// Levels, SIGMOD 1995.)
     ///
-    /// Its commit returns `Conflict` if a record that it has inserted, changed or deleted, or that
-    /// was in the way of an insert, was changed since that moment. What it only read is not looked
-    /// at again.
+    /// Its commit returns `Conflict` if a record that it has inserted, changed or deleted was
+    /// changed since that moment, or one that was in the way of an insert. What it only read is not
+    /// looked at again.
     ///
     /// ```
     /// use lode::{Database, Error, KeyKind, ReadTable, Schema, Type};

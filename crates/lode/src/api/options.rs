@@ -65,6 +65,10 @@ impl Options {
     /// kept. What [snapshots](Database::snapshot) need of pages that have changed is part of it, at
     /// most a quarter, or 16 MiB if that is more. What a checkpoint that is being written needs of
     /// such pages comes on top.
+    ///
+    /// In a directory, all pages that one transaction changes must fit into seven eighths of it. If
+    /// they do not, its commit returns `Full` and changes nothing. Each record far from the others
+    /// changes a page of 16 KiB.
     pub fn memory_bytes(mut self, bytes: u64) -> Self {
         self.memory_bytes = bytes;
         self

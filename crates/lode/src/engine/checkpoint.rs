@@ -1,6 +1,9 @@
 //! When checkpoints are written, and when changed pages are written out without one.
 
+use std::sync::MutexGuard;
+
 use super::{Engine, idle};
+use crate::data::Superblock;
 use crate::error::{Error, Result};
 use crate::pager::ReadEpoch;
 use crate::store::{Checkpoint, Need, Store};
@@ -26,11 +29,7 @@ impl Engine {
         needed: impl Fn() -> bool,
         goes_on: impl Fn() -> bool,
     ) -> Result<()> {
-        self.expect_open()?;
-        let Some(store) = &self.store else { return Ok(()) };
-        self.expect_here()?;
-        let current = store.current();
-        self.expect_open()?;
+        let Some((store, current)) = self.take_turn()? else { return Ok(()) };
         if needed() && !store.needs_checkpoint(&self.pager) {
             let count = self.pager.dirty().saturating_sub(self.pager.most_dirty() / 2);
             self.clean(store, count, &goes_on)?;
@@ -74,10 +73,9 @@ impl Engine {
             return Ok(());
         }
         // A checkpoint that is being made has reserved the slots that it needs.
-        let current = store.current();
-        self.expect_open()?;
+        let turn = self.take_turn()?;
         store.give_back(&self.pager)?;
-        drop(current);
+        drop(turn);
         match self.begin_small_log(store) {
             // A large file of the log stays for now.
             Err(Error::DiskFull { .. }) => Ok(()),
@@ -100,11 +98,7 @@ impl Engine {
         needed: impl Fn() -> bool,
         goes_on: impl Fn() -> bool,
     ) -> Result<()> {
-        self.expect_open()?;
-        let Some(store) = &self.store else { return Ok(()) };
-        self.expect_here()?;
-        let mut current = store.current();
-        self.expect_open()?;
+        let Some((store, mut current)) = self.take_turn()? else { return Ok(()) };
         if !needed() {
             return Ok(());
         }
@@ -122,6 +116,17 @@ impl Engine {
                 }
             }
         }
+    }
+
+    /// Waits until no other thread makes a checkpoint or gives space back; no other does so while
+    /// the guard lives. `None` for a database without a directory.
+    fn take_turn(&self) -> Result<Option<(&Store, MutexGuard<'_, Superblock>)>> {
+        self.expect_open()?;
+        let Some(store) = &self.store else { return Ok(None) };
+        let current = store.current();
+        // It may have been closed in the meantime.
+        self.expect_open()?;
+        Ok(Some((store, current)))
     }
 
     /// Begins a checkpoint of this moment; for the holder of [what is current](Store::current).

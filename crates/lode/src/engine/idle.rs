@@ -80,7 +80,7 @@ fn state_of(engine: &Engine, store: &Store) -> Option<State> {
     Some(State { log_end, changed_pages: engine.pager().dirty() })
 }
 
-/// Whether much of the files is not in use, if the data file has so many bytes.
+/// Whether much of the files is not in use, for a data file of `data_bytes`.
 pub(super) fn has_spare_space(store: &Store, data_bytes: u64) -> bool {
     let used_bytes = store.data.used_bytes();
     let log_bytes = store.log().map_or(0, Log::unused_bytes);

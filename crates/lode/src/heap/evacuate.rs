@@ -68,8 +68,8 @@ impl Evacuation<'_> {
         Entry::of(entry).address.is_some_and(|address| self.pages.contains(&address.page))
     }
 
-    /// Moves the record that the index has under an index key, if it lies in one of the pages, and
-    /// another one with room is found.
+    /// Moves the record that the index has under an index key, if it lies in one of the pages and
+    /// another page has room.
     pub(crate) fn move_out(
         &mut self,
         index: &impl Index,

@@ -23,8 +23,8 @@ fn record(table: &Table, id: u64, value: u8) -> Vec<u8> {
     table.schema().pack(&[Value::Unsigned(id), Value::Bytes(&[value; 1_000])]).expect("it fits")
 }
 
-/// Calls `work` with a table of each kind, with records beside their keys and in a heap, in memory
-/// and in a directory, and one record.
+/// Calls `work` with one record and a table of each kind: with records beside their keys and in a
+/// heap, in memory and in a directory.
 fn each_table(memory_bytes: u64, work: &dyn Fn(&Database, &Table)) {
     for kind in [KeyKind::Hash, KeyKind::Tree] {
         for rest in [Type::Bytes(1_000), Type::VarBytes(40_000)] {

@@ -252,8 +252,8 @@ fn a_reader_sees_a_whole_version_whenever_the_writer_is_killed() {
     let begun = Instant::now();
     bench.succeeds(&EXPORT);
     let whole = begun.elapsed();
-    // What was seen of each version. A request of a process that is killed may still be carried out
-    // by the server, so the newest version may have been begun some rounds ago.
+    // What was seen of each version. The server may still carry out a request of a process that is
+    // killed. So the newest version may have been begun some rounds ago.
     let (mut seen, mut state) = (BTreeMap::from([(0, ROWS[0])]), 22u64);
     for round in 0..ROUNDS {
         let (db, moment) = (["half", "db"][round % 2], MOMENTS[round % MOMENTS.len()]);

@@ -139,8 +139,8 @@ fn it_can_be_turned_off() {
     assert_eq!(run.wait(100), before);
 }
 
-/// Files of the log are kept for what is written until the next checkpoint, and given back when
-/// that is asked for, or nothing is written.
+/// Files of the log are kept for what is written until the next checkpoint. They are given back
+/// when that is asked for, or nothing is written.
 #[test]
 fn the_log_keeps_its_files_until_space_is_wanted() {
     const LOG_BYTES: u64 = 16 << 20;

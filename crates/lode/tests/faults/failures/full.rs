@@ -175,8 +175,8 @@ fn a_catalogue_that_finds_no_space_poisons_nothing() {
 
 /// A tree of some seven hundred pages, none of which has been written out.
 fn new_pages() -> Known {
-    // Memory and log have room for all of it, so that there is no checkpoint, and no segment of the
-    // log ends where pages change again: then too, space is asked for.
+    // Memory and log have room for all of it. So there is no checkpoint, and no segment of the log
+    // ends where pages change again: then too, space is asked for.
     let options = options(Durability::Commit).memory_bytes(64 << 20);
     let options = options.log_bytes(64 << 20).segment_bytes(16 << 20);
     let mut known = Known::new(21);
