@@ -1,10 +1,12 @@
 //! Files and directories that options name: looked at before any work is done for them.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use assay_core::durability::Verdicts;
+use assay_core::run_file::{RunFile, RunFileError};
 use program_support::exit::{Failure, Outcome};
 use program_support::whole_file;
 
@@ -22,6 +24,27 @@ pub(crate) fn check_default(path: &Path) -> Outcome {
     can_write(path, Missing::IsMadeLater).map_err(|why| {
         Failure::Refused(format!("{}: {why}; {}", path.display(), another("--output")))
     })
+}
+
+/// Whether a file can be written here that is no run file, and replaces no measurements.
+pub(crate) fn check_other(path: &Path, option: &str) -> Outcome {
+    check_writable(path, option)?;
+    let is_run = matches!(RunFile::load(path), Ok(_) | Err(RunFileError::Version { .. }));
+    let what = match is_run {
+        true => "a run file",
+        false if is_written(path) && Verdicts::load(path).is_ok() => "a file of verdicts",
+        false => return Ok(()),
+    };
+    Err(Failure::Refused(format!(
+        "{}: is {what}, which would be lost; {}",
+        path.display(),
+        another(option)
+    )))
+}
+
+/// Whether there is a file with something in it.
+pub(crate) fn is_written(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0)
 }
 
 /// What a missing directory means.
@@ -109,6 +132,29 @@ pub(crate) fn make_default_folder(path: &Path) -> Outcome {
     match folder == Path::new(RUNS_FOLDER) {
         true => make_directory(folder, "--output").map(drop),
         false => Ok(()),
+    }
+}
+
+/// Keeps other commands that ask for the same from changing a file, while what is returned lives.
+/// It has to be replaced as a whole. If it is not there, `new` is what is in it.
+pub(crate) fn lock(path: &Path, new: &[u8]) -> io::Result<File> {
+    loop {
+        match whole_file::write_new(path, new) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        let file = File::open(path)?;
+        match file.lock() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            // The file system has no such locks.
+            Err(_) => return Ok(file),
+            Ok(()) => {}
+        }
+        // Who had the lock before may have put another one in its place.
+        let identity = |found: fs::Metadata| (found.dev(), found.ino());
+        if identity(file.metadata()?) == identity(fs::metadata(path)?) {
+            return Ok(file);
+        }
     }
 }
 

@@ -23,6 +23,7 @@ mod program;
 mod progress;
 mod request;
 mod resume;
+mod run_place;
 mod sitting;
 mod size;
 mod start;

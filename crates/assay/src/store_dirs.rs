@@ -60,7 +60,10 @@ impl StoreDirs {
                 Failure::Refused(format!("{shown}: {what}; choose another one with --dir"))
             };
             if !found.is_dir() {
-                return Err(refused("there is no such directory"));
+                return Err(refused(match found.exists() {
+                    true => "is not a directory",
+                    false => "there is no such directory",
+                }));
             }
             let whole = found.canonicalize().map_err(|e| refused(&e.to_string()))?;
             let path = match (path.exists(), path.file_name()) {

@@ -6,12 +6,14 @@ pub(crate) mod columns;
 pub(crate) mod sql;
 pub(crate) mod volume;
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lode::{KeyKind, Options};
 use program_support::command_line;
 use program_support::exit::Failure;
+use program_support::output::printed;
 
 /// Checks, describes, dumps, loads, exports and imports the databases of Lode, and works on its
 /// volumes.
@@ -231,9 +233,9 @@ fn bytes(text: &str) -> Result<u64, String> {
 pub(crate) fn parse() -> Result<CommandLine, Failure> {
     CommandLine::try_parse().map_err(|error| {
         if !error.use_stderr() {
-            // Help or version; a reader that went away is no error.
-            let _ = error.print();
-            return Failure::Quiet;
+            // Help or version.
+            let result = error.print().and_then(|()| io::stdout().flush());
+            return printed(result).err().unwrap_or(Failure::Quiet);
         }
         Failure::Usage(one_line(&error))
     })

@@ -5,6 +5,7 @@
 //! other command ends at once: the program's own last steps are done, and its unfinished files
 //! removed.
 
+use std::fs;
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -34,18 +35,21 @@ pub struct Interrupt {
 }
 
 /// From now on signals end this program as described above. `last_steps` is what a program has to
-/// do before it ends at once.
+/// do before it ends at once. Where SIGHUP is ignored, as under `nohup`, it stays so.
 ///
 /// # Errors
 /// [`Failure::Refused`] if the system does not allow to watch for signals.
 pub fn watch(program: &'static str, last_steps: fn()) -> Outcome {
-    const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+    let mut watched = vec![SIGINT, SIGTERM];
+    if !is_ignored(SIGHUP) {
+        watched.push(SIGHUP);
+    }
     let refused = |e| Failure::Refused(format!("cannot watch for interrupts: {e}"));
-    for signal in SIGNALS {
+    for &signal in &watched {
         let number = usize::try_from(signal).unwrap_or_default();
         flag::register_usize(signal, Arc::clone(&LAST), number).map_err(refused)?;
     }
-    let mut signals = Signals::new(SIGNALS).map_err(refused)?;
+    let mut signals = Signals::new(&watched).map_err(refused)?;
     thread::spawn(move || {
         for signal in &mut signals {
             let _ = FIRST.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst);
@@ -58,6 +62,14 @@ pub fn watch(program: &'static str, last_steps: fn()) -> Outcome {
         }
     });
     Ok(())
+}
+
+/// Whether this process was started with a signal ignored.
+fn is_ignored(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 /// From now on SIGINT calls `action` and does nothing else: for programs that a user talks to,

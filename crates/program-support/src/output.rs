@@ -22,7 +22,12 @@ pub fn print_styled(text: &str) -> Outcome {
 /// Lets `work` write to standard output, byte by byte as it wants.
 pub fn to_standard_output(work: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) -> Outcome {
     let mut out = io::BufWriter::new(io::stdout().lock());
-    match work(&mut out).and_then(|()| out.flush()) {
+    printed(work(&mut out).and_then(|()| out.flush()))
+}
+
+/// How a command goes on that has printed something, or tried to.
+pub fn printed(result: io::Result<()>) -> Outcome {
+    match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::Refused(format!("cannot write to standard output: {error}")))
         }

@@ -6,12 +6,25 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, PersistError};
 
 /// Writes a file: under a temporary name beside it first, so that it is whole or as it was. A
 /// symbolic link stays one, and what is no regular file is not touched.
 pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     write_with(path, &mut |out| out.write_all(content))
+}
+
+/// Writes a file that is not there yet.
+///
+/// # Errors
+/// `AlreadyExists` if there is something with that name.
+pub fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
+    if path.symlink_metadata().is_ok() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    let unfinished = Unfinished::begin(path)?;
+    unfinished.file.as_file().write_all(content)?;
+    unfinished.finish_new(path)
 }
 
 /// The same for what is written piece by piece.
@@ -34,7 +47,7 @@ pub fn write_to_file(path: &Path, work: &mut dyn FnMut(&File) -> io::Result<()>)
     unfinished.finish(&path)
 }
 
-/// The files that are being written, by their temporary names.
+/// The files that are being written, by their temporary names, and those of [`Claim`]s.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Removes the files that are being written; for a process that ends at once. No other file is
@@ -69,12 +82,55 @@ impl Unfinished {
     }
 
     fn finish(self, path: &Path) -> io::Result<()> {
+        self.persist(path, NamedTempFile::persist)
+    }
+
+    /// The same, unless something has that name.
+    fn finish_new(self, path: &Path) -> io::Result<()> {
+        self.persist(path, NamedTempFile::persist_noclobber)
+    }
+
+    fn persist(
+        self,
+        path: &Path,
+        to: fn(NamedTempFile, PathBuf) -> Result<File, PersistError>,
+    ) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         let mut names = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
         let name = self.file.path().to_path_buf();
-        self.file.persist(path).map_err(|e| without_path(&e.error))?;
-        names.retain(|other| *other != name);
+        to(self.file, path.into()).map_err(|e| without_path(&e.error))?;
+        names.retain(|other| *other != name && other != path);
         Ok(())
+    }
+}
+
+/// A name for a file that is [written](write()) later, which no other process can claim meanwhile:
+/// an empty file has it. If nothing was written, that is removed in the end.
+#[derive(Debug)]
+pub struct Claim(PathBuf);
+
+impl Claim {
+    /// Claims a name.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if something has the name; others if no file can be made there.
+    pub fn new(path: &Path) -> io::Result<Self> {
+        let mut names = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
+        File::create_new(path)?;
+        let whole = fs::canonicalize(path)?;
+        names.push(whole.clone());
+        Ok(Self(whole))
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let mut names = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = names.iter().position(|name| *name == self.0) {
+            names.remove(at);
+            // What cannot be removed is empty.
+            let _ = fs::remove_file(&self.0);
+        }
     }
 }
 
@@ -136,6 +192,23 @@ mod tests {
         std::os::unix::fs::symlink(at("nowhere"), at("dangling")).expect("a link");
         assert!(write(&at("dangling"), b"new").is_err());
         assert_eq!(fs::read_dir(folder.path()).expect("list").count(), 4, "nothing is left");
+    }
+
+    #[test]
+    fn a_claimed_name_is_taken_and_not_left_behind() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("file");
+        let claim = Claim::new(&path).expect("the first");
+        let error = Claim::new(&path).expect_err("it is taken");
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        drop(claim);
+        assert!(!path.exists(), "nothing was written");
+        let claim = Claim::new(&path).expect("it is free again");
+        write(&path, b"content").expect("write");
+        drop(claim);
+        assert_eq!(fs::read(&path).expect("read"), b"content");
+        write(&path, b"more").expect("write");
+        assert_eq!(fs::read(&path).expect("read"), b"more");
     }
 
     #[test]

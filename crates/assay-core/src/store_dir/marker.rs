@@ -139,7 +139,11 @@ impl fmt::Display for Difference {
                 f.write_str("the store here was left half-changed by a run that was stopped")
             }
             Self::Part { part, expected, found } => {
-                write!(f, "the store here has another {part}: {found}, not {expected}")
+                let other = match part {
+                    Part::Records | Part::EngineSettings => "other",
+                    _ => "another",
+                };
+                write!(f, "the store here has {other} {part}: {found}, not {expected}")
             }
         }
     }

@@ -213,7 +213,7 @@ mod tests {
         made.engine_options = BTreeMap::from(set);
         store.create(&made).expect("create");
         let error = store.expect(&marker("sqlite")).expect_err("other settings").to_string();
-        let words = "another engine settings: rowid=yes, wal=off, not the defaults";
+        let words = "other engine settings: rowid=yes, wal=off, not the defaults";
         assert!(error.contains(words), "{error}");
     }
 

@@ -70,6 +70,10 @@ impl Grid {
     pub(super) fn draw(&self, out: &mut String, width: usize) {
         let of_titles: usize = self.titles.iter().map(|column| 2 + column.width()).sum();
         let mut left = self.figures.as_slice();
+        if left.is_empty() {
+            // Nothing was measured of those that stand here.
+            self.draw_block(out, left);
+        }
         while !left.is_empty() {
             let mut used = of_titles.saturating_sub(1);
             let fitting = left.iter().take_while(|column| {

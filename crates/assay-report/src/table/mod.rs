@@ -55,7 +55,7 @@ pub fn render(run: &RunFile, view: View) -> String {
     }
     if !run.is_complete() {
         let (there, planned) = (run.cells.len(), run.planned_cells);
-        out += &format!("\n not complete: {there} of {planned} cells are in this run file\n");
+        out += &format!("\n not complete: {there} of {planned} cells are done\n");
     }
     if let Some(against) = &run.against {
         out.push('\n');
@@ -126,7 +126,7 @@ impl Drawing<'_, '_> {
             details::of_lines(out, &groups, &phases, view.width);
         }
         let mut below = String::new();
-        if lines().count() > groups.len() {
+        if lines().count() > groups.len() && lines().any(Ranked::is_compared) {
             let text = "× the best figure of the column is this many times as fast".into();
             paragraph(&mut below, &[text], "", view.width);
         }

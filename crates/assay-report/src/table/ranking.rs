@@ -31,6 +31,11 @@ impl Ranked<'_> {
         }
     }
 
+    /// Whether one of its figures is compared with the best of a column.
+    pub(super) fn is_compared(&self) -> bool {
+        self.ratios().next().is_some()
+    }
+
     fn ratios(&self) -> impl Iterator<Item = f64> {
         self.figures.iter().flatten().filter_map(|figure| figure.ratio)
     }

@@ -127,6 +127,21 @@ fn missing_figures_and_failures_win_nothing() {
     assert!(text.contains("[1] ranked by 1 of 2 figures"), "{text}");
 }
 
+/// Without a figure there is nothing to compare, but each engine has its line and its reason.
+#[test]
+fn engines_that_all_failed_have_their_lines() {
+    let mut run = of_engines(&[("one", 1, 1), ("other", 1, 1)]);
+    for result in &mut run.cells {
+        result.status = Status::Failed(format!("{} crashed", result.cell.engine));
+        result.measurement.phases.clear();
+    }
+    let text = table::render(&run, View::PLAIN);
+    let lines: Vec<_> = table_lines(&text).into_iter().map(|line| line.join(" ")).collect();
+    assert_eq!(lines, ["one failed [1] tree", "other failed [2] tree"], "{text}");
+    assert!(text.contains("[1] one crashed") && text.contains("[2] other crashed"), "{text}");
+    assert!(!text.contains('×'), "{text}");
+}
+
 /// Engines are compared with those that had as many threads.
 #[test]
 fn each_number_of_threads_has_its_own_best() {

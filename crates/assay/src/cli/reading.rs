@@ -1,11 +1,12 @@
 //! Reading a command line; what is wrong with it becomes one line.
 
 use std::ffi::OsString;
+use std::io::{self, Write};
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use program_support::command_line;
 use program_support::exit::Failure;
-use program_support::output::say;
+use program_support::output::{printed, say};
 
 use super::internal::{Inside, Internal};
 use super::{Cli, Command, CrashArgs, Plugins, RunSuite};
@@ -62,9 +63,9 @@ pub(crate) fn parse() -> Result<Asked, Failure> {
     };
     asked.map_err(|error| {
         if !error.use_stderr() && !lacks_command(&error) {
-            // Help or version; a reader that went away is no error.
-            let _ = error.print();
-            return Failure::Quiet;
+            // Help or version.
+            let result = error.print().and_then(|()| io::stdout().flush());
+            return printed(result).err().unwrap_or(Failure::Quiet);
         }
         list_commands(&error);
         Failure::Usage(one_line(&error))

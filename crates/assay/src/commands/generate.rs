@@ -7,6 +7,7 @@ use program_support::exit::{Failure, Outcome};
 use program_support::whole_file;
 
 use crate::cli::GenerateCustomerArgs;
+use crate::files;
 
 /// Writes a file of customers.
 pub(crate) fn customer(args: &GenerateCustomerArgs) -> Outcome {
@@ -18,6 +19,9 @@ pub(crate) fn customer(args: &GenerateCustomerArgs) -> Outcome {
             i32::MAX
         ))
     })?;
+    if let Some(path) = &args.output {
+        files::check_other(path, "--output")?;
+    }
     let result = match &args.output {
         Some(path) => whole_file::write_with(path, &mut |out| tbl::generate(rows, args.seed, out))
             .map_err(|e| (path.display().to_string(), e)),

@@ -14,7 +14,7 @@ use program_support::interrupt::Interrupt;
 use program_support::output::print;
 
 use crate::cli::{Format, LadderArgs, StorageArg};
-use crate::commands::run::show_table;
+use crate::commands::run::{run_file_line, show_table};
 use crate::crash::VERDICTS_FILE;
 use crate::files;
 use crate::planning::{Planned, Setting, Workload, calibration, planned};
@@ -69,7 +69,9 @@ pub(crate) fn crossbench(args: &LadderArgs) -> Outcome {
             show_table(&run, &args.common.look)?;
         }
     }
-    print(&format!("\n run file: {} (assay show, report, plot, compare)\n", path.display()))?;
+    if files::is_written(&path) {
+        print(&run_file_line(&path))?;
+    }
     result
 }
 

@@ -14,7 +14,7 @@ use crate::files;
 
 /// Makes one page of run files, and says where it is.
 pub(crate) fn report(args: &ReportArgs) -> Outcome {
-    files::check_writable(&args.output, "--output")?;
+    files::check_other(&args.output, "--output")?;
     write(&args.run, &args.output)?;
     print(&format!("{}\n", args.output.display()))
 }
@@ -29,6 +29,8 @@ pub(crate) fn write(runs: &[PathBuf], output: &Path) -> Outcome {
     });
     let parts = parts.collect::<Outcome<Vec<_>>>()?;
     let page = html::render(&parts, &[]).map_err(|e| Failure::Refused(e.to_string()))?;
-    whole_file::write(output, page.as_bytes())
-        .map_err(|e| Failure::Refused(format!("{}: {e}", output.display())))
+    whole_file::write(output, page.as_bytes()).map_err(|e| {
+        let shown = output.display();
+        Failure::Refused(format!("{shown}: {e}; choose another file with --output"))
+    })
 }

@@ -1,15 +1,13 @@
 //! `assay run SUITE`
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use assay_core::run_file::{CellResult, RunFile, RunFileError};
+use assay_core::run_file::{CellResult, RunFile};
 use assay_driver::Storage;
 use assay_report::compare;
 use assay_suites::crossbench::published::{self, Show};
 use assay_suites::nudb;
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
 use program_support::output::{print, print_styled, say};
@@ -17,7 +15,7 @@ use program_support::whole_file;
 
 use crate::against::Against;
 use crate::cli::{
-    Common, CrossbenchArgs, Format, LevelsArg, Look, NudbArgs, RunSuite, StorageArg, VerifyArgs,
+    CrossbenchArgs, Format, LevelsArg, Look, NudbArgs, RunSuite, StorageArg, VerifyArgs,
 };
 use crate::commands::{plot, verify};
 use crate::crash::VERDICTS_FILE;
@@ -26,6 +24,7 @@ use crate::files;
 use crate::planning::{self, Setting};
 use crate::progress::Display;
 use crate::request::Request;
+use crate::run_place::RunPlace;
 use crate::sitting::Sitting;
 use crate::start::Start;
 use crate::store_dirs::StoreDirs;
@@ -71,10 +70,10 @@ fn crossbench(args: &CrossbenchArgs) -> Outcome {
         }
         _ => Ok(()),
     };
-    let (run, path, result) = measure(&Request::crossbench(args)?, &mut each)?;
+    let (run, place, result) = measure(&Request::crossbench(args)?, &mut each)?;
     let run = run.printable();
     match format {
-        Format::Table => show_result(&run, &path, &args.common.look, args.quiet)?,
+        Format::Table => show_result(&run, &place, &args.common.look, args.quiet)?,
         Format::Published => say_notes(&run),
     }
     show_builds(&run)?;
@@ -90,7 +89,7 @@ fn nudb(args: &NudbArgs) -> Outcome {
         ));
     }
     if let Some(path) = &args.raw_out {
-        files::check_writable(path, "--raw_out")?;
+        files::check_other(path, "--raw_out")?;
         let output = args.measure.common.output.as_ref();
         let same = output.is_some_and(|output| files::is_same(output, path));
         if same {
@@ -100,19 +99,21 @@ fn nudb(args: &NudbArgs) -> Outcome {
     let (run, result) = plainly(&Request::nudb(args)?)?;
     if let Some(path) = &args.raw_out {
         let raw = nudb::published::raw(&run).expect("text can be written to memory");
-        whole_file::write(path, raw.as_bytes())
-            .map_err(|e| Failure::Refused(format!("{}: {e}", path.display())))?;
+        whole_file::write(path, raw.as_bytes()).map_err(|e| {
+            let shown = path.display();
+            Failure::Refused(format!("{shown}: {e}; choose another file with --raw_out"))
+        })?;
     }
     result
 }
 
 /// Measures, and shows at the end what came out, or what the suite's project prints of it.
 fn plainly(request: &Request) -> Outcome<(RunFile, Outcome)> {
-    let (run, path, result) = measure(request, &mut |_| Ok(()))?;
+    let (run, place, result) = measure(request, &mut |_| Ok(()))?;
     let run = run.printable();
     match request.common.format {
-        Format::Table => show_result(&run, &path, &request.common.look, request.quiet)?,
-        Format::Published => print_published(&run, &path)?,
+        Format::Table => show_result(&run, &place, &request.common.look, request.quiet)?,
+        Format::Published => print_published(&run, place.path())?,
     }
     show_builds(&run)?;
     Ok((run, result))
@@ -122,7 +123,7 @@ fn plainly(request: &Request) -> Outcome<(RunFile, Outcome)> {
 fn measure(
     request: &Request,
     each: &mut dyn FnMut(&CellResult) -> Outcome,
-) -> Outcome<(RunFile, PathBuf, Outcome)> {
+) -> Outcome<(RunFile, RunPlace, Outcome)> {
     let interrupt = Interrupt::noted();
     let mut setting = Setting::new(&request.common, request.key)?;
     if let Some(path) = &request.against {
@@ -133,9 +134,9 @@ fn measure(
     let modes = StorageArg::modes(&request.storage);
     let wanted = &request.trials;
     let mut until_ci = UntilCi::wanted(wanted)?;
-    if request.common.output.is_some() {
+    if let Some(path) = &request.common.output {
         // Before anything is made.
-        run_path(&request.common, request.workloads[0].suite, Timestamp::now())?;
+        RunPlace::check(path)?;
     }
     let store_dirs = StoreDirs::prepare(&modes, request.common.dir.as_deref())?;
     let first = match &until_ci {
@@ -145,7 +146,8 @@ fn measure(
     let mut plan = planning::plan(&setting, &request.workloads, &modes, first, &store_dirs)?;
     let mut run = new_run(plan.len());
     run.against = setting.against.as_ref().map(Against::described);
-    let path = run_path(&request.common, request.workloads[0].suite, run.created)?;
+    let output = request.common.output.as_deref();
+    let place = RunPlace::of(output, request.workloads[0].suite, run.created)?;
     let sync = examine(&mut run, &store_dirs, &plan);
     let (quiet, yes) = (request.quiet, request.common.yes);
     let start = Start { quiet, yes, shorter: request.shorter, interrupt: &interrupt };
@@ -161,7 +163,7 @@ fn measure(
             against: setting.against.as_ref(),
             interrupt: &interrupt,
             sitting: &Sitting::without_end(),
-            path: &path,
+            path: place.path(),
             verdicts: Path::new(VERDICTS_FILE),
             display: &mut display,
             each,
@@ -183,7 +185,7 @@ fn measure(
     if let (Ok(()), Some(until_ci)) = (&result, &until_ci) {
         until_ci.shortfalls(&run).iter().for_each(|why| say(&format!("note: --until-ci: {why}")));
     }
-    Ok((run, path, result))
+    Ok((run, place, result))
 }
 
 /// Prints what the two builds of a run differ in, if it has two.
@@ -195,13 +197,13 @@ fn show_builds(run: &RunFile) -> Outcome {
 }
 
 /// Prints our table, and where the run file is.
-fn show_result(run: &RunFile, path: &Path, look: &Look, quiet: bool) -> Outcome {
+fn show_result(run: &RunFile, place: &RunPlace, look: &Look, quiet: bool) -> Outcome {
     if run.cells.is_empty() {
         return Ok(());
     }
     show_table(run, look)?;
-    match !quiet && path.exists() {
-        true => say_where(path, run),
+    match !quiet && place.is_written() {
+        true => say_where(place.path(), run),
         false => Ok(()),
     }
 }
@@ -246,6 +248,11 @@ pub(crate) fn show_table(run: &RunFile, look: &Look) -> Outcome {
     print_styled(&assay_report::table::render(run, look.view()))
 }
 
+/// The line that names a run file.
+pub(crate) fn run_file_line(path: &Path) -> String {
+    format!("\n run file: {} (assay show, report, plot, compare)\n", path.display())
+}
+
 fn say_where(path: &Path, run: &RunFile) -> Outcome {
     let mut kept: Vec<_> = run
         .results()
@@ -256,30 +263,9 @@ fn say_where(path: &Path, run: &RunFile) -> Outcome {
         .collect();
     kept.sort_unstable();
     kept.dedup();
-    let mut text = format!("\n run file: {} (assay show, report, plot, compare)\n", path.display());
+    let mut text = run_file_line(path);
     if !kept.is_empty() {
         text += &format!(" stores left for a next run: {}\n", kept.join(", "));
     }
     print(&text)
-}
-
-/// Where the run file goes; its directory must be writable before anything is measured.
-pub(crate) fn run_path(common: &Common, suite: &str, created: Timestamp) -> Outcome<PathBuf> {
-    let path = common.output.clone().unwrap_or_else(|| {
-        let time = created.to_zoned(TimeZone::UTC).strftime("%Y%m%dT%H%M%SZ").to_string();
-        PathBuf::from(files::RUNS_FOLDER).join(format!("{suite}-{time}.json"))
-    });
-    match common.output {
-        Some(_) => files::check_writable(&path, "--output")?,
-        None => files::check_default(&path)?,
-    }
-    // An empty file is one that was made for this.
-    let holds_something = std::fs::metadata(&path).is_ok_and(|found| found.len() > 0);
-    match RunFile::load(&path) {
-        Err(RunFileError::Foreign { .. }) if holds_something => Err(Failure::Refused(format!(
-            "{}: is there already, and is no run file; choose another file with --output",
-            path.display()
-        ))),
-        _ => Ok(path),
-    }
 }

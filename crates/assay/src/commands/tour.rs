@@ -15,11 +15,12 @@ use program_support::output::print;
 
 use crate::cli::{Format, TourArgs};
 use crate::commands::report;
-use crate::commands::run::{print_published, run_path, show_table};
+use crate::commands::run::{print_published, show_table};
 use crate::crash::VERDICTS_FILE;
 use crate::executor::{Execution, examine, new_run, remove_store};
 use crate::planning::{self, Planned, Setting, Workload, calibration, planned};
 use crate::progress::Display;
+use crate::run_place::RunPlace;
 use crate::sitting::Sitting;
 use crate::start::Start;
 use crate::store_dirs::StoreDirs;
@@ -47,8 +48,9 @@ pub(crate) fn tour(args: &TourArgs) -> Outcome {
     let store_dirs = StoreDirs::prepare(&MODES, common.dir.as_deref())?;
     let plan = plan(&setting, &store_dirs)?;
     let mut run = new_run(plan.len());
-    let path = run_path(common, "tour", run.created)?;
-    let page = page_beside(&path)?;
+    let place = RunPlace::of(common.output.as_deref(), "tour", run.created)?;
+    let path = place.path();
+    let page = page_beside(path)?;
     let sync = examine(&mut run, &store_dirs, &plan);
     let start =
         Start { quiet: args.quiet, yes: common.yes, shorter: "-e ENGINE", interrupt: &interrupt };
@@ -60,7 +62,7 @@ pub(crate) fn tour(args: &TourArgs) -> Outcome {
         against: None,
         interrupt: &interrupt,
         sitting: &Sitting::without_end(),
-        path: &path,
+        path,
         verdicts: Path::new(VERDICTS_FILE),
         display: &mut display,
         each: &mut |result| {
@@ -78,9 +80,12 @@ pub(crate) fn tour(args: &TourArgs) -> Outcome {
     }
     match common.format {
         Format::Table => show_table(&run, &common.look)?,
-        Format::Published => print_published(&run, &path)?,
+        Format::Published => print_published(&run, path)?,
     }
-    report::write(std::slice::from_ref(&path), &page)?;
+    if !place.is_written() {
+        return result;
+    }
+    report::write(&[path.to_path_buf()], &page)?;
     if !args.quiet {
         print(&format!("\n page: {}\n run file: {}\n", page.display(), path.display()))?;
     }

@@ -29,8 +29,10 @@ pub(crate) fn verify(args: &VerifyArgs) -> Outcome {
     table.load_style(presets::NOTHING);
     table.set_header(["engine", "storage", "durability", "key", "checks", "result"]);
     let (mut failures, mut subjects) = (Vec::new(), 0);
+    let mut skipped = Vec::new();
     for driver in &drivers {
         if let Err(why) = subject_rows(driver.as_ref()) {
+            skipped.push(format!("{}: {why}", driver.profile().id));
             table.add_row([driver.profile().id, "", "", "", "", &format!("skipped: {why}")]);
             continue;
         }
@@ -68,8 +70,12 @@ pub(crate) fn verify(args: &VerifyArgs) -> Outcome {
     let lines: Vec<_> = table.to_string().lines().map(|l| l.trim_end().to_string()).collect();
     print(&(lines.join("\n") + "\n"))?;
     match (failures.as_slice(), subjects) {
+        ([], 0) if skipped.len() == drivers.len() => {
+            Err(Failure::Refused(format!("there was nothing to verify: {}", skipped.join("; "))))
+        }
         ([], 0) => Err(Failure::Usage(
-            "there was nothing to verify: no such engine is available in that storage mode".into(),
+            "there was nothing to verify: none of these engines has that storage mode or level"
+                .into(),
         )),
         ([], _) => Ok(()),
         ([first, others @ ..], _) => Err(Failure::Wrong(match others.len() {

@@ -50,6 +50,10 @@ pub(crate) fn describe(whole: &Path) -> Outcome<Result<Description, String>> {
     if whole.to_str().is_none() {
         return Ok(Err("not UTF-8; choose another name for it".into()));
     }
+    // Who opens a pipe waits for its other end.
+    if !whole.is_file() && !whole.is_dir() {
+        return Ok(Err("is a device or a pipe; name a shared library".into()));
+    }
     let patience = patience();
     let interrupt = Interrupt::ending_at_once();
     let end = parent::run(&Job::Describe(whole.into()), patience, &interrupt, &mut |_| ());

@@ -134,6 +134,10 @@ fn readers_that_go_away_change_nothing_of_how_a_run_ends() {
     };
     let tiny = "-s m -e btreemap -i 10 -q 10 -u 10 -o run.json";
     assert_eq!(through(&format!("assay run crossbench {tiny} 2>/dev/full")), Some(0));
+    for words in ["--help", "--version", "help run", "run --help"] {
+        assert_eq!(through(&format!("assay {words} | true")), Some(0), "{words}");
+        assert_eq!(through(&format!("assay {words} >/dev/full 2>/dev/null")), Some(3), "{words}");
+    }
     let failing = "run crossbench -s d -e sqlite -r 10 --dir stores";
     let piped = format!("{{ assay {failing} 2>/dev/null; echo $? >status; }} | true");
     assert_eq!(through(&piped), Some(0));

@@ -85,7 +85,7 @@ fn a_store_of_something_else_is_refused() {
     bench.refuses(
         &format!("run crossbench {on} -r 10 --keys sparse"),
         1,
-        &["another records: dense keys, not sparse keys"],
+        &["other records: dense keys, not sparse keys"],
     );
     bench.refuses(&format!("run crossbench {on} -r 10 --seed 2"), 1, &["another seed: 1, not 2"]);
     std::fs::rename(bench.stores().join("lmdb-disk"), bench.stores().join("redb-disk"))

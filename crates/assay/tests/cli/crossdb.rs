@@ -8,6 +8,8 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::support::Bench;
+
 const DOUBLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/crossdb_double/crossdb_double.c");
 
 /// What the double calls itself, which no real library does.
@@ -233,7 +235,7 @@ fn refused(file: &Path, words: &[&str]) {
     for part in [&[VARIABLE, path.as_str()], words].concat() {
         assert!(line.contains(part), "no {part:?} in {line:?}");
     }
-    for (command, status) in [("verify -e crossdb -s m", 2), ("run crossbench -e crossdb -i 1", 3)]
+    for (command, status) in [("verify -e crossdb -s m", 3), ("run crossbench -e crossdb -i 1", 3)]
     {
         let arguments: Vec<_> = command.split(' ').collect();
         let output = assay(&library, work.path(), &arguments);
@@ -251,6 +253,14 @@ fn a_file_that_is_no_library_is_refused() {
     let text = here.path().join("text.so");
     fs::write(&text, "no library\n").expect("a temporary file can be written");
     refused(&text, &["cannot be loaded", "too short", "`make build`"]);
+    // Without the engine that was asked for, neither command has anything to do.
+    let bench = Bench::new();
+    for command in ["verify -s m", "crash --dir stores", "run crossbench -s m -i 10"] {
+        let variable = (VARIABLE, text.to_str().expect("a temporary name"));
+        let ended = bench.assay_with(variable, &format!("{command} -e crossdb"));
+        assert_eq!(ended.code, Some(3), "{command}: {ended:?}");
+        assert!(ended.stderr.contains("cannot be loaded"), "{command}: {ended:?}");
+    }
     fs::write(&text, "no library\n".repeat(100)).expect("a temporary file can be written");
     refused(&text, &["cannot be loaded: invalid ELF header", "`make build`"]);
     let pipe = here.path().join("pipe.so");

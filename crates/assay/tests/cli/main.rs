@@ -18,6 +18,7 @@ mod plugin_folders;
 mod plugins;
 mod repeats;
 mod report;
+mod results;
 mod site;
 mod stopped;
 mod suites;

@@ -4,10 +4,13 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
 
 use crate::support::{Bench, wait_for};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use signal_hook::consts::SIGHUP;
 
 /// The command lines that take each option, and the option.
 const NUMBERS: [(&str, &[&str]); 13] = [
@@ -243,6 +246,8 @@ fn commands_that_want_another_list_what_there_is() {
 fn a_signal_ends_any_command_with_its_own_status() {
     let bench = Bench::new();
     let run = "run crossbench -s d --durability commit --dir stores -o run.json -i 1m -e sqlite";
+    // A program that is started here does not ignore what this one catches.
+    signal_hook::flag::register(SIGHUP, Arc::default()).expect("the signal can be caught");
     for (signal, status) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143), (Signal::SIGHUP, 129)] {
         let generate = "generate customer -r 1000m -o customers.tbl";
         for command in [generate, run] {
@@ -262,6 +267,22 @@ fn a_signal_ends_any_command_with_its_own_status() {
         }
     }
     bench.helps("--help", "130 SIGINT, 143 SIGTERM, 129 SIGHUP");
+}
+
+/// As under `nohup`.
+#[test]
+fn a_hangup_that_is_ignored_ends_nothing() {
+    let bench = Bench::new();
+    let mut shell = std::process::Command::new("sh");
+    let line = "run crossbench -e btreemap -s m -i 10 -q 10 -u 10 -Q -o run.json";
+    let program = env!("CARGO_BIN_EXE_assay");
+    let line = format!("trap '' HUP; exec {program} {line} --trials 40");
+    shell.current_dir(bench.path()).args(["-c", &line]).stdout(Stdio::null()).stderr(Stdio::null());
+    let run = shell.spawn().expect("a shell");
+    wait_for("its first cell", || bench.path().join("run.json").exists().then_some(()));
+    kill(Pid::from_raw(run.id().cast_signed()), Signal::SIGHUP).expect("it is there");
+    let ended = run.wait_with_output().expect("it ends");
+    assert_eq!(ended.status.code(), Some(0), "{ended:?}");
 }
 
 /// Looking needs no lock; and on the RAM disk each directory has stores of its own.

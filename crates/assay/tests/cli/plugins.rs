@@ -80,6 +80,9 @@ fn what_is_no_plugin_is_refused() {
     let bench = Bench::new();
     std::fs::write(bench.path().join("text.so"), "not a library").expect("write");
     bench.refuses("list --plugin nosuch.so", 3, &["nosuch.so"]);
+    let pipe = bench.path().join("pipe.so");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    bench.refuses("list --plugin pipe.so", 3, &["pipe.so", "is a device or a pipe"]);
     bench.refuses("list --plugin text.so", 3, &["text.so", "not a shared library"]);
     let empty = bench.path().join("empty.c");
     std::fs::write(&empty, "int nothing;\n").expect("write");

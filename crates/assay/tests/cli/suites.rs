@@ -164,7 +164,7 @@ fn tonbo_read_keeps_its_store_and_takes_it_again() {
     // Other records: the stores that are there are refused, and stay.
     bench.succeeds("generate customer --rows 500 --seed 2 -o other.tbl");
     let other = line.replace("customer.tbl", "other.tbl");
-    bench.refuses(&format!("{other} {THERE}"), 1, &["another records", "customers"]);
+    bench.refuses(&format!("{other} {THERE}"), 1, &["other records", "customers"]);
     bench.succeeds(&format!("{line} {THERE}"));
 }
 

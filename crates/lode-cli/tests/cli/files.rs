@@ -3,11 +3,13 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Child;
+use std::sync::Arc;
 
 use lode::KeyKind;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
+use signal_hook::consts::SIGHUP;
 
 use crate::support::{Bench, end, expect_refusal, start};
 
@@ -94,6 +96,8 @@ fn an_interrupted_dump_leaves_nothing_behind() {
     bench.with_numbers("zoo", KeyKind::Tree, 100_000);
     let args = ["dump", "zoo", "number", "-o", "out.jsonl"];
     let size_bytes = bench.succeeds(&args[..3]).len() as u64;
+    // A program that is started here does not ignore what this one catches.
+    signal_hook::flag::register(SIGHUP, Arc::default()).expect("the signal can be caught");
     for (signal, status) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143), (Signal::SIGHUP, 129)] {
         let (dump, process) = stopped_dump(&bench, &args, size_bytes);
         for signal in [signal, Signal::SIGCONT] {

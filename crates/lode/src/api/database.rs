@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{Options, Snapshot, Table, Transaction};
-use crate::engine::{CheckReport, Compacted, Handle, Statistics};
+use crate::engine::{CheckReport, Compacted, Handle, Statistics, TableToCheck};
 use crate::error::{Error, Result};
 use crate::schema::Schema;
 use crate::table::KeyKind;
@@ -287,8 +287,53 @@ impl Database {
     /// `Closed` and `Forked`. What is wrong with the database is in the report.
     pub fn check(&self) -> Result<CheckReport> {
         let mut report = CheckReport::default();
-        let tables = self.engine.tables(&mut report)?;
-        self.engine.check(&tables, self.snapshot().moment(), &mut report);
+        let (tables, snapshot) = self.begin_check(&mut report)?;
+        self.engine.check(&tables, snapshot.moment(), &mut report);
         Ok(report)
+    }
+
+    /// The tables with the pages of their heaps, as they are at the moment of a snapshot.
+    fn begin_check(&self, report: &mut CheckReport) -> Result<(Vec<TableToCheck>, Snapshot)> {
+        let tables = self.engine.tables(report)?;
+        let (snapshot, pages) = Snapshot::alone(self.engine.clone(), &|| {
+            tables.iter().map(|core| core.heap_pages()).collect::<Vec<_>>()
+        });
+        Ok((tables.into_iter().zip(pages).collect(), snapshot))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{Type, Value};
+
+    /// While a check is under way, a table is dropped and another one gets its pages for its heap:
+    /// at the moment of the check they were pages of an index.
+    #[test]
+    fn pages_that_change_hands_during_a_check_are_not_faults() {
+        let db = Database::in_memory().expect("memory");
+        let table = |name: &str, rest| {
+            let schema = Schema::build(name).key("id", Type::U64).column("rest", rest).finish();
+            db.create_table(&schema.expect("a schema"), KeyKind::Tree).expect("room")
+        };
+        let fill = |table: &Table, count: u64| {
+            for id in 0..count {
+                let values = [Value::Unsigned(id), Value::Bytes(&[3; 50])];
+                let record = table.schema().pack(&values).expect("it fits");
+                table.insert(&record).expect("room");
+            }
+        };
+        fill(&table("dropped", Type::Bytes(50)), 20_000);
+        let heap = table("heap", Type::VarBytes(50));
+        let mut report = CheckReport::default();
+        let (tables, snapshot) = db.begin_check(&mut report).expect("it is open");
+        db.drop_table("dropped").expect("it is there");
+        fill(&heap, 20_000);
+        db.engine.check(&tables, snapshot.moment(), &mut report);
+        assert!(report.is_sound(), "{report:?}");
+        let heap = heap.core();
+        let now = vec![(std::sync::Arc::clone(heap), heap.heap_pages())];
+        db.engine.check(&now, snapshot.moment(), &mut report);
+        assert!(!report.is_sound(), "no page has changed hands");
     }
 }

@@ -57,6 +57,15 @@ impl Snapshot {
         Self { held: Arc::new(Held { db, moment }) }
     }
 
+    /// A snapshot, and what `look` returns at its moment, while no operation is under way. No other
+    /// process than the one that opened the database may ask for it.
+    pub(super) fn alone<T>(db: Handle, look: &dyn Fn() -> T) -> (Self, T) {
+        let alone = db.gate().close();
+        let (moment, seen) = (db.pager().moment(), look());
+        drop(alone);
+        (Self { held: Arc::new(Held { db, moment }) }, seen)
+    }
+
     pub(super) fn moment(&self) -> ReadEpoch {
         self.held.moment
     }

@@ -10,7 +10,7 @@ mod slots;
 mod space;
 mod superblock;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use map::PageMap;
@@ -61,6 +61,8 @@ pub(crate) struct DataFile {
     state: Mutex<State>,
     pages_read: AtomicU64,
     pages_written: AtomicU64,
+    /// Whether the directory is no longer locked.
+    is_given_up: AtomicBool,
 }
 
 struct State {
@@ -90,7 +92,8 @@ impl DataFile {
     fn new(file: Box<dyn File>, state: State) -> Self {
         let (pages_read, pages_written) = (AtomicU64::new(0), AtomicU64::new(0));
         let (growth, state) = (Mutex::new(Growth::Open), Mutex::new(state));
-        Self { file, growth, state, pages_read, pages_written }
+        let is_given_up = AtomicBool::new(false);
+        Self { file, growth, state, pages_read, pages_written, is_given_up }
     }
 
     /// One that is there, with the superblock that counts, and the catalogue.
@@ -173,8 +176,23 @@ impl DataFile {
     /// Reads a page.
     ///
     /// # Errors
-    /// `Corrupt` when it is not what was written last, or there is no such page.
+    /// `Corrupt` when it is not what was written last, or there is no such page. `Closed` if the
+    /// file is not this database's any more.
     pub(crate) fn load(&self, page: PageNumber, bytes: &mut [u8]) -> Result<()> {
+        let loaded = self.load_what_is_there(page, bytes);
+        // Another may have opened the directory and written to it.
+        match self.is_given_up.load(Ordering::Acquire) {
+            true => Err(Error::Closed),
+            false => loaded,
+        }
+    }
+
+    /// From now on no page can be loaded: others may open the directory.
+    pub(crate) fn give_up(&self) {
+        self.is_given_up.store(true, Ordering::Release);
+    }
+
+    fn load_what_is_there(&self, page: PageNumber, bytes: &mut [u8]) -> Result<()> {
         let at = self.state().map.get(&*self.file, page)?;
         if !at.is_some() {
             return Err(Error::corrupt(format!("page {page}"), "it is nowhere in file data"));

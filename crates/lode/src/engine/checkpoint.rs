@@ -76,7 +76,7 @@ impl Engine {
         let turn = self.take_turn()?;
         store.give_back(&self.pager)?;
         drop(turn);
-        match self.begin_small_log(store) {
+        match self.begin_small_log() {
             // A large file of the log stays for now.
             Err(Error::DiskFull { .. }) => Ok(()),
             other => other,
@@ -84,11 +84,15 @@ impl Engine {
     }
 
     /// Has the log go on in a small file, and removes all others, which a checkpoint makes useless.
-    pub(super) fn begin_small_log(&self, store: &Store) -> Result<()> {
+    pub(super) fn begin_small_log(&self) -> Result<()> {
+        // Without its turn it could be at work in a directory that has been closed meanwhile.
+        let Some((store, turn)) = self.take_turn()? else { return Ok(()) };
         let log = store.log_to_write()?;
         log.remove_spares()?;
         log.begin_small()?;
+        drop(turn);
         self.checkpoint()?;
+        let _turn = self.take_turn()?;
         log.remove_spares()
     }
 

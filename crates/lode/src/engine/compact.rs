@@ -73,7 +73,7 @@ impl Engine {
         if !goes_on() {
             return Ok(false);
         }
-        self.begin_small_log(store)?;
+        self.begin_small_log()?;
         filled.map(|()| true)
     }
 

@@ -5,6 +5,8 @@ mod barrier;
 mod checkpoint;
 #[cfg(test)]
 mod cleaned;
+#[cfg(test)]
+mod closed;
 mod compact;
 mod faults;
 mod gate;
@@ -26,7 +28,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::io::Disk;
-use crate::pager::{PAGE_BYTES, Pager, ReadEpoch};
+use crate::pager::{PAGE_BYTES, PageNumber, Pager, ReadEpoch};
 use crate::store::{Catalogue, Durability, Expected, Opened, Settings, Store};
 use crate::table::TableCore;
 use crate::wal::{Body, Log, LogPosition, LogRecord, Together};
@@ -38,6 +40,9 @@ pub(crate) use handle::Handle;
 pub(crate) use memory::available_bytes as available_memory_bytes;
 pub use statistics::Statistics;
 use worker::Worker;
+
+/// A table that is to be checked, and the pages of its heap.
+pub(crate) type TableToCheck = (Arc<TableCore>, Vec<PageNumber>);
 
 /// What all handles of a database share.
 pub(crate) struct Engine {
@@ -157,17 +162,19 @@ impl Engine {
         }
     }
 
-    /// Looks at every page, index and record of tables as they were at a later moment, and at the
-    /// data file as it is. Tables that were dropped before that moment are left out.
+    /// Looks at every page, index and record of tables as they were at a moment, when their heaps
+    /// had these pages, and at the data file as it is. Tables that were dropped before that moment
+    /// are left out.
     pub(crate) fn check(
         &self,
-        tables: &[Arc<TableCore>],
+        tables: &[TableToCheck],
         moment: ReadEpoch,
         faults: &mut CheckReport,
     ) {
-        for core in tables.iter().filter(|core| core.was_there(moment).is_ok()) {
+        for (core, heap_pages) in tables.iter().filter(|(core, _)| core.was_there(moment).is_ok()) {
             let name = core.schema().name();
-            core.check_at(&self.pager, moment, &mut |why| faults.add(Some(name), why));
+            let mut report = |why| faults.add(Some(name), why);
+            core.check_at(&self.pager, (moment, heap_pages), &mut report);
         }
         let Some(store) = &self.store else { return };
         // No checkpoint is made meanwhile.

@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use crate::io::Disk;
 use crate::io::held::{Held, Kind};
-use crate::io::simulated::Mapping;
+use crate::io::simulated::{Mapping, Simulated};
 use crate::store::{Expected, Need, Store};
 use crate::wal::Log;
 use crate::watched::watched;
-use crate::{Database, Durability, KeyKind, Options, Schema, Table, Type, Value};
+use crate::{
+    Database, Durability, KeyKind, Options, ReadTable, Schema, Table, Type, Value, simulation,
+};
 
 /// A database whose log is synced all the time, on a disk that can be held up.
 struct Run {
@@ -218,4 +220,24 @@ fn the_last_handle_waits_for_a_checkpoint_that_is_being_made() {
             assert_eq!(dropped.join().expect("no panic"), Ok(()));
         });
     });
+}
+
+/// No thread syncs the log of such a database, so the commit does.
+#[test]
+fn a_periodic_commit_survives_a_power_cut_at_level_process() {
+    for seed in 0..16 {
+        let disk = Simulated::new(seed);
+        let options = options().durability(Durability::Process);
+        let db = simulation::open(&options, &disk, 1).expect("an empty disk");
+        let schema = Schema::build("t").key("id", Type::U64).column("n", Type::U64).finish();
+        let table = db.create_table(&schema.expect("a schema"), KeyKind::Tree).expect("room");
+        let transaction = db.begin();
+        transaction.insert(&table, &[7; 16]).expect("room");
+        transaction.commit_with(Durability::Periodic).expect("it is synced");
+        disk.crash(seed);
+        drop((table, db));
+        let db = simulation::open(&options, &disk, 2).expect("its log is replayed");
+        let table = db.table("t").expect("it is durable");
+        assert_eq!(table.len(), Ok(1), "seed {seed}");
+    }
 }

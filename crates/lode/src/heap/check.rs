@@ -57,16 +57,22 @@ impl Heap {
         Ok(true)
     }
 
-    /// Calls `wrong` with what is wrong with each of its pages at a moment. Whether records have
-    /// keys is only looked at with a census in which all are counted.
+    /// All pages that it has now, in use or not.
+    pub(crate) fn pages(&self) -> Vec<PageNumber> {
+        self.space.numbers()
+    }
+
+    /// Calls `wrong` with what is wrong with each of these pages, which it had at a moment. It may
+    /// have others since, which were another table's then. Whether records have keys is only looked
+    /// at with a census in which all are counted.
     pub(crate) fn check(
         &self,
         pager: &Pager,
-        moment: ReadEpoch,
+        (moment, pages): (ReadEpoch, &[PageNumber]),
         census: Option<&Census>,
         wrong: &mut dyn FnMut(String),
     ) {
-        for number in self.space.numbers() {
+        for &number in pages {
             // Those that are of no use at this moment cannot be looked at.
             let looked = pager.at(moment, number, |words| {
                 let page = HeapPage::new(words);

@@ -263,11 +263,13 @@ impl Schema {
         }
     }
 
-    /// Fills the cell of a column of fixed length.
+    /// Fills the cell of a column of fixed length; it stays as it is if the value does not fit.
     fn fill(&self, cell: &mut [u8], column: &Column, value: Value<'_>) -> Result<()> {
         let fits = match (column.kind, value) {
             (_, Value::Null) => {
-                cell.fill(0);
+                if column.nullable {
+                    cell.fill(0);
+                }
                 column.nullable
             }
             (Type::U8, Value::Unsigned(number)) => {
@@ -304,9 +306,11 @@ impl Schema {
             }
             (Type::Text(_), Value::Text(text)) => {
                 let fits = text.len() <= cell.len() && !text.ends_with('\0');
-                cell.fill(0);
-                let count = text.len().min(cell.len());
-                cell[..count].copy_from_slice(&text.as_bytes()[..count]);
+                if fits {
+                    let (front, rest) = cell.split_at_mut(text.len());
+                    front.copy_from_slice(text.as_bytes());
+                    rest.fill(0);
+                }
                 fits
             }
             (Type::Bytes(_), Value::Bytes(bytes)) => {

@@ -197,6 +197,45 @@ fn why<T: std::fmt::Debug>(outcome: crate::Result<T>) -> String {
 }
 
 #[test]
+fn a_value_that_does_not_fit_leaves_the_record_as_it_was() {
+    let kinds = [Type::U32, Type::Text(4), Type::U64, Type::Bytes(3), Type::F32, Type::VarText(3)];
+    let columns = kinds.iter().zip(["id", "a", "b", "c", "d", "e"]).skip(1);
+    let builder = Schema::build("t").key("id", Type::U32);
+    let schema = columns.fold(builder, |builder, (kind, name)| builder.column(name, *kind));
+    let schema = schema.finish().expect("a schema");
+    let bytes = Value::Bytes(&[1, 2, 3]);
+    let values = [
+        Value::Unsigned(9),
+        Value::Text("abcd"),
+        Value::Unsigned(77),
+        bytes,
+        Value::Float(0.5),
+        Value::Text("xyz"),
+    ];
+    let record = schema.pack(&values).expect("it fits");
+    let misfits = [
+        Value::Null,
+        Value::Text("Augusta"),
+        Value::Text("aaa\u{e9}"),
+        Value::Text("a\0"),
+        Value::Unsigned(u64::MAX),
+        Value::Signed(-1),
+        Value::Bytes(&[7; 40]),
+        Value::Float(1e300),
+        Value::Bool(true),
+    ];
+    let mut refused = 0;
+    for (column, misfit) in schema.columns().iter().flat_map(|c| misfits.map(|value| (c, value))) {
+        let mut changed = record.clone();
+        if schema.set(&mut changed, column, misfit).is_err() {
+            assert_eq!(changed, record, "{column:?}: {misfit:?}");
+            refused += 1;
+        }
+    }
+    assert!(refused > 40, "{refused}");
+}
+
+#[test]
 fn columns_of_variable_length_have_at_most_a_mebibyte_together() {
     let schema = two_long_columns();
     let (id, room) = (Value::Unsigned(1), MOST_VARIABLE_BYTES);

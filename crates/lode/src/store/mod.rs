@@ -388,6 +388,7 @@ impl Store {
 
     /// Lets others open the directory.
     pub(crate) fn unlock(&self) {
+        self.data.give_up();
         *locked(&self.lock) = None;
     }
 }

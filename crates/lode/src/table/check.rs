@@ -3,14 +3,19 @@
 use super::TableCore;
 use crate::error::{Error, Result};
 use crate::heap::{Census, Entry, Heap};
-use crate::pager::{Pager, ReadEpoch};
+use crate::pager::{PageNumber, Pager, ReadEpoch};
 
 impl TableCore {
-    /// Calls `report` with each fault of the table at a moment.
+    /// The pages that its heap has now, in use or not.
+    pub(crate) fn heap_pages(&self) -> Vec<PageNumber> {
+        self.heap.as_ref().map_or_else(Vec::new, Heap::pages)
+    }
+
+    /// Calls `report` with each fault of the table at a moment, when its heap had these pages.
     pub(crate) fn check_at(
         &self,
         pager: &Pager,
-        moment: ReadEpoch,
+        (moment, heap_pages): (ReadEpoch, &[PageNumber]),
         report: &mut dyn FnMut(String),
     ) {
         let mut is_whole = true;
@@ -51,7 +56,7 @@ impl TableCore {
         );
         faults.into_iter().chain(looked.err()).for_each(|error| wrong(error.to_string()));
         let Some(heap) = &self.heap else { return };
-        heap.check(pager, moment, is_whole.then_some(&census), report);
+        heap.check(pager, (moment, heap_pages), is_whole.then_some(&census), report);
     }
 
     /// Refuses a payload in the heap that is none of this table.

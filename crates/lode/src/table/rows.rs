@@ -114,6 +114,7 @@ impl Rows {
         match &core.heap {
             None => core.pack(key, found, &mut self.record)?,
             Some(heap) => {
+                core.was_there(moment)?;
                 if !core.read_found(heap, pager, (moment, found), &mut self.whole)? {
                     return Ok(false);
                 }

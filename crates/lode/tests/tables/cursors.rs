@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use lode::{
-    Database, Error, Key, KeyKind, ReadTable, Result, Row, Schema, Table, Transaction, Type, Value,
+    Database, Error, Key, KeyKind, Options, ReadTable, Result, Row, Schema, Table, Transaction,
+    Type, Value,
 };
 
 const KINDS: [KeyKind; 2] = [KeyKind::Hash, KeyKind::Tree];
@@ -329,4 +330,30 @@ fn a_key_is_made_from_anything_that_fits() {
     assert!(numbers.contains(-7).is_err());
     assert_eq!(numbers.range(..=7u8).count(), 1);
     assert_eq!(numbers.range(8u8..).count(), 0);
+}
+
+/// Records in the heap are read one by one, from a directory that may be another's by then.
+#[test]
+fn a_cursor_says_that_its_database_was_closed() {
+    for kind in KINDS {
+        let directory = tempfile::tempdir().expect("a directory");
+        let options = Options::new().memory_bytes(1 << 20);
+        let db = options.open(directory.path()).expect("a new database");
+        let table = db.create_table(&schemas()[1], kind).expect("space");
+        for id in 0..2_000 {
+            let values = [Value::Unsigned(id), Value::Bytes(&[1; 2_000]), Value::Null];
+            table.insert(&table.schema().pack(&values).expect("it fits")).expect("space");
+        }
+        let mut cursor = table.iter();
+        assert!(cursor.next_row().expect("it is open").is_some());
+        db.clone().close().expect("it can be written");
+        let again = options.open(directory.path()).expect("it was closed");
+        let others = again.table("t").expect("it is there");
+        for id in 0..2_000 {
+            let values = [Value::Unsigned(id), Value::Bytes(&[2; 2_500]), Value::Null];
+            others.upsert(&others.schema().pack(&values).expect("it fits")).expect("space");
+        }
+        again.checkpoint().expect("space");
+        assert_eq!(cursor.next_row().map(|row| row.is_some()), Err(Error::Closed), "{kind:?}");
+    }
 }

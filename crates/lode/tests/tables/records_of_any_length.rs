@@ -327,9 +327,17 @@ fn a_key_that_is_too_long_is_not_there_and_cannot_be_inserted() {
     let key = [&[101, 0][..], &[b'x'; 101], &[0; 4]].concat();
     assert_eq!(payload_of(&table.table(), &key), Ok(None));
     assert_eq!(table.table().delete(&key), Ok(false));
+    assert_eq!(table.table().compare_and_swap(&key, &[0; 5], &[0; 5]), Ok(false));
     assert_eq!(payload_of(&table.table().within(&transaction), &key), Ok(None));
     let refused = table.table().insert(&key);
     assert!(matches!(refused, Err(lode::Error::KeyTooLong { .. })), "{refused:?}");
+    let schema = lode::Schema::build("count").key("name", lode::Type::VarText(4));
+    let counts = schema.column("n", lode::Type::U64).finish().expect("a schema");
+    let counts = db.create_table(&counts, KeyKind::Hash).expect("room");
+    let n = counts.schema().column("n").expect("it is there");
+    assert_eq!(counts.increment("too long", n, 1), Ok(None));
+    assert_eq!(counts.compare_and_update("too long", n, &[0; 8], &[1; 8]), Ok(false));
+    assert_eq!(counts.compare_and_swap("too long", &[0; 8], &[1; 8]), Ok(false));
     // Cut off.
     for key in [&[1, 0, b'x', 0][..], &[1], &[1, 0, b'x', 0, 0, 0, 0, 9], &[]] {
         let refused = payload_of(&table.table(), key);

@@ -93,7 +93,7 @@ impl Ordered {
 
     fn carry_out(&self, args: &CrashArgs, place: &Place<'_>) -> Outcome {
         let path = place.verdicts.unwrap_or(Path::new(VERDICTS_FILE));
-        let mut verdicts = Verdicts::load(path).map_err(Failure::Refused)?;
+        let verdicts = Verdicts::load(path).map_err(Failure::Refused)?;
         let mut tests = self.tests(args)?;
         let bench = Workbench {
             args,
@@ -115,7 +115,7 @@ impl Ordered {
             match bench.carry_out(test)? {
                 Ok(verdict) => {
                     if place.verdicts.is_some() {
-                        keep(path, &mut verdicts, &verdict)?;
+                        keep(path, &verdict)?;
                     }
                     done.push(verdict);
                 }
@@ -145,6 +145,10 @@ impl Ordered {
                 Err(why) => notes.push(format!("{}: not tested: {why}", driver.profile().id)),
             }
         }
+        let drivers = &self.chosen.drivers;
+        if tests.is_empty() && drivers.iter().all(|driver| driver.version().is_err()) {
+            return Err(Failure::Refused(notes.join("; ")));
+        }
         if let (true, Some(why)) = (CrashArg::has(&args.crash, Crash::Power), obstacle()) {
             let line = format!("no power cuts here: {why}; --crash process tests killed processes");
             tests.retain(|test| test.crash == Crash::Process);
@@ -155,7 +159,7 @@ impl Ordered {
         }
         if tests.is_empty() {
             return Err(Failure::Usage(notes.into_iter().next().unwrap_or_else(|| {
-                "no engine here has such a level on disk; see assay list".into()
+                "none of these engines has such a level on disk; see assay list".into()
             })));
         }
         notes.iter().for_each(|note| say(&format!("note: {note}")));
@@ -163,21 +167,27 @@ impl Ordered {
     }
 }
 
-/// Keeps a verdict in the file, unless a longer test refuted the level.
-fn keep(path: &Path, verdicts: &mut Verdicts, verdict: &Verdict) -> Outcome {
+/// Keeps a verdict in the file, unless a longer test refuted the level. What other commands have
+/// put there meanwhile stays.
+fn keep(path: &Path, verdict: &Verdict) -> Outcome {
+    let refused = |e: &dyn std::fmt::Display| {
+        Failure::Refused(format!("{}: {e}; choose another file with --output", path.display()))
+    };
+    let text = |verdicts: &Verdicts| {
+        let text = serde_json::to_string_pretty(verdicts).map_err(|e| refused(&e))?;
+        Ok::<_, Failure>(text + "\n")
+    };
+    files::make_default_folder(path)?;
+    let none = text(&Verdicts::default())?;
+    let _alone = files::lock(path, none.as_bytes()).map_err(|e| refused(&e))?;
+    let mut verdicts = Verdicts::load(path).map_err(Failure::Refused)?;
     if !verdicts.add(verdict.clone()) {
         say(&format!(
             "note: {} at {}, {}: the file keeps the verdict of a longer test, which refuted it",
             verdict.engine, verdict.durability, verdict.crash
         ));
     }
-    files::make_default_folder(path)?;
-    let refused = |e: &dyn std::fmt::Display| {
-        Failure::Refused(format!("{}: {e}; choose another file with --output", path.display()))
-    };
-    let mut text = serde_json::to_vec_pretty(verdicts).map_err(|e| refused(&e))?;
-    text.push(b'\n');
-    whole_file::write(path, &text).map_err(|e| refused(&e))
+    whole_file::write(path, text(&verdicts)?.as_bytes()).map_err(|e| refused(&e))
 }
 
 fn outcome(done: &[Verdict], failed: &[String]) -> Outcome {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use program_support::exit::{Failure, Outcome};
 use program_support::output::print;
+use program_support::whole_file;
 
 use crate::files;
 
@@ -37,12 +38,18 @@ pub(crate) fn new(name: &str, output: Option<PathBuf>) -> Outcome {
     }
     let fill =
         |text: &str| text.replace("@NAME@", name).replace("@FUNCTION@", &name.replace('-', "_"));
-    for (file, content) in [
+    let files = [
         ("assay_driver.h".to_string(), assay_drivers::plugin::HEADER.to_string()),
         (format!("{name}.c"), fill(SOURCE)),
         ("Makefile".to_string(), fill(MAKEFILE)),
-    ] {
-        std::fs::write(folder.join(file), content).map_err(refused)?;
+    ];
+    let written = files
+        .iter()
+        .try_for_each(|(file, content)| whole_file::write(&folder.join(file), content.as_bytes()));
+    if let Err(error) = written {
+        // It was made for this.
+        let _ = std::fs::remove_dir_all(&folder);
+        return Err(refused(error));
     }
     let path = folder.display();
     print(&format!(

@@ -68,11 +68,11 @@ impl SiteFolder {
             }
         }
         files::make_directory(&self.path, "--output")?;
+        // Until all are there the folder is known to have the old and the new ones.
+        self.write_manifest(new.union(&self.own).cloned().collect())?;
         for folder in new.iter().chain(&self.own).filter_map(|name| Path::new(name).parent()) {
             self.make_folder(folder)?;
         }
-        // Until all are there the folder is known to have the old and the new ones.
-        self.write_manifest(new.union(&self.own).cloned().collect())?;
         for SiteFile { name, content } in &files {
             self.write_file(name, content)?;
         }

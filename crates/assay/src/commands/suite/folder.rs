@@ -43,7 +43,9 @@ impl Part {
             let done = vec![false; plan.len()];
             return Ok(Self { path, plan, done, without: BTreeSet::new() });
         }
-        let run = RunFile::load(&path).map_err(|e| Failure::Refused(e.to_string()))?;
+        let run = RunFile::load(&path).map_err(|e| {
+            Failure::Refused(format!("{e}, or remove it, so that the plan makes it anew"))
+        })?;
         let known: HashSet<_> =
             run.cells.iter().map(|result| result.cell.identity_anywhere()).collect();
         let is_done = |planned: &Planned| known.contains(&planned.cell.identity_anywhere());

@@ -15,7 +15,7 @@ use program_support::output::print;
 use program_support::whole_file;
 
 use crate::cli::{StorageArg, SuiteArgs};
-use crate::commands::run::show_table;
+use crate::commands::run::{run_file_line, show_table};
 use crate::crash::VERDICTS_FILE;
 use crate::estimate::Estimate;
 use crate::executor::new_run;
@@ -126,8 +126,8 @@ fn plan_of(request: &Request, store_dirs: &StoreDirs) -> Outcome<Vec<Planned>> {
 
 fn show(run: &RunFile, args: &SuiteArgs, path: &Path) -> Outcome {
     show_table(run, &args.look)?;
-    match args.quiet {
-        true => Ok(()),
-        false => print(&format!("\n run file: {}\n", path.display())),
+    match !args.quiet && files::is_written(path) {
+        true => print(&run_file_line(path)),
+        false => Ok(()),
     }
 }

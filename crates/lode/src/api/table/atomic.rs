@@ -2,6 +2,7 @@
 
 use super::Table;
 use crate::api::Key;
+use crate::api::read::with_key;
 use crate::error::{Error, Result};
 use crate::schema::{Column, ColumnId, Type, Value};
 
@@ -27,7 +28,7 @@ impl Table {
     /// `NotPacked`, `ValueTooLong` and `RecordTooLong` when `new` is no payload of such a record.
     /// `Reentered` when it is called in a closure that is changing the same record.
     pub fn compare_and_swap(&self, key: impl Key, expected: &[u8], new: &[u8]) -> Result<bool> {
-        key.with_packed(self.schema(), |key| {
+        with_key(self, key, |key| {
             self.schema().expect_payload(new)?;
             let mut is_same = false;
             let there = self.change_in_place(key, &mut |payload| {
@@ -53,9 +54,7 @@ impl Table {
         expected: &[u8],
         bytes: &[u8],
     ) -> Result<bool> {
-        key.with_packed(self.schema(), |key| {
-            self.compare_and_update_packed(key, column, expected, bytes)
-        })
+        with_key(self, key, |key| self.compare_and_update_packed(key, column, expected, bytes))
     }
 
     fn compare_and_update_packed(
@@ -106,7 +105,7 @@ impl Table {
         column: ColumnId,
         by: i64,
     ) -> Result<Option<Value<'static>>> {
-        key.with_packed(self.schema(), |key| self.increment_packed(key, column, by))
+        with_key(self, key, |key| self.increment_packed(key, column, by))
     }
 
     fn increment_packed(

@@ -273,8 +273,9 @@ impl Transaction {
         commit.db.acknowledge(end)
     }
 
-    /// The same, durable at this level at least. (In a database of [`Durability::None`], which has
-    /// no log, that takes a checkpoint.)
+    /// The same, durable at this level at least. In a database of [`Durability::None`], which has
+    /// no log, that takes a checkpoint. One of [`Durability::Process`] syncs its log for
+    /// [`Durability::Periodic`] too: it has no thread that would do so later.
     ///
     /// # Errors
     /// As [`commit`](Self::commit).
@@ -286,7 +287,8 @@ impl Transaction {
             (_, Durability::None) => Ok(()),
             (Durability::None, _) => commit.db.checkpoint(),
             (Durability::Commit, _) | (_, Durability::Commit) => store.sync(end),
-            _ => Ok(()),
+            (Durability::Process, Durability::Periodic) => store.sync(end),
+            (Durability::Process | Durability::Periodic, _) => Ok(()),
         }
     }
 
