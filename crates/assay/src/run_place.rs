@@ -37,12 +37,13 @@ impl RunPlace {
     pub(crate) fn check(path: &Path) -> Outcome {
         files::check_writable(path, "--output")?;
         // An empty file is one that was made for this.
-        let holds_something = fs::metadata(path).is_ok_and(|found| found.len() > 0);
         match RunFile::load(path) {
-            Err(RunFileError::Foreign { .. }) if holds_something => Err(Failure::Refused(format!(
-                "{}: is there already, and is no run file; choose another file with --output",
-                path.display()
-            ))),
+            Err(RunFileError::Foreign { .. }) if files::is_written(path) => {
+                Err(Failure::Refused(format!(
+                    "{}: is there already, and is no run file; choose another file with --output",
+                    path.display()
+                )))
+            }
             _ => Ok(()),
         }
     }

@@ -288,7 +288,7 @@ impl Database {
     pub fn check(&self) -> Result<CheckReport> {
         let mut report = CheckReport::default();
         let (tables, snapshot) = self.begin_check(&mut report)?;
-        self.engine.check(&tables, snapshot.moment(), &mut report);
+        self.engine.check(&tables, snapshot.moment(), &mut report)?;
         Ok(report)
     }
 
@@ -329,11 +329,13 @@ mod tests {
         let (tables, snapshot) = db.begin_check(&mut report).expect("it is open");
         db.drop_table("dropped").expect("it is there");
         fill(&heap, 20_000);
-        db.engine.check(&tables, snapshot.moment(), &mut report);
+        db.engine.check(&tables, snapshot.moment(), &mut report).expect("it is open");
         assert!(report.is_sound(), "{report:?}");
         let heap = heap.core();
         let now = vec![(std::sync::Arc::clone(heap), heap.heap_pages())];
-        db.engine.check(&now, snapshot.moment(), &mut report);
+        db.engine.check(&now, snapshot.moment(), &mut report).expect("it is open");
         assert!(!report.is_sound(), "no page has changed hands");
+        db.clone().close().expect("nothing is to be written");
+        assert_eq!(db.engine.check(&now, snapshot.moment(), &mut report), Err(Error::Closed));
     }
 }

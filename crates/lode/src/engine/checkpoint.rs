@@ -122,9 +122,12 @@ impl Engine {
         }
     }
 
-    /// Waits until no other thread makes a checkpoint or gives space back; no other does so while
-    /// the guard lives. `None` for a database without a directory.
-    fn take_turn(&self) -> Result<Option<(&Store, MutexGuard<'_, Superblock>)>> {
+    /// Waits until no other thread makes a checkpoint or gives space back. No other does so, or
+    /// closes the database, while the guard lives. `None` for a database without a directory.
+    ///
+    /// # Errors
+    /// `Closed`: the directory may be another's. `Forked`.
+    pub(super) fn take_turn(&self) -> Result<Option<(&Store, MutexGuard<'_, Superblock>)>> {
         self.expect_open()?;
         let Some(store) = &self.store else { return Ok(None) };
         let current = store.current();

@@ -117,7 +117,9 @@ impl Engine {
                 return Ok(());
             }
             let before = store.data.length_bytes();
+            let turn = self.take_turn()?;
             let moved = store.data.pages_beyond_need()?;
+            drop(turn);
             // As many as memory has room for at a time.
             for group in moved.chunks((self.pager().most_dirty() / 4).max(1) as usize) {
                 // Before they count as changed: a checkpoint must have space for them.
@@ -130,15 +132,18 @@ impl Engine {
                 }
                 checkpoint()?;
             }
+            // A checkpoint that is being made has reserved space without the map's pages.
+            let turn = self.take_turn()?;
             store.move_map(self.pager())?;
+            drop(turn);
             checkpoint()?;
             // What that checkpoint needed itself may lie beyond; the next one moves it.
             store.data.rewind();
             checkpoint()?;
             // A checkpoint that is being made has reserved the slots that it needs.
-            let current = store.current();
+            let turn = self.take_turn()?;
             store.shrink(self.pager())?;
-            drop(current);
+            drop(turn);
             let given_back = before.saturating_sub(store.data.length_bytes());
             if given_back < PAGE_BYTES as u64 {
                 break;

@@ -165,23 +165,25 @@ impl Engine {
     /// Looks at every page, index and record of tables as they were at a moment, when their heaps
     /// had these pages, and at the data file as it is. Tables that were dropped before that moment
     /// are left out.
+    ///
+    /// # Errors
+    /// `Closed` when the database has been closed meanwhile; what was reported counts for nothing.
     pub(crate) fn check(
         &self,
         tables: &[TableToCheck],
         moment: ReadEpoch,
         faults: &mut CheckReport,
-    ) {
+    ) -> Result<()> {
         for (core, heap_pages) in tables.iter().filter(|(core, _)| core.was_there(moment).is_ok()) {
             let name = core.schema().name();
             let mut report = |why| faults.add(Some(name), why);
             core.check_at(&self.pager, (moment, heap_pages), &mut report);
         }
-        let Some(store) = &self.store else { return };
-        // No checkpoint is made meanwhile.
-        let _current = store.current();
+        let Some((store, _turn)) = self.take_turn()? else { return Ok(()) };
         if let Err(why) = store.data.check() {
             faults.add(None, why);
         }
+        Ok(())
     }
 
     fn catalogue(&self) -> RwLockReadGuard<'_, Catalogue> {

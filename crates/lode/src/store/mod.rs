@@ -321,12 +321,11 @@ impl Store {
     }
 
     /// Has the nodes of the page map that lie beyond need written elsewhere by the next checkpoint.
+    /// The caller holds [what is current](Self::current).
     ///
     /// # Errors
     /// `DiskFull` when there is no space for a checkpoint with them.
     pub(crate) fn move_map(&self, pager: &Pager) -> Result<()> {
-        // A checkpoint that is being made has reserved space without them.
-        let _current = self.current();
         self.expect_healthy()?;
         let pages = self.room().max(pager.dirty()) + MARGIN;
         self.data.rewrite_map_beyond_need(pages)
