@@ -181,7 +181,7 @@ fn unsupported(field: &Type) -> Error {
 
 /// The last name of a path without parameters: `String` of `std::string::String`.
 fn name_of(field: &Type) -> Option<&Ident> {
-    let Type::Path(TypePath { qself: None, path }) = field else { return None };
+    let Type::Path(TypePath { qself: None, path, .. }) = field else { return None };
     let last = path.segments.last()?;
     last.arguments.is_none().then_some(&last.ident)
 }
@@ -203,7 +203,7 @@ pub fn inside_option(field: &Type) -> Option<&Type> {
 
 /// What a type of that name with one parameter is of; `None` if the type is none.
 fn inside<'t>(name: &str, field: &'t Type) -> Option<&'t Type> {
-    let Type::Path(TypePath { qself: None, path }) = field else { return None };
+    let Type::Path(TypePath { qself: None, path, .. }) = field else { return None };
     let last = path.segments.last()?;
     let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
     match (last.ident == name, arguments.args.first()) {
