@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use assay_core::run_file::{RunFile, RunFileError};
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use program_support::exit::{Failure, Outcome};
 use program_support::whole_file::Claim;
 
@@ -49,7 +48,7 @@ impl RunPlace {
     }
 
     fn claimed(folder: &Path, suite: &str, created: Timestamp) -> Outcome<Self> {
-        let time = created.to_zoned(TimeZone::UTC).strftime("%Y%m%dT%H%M%SZ").to_string();
+        let time = created.strftime("%Y%m%dT%H%M%SZ").to_string();
         let mut number = 1;
         let mut made_folder = None;
         loop {

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::rc::Rc;
 
 use lode::{ColumnId, Cursor, RowRef};
-use rusqlite::fallible_iterator::FallibleIterator;
+use rusqlite::fallible_streaming_iterator::FallibleStreamingIterator as _;
 use rusqlite::types::ValueRef;
 use rusqlite::vtab::{Context, Filters, VTabCursor, sqlite3_vtab_cursor};
 use rusqlite::{Result, ffi};
@@ -105,7 +105,7 @@ impl TableCursor {
             packed.map_err(|cause| of_engine(&cause))?;
             return self.begin_at_key();
         }
-        let mut given: Vec<_> = values.iter().collect();
+        let given: Vec<_> = values.iter().collect();
         let add = |given: &[ValueRef<'_>], targets: &mut Vec<Target>| {
             let target = plan.target(shape, given).map_err(|cause| of_engine(&cause))?;
             // All values of a list can have the same range, where one before it is not single.
@@ -120,8 +120,9 @@ impl TableCursor {
                 let kind = table.schema().columns()[column].kind;
                 let mut list = values.in_values(column)?;
                 while let Some(value) = list.next()? {
-                    given[column] = value;
-                    if position(kind, value) == Position::Unknown {
+                    let mut given = given.clone();
+                    given[column] = value.get_raw();
+                    if position(kind, given[column]) == Position::Unknown {
                         // SQLite may find it equal to any value: one range has the others, too.
                         self.targets.clear();
                         add(&given, &mut self.targets)?;
