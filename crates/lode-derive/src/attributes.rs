@@ -3,7 +3,7 @@
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
-use syn::{Attribute, Expr, LitStr, Result};
+use syn::{Attribute, Expr, LitStr, Result, Token, parenthesized};
 
 /// On a struct.
 #[derive(Default)]
@@ -18,7 +18,30 @@ pub struct OnField {
     pub timestamp: Option<Span>,
     pub text: Option<Expr>,
     pub most: Option<Expr>,
+    pub decimal: Option<Digits>,
     pub name: Option<LitStr>,
+}
+
+/// The digits of a decimal, in all and after the point.
+#[derive(Clone)]
+pub struct Digits {
+    pub precision: Expr,
+    pub scale: Expr,
+}
+
+impl Digits {
+    /// Reads `(12, 2)`.
+    fn read(meta: &ParseNestedMeta<'_>) -> Result<Self> {
+        let digits;
+        parenthesized!(digits in meta.input);
+        let precision = digits.parse()?;
+        digits.parse::<Token![,]>()?;
+        let scale = digits.parse()?;
+        if digits.is_empty() {
+            return Ok(Self { precision, scale });
+        }
+        Err(digits.error("a decimal has two numbers of digits, as in `decimal(12, 2)`"))
+    }
 }
 
 impl OnStruct {
@@ -47,12 +70,14 @@ impl OnField {
                 said.text = Some(meta.value()?.parse()?);
             } else if meta.path.is_ident("most") {
                 said.most = Some(meta.value()?.parse()?);
+            } else if meta.path.is_ident("decimal") {
+                said.decimal = Some(Digits::read(&meta)?);
             } else if meta.path.is_ident("name") {
                 said.name = Some(meta.value()?.parse()?);
             } else {
                 return Err(meta.error(
                     "unknown attribute; a field takes `key`, `text = …`, `most = …`, \
-                     `timestamp`, and `name = \"…\"`",
+                     `timestamp`, `decimal(…)`, and `name = \"…\"`",
                 ));
             }
             Ok(())

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::{Error, Expr, GenericArgument, Ident, PathArguments, Result, Type, TypePath};
 
-use crate::attributes::OnField;
+use crate::attributes::{Digits, OnField};
 
 /// The type of a column, and of the field that has its values.
 pub enum Kind {
@@ -21,6 +21,7 @@ pub enum Kind {
     VarText(Option<Expr>),
     /// The same of bytes.
     VarBytes(Option<Expr>),
+    Decimal(Digits),
 }
 
 impl Kind {
@@ -33,6 +34,12 @@ impl Kind {
         if let (false, Some(most)) = (kind.is_variable(), &said.most) {
             let why = "only a `String` without `text = …` and a `Vec<u8>` take `most = …`";
             return Err(Error::new_spanned(most, why));
+        }
+        if let (false, Some(digits)) = (matches!(kind, Self::Decimal(_)), &said.decimal) {
+            return Err(Error::new_spanned(
+                &digits.precision,
+                "only a `Decimal` takes `decimal(…)`",
+            ));
         }
         if said.key.is_some() && kind.is_variable() && said.most.is_none() {
             return Err(Error::new_spanned(field, kind.missing_in_key()));
@@ -62,6 +69,11 @@ impl Kind {
             "String" => Ok(match &said.text {
                 Some(bytes) => Self::Text(bytes.clone()),
                 None => Self::VarText(said.most.clone()),
+            }),
+            "Decimal" => said.decimal.clone().map(Self::Decimal).ok_or_else(|| {
+                let why = "a `Decimal` needs its digits, as in `#[record(decimal(12, 2))]`: 12 in \
+                           all, 2 of them after the point";
+                Error::new_spanned(field, why)
             }),
             _ => Err(unsupported(field)),
         }
@@ -106,6 +118,9 @@ impl Kind {
                 let most = or_most(most);
                 quote!(::lode::Type::VarBytes(#most))
             }
+            Self::Decimal(Digits { precision, scale }) => {
+                quote!(::lode::Type::Decimal { precision: #precision, scale: #scale })
+            }
         }
     }
 
@@ -118,6 +133,7 @@ impl Kind {
             Self::Text(_) | Self::VarText(_) => quote!(&'k str),
             Self::Bytes(array) => quote!(&'k #array),
             Self::VarBytes(_) => quote!(&'k [u8]),
+            Self::Decimal(_) => quote!(::lode::Decimal),
         }
     }
 
@@ -141,6 +157,7 @@ impl Kind {
             Self::Timestamp => quote!(::lode::Value::Timestamp(#part)),
             Self::Text(_) | Self::VarText(_) => quote!(::lode::Value::Text(#part)),
             Self::Bytes(_) | Self::VarBytes(_) => quote!(::lode::Value::Bytes(#part)),
+            Self::Decimal(_) => quote!(::lode::Value::Decimal(#part)),
         }
     }
 
@@ -161,6 +178,7 @@ impl Kind {
             Self::VarBytes(_) => {
                 quote!(::lode::Value::Bytes(it) => #some(::std::vec::Vec::from(it)))
             }
+            Self::Decimal(_) => quote!(::lode::Value::Decimal(it) => #some(it)),
         }
     }
 }
@@ -174,8 +192,8 @@ fn or_most(said: &Option<Expr>) -> TokenStream {
 }
 
 fn unsupported(field: &Type) -> Error {
-    let why = "a field is an integer of at most 64 bits, a float, a `bool`, a `String`, a \
-               `[u8; N]`, a `Vec<u8>`, or an `Option` of one of these";
+    let why = "a field is an integer of at most 64 bits, a float, a `bool`, a `Decimal`, a \
+               `String`, a `[u8; N]`, a `Vec<u8>`, or an `Option` of one of these";
     Error::new_spanned(field, why)
 }
 

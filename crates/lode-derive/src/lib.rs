@@ -27,6 +27,7 @@ use structure::Structure;
 /// | `String` | `VarText`: UTF-8, stored as long as it is |
 /// | `Vec<u8>` | `VarBytes`: bytes, stored as many as there are |
 /// | `String` with `#[record(text = 32)]` | `Text(32)`: at most 32 bytes of UTF-8, always in 32 |
+/// | `Decimal` with `#[record(decimal(12, 2))]` | `Decimal`: 12 digits, 2 of them after the point |
 /// | `i64` with `#[record(timestamp)]` | `Timestamp`: microseconds since the beginning of 1970 |
 /// | `Option` of one of these | the same, and `None` is null |
 ///
@@ -43,6 +44,7 @@ use structure::Structure;
 /// - `most = 1000`: any other `String`, or a `Vec<u8>`, has at most 1,000 bytes. The default is a
 ///   mebibyte, and all such fields together have at most that. A field of the key has no default.
 /// - `timestamp`: an `i64` is a time.
+/// - `decimal(12, 2)`: a `Decimal` has at most 12 digits, 2 of them after the point.
 /// - `name = "…"`: the column's name; by default the field's.
 ///
 /// The number of `text` or `most` can also be a constant.

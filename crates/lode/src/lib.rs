@@ -92,6 +92,7 @@ mod api;
 mod batch;
 mod codec;
 mod data;
+mod decimal;
 mod engine;
 mod error;
 mod hash;
@@ -122,6 +123,7 @@ pub use api::{
     ReadTable, Record, RecordCursor, Records, RecordsAt, RecordsWithin, Row, RowBatch, Savepoint,
     Snapshot, Table, TableAt, TableWithin, Transaction,
 };
+pub use decimal::{Decimal, MOST_DECIMAL_DIGITS, NoDecimal};
 pub use engine::{CheckReport, Compacted, Fault, Statistics};
 pub use error::{Cause, Error, PackedFault, PackedPart, Result, SchemaFault};
 #[cfg(feature = "derive")]

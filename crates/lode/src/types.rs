@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::decimal::{MOST_DECIMAL_DIGITS, MOST_SHORT_DIGITS};
+
 /// The type of a column. Values of all types have a total order, which keys in a tree are in.
 ///
 /// ```
@@ -53,6 +55,14 @@ pub enum Type {
     /// At most this many bytes; ordered bytewise, what begins like another but is shorter before
     /// it.
     VarBytes(u32),
+    /// A [`Decimal`](crate::Decimal) of at most `precision` digits (1 to 38), `scale` of them after
+    /// the point (at most `precision`); ordered by value.
+    Decimal {
+        /// The most digits.
+        precision: u8,
+        /// Digits after the point.
+        scale: u8,
+    },
 }
 
 impl Type {
@@ -65,12 +75,24 @@ impl Type {
             Self::U32 | Self::I32 | Self::F32 | Self::VarText(_) | Self::VarBytes(_) => 4,
             Self::U64 | Self::I64 | Self::F64 | Self::Timestamp => 8,
             Self::Text(size) | Self::Bytes(size) => size as usize,
+            Self::Decimal { precision, .. } if precision <= MOST_SHORT_DIGITS => 8,
+            Self::Decimal { .. } => 16,
         }
     }
 
     /// Whether values are stored as long as they are.
     pub fn is_variable(self) -> bool {
         matches!(self, Self::VarText(_) | Self::VarBytes(_))
+    }
+
+    /// Checks that a decimal has digits, at most 38, and no more of them after the point.
+    pub(crate) fn has_valid_digits(self) -> bool {
+        match self {
+            Self::Decimal { precision, scale } => {
+                (1..=MOST_DECIMAL_DIGITS).contains(&precision) && scale <= precision
+            }
+            _ => true,
+        }
     }
 
     /// The most bytes of a value.
@@ -117,6 +139,7 @@ impl fmt::Display for Type {
             Self::Bytes(size) => write!(f, "bytes({size})"),
             Self::VarText(most) => write!(f, "vartext({most})"),
             Self::VarBytes(most) => write!(f, "varbytes({most})"),
+            Self::Decimal { precision, scale } => write!(f, "decimal({precision},{scale})"),
             plain => {
                 let found = PLAIN.iter().find(|(_, kind)| kind == plain);
                 f.write_str(found.expect("all other types are plain").0)
@@ -132,6 +155,7 @@ impl fmt::Display for Type {
 ///
 /// assert_eq!("vartext(900)".parse(), Ok(Type::VarText(900)));
 /// assert_eq!(Type::Timestamp.to_string(), "timestamp");
+/// assert_eq!("decimal(12,2)".parse(), Ok(Type::Decimal { precision: 12, scale: 2 }));
 /// assert!("text".parse::<Type>().is_err());
 /// ```
 impl FromStr for Type {
@@ -143,6 +167,12 @@ impl FromStr for Type {
         }
         let sized = || {
             let (word, size) = words.strip_suffix(')')?.split_once('(')?;
+            if word == "decimal" {
+                let (precision, scale) = size.split_once(',')?;
+                let (precision, scale) =
+                    (precision.parse().ok()?, scale.trim_start().parse().ok()?);
+                return Some(Type::Decimal { precision, scale });
+            }
             let (_, sized) = SIZED.iter().find(|(known, _)| *known == word)?;
             Some(sized(size.parse().ok()?))
         };
@@ -170,11 +200,26 @@ mod tests {
     #[test]
     fn words_of_types_are_read_back() {
         let sized = SIZED.iter().flat_map(|(_, sized)| [sized(1), sized(u32::MAX)]);
-        for kind in PLAIN.iter().map(|(_, kind)| *kind).chain(sized) {
+        let decimals = [(1, 0), (38, 38)];
+        let decimals = decimals.map(|(precision, scale)| Type::Decimal { precision, scale });
+        for kind in PLAIN.iter().map(|(_, kind)| *kind).chain(sized).chain(decimals) {
             assert_eq!(kind.to_string().parse(), Ok(kind));
         }
-        for wrong in ["", "U8", "u128", "text", "text()", "text(-1)", "text(1", "u8(1)", "text(x)"]
-        {
+        for wrong in [
+            "",
+            "U8",
+            "u128",
+            "text",
+            "text()",
+            "text(-1)",
+            "text(1",
+            "u8(1)",
+            "text(x)",
+            "decimal",
+            "decimal(5)",
+            "decimal(5,256)",
+            "decimal(5;2)",
+        ] {
             let refused = wrong.parse::<Type>().expect_err("no type");
             assert_eq!(refused.to_string(), format!("there is no type {wrong:?}"));
         }

@@ -2,6 +2,7 @@
 
 use std::ops::{Bound, RangeBounds};
 
+use crate::decimal::Decimal;
 use crate::error::Result;
 use crate::schema::{Column, Schema, Type, Value};
 
@@ -9,7 +10,7 @@ use crate::schema::{Column, Schema, Type, Value};
 ///
 /// - bytes that [`Schema::pack_key`] packed: `&[u8]`, `[u8; N]`, `Vec<u8>`;
 /// - the [`Value`]s of the columns of the key: a slice, an array, a `Vec`;
-/// - the value of the only column of the key: a number, `bool`, `&str`, `String`, a [`Value`];
+/// - the value of the only column of the key: a number, a [`Decimal`], `bool`, `&str`, `String`, a [`Value`];
 /// - a tuple of such values, if the key has several columns.
 ///
 /// Numbers are of any type, as long as they fit their column. Bytes are a packed key; as a value
@@ -130,6 +131,12 @@ impl KeyPart for String {
     }
 }
 
+impl KeyPart for Decimal {
+    fn value(&self, _: &Column) -> Value<'_> {
+        Value::Decimal(*self)
+    }
+}
+
 impl KeyPart for bool {
     fn value(&self, _: &Column) -> Value<'_> {
         Value::Bool(*self)
@@ -153,6 +160,8 @@ fn whole_number(number: i128, column: &Column) -> Value<'static> {
     let signed = i64::try_from(number);
     match (column.kind, u64::try_from(number), signed) {
         (Type::Timestamp, _, Ok(micros)) => Value::Timestamp(micros),
+        (Type::Decimal { .. }, Ok(number), _) => Value::Decimal(number.into()),
+        (Type::Decimal { .. }, _, Ok(number)) => Value::Decimal(number.into()),
         (Type::I8 | Type::I16 | Type::I32 | Type::I64, _, Ok(number)) => Value::Signed(number),
         (_, Ok(number), _) => Value::Unsigned(number),
         (.., signed) => Value::Signed(signed.unwrap_or(i64::MIN)),
@@ -184,7 +193,7 @@ macro_rules! single_keys {
         }
     )*};
 }
-single_keys!(u8, u16, u32, u64, i8, i16, i32, i64, bool, f32, f64, str, String, Value<'_>);
+single_keys!(u8, u16, u32, u64, i8, i16, i32, i64, bool, f32, f64, Decimal, str, String, Value<'_>);
 
 /// Keys of several columns.
 macro_rules! tuple_keys {

@@ -36,6 +36,15 @@ pub enum SchemaFault {
         /// The column.
         column: String,
     },
+    /// A decimal has no digits, too many, or more after the point than in all.
+    #[error(
+        "column {column} is a decimal of 1 to {} digits, at most all of them after the point",
+        crate::MOST_DECIMAL_DIGITS
+    )]
+    Digits {
+        /// The column.
+        column: String,
+    },
     /// A column can have too many bytes.
     #[error("column {column} can have at most {most_bytes} bytes")]
     ColumnTooLong {

@@ -34,7 +34,12 @@ impl Turn {
             Type::U8 | Type::Bool | Type::Text(_) | Type::Bytes(_) => Self::Keep,
             Type::VarText(_) | Type::VarBytes(_) => Self::Delimit,
             Type::U16 | Type::U32 | Type::U64 => Self::Reverse,
-            Type::I8 | Type::I16 | Type::I32 | Type::I64 | Type::Timestamp => Self::Signed,
+            Type::I8
+            | Type::I16
+            | Type::I32
+            | Type::I64
+            | Type::Timestamp
+            | Type::Decimal { .. } => Self::Signed,
             Type::F32 | Type::F64 => Self::Float,
         }
     }
@@ -273,6 +278,7 @@ mod tests {
 
     use super::super::Value;
     use super::*;
+    use crate::decimal::Decimal;
     use proptest::prelude::*;
 
     fn schema() -> Schema {
@@ -289,11 +295,13 @@ mod tests {
             .key("i32", Type::I32)
             .key("time", Type::Timestamp)
             .key("i8", Type::I8)
+            .key("short", Type::Decimal { precision: 18, scale: 3 })
+            .key("long", Type::Decimal { precision: 38, scale: 20 })
             .finish()
             .expect("a schema")
     }
 
-    type Key = (u8, i16, f32, u8, u64, i64, f64, bool, u16, i32, i64, i8);
+    type Key = (u8, i16, f32, u8, u64, i64, f64, bool, u16, i32, i64, (i8, i64, i128));
 
     fn packed(key: Key) -> Vec<u8> {
         let text = [b'a' + key.3 % 3];
@@ -310,7 +318,9 @@ mod tests {
             Value::Unsigned(key.8.into()),
             Value::Signed(key.9.into()),
             Value::Timestamp(key.10),
-            Value::Signed(key.11.into()),
+            Value::Signed(key.11.0.into()),
+            Value::Decimal(Decimal::new(key.11.1.into(), 3).expect("18 digits")),
+            Value::Decimal(Decimal::new(key.11.2, 20).expect("38 digits")),
         ];
         schema().pack_key(&values).expect("values that fit")
     }
@@ -333,7 +343,9 @@ mod tests {
     /// Keys whose first columns are often the same.
     fn keys() -> impl Strategy<Value = Key> {
         let float = prop_oneof![Just(0.0), Just(-0.0), any::<f32>(), Just(f32::NAN)];
-        let rest = (any::<bool>(), any::<u16>(), any::<i32>(), any::<i64>(), any::<i8>());
+        let (short, long) = (10i64.pow(18), 10i128.pow(38));
+        let last = (-1..2i8, 1 - short..short, any::<i128>().prop_map(move |n| n % long));
+        let rest = (any::<bool>(), any::<u16>(), any::<i32>(), -1..2i64, last);
         let front = (0..2u8, -1..2i16, float, any::<u8>(), 0..3u64, -1..2i64, any::<f64>());
         (front, rest).prop_map(|((a, b, c, d, e, f, g), (h, i, j, k, l))| {
             (a, b, c, d, e, f, g, h, i, j, k, l)

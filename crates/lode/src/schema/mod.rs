@@ -333,6 +333,9 @@ impl Builder {
             if kind.most_bytes() == 0 {
                 return wrong(SchemaFault::Empty { column: name });
             }
+            if !kind.has_valid_digits() {
+                return wrong(SchemaFault::Digits { column: name });
+            }
             let is_of_key = columns.len() < self.key_columns;
             if kind.is_variable() && kind.most_bytes() > MOST_VARIABLE_BYTES {
                 let most_bytes = MOST_VARIABLE_BYTES;

@@ -300,6 +300,14 @@ impl Schema {
                 (rounded.is_finite() || !number.is_finite()) && put(cell, rounded.to_le_bytes())
             }
             (Type::F64, Value::Float(number)) => put(cell, number.to_le_bytes()),
+            (Type::Decimal { precision, scale }, Value::Decimal(number)) => {
+                number.rescaled(precision, scale).is_some_and(|unscaled| {
+                    // Those of at most 18 digits fit 8 bytes.
+                    let size = cell.len();
+                    cell.copy_from_slice(&unscaled.to_le_bytes()[..size]);
+                    true
+                })
+            }
             (Type::Bool, Value::Bool(bool)) => {
                 cell[0] = u8::from(bool);
                 true

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::{MOST_VARIABLE_BYTES, Schema, Type, Value};
 use crate::codec::{Reader, Writer};
+use crate::decimal::Decimal;
 
 /// A column, and what two records have in it.
 #[derive(Clone, Debug)]
@@ -33,6 +34,13 @@ impl Cell {
             Type::VarText(most) => Value::Text(start(text, most)),
             Type::Bytes(size) => Value::Bytes(&bytes[..size as usize]),
             Type::VarBytes(most) => Value::Bytes(&bytes[..bytes.len().min(most as usize)]),
+            Type::Decimal { precision, scale } => {
+                // Of any number of digits that the column has, with any number after the point.
+                let wide: [u8; 16] = std::array::from_fn(|at| bytes[at % bytes.len()]);
+                let digits = u32::from(number % precision + 1);
+                let unscaled = i128::from_le_bytes(wide) % 10i128.pow(digits);
+                Value::Decimal(Decimal::new(unscaled, scale).expect("it has so few digits"))
+            }
             other => unreachable!("{other:?} is not drawn"),
         }
     }
@@ -50,6 +58,9 @@ fn cells() -> impl Strategy<Value = Vec<Cell>> {
         (1..4u32).prop_map(Type::Bytes),
         (1..20u32).prop_map(Type::VarText),
         (1..20u32).prop_map(Type::VarBytes),
+        (1..=38u8)
+            .prop_flat_map(|precision| (Just(precision), 0..=precision))
+            .prop_map(|(precision, scale)| Type::Decimal { precision, scale }),
     ];
     let bytes = prop::collection::vec(any::<u8>(), 4..24);
     let content = (any::<bool>(), any::<u8>(), "[a-cä\0]{0,20}", bytes)

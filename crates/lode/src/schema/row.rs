@@ -1,6 +1,7 @@
 //! Packed records read as values.
 
 use super::{Column, ColumnId, Schema, Type};
+use crate::decimal::Decimal;
 use crate::error::Result;
 
 /// A value of a column.
@@ -38,6 +39,8 @@ pub enum Value<'v> {
     Text(&'v str),
     /// Of `Bytes` and `VarBytes`; also of text that is not UTF-8.
     Bytes(&'v [u8]),
+    /// Of `Decimal`.
+    Decimal(Decimal),
 }
 
 /// The most bytes of a value that an error shows.
@@ -291,6 +294,7 @@ impl Type {
             Self::Text(_) => text_or_bytes(without_zeros(cell)),
             Self::VarText(_) => text_or_bytes(cell),
             Self::Bytes(_) | Self::VarBytes(_) => Value::Bytes(cell),
+            Self::Decimal { scale, .. } => Value::Decimal(Decimal::of_parts(unscaled(cell), scale)),
         }
     }
 }
@@ -299,6 +303,14 @@ impl Type {
 #[inline]
 fn number<const SIZE: usize>(cell: &[u8]) -> [u8; SIZE] {
     *cell.first_chunk().expect("the cell of a number is whole")
+}
+
+/// Returns the unscaled value in the cell of a decimal, which has 8 or 16 bytes.
+fn unscaled(cell: &[u8]) -> i128 {
+    match cell.first_chunk() {
+        Some(wide) => i128::from_le_bytes(*wide),
+        None => i64::from_le_bytes(number(cell)).into(),
+    }
 }
 
 /// A text of fixed length without the zeros after it.

@@ -24,6 +24,9 @@ impl Type {
             Self::Bytes(size) => (14, size),
             Self::VarText(most) => (15, most),
             Self::VarBytes(most) => (16, most),
+            Self::Decimal { precision, scale } => {
+                (17, u16::from_le_bytes([precision, scale]).into())
+            }
         }
     }
 
@@ -45,6 +48,10 @@ impl Type {
             14 => Self::Bytes(size),
             15 => Self::VarText(size),
             16 => Self::VarBytes(size),
+            17 => {
+                let [precision, scale] = u16::try_from(size).ok()?.to_le_bytes();
+                Self::Decimal { precision, scale }
+            }
             _ => return None,
         })
     }
@@ -90,7 +97,7 @@ mod tests {
     #[test]
     fn a_schema_comes_back_as_it_was() {
         let mut builder = Schema::build("täble").key("a", Type::U8).key("b", Type::Text(7));
-        for code in 1..=16 {
+        for code in 1..=17 {
             let kind = Type::of_code(code, 3).expect("a type");
             builder = builder.column(&format!("c{code}"), kind).nullable(&format!("n{code}"), kind);
         }
@@ -103,6 +110,7 @@ mod tests {
         for end in 0..writer.0.len() {
             assert!(Schema::restore(&mut Reader::new(&writer.0[..end], "a schema")).is_err());
         }
-        assert!(Type::of_code(17, 0).is_none());
+        assert!(Type::of_code(18, 0).is_none());
+        assert!(Type::of_code(17, 1 << 16).is_none());
     }
 }

@@ -2,6 +2,7 @@
 
 mod columns;
 mod cursors;
+mod decimals;
 #[cfg(feature = "derive")]
 #[path = "../support/each_of.rs"]
 mod each_of;
