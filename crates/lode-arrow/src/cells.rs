@@ -2,14 +2,15 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Date64Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type,
-    Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
-    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type,
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
 };
 use arrow_array::{AnyDictionaryArray, Array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, TimeUnit};
-use lode::{Type, Value};
+use lode::{Decimal, Type, Value};
 
 /// Microseconds of a day.
 const DAY_US: i128 = 24 * 60 * 60 * 1_000_000;
@@ -33,6 +34,8 @@ enum Values<'b> {
     Bools(At<'b, bool>),
     /// Nanoseconds since the beginning of 1970.
     Moments(At<'b, i128>),
+    /// Those that fit none of Lode's are texts.
+    Decimals(At<'b, Result<Decimal, String>>),
     Text(At<'b, &'b str>),
     Bytes(At<'b, &'b [u8]>),
 }
@@ -59,6 +62,7 @@ impl<'b> Cells<'b> {
             Values::Floats64(at) => float(at(row), kind),
             Values::Bools(at) => Ok(Value::Bool(at(row))),
             Values::Moments(at) => moment(at(row)),
+            Values::Decimals(at) => decimal(at(row).map_err(Misfit)?, kind),
             Values::Text(at) => Ok(Value::Text(at(row))),
             Values::Bytes(at) => Ok(Value::Bytes(at(row))),
         }
@@ -76,6 +80,10 @@ impl<'b> Cells<'b> {
 fn integer(number: i128, kind: Type) -> Result<Value<'static>, Misfit> {
     let misfit = |_| Misfit(number.to_string());
     match kind {
+        Type::Decimal { .. } => {
+            let number = Decimal::new(number, 0).ok_or_else(|| Misfit(number.to_string()))?;
+            decimal(number, kind)
+        }
         Type::U8 | Type::U16 | Type::U32 | Type::U64 => {
             let number = u64::try_from(number).map_err(misfit)?;
             let bits = kind.size_bytes() * 8;
@@ -93,6 +101,15 @@ fn integer(number: i128, kind: Type) -> Result<Value<'static>, Misfit> {
             }
         }
     }
+}
+
+/// Returns a decimal for a column of decimals, or of integers if it has no digits after the point.
+fn decimal(number: Decimal, kind: Type) -> Result<Value<'static>, Misfit> {
+    let fits = match kind {
+        Type::Decimal { precision, scale } => number.rescaled(precision, scale).is_some(),
+        _ => return integer(number.unscaled(), kind),
+    };
+    if fits { Ok(Value::Decimal(number)) } else { Err(Misfit(number.to_string())) }
 }
 
 /// A float, which fits 32 bits only if they hold exactly it.
@@ -125,7 +142,10 @@ pub(crate) fn takes(kind: Type, found: &DataType) -> bool {
             | Type::I32
             | Type::I64,
             found,
-        ) => found.is_integer() || matches!(found, D::Decimal128(_, 0)),
+        ) => found.is_integer() || scale_of(found) == Some(0),
+        (Type::Decimal { .. }, found) => {
+            found.is_integer() || scale_of(found).is_some_and(|scale| scale >= 0)
+        }
         (Type::F32 | Type::F64, D::Float32 | D::Float64)
         | (Type::Bool, D::Boolean)
         | (Type::Timestamp, D::Timestamp(_, _) | D::Date32 | D::Date64)
@@ -136,6 +156,30 @@ pub(crate) fn takes(kind: Type, found: &DataType) -> bool {
         ) => true,
         _ => false,
     }
+}
+
+/// Returns how many digits after the point the decimals of a type have; `None` if it has none.
+fn scale_of(found: &DataType) -> Option<i8> {
+    use DataType as D;
+    match found {
+        D::Decimal32(_, scale)
+        | D::Decimal64(_, scale)
+        | D::Decimal128(_, scale)
+        | D::Decimal256(_, scale) => Some(*scale),
+        _ => None,
+    }
+}
+
+/// The decimals of an array of a type whose numbers fit 128 bits.
+macro_rules! decimals {
+    ($array:expr, $kind:ty, $scale:expr) => {{
+        let (values, scale) =
+            ($array.as_primitive::<$kind>().values(), u8::try_from(*$scale).ok()?);
+        Values::Decimals(Box::new(move |row| {
+            let number = i128::from(values[row]);
+            Decimal::new(number, scale).ok_or_else(|| format!("{number} ÷ 10^{scale}"))
+        }))
+    }};
 }
 
 /// The integers of a primitive array.
@@ -167,7 +211,18 @@ impl<'b> Values<'b> {
             D::Int16 => integers!(array, Int16Type),
             D::Int32 => integers!(array, Int32Type),
             D::Int64 => integers!(array, Int64Type),
-            D::Decimal128(_, 0) => integers!(array, Decimal128Type),
+            D::Decimal32(_, scale) => decimals!(array, Decimal32Type, scale),
+            D::Decimal64(_, scale) => decimals!(array, Decimal64Type, scale),
+            D::Decimal128(_, scale) => decimals!(array, Decimal128Type, scale),
+            D::Decimal256(_, scale) => {
+                let values = array.as_primitive::<Decimal256Type>().values();
+                let scale = u8::try_from(*scale).ok()?;
+                Self::Decimals(Box::new(move |row| {
+                    let number = values[row].to_i128();
+                    let number = number.and_then(|number| Decimal::new(number, scale));
+                    number.ok_or_else(|| format!("{} ÷ 10^{scale}", values[row]))
+                }))
+            }
             D::Timestamp(TimeUnit::Second, _) => {
                 moments!(array, TimestampSecondType, 1_000_000_000)
             }
@@ -221,6 +276,7 @@ impl<'b> Values<'b> {
             Self::Floats64(at) => Self::Floats64(by(at, keys)),
             Self::Bools(at) => Self::Bools(by(at, keys)),
             Self::Moments(at) => Self::Moments(by(at, keys)),
+            Self::Decimals(at) => Self::Decimals(by(at, keys)),
             Self::Text(at) => Self::Text(by(at, keys)),
             Self::Bytes(at) => Self::Bytes(by(at, keys)),
         }

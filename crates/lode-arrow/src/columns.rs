@@ -8,8 +8,8 @@
 use std::sync::Arc;
 
 use arrow_array::types::{
-    ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowPrimitiveType, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, FixedSizeBinaryArray, PrimitiveArray, StringArray,
@@ -124,6 +124,15 @@ impl Column {
                     i64::from_le_bytes(bytes)
                 });
                 Arc::new(moments.with_timezone("UTC"))
+            }
+            Type::Decimal { precision, scale } => {
+                let numbers = match self.kind.size_bytes() {
+                    8 => self.primitive::<Decimal128Type, 8>(block, |bytes| {
+                        i64::from_le_bytes(bytes).into()
+                    }),
+                    _ => self.primitive::<Decimal128Type, 16>(block, i128::from_le_bytes),
+                };
+                Arc::new(numbers.with_precision_and_scale(precision, scale as i8)?)
             }
             Type::Bool => {
                 let values = block.cells::<1>().map(|[byte]| byte != 0).collect::<BooleanBuffer>();

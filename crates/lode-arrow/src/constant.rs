@@ -8,6 +8,7 @@ use arrow_array::{
     UInt16Array, UInt32Array, UInt64Array,
 };
 use arrow_schema::{DataType, TimeUnit};
+use lode::Decimal;
 
 /// Microseconds of a day.
 const DAY_US: i64 = 24 * 60 * 60 * 1_000_000;
@@ -33,8 +34,10 @@ pub fn constant_array(kind: &DataType, text: &str, rows: usize) -> Option<ArrayR
         DataType::UInt64 => parsed!(UInt64Array),
         DataType::Float32 => parsed!(Float32Array),
         DataType::Float64 => parsed!(Float64Array),
-        DataType::Decimal128(digits, scale) if *scale == 0 => {
-            let array = Decimal128Array::from_value(text.parse().ok()?, rows);
+        DataType::Decimal128(digits, scale) => {
+            let number: Decimal = text.parse().ok()?;
+            let number = number.rescaled(*digits, u8::try_from(*scale).ok()?)?;
+            let array = Decimal128Array::from_value(number, rows);
             Arc::new(array.with_precision_and_scale(*digits, *scale).ok()?)
         }
         DataType::Boolean => Arc::new(BooleanArray::from(vec![text.parse::<bool>().ok()?; rows])),
@@ -93,6 +96,9 @@ fn digits(text: &str, most: usize) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Decimal128Type;
+
     use super::*;
 
     #[test]
@@ -137,10 +143,14 @@ mod tests {
             (DataType::Boolean, "yes"),
             (DataType::Date32, "today"),
             (DataType::Binary, "00"),
+            (DataType::Decimal128(5, 2), "1000"),
+            (DataType::Decimal128(5, 2), "0.001"),
         ] {
             assert!(constant_array(&kind, text, 3).is_none(), "{kind} {text}");
         }
         let whole = constant_array(&DataType::UInt64, "18446744073709551615", 3).expect("an array");
         assert_eq!(whole.len(), 3);
+        let price = constant_array(&DataType::Decimal128(5, 2), "-1.5", 2).expect("an array");
+        assert_eq!(price.as_primitive::<Decimal128Type>().value(1), -150);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef, TimeUnit};
-use lode::{Column, MOST_KEY_BYTES, MOST_VARIABLE_BYTES, Schema, Type};
+use lode::{Column, MOST_DECIMAL_DIGITS, MOST_KEY_BYTES, MOST_VARIABLE_BYTES, Schema, Type};
 
 use crate::error::{Error, Result};
 
@@ -49,6 +49,8 @@ fn arrow_type(kind: Type) -> DataType {
         // At most 4,096, as a schema of Lode takes them.
         Type::Bytes(size) => DataType::FixedSizeBinary(size as i32),
         Type::VarBytes(_) => DataType::Binary,
+        // At most 38 digits, as a schema of Lode takes them.
+        Type::Decimal { precision, scale } => DataType::Decimal128(precision, scale as i8),
         other => unreachable!("{other} is a type that this crate does not know"),
     }
 }
@@ -110,6 +112,13 @@ fn lode_type(field: &Field, most_bytes: u32) -> Result<Type> {
     })
 }
 
+/// Returns the type of a column for decimals of Arrow; `None` if Lode has none: for more than 38
+/// digits, or digits before the point only from the tens on.
+fn decimal_type(precision: u8, scale: i8) -> Option<Type> {
+    let scale = u8::try_from(scale).ok().filter(|scale| *scale <= precision)?;
+    (precision <= MOST_DECIMAL_DIGITS).then_some(Type::Decimal { precision, scale })
+}
+
 fn smallest_type(found: &DataType, most_bytes: u32) -> Option<Type> {
     Some(match found {
         DataType::UInt8 => Type::U8,
@@ -120,8 +129,6 @@ fn smallest_type(found: &DataType, most_bytes: u32) -> Option<Type> {
         DataType::Int16 => Type::I16,
         DataType::Int32 => Type::I32,
         DataType::Int64 => Type::I64,
-        // 18 digits fit 64 bits.
-        DataType::Decimal128(digits, 0) if *digits <= 18 => Type::I64,
         DataType::Float32 => Type::F32,
         DataType::Float64 => Type::F64,
         DataType::Boolean => Type::Bool,
@@ -131,6 +138,10 @@ fn smallest_type(found: &DataType, most_bytes: u32) -> Option<Type> {
             Type::VarBytes(most_bytes)
         }
         DataType::FixedSizeBinary(size) => Type::Bytes(u32::try_from(*size).ok()?),
+        DataType::Decimal32(precision, scale)
+        | DataType::Decimal64(precision, scale)
+        | DataType::Decimal128(precision, scale)
+        | DataType::Decimal256(precision, scale) => decimal_type(*precision, *scale)?,
         DataType::Dictionary(_, values) => smallest_type(values, most_bytes)?,
         _ => return None,
     })

@@ -3,7 +3,7 @@
 //! ```text
 //! columns = column { "," column }
 //! column  = name ":" type [ "?" ] [ "key" ]
-//! type    = "u8" | … | "timestamp" | sized "(" bytes ")"
+//! type    = "u8" | … | "timestamp" | sized "(" bytes ")" | "decimal" "(" digits "," digits ")"
 //! sized   = "text" | "bytes" | "vartext" | "varbytes"
 //! name    = letters, digits, "_", "-", "." | a JSON string
 //! ```
@@ -15,7 +15,7 @@ use program_support::printable::is_hidden;
 
 /// The words of types, for those who wrote another.
 const TYPES: &str = "u8, u16, u32, u64, i8, i16, i32, i64, f32, f64, bool, timestamp, text(BYTES), \
-                     bytes(BYTES), vartext(BYTES) and varbytes(BYTES)";
+                     bytes(BYTES), vartext(BYTES), varbytes(BYTES) and decimal(DIGITS,DIGITS)";
 
 /// The columns of a schema, as [`parse`] reads them.
 pub(crate) fn print(schema: &Schema) -> String {
@@ -152,6 +152,14 @@ impl<'t> Reader<'t> {
         if let Ok(kind) = word.parse() {
             return Ok(kind);
         }
+        if word == "decimal" {
+            self.expect('(')?;
+            let precision = self.digits()?;
+            self.expect(',')?;
+            let scale = self.digits()?;
+            self.expect(')')?;
+            return Ok(Type::Decimal { precision, scale });
+        }
         if !["text", "bytes", "vartext", "varbytes"].contains(&word) {
             return Err(before.wrong(&format!("there is no type {word:?}; types are {TYPES}")));
         }
@@ -161,6 +169,12 @@ impl<'t> Reader<'t> {
         let size: u32 = self.word().parse().map_err(|_| no_size())?;
         self.expect(')')?;
         format!("{word}({size})").parse().map_err(|_| no_size())
+    }
+
+    /// Takes a number of digits.
+    fn digits(&mut self) -> Result<u8, String> {
+        let before = Self { ..*self };
+        self.word().parse().map_err(|_| before.wrong("a number of digits should be here"))
     }
 
     fn key_word(&mut self) -> Result<(), String> {
@@ -192,6 +206,7 @@ mod tests {
             .nullable("a,\"\n:\t", Type::Text(9))
             .column("long", Type::VarText(1_000_000))
             .nullable("raw", Type::VarBytes(1))
+            .nullable("price", Type::Decimal { precision: 12, scale: 2 })
             .finish()
             .expect("a schema");
         let text = print(&schema);
@@ -200,7 +215,7 @@ mod tests {
             "{text}"
         );
         let front = r#""":bytes(1), key:u8, größe:u8, "a,\"\n:\t":text(9)?"#;
-        let end = format!("{front}, long:vartext(1000000), raw:varbytes(1)?");
+        let end = format!("{front}, long:vartext(1000000), raw:varbytes(1)?, price:decimal(12,2)?");
         assert!(text.ends_with(&end), "{text}");
         assert_eq!(parse("t", &text).as_ref(), Ok(&schema));
         let loose = text.replace(", ", " , ").replace(":", " : ").replace('(', " ( ");
@@ -222,6 +237,9 @@ mod tests {
         assert_eq!(why("a:text(x)"), "at character 8: a number of bytes should be here");
         assert_eq!(why("a:text(99999999999)"), "at character 8: a number of bytes should be here");
         assert_eq!(why("a:text(5"), "at character 9: ')' should be here, and not the end");
+        assert_eq!(why("a:decimal(5)"), "at character 12: ',' should be here, and not ')'");
+        assert_eq!(why("a:decimal(5,x)"), "at character 13: a number of digits should be here");
+        assert!(why("a:decimal(5,6) key").contains("a decimal of 1 to 38 digits"));
         assert_eq!(why("\"a:u8"), "at character 1: this name is no JSON string");
         assert_eq!(
             why("a:u8 kye"),

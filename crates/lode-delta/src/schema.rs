@@ -108,7 +108,9 @@ fn word(kind: &DataType) -> Option<String> {
 fn type_of(word: &str) -> Option<DataType> {
     let decimal = || {
         let (digits, scale) = word.strip_prefix("decimal(")?.strip_suffix(')')?.split_once(',')?;
-        Some(DataType::Decimal128(digits.trim().parse().ok()?, scale.trim().parse().ok()?))
+        let (digits, scale): (u8, i8) = (digits.trim().parse().ok()?, scale.trim().parse().ok()?);
+        let is_decimal = (1..=38).contains(&digits) && (0..=digits as i8).contains(&scale);
+        is_decimal.then_some(DataType::Decimal128(digits, scale))
     };
     let moments =
         |zone: Option<&str>| DataType::Timestamp(TimeUnit::Microsecond, zone.map(Into::into));

@@ -7,6 +7,7 @@ use lode::Database;
 use rusqlite::vtab::escape_double_quote;
 use rusqlite::{Connection, OptionalExtension, Result};
 
+use crate::decimal::add_decimals;
 use crate::directories::Directories;
 use crate::functions::{Current, add_attach, add_definitions};
 use crate::module::MODULE;
@@ -75,6 +76,7 @@ pub fn attach(connection: &Connection, database: &Database) -> Result<()> {
     let session = Session::new(database.clone(), Access::Write);
     let source = Source::Attached(Arc::clone(&session));
     connection.create_module(&module[..], const { &MODULE }, Some(source))?;
+    add_decimals(connection)?;
     let attached = Attached { session, module, arguments: Vec::new() };
     attached.all(connection)?;
     add_definitions(connection, &Arc::new(Mutex::new(Some(attached))))
@@ -101,6 +103,7 @@ pub fn register(connection: &Connection) -> Result<()> {
     let (directories, current) = (Arc::new(Directories::default()), Current::default());
     let source = Source::Directories(Arc::clone(&directories));
     connection.create_module("lode", const { &MODULE }, Some(source))?;
+    add_decimals(connection)?;
     add_attach(connection, &directories, &current)?;
     add_definitions(connection, &current)
 }

@@ -63,6 +63,9 @@ const SIZED: [Sized; 6] = [
     ("TEXT", Type::Text, None),
 ];
 
+/// The words for decimals.
+const DECIMAL: [&str; 3] = ["DECIMAL", "NUMERIC", "DEC"];
+
 /// A table as a statement that makes another one like it.
 pub(crate) fn print(table: &Table) -> String {
     let schema = table.schema();
@@ -88,6 +91,7 @@ fn type_words(kind: Type) -> String {
         Type::Bytes(size) => format!("BYTES({size})"),
         Type::VarText(most) => format!("VARTEXT({most})"),
         Type::VarBytes(most) => format!("VARBYTES({most})"),
+        Type::Decimal { precision, scale } => format!("DECIMAL({precision}, {scale})"),
         plain => {
             let found = PLAIN.iter().find(|(_, kind)| *kind == plain);
             found.map_or_else(|| format!("{plain:?}"), |(word, _)| (*word).into())
@@ -276,17 +280,41 @@ impl<'t> Reader<'t> {
         }
     }
 
+    /// Reads the digits of a decimal: `(12, 2)`, or `(12)` without any after the point.
+    fn decimal(&mut self) -> Result<Type, String> {
+        if !self.takes('(') {
+            return Err(self.wrong("the digits of a decimal should be here, such as (12, 2)"));
+        }
+        let precision = self.digits()?;
+        let scale = if self.takes(',') { self.digits()? } else { 0 };
+        self.expect(')')?;
+        Ok(Type::Decimal { precision, scale })
+    }
+
+    fn digits(&mut self) -> Result<u8, String> {
+        let digits = self.word();
+        let number = digits.parse();
+        let number = number.map_err(|_| self.wrong("a number of digits should be here"))?;
+        self.pass(digits);
+        Ok(number)
+    }
+
     fn kind(&mut self) -> Result<Type, String> {
         let word = self.word();
         if let Some((_, kind)) = PLAIN.iter().find(|(plain, _)| word.eq_ignore_ascii_case(plain)) {
             self.pass(word);
             return Ok(*kind);
         }
+        if DECIMAL.iter().any(|decimal| word.eq_ignore_ascii_case(decimal)) {
+            self.pass(word);
+            return self.decimal();
+        }
         let sized = SIZED.iter().find(|(sized, ..)| word.eq_ignore_ascii_case(sized));
         let Some((found, kind, default)) = sized else {
             let words = PLAIN.iter().map(|(word, _)| (*word).to_string());
             let sized = SIZED.iter().map(|(word, ..)| format!("{word}(BYTES)"));
-            let words = words.chain(sized).collect::<Vec<_>>().join(", ");
+            let words = words.chain(sized).chain(["DECIMAL(DIGITS, DIGITS)".into()]);
+            let words = words.collect::<Vec<_>>().join(", ");
             return Err(self.wrong(&format!("there is no type {word:?}; types are {words}")));
         };
         self.pass(word);
@@ -324,6 +352,7 @@ mod tests {
         for (word, kind, _) in SIZED {
             builder = builder.column(word, kind(9));
         }
+        builder = builder.nullable("d", Type::Decimal { precision: 12, scale: 2 });
         let schema = builder.finish().expect("a schema");
         let table = db.create_table(&schema, KeyKind::Hash).expect("a table");
         let text = print(&table);

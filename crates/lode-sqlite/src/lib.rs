@@ -33,6 +33,7 @@ mod complete;
 mod confined;
 mod cursor;
 mod ddl;
+mod decimal;
 mod directories;
 mod error;
 mod functions;

@@ -5,6 +5,7 @@ use rusqlite::Result;
 use rusqlite::types::ValueRef;
 use rusqlite::vtab::{IndexConstraintOp, IndexFlags, IndexInfo};
 
+use crate::decimal;
 use crate::position::{is_exact, is_float, is_single};
 
 /// How a cursor finds its rows. The values that it needs come in this order: those of the first
@@ -69,6 +70,16 @@ fn is_text(kind: Type) -> bool {
     matches!(kind, Type::Text(_) | Type::VarText(_))
 }
 
+/// Returns the collation that orders the texts of a column as its keys are; `None` if SQLite
+/// compares no texts there.
+fn collation(kind: Type) -> Option<&'static str> {
+    match kind {
+        Type::Text(_) | Type::VarText(_) => Some("BINARY"),
+        Type::Decimal { .. } => Some(decimal::COLLATION),
+        _ => None,
+    }
+}
+
 fn is_included((_, bound): (usize, Bound)) -> bool {
     bound == Bound::Included
 }
@@ -94,8 +105,8 @@ impl Conditions {
             }
             let column = usize::try_from(constraint.column()).ok().filter(|column| *column < keys);
             let Some(column) = column.filter(|_| constraint.is_usable()) else { continue };
-            if is_text(schema.columns()[column].kind)
-                && !info.collation(at)?.eq_ignore_ascii_case("BINARY")
+            if let Some(collation) = collation(schema.columns()[column].kind)
+                && !info.collation(at)?.eq_ignore_ascii_case(collation)
             {
                 continue;
             }

@@ -8,6 +8,7 @@
 use lode::{Type, Value};
 use rusqlite::types::ValueRef;
 
+use crate::decimal;
 use crate::number::Number;
 
 /// A place between two neighbouring values of a column.
@@ -56,6 +57,7 @@ pub(crate) fn is_single(kind: Type) -> bool {
 pub(crate) fn position(kind: Type, value: ValueRef<'_>) -> Position<'_> {
     match (kind, value) {
         (_, ValueRef::Null) => Position::Null,
+        (Type::Decimal { precision, scale }, value) => decimal::position((precision, scale), value),
         (Type::Text(most) | Type::VarText(most), ValueRef::Text(text)) => {
             let is_padded = matches!(kind, Type::Text(_)) && text.ends_with(b"\0");
             match str::from_utf8(text) {
@@ -89,20 +91,20 @@ pub(crate) fn position(kind: Type, value: ValueRef<'_>) -> Position<'_> {
 }
 
 /// Exactly one value equals it.
-fn at(value: Value<'_>) -> Position<'_> {
+pub(crate) fn at(value: Value<'_>) -> Position<'_> {
     Position::Span { start: Cut::Before(value), end: Cut::After(value) }
 }
 
 /// It lies between this value and the next one.
-fn after(value: Value<'_>) -> Position<'_> {
+pub(crate) fn after(value: Value<'_>) -> Position<'_> {
     Position::Span { start: Cut::After(value), end: Cut::After(value) }
 }
 
-fn all_less() -> Position<'static> {
+pub(crate) fn all_less() -> Position<'static> {
     Position::Span { start: Cut::Highest, end: Cut::Highest }
 }
 
-fn all_greater() -> Position<'static> {
+pub(crate) fn all_greater() -> Position<'static> {
     Position::Span { start: Cut::Lowest, end: Cut::Lowest }
 }
 

@@ -6,6 +6,7 @@ use rusqlite::ffi;
 use rusqlite::types::{Null, ToSqlOutput, ValueRef};
 use rusqlite::vtab::Context;
 
+use crate::decimal;
 use crate::error::error;
 use crate::number::Number;
 use crate::position::{bounds, same_number, whole};
@@ -18,6 +19,7 @@ pub(crate) fn declared_type(kind: Type) -> &'static str {
         Type::Timestamp => "TIMESTAMP",
         Type::Text(_) | Type::VarText(_) => "TEXT",
         Type::Bytes(_) | Type::VarBytes(_) => "BLOB",
+        Type::Decimal { .. } => decimal::DECLARED,
         _ => "INTEGER",
     }
 }
@@ -50,6 +52,7 @@ pub(crate) fn set_result(
         Value::Float(number) if number.is_nan() => Err(has_no_value(table, column, "NaN")),
         Value::Float(number) => context.set_result(number),
         Value::Bytes(bytes) => context.set_result(bytes),
+        Value::Decimal(number) => context.set_result(number.to_string()),
         other => Err(has_no_value(table, column, &format!("{other:?}"))),
     }
 }
@@ -125,6 +128,9 @@ pub(crate) fn from_sqlite<'v>(
         }
         (Type::Bytes(_) | Type::VarBytes(_), ValueRef::Blob(bytes)) => Value::Bytes(bytes),
         (Type::Bytes(_) | Type::VarBytes(_), _) => return Err(refused("it takes a BLOB")),
+        (Type::Decimal { precision, scale }, value) => {
+            decimal::to_column((precision, scale), value).map_err(|why| refused(&why))?
+        }
         (kind, value) => {
             let number = match value {
                 ValueRef::Integer(number) => Some(Number::Whole(number)),

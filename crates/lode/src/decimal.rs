@@ -89,6 +89,54 @@ impl Decimal {
         (rescaled.unsigned_abs() < limit).then_some(rescaled)
     }
 
+    /// Returns the greatest number with `scale` digits after the point that is not greater; `None` if
+    /// it has more than 38 digits.
+    ///
+    /// ```
+    /// use lode::Decimal;
+    ///
+    /// let price: Decimal = "-12.34".parse()?;
+    /// assert_eq!(price.floor_to(1), Some("-12.4".parse()?));
+    /// assert_eq!(price.floor_to(4), Some(price));
+    /// # Ok::<(), lode::NoDecimal>(())
+    /// ```
+    pub fn floor_to(self, scale: u8) -> Option<Self> {
+        match scale.checked_sub(self.scale) {
+            Some(_) => Self::new(self.rescaled(MOST_DECIMAL_DIGITS, scale)?, scale),
+            None => {
+                let divisor = i128::try_from(power(self.scale - scale)).ok()?;
+                Self::new(self.unscaled().div_euclid(divisor), scale)
+            }
+        }
+    }
+
+    /// Adds a number; `None` if the sum has more than 38 digits.
+    pub fn checked_add(self, other: Self) -> Option<Self> {
+        let scale = self.scale.max(other.scale);
+        let numbers = [self, other].map(|it| it.rescaled(MOST_DECIMAL_DIGITS, scale));
+        let [Some(one), Some(other)] = numbers else { return None };
+        Self::new(one.checked_add(other)?, scale)
+    }
+
+    /// Subtracts a number; `None` if the difference has more than 38 digits.
+    pub fn checked_sub(self, other: Self) -> Option<Self> {
+        self.checked_add(Self::of_parts(-other.unscaled(), other.scale))
+    }
+
+    /// Multiplies by a number; `None` if the product has more than 38 digits.
+    ///
+    /// ```
+    /// use lode::Decimal;
+    ///
+    /// let (price, tax): (Decimal, Decimal) = ("12.30".parse()?, "1.077".parse()?);
+    /// assert_eq!(price.checked_mul(tax).map(|sum| sum.to_string()), Some("13.24710".into()));
+    /// # Ok::<(), lode::NoDecimal>(())
+    /// ```
+    pub fn checked_mul(self, other: Self) -> Option<Self> {
+        let product = self.unscaled().checked_mul(other.unscaled())?;
+        Self::new(product, self.scale + other.scale)
+    }
+
     /// Returns the whole part, rounded down, and what is left, as a count of 10^-38.
     fn parts(self) -> (i128, u128) {
         let one = power(self.scale) as i128;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use lode::{Column, ColumnId, Schema, Type, Value};
+use lode::{Column, ColumnId, Decimal, Schema, Type, Value};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -142,6 +142,14 @@ fn fill(column: &Column, value: &str, cell: &mut [u8]) -> Result<(), Why> {
             let number: i64 = number(value)?;
             let unused = 64 - cell.len() as u32 * 8;
             put(cell, &number.to_le_bytes(), number << unused >> unused == number)
+        }
+        Type::Decimal { precision, scale } => {
+            let number: Decimal = match value.starts_with('"') {
+                true => string(value)?.parse().map_err(|_| None)?,
+                false => number(value)?,
+            };
+            let unscaled = number.rescaled(precision, scale).ok_or(None)?;
+            put(cell, &unscaled.to_le_bytes(), true)
         }
         Type::F32 => {
             let special = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY];

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::Write;
 
-use lode::{Column, Schema, Type, Value};
+use lode::{Column, Decimal, Schema, Type, Value};
 
 use super::{HEX, INFINITE, MINUS_INFINITE, NAN};
 
@@ -33,12 +33,19 @@ impl<'s> Writer<'s> {
             line.extend_from_slice(name.as_bytes());
             match row.at(column.id()) {
                 Value::Null => line.extend_from_slice(b"null"),
+                Value::Decimal(number) if fits(number, column.kind) => append(number, line),
                 _ => append_cell(column, self.schema.bytes_of(record, column), line),
             }
         }
         line.extend_from_slice(b"}\n");
         Ok(())
     }
+}
+
+/// Checks that a column has a decimal that it may have: a caller that packs records itself may have
+/// put others there.
+fn fits(number: Decimal, kind: Type) -> bool {
+    matches!(kind, Type::Decimal { precision, scale } if number.rescaled(precision, scale).is_some())
 }
 
 /// A text as JSON.

@@ -1,6 +1,7 @@
 //! What SQL does over tables of Lode.
 
 mod answers;
+mod decimals;
 mod directories;
 mod errors;
 mod plans;

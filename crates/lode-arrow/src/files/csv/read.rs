@@ -6,14 +6,15 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use arrow_array::types::{
-    ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowPrimitiveType, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, FixedSizeBinaryArray, PrimitiveArray, RecordBatch,
     StringArray,
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use lode::Decimal;
 
 use super::fields::{FieldText, Line, Lines};
 use crate::error::Result;
@@ -130,6 +131,13 @@ impl Cells<'_> {
                 let moments: PrimitiveArray<TimestampMicrosecondType> =
                     self.values(parsed::<i64>)?.into_iter().collect();
                 Arc::new(moments.with_timezone_opt(zone.clone()))
+            }
+            DataType::Decimal128(precision, scale) => {
+                let (digits, after) = (*precision, *scale as u8);
+                let read = |field| parsed::<Decimal>(field)?.rescaled(digits, after);
+                let numbers: PrimitiveArray<Decimal128Type> =
+                    self.values(read)?.into_iter().collect();
+                Arc::new(numbers.with_precision_and_scale(*precision, *scale)?)
             }
             DataType::Boolean => {
                 let values = self.values(|field| match field.bytes {

@@ -4,8 +4,8 @@ use std::io::Write;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
-    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, SchemaRef, TimeUnit};
@@ -113,6 +113,12 @@ fn form_of(array: &dyn Array) -> Option<Form<'_>> {
         DataType::Float64 => printed!(array, Float64Type, "{:?}"),
         DataType::Timestamp(TimeUnit::Microsecond, _) => {
             printed!(array, TimestampMicrosecondType, "{}")
+        }
+        DataType::Decimal128(_, _) => {
+            let values = array.as_primitive::<Decimal128Type>();
+            Box::new(move |line, row| {
+                line.extend_from_slice(values.value_as_string(row).as_bytes());
+            })
         }
         DataType::Boolean => {
             let values = array.as_boolean();

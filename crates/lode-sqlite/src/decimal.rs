@@ -1,0 +1,151 @@
+//! Decimals in SQL: exact text, which a collation orders by value.
+//!
+//! A column of decimals reads as text with all digits after the point, `12.30`. It has the affinity
+//! of text and the collation `decimal`, so that SQLite turns a number that it is compared with into
+//! text, and compares, sorts, groups and tells apart by value: 9.5 is less than 10.00, and equals
+//! 9.50. (Datatypes In SQLite, 4.2 and 7.1.) Arithmetic and `sum` make a REAL of it, as of all text;
+//! `decimal_sum`, `decimal_add`, `decimal_sub` and `decimal_mul` are exact.
+
+use std::cmp::Ordering;
+
+use lode::{Decimal, Value};
+use rusqlite::functions::{Aggregate, Context, FunctionFlags};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Result, ffi};
+
+use crate::error::error;
+use crate::position::{Position, after, all_greater, all_less, at};
+
+/// The type with which a column of decimals is declared.
+pub(crate) const DECLARED: &str = "DECIMAL TEXT COLLATE decimal";
+
+/// The name of the collation.
+pub(crate) const COLLATION: &str = "decimal";
+
+const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8
+    .union(FunctionFlags::SQLITE_DETERMINISTIC)
+    .union(FunctionFlags::SQLITE_INNOCUOUS);
+
+/// Makes the collation and the functions for decimals on a connection.
+pub(crate) fn add_decimals(connection: &Connection) -> Result<()> {
+    connection.create_collation(COLLATION, compare)?;
+    let two: [(&str, fn(Decimal, Decimal) -> Option<Decimal>); 3] = [
+        ("decimal_add", Decimal::checked_add),
+        ("decimal_sub", Decimal::checked_sub),
+        ("decimal_mul", Decimal::checked_mul),
+    ];
+    for (name, work) in two {
+        connection.create_scalar_function(name, 2, FLAGS, move |context| {
+            let arguments = [given(context, 0)?, given(context, 1)?];
+            let [Some(one), Some(other)] = arguments else { return Ok(None) };
+            work(one, other).map(|done| Some(done.to_string())).ok_or_else(too_long)
+        })?;
+    }
+    connection.create_aggregate_function("decimal_sum", 1, FLAGS, Sum)
+}
+
+/// Compares two texts: decimals by their values, before all that is no decimal.
+fn compare(one: &str, other: &str) -> Ordering {
+    match (parse(one), parse(other)) {
+        (Some(one), Some(other)) => one.cmp(&other),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (None, None) => one.cmp(other),
+    }
+}
+
+fn parse(text: &str) -> Option<Decimal> {
+    text.trim_ascii().parse().ok()
+}
+
+/// Returns the decimal that a value of SQL is; of a REAL, the shortest one that means it.
+fn decimal_of(value: ValueRef<'_>) -> Option<Decimal> {
+    match value {
+        ValueRef::Integer(number) => Some(number.into()),
+        ValueRef::Real(number) => format!("{number:e}").parse().ok(),
+        ValueRef::Text(text) => parse(str::from_utf8(text).ok()?),
+        _ => None,
+    }
+}
+
+/// Returns an argument of a function, `None` if it is NULL.
+fn given(context: &Context<'_>, at: usize) -> Result<Option<Decimal>> {
+    match context.get_raw(at) {
+        ValueRef::Null => Ok(None),
+        value => decimal_of(value).map(Some).ok_or_else(|| {
+            error(ffi::SQLITE_MISMATCH, "it takes decimals of at most 38 digits, such as '12.30'")
+        }),
+    }
+}
+
+fn too_long() -> rusqlite::Error {
+    error(ffi::SQLITE_TOOBIG, "the result has more than 38 digits")
+}
+
+/// Adds decimals exactly; the sum of none is NULL.
+struct Sum;
+
+impl Aggregate<Option<Decimal>, Option<String>> for Sum {
+    fn init(&self, _: &mut Context<'_>) -> Result<Option<Decimal>> {
+        Ok(None)
+    }
+
+    fn step(&self, context: &mut Context<'_>, sum: &mut Option<Decimal>) -> Result<()> {
+        if let Some(number) = given(context, 0)? {
+            *sum = match *sum {
+                None => Some(number),
+                Some(sum) => Some(sum.checked_add(number).ok_or_else(too_long)?),
+            };
+        }
+        Ok(())
+    }
+
+    fn finalize(
+        &self,
+        _: &mut Context<'_>,
+        sum: Option<Option<Decimal>>,
+    ) -> Result<Option<String>> {
+        Ok(sum.flatten().map(|sum| sum.to_string()))
+    }
+}
+
+/// Returns the value of a column of decimals for a value of SQL: text and integers exactly, and a
+/// REAL, which is no exact number, rounded to the digits of the column.
+///
+/// # Errors
+/// Why the column cannot have it.
+pub(crate) fn to_column(
+    (precision, scale): (u8, u8),
+    value: ValueRef<'_>,
+) -> Result<Value<'static>, String> {
+    let number = match value {
+        ValueRef::Real(number) if number.is_finite() => {
+            format!("{number:.*}", usize::from(scale)).parse().ok()
+        }
+        value => decimal_of(value),
+    };
+    let number = number.ok_or("it takes decimals of at most 38 digits, such as '12.30'")?;
+    match number.rescaled(precision, scale) {
+        Some(_) => Ok(Value::Decimal(number)),
+        None => Err(format!("it takes {precision} digits, {scale} of them after the point")),
+    }
+}
+
+/// Finds where a value of SQL stands among those of a key column of decimals.
+pub(crate) fn position((precision, scale): (u8, u8), value: ValueRef<'_>) -> Position<'static> {
+    let number = match value {
+        ValueRef::Integer(number) => Some(Decimal::from(number)),
+        ValueRef::Text(text) => str::from_utf8(text).ok().and_then(parse),
+        // SQLite makes a text of it first, which may have fewer digits.
+        _ => None,
+    };
+    let Some(number) = number else { return Position::Unknown };
+    if number.rescaled(precision, scale).is_some() {
+        return at(Value::Decimal(number));
+    }
+    match number.floor_to(scale).filter(|floor| floor.rescaled(precision, scale).is_some()) {
+        Some(floor) => after(Value::Decimal(floor)),
+        None if number < Decimal::from(0i64) => all_greater(),
+        None => all_less(),
+    }
+}
