@@ -28,11 +28,12 @@ pub enum FileFormat {
     Parquet,
     /// The file format of Arrow IPC, also known as Feather 2.
     Ipc,
-    /// Comma-separated values with a header line (RFC 4180).
+    /// Comma-separated values with a header line (RFC 4180), or what [`CsvForm`] says.
     ///
     /// A null is an empty field, an empty text is `""`. Bytes are digits in hex, timestamps are
-    /// microseconds since the beginning of 1970. A float that is no number comes back as the usual
-    /// one.
+    /// microseconds since the beginning of 1970; other forms of times and truth values are read. A
+    /// float that is no number comes back as the usual one. Gzip and Zstandard are read by their
+    /// first bytes, whatever the name of the file.
     Csv,
 }
 

@@ -1,5 +1,7 @@
 //! A table in several files: those of a folder, which may be partitioned as Hive has it.
 
+mod guess;
+
 use std::collections::HashSet;
 use std::fs::{self, DirEntry, File};
 use std::io::{self, Seek, SeekFrom};
@@ -10,7 +12,7 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use percent_encoding::percent_decode_str;
 
-use super::csv::{CsvForm, Guesses};
+use super::csv::CsvForm;
 use super::{FileFormat, FileReader, ReadOptions, names_of, places};
 use crate::constant::constant_array;
 use crate::error::{Error, Result};
@@ -162,44 +164,6 @@ impl TableFiles {
             order,
             schema: Arc::new(schema),
         })
-    }
-
-    /// Returns the columns of files of CSV with the types that all of their fields have: whole
-    /// numbers of 64 bits, floats, truth values, times, or else text. Numbers that these types do
-    /// not give back digit by digit are text. Calls `stop` with the number of rows so far, and ends
-    /// early if that says so.
-    ///
-    /// # Errors
-    /// Those of [`open`](Self::open) and of reading, with the place of the file.
-    pub fn guess_schema(
-        &self,
-        options: &ReadOptions,
-        stop: &mut dyn FnMut(u64) -> bool,
-    ) -> Result<SchemaRef, (usize, Error)> {
-        let (mut guesses, mut rows) = (Guesses::default(), 0);
-        for place in 0..self.files.len() {
-            let failed = |error| (place, error);
-            let mut said = Vec::new();
-            let schema = Some(Arc::new(Schema::empty()));
-            let options = ReadOptions { schema, ..options.clone() };
-            let reader = self.open(place, &options).map_err(failed)?;
-            for field in reader.schema().fields() {
-                if let Some(known) = self.partitions.iter().find(|said| said.name() == field.name())
-                {
-                    said.push(known.clone());
-                }
-            }
-            guesses.begin(&said);
-            for batch in reader {
-                let batch = batch.map_err(failed)?;
-                rows += batch.num_rows() as u64;
-                guesses.look_at(&batch);
-                if stop(rows) {
-                    return Ok(guesses.schema());
-                }
-            }
-        }
-        Ok(guesses.schema())
     }
 }
 

@@ -115,6 +115,21 @@ fn times_are_written_as_iso_on_request() {
         2,
         "--iso-times is for CSV; this is Parquet",
     );
+    bench.refuses(
+        &["export", "db", "t", "a.csv", "--row-group", "7"],
+        2,
+        "--row-group is for Parquet; this is CSV",
+    );
+    bench.refuses(
+        &["export", "db", "t", "--delta", "d", "--iso-times"],
+        2,
+        "--iso-times is for CSV; this is Delta",
+    );
+    bench.refuses(
+        &["import", "db", "t", "a.parquet", "--delimiter", ";"],
+        2,
+        "--delimiter is for CSV; this is Parquet",
+    );
 }
 
 #[test]

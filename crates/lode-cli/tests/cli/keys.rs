@@ -63,6 +63,11 @@ fn the_key_of_a_table_that_is_there_is_not_changed() {
         2,
         "--key: --schema says already which columns are the key",
     );
+    bench.refuses(
+        &["import", "zoo", "unfinished import", "new.csv", "--key", "id"],
+        2,
+        "table unfinished import says which import is under way; choose another name",
+    );
     let said = bench.succeeds(&[&args[..], &["--key", "id", "--kind", "tree"]].concat());
     assert_eq!(said, "1 record imported\n");
 }

@@ -66,6 +66,7 @@ fn every_format_goes_through_standard_output_and_input() {
         pipe.write_all(&whole).expect("it is written");
         drop(pipe);
         assert_eq!(expect_success(&args, end(child)), "3 records imported\n");
+        assert_eq!(bench.list("."), ["file", "more", "out", "pipe", "zoo"]);
         for db in ["file", "pipe"] {
             assert_eq!(bench.succeeds(&["dump", db, "animal"]), lines, "{format}");
         }

@@ -31,7 +31,7 @@ struct Guess {
 
 impl Guesses {
     /// Adds columns whose types are known.
-    pub(crate) fn begin(&mut self, known: &[Field]) {
+    pub(crate) fn begin<'f>(&mut self, known: impl Iterator<Item = &'f Field>) {
         for field in known {
             let place = self.place(field.name());
             self.columns[place].known = Some(field.data_type().clone());

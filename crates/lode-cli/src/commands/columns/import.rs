@@ -11,20 +11,21 @@ use program_support::output::print;
 
 use super::key::{Keys, Numbers, ROW, expect_unnumbered};
 use super::source::{Part, Source};
-use super::{expect_different, failure};
+use super::{expect_different, failure, under_way};
 use crate::cli::columns::ImportArgs;
 use crate::commands::batch::{Batch, IfThere, Loaded, Unit};
 use crate::commands::records;
 use crate::commands::target::{Target, open};
 use crate::database::{DirContent, Opened, look};
 use crate::progress::Progress;
-use crate::{schema_text, unfinished};
+use crate::schema_text;
 
 /// Puts the rows of files, or of a Delta table, into a table.
 pub(crate) fn import(args: &ImportArgs, options: &Options) -> Outcome {
     let schema = args.schema.as_deref().map(|text| schema_text::parse(&args.table, text));
     let schema = schema.transpose().map_err(|why| Failure::Usage(format!("--schema: {why}")))?;
     expect_different(&args.columns)?;
+    under_way::expect_other(&args.table)?;
     let keys = Keys::of(&args.key);
     if schema.is_some() && matches!(keys, Keys::Named([_, ..])) {
         return Err(Failure::Usage(
@@ -144,9 +145,9 @@ impl Job<'_> {
         self.keys.expect_of(&table)?;
         let rows = Rows::added(self.keys, opened, &table)?;
         self.check(&rows)?;
-        unfinished::begin(opened, &self.args.table, false)?;
+        under_way::begin(opened, &self.args.table, false)?;
         let filled = self.fill(opened, &table, &rows);
-        let ended = unfinished::end(opened);
+        let ended = under_way::end(opened);
         let loaded = filled.map_err(|(loaded, failure)| {
             failure.and(&match loaded.written() {
                 0 => "nothing was imported".into(),
@@ -161,14 +162,14 @@ impl Job<'_> {
     /// Fills a new table, which is dropped again if that does not work. If this program is killed,
     /// the next one drops it.
     fn to_new_table(&self, opened: &Opened, rows: &Rows<'_>) -> Outcome<Loaded> {
-        unfinished::begin(opened, &self.args.table, true)?;
+        under_way::begin(opened, &self.args.table, true)?;
         let table = self.target(Some(rows.schema)).in_database(opened);
         let filled = table.and_then(|table| {
             let filled = self.fill(opened, &table, rows).map_err(|(_, failure)| failure)?;
-            unfinished::end(opened)?;
+            under_way::end(opened)?;
             Ok(filled)
         });
-        filled.map_err(|failure| match unfinished::drop_new(opened, &self.args.table) {
+        filled.map_err(|failure| match under_way::drop_new(opened, &self.args.table) {
             Ok(()) => failure.and("nothing was imported"),
             Err(why) => failure.and(&format!("the new table is not whole: {why}")),
         })

@@ -6,6 +6,7 @@ mod export;
 mod import;
 mod key;
 mod source;
+mod under_way;
 
 use std::path::Path;
 
