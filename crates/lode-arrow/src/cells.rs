@@ -21,6 +21,7 @@ type At<'b, T> = Box<dyn Fn(usize) -> T + 'b>;
 /// The cells of an array.
 pub(crate) struct Cells<'b> {
     nulls: Option<NullBuffer>,
+    rounds_times: bool,
     values: Values<'b>,
 }
 
@@ -47,7 +48,12 @@ impl<'b> Cells<'b> {
     /// The cells of an array; `None` if it is of a type that no column of Lode takes.
     pub(crate) fn of(array: &'b dyn Array) -> Option<Self> {
         let nulls = array.logical_nulls();
-        Some(Self { nulls, values: Values::of(array)? })
+        Some(Self { nulls, rounds_times: false, values: Values::of(array)? })
+    }
+
+    /// Rounds moments to microseconds, instead of refusing those with more digits.
+    pub(crate) fn rounding(self, rounds_times: bool) -> Self {
+        Self { rounds_times, ..self }
     }
 
     /// The value at a row, for a column of a type that [takes](takes) the array's.
@@ -61,7 +67,7 @@ impl<'b> Cells<'b> {
             Values::Floats32(at) => Ok(Value::Float(at(row).into())),
             Values::Floats64(at) => float(at(row), kind),
             Values::Bools(at) => Ok(Value::Bool(at(row))),
-            Values::Moments(at) => moment(at(row)),
+            Values::Moments(at) => moment(at(row), self.rounds_times),
             Values::Decimals(at) => decimal(at(row).map_err(Misfit)?, kind),
             Values::Text(at) => Ok(Value::Text(at(row))),
             Values::Bytes(at) => Ok(Value::Bytes(at(row))),
@@ -118,11 +124,17 @@ fn float(number: f64, kind: Type) -> Result<Value<'static>, Misfit> {
     if fits { Ok(Value::Float(number)) } else { Err(Misfit(format!("{number:?}"))) }
 }
 
-fn moment(time_ns: i128) -> Result<Value<'static>, Misfit> {
+fn moment(time_ns: i128, rounds: bool) -> Result<Value<'static>, Misfit> {
     let misfit = || Misfit(format!("the moment {time_ns} ns after the beginning of 1970"));
-    match time_ns % 1_000 {
-        0 => i64::try_from(time_ns / 1_000).map(Value::Timestamp).map_err(|_| misfit()),
-        _ => Err(misfit()),
+    microseconds(time_ns, rounds).map(Value::Timestamp).ok_or_else(misfit)
+}
+
+/// Returns nanoseconds as microseconds, if these hold them exactly. If it `rounds`, they are the
+/// nearest ones, and of two that are as near the later.
+pub(crate) fn microseconds(time_ns: i128, rounds: bool) -> Option<i64> {
+    match time_ns % 1_000 == 0 || rounds {
+        true => i64::try_from((time_ns + 500).div_euclid(1_000)).ok(),
+        false => None,
     }
 }
 

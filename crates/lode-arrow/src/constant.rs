@@ -32,8 +32,14 @@ pub fn constant_array(kind: &DataType, text: &str, rows: usize) -> Option<ArrayR
         DataType::UInt16 => parsed!(UInt16Array),
         DataType::UInt32 => parsed!(UInt32Array),
         DataType::UInt64 => parsed!(UInt64Array),
-        DataType::Float32 => parsed!(Float32Array),
-        DataType::Float64 => parsed!(Float64Array),
+        DataType::Float32 => {
+            let number = text.parse().ok().filter(|&number| is_said(text, f64::from(number)))?;
+            Arc::new(Float32Array::from_value(number, rows))
+        }
+        DataType::Float64 => {
+            let number = text.parse().ok().filter(|&number| is_said(text, number))?;
+            Arc::new(Float64Array::from_value(number, rows))
+        }
         DataType::Decimal128(digits, scale) => {
             let number: Decimal = text.parse().ok()?;
             let number = number.rescaled(*digits, u8::try_from(*scale).ok()?)?;
@@ -49,6 +55,12 @@ pub fn constant_array(kind: &DataType, text: &str, rows: usize) -> Option<ArrayR
         DataType::Utf8 => Arc::new(StringArray::from(vec![text; rows])),
         _ => return None,
     })
+}
+
+/// Whether a text says a number that was read from it: digits beyond the largest one read as
+/// infinity.
+pub(crate) fn is_said(text: &str, number: f64) -> bool {
+    number.is_finite() || !text.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 /// Days since the beginning of 1970 of a date `2024-02-29`, by the algorithm of Howard Hinnant,
@@ -145,6 +157,8 @@ mod tests {
             (DataType::Binary, "00"),
             (DataType::Decimal128(5, 2), "1000"),
             (DataType::Decimal128(5, 2), "0.001"),
+            (DataType::Float32, "1e39"),
+            (DataType::Float64, "-1e999"),
         ] {
             assert!(constant_array(&kind, text, 3).is_none(), "{kind} {text}");
         }

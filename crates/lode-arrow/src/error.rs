@@ -45,6 +45,14 @@ pub enum Error {
         /// Those that are there.
         columns: Box<str>,
     },
+    /// A column is wanted that the file does not have.
+    #[error("there is no column {column}; columns are {columns}")]
+    NotInFile {
+        /// The column.
+        column: Box<str>,
+        /// Those that are there.
+        columns: Box<str>,
+    },
     /// A column is there and the table has none of that name.
     #[error("column {column} is none of table {table}, whose columns are {columns}")]
     ExtraColumn {

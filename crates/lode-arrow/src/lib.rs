@@ -66,7 +66,7 @@ pub use append::{Appended, IfThere, append};
 pub use constant::constant_array;
 pub use error::{Error, Result};
 pub use files::{
-    Compression, FileFormat, FileReader, FileWriter, ReadOptions, TableFiles, TableRows,
+    Compression, CsvForm, FileFormat, FileReader, FileWriter, ReadOptions, TableFiles, TableRows,
     WriteOptions, silence_reader_panics,
 };
 pub use pack::{Packer, Put};

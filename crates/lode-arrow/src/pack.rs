@@ -51,6 +51,7 @@ pub struct Packer {
     sources: Vec<Option<usize>>,
     /// How many rows came before.
     rows: u64,
+    rounds_times: bool,
 }
 
 impl Packer {
@@ -71,7 +72,14 @@ impl Packer {
                 });
             }
         }
-        Ok(Self { schema: schema.clone(), found, sources, rows: 0 })
+        Ok(Self { schema: schema.clone(), found, sources, rows: 0, rounds_times: false })
+    }
+
+    /// Rounds times to the nearest microsecond, if that is wanted. Times with more digits are
+    /// refused otherwise.
+    #[must_use]
+    pub fn rounds_times(self, rounds_times: bool) -> Self {
+        Self { rounds_times, ..self }
     }
 
     /// How many rows were packed so far.
@@ -93,12 +101,15 @@ impl Packer {
         let is_same = Arc::ptr_eq(batch.schema_ref(), &self.found)
             || batch.schema_ref().fields() == self.found.fields();
         if !is_same {
-            *self = Self { rows: self.rows, ..Self::new(&self.schema, batch.schema())? };
+            let next = Self::new(&self.schema, batch.schema())?;
+            *self = Self { rows: self.rows, rounds_times: self.rounds_times, ..next };
         }
         let columns = self.schema.columns().iter().zip(&self.sources);
-        let columns: Vec<(&Column, Option<Cells<'_>>)> = columns
-            .map(|(column, source)| (column, source.and_then(|at| Cells::of(batch.column(at)))))
-            .collect();
+        let cells = |source: Option<usize>| {
+            Some(Cells::of(batch.column(source?))?.rounding(self.rounds_times))
+        };
+        let columns: Vec<(&Column, Option<Cells<'_>>)> =
+            columns.map(|(column, source)| (column, cells(*source))).collect();
         for at in 0..batch.num_rows() {
             self.rows += 1;
             let record = pack_row(&self.schema, &columns, at, self.rows)?;

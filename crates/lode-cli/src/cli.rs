@@ -131,7 +131,7 @@ pub(crate) struct DumpArgs {
     pub dir: PathBuf,
     /// The table
     pub table: String,
-    /// Where the lines go [default: standard output]
+    /// Where the lines go: a file, a pipe or a device [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }

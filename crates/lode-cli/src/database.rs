@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 
 use lode::{Database, Error, KeyKind, Options, Table};
 use program_support::exit::{Failure, Outcome};
+use program_support::output::say;
 
 use crate::progress;
+use crate::unfinished::Unfinished;
 
 /// What a directory for a database has in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,35 +58,59 @@ pub(crate) struct Opened {
     /// The engine's handle.
     pub db: Database,
     dir: PathBuf,
+    /// What an import that was killed has left, where that can only be read.
+    unfinished: Option<Unfinished>,
 }
 
 impl Opened {
     /// Opens a database that is there, to write to it.
     pub(crate) fn existing(dir: &Path, options: &Options) -> Outcome<Self> {
         expect_database(dir)?;
-        Self::opened_by(dir, || options.open_existing(dir))
+        Self::opened_by(dir, || options.open_existing(dir))?.cleared()
     }
 
     /// Opens a database that is there, to read it. Its files stay as they are.
     pub(crate) fn to_read(dir: &Path, options: &Options) -> Outcome<Self> {
         expect_database(dir)?;
-        Self::opened_by(dir, || options.open_read_only(dir))
+        let mut opened = Self::opened_by(dir, || options.open_read_only(dir))?;
+        match Unfinished::of(&opened.db) {
+            Ok(unfinished) => opened.unfinished = unfinished,
+            // What can be read of a damaged database is shown all the same.
+            Err(error) => say(&format!("lode: {}", opened.fault(&error.to_string()))),
+        }
+        opened.unfinished.iter().for_each(Unfinished::say);
+        Ok(opened)
     }
 
     /// Opens a database, or makes a new one.
     pub(crate) fn or_new(dir: &Path, options: &Options) -> Outcome<Self> {
-        Self::opened_by(dir, || options.open(dir))
+        Self::opened_by(dir, || options.open(dir))?.cleared()
+    }
+
+    /// Clears away what an import has left that was killed.
+    fn cleared(self) -> Outcome<Self> {
+        let unfinished = Unfinished::of(&self.db);
+        let cleared = unfinished.and_then(|left| left.map_or(Ok(()), |left| left.clear(&self.db)));
+        let cleared = cleared.map_err(|error| self.failure(&error));
+        match cleared {
+            Ok(()) => Ok(self),
+            Err(failure) => self.close_after(Err(failure)),
+        }
     }
 
     fn opened_by(dir: &Path, open: impl FnOnce() -> lode::Result<Database>) -> Outcome<Self> {
         match progress::during("opening", open) {
-            Ok(db) => Ok(Self { db, dir: dir.into() }),
+            Ok(db) => Ok(Self { db, dir: dir.into(), unfinished: None }),
             Err(error) => Err(failure(dir, &error)),
         }
     }
 
     /// A table; if it is not there, the failure names those that are.
     pub(crate) fn table(&self, name: &str) -> Outcome<Table> {
+        let mut left = self.unfinished.iter().filter(|left| left.is_new);
+        if left.any(|left| left.table == name) {
+            return Err(Failure::Wrong(format!("table {name} cannot be read; import it again")));
+        }
         self.db.table(name).map_err(|error| match error {
             Error::NoTable { .. } => Failure::Usage(format!(
                 "{}: there is no table {name}; {}",

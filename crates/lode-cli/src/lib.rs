@@ -11,6 +11,7 @@ mod database;
 mod progress;
 mod record;
 mod schema_text;
+mod unfinished;
 
 use std::process::ExitCode;
 

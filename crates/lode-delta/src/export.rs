@@ -247,7 +247,8 @@ struct DataFile {
 impl DataFile {
     fn new(stored: &SchemaRef, options: &ExportOptions) -> Result<Self> {
         let ExportOptions { compression, row_group_rows, .. } = *options;
-        let options = WriteOptions { compression, row_group_rows };
+        let parquet = WriteOptions::of(FileFormat::Parquet);
+        let options = WriteOptions { compression, row_group_rows, ..parquet };
         let writer = FileWriter::new(FileFormat::Parquet, stored, &options, Vec::new())?;
         Ok(Self { writer, stats: Stats::new(stored) })
     }

@@ -5,13 +5,15 @@
 //! - [`output`]: standard output and standard error;
 //! - [`command_line`]: what is wrong with a command line, in one line;
 //! - [`printable`]: texts of others made safe to show;
-//! - [`whole_file`]: files that are whole or as they were.
+//! - [`whole_file`]: files that are whole or as they were;
+//! - [`destination`]: such files, and what is open: devices, pipes, standard output.
 //!
 //! This crate knows neither program.
 
 #![warn(unreachable_pub)]
 
 pub mod command_line;
+pub mod destination;
 pub mod exit;
 pub mod interrupt;
 pub mod output;

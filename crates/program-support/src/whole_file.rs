@@ -8,6 +8,8 @@ use std::sync::{Mutex, PoisonError};
 
 use tempfile::{NamedTempFile, PersistError};
 
+use crate::destination::descriptor;
+
 /// Writes a file: under a temporary name beside it first, so that it is whole or as it was. A
 /// symbolic link stays one, and what is no regular file is not touched.
 pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
@@ -143,8 +145,11 @@ pub fn folder_of(path: &Path) -> &Path {
 }
 
 /// Where a file is written to: to the end of links, and nowhere if there is something else than a
-/// file.
+/// file. A name such as `/dev/stdout` is none of a file, also where what is open is one.
 pub fn target(path: &Path) -> io::Result<PathBuf> {
+    if descriptor(path).is_some() {
+        return Err(io::Error::other("this is what the program has open; name the file itself"));
+    }
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(io::Error::other("it is a directory")),
         Ok(found) if !found.is_file() => {

@@ -9,10 +9,12 @@ mod table_files;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema, SchemaRef};
 
+pub use csv::CsvForm;
 pub use guard::silence_reader_panics;
 pub use table_files::{TableFiles, TableRows};
 
@@ -26,22 +28,26 @@ pub enum FileFormat {
     Parquet,
     /// The file format of Arrow IPC, also known as Feather 2.
     Ipc,
-    /// Comma-separated values with a header line (RFC 4180).
+    /// Comma-separated values with a header line (RFC 4180), or what [`CsvForm`] says.
     ///
     /// A null is an empty field, an empty text is `""`. Bytes are digits in hex, timestamps are
-    /// microseconds since the beginning of 1970. A float that is no number comes back as the usual
-    /// one.
+    /// microseconds since the beginning of 1970; other forms of times and truth values are read. A
+    /// float that is no number comes back as the usual one. Gzip and Zstandard are read by their
+    /// first bytes, whatever the name of the file.
     Csv,
 }
 
 impl FileFormat {
-    /// The format that a file has by the end of its name: `.parquet`, `.arrow`, `.ipc`, `.feather`
-    /// or `.csv`.
+    /// Returns the format that a file has by the end of its name: `.parquet`, `.arrow`, `.ipc`,
+    /// `.feather`, `.csv` or `.tsv`. After the last two `.gz` or `.zst` may come.
     pub fn of_path(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "parquet" => Some(Self::Parquet),
             "arrow" | "ipc" | "feather" => Some(Self::Ipc),
-            "csv" => Some(Self::Csv),
+            "csv" | "tsv" => Some(Self::Csv),
+            "gz" | "zst" => {
+                Self::of_path(Path::new(path.file_stem()?)).filter(|format| *format == Self::Csv)
+            }
             _ => None,
         }
     }
@@ -67,6 +73,8 @@ pub enum Compression {
     Lz4,
     /// Zstandard.
     Zstd,
+    /// Gzip; Parquet and CSV only.
+    Gzip,
 }
 
 impl Compression {
@@ -77,18 +85,30 @@ impl Compression {
             Self::Snappy => "snappy",
             Self::Lz4 => "lz4",
             Self::Zstd => "zstd",
+            Self::Gzip => "gzip",
+        }
+    }
+
+    /// Returns how a file of CSV is compressed by the end of its name: `.gz` or `.zst`.
+    pub fn of_path(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "gz" => Some(Self::Gzip),
+            "zst" => Some(Self::Zstd),
+            _ => None,
         }
     }
 }
 
 /// How a file is written.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct WriteOptions {
-    /// How it is compressed; CSV never is.
+    /// How it is compressed.
     pub compression: Compression,
     /// The most rows of a row group of Parquet, which has at most 64 MiB. Larger groups compress
     /// better, smaller ones are skipped more often.
     pub row_group_rows: usize,
+    /// What a file of CSV looks like.
+    pub csv: CsvForm,
 }
 
 impl WriteOptions {
@@ -98,7 +118,7 @@ impl WriteOptions {
             FileFormat::Parquet => Compression::Zstd,
             FileFormat::Ipc | FileFormat::Csv => Compression::None,
         };
-        Self { compression, row_group_rows: 128 << 10 }
+        Self { compression, row_group_rows: 128 << 10, csv: CsvForm::default() }
     }
 }
 
@@ -198,13 +218,27 @@ impl<W: Write + Send> FileWriter<W> {
 pub struct ReadOptions {
     /// The most rows of a batch. Batches of Arrow IPC are as they were written.
     pub batch_rows: usize,
-    /// What the columns of a CSV file are. It may have only some of them, in any order.
+    /// What the columns of a CSV file are. It may have only some of them, in any order; without a
+    /// header, these are all of its columns in their order.
     pub schema: Option<SchemaRef>,
+    /// Only these columns are read. Of a CSV file without a header they are all columns instead.
+    pub columns: Option<Vec<String>>,
+    /// What a file of CSV looks like.
+    pub csv: CsvForm,
+    /// Whether times in CSV with more digits than microseconds have are rounded to them. They are
+    /// refused otherwise.
+    pub rounds_times: bool,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self { batch_rows: crate::DEFAULT_BATCH_ROWS, schema: None }
+        Self {
+            batch_rows: crate::DEFAULT_BATCH_ROWS,
+            schema: None,
+            columns: None,
+            csv: CsvForm::default(),
+            rounds_times: false,
+        }
     }
 }
 
@@ -216,6 +250,8 @@ impl Default for ReadOptions {
 pub struct FileReader {
     schema: SchemaRef,
     rows: Option<u64>,
+    /// Where the wanted columns are in a batch, unless it has only these.
+    places: Option<Vec<usize>>,
     state: ReaderState,
 }
 
@@ -230,7 +266,8 @@ impl FileReader {
     /// Opens a file.
     ///
     /// # Errors
-    /// `Io`; `Format` when it is none of the format; `NeedsSchema` for CSV without a schema.
+    /// `Io`; `Format` when it is none of the format; `NeedsSchema` for CSV without a schema;
+    /// `NotInFile` when a column of [`ReadOptions::columns`] is none of the file.
     pub fn open(format: FileFormat, file: File, options: &ReadOptions) -> Result<Self> {
         guarded(|| Self::open_unguarded(format, file, options))
     }
@@ -239,21 +276,24 @@ impl FileReader {
         Ok(match format {
             FileFormat::Parquet => {
                 let (schema, rows, reader) = parquet::reader(file, options)?;
-                Self { schema, rows: Some(rows), state: ReaderState::Parquet(reader) }
+                let state = ReaderState::Parquet(reader);
+                Self { schema, rows: Some(rows), places: None, state }
             }
             FileFormat::Ipc => {
                 let reader = ipc::Reader::new(file)?;
-                Self {
-                    schema: reader.schema(),
-                    rows: None,
-                    state: ReaderState::Ipc(Box::new(reader)),
+                let (mut schema, mut places) = (reader.schema(), None);
+                if let Some(wanted) = &options.columns {
+                    let found = self::places(wanted, names_of(&schema))?;
+                    schema = Arc::new(schema.project(&found)?);
+                    places = Some(found);
                 }
+                Self { schema, rows: None, places, state: ReaderState::Ipc(Box::new(reader)) }
             }
             FileFormat::Csv => {
                 let schema = options.schema.as_ref().ok_or(Error::NeedsSchema)?;
-                let reader = csv::Reader::new(file, schema, options.batch_rows)?;
-                let schema = reader.schema();
-                Self { schema, rows: None, state: ReaderState::Csv(Box::new(reader)) }
+                let reader = csv::Reader::new(file, schema, options)?;
+                let (schema, state) = (reader.schema(), ReaderState::Csv(Box::new(reader)));
+                Self { schema, rows: None, places: None, state }
             }
         })
     }
@@ -271,7 +311,10 @@ impl FileReader {
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         match &mut self.state {
             ReaderState::Parquet(reader) => Ok(reader.next().transpose()?),
-            ReaderState::Ipc(reader) => reader.next_batch(),
+            ReaderState::Ipc(reader) => match (reader.next_batch()?, &self.places) {
+                (Some(batch), Some(places)) => Ok(Some(batch.project(places)?)),
+                (batch, _) => Ok(batch),
+            },
             ReaderState::Csv(reader) => reader.next_batch(),
             ReaderState::Ended => Ok(None),
         }
@@ -288,4 +331,24 @@ impl Iterator for FileReader {
         }
         next
     }
+}
+
+/// Returns where wanted columns are among those that a file has.
+///
+/// # Errors
+/// `NotInFile`.
+fn places<'n>(wanted: &[String], found: impl Iterator<Item = &'n str>) -> Result<Vec<usize>> {
+    let found: Vec<_> = found.collect();
+    let place = |name: &String| {
+        found.iter().position(|other| other == name).ok_or_else(|| Error::NotInFile {
+            column: name.as_str().into(),
+            columns: found.join(", ").into(),
+        })
+    };
+    wanted.iter().map(place).collect()
+}
+
+/// The names of columns.
+fn names_of(schema: &Schema) -> impl Iterator<Item = &str> {
+    schema.fields().iter().map(|field| field.name().as_str())
 }

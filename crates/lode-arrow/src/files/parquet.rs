@@ -5,15 +5,15 @@ use std::io::Write;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Schema, SchemaRef, TimeUnit};
-use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder,
 };
-use parquet::basic::{Compression as Codec, Type as PhysicalType, ZstdLevel};
+use parquet::arrow::{ArrowWriter, ProjectionMask};
+use parquet::basic::{Compression as Codec, GzipLevel, Type as PhysicalType, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
-use super::{Compression, ReadOptions, WriteOptions};
+use super::{Compression, ReadOptions, WriteOptions, names_of, places};
 use crate::error::Result;
 
 pub(super) type Writer<W> = ArrowWriter<W>;
@@ -33,6 +33,7 @@ pub(super) fn writer<W: Write + Send>(
         Compression::Snappy => Codec::SNAPPY,
         Compression::Lz4 => Codec::LZ4_RAW,
         Compression::Zstd => Codec::ZSTD(ZstdLevel::default()),
+        Compression::Gzip => Codec::GZIP(GzipLevel::default()),
     };
     let properties = WriterProperties::builder()
         .set_compression(codec)
@@ -49,7 +50,12 @@ pub(super) fn reader(file: File, options: &ReadOptions) -> Result<(SchemaRef, u6
         let options = ArrowReaderOptions::default().with_schema(schema);
         metadata = ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options)?;
     }
-    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata);
+    let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata);
+    if let Some(wanted) = &options.columns {
+        let places = places(wanted, names_of(builder.schema()))?;
+        let mask = ProjectionMask::roots(builder.parquet_schema(), places);
+        builder = builder.with_projection(mask);
+    }
     let rows = builder.metadata().file_metadata().num_rows();
     let reader = builder.with_batch_size(options.batch_rows.max(1)).build()?;
     Ok((arrow_array::RecordBatchReader::schema(&reader), rows.max(0) as u64, reader))

@@ -1,8 +1,10 @@
 //! A table in several files: those of a folder, which may be partitioned as Hive has it.
 
+mod guess;
+
 use std::collections::HashSet;
 use std::fs::{self, DirEntry, File};
-use std::io;
+use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,7 +12,8 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use percent_encoding::percent_decode_str;
 
-use super::{FileFormat, FileReader, ReadOptions};
+use super::csv::CsvForm;
+use super::{FileFormat, FileReader, ReadOptions, names_of, places};
 use crate::constant::constant_array;
 use crate::error::{Error, Result};
 use crate::types::TYPE;
@@ -60,6 +63,8 @@ pub struct TableFiles {
 #[derive(Clone, Debug)]
 struct TableFile {
     path: PathBuf,
+    /// The file itself, where the path is only its name.
+    open: Option<Arc<File>>,
     /// What the names of its folders say, from the outermost.
     values: Vec<PartitionValue>,
 }
@@ -74,7 +79,15 @@ struct PartitionValue {
 impl TableFiles {
     /// A table in one file.
     pub fn one(file: &Path, format: FileFormat) -> Self {
-        let files = vec![TableFile { path: file.into(), values: Vec::new() }];
+        let files = vec![TableFile { path: file.into(), open: None, values: Vec::new() }];
+        Self { format, files, partitions: Vec::new() }
+    }
+
+    /// A table in one file that is open, and called `name`. It is read from its beginning, by one
+    /// reader at a time.
+    pub fn of_open(file: File, name: &Path, format: FileFormat) -> Self {
+        let open = Some(Arc::new(file));
+        let files = vec![TableFile { path: name.into(), open, values: Vec::new() }];
         Self { format, files, partitions: Vec::new() }
     }
 
@@ -98,13 +111,19 @@ impl TableFiles {
         Ok(Self { format, partitions: partitions(&walk.files), files: walk.files })
     }
 
+    /// Returns the format that all files have.
+    pub fn format(&self) -> FileFormat {
+        self.format
+    }
+
     /// The paths of the files, in the order in which they are read.
     pub fn paths(&self) -> impl ExactSizeIterator<Item = &Path> {
         self.files.iter().map(|file| file.path.as_path())
     }
 
     /// Opens the file at a place of [`paths`](Self::paths). The columns that its folders say come
-    /// after its own, of the types that `options` names, or else whole numbers or text.
+    /// after its own, of the types that `options` names, or else whole numbers or text. If
+    /// `options` names columns, there are only these, in that order.
     ///
     /// # Errors
     /// Those of [`FileReader::open`]; `Format` when a folder's name says no value of the type.
@@ -113,12 +132,16 @@ impl TableFiles {
     /// When there is no such place.
     pub fn open(&self, place: usize, options: &ReadOptions) -> Result<TableRows> {
         let found = &self.files[place];
-        let reader = FileReader::open(self.format, File::open(&found.path)?, options)?;
+        let is_said = |name: &str| self.partitions.iter().any(|field| field.name() == name);
+        let mut own_options = ReadOptions { csv: found.csv(options), ..options.clone() };
+        if let Some(columns) = &mut own_options.columns {
+            columns.retain(|name| !is_said(name));
+        }
+        let reader = FileReader::open(self.format, found.open()?, &own_options)?;
         let wanted = |name: &str| {
             let schema = options.schema.as_ref()?;
             schema.field_with_name(name).ok().cloned()
         };
-        let is_said = |name: &str| self.partitions.iter().any(|field| field.name() == name);
         let own = reader.schema().fields().iter().enumerate();
         let own = own.filter(|(_, field)| !is_said(field.name()));
         let (own, mut fields): (Vec<_>, Vec<_>) =
@@ -129,8 +152,35 @@ impl TableFiles {
             constants.push(Constant::new(&field, value)?);
             fields.push(Arc::new(field.with_nullable(true)));
         }
-        let schema = Arc::new(Schema::new(fields));
-        Ok(TableRows { reader, own, constants, schema })
+        let all = Schema::new(fields);
+        let order = options.columns.as_ref().map(|columns| places(columns, names_of(&all)));
+        let order = order.transpose()?;
+        let schema = order.as_ref().map_or(Ok(all.clone()), |order| all.project(order))?;
+        Ok(TableRows {
+            reader,
+            own,
+            constants,
+            all: Arc::new(all),
+            order,
+            schema: Arc::new(schema),
+        })
+    }
+}
+
+impl TableFile {
+    /// Opens the file, to be read from its beginning.
+    fn open(&self) -> Result<File> {
+        let Some(file) = &self.open else { return Ok(File::open(&self.path)?) };
+        let mut file = file.try_clone()?;
+        file.seek(SeekFrom::Start(0))?;
+        Ok(file)
+    }
+
+    /// What a file of CSV looks like: `.tsv` says that it has tabs.
+    fn csv(&self, options: &ReadOptions) -> CsvForm {
+        let csv = options.csv.clone();
+        let delimiter = csv.delimiter.or_else(|| CsvForm::delimiter_of_path(&self.path));
+        CsvForm { delimiter, ..csv }
     }
 }
 
@@ -186,7 +236,7 @@ impl Walk<'_> {
             return Err(self.refused(&path, "the file has another format than those before it"));
         }
         self.found = Some(format);
-        let file = TableFile { path, values: values.to_vec() };
+        let file = TableFile { path, open: None, values: values.to_vec() };
         let columns = |file: &TableFile| -> Vec<String> {
             file.values.iter().map(|value| value.column.clone()).collect()
         };
@@ -286,6 +336,10 @@ pub struct TableRows {
     /// The columns of the file that its folders do not say.
     own: Vec<usize>,
     constants: Vec<Constant>,
+    /// All of these columns.
+    all: SchemaRef,
+    /// Where the wanted ones are among them, if not all are wanted.
+    order: Option<Vec<usize>>,
     schema: SchemaRef,
 }
 
@@ -307,7 +361,11 @@ impl TableRows {
         let own = self.own.iter().map(|place| Arc::clone(batch.column(*place)));
         let columns = own.chain(constants).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
+        let all = RecordBatch::try_new_with_options(Arc::clone(&self.all), columns, &options)?;
+        match &self.order {
+            Some(order) => Ok(all.project(order)?),
+            None => Ok(all),
+        }
     }
 }
 
@@ -316,7 +374,7 @@ impl Iterator for TableRows {
 
     fn next(&mut self) -> Option<Result<RecordBatch>> {
         let batch = self.reader.next()?;
-        Some(match self.constants.is_empty() {
+        Some(match self.constants.is_empty() && self.order.is_none() {
             true => batch,
             false => batch.and_then(|batch| self.complete(&batch)),
         })

@@ -10,7 +10,10 @@ use arrow_array::{
     StringViewArray, TimestampNanosecondArray, TimestampSecondArray, UInt8Array,
 };
 use lode::{KeyKind, ReadTable, Schema, Type, Value};
-use lode_arrow::{Error, IfThere, append, lode_schema};
+use lode_arrow::{
+    Error, FileFormat, FileWriter, IfThere, Packer, ReadOptions, TableFiles, WriteOptions, append,
+    lode_schema,
+};
 
 use crate::support::database;
 
@@ -132,4 +135,56 @@ fn a_schema_is_made_of_what_others_wrote() {
     let batch = RecordBatch::try_from_iter([("list", list)]).expect("a batch");
     let error = lode_schema("t", &batch.schema(), &["list".into()]).expect_err("no type");
     assert!(error.to_string().starts_with("column list: no type of Lode holds List"), "{error}");
+}
+
+#[test]
+fn times_are_rounded_to_microseconds_on_request() {
+    let schema = Schema::build("t").key("at", Type::Timestamp).finish().expect("a schema");
+    let moments = vec![-1_500, -501, -500, 499, 500, 1_000];
+    let array: ArrayRef = Arc::new(TimestampNanosecondArray::from(moments));
+    let batch = RecordBatch::try_from_iter([("at", array)]).expect("a batch");
+    let packed = |rounds| {
+        let packer = Packer::new(&schema, batch.schema()).expect("it fits");
+        let (mut packer, mut all) = (packer.rounds_times(rounds), Vec::new());
+        let put = &mut |_, record: &[u8]| {
+            all.push(i64::from_le_bytes(record.try_into().expect("eight bytes")));
+            Ok::<(), Error>(())
+        };
+        packer.pack(&batch, put).map(|()| all)
+    };
+    assert_eq!(packed(true).expect("they fit"), [-1, -1, 0, 0, 1, 1]);
+    let why = "row 1: column at (timestamp) cannot hold the moment -1500 ns after the beginning of \
+               1970";
+    assert_eq!(packed(false).expect_err("it has more digits").to_string(), why);
+}
+
+#[test]
+fn columns_that_no_type_holds_can_be_left_out() {
+    let ids: ArrayRef = Arc::new(Int64Array::from(vec![7, 8]));
+    let lists = [Some(vec![Some(1)]), None];
+    let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int8Type, _, _>(lists));
+    let names: ArrayRef = Arc::new(StringArray::from(vec!["a", "b"]));
+    let columns = [("id", ids), ("list", lists), ("name", names)];
+    let batch = RecordBatch::try_from_iter(columns).expect("a batch");
+    for format in [FileFormat::Parquet, FileFormat::Ipc] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("file");
+        let file = std::fs::File::create(&path).expect("a file");
+        let options = WriteOptions::of(format);
+        let mut writer = FileWriter::new(format, &batch.schema(), &options, file).expect("a file");
+        writer.write(&batch).expect("it is written");
+        writer.finish().expect("it is whole");
+        let rows = |columns: &[&str]| {
+            let columns = Some(columns.iter().map(ToString::to_string).collect());
+            let options = ReadOptions { columns, ..ReadOptions::default() };
+            let rows = TableFiles::one(&path, format).open(0, &options)?;
+            rows.collect::<Result<Vec<_>, _>>()
+        };
+        let wanted = batch.project(&[2, 0]).expect("they are there");
+        let found = rows(&["name", "id"]).expect("they are there");
+        assert_eq!(found[0].columns(), wanted.columns(), "{format:?}");
+        assert_eq!(rows(&[]).expect("rows without columns")[0].num_rows(), 2);
+        let why = rows(&["id", "age"]).expect_err("there is no such column").to_string();
+        assert_eq!(why, "there is no column age; columns are id, list, name");
+    }
 }

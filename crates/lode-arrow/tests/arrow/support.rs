@@ -81,7 +81,8 @@ pub fn written(table: &Table, format: FileFormat, options: &WriteOptions) -> Fil
 /// A table of the same schema with what is in a file.
 pub fn read_back(schema: &Schema, kind: KeyKind, format: FileFormat, file: File) -> Table {
     let (db, copy) = table(schema, kind, &[]);
-    let options = ReadOptions { batch_rows: 64, schema: Some(arrow_schema(schema)) };
+    let schema = Some(arrow_schema(schema));
+    let options = ReadOptions { batch_rows: 64, schema, ..ReadOptions::default() };
     for batch in FileReader::open(format, file, &options).expect("a file") {
         append(&db, &copy, &batch.expect("a batch"), IfThere::Stop).expect("it fits");
     }
@@ -98,10 +99,11 @@ pub fn through_files(schema: &Schema, kind: KeyKind, all: &[Vec<u8>]) {
                 &[Compression::None, Compression::Snappy, Compression::Lz4, Compression::Zstd]
             }
             FileFormat::Ipc => &[Compression::None, Compression::Lz4, Compression::Zstd],
-            FileFormat::Csv => &[Compression::None],
+            FileFormat::Csv => &[Compression::None, Compression::Gzip, Compression::Zstd],
         };
         for &compression in compressions {
-            let options = WriteOptions { compression, row_group_rows: 70 };
+            let usual = WriteOptions::of(format);
+            let options = WriteOptions { compression, row_group_rows: 70, ..usual };
             let file = written(&original, format, &options);
             let copy = read_back(schema, kind, format, file);
             assert_eq!(records(&copy), wanted, "{format:?} {compression:?}");

@@ -10,11 +10,14 @@ use super::Kind;
 /// The options of `lode export`.
 #[derive(Args)]
 #[command(after_help = "\
-The format is that of the end of FILE's name: .parquet, .arrow (also .ipc, .feather) or .csv. A \
-file is written under a temporary name beside it, and renamed when it is whole. All records are of \
-one moment. Parquet and Arrow IPC keep the schema of the table for lode import. In CSV a null is \
-an empty field and an empty text is \"\"; bytes are digits in hex, timestamps microseconds since \
-the beginning of 1970.
+The format is that of the end of FILE's name: .parquet, .arrow (also .ipc, .feather), .csv or .tsv. \
+After the last two, .gz or .zst compresses the file. A file is written under a temporary name \
+beside it, and renamed when it is whole. All records are of one moment. Parquet and Arrow IPC keep \
+the schema of the table for lode import. In CSV a null is an empty field and an empty text is \"\"; \
+bytes are digits in hex, timestamps microseconds since the beginning of 1970.
+
+FILE is - for standard output. Nothing else is printed then. A pipe or a device gets the bytes as \
+they come; so does /dev/stdout, also where standard output is a file.
 
 --delta writes a new version of a Delta table, which replaces the one before, or makes the table. \
 Readers see all of the new version or none of it. TARGET is a folder, or s3://BUCKET/PREFIX; the \
@@ -23,14 +26,16 @@ AWS_ENDPOINT_URL for stores that are not Amazon's.
 
 Examples:
   lode export zoo animal animals.parquet
+  lode export zoo animal animals.csv.gz --iso-times --null NA
   lode export zoo animal --delta s3://farm/animal
-  lode export zoo animal names.csv --columns id,name --limit 100")]
+  lode export zoo animal names.csv --columns id,name --limit 100
+  lode export zoo animal - --format csv --delimiter ';' | sort")]
 pub(crate) struct ExportArgs {
     /// The directory of the database
     pub dir: PathBuf,
     /// The table
     pub table: String,
-    /// The file
+    /// The file, or - for standard output
     #[arg(required_unless_present = "delta")]
     pub file: Option<PathBuf>,
     /// A Delta table instead of a file: a folder, or s3://BUCKET/PREFIX
@@ -49,6 +54,11 @@ pub(crate) struct ExportArgs {
     /// none for others]
     #[arg(long, value_enum)]
     pub compression: Option<Codec>,
+    /// Write times of CSV as 2024-02-29T12:30:00Z, instead of as microseconds since 1970
+    #[arg(long)]
+    pub iso_times: bool,
+    #[command(flatten)]
+    pub csv: CsvArgs,
     /// The most records of a row group of Parquet [default: 131072]
     #[arg(long, value_name = "RECORDS", value_parser = clap::value_parser!(u32).range(1..))]
     pub row_group: Option<u32>,
@@ -62,26 +72,37 @@ file with something wrong in it. Columns are found by their names; one that can 
 missing. Integers may come in any integer type, times in any unit: what does not fit exactly is \
 refused, with its row.
 
+FILE is - for standard input, with --format. What comes by a pipe is kept in a temporary file \
+first, since it is read twice.
+
 FILE may be a folder: then all files in it are one table, but for those that begin with . or _. \
 Folders in it that are named COLUMN=VALUE, as Spark and others have them, say the value of a \
 column for the files below them. A value that is __HIVE_DEFAULT_PARTITION__ is null.
 
 A table that is not there is created: as --schema says, or with the schema that the file has. \
-Files of others do not say which columns are the key: --key names them. Their text and bytes get \
-the most room that there is, 1048576 bytes, in a key an equal share of 1024.
+Files of others do not say which columns are the key: --key names them, or numbers the rows: \
+--key auto. Their text and bytes get the most room that there is, 1048576 bytes, in a key an equal \
+share of 1024. The columns of a CSV file get the types that all of their fields have: i64, f64, \
+bool (true, false), timestamp (ISO 8601), or else text. A new table is whole: if the import is \
+killed, the next command that writes drops it.
+
+CSV may be compressed with gzip or Zstandard, whatever its name. A bool is true, t, yes, y, 1 or \
+the opposite; a time is a number of microseconds or as in ISO 8601, in UTC where it has no zone.
 
 Examples:
   lode import zoo animal animals.parquet
-  lode import zoo city cities.parquet --key country,name
+  lode import zoo city cities.parquet --key country,name --columns country,name,people
+  lode import zoo visit visits.csv.gz --key auto --delimiter ';' --null NA
   lode import zoo animal more.csv --replace
   lode import zoo visit visits/ --key day,id
+  zcat old.csv.gz | lode import zoo old - --format csv --key id
   lode import zoo animal --delta farm/animal")]
 pub(crate) struct ImportArgs {
     /// The directory of the database
     pub dir: PathBuf,
     /// The table
     pub table: String,
-    /// The file, or a folder with the files of a table
+    /// The file, a folder with the files of a table, or - for standard input
     #[arg(required_unless_present = "delta")]
     pub file: Option<PathBuf>,
     /// A Delta table instead of a file: a folder, or s3://BUCKET/PREFIX
@@ -99,12 +120,38 @@ pub(crate) struct ImportArgs {
     /// Create the table, and the database, with these columns if they are not there
     #[arg(long, value_name = "COLUMNS")]
     pub schema: Option<String>,
-    /// Create the table, and the database, with the columns of the file; these are the key
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "schema")]
+    /// Create the table, and the database, with the columns of the file; these are the key. auto
+    /// numbers the rows, from 1 or from after the largest key on
+    #[arg(long, value_name = "NAMES|auto", value_delimiter = ',')]
     pub key: Vec<String>,
+    /// Only these columns, with commas between them; of CSV without a header, the names of all
+    /// [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub columns: Vec<String>,
+    /// Round times to the nearest microsecond, instead of refusing those with more digits
+    #[arg(long)]
+    pub round: bool,
+    #[command(flatten)]
+    pub csv: CsvArgs,
     /// How a table that is created finds its records [default: tree]
     #[arg(long, value_enum)]
     pub kind: Option<Kind>,
+}
+
+/// What CSV looks like.
+#[derive(Args)]
+#[command(next_help_heading = "CSV")]
+pub(crate) struct CsvArgs {
+    /// The character between two fields; tab is one [default: a comma, a tab for .tsv]
+    #[arg(long, value_name = "CHARACTER", value_parser = crate::commands::columns::delimiter,
+          allow_hyphen_values = true)]
+    pub delimiter: Option<u8>,
+    /// The first line has no names: columns are those of the table in their order
+    #[arg(long)]
+    pub no_header: bool,
+    /// A word that means a null where it stands without quotes, as an empty field does
+    #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
+    pub null: Vec<String>,
 }
 
 /// The formats of files.
@@ -140,6 +187,8 @@ pub(crate) enum Codec {
     Lz4,
     /// Zstandard: small
     Zstd,
+    /// Gzip: Parquet and CSV
+    Gzip,
 }
 
 impl From<Codec> for Compression {
@@ -149,6 +198,7 @@ impl From<Codec> for Compression {
             Codec::Snappy => Self::Snappy,
             Codec::Lz4 => Self::Lz4,
             Codec::Zstd => Self::Zstd,
+            Codec::Gzip => Self::Gzip,
         }
     }
 }

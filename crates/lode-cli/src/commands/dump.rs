@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
 
 use lode::{Error, Options, ReadTable, Table};
+use program_support::destination::Destination;
 use program_support::exit::{Failure, Outcome};
-use program_support::interrupt::{self, Interrupt};
-use program_support::{output, whole_file};
+use program_support::interrupt;
+use program_support::output;
 
-use super::outside_of;
+use super::{noted_for, outside_of};
 use crate::cli::DumpArgs;
 use crate::database::Opened;
 use crate::progress::Progress;
@@ -57,12 +57,12 @@ fn whole(opened: &Opened, table: &Table, read: Result<Dumped, Error>) -> Outcome
     ))))
 }
 
-fn to_file(opened: &Opened, table: &Table, target: &Path) -> Outcome {
-    let noted = Interrupt::noted();
+fn to_file(opened: &Opened, table: &Table, target: &Destination) -> Outcome {
+    let noted = noted_for(target);
     interrupt::watch("lode", || ())?;
     let mut progress = progress(table);
     let mut read = Ok(Dumped::default());
-    let written = whole_file::write_with(target, &mut |out| {
+    let written = target.write_with(&mut |out| {
         read = write_all(table, &mut progress, &|| noted.came(), out)?;
         match read.is_ok() && !noted.came() {
             true => Ok(()),
@@ -73,7 +73,7 @@ fn to_file(opened: &Opened, table: &Table, target: &Path) -> Outcome {
     let read = Ok(read.map_err(|error| opened.failure(&error))?);
     written.map_err(|error| match noted.came() {
         true => Failure::Interrupted("interrupted; the file was not written".into()),
-        false => Failure::Refused(format!("{}: {error}", target.display())),
+        false => Failure::Refused(format!("{}: {error}", target.name())),
     })?;
     whole(opened, table, read)
 }

@@ -14,9 +14,11 @@ mod target;
 pub(crate) mod volume;
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use program_support::destination::Destination;
 use program_support::exit::{Failure, Outcome};
+use program_support::interrupt::Interrupt;
 use program_support::whole_file;
 
 /// A number of records, in words.
@@ -27,16 +29,34 @@ fn records(count: u64) -> String {
     }
 }
 
-/// Where a file goes that is written from a database; not among those of the database.
-fn outside_of(dir: &Path, path: &Path) -> Outcome<PathBuf> {
+/// The path that means standard input and standard output.
+const STANDARD: &str = "-";
+
+/// Where output goes that is written from a database: `-` is standard output. A file is not among
+/// those of the database.
+fn outside_of(dir: &Path, path: &Path) -> Outcome<Destination> {
     let refused = |error: io::Error| Failure::Refused(format!("{}: {error}", path.display()));
-    let target = whole_file::target(path).map_err(refused)?;
-    let folder = whole_file::folder_of(&target).canonicalize().map_err(refused)?;
-    match dir.canonicalize() {
-        Ok(dir) if dir == folder => Err(Failure::Usage(format!(
-            "{}: this is inside the database; choose another directory",
-            path.display()
-        ))),
-        _ => Ok(target),
+    if path.as_os_str() == STANDARD {
+        return Destination::standard_output().map_err(refused);
+    }
+    let destination = Destination::of(path).map_err(refused)?;
+    if let Destination::File(target) = &destination {
+        let folder = whole_file::folder_of(target).canonicalize().map_err(refused)?;
+        if dir.canonicalize().is_ok_and(|dir| dir == folder) {
+            return Err(Failure::Usage(format!(
+                "{}: this is inside the database; choose another directory",
+                path.display()
+            )));
+        }
+    }
+    Ok(destination)
+}
+
+/// Begins to look for signals where output is a file, which is not written then; other output ends
+/// at once.
+fn noted_for(destination: &Destination) -> Interrupt {
+    match destination {
+        Destination::File(_) => Interrupt::noted(),
+        Destination::Stream { .. } => Interrupt::ending_at_once(),
     }
 }

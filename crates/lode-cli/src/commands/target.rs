@@ -52,13 +52,11 @@ impl Target<'_> {
     /// The table that is there, and is as it is said to be.
     pub(super) fn existing(&self, opened: &Opened) -> Outcome<Table> {
         let name = self.table;
-        let table = opened.table(name);
-        let Some(schema) = self.schema else {
-            return table
-                .map_err(|failure| failure.and("--schema creates a table that is not there"));
-        };
-        let table = table?;
-        if table.schema() != schema {
+        let table = opened.table(name).map_err(|failure| match self.schema {
+            Some(_) => failure,
+            None => failure.and("--schema creates a table that is not there"),
+        })?;
+        if self.schema.is_some_and(|schema| table.schema() != schema) {
             let columns = schema_text::print(table.schema());
             return Err(Failure::Usage(format!(
                 "--schema: table {name} is there already, and has other columns: {columns}"

@@ -4,16 +4,24 @@ mod bad_input;
 mod bad_lines;
 #[cfg(feature = "columns")]
 mod columns;
+#[cfg(feature = "columns")]
+mod csv_forms;
 mod damage;
 #[cfg(feature = "columns")]
 mod delta;
 mod descriptions;
 mod files;
+#[cfg(feature = "columns")]
+mod keys;
+#[cfg(feature = "columns")]
+mod killed_imports;
 mod loading;
 mod round_trip;
 #[cfg(feature = "sql")]
 mod shell;
 #[cfg(feature = "sql")]
 mod sql;
+#[cfg(feature = "columns")]
+mod streams;
 mod support;
 mod volumes;

@@ -275,6 +275,8 @@ fn values_that_cannot_be_are_refused() {
     set("-1", "u64", "\"-1\" is no u64; write a number that fits");
     set("1.5", "i32", "\"1.5\" is no i32; write a number that fits");
     set("one", "f64", "\"one\" is no f64; write a number that fits");
+    set("1e999", "f64", "\"1e999\" is no f64; write a number that fits");
+    set("-1e39", "f32", "\"-1e39\" is no f32; write a number that fits");
     let hex = "a blob is written in hexadecimal digits, two a byte, such as 00ff";
     set("0", "blob", hex);
     set("0g", "blob", hex);

@@ -1,6 +1,6 @@
 //! Taking CSV apart into lines of fields.
 
-use std::io::BufRead;
+use std::io::{self, BufRead};
 
 use crate::error::{Error, Result};
 
@@ -53,31 +53,36 @@ enum Place {
     Quoted,
     /// After a quote that ends a field, or is the first of two.
     AfterQuote,
+    /// After a carriage return, which only a line feed can follow.
+    AfterReturn { is_quoted: bool },
 }
+
+/// What is said of a carriage return without a line feed.
+const LONE_RETURN: &str =
+    "a carriage return that no line feed follows should be between quotes; lines end in line feeds";
 
 /// Reads lines.
 pub(super) struct Lines<R> {
     input: R,
+    /// What stands between fields.
+    delimiter: u8,
     /// Lines that were read.
     passed: u64,
 }
 
 impl<R: BufRead> Lines<R> {
     /// Those of an input, after the mark that some programs put before UTF-8.
-    pub(super) fn new(mut input: R) -> Result<Self> {
-        if input.fill_buf()?.starts_with("\u{feff}".as_bytes()) {
+    pub(super) fn new(mut input: R, delimiter: u8) -> Result<Self> {
+        if input.fill_buf().map_err(damage)?.starts_with("\u{feff}".as_bytes()) {
             input.consume("\u{feff}".len());
         }
-        Ok(Self { input, passed: 0 })
+        Ok(Self { input, delimiter, passed: 0 })
     }
 
     /// Reads the next line that is not empty; false at the end.
     pub(super) fn next(&mut self, line: &mut Line) -> Result<bool> {
         loop {
-            line.bytes.clear();
-            line.ends.clear();
-            line.number = self.passed + 1;
-            if !self.read(line)? {
+            if !self.next_even_empty(line)? {
                 return Ok(false);
             }
             let is_empty = line.ends == [(0, false)];
@@ -87,14 +92,23 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
+    /// Reads the next line, also an empty one: a null where there is one column. False at the end.
+    pub(super) fn next_even_empty(&mut self, line: &mut Line) -> Result<bool> {
+        line.bytes.clear();
+        line.ends.clear();
+        line.number = self.passed + 1;
+        self.read(line)
+    }
+
     /// Reads a line; false if there is none.
     fn read(&mut self, line: &mut Line) -> Result<bool> {
         let (mut place, mut is_some) = (Place::Start, false);
         loop {
-            let buffer = self.input.fill_buf()?;
+            let buffer = self.input.fill_buf().map_err(damage)?;
             if buffer.is_empty() {
                 return match place {
                     Place::Quoted => Err(line.wrong("the file ends between quotes")),
+                    Place::AfterReturn { .. } => Err(line.wrong(LONE_RETURN)),
                     _ if is_some => {
                         self.passed += 1;
                         line.end_field(place);
@@ -109,7 +123,7 @@ impl<R: BufRead> Lines<R> {
             for &byte in buffer {
                 used += 1;
                 self.passed += u64::from(byte == b'\n');
-                if let Some(next) = line.take(place, byte)? {
+                if let Some(next) = line.take(place, byte, self.delimiter)? {
                     place = next;
                 } else {
                     is_whole = true;
@@ -127,9 +141,17 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
+/// Tells a damaged compressed file from one that cannot be read.
+fn damage(error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::InvalidData => Error::Format(error.to_string().into()),
+        _ => error.into(),
+    }
+}
+
 impl Line {
     /// Takes a byte; returns the place after it, and nothing at the end of the line.
-    fn take(&mut self, place: Place, byte: u8) -> Result<Option<Place>> {
+    fn take(&mut self, place: Place, byte: u8, delimiter: u8) -> Result<Option<Place>> {
         Ok(Some(match (place, byte) {
             (Place::Quoted, b'"') => Place::AfterQuote,
             (Place::Quoted, byte) => {
@@ -141,17 +163,28 @@ impl Line {
                 self.bytes.push(b'"');
                 Place::Quoted
             }
-            (place, b',') => {
-                self.end_field(place);
-                Place::Start
+            (Place::AfterReturn { is_quoted }, b'\n') => {
+                self.ends.push((self.bytes.len(), is_quoted));
+                return Ok(None);
             }
+            (Place::AfterReturn { .. }, _) => return Err(self.wrong(LONE_RETURN)),
             (place, b'\n') => {
                 self.end_field(place);
                 return Ok(None);
             }
-            (Place::AfterQuote, b'\r') => Place::AfterQuote,
+            (place, b'\r') => Place::AfterReturn { is_quoted: place == Place::AfterQuote },
+            (place, byte) if byte == delimiter => {
+                self.end_field(place);
+                Place::Start
+            }
             (Place::AfterQuote, _) => {
-                return Err(self.wrong("a comma should come after a quote that ends a field"));
+                let wanted = match delimiter {
+                    b',' => "a comma".into(),
+                    b'\t' => "a tab".into(),
+                    other => format!("{:?}", char::from(other)),
+                };
+                let why = format!("{wanted} should come after a quote that ends a field");
+                return Err(self.wrong(why));
             }
             (_, byte) => {
                 self.bytes.push(byte);
@@ -161,12 +194,6 @@ impl Line {
     }
 
     fn end_field(&mut self, place: Place) {
-        let is_quoted = place == Place::AfterQuote;
-        // The end of a line may be two characters.
-        let from = self.ends.last().map_or(0, |(end, _)| *end);
-        if !is_quoted && self.bytes[from..].last() == Some(&b'\r') {
-            self.bytes.pop();
-        }
-        self.ends.push((self.bytes.len(), is_quoted));
+        self.ends.push((self.bytes.len(), place == Place::AfterQuote));
     }
 }

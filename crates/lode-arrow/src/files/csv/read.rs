@@ -1,7 +1,7 @@
 //! Reading CSV.
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::BufRead;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -11,13 +11,18 @@ use arrow_array::types::{
 };
 use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, FixedSizeBinaryArray, PrimitiveArray, RecordBatch,
-    StringArray,
+    RecordBatchOptions, StringArray,
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use lode::Decimal;
 
+use super::CsvForm;
 use super::fields::{FieldText, Line, Lines};
-use crate::error::Result;
+use super::packed::unpacked;
+use super::values::{moment, parsed, truth, unhex};
+use crate::constant::is_said;
+use crate::error::{Error, Result};
+use crate::files::{ReadOptions, places};
 
 /// The bytes of lines after which a batch is full.
 const MOST_BATCH_BYTES: usize = 8 << 20;
@@ -26,33 +31,51 @@ const MOST_BATCH_BYTES: usize = 8 << 20;
 const MOST_REPEATED: usize = 40;
 
 pub(crate) struct Reader {
-    lines: Lines<BufReader<File>>,
+    lines: Lines<Box<dyn BufRead + Send>>,
+    /// The columns that are wanted.
     schema: SchemaRef,
+    /// Where these are in a line.
+    places: Vec<usize>,
+    /// How many fields a line has.
+    width: usize,
+    csv: CsvForm,
+    rounds_times: bool,
     batch_rows: usize,
 }
 
 impl Reader {
     /// Reads the header. `known` says of which types columns are.
-    pub(crate) fn new(file: File, known: &SchemaRef, batch_rows: usize) -> Result<Self> {
-        let mut lines = Lines::new(BufReader::new(file))?;
-        let mut header = Line::default();
-        if !lines.next(&mut header)? {
-            return Err(header.wrong("the names of the columns should be here"));
-        }
-        let mut fields = Vec::with_capacity(header.len());
-        for at in 0..header.len() {
-            let name = str::from_utf8(header.field(at).bytes);
-            let name = name.map_err(|_| header.wrong("the name of a column is no UTF-8"))?;
-            if fields.iter().any(|field: &Arc<Field>| field.name() == name) {
-                return Err(header.wrong(format!("column {name} is there twice")));
-            }
+    pub(crate) fn new(file: File, known: &SchemaRef, options: &ReadOptions) -> Result<Self> {
+        let csv = options.csv.clone();
+        csv.check().map_err(|why| Error::Format(why.into()))?;
+        let mut lines = Lines::new(unpacked(file)?, csv.delimiter())?;
+        let names = match (csv.has_header, &options.columns) {
+            (true, _) => header(&mut lines)?,
+            (false, Some(columns)) => columns.clone(),
+            (false, None) => known.fields().iter().map(|field| field.name().clone()).collect(),
+        };
+        let places = match &options.columns {
+            Some(wanted) => places(wanted, names.iter().map(String::as_str))?,
+            None => (0..names.len()).collect(),
+        };
+        let field = |place: &usize| {
+            let name = &names[*place];
             // What no column has is text, to be refused by its name.
             let field = known.field_with_name(name).cloned();
             let field = field.unwrap_or_else(|_| Field::new(name, DataType::Utf8, true));
             // Whether it can be null is for the table to say.
-            fields.push(Arc::new(field.with_nullable(true)));
-        }
-        Ok(Self { lines, schema: Arc::new(Schema::new(fields)), batch_rows: batch_rows.max(1) })
+            field.with_nullable(true)
+        };
+        let schema = Arc::new(Schema::new(places.iter().map(field).collect::<Vec<_>>()));
+        Ok(Self {
+            lines,
+            schema,
+            places,
+            width: names.len(),
+            csv,
+            rounds_times: options.rounds_times,
+            batch_rows: options.batch_rows.max(1),
+        })
     }
 
     pub(crate) fn schema(&self) -> SchemaRef {
@@ -64,12 +87,19 @@ impl Reader {
         let (mut lines, mut size) = (Vec::new(), 0);
         while lines.len() < self.batch_rows && size < MOST_BATCH_BYTES {
             let mut line = Line::default();
-            if !self.lines.next(&mut line)? {
+            let is_there = match self.width {
+                1 => self.lines.next_even_empty(&mut line)?,
+                _ => self.lines.next(&mut line)?,
+            };
+            if !is_there {
                 break;
             }
-            let (found, wanted) = (line.len(), self.schema.fields().len());
+            let (found, wanted) = (line.len(), self.width);
             if found != wanted {
-                return Err(line.wrong(format!("it has {found} fields and the header {wanted}")));
+                return Err(line.wrong(match self.csv.has_header {
+                    true => format!("it has {found} fields and the header {wanted}"),
+                    false => format!("it has {found} fields, and there are {wanted} columns"),
+                }));
             }
             size += (0..found).map(|at| line.field(at).bytes.len()).sum::<usize>();
             lines.push(line);
@@ -77,11 +107,34 @@ impl Reader {
         if lines.is_empty() {
             return Ok(None);
         }
-        let fields = self.schema.fields().iter().enumerate();
-        let arrays = fields.map(|(at, field)| Cells { lines: &lines, at, field }.array());
+        let fields = self.schema.fields().iter().zip(&self.places);
+        let arrays = fields.map(|(field, &at)| {
+            let (csv, rounds_times) = (&self.csv, self.rounds_times);
+            Cells { lines: &lines, at, field, csv, rounds_times }.array()
+        });
         let arrays = arrays.collect::<Result<Vec<_>>>()?;
-        Ok(Some(RecordBatch::try_new(self.schema(), arrays)?))
+        let rows = RecordBatchOptions::new().with_row_count(Some(lines.len()));
+        Ok(Some(RecordBatch::try_new_with_options(self.schema(), arrays, &rows)?))
     }
+}
+
+/// Reads the names of the columns.
+fn header<R: BufRead>(lines: &mut Lines<R>) -> Result<Vec<String>> {
+    let mut header = Line::default();
+    if !lines.next(&mut header)? {
+        header.number = 1;
+        return Err(header.wrong("the names of the columns should be here"));
+    }
+    let mut names = Vec::with_capacity(header.len());
+    for at in 0..header.len() {
+        let name = str::from_utf8(header.field(at).bytes);
+        let name = name.map_err(|_| header.wrong("the name of a column is no UTF-8"))?;
+        if names.iter().any(|other| other == name) {
+            return Err(header.wrong(format!("column {name} is there twice")));
+        }
+        names.push(name.to_string());
+    }
+    Ok(names)
 }
 
 /// The fields of a column.
@@ -89,6 +142,8 @@ struct Cells<'l> {
     lines: &'l [Line],
     at: usize,
     field: &'l Field,
+    csv: &'l CsvForm,
+    rounds_times: bool,
 }
 
 impl Cells<'_> {
@@ -99,7 +154,9 @@ impl Cells<'_> {
     ) -> Result<Vec<Option<T>>> {
         let value = |line: &'c Line| {
             let field = line.field(self.at);
-            if field.bytes.is_empty() && !field.is_quoted {
+            let is_null = |word: &String| word.as_bytes() == field.bytes;
+            let is_null = field.bytes.is_empty() || self.csv.nulls.iter().any(is_null);
+            if is_null && !field.is_quoted {
                 return Ok(None);
             }
             read(field).map(Some).ok_or_else(|| {
@@ -125,11 +182,17 @@ impl Cells<'_> {
             DataType::Int16 => self.numbers::<Int16Type>()?,
             DataType::Int32 => self.numbers::<Int32Type>()?,
             DataType::Int64 => self.numbers::<Int64Type>()?,
-            DataType::Float32 => self.numbers::<Float32Type>()?,
-            DataType::Float64 => self.numbers::<Float64Type>()?,
+            DataType::Float32 => {
+                let values = self.values(|field| finite(parsed::<f32>(field), field))?;
+                Arc::new(values.into_iter().collect::<PrimitiveArray<Float32Type>>())
+            }
+            DataType::Float64 => {
+                let values = self.values(|field| finite(parsed::<f64>(field), field))?;
+                Arc::new(values.into_iter().collect::<PrimitiveArray<Float64Type>>())
+            }
             DataType::Timestamp(TimeUnit::Microsecond, zone) => {
                 let moments: PrimitiveArray<TimestampMicrosecondType> =
-                    self.values(parsed::<i64>)?.into_iter().collect();
+                    self.values(|field| moment(field, self.rounds_times))?.into_iter().collect();
                 Arc::new(moments.with_timezone_opt(zone.clone()))
             }
             DataType::Decimal128(precision, scale) => {
@@ -139,14 +202,7 @@ impl Cells<'_> {
                     self.values(read)?.into_iter().collect();
                 Arc::new(numbers.with_precision_and_scale(*precision, *scale)?)
             }
-            DataType::Boolean => {
-                let values = self.values(|field| match field.bytes {
-                    b"true" => Some(true),
-                    b"false" => Some(false),
-                    _ => None,
-                });
-                Arc::new(BooleanArray::from(values?))
-            }
+            DataType::Boolean => Arc::new(BooleanArray::from(self.values(truth)?)),
             DataType::Binary => {
                 let values = self.values(|field| unhex(field.bytes))?;
                 Arc::new(values.into_iter().collect::<BinaryArray>())
@@ -174,16 +230,8 @@ impl Cells<'_> {
     }
 }
 
-fn parsed<N: FromStr>(field: FieldText<'_>) -> Option<N> {
-    str::from_utf8(field.bytes).ok()?.trim().parse().ok()
-}
-
-/// Bytes from their digits, two each.
-fn unhex(digits: &[u8]) -> Option<Vec<u8>> {
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let pairs = digits.chunks(2).map(|pair| match *pair {
-        [high, low] => Some((digit(high)? << 4 | digit(low)?) as u8),
-        _ => None,
-    });
-    pairs.collect()
+/// Refuses a number that the text of a field does not say.
+fn finite<F: Into<f64> + Copy>(number: Option<F>, field: FieldText<'_>) -> Option<F> {
+    let text = str::from_utf8(field.bytes).ok()?;
+    number.filter(|&number| is_said(text, number.into()))
 }

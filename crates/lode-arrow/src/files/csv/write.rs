@@ -1,6 +1,7 @@
 //! Writing CSV.
 
 use std::io::Write;
+use std::ops::RangeInclusive;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -9,43 +10,60 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, SchemaRef, TimeUnit};
+use jiff::Timestamp;
+use jiff::tz::Offset;
 
+use super::packed::Packed;
 use crate::error::{Error, Result};
-use crate::files::{Compression, FileFormat, WriteOptions};
+use crate::files::{FileFormat, WriteOptions};
 
 /// The bytes that lines wait for before they are written.
 const BUFFER_BYTES: usize = 64 << 10;
 
 pub(crate) struct Writer<W: Write> {
-    out: W,
+    out: Packed<W>,
+    style: Style,
+    iso_times: bool,
     lines: Vec<u8>,
     written_bytes: u64,
+}
+
+/// How fields are told apart, and nulls from texts.
+#[derive(Clone)]
+struct Style {
+    delimiter: u8,
+    /// What a null is; nothing without a word.
+    null: Vec<u8>,
 }
 
 impl<W: Write> Writer<W> {
     /// Begins a file with its header.
     pub(crate) fn new(schema: &SchemaRef, options: &WriteOptions, out: W) -> Result<Self> {
-        if options.compression != Compression::None {
-            return Err(Error::NoCompression {
-                format: FileFormat::Csv.name(),
-                compression: options.compression.name(),
-            });
-        }
+        options.csv.check().map_err(|why| Error::Format(why.into()))?;
+        let no_compression = || Error::NoCompression {
+            format: FileFormat::Csv.name(),
+            compression: options.compression.name(),
+        };
+        let out = Packed::new(out, options.compression)?.ok_or_else(no_compression)?;
+        let null = options.csv.nulls.first().map_or(Vec::new(), |word| word.clone().into_bytes());
+        let style = Style { delimiter: options.csv.delimiter(), null };
         let mut lines = Vec::new();
-        for (at, field) in schema.fields().iter().enumerate() {
-            separate(&mut lines, at);
-            append_text(&mut lines, field.name());
+        if options.csv.has_header {
+            for (at, field) in schema.fields().iter().enumerate() {
+                style.separate(&mut lines, at);
+                style.append_text(&mut lines, field.name());
+            }
+            lines.push(b'\n');
         }
-        lines.push(b'\n');
-        Ok(Self { out, lines, written_bytes: 0 })
+        Ok(Self { out, style, iso_times: options.csv.iso_times, lines, written_bytes: 0 })
     }
 
     /// Writes the rows of a batch.
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        let columns = batch.schema();
+        let (columns, style) = (batch.schema(), self.style.clone());
         let columns = columns.fields().iter().zip(batch.columns());
         let columns = columns.map(|(field, array)| {
-            form_of(array).ok_or_else(|| Error::NoType {
+            form_of(array, &style, self.iso_times).ok_or_else(|| Error::NoType {
                 column: field.name().as_str().into(),
                 found: Box::new(array.data_type().clone()),
             })
@@ -53,9 +71,10 @@ impl<W: Write> Writer<W> {
         let columns = columns.collect::<Result<Vec<_>>>()?;
         for row in 0..batch.num_rows() {
             for (at, (array, form)) in batch.columns().iter().zip(&columns).enumerate() {
-                separate(&mut self.lines, at);
-                if array.is_valid(row) {
-                    form(&mut self.lines, row);
+                style.separate(&mut self.lines, at);
+                match array.is_valid(row) {
+                    true => form(&mut self.lines, row),
+                    false => self.lines.extend_from_slice(&style.null),
                 }
             }
             self.lines.push(b'\n');
@@ -72,8 +91,7 @@ impl<W: Write> Writer<W> {
 
     pub(crate) fn finish(mut self) -> Result<W> {
         self.flush()?;
-        self.out.flush()?;
-        Ok(self.out)
+        Ok(self.out.finish()?)
     }
 
     fn flush(&mut self) -> Result<()> {
@@ -98,7 +116,7 @@ macro_rules! printed {
 }
 
 /// How the values of an array are written: those of the types that columns of Lode have.
-fn form_of(array: &dyn Array) -> Option<Form<'_>> {
+fn form_of<'b>(array: &'b dyn Array, style: &'b Style, iso_times: bool) -> Option<Form<'b>> {
     Some(match array.data_type() {
         DataType::UInt8 => printed!(array, UInt8Type, "{}"),
         DataType::UInt16 => printed!(array, UInt16Type, "{}"),
@@ -111,6 +129,10 @@ fn form_of(array: &dyn Array) -> Option<Form<'_>> {
         // The fewest digits that mean it, with an exponent where that is short.
         DataType::Float32 => printed!(array, Float32Type, "{:?}"),
         DataType::Float64 => printed!(array, Float64Type, "{:?}"),
+        DataType::Timestamp(TimeUnit::Microsecond, _) if iso_times => {
+            let values = array.as_primitive::<TimestampMicrosecondType>().values();
+            Box::new(move |line, row| append_moment(line, values[row]))
+        }
         DataType::Timestamp(TimeUnit::Microsecond, _) => {
             printed!(array, TimestampMicrosecondType, "{}")
         }
@@ -128,7 +150,7 @@ fn form_of(array: &dyn Array) -> Option<Form<'_>> {
         }
         DataType::Utf8 => {
             let values = array.as_string::<i32>();
-            Box::new(move |line, row| append_text(line, values.value(row)))
+            Box::new(move |line, row| style.append_text(line, values.value(row)))
         }
         DataType::Binary => {
             let values = array.as_binary::<i32>();
@@ -142,28 +164,45 @@ fn form_of(array: &dyn Array) -> Option<Form<'_>> {
     })
 }
 
-fn separate(line: &mut Vec<u8>, at: usize) {
-    if at > 0 {
-        line.push(b',');
+impl Style {
+    fn separate(&self, line: &mut Vec<u8>, at: usize) {
+        if at > 0 {
+            line.push(self.delimiter);
+        }
+    }
+
+    /// Appends a text, in quotes where it needs them: also one that would be a null, and one that
+    /// begins or ends with white space, since some readers cut that off.
+    fn append_text(&self, line: &mut Vec<u8>, text: &str) {
+        let needs = |byte: u8| matches!(byte, b'"' | b'\n' | b'\r') || byte == self.delimiter;
+        let is_plain = !text.is_empty() && text.trim() == text && text.as_bytes() != self.null;
+        if is_plain && !text.bytes().any(needs) {
+            line.extend_from_slice(text.as_bytes());
+            return;
+        }
+        line.push(b'"');
+        for byte in text.bytes() {
+            if byte == b'"' {
+                line.push(b'"');
+            }
+            line.push(byte);
+        }
+        line.push(b'"');
     }
 }
 
-/// Appends a text, in quotes where it needs them. One that begins or ends with white space has
-/// quotes too, since some readers cut that off.
-fn append_text(line: &mut Vec<u8>, text: &str) {
-    let needs = |byte: u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
-    if !text.is_empty() && text.trim() == text && !text.bytes().any(needs) {
-        line.extend_from_slice(text.as_bytes());
-        return;
+/// The years that ISO 8601 writes with four digits.
+const ISO_YEARS: RangeInclusive<i16> = 0..=9999;
+
+/// Appends a moment as in ISO 8601, or as its number where that does not write it.
+fn append_moment(line: &mut Vec<u8>, time_us: i64) {
+    let moment = Timestamp::from_microsecond(time_us).ok();
+    let moment = moment.filter(|at| ISO_YEARS.contains(&Offset::UTC.to_datetime(*at).year()));
+    match moment {
+        Some(moment) => write!(line, "{moment}"),
+        None => write!(line, "{time_us}"),
     }
-    line.push(b'"');
-    for byte in text.bytes() {
-        if byte == b'"' {
-            line.push(b'"');
-        }
-        line.push(byte);
-    }
-    line.push(b'"');
+    .expect("memory takes all");
 }
 
 /// Appends bytes as digits in hex; quotes if there are none.

@@ -51,7 +51,7 @@ pub(super) fn writer<W: Write>(
         Compression::None => None,
         Compression::Lz4 => Some(CompressionType::LZ4_FRAME),
         Compression::Zstd => Some(CompressionType::ZSTD),
-        Compression::Snappy => {
+        Compression::Snappy | Compression::Gzip => {
             return Err(Error::NoCompression {
                 format: FileFormat::Ipc.name(),
                 compression: options.compression.name(),

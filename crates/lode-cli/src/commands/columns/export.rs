@@ -1,36 +1,45 @@
 //! `lode export`
 
 use std::fs::File;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::io::{self, IsTerminal};
+use std::path::Path;
 
 use lode::{Options, Table};
-use lode_arrow::{Batches, Error, FileFormat, FileWriter, Scan, WriteOptions};
+use lode_arrow::{
+    Batches, Compression, CsvForm, Error, FileFormat, FileWriter, Scan, WriteOptions,
+};
 use lode_delta::Location;
+use program_support::destination::Destination;
 use program_support::exit::{Failure, Outcome};
-use program_support::interrupt::{self, Interrupt};
+use program_support::interrupt;
 use program_support::output::print;
-use program_support::whole_file;
 
-use super::{delta, failure, format_of};
+use super::{csv, delta, expect_different, failure, format_of};
 use crate::cli::columns::ExportArgs;
-use crate::commands::{outside_of, records};
+use crate::commands::{noted_for, outside_of, records};
 use crate::database::Opened;
 use crate::progress::Progress;
 
 /// Where a table goes.
 enum Goal {
-    File { target: PathBuf, format: FileFormat },
+    File { target: Destination, options: WriteOptions, format: FileFormat },
     Delta(Location),
 }
 
 impl Goal {
     fn of(args: &ExportArgs) -> Outcome<Self> {
         match (&args.delta, &args.file) {
-            (Some(target), _) => Ok(Self::Delta(delta::location(target, &args.dir)?)),
+            (Some(target), _) => {
+                csv::form(&args.csv, None)?;
+                if args.iso_times {
+                    return Err(Failure::Usage("--iso-times is for CSV; this is Delta".into()));
+                }
+                Ok(Self::Delta(delta::location(target, &args.dir)?))
+            }
             (None, Some(file)) => {
                 let format = format_of(file, args.format)?;
-                Ok(Self::File { target: outside_of(&args.dir, file)?, format })
+                let options = write_options(args, file, format)?;
+                Ok(Self::File { target: outside_of(&args.dir, file)?, options, format })
             }
             (None, None) => Err(Failure::Usage("name a file, or a Delta table by --delta".into())),
         }
@@ -39,28 +48,52 @@ impl Goal {
 
 /// Writes the records of a table as a file of columns, or as a Delta table.
 pub(crate) fn export(args: &ExportArgs, options: &Options) -> Outcome {
+    expect_different(&args.columns)?;
     let goal = Goal::of(args)?;
     let opened = Opened::to_read(&args.dir, options)?;
     let exported = opened.table(&args.table).and_then(|table| {
         let scan = scan(args, &table).map_err(|error| opened.failure(&error))?;
         match &goal {
             Goal::Delta(location) => delta::export(&opened, scan, location, args),
-            Goal::File { target, format } => {
-                let options = write_options(args, *format);
-                let count = to_file(&opened, scan, target, *format, &options)?;
+            Goal::File { target, options, format } => {
+                let count = to_file(&opened, scan, target, *format, options)?;
                 Ok(format!("{} exported", records(count)))
             }
         }
     });
-    print(&format!("{}\n", opened.close_after(exported)?))
+    let said = opened.close_after(exported)?;
+    match goal {
+        // What was written may go where this would.
+        Goal::File { target: Destination::Stream { .. }, .. } => Ok(()),
+        _ => print(&format!("{said}\n")),
+    }
 }
 
-fn write_options(args: &ExportArgs, format: FileFormat) -> WriteOptions {
+/// How a file is written, which has to be of a format that can be so.
+fn write_options(args: &ExportArgs, file: &Path, format: FileFormat) -> Outcome<WriteOptions> {
     let usual = WriteOptions::of(format);
-    WriteOptions {
-        compression: args.compression.map_or(usual.compression, Into::into),
-        row_group_rows: args.row_group.map_or(usual.row_group_rows, |rows| rows as usize),
+    let mut csv = csv::form(&args.csv, Some(format))?;
+    if csv.nulls.len() > 1 {
+        return Err(Failure::Usage("--null: a null can be written as one word only".into()));
     }
+    csv.delimiter = csv.delimiter.or_else(|| CsvForm::delimiter_of_path(file));
+    csv.iso_times = args.iso_times;
+    for (option, is_said, needed) in [
+        ("--row-group", args.row_group.is_some(), FileFormat::Parquet),
+        ("--iso-times", args.iso_times, FileFormat::Csv),
+    ] {
+        if is_said && format != needed {
+            let (needed, format) = (needed.name(), format.name());
+            return Err(Failure::Usage(format!("{option} is for {needed}; this is {format}")));
+        }
+    }
+    let by_name = Compression::of_path(file).filter(|_| format == FileFormat::Csv);
+    let said = args.compression.map(Compression::from);
+    Ok(WriteOptions {
+        compression: said.or(by_name).unwrap_or(usual.compression),
+        row_group_rows: args.row_group.map_or(usual.row_group_rows, |rows| rows as usize),
+        csv,
+    })
 }
 
 /// What is to be exported.
@@ -73,17 +106,25 @@ fn scan<'t>(args: &ExportArgs, table: &'t Table) -> lode::Result<Scan<&'t Table>
 fn to_file(
     opened: &Opened,
     scan: Scan<&Table>,
-    target: &Path,
+    target: &Destination,
     format: FileFormat,
     options: &WriteOptions,
 ) -> Outcome<u64> {
-    let noted = Interrupt::noted();
+    let noted = noted_for(target);
     interrupt::watch("lode", || ())?;
     let name = scan.table_schema().name().to_string();
-    let mut progress = Progress::of_records(format!("exporting {name}"));
+    let is_on_terminal = matches!(target, Destination::Stream { file, .. } if file.is_terminal());
+    if is_on_terminal && format != FileFormat::Csv {
+        let format = format.name();
+        return Err(Failure::Usage(format!(
+            "{}: a terminal does not show {format}",
+            target.name()
+        )));
+    }
+    let mut progress = Progress::of_records(format!("exporting {name}")).only_if(!is_on_terminal);
     let mut batches = scan.read();
     let mut wrong = None;
-    let written = whole_file::write_to_file(target, &mut |file| {
+    let written = target.write_to_file(&mut |file| {
         let copied = copy(&mut batches, file, format, options, &mut |rows| {
             progress.at(rows);
             noted.came()
@@ -96,7 +137,7 @@ fn to_file(
             }
         })
     });
-    let name = target.display().to_string();
+    let name = target.name();
     match (wrong, written) {
         _ if noted.came() => {
             Err(Failure::Interrupted("interrupted; the file was not written".into()))

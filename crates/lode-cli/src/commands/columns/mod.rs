@@ -1,15 +1,19 @@
 //! Tables as files of columns: `lode export` and `lode import`.
 
+mod csv;
 mod delta;
 mod export;
 mod import;
+mod key;
 mod source;
+mod under_way;
 
 use std::path::Path;
 
 use lode_arrow::{Error, FileFormat};
 use program_support::exit::{Failure, Outcome};
 
+pub(crate) use csv::delimiter;
 pub(crate) use export::export;
 pub(crate) use import::import;
 
@@ -21,11 +25,20 @@ fn format_of(path: &Path, said: Option<Format>) -> Outcome<FileFormat> {
     let found = said.map(FileFormat::from).or_else(|| FileFormat::of_path(path));
     found.ok_or_else(|| {
         Failure::Usage(format!(
-            "{}: the name does not end in .parquet, .arrow, .ipc, .feather or .csv; --format says \
-             what it is",
+            "{}: the name does not end in .parquet, .arrow, .ipc, .feather, .csv or .tsv; --format \
+             says what it is",
             path.display()
         ))
     })
+}
+
+/// Refuses `--columns` that name one twice.
+fn expect_different(columns: &[String]) -> Outcome {
+    let doubled = columns.iter().enumerate().find(|(at, name)| columns[..*at].contains(name));
+    match doubled {
+        Some((_, name)) => Err(Failure::Usage(format!("--columns: {name} is there twice"))),
+        None => Ok(()),
+    }
 }
 
 /// What an error means for a command that works on a source or a target of that name.

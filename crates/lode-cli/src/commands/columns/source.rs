@@ -1,21 +1,33 @@
 //! Where rows come from: files or a Delta table, which can be read several times.
 
+use std::fs::File;
+use std::io::{self, IsTerminal, Seek};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema as ArrowSchema, SchemaRef};
 use lode::Schema;
-use lode_arrow::{Error, ReadOptions, TableFiles, arrow_schema};
+use lode_arrow::{Error, FileFormat, ReadOptions, TableFiles, arrow_schema};
 use lode_delta::DeltaTable;
+use program_support::destination::descriptor;
 use program_support::exit::{Failure, Outcome};
+use program_support::interrupt::Interrupt;
 
-use super::{delta, failure, format_of};
+use super::{csv, delta, failure, format_of};
 use crate::cli::columns::{Format, ImportArgs};
+use crate::commands::STANDARD;
+
+/// What standard input is called in messages.
+const STANDARD_INPUT: &str = "standard input";
 
 /// Where rows come from.
 pub(super) enum Source {
     Files {
         files: TableFiles,
+        options: ReadOptions,
         /// What each file is called in messages.
         names: Vec<String>,
         /// The file, or the folder.
@@ -23,6 +35,8 @@ pub(super) enum Source {
     },
     Delta {
         table: Box<DeltaTable>,
+        /// The columns that are wanted, if not all are.
+        columns: Option<Vec<usize>>,
         name: String,
     },
 }
@@ -50,14 +64,24 @@ impl Source {
         match (&args.delta, &args.file) {
             (Some(place), _) => {
                 let location = delta::location(place, &args.dir)?;
+                csv::form(&args.csv, None)?;
                 let table = DeltaTable::open(&location);
                 let table = table.map_err(|error| delta::failure(None, &error))?;
-                Ok(Self::Delta { table: Box::new(table), name: place.clone() })
+                let columns = columns_of_delta(args, table.schema())?;
+                Ok(Self::Delta { table: Box::new(table), columns, name: place.clone() })
             }
             (None, Some(path)) => {
                 let files = files(path, args.format)?;
-                let names = files.paths().map(|path| path.display().to_string()).collect();
-                Ok(Self::Files { files, names, name: path.display().to_string() })
+                let options = ReadOptions {
+                    columns: wanted(args),
+                    csv: csv::form(&args.csv, Some(files.format()))?,
+                    rounds_times: args.round,
+                    ..ReadOptions::default()
+                };
+                let names: Vec<_> = files.paths().map(|path| path.display().to_string()).collect();
+                let is_standard = path.as_os_str() == STANDARD;
+                let name = if is_standard { names[0].clone() } else { path.display().to_string() };
+                Ok(Self::Files { files, options, names, name })
             }
             (None, None) => Err(Failure::Usage("name a file, or a Delta table by --delta".into())),
         }
@@ -67,6 +91,31 @@ impl Source {
     pub(super) fn name(&self) -> &str {
         match self {
             Self::Files { name, .. } | Self::Delta { name, .. } => name,
+        }
+    }
+
+    /// Whether it says of which types its columns are.
+    pub(super) fn has_types(&self) -> bool {
+        !matches!(self, Self::Files { files, .. } if files.format() == FileFormat::Csv)
+    }
+
+    /// Returns the columns of files of CSV with the types that their fields look like.
+    pub(super) fn guess_schema(&self, noted: &Interrupt) -> Outcome<SchemaRef> {
+        let Self::Files { files, options, names, .. } = self else {
+            return Ok(Arc::new(ArrowSchema::empty()));
+        };
+        if !options.csv.has_header && options.columns.is_none() {
+            return Err(Failure::Usage(
+                "--no-header: the names of the columns are not known; --schema or --columns names \
+                 them"
+                    .into(),
+            ));
+        }
+        let schema = files.guess_schema(options, &mut |_| noted.came());
+        let schema = schema.map_err(|(place, error)| failure(None, &names[place], &error))?;
+        match noted.came() {
+            true => Err(Failure::Interrupted("interrupted".into())),
+            false => Ok(schema),
         }
     }
 
@@ -85,13 +134,67 @@ impl Source {
     }
 }
 
-/// The file of a path, or those of a folder.
+/// The columns that a command line names; all of them if it names none.
+fn wanted(args: &ImportArgs) -> Option<Vec<String>> {
+    Some(args.columns.clone()).filter(|columns| !columns.is_empty())
+}
+
+/// Where the wanted columns are in a Delta table.
+fn columns_of_delta(args: &ImportArgs, schema: &SchemaRef) -> Outcome<Option<Vec<usize>>> {
+    let place = |name: &String| {
+        schema.index_of(name).map_err(|_| {
+            let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+            Failure::Wrong(format!("there is no column {name}; columns are {}", names.join(", ")))
+        })
+    };
+    wanted(args).map(|columns| columns.iter().map(place).collect()).transpose()
+}
+
+/// The file of a path, or those of a folder. Standard input and pipes are kept in a temporary file,
+/// since they are read twice.
 fn files(path: &Path, said: Option<Format>) -> Outcome<TableFiles> {
+    let refused = |error: io::Error| Failure::Refused(format!("{}: {error}", path.display()));
+    if path.as_os_str() == STANDARD || descriptor(path) == Some(0) {
+        let format = said
+            .map(FileFormat::from)
+            .ok_or_else(|| Failure::Usage(format!("{STANDARD_INPUT}: --format says what it is")))?;
+        let file = io::stdin().as_fd().try_clone_to_owned().map_err(refused)?;
+        return of_open(file.into(), Path::new(STANDARD_INPUT), format);
+    }
     if path.is_dir() {
         let files = TableFiles::in_folder(path, said.map(Into::into));
         return files.map_err(|error| failure(None, &path.display().to_string(), &error));
     }
-    Ok(TableFiles::one(path, format_of(path, said)?))
+    let format = format_of(path, said)?;
+    match path.metadata() {
+        Ok(found) if !found.is_file() => of_open(File::open(path).map_err(refused)?, path, format),
+        // What cannot be read is said when it is read.
+        _ => Ok(TableFiles::one(path, format)),
+    }
+}
+
+/// What is open as a table: a file as it is, and what else can be read once is kept.
+fn of_open(mut file: File, name: &Path, format: FileFormat) -> Outcome<TableFiles> {
+    let named = name.display();
+    let refused = |error: io::Error| Failure::Refused(format!("{named}: {error}"));
+    let kind = file.metadata().map_err(refused)?.file_type();
+    if kind.is_dir() || kind.is_block_device() || (kind.is_char_device() && !file.is_terminal()) {
+        let what = if kind.is_dir() { "directory" } else { "device" };
+        return Err(Failure::Refused(format!("{named}: this is a {what}; name a file or a pipe")));
+    }
+    let is_whole_file = kind.is_file() && file.stream_position().map_err(refused)? == 0;
+    if !is_whole_file {
+        let kept = tempfile::tempfile().and_then(|mut kept| {
+            io::copy(&mut file, &mut kept)?;
+            Ok(kept)
+        });
+        file = kept.map_err(|error| {
+            let folder = std::env::temp_dir();
+            let folder = folder.display();
+            Failure::Refused(format!("{named}: it cannot be kept in {folder}: {error}"))
+        })?;
+    }
+    Ok(TableFiles::of_open(file, name, format))
 }
 
 impl<'s> Part<'s> {
@@ -103,29 +206,40 @@ impl<'s> Part<'s> {
         }
     }
 
-    /// Begins to read it. What it is read for says of which types the columns of CSV are.
-    pub(super) fn open(self, wanted: Option<&Schema>) -> Outcome<Rows<'s>> {
+    /// Begins to read it. What it is read for says of which types the columns of CSV are, and if it
+    /// has no header, which there are, but for one whose values are `made` for the rows.
+    pub(super) fn open(self, wanted: Option<&Schema>, made: Option<&str>) -> Outcome<Rows<'s>> {
         match self.source {
-            Source::Delta { table, .. } => Ok(Rows {
-                schema: table.schema().clone(),
-                rows: table.rows(),
-                batches: Box::new(
-                    table
-                        .batches()
-                        .map(|batch| batch.map_err(|error| delta::failure(None, &error))),
-                ),
-            }),
-            Source::Files { files, .. } => {
+            Source::Delta { table, columns, .. } => {
+                let select = move |batch: RecordBatch| match columns {
+                    Some(columns) => batch.project(columns).map_err(Error::from),
+                    None => Ok(batch),
+                };
+                let name = self.name();
+                let schema = match columns {
+                    Some(columns) => table.schema().project(columns).map(Arc::new),
+                    None => Ok(table.schema().clone()),
+                };
+                let wrong = move |error: Error| failure(None, name, &error);
+                Ok(Rows {
+                    schema: schema.map_err(|error| wrong(error.into()))?,
+                    rows: table.rows(),
+                    batches: Box::new(table.batches().map(move |batch| {
+                        let batch = batch.map_err(|error| delta::failure(None, &error))?;
+                        select(batch).map_err(wrong)
+                    })),
+                })
+            }
+            Source::Files { files, options, .. } => {
                 let name = self.name();
                 let wrong = move |error: Error| failure(None, name, &error);
-                let schema = wanted.map(arrow_schema);
-                let options = ReadOptions { schema, ..ReadOptions::default() };
-                let rows = files.open(self.place, &options).map_err(|error| match error {
-                    Error::NeedsSchema => Failure::Usage(format!(
-                        "{name}: CSV does not say of which types its columns are; --schema does"
-                    )),
-                    other => wrong(other),
-                })?;
+                let schema = wanted.map(|wanted| {
+                    let all = arrow_schema(wanted);
+                    let read = all.fields().iter().filter(|field| Some(&**field.name()) != made);
+                    Arc::new(ArrowSchema::new(read.cloned().collect::<Vec<_>>()))
+                });
+                let options = ReadOptions { schema, ..options.clone() };
+                let rows = files.open(self.place, &options).map_err(wrong)?;
                 Ok(Rows {
                     schema: rows.schema().clone(),
                     rows: rows.rows(),

@@ -12,6 +12,9 @@ use crate::record::Fault;
 /// The most bytes of a line: more than the longest record takes, if each of its bytes is escaped.
 const MOST_LINE_BYTES: u64 = 16 << 20;
 
+/// The mark that some programs put before UTF-8.
+const MARK: &str = "\u{feff}";
+
 /// How often, in lines, the progress is shown.
 const LINES_PER_LOOK: u64 = 1024;
 
@@ -76,6 +79,9 @@ impl Lines {
             let read = read.map_err(|error| Failure::Refused(format!("{}: {error}", self.name)))?;
             if read == 0 {
                 return Ok(None);
+            }
+            if self.number == 0 && self.line.starts_with(MARK.as_bytes()) {
+                self.line.drain(..MARK.len());
             }
             self.number += 1;
             self.bytes += read as u64;

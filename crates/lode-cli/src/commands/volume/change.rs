@@ -32,9 +32,6 @@ pub(crate) fn set(args: &SetArgs, options: &Options) -> Outcome {
 
 /// Reads the value of a type.
 fn parse(kind: Kind, text: &str) -> Result<Value, String> {
-    fn number<N: FromStr>(kind: Kind, text: &str) -> Result<N, String> {
-        text.parse().map_err(|_| format!("{text:?} is no {kind}; write a number that fits"))
-    }
     Ok(match kind {
         Kind::I8 => Value::I8(number(kind, text)?),
         Kind::I16 => Value::I16(number(kind, text)?),
@@ -44,11 +41,25 @@ fn parse(kind: Kind, text: &str) -> Result<Value, String> {
         Kind::U16 => Value::U16(number(kind, text)?),
         Kind::U32 => Value::U32(number(kind, text)?),
         Kind::U64 => Value::U64(number(kind, text)?),
-        Kind::F32 => Value::F32(number(kind, text)?),
-        Kind::F64 => Value::F64(number(kind, text)?),
+        Kind::F32 => Value::F32(float(kind, text)?),
+        Kind::F64 => Value::F64(float(kind, text)?),
         Kind::Text => Value::Text(text.into()),
         Kind::Blob => Value::Blob(hex(text)?.into()),
     })
+}
+
+fn number<N: FromStr>(kind: Kind, text: &str) -> Result<N, String> {
+    text.parse().map_err(|_| format!("{text:?} is no {kind}; write a number that fits"))
+}
+
+/// Reads a float. Digits beyond the largest one, which read as infinity, are refused.
+fn float<N: FromStr + Into<f64> + Copy>(kind: Kind, text: &str) -> Result<N, String> {
+    let number: N = number(kind, text)?;
+    let is_beyond = number.into().is_infinite() && text.bytes().any(|byte| byte.is_ascii_digit());
+    match is_beyond {
+        true => Err(format!("{text:?} is no {kind}; write a number that fits")),
+        false => Ok(number),
+    }
 }
 
 fn hex(text: &str) -> Result<Vec<u8>, String> {

@@ -1,11 +1,11 @@
 //! `lode volume export`
 
 use std::io;
-use std::path::Path;
 
 use lode_volumes::{EntryAt, Error, Options};
+use program_support::destination::Destination;
 use program_support::exit::{Failure, Outcome};
-use program_support::{interrupt, whole_file};
+use program_support::interrupt;
 
 use super::Opened;
 use super::show::written;
@@ -34,10 +34,10 @@ fn to_stream(exported: lode_volumes::Result<u64>) -> io::Result<lode_volumes::Re
     }
 }
 
-fn to_file(opened: &Opened, entry: &EntryAt, target: &Path) -> Outcome {
+fn to_file(opened: &Opened, entry: &EntryAt, target: &Destination) -> Outcome {
     interrupt::watch("lode", || ())?;
     let mut read = Ok(());
-    let written = whole_file::write_with(target, &mut |out| {
+    let written = target.write_with(&mut |out| {
         read = to_stream(entry.export(out))?;
         match read.is_ok() {
             true => Ok(()),
@@ -46,5 +46,5 @@ fn to_file(opened: &Opened, entry: &EntryAt, target: &Path) -> Outcome {
         }
     });
     read.map_err(|error| opened.failure(&error))?;
-    written.map_err(|error| Failure::Refused(format!("{}: {error}", target.display())))
+    written.map_err(|error| Failure::Refused(format!("{}: {error}", target.name())))
 }
