@@ -7,6 +7,8 @@
 //! 3. the lock of a cell, of several in the order of their entries and names;
 //! 4. those inside the registry, a map of cells, and the queues of watchers.
 //!
+//! `clearing` comes before `leaving`, and with no other.
+//!
 //! No code of users runs under any of them.
 
 use std::collections::BTreeSet;
@@ -65,6 +67,8 @@ pub(crate) struct Core {
     pub next_expiry: AtomicI64,
     /// What was unlinked may still be there to be deleted.
     pub has_removed: AtomicBool,
+    /// Held by the thread that deletes a step of what was unlinked.
+    pub clearing: Mutex<()>,
     /// What was taken out, while handles of what is below it may still be of use.
     pub leaving: Mutex<BTreeSet<Id>>,
     /// No handle is left, or the volume was closed.
@@ -120,6 +124,7 @@ impl Core {
             claim: Mutex::default(),
             next_expiry: AtomicI64::new(i64::MIN),
             has_removed: AtomicBool::new(mode != Mode::ReadOnly),
+            clearing: Mutex::default(),
             leaving: Mutex::default(),
             is_ending: AtomicBool::new(false),
         })

@@ -216,6 +216,18 @@ impl Tables {
         range(&self.properties, at, entry, from)
     }
 
+    /// The entry of the first row of a table that is of an entry, or of one with a greater id.
+    pub(crate) fn first_from(table: &Table, entry: Id) -> lode::Result<Option<Id>> {
+        #[cfg(test)]
+        crate::counted::step();
+        let schema = table.schema();
+        let (lowest, _) = schema.pack_prefix(&[lode::Value::Unsigned(entry)])?;
+        let id = schema.columns()[0].id();
+        let rows = table.range_packed(Bound::Included(&lowest), Bound::Unbounded);
+        let mut first = rows.columns([id]).limit(1);
+        Ok(first.next_row()?.map(|row| number(row.at(id))))
+    }
+
     pub(crate) fn property_key(&self, entry: Id, name: &str) -> lode::Result<Vec<u8>> {
         let values = [lode::Value::Unsigned(entry), lode::Value::Text(name)];
         self.properties.schema().pack_key(&values)
@@ -240,6 +252,8 @@ impl Tables {
 
 /// Rows of a table whose keys are an entry and a name, from that name on.
 fn range(table: &Table, at: Option<&Snapshot>, entry: Id, from: &str) -> Cursor {
+    #[cfg(test)]
+    crate::counted::step();
     let schema = table.schema();
     let bounds =
         schema.pack_prefix(&[lode::Value::Unsigned(entry)]).and_then(|(lowest, highest)| {
