@@ -6,7 +6,7 @@ use std::sync::{Arc, RwLock};
 
 use crate::cells::Cells;
 use crate::lock::{read, write};
-use crate::name::child_path;
+use crate::name::path_of_names;
 use crate::tables::{Id, ROOT};
 
 /// An entry that is open.
@@ -140,7 +140,7 @@ impl Node {
             next = parent.place();
             names.push(name);
         }
-        names.iter().rev().fold("/".into(), |path, name| child_path(&path, name))
+        path_of_names(names.iter().rev().map(|name| &**name))
     }
 }
 

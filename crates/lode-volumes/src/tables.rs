@@ -205,6 +205,11 @@ impl Tables {
         (text(name), number(row.at(self.child)))
     }
 
+    /// The parent that a row of the entries has.
+    pub(crate) fn parent_of(&self, row: &RowRef<'_>) -> Id {
+        number(row.at(self.entries.schema().columns()[0].id()))
+    }
+
     /// The children of an entry whose names begin with a prefix, and names after those: now, or at
     /// a snapshot.
     pub(crate) fn children(&self, at: Option<&Snapshot>, parent: Id, from: &str) -> Cursor {
