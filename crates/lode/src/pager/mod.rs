@@ -334,6 +334,12 @@ impl Pager {
         self.data.is_none() && (self.pool.used() + FEW) * 8 <= self.frames.count().into()
     }
 
+    /// Whether pages of a table that lie in a data file may be more than memory has room for,
+    /// beside half as many others.
+    pub(crate) fn may_exceed_memory(&self, space: &Space) -> bool {
+        self.data.is_some() && space.count() > u64::from(self.frames.count()) / 2
+    }
+
     /// Bytes of pages in memory.
     pub(crate) fn used_bytes(&self) -> u64 {
         self.pool.used() * PAGE_BYTES as u64
