@@ -7,6 +7,9 @@
 //! 3. the lock of a cell, of several in the order of their entries and names;
 //! 4. those inside the registry, a map of cells, and the queues of watchers.
 //!
+//! `clearing` comes before `leaving`, and with no other. Under the lock of the time that is kept,
+//! no other is taken.
+//!
 //! No code of users runs under any of them.
 
 use std::collections::BTreeSet;
@@ -17,6 +20,7 @@ use lode::{Database, Durability};
 
 use crate::clock::{Moment, Time};
 use crate::error::{Error, Result};
+use crate::expiry::KeptTime;
 use crate::late::Late;
 use crate::lock::{lock, read, write};
 use crate::name::{child_path, names_of};
@@ -63,8 +67,12 @@ pub(crate) struct Core {
     pub claim: Mutex<Claim>,
     /// Nothing expires before this moment.
     pub next_expiry: AtomicI64,
+    /// The latest time that was seen, as far as the table has it.
+    pub kept_time: KeptTime,
     /// What was unlinked may still be there to be deleted.
     pub has_removed: AtomicBool,
+    /// Held by the thread that deletes a step of what was unlinked.
+    pub clearing: Mutex<()>,
     /// What was taken out, while handles of what is below it may still be of use.
     pub leaving: Mutex<BTreeSet<Id>>,
     /// No handle is left, or the volume was closed.
@@ -119,7 +127,9 @@ impl Core {
             watchers: Watchers::default(),
             claim: Mutex::default(),
             next_expiry: AtomicI64::new(i64::MIN),
+            kept_time: KeptTime::new(latest),
             has_removed: AtomicBool::new(mode != Mode::ReadOnly),
+            clearing: Mutex::default(),
             leaving: Mutex::default(),
             is_ending: AtomicBool::new(false),
         })
@@ -188,6 +198,8 @@ impl Core {
         loop {
             attempt += 1;
             let alone = (attempt > LOOSE_ATTEMPTS).then(|| write(&self.structure));
+            #[cfg(test)]
+            crate::counted::step();
             self.expect_linked(parent)?;
             let version = self.version();
             let Some(id) = self.tables.child(&self.tables.entries, parent.id, name)? else {
@@ -288,7 +300,6 @@ impl Core {
         }
         self.late.end();
         self.catch_up()?;
-        let now = u64::try_from(self.time.now().0).unwrap_or_default();
-        Ok(self.tables.set_setting(Setting::Latest, now)?)
+        self.keep_time(self.time.now())
     }
 }

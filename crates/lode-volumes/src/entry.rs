@@ -182,7 +182,7 @@ impl Entry {
     pub fn properties(&self) -> Result<Properties> {
         self.core().expect_linked(&self.node)?;
         self.core().catch_up()?;
-        Ok(Properties::new(self.core(), None, self.node.id, self.core().time.now()))
+        Ok(Properties::new(self.shared.core(), None, self.node.id, self.core().time.now()))
     }
 
     /// The names of all properties, in the order of their bytes.
@@ -194,7 +194,9 @@ impl Entry {
     }
 
     /// Lets a property expire after a time, to the microsecond; false if there is none. From then
-    /// on no one sees it, also after the volume was opened again, or the clock was set back.
+    /// on no one sees it, also after the volume was opened again, or the clock was set back. After
+    /// a crash too, what a reader has found expired is gone, if the volume's level keeps what was
+    /// set before. (Readers of a volume that was opened to be read only write nothing.)
     ///
     /// ```
     /// use std::time::Duration;

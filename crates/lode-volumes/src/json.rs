@@ -14,8 +14,10 @@ use std::io::{BufRead, Write};
 use serde_json::{Map, Value as Json, json};
 
 use crate::clock::Moment;
+use crate::entry::Entry;
 use crate::error::{Error, Result};
 use crate::listing::Property;
+use crate::name::names_of;
 use crate::snapshot::EntryAt;
 use crate::value::{Kind, Value, ValueRef};
 use crate::volume::Volume;
@@ -143,7 +145,7 @@ impl Volume {
     /// `Line` at the first line that is no entry: all before it are imported, and stay. `Stream`
     /// when `lines` cannot be read; and as [every write](crate::Entry#errors).
     pub fn import(&self, path: &str, lines: &mut dyn BufRead) -> Result<u64> {
-        let top = self.create_entry(path)?;
+        let mut way = Way::new(self.create_entry(path)?);
         let (mut text, mut number, mut count) = (Vec::new(), 0, 0);
         loop {
             text.clear();
@@ -163,7 +165,7 @@ impl Volume {
             let json: Json =
                 serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
             let line = parse(&json).map_err(wrong)?;
-            self.import_line(&top, &line).map_err(|error| match error.is_bad_input() {
+            self.import_line(&mut way, &line).map_err(|error| match error.is_bad_input() {
                 true => wrong(error.to_string()),
                 false => error,
             })?;
@@ -171,14 +173,14 @@ impl Volume {
         }
     }
 
-    fn import_line(&self, top: &crate::Entry, line: &Line<'_>) -> Result<()> {
+    fn import_line(&self, way: &mut Way, line: &Line<'_>) -> Result<()> {
         // What is wrong with a line is found before anything of it happens.
-        crate::name::names_of(line.path)?;
+        let names = names_of(line.path)?;
         for (name, value, _) in &line.properties {
             crate::name::expect_name(name)?;
             value.as_ref().expect_fits()?;
         }
-        let entry = top.create_entry(line.path)?;
+        let entry = way.create_entry(&names)?;
         if line.properties.is_empty() {
             return Ok(());
         }
@@ -190,6 +192,44 @@ impl Volume {
             }
             Ok(())
         })
+    }
+}
+
+/// The way from the top of an import to the entry of the line before. Most lines name an entry
+/// below one of it, so only what is new of a path is looked up.
+struct Way {
+    top: Entry,
+    /// Names, and the entries under them, each below the one before.
+    steps: Vec<(Box<str>, Entry)>,
+    /// How often entries of the volume had been unlinked or renamed when the way began.
+    version: u64,
+}
+
+impl Way {
+    fn new(top: Entry) -> Self {
+        let version = top.core().version();
+        Self { top, steps: Vec::new(), version }
+    }
+
+    /// Returns the entry under a path, which is linked if it is not there, as are those above it.
+    fn create_entry(&mut self, names: &[&str]) -> Result<Entry> {
+        let version = self.top.core().version();
+        if self.version != version {
+            self.version = version;
+            self.steps.clear();
+        }
+        let is_same = |((known, _), name): &(&(Box<str>, Entry), &&str)| **known == ***name;
+        let same = self.steps.iter().zip(names).take_while(is_same).count();
+        self.steps.truncate(same);
+        for name in &names[same..] {
+            let next = self.last().create_entry(name)?;
+            self.steps.push(((*name).into(), next));
+        }
+        Ok(self.last().clone())
+    }
+
+    fn last(&self) -> &Entry {
+        self.steps.last().map_or(&self.top, |(_, entry)| entry)
     }
 }
 
@@ -290,4 +330,29 @@ fn parse_hex(digits: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     let byte = |[high, low]: &[u8; 2]| Some((digit(*high)? << 4 | digit(*low)?) as u8);
     pairs.iter().map(byte).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Volume, counted};
+
+    #[test]
+    fn an_import_looks_up_each_entry_once_however_deep() {
+        const DEPTH: u64 = 2_000;
+        let line = |depth: u64| {
+            let path = "/n".repeat(depth as usize);
+            format!("{{\"path\":\"{path}\",\"properties\":{{\"x\":{{\"u8\":1}}}}}}\n")
+        };
+        let lines: String = (0..DEPTH).map(line).collect();
+        let volume = Volume::in_memory().expect("a volume");
+        let steps = counted::steps_of(|| {
+            let imported = volume.import("/top", &mut lines.as_bytes());
+            assert_eq!(imported.expect("an import"), DEPTH);
+        });
+        assert!(steps <= 8 * DEPTH, "{steps} steps");
+        let deepest = volume.entry(&format!("/top{}", "/n".repeat(DEPTH as usize - 1)));
+        let deepest = deepest.expect("a path").expect("an entry");
+        assert!(deepest.has_property("x").expect("a name"));
+        assert!(deepest.links().expect("links").next().is_none());
+    }
 }

@@ -50,6 +50,8 @@ mod batch;
 mod cells;
 mod clock;
 mod core;
+#[cfg(test)]
+mod counted;
 mod entry;
 mod error;
 mod expiry;

@@ -7,7 +7,7 @@ use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::lock::{lock, read, write};
 use crate::name::{child_path, expect_name};
-use crate::node::{Node, Place, State};
+use crate::node::{Below, Node, Place, State};
 use crate::removal::removed_name;
 use crate::tables::{Id, REMOVED};
 use crate::watch::{Event, What};
@@ -111,7 +111,8 @@ impl Core {
         if child.state() == State::Gone {
             return Ok(false);
         }
-        if extent == Extent::Entry && child.may_have_children() && self.has_children(child.id)? {
+        let has_children = child.may_have_children() && self.has_children(child.id)?;
+        if extent == Extent::Entry && has_children {
             return Err(Error::NotEmpty { path: child_path(&parent.path(), name) });
         }
         child.set_state(State::Leaving);
@@ -123,7 +124,7 @@ impl Core {
         if is_taken {
             self.paths_have_changed();
             child.set_state(State::Gone);
-            if extent == Extent::Subtree {
+            if has_children {
                 self.mark_gone_below(child);
             }
             self.registry.forget(child.id);
@@ -171,9 +172,9 @@ impl Core {
     /// under way.
     fn mark_gone_below(&self, ancestor: &Arc<Node>) {
         loop {
-            let mut found = false;
+            let (mut found, mut below) = (false, Below::new(ancestor.id));
             for node in self.registry.all() {
-                if node.state() == State::Gone || !node.is_within(ancestor.id) {
+                if node.state() == State::Gone || !below.has(&node) {
                     continue;
                 }
                 found = true;

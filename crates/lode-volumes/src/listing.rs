@@ -1,11 +1,13 @@
 //! Lists: the children and the properties of an entry, one after another.
 
+use std::sync::Arc;
+
 use lode::{Cursor, Snapshot};
 
 use crate::clock::Moment;
 use crate::core::Core;
-use crate::error::{Error, Result};
-use crate::tables::{Id, unpack_property};
+use crate::error::Result;
+use crate::tables::Id;
 use crate::value::Value;
 
 /// The names of the children of an entry, in the order of their bytes, as they were when this was
@@ -59,9 +61,9 @@ impl Iterator for Links {
 /// # Ok::<(), lode_volumes::Error>(())
 /// ```
 pub struct Properties {
+    core: Arc<Core>,
     cursor: Cursor,
     now: Moment,
-    volume: Box<str>,
 }
 
 /// A property with all that belongs to it.
@@ -72,20 +74,17 @@ pub(crate) struct Property {
 }
 
 impl Properties {
-    pub(crate) fn new(core: &Core, at: Option<&Snapshot>, entry: Id, now: Moment) -> Self {
+    pub(crate) fn new(core: &Arc<Core>, at: Option<&Snapshot>, entry: Id, now: Moment) -> Self {
         let cursor = core.tables.properties_of(at, entry, "");
-        Self { cursor, now, volume: core.name.as_str().into() }
+        Self { core: Arc::clone(core), cursor, now }
     }
 
     /// The next one that has not expired.
     pub(crate) fn next_property(&mut self) -> Result<Option<Property>> {
         while let Some(row) = self.cursor.next_row()? {
             let Some(lode::Value::Text(name)) = row.get("name") else { continue };
-            let stored = unpack_property(row.payload()).ok_or_else(|| Error::Corrupt {
-                volume: self.volume.to_string(),
-                why: format!("property {name:?} has no value of its type"),
-            })?;
-            if stored.expires > self.now {
+            let stored = self.core.unpack(row.payload(), name)?;
+            if !self.core.has_expired_at(stored.expires, self.now) {
                 let (value, expires) = (stored.value.to_value(), stored.expires);
                 return Ok(Some(Property { name: name.into(), value, expires }));
             }
@@ -103,7 +102,9 @@ impl Properties {
         };
         let mut names = Vec::new();
         while let Some(row) = self.cursor.next_row()? {
-            let found = schema_has(&row).filter(|(_, expires)| *expires > self.now);
+            let is_there =
+                |(_, expires): &(String, Moment)| !self.core.has_expired_at(*expires, self.now);
+            let found = schema_has(&row).filter(is_there);
             names.extend(found.map(|(name, _)| name));
         }
         Ok(names)

@@ -61,13 +61,18 @@ pub(crate) fn child_path(parent: &str, name: &str) -> String {
     }
 }
 
+/// Returns the path of an entry by the names on the way to it.
+pub(crate) fn path_of_names<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    let path: String = names.flat_map(|name| ["/", name]).collect();
+    if path.is_empty() { "/".into() } else { path }
+}
+
 /// The path in its usual form: each name after one `/`, and `/` for the root.
 ///
 /// # Errors
 /// As [`names_of`].
 pub(crate) fn usual_path(path: &str) -> Result<String> {
-    let names = names_of(path)?;
-    Ok(if names.is_empty() { "/".into() } else { names.iter().map(|n| format!("/{n}")).collect() })
+    Ok(path_of_names(names_of(path)?.into_iter()))
 }
 
 /// Whether a path in its usual form is another one, or below it.

@@ -1,11 +1,12 @@
 //! Open entries: one object for each, which all handles share.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, RwLock};
 
 use crate::cells::Cells;
 use crate::lock::{read, write};
-use crate::name::child_path;
+use crate::name::path_of_names;
 use crate::tables::{Id, ROOT};
 
 /// An entry that is open.
@@ -121,19 +122,15 @@ impl Node {
         drop(write(&self.place).replace(place));
     }
 
+    fn parent(&self) -> Option<Arc<Self>> {
+        #[cfg(test)]
+        crate::counted::step();
+        read(&self.place).as_ref().map(|place| Arc::clone(&place.parent))
+    }
+
     /// Whether it is another entry or below it.
-    pub(crate) fn is_within(&self, ancestor: Id) -> bool {
-        let mut next = self.place();
-        if self.id == ancestor {
-            return true;
-        }
-        while let Some(Place { parent, .. }) = next {
-            if parent.id == ancestor {
-                return true;
-            }
-            next = parent.place();
-        }
-        false
+    pub(crate) fn is_within(self: &Arc<Self>, ancestor: Id) -> bool {
+        Below::new(ancestor).has(self)
     }
 
     /// Its path.
@@ -143,7 +140,32 @@ impl Node {
             next = parent.place();
             names.push(name);
         }
-        names.iter().rev().fold("/".into(), |path, name| child_path(&path, name))
+        path_of_names(names.iter().rev().map(|name| &**name))
+    }
+}
+
+/// Which entries are an ancestor or below it, while none is moved. Each is looked at once.
+pub(crate) struct Below {
+    known: HashMap<Id, bool>,
+}
+
+impl Below {
+    pub(crate) fn new(ancestor: Id) -> Self {
+        Self { known: HashMap::from([(ancestor, true)]) }
+    }
+
+    pub(crate) fn has(&mut self, node: &Arc<Node>) -> bool {
+        let (mut way, mut next) = (Vec::new(), Some(Arc::clone(node)));
+        let is_below = loop {
+            let Some(node) = next else { break false };
+            if let Some(known) = self.known.get(&node.id) {
+                break *known;
+            }
+            way.push(node.id);
+            next = node.parent();
+        };
+        self.known.extend(way.into_iter().map(|id| (id, is_below)));
+        is_below
     }
 }
 

@@ -106,7 +106,7 @@ impl Core {
 
     #[inline]
     pub(crate) fn has_expired(&self, expires: Moment) -> bool {
-        expires != Moment::NEVER && expires <= self.time.now()
+        expires != Moment::NEVER && self.has_expired_at(expires, self.time.now())
     }
 
     /// Reads a property that is too long to be kept.

@@ -120,13 +120,14 @@ impl EntryAt {
             return Ok(None);
         }
         let stored = core.unpack(&payload, name)?;
-        Ok((stored.expires > self.held().now).then(|| stored.value.to_value()))
+        let has_expired = core.has_expired_at(stored.expires, self.held().now);
+        Ok((!has_expired).then(|| stored.value.to_value()))
     }
 
     /// All properties, in the order of their names' bytes.
     pub fn properties(&self) -> Properties {
         let Held { shared, snapshot, now } = self.held();
-        Properties::new(shared, Some(snapshot), self.id, *now)
+        Properties::new(shared.core(), Some(snapshot), self.id, *now)
     }
 
     /// The names of the children, in the order of their bytes.

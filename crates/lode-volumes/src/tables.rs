@@ -205,6 +205,11 @@ impl Tables {
         (text(name), number(row.at(self.child)))
     }
 
+    /// The parent that a row of the entries has.
+    pub(crate) fn parent_of(&self, row: &RowRef<'_>) -> Id {
+        number(row.at(self.entries.schema().columns()[0].id()))
+    }
+
     /// The children of an entry whose names begin with a prefix, and names after those: now, or at
     /// a snapshot.
     pub(crate) fn children(&self, at: Option<&Snapshot>, parent: Id, from: &str) -> Cursor {
@@ -214,6 +219,18 @@ impl Tables {
     /// The properties of an entry from a name on: now, or at a snapshot.
     pub(crate) fn properties_of(&self, at: Option<&Snapshot>, entry: Id, from: &str) -> Cursor {
         range(&self.properties, at, entry, from)
+    }
+
+    /// The entry of the first row of a table that is of an entry, or of one with a greater id.
+    pub(crate) fn first_from(table: &Table, entry: Id) -> lode::Result<Option<Id>> {
+        #[cfg(test)]
+        crate::counted::step();
+        let schema = table.schema();
+        let (lowest, _) = schema.pack_prefix(&[lode::Value::Unsigned(entry)])?;
+        let id = schema.columns()[0].id();
+        let rows = table.range_packed(Bound::Included(&lowest), Bound::Unbounded);
+        let mut first = rows.columns([id]).limit(1);
+        Ok(first.next_row()?.map(|row| number(row.at(id))))
     }
 
     pub(crate) fn property_key(&self, entry: Id, name: &str) -> lode::Result<Vec<u8>> {
@@ -240,6 +257,8 @@ impl Tables {
 
 /// Rows of a table whose keys are an entry and a name, from that name on.
 fn range(table: &Table, at: Option<&Snapshot>, entry: Id, from: &str) -> Cursor {
+    #[cfg(test)]
+    crate::counted::step();
     let schema = table.schema();
     let bounds =
         schema.pack_prefix(&[lode::Value::Unsigned(entry)]).and_then(|(lowest, highest)| {

@@ -54,6 +54,10 @@ impl Deref for Shared {
 }
 
 impl Shared {
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
     /// Ends what goes on in the background. Returns whether it had not ended before.
     fn end(&self) -> bool {
         self.core.is_ending.store(true, Ordering::SeqCst);

@@ -146,6 +146,11 @@ pub(crate) struct Told<'w> {
 }
 
 impl Told<'_> {
+    /// Whether something was watched.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.path.is_some()
+    }
+
     pub(crate) fn say(&self, event: impl FnOnce(&str) -> Event) {
         if let Some(path) = &self.path {
             self.watchers.say(&event(path));

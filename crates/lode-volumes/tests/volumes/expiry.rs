@@ -70,24 +70,63 @@ fn what_has_expired_stays_so_when_the_clock_goes_back() {
     assert!(!is_there(&reader, "unread") && is_there(&reader, "later"));
 }
 
+/// Ways of reading the property `x` of the root, in vain.
+const WAYS: [(&str, fn(&Volume) -> bool); 14] = [
+    ("property", |volume| volume.root().property("x").expect("a name").is_some()),
+    ("properties", |volume| volume.root().properties().expect("a list").next().is_some()),
+    ("names", |volume| !volume.root().property_names().expect("names").is_empty()),
+    ("remove", |volume| volume.root().remove_property("x").expect("a name")),
+    ("expire", |volume| volume.root().expire_property("x", MINUTE).expect("a name")),
+    ("cancel", |volume| volume.root().cancel_expiration("x").expect("a name")),
+    ("walk", |volume| {
+        let root = volume.root().walk().expect("a walk").next().expect("one").expect("an entry");
+        root.properties().next().is_some()
+    }),
+    ("snapshot", |volume| {
+        volume.snapshot().expect("one").root().property("x").expect("a name").is_some()
+    }),
+    ("list of a snapshot", |volume| {
+        volume.snapshot().expect("one").root().properties().next().is_some()
+    }),
+    ("export", |volume| super::support::exported(volume).contains("\"x\"")),
+    ("batch", |volume| {
+        let read = |batch: &lode_volumes::Batch<'_>| batch.property(&volume.root(), "x");
+        volume.update(read).expect("a batch").is_some()
+    }),
+    ("removal in a batch", |volume| {
+        volume.root().update(|entry| entry.remove_property("x")).expect("a batch")
+    }),
+    ("storage", |volume| {
+        let storage = lode_volumes::Storage::new();
+        storage.mount("/", lode_volumes::Mount::new(volume)).expect("it is mounted");
+        let root = storage.entry("/").expect("a path").expect("an entry");
+        !root.properties().expect("properties").is_empty()
+    }),
+    ("sweep", |volume| volume.sweep().expect("a sweep") != 1),
+];
+
 /// As after a crash: nothing of the closing was written.
 #[test]
 fn what_a_reader_has_seen_expire_is_gone_after_a_crash_too() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let copy = tempfile::tempdir().expect("a folder");
-    let clock = Wound::at(1_000);
-    let volume = options(&clock).open(folder.path()).expect("a volume");
-    volume.root().set("x", 1u8).expect("it is set");
-    volume.root().expire_property("x", MINUTE).expect("a name");
-    clock.set(1_060);
-    assert!(!volume.root().has_property("x").expect("a name"));
-    for file in std::fs::read_dir(folder.path()).expect("files") {
-        let file = file.expect("a file");
-        std::fs::copy(file.path(), copy.path().join(file.file_name())).expect("it is copied");
+    for (way, reads) in WAYS {
+        for size_bytes in [1, 100_000] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let copy = tempfile::tempdir().expect("a folder");
+            let clock = Wound::at(1_000);
+            let volume = options(&clock).open(folder.path()).expect("a volume");
+            volume.root().set("x", &vec![7; size_bytes]).expect("it is set");
+            volume.root().expire_property("x", MINUTE).expect("a name");
+            clock.set(1_060);
+            assert!(!reads(&volume), "{way}");
+            for file in std::fs::read_dir(folder.path()).expect("files") {
+                let file = file.expect("a file");
+                std::fs::copy(file.path(), copy.path().join(file.file_name())).expect("a copy");
+            }
+            clock.set(1_000);
+            let crashed = options(&clock).open(copy.path()).expect("a volume");
+            assert!(!is_there(&crashed, "x"), "{way}");
+        }
     }
-    clock.set(1_000);
-    let crashed = options(&clock).open(copy.path()).expect("a volume");
-    assert!(!is_there(&crashed, "x"));
 }
 
 #[test]

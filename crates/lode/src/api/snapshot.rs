@@ -51,9 +51,10 @@ impl Snapshot {
             return Self { held: Arc::new(Held { db, moment: ReadEpoch::default() }) };
         }
         // A commit is before it or after it.
-        let inside = db.gate().enter();
-        let moment = db.pager().moment();
-        drop(inside);
+        let moment = match db.gate().enter_unless(|| db.pager().share_shown()) {
+            Ok(_inside) => db.pager().moment(),
+            Err(before_commit) => before_commit,
+        };
         Self { held: Arc::new(Held { db, moment }) }
     }
 

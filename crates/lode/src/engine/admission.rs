@@ -10,10 +10,30 @@ use std::sync::{MutexGuard, PoisonError};
 
 use super::Engine;
 use crate::error::{Error, Result};
+use crate::pager::Passed;
 use crate::store::{Durability, Need, Store};
 
 /// How often an operation that found no room is tried again.
 const MOST_TRIES: usize = 1000;
+
+/// How much a commit writes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CommitSize {
+    pub records: usize,
+    pub bytes: usize,
+}
+
+impl CommitSize {
+    /// From here on readers pass: in a directory, where pages may have to come from the disk; and
+    /// in memory. To keep what pages were takes longer than shorter commits do.
+    const LONG: Self = Self { records: 1 << 13, bytes: 4 << 20 };
+    const LONG_IN_MEMORY: Self = Self { records: 1 << 16, bytes: 16 << 20 };
+
+    fn is_long(self, is_in_directory: bool) -> bool {
+        let long = if is_in_directory { Self::LONG } else { Self::LONG_IN_MEMORY };
+        self.records >= long.records || self.bytes >= long.bytes
+    }
+}
 
 /// A turn among the operations that change many pages, which ends when this is dropped: together
 /// they could need more room than each was admitted for.
@@ -53,14 +73,25 @@ impl Engine {
     }
 
     /// The same, alone: with the gate closed. What it changes and puts back is not taken for the
-    /// work of others, so that what does not fit is soon refused.
-    pub(crate) fn admitted_alone<T>(&self, work: &mut dyn FnMut() -> Result<T>) -> Result<T> {
+    /// work of others, so that what does not fit is soon refused. Readers pass it if it is long.
+    pub(crate) fn admitted_alone<T>(
+        &self,
+        size: CommitSize,
+        work: &mut dyn FnMut() -> Result<T>,
+    ) -> Result<T> {
         let was_crowded = Cell::new(false);
         let mut alone = || {
+            // What is kept for readers is given back when the gate is open again.
+            let mut passed = None;
             let _alone = self.gate().close();
             self.expect_healthy()?;
             was_crowded.set(self.is_crowded());
-            work()
+            if size.is_long(self.store.is_some()) {
+                passed = Some(self.pager.let_readers_pass());
+            }
+            let done = work();
+            passed.iter_mut().for_each(Passed::end);
+            done
         };
         self.admit(0, &mut alone, &|_| was_crowded.get())
     }

@@ -4,7 +4,7 @@
 //! A thread that enters counts itself in a slot of its own, so that writers share no line of the
 //! processor's cache. It takes one locked instruction to go in and none to go out. Readers do not
 //! go through; they look at the number of commits before and after, and read again if there was one
-//! between.
+//! between. While a long one is under way, they read at the moment before it.
 //!
 //! In a database in memory, a thread that comes in many times while no other does is *favoured*: it
 //! goes in without a locked instruction. It is the [only writer](SingleWriter) then, which latches
@@ -142,28 +142,13 @@ impl Gate {
     }
 
     fn enter_counted(&self, number: usize) -> Inside<'_> {
-        let slot = &self.slots[number.min(SHARED)];
-        let is_own = number < SHARED;
-        if is_own {
+        if number < SHARED {
             self.count_entry(number);
         }
         loop {
-            // In order with the look at the state: the thread that closes the gate either sees the
-            // count, or is seen.
-            match is_own {
-                true => {
-                    slot.inside.swap(slot.inside.load(Ordering::Relaxed) + 1, Ordering::SeqCst);
-                }
-                false => {
-                    slot.inside.fetch_add(1, Ordering::SeqCst);
-                }
-            }
-            let inside = Inside { slot, is_own, _same_thread: PhantomData };
-            let state = self.state.load(Ordering::SeqCst);
-            if state == OPEN || is_own && state == number {
+            if let Ok(inside) = self.try_enter(number) {
                 return inside;
             }
-            drop(inside);
             // First come, first served, among the threads that wait.
             let turn = self.take_turn();
             if self.state.load(Ordering::Relaxed) != OPEN {
@@ -171,6 +156,43 @@ impl Gate {
                 self.state.store(OPEN, Ordering::SeqCst);
             }
         }
+    }
+
+    /// Goes in unless the gate is closed, or another thread is favoured; returns that state then.
+    fn try_enter(&self, number: usize) -> Result<Inside<'_>, usize> {
+        let (slot, is_own) = (&self.slots[number.min(SHARED)], number < SHARED);
+        // In order with the look at the state: the thread that closes the gate either sees the
+        // count, or is seen.
+        match is_own {
+            true => {
+                slot.inside.swap(slot.inside.load(Ordering::Relaxed) + 1, Ordering::SeqCst);
+            }
+            false => {
+                slot.inside.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+        let inside = Inside { slot, is_own, _same_thread: PhantomData };
+        let state = self.state.load(Ordering::SeqCst);
+        if state == OPEN || is_own && state == number { Ok(inside) } else { Err(state) }
+    }
+
+    /// Goes in together with others, unless `instead` returns something while the gate is closed.
+    /// It does so soon after the gate was closed or not at all.
+    pub(crate) fn enter_unless<T>(&self, instead: impl Fn() -> Option<T>) -> Result<Inside<'_>, T> {
+        /// Looks before the thread waits in line.
+        const MOST_LOOKS: usize = 1 << 10;
+        let number = OWN.try_with(|own| own.0).unwrap_or(SHARED);
+        for _ in 0..MOST_LOOKS {
+            if let Some(instead) = instead() {
+                return Err(instead);
+            }
+            match self.try_enter(number) {
+                Ok(inside) => return Ok(inside),
+                Err(CLOSED) => std::thread::yield_now(),
+                Err(_) => break,
+            }
+        }
+        Ok(self.enter())
     }
 
     /// Counts an entry of a thread that is not favoured; favours it after many.
@@ -244,21 +266,6 @@ impl Gate {
     pub(crate) fn validate(&self, commits: u64) -> bool {
         fence(Ordering::Acquire);
         self.commits.load(Ordering::Relaxed) == commits
-    }
-
-    /// Reads while no commit is under way; again if one was.
-    #[inline(always)]
-    pub(crate) fn read<T>(&self, mut read: impl FnMut() -> T) -> T {
-        loop {
-            let Some(before) = self.try_read() else {
-                std::thread::yield_now();
-                continue;
-            };
-            let answer = read();
-            if self.validate(before) {
-                return answer;
-            }
-        }
     }
 }
 

@@ -16,6 +16,8 @@ mod handle;
 mod idle;
 mod memory;
 #[cfg(test)]
+mod passed;
+#[cfg(test)]
 mod periodic;
 mod statistics;
 mod tables;
@@ -33,6 +35,7 @@ use crate::store::{Catalogue, Durability, Expected, Opened, Settings, Store};
 use crate::table::TableCore;
 use crate::wal::{Body, Log, LogPosition, LogRecord, Together};
 
+pub(crate) use admission::CommitSize;
 pub use compact::Compacted;
 pub use faults::{CheckReport, Fault};
 pub(crate) use gate::{Gate, Inside};

@@ -149,6 +149,11 @@ impl Entry {
         page_of(self) == page_of(other)
     }
 
+    /// Where the record comes among those of the heap; entries without one come first.
+    pub(crate) fn order_in_heap(self) -> u64 {
+        self.address.map_or(0, |Address { page, slot }| page.word() << 16 | u64::from(slot))
+    }
+
     pub(crate) fn bytes(self) -> [u8; Self::BYTES] {
         let address =
             self.address.map_or(0, |Address { page, slot }| page.word() | u64::from(slot) << 32);

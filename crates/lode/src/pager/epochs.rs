@@ -37,6 +37,25 @@ impl Epoch {
 pub(crate) struct ReadEpoch(Epoch);
 
 impl ReadEpoch {
+    /// What was stored in a cell; none if that is 0.
+    #[inline]
+    pub(super) fn load(cell: &AtomicU64) -> Option<Self> {
+        Self::of(cell.load(Ordering::SeqCst))
+    }
+
+    /// The same; the cell is 0 afterwards.
+    pub(super) fn take(cell: &AtomicU64) -> Option<Self> {
+        Self::of(cell.swap(0, Ordering::SeqCst))
+    }
+
+    fn of(epoch: u64) -> Option<Self> {
+        (epoch != 0).then_some(Self(Epoch(epoch)))
+    }
+
+    pub(super) fn store(self, cell: &AtomicU64) {
+        self.0.store(cell, Ordering::SeqCst);
+    }
+
     /// Returns true if what happened in an epoch is seen at this moment.
     #[inline(always)]
     pub(crate) fn sees(self, epoch: Epoch) -> bool {
@@ -143,6 +162,13 @@ impl Epochs {
         epoch.next().store(&self.newest, Ordering::Relaxed);
         self.begin(epoch.next());
         ReadEpoch(epoch)
+    }
+
+    /// One snapshot more is of a moment, if there is one of it whose images are kept.
+    pub(super) fn share(&self, moment: ReadEpoch) -> bool {
+        let mut live = self.lock();
+        let readers = live.snapshots.get_mut(&moment.0);
+        readers.map(|readers| readers.count += 1).is_some()
     }
 
     /// Ends the epoch, for the only checkpoint.

@@ -19,6 +19,7 @@ mod latched;
 mod memory;
 mod moments;
 mod page;
+mod passing;
 mod pool;
 mod saved;
 mod single_writer;
@@ -38,6 +39,8 @@ pub(crate) use latched::Latched;
 pub(crate) use memory::Cells;
 use memory::Frames;
 pub(crate) use page::{Image, PAGE_BYTES, PAGE_WORDS, PageMut, PageRef, few, first_bytes};
+pub(crate) use passing::Passed;
+use passing::Shown;
 use pool::{FreeFrame, Pool};
 use saved::Saved;
 pub(crate) use single_writer::SingleWriter;
@@ -135,6 +138,7 @@ pub(crate) struct Pager {
     next_extent: AtomicU32,
     epochs: Epochs,
     saved: Saved,
+    shown: Shown,
     images: Arc<Images>,
     /// Pages that have changed since they were written out.
     dirty: AtomicU64,
@@ -168,6 +172,7 @@ impl Pager {
             next_extent: AtomicU32::new(FIRST_TABLE_PAGE.get()),
             epochs: Epochs::default(),
             saved: Saved::default(),
+            shown: Shown::default(),
             images: Arc::new(Images::new(count.saturating_mul(2))),
             dirty: AtomicU64::new(0),
             freed: Mutex::default(),
@@ -332,6 +337,12 @@ impl Pager {
         /// A few pages of a table.
         const FEW: u64 = 16;
         self.data.is_none() && (self.pool.used() + FEW) * 8 <= self.frames.count().into()
+    }
+
+    /// Whether pages of a table that lie in a data file may be more than memory has room for,
+    /// beside half as many others.
+    pub(crate) fn may_exceed_memory(&self, space: &Space) -> bool {
+        self.data.is_some() && space.count() > u64::from(self.frames.count()) / 2
     }
 
     /// Bytes of pages in memory.

@@ -96,21 +96,29 @@ impl Pager {
         }
     }
 
-    /// Has the oldest snapshots expire while there are more images than there may be.
+    /// Has readers wait, and then the oldest snapshots expire, while there are more images than
+    /// there may be.
     fn bound_images(&self) {
         self.saved.drop_some(&self.epochs);
+        if self.epochs.held() > self.share_of_images() {
+            self.stop_passing();
+        }
         while self.epochs.held() > self.most_images() && self.epochs.expire_oldest() {}
     }
 
-    /// The most images that snapshots may hold: a quarter of the budget, and no memory that the
-    /// pages of a database in memory take up; but always some.
+    /// The most images that snapshots may hold: their share, but always some.
     fn most_images(&self) -> u64 {
+        self.share_of_images().max(LEAST_IMAGES)
+    }
+
+    /// The share of the budget that images have: a quarter, and no memory that the pages of a
+    /// database in memory take up.
+    fn share_of_images(&self) -> u64 {
         let count = u64::from(self.frames.count());
-        let most = match self.data {
+        match self.data {
             Some(_) => count / 4,
             None => (count / 4).min(count.saturating_sub(self.pool.used())),
-        };
-        most.max(LEAST_IMAGES)
+        }
     }
 
     /// Whether there are images of snapshots, and they leave no frame of the budget to one more

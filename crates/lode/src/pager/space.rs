@@ -85,6 +85,11 @@ impl Space {
         is_found
     }
 
+    /// How many numbers it has, in use or not.
+    pub(super) fn count(&self) -> u64 {
+        self.lock().extents.len() as u64 * u64::from(EXTENT)
+    }
+
     /// All numbers, in use or not.
     pub(crate) fn numbers(&self) -> Vec<PageNumber> {
         self.lock().extents.iter().flat_map(|first| first.run(EXTENT)).collect()

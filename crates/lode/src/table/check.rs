@@ -4,6 +4,7 @@ use super::TableCore;
 use crate::error::{Error, Result};
 use crate::heap::{Census, Entry, Heap};
 use crate::pager::{PageNumber, Pager, ReadEpoch};
+use crate::tree::Direction;
 
 impl TableCore {
     /// The pages that its heap has now, in use or not.
@@ -31,8 +32,8 @@ impl TableCore {
         }
         let mut faults = Vec::new();
         let looked = self.index.each_readable(
-            pager,
-            moment,
+            (pager, moment),
+            self.walk_readable_in(pager, Direction::Forward),
             &mut |index_key, bytes| {
                 if has_keys_to_check && let Err(error) = self.unpack_key(index_key, &mut packed) {
                     wrong(error.to_string());

@@ -4,6 +4,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::KeyKind;
+use super::by_page::ByPage;
 use super::definition::Definition;
 use crate::batch::Batch;
 use crate::error::{Error, Result};
@@ -24,6 +25,8 @@ pub(crate) enum Cursor {
 pub(crate) enum Walk {
     /// All buckets of a hash.
     Buckets(Buckets),
+    /// All buckets of a hash, in an order that suits its heap.
+    ByPage(Box<ByPage>),
     /// The leaves of a tree that have keys of a range.
     Leaves(Leaves),
     /// All nodes of a tree that can be read.
@@ -35,6 +38,7 @@ impl Walk {
     pub(crate) fn goes_on(&self, error: &Error) -> bool {
         let knows_way = match self {
             Self::Buckets(buckets) => !buckets.is_lost,
+            Self::ByPage(by_page) => by_page.knows_way(),
             Self::Nodes(_) => true,
             Self::Leaves(_) => false,
         };
@@ -130,6 +134,7 @@ impl Kinds {
             (Self::Hash(hash), Walk::Buckets(buckets)) => {
                 hash.next_bucket(pager, moment, buckets, batch)
             }
+            (Self::Hash(hash), Walk::ByPage(by_page)) => by_page.next(hash, pager, moment, batch),
             (Self::Tree(tree), Walk::Leaves(leaves)) => {
                 tree.next_leaf(pager, moment, leaves, wanted, batch)
             }
@@ -189,17 +194,16 @@ impl Kinds {
         }
     }
 
-    /// Calls `visit` with every key that can be read, and what was under it at a moment. Calls
+    /// Calls `visit` with every key that a walk comes by, and what was under it at a moment. Calls
     /// `fault` with the error of each page that cannot be read.
     pub(crate) fn each_readable(
         &self,
-        pager: &Pager,
-        moment: ReadEpoch,
+        (pager, moment): (&Pager, ReadEpoch),
+        mut walk: Walk,
         visit: &mut dyn FnMut(&[u8], &[u8]),
         fault: &mut dyn FnMut(Error),
     ) -> Result<()> {
-        let (mut walk, wanted) = (self.walk_readable(Direction::Forward), self.whole());
-        let mut batch = Batch::default();
+        let (mut batch, wanted) = (Batch::default(), self.whole());
         loop {
             match self.next_page(pager, moment, &mut walk, &wanted, &mut batch) {
                 Ok(false) => return Ok(()),

@@ -1,5 +1,6 @@
 //! Tables: an index over pages, and a heap for records that do not lie in it.
 
+mod by_page;
 mod check;
 mod commit;
 mod compact;

@@ -4,6 +4,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::TableCore;
+use super::by_page::ByPage;
 use super::kinds::{Kinds, Walk};
 use crate::batch::Batch;
 use crate::error::{Error, Result};
@@ -20,10 +21,10 @@ fn entry_in(payload: &[u8]) -> [u8; Entry::BYTES] {
 }
 
 impl TableCore {
-    /// Begins a walk over all records, in the order of keys or of their hashes.
-    pub(crate) fn walk_all(&self, direction: Direction) -> Result<Walk> {
+    /// Begins a walk over all records, in the order of keys or in none.
+    pub(crate) fn walk_all(&self, pager: &Pager, direction: Direction) -> Result<Walk> {
         match direction {
-            Direction::Forward => Ok(self.index.walk()),
+            Direction::Forward => Ok(self.walk_by_page(pager).unwrap_or_else(|| self.index.walk())),
             Direction::Backward => {
                 let all = Range { lower: Bound::Unbounded, upper: Bound::Unbounded };
                 self.walk_range(Arc::new(all), direction, u64::MAX)
@@ -51,13 +52,31 @@ impl TableCore {
     ///
     /// # Errors
     /// `NoOrder` when there has to be an order.
-    pub(crate) fn walk_readable(&self, needs_order: bool, direction: Direction) -> Result<Walk> {
+    pub(crate) fn walk_readable(
+        &self,
+        pager: &Pager,
+        needs_order: bool,
+        direction: Direction,
+    ) -> Result<Walk> {
         match &self.index {
             Kinds::Hash(_) if needs_order || direction == Direction::Backward => {
                 Err(Error::NoOrder { table: self.schema().name().into() })
             }
-            index => Ok(index.walk_readable(direction)),
+            _ => Ok(self.walk_readable_in(pager, direction)),
         }
+    }
+
+    /// The same; hashed keys have no direction.
+    pub(super) fn walk_readable_in(&self, pager: &Pager, direction: Direction) -> Walk {
+        self.walk_by_page(pager).unwrap_or_else(|| self.index.walk_readable(direction))
+    }
+
+    /// Begins a walk in the order of the heap, for hashed keys whose heap memory may not hold.
+    fn walk_by_page(&self, pager: &Pager) -> Option<Walk> {
+        let heap = self.heap.as_ref()?;
+        let is_worth_it =
+            matches!(self.index, Kinds::Hash(_)) && pager.may_exceed_memory(heap.space());
+        is_worth_it.then(|| Walk::ByPage(Box::new(ByPage::new(pager))))
     }
 
     /// Copies what is wanted of the records of the next page of a walk; false at the end.

@@ -6,7 +6,9 @@ use std::time::Duration;
 use crate::reading::{check, nth};
 use crate::watched::watched;
 use lode::simulation;
-use lode::{Database, Durability, Error, KeyKind, Options, ReadTable, Schema, Table, Type, Value};
+use lode::{
+    Cursor, Database, Durability, Error, KeyKind, Options, ReadTable, Schema, Table, Type, Value,
+};
 
 const PAGE_BYTES: u64 = 16 << 10;
 
@@ -177,6 +179,72 @@ fn records_in_no_order_beyond_memory_are_written_a_few_times() {
     db.checkpoint().expect("the disk has space");
     let (held, written) = (COUNT * 116, db.statistics().data_written_bytes);
     assert!(written < 5 * held, "{written} bytes for {held}");
+}
+
+/// Records lie in the heap in the order in which they came, and keys are hashed: a scan in the order
+/// of the index would read a page for almost each of them.
+#[test]
+fn a_scan_of_hashed_records_beyond_memory_reads_each_page_a_few_times() {
+    const COUNT: u64 = 60_000;
+    let directory = tempfile::tempdir().expect("a directory");
+    let options = Options::new().memory_bytes(2 << 20).durability(Durability::Process);
+    let keys = [("short", Type::Bytes(8)), ("long", Type::Bytes(24))];
+    let key_of = |of: Type, id: u64| -> Vec<u8> {
+        let size = if of == Type::Bytes(8) { 8 } else { 24 };
+        id.to_le_bytes().into_iter().cycle().take(size).collect()
+    };
+    let db = options.open(directory.path()).expect("a new database");
+    for (name, of) in keys {
+        let schema = Schema::build(name).key("id", of).column("data", Type::Bytes(108));
+        let table = db.create_table(&schema.finish().expect("a schema"), KeyKind::Hash);
+        let table = table.expect("room");
+        for id in 0..COUNT {
+            assert_eq!(table.insert(&[&key_of(of, id)[..], &[7; 108]].concat()), Ok(true));
+        }
+    }
+    db.close().expect("it is whole");
+
+    let db = options.open(directory.path()).expect("it is whole");
+    let mut before_bytes = db.statistics().data_read_bytes;
+    let mut pages_read = || {
+        let bytes = db.statistics().data_read_bytes;
+        (bytes - std::mem::replace(&mut before_bytes, bytes)) / PAGE_BYTES
+    };
+    for (name, of) in keys {
+        let table = db.table(name).expect("it is there");
+        let held_pages = COUNT * (108 + key_of(of, 0).len() as u64) / PAGE_BYTES;
+        pages_read();
+        assert!(table.iter().next().expect("a record").is_ok());
+        let first = pages_read();
+        assert!(first <= 64, "{first} pages for the first record of {name}");
+
+        let expect_all = |rows: Cursor| {
+            let mut ids: Vec<u64> = rows
+                .map(|row| {
+                    let row = row.expect("it is whole");
+                    u64::from_le_bytes(*row.bytes().first_chunk().expect("eight bytes"))
+                })
+                .collect();
+            ids.sort_unstable();
+            assert!(ids.into_iter().eq(0..COUNT));
+        };
+        for rows in [table.iter(), table.iter().skip_damaged()] {
+            expect_all(rows);
+            let scanned = pages_read();
+            assert!(scanned <= 16 * held_pages, "{scanned} pages of {held_pages} for {name}");
+        }
+        // A cursor sees what was there when it was made.
+        let before = table.iter();
+        for id in 0..500 {
+            assert_eq!(table.delete(&key_of(of, id * 100)[..]), Ok(true));
+        }
+        expect_all(before);
+        assert_eq!(table.iter().count() as u64, COUNT - 500);
+        pages_read();
+    }
+    check(&db).unwrap_or_else(|why| panic!("{why}"));
+    let (checked, held_pages) = (pages_read(), 2 * COUNT * 124 / PAGE_BYTES);
+    assert!(checked <= 20 * held_pages, "{checked} pages to check {held_pages}");
 }
 
 /// A page that an operation before the moment of a checkpoint frees is not in it, however late that

@@ -328,8 +328,10 @@ impl Plan {
             (Some(range), Damage::Ends) => {
                 core.walk_range(Arc::clone(range), self.direction, self.most_records())?
             }
-            (None, Damage::Ends) => core.walk_all(self.direction)?,
-            (range, Damage::IsSkipped) => core.walk_readable(range.is_some(), self.direction)?,
+            (None, Damage::Ends) => core.walk_all(self.snapshot.pager(), self.direction)?,
+            (range, Damage::IsSkipped) => {
+                core.walk_readable(self.snapshot.pager(), range.is_some(), self.direction)?
+            }
         };
         // A walk that goes on after damage copies nothing less than records.
         let needs = match self.damage == Damage::IsSkipped || self.written.is_some() {

@@ -6,6 +6,7 @@ use super::Table;
 use crate::error::Result;
 use crate::hash::{Attempt, Hash};
 use crate::index::Shape;
+use crate::pager::ReadEpoch;
 
 impl Table {
     /// Copies what the record with a packed key has after the key into `payload`, which has exactly
@@ -48,7 +49,12 @@ impl Table {
             return Ok(false);
         }
         let pager = self.db.pager();
-        self.core.in_order(key, |key| self.read_consistent(|| self.core.read(pager, key, payload)))
+        self.core.in_order(key, |key| {
+            self.read_consistent(|moment| match moment {
+                None => self.core.read(pager, key, &mut *payload),
+                Some(moment) => self.core.get_at(pager, moment, key, &mut *payload),
+            })
+        })
     }
 
     #[inline]
@@ -71,7 +77,10 @@ impl Table {
         }
         let pager = self.db.pager();
         let there = self.core.in_order(key, |key| {
-            self.read_consistent(|| self.core.read(pager, key, &mut *payload))
+            self.read_consistent(|moment| match moment {
+                None => self.core.read(pager, key, &mut *payload),
+                Some(moment) => self.core.get_at(pager, moment, key, &mut *payload),
+            })
         })?;
         if there && self.core.schema().is_variable() {
             self.core.expect_stored(payload)?;
@@ -79,14 +88,28 @@ impl Table {
         Ok(there)
     }
 
-    /// Looks something up while no commit is under way.
+    /// Looks something up while no commit is under way, or at the moment before a long one.
     #[inline(always)]
-    fn read_consistent(&self, mut look: impl FnMut() -> Result<bool>) -> Result<bool> {
+    fn read_consistent(
+        &self,
+        mut look: impl FnMut(Option<ReadEpoch>) -> Result<bool>,
+    ) -> Result<bool> {
         // In a forked process, a commit that was under way would be so for ever.
         self.core.ensure_open()?;
-        match self.db.gate().read(|| (look(), self.core.is_gone())) {
-            (found, false) => found,
-            (_, true) => self.core.ensure_open().map(|()| false),
+        let (gate, pager) = (self.db.gate(), self.db.pager());
+        loop {
+            let Some(commits) = gate.try_read() else {
+                // When the commit ends, what is kept for the moment goes: so an error says nothing.
+                match pager.shown().and_then(|moment| look(Some(moment)).ok()) {
+                    Some(found) => return Ok(found),
+                    None => std::thread::yield_now(),
+                }
+                continue;
+            };
+            let (found, is_gone) = (look(None), self.core.is_gone());
+            if gate.validate(commits) {
+                return if is_gone { self.core.ensure_open().map(|()| false) } else { found };
+            }
         }
     }
 

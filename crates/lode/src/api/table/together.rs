@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::{Table, expect_not_changing};
 use crate::api::steps::{Step, Steps};
 use crate::api::transaction::{MOST_BYTES, most_written_bytes};
+use crate::engine::CommitSize;
 use crate::error::{Error, Result};
 use crate::hash::AHEAD;
 use crate::index::Record;
@@ -37,7 +38,8 @@ impl Table {
     /// left out. Returns how many were inserted.
     ///
     /// It does what a [transaction](crate::Database::begin) would, in less time: it looks each key
-    /// up once, and never returns `Conflict`. While it writes, all others wait.
+    /// up once, and never returns `Conflict`. While it writes, other writers wait, and
+    /// readers too if it is short.
     ///
     /// ```
     /// use lode::{Database, KeyKind, ReadTable, Schema, Type, Value};
@@ -103,7 +105,9 @@ impl Table {
     ) -> Result<Written> {
         let records = self.collect(records)?;
         let records = Records::of(self, &records)?;
-        let (written, end) = self.db.admitted_alone(&mut || {
+        let bytes = records.records.iter().map(|(_, payload)| payload.len()).sum();
+        let size = CommitSize { records: records.order.len(), bytes };
+        let (written, end) = self.db.admitted_alone(size, &mut || {
             self.core.ensure_open()?;
             let mut steps = Steps::new(&self.db, records.order.len());
             match self.put_steps(&records, if_there, &mut steps) {

@@ -19,7 +19,7 @@ use crate::api::read::with_key;
 use crate::api::steps::{Step, Steps};
 use crate::api::table::{Table, expect_not_changing};
 use crate::api::{Key, Snapshot};
-use crate::engine::Handle;
+use crate::engine::{CommitSize, Handle};
 use crate::error::{Error, Result};
 use crate::hash::AHEAD;
 use crate::schema::ColumnId;
@@ -352,7 +352,9 @@ impl Commit {
             // What was read cannot change.
             return Ok(LogPosition::default());
         }
-        self.db.admitted_alone(&mut || {
+        let bytes = self.tables.iter().map(Touched::written_bytes).sum();
+        let size = CommitSize { records: order.len(), bytes };
+        self.db.admitted_alone(size, &mut || {
             self.validate()?;
             let mut steps = Steps::new(&self.db, order.len());
             let all = self.write_all(&order, &mut steps);

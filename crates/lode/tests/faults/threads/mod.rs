@@ -3,6 +3,7 @@
 
 mod accounts;
 mod filled;
+mod passing;
 mod support;
 mod upkeep;
 mod wide;

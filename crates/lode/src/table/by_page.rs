@@ -1,0 +1,129 @@
+//! A walk over a hashed table whose heap memory does not hold.
+//!
+//! The records of a bucket lie all over the heap, so to read them as they come would bring a page
+//! from the disk for almost each of them. This walk takes the entries of many buckets, and goes
+//! through them in the order in which their records lie. So it reads a page of the heap at most
+//! once for as many entries as it takes at a time. At first it takes few, since many walks end
+//! after a few records.
+
+use crate::batch::Batch;
+use crate::error::{Error, Result};
+use crate::hash::{Buckets, Hash};
+use crate::heap::Entry;
+use crate::pager::{Pager, ReadEpoch};
+
+/// The part of the memory budget that the entries take up at most, beside it.
+const PART_OF_BUDGET: u64 = 8;
+
+/// The most bytes of entries.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// Each time it takes as many times more entries, up to the most.
+const GROWTH: usize = 4;
+
+/// Entries that a batch has at most.
+const MOST_IN_BATCH: usize = 512;
+
+/// Bytes of the longest key that a hashed index of a heap has.
+const KEY_BYTES: usize = 16;
+
+/// What an index has of a record.
+struct Item {
+    entry: [u8; Entry::BYTES],
+    key: [u8; KEY_BYTES],
+}
+
+/// A walk over the entries of all buckets.
+pub(crate) struct ByPage {
+    buckets: Buckets,
+    bucket: Batch,
+    key_size: usize,
+    items: Vec<Item>,
+    /// Items that were returned.
+    passed: usize,
+    /// An error that comes after the items.
+    error: Option<Error>,
+    /// How many items it takes next, about, and how many at most.
+    next_items: usize,
+    most_items: usize,
+}
+
+impl ByPage {
+    pub(crate) fn new(pager: &Pager) -> Self {
+        let most_bytes = (pager.budget_bytes() / PART_OF_BUDGET).min(MOST_BYTES);
+        Self {
+            buckets: Buckets::new(),
+            bucket: Batch::default(),
+            key_size: 0,
+            items: Vec::new(),
+            passed: 0,
+            error: None,
+            next_items: 1,
+            most_items: most_bytes as usize / size_of::<Item>(),
+        }
+    }
+
+    /// Whether it can go on after an error that it has returned, or one of a record.
+    pub(crate) fn knows_way(&self) -> bool {
+        !self.buckets.is_lost || self.error.is_some()
+    }
+
+    /// Copies the entries that come next, and their keys; false at the end.
+    ///
+    /// # Errors
+    /// What is wrong with a bucket.
+    pub(crate) fn next(
+        &mut self,
+        hash: &Hash,
+        pager: &Pager,
+        moment: ReadEpoch,
+        batch: &mut Batch,
+    ) -> Result<bool> {
+        batch.clear();
+        if self.passed == self.items.len() && self.error.is_none() {
+            self.take_buckets(hash, pager, moment);
+        }
+        let left = &self.items[self.passed..];
+        let some = &left[..left.len().min(MOST_IN_BATCH)];
+        if some.is_empty() {
+            return self.error.take().map_or(Ok(false), Err);
+        }
+        batch.fill((self.key_size, Entry::BYTES), |bytes| {
+            for Item { entry, key } in some {
+                bytes.extend_from_slice(&key[..self.key_size]);
+                bytes.extend_from_slice(entry);
+            }
+        });
+        self.passed += some.len();
+        Ok(true)
+    }
+
+    /// Takes the entries of the next buckets.
+    fn take_buckets(&mut self, hash: &Hash, pager: &Pager, moment: ReadEpoch) {
+        self.items.clear();
+        self.passed = 0;
+        while self.items.len() < self.next_items {
+            match hash.next_bucket(pager, moment, &mut self.buckets, &mut self.bucket) {
+                Ok(true) => self.take_bucket(),
+                Ok(false) => break,
+                Err(error) => {
+                    self.error = Some(error);
+                    break;
+                }
+            }
+        }
+        self.items.sort_unstable_by_key(|item| Entry::of(item.entry).order_in_heap());
+        self.next_items = (self.items.len() * GROWTH).min(self.most_items).max(1);
+    }
+
+    fn take_bucket(&mut self) {
+        for at in 0..self.bucket.len() {
+            let (key, entry) = self.bucket.record(at);
+            self.key_size = key.len();
+            let mut item = Item { entry: [0; Entry::BYTES], key: [0; KEY_BYTES] };
+            item.entry.copy_from_slice(entry);
+            item.key[..key.len()].copy_from_slice(key);
+            self.items.push(item);
+        }
+    }
+}
