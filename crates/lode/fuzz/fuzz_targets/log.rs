@@ -33,7 +33,7 @@ fuzz_target!(|input: Input| {
     let room = end.min(log.len() - 8).saturating_sub(from).max(1);
     for (at, size, bytes) in input.patches.iter().take(16) {
         // Most of them into the frames, some into the headers.
-        let at = if *size & 0x80 == 0 { from + *at as usize % room } else { *at as usize % 590 };
+        let at = if *size & 0x80 == 0 { from + *at as usize % room } else { *at as usize % 4190 };
         let size = *size as usize % 8 + 1;
         log[at..at + size].copy_from_slice(&bytes[..size]);
     }

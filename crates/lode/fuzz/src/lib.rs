@@ -236,8 +236,8 @@ fn fix_node(data: &mut [u8], slot: usize, level: u64, number: u64, depth: u32) -
 
 /// Bytes of a log segment's header, and where its copies and the frames are.
 const HEADER_BYTES: usize = 84;
-const HEADERS_AT: [usize; 2] = [0, 512];
-pub const FRAMES_AT: usize = 1024;
+const HEADERS_AT: [usize; 2] = [0, 4096];
+pub const FRAMES_AT: usize = 8192;
 
 /// Gives the frames of a log segment, from a place on, the checksums that they should have, as far
 /// as they follow each other. `chain` is what the first of them follows.

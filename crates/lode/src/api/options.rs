@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::io::os::Directory;
 use crate::io::{Access, Disk};
 use crate::store::{Durability, Expected, Settings};
-use crate::wal::{FrameWriting, LogSettings};
+use crate::wal::{FrameWriting, LEAST_SEGMENT_BYTES, LogSettings};
 
 /// How to open a database.
 ///
@@ -97,8 +97,8 @@ impl Options {
     }
 
     /// The most bytes of a segment of the log, if no single transaction needs more; 16 MiB by
-    /// default. The first has 64 KiB. Each after that has a quarter of the log's bytes, but 128 KiB
-    /// at least and `bytes` at most.
+    /// default, and at least 16 KiB. The first has 64 KiB. Each after that has a quarter of the log's
+    /// bytes, but 128 KiB at least and `bytes` at most.
     pub fn segment_bytes(mut self, bytes: u64) -> Self {
         self.segment_bytes = bytes;
         self
@@ -137,8 +137,10 @@ impl Options {
     /// dropping handles does nothing.
     ///
     /// # Errors
-    /// `Locked` when it is open already, here or in another process; `Corrupt`; `Version`; `Full`
-    /// when the memory is too little for one record that has to be replayed; `DiskFull`; `Io`.
+    /// `Locked` when it is open already, here or in another process; `ForeignFile` when files of
+    /// several databases are in the directory; `Corrupt`; `Version`; `Full` when the memory is too
+    /// little for one record that has to be replayed; `DiskFull`; `Io`. After `ForeignFile` and
+    /// `Version` no file of the database has changed.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Database> {
         let path = path.as_ref();
         create_directory(path)?;
@@ -197,7 +199,7 @@ impl Options {
     /// # Errors
     /// `NoDatabase` when there is none; `Locked` when it is open for writing; `Full` when the
     /// memory is too little for what has to be replayed: open it with more, or once for writing;
-    /// `Corrupt`; `Version`; `Io`.
+    /// `ForeignFile`; `Corrupt`; `Version`; `Io`.
     pub fn open_read_only(&self, path: impl AsRef<Path>) -> Result<Database> {
         let path = path.as_ref();
         let disk = directory(path, Access::Read)?;
@@ -229,7 +231,7 @@ impl Options {
     }
 
     fn settings(&self, random: u64) -> Settings {
-        let most_bytes = self.segment_bytes.max(1 << 12);
+        let most_bytes = self.segment_bytes.max(LEAST_SEGMENT_BYTES);
         Settings {
             memory_bytes: self.memory_bytes,
             durability: self.durability,

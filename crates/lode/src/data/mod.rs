@@ -96,15 +96,9 @@ impl DataFile {
         Self { file, growth, state, pages_read, pages_written, is_given_up }
     }
 
-    /// One that is there, with the superblock that counts, and the catalogue.
+    /// Opens one that is there, to read it; returns the superblock that counts, and the catalogue,
+    /// too. Before it is written to, it must be [made sure of](Self::make_sure).
     pub(crate) fn open(file: Box<dyn File>) -> Result<(Self, Superblock, Vec<u8>)> {
-        let (data, superblock, catalogue) = Self::open_to_read(file)?;
-        data.make_sure(&superblock)?;
-        Ok((data, superblock, catalogue))
-    }
-
-    /// The same, of a file that is not written to.
-    pub(crate) fn open_to_read(file: Box<dyn File>) -> Result<(Self, Superblock, Vec<u8>)> {
         let superblock = Superblock::read(&*file)?;
         let map = PageMap::open(superblock.map);
         let catalogue_pages = superblock.catalogue_pages;
@@ -130,7 +124,7 @@ impl DataFile {
     /// Writes again what may be in the operating system's memory only, since a sync failed in the
     /// life of the database before this one: what is read back then may still be lost. (Rebello et
     /// al.: Can Applications Recover from fsync Failures?, USENIX ATC 2020, section 3.)
-    fn make_sure(&self, superblock: &Superblock) -> Result<()> {
+    pub(crate) fn make_sure(&self, superblock: &Superblock) -> Result<()> {
         let failed = |error| Error::io("sync file data", &error);
         let mut size = self.file.size_bytes().map_err(failed)?;
         let wanted = u64::from(superblock.slots) * SLOT_BYTES as u64;
@@ -311,6 +305,18 @@ impl DataFile {
         Ok(superblock)
     }
 
+    /// Makes a superblock current that names the same pages as the one before, and another place in
+    /// the log.
+    ///
+    /// # Errors
+    /// As [`publish`](Self::publish).
+    pub(crate) fn publish_log(&self, superblock: Superblock) -> Result<Superblock> {
+        let next = Superblock { generation: superblock.generation + 1, ..superblock };
+        next.write(&*self.file)?;
+        self.sync()?;
+        Ok(next)
+    }
+
     fn sync(&self) -> Result<()> {
         let failed = |error| Error::io("sync file data", &error).to_string();
         self.file.sync().map_err(|error| Error::Poisoned { why: failed(error) })
@@ -385,7 +391,9 @@ mod tests {
         data.reserve(2, 0).expect("space");
         data.write(&PAGES, &bytes).expect("slots");
         data.publish(&[], Superblock::default()).expect("slots");
-        let (data, ..) = DataFile::open(disk.open("data").expect("it is there")).expect("whole");
+        let file = disk.open("data").expect("it is there");
+        let (data, superblock, _) = DataFile::open(file).expect("whole");
+        data.make_sure(&superblock).expect("it can be written");
         assert_eq!(data.has(PAGES[0]), Ok(true));
         data.reserve(2, 0).expect("space");
         disk.fail(Fault::Error { at: disk.operations(), kind: FaultKind::ReadFails });

@@ -9,7 +9,7 @@ use crate::io::File;
 const MAGIC: &[u8; 8] = b"LodeData";
 
 /// The format of the files.
-pub(super) const FORMAT: u32 = 4;
+pub(super) const FORMAT: u32 = 5;
 
 /// The slots of the copies of the superblock with an even generation; the other one is in those
 /// after them.
@@ -38,6 +38,9 @@ pub(crate) struct Superblock {
     pub log_segment: u64,
     pub log_at: u64,
     pub log_chain: u32,
+    /// Up to where the log is known to be synced: a segment, and a place in it.
+    pub synced_segment: u64,
+    pub synced_at: u64,
     /// Whether nothing was written after this checkpoint, when the database was closed.
     pub is_clean: bool,
     /// Whether it was made while the log was being replayed: nothing was promised after it, so the
@@ -59,8 +62,8 @@ impl Superblock {
         let flag = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
         let flags = flag(self.is_clean, CLEAN) | flag(self.is_recovering, RECOVERING);
         writer.u32(self.log_chain).u32(flags);
-        // Room for what later versions add, which must be zero in this one.
-        writer.0.resize(BYTES, 0);
+        writer.u64(self.synced_segment).u64(self.synced_at);
+        debug_assert_eq!(writer.0.len(), BYTES);
         let sum = checksum(&writer.0, 0);
         writer.u64(sum);
         writer.0
@@ -72,13 +75,14 @@ impl Superblock {
         if !front.starts_with(MAGIC) {
             return Err(corrupt("it does not begin as one of Lode"));
         }
-        if sum != checksum(front, 0).to_le_bytes() {
-            return Err(corrupt("its checksum does not fit"));
-        }
         let mut reader = Reader::new(&front[MAGIC.len()..], "a superblock");
         let (format, place_bytes) = (reader.u32()?, reader.u32()?);
+        // Before the checksum: where that of another format is, is not known.
         if format != FORMAT {
             return Err(Error::Version { found: format, known: FORMAT });
+        }
+        if sum != checksum(front, 0).to_le_bytes() {
+            return Err(corrupt("its checksum does not fit"));
         }
         if place_bytes as usize != SLOT_BYTES {
             return Err(corrupt("its pages have another size"));
@@ -98,6 +102,8 @@ impl Superblock {
         let flags = reader.u32()?;
         superblock.is_clean = flags & CLEAN != 0;
         superblock.is_recovering = flags & RECOVERING != 0;
+        superblock.synced_segment = reader.u64()?;
+        superblock.synced_at = reader.u64()?;
         match superblock.is_plausible() {
             true => Ok(superblock),
             false => Err(corrupt("it has numbers that none has")),
@@ -109,34 +115,63 @@ impl Superblock {
     fn is_plausible(&self) -> bool {
         /// More than any log will have, in segments or bytes of one, and more than checkpoints.
         const MOST: u64 = 1 << 48;
-        let numbers = [self.generation, self.log_segment, self.log_at, self.catalogue_bytes];
-        numbers.iter().all(|number| *number < MOST)
+        let log = [self.log_segment, self.log_at, self.synced_segment, self.synced_at];
+        let numbers = log.iter().chain([&self.generation, &self.catalogue_bytes]);
+        let mut numbers = numbers.copied();
+        numbers.all(|number| number < MOST)
             && self.catalogue_pages <= self.slots.min(PageNumber::FIRST_OF_TABLES.get())
     }
 
-    /// The newer one of those that are whole.
+    /// Reads the newest one of those that are whole.
+    ///
+    /// # Errors
+    /// `Version` when two copies are of another format, or one, and none of this format is whole. A
+    /// single one may be damaged.
     pub(crate) fn read(file: &dyn File) -> Result<Self> {
-        let (mut newest, mut wrong) = (None::<Self>, None);
+        let (mut newest, mut wrong, mut other_formats) = (None::<Self>, None, 0);
         for at in (0..2).flat_map(Self::copies_of) {
-            let mut bytes = [0; BYTES + 8];
-            let read = file.read_at(at, &mut bytes);
-            let found = match read {
-                Ok(()) => Self::from_bytes(&bytes),
-                Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
-                    Err(Error::corrupt("a superblock of file data", "the file ends before it"))
-                }
-                Err(error) => return Err(Error::io("read a superblock of file data", &error)),
-            };
-            match found {
+            match Self::read_copy(file, at) {
                 Ok(found) if newest.is_none_or(|other| found.generation > other.generation) => {
                     newest = Some(found);
                 }
                 Ok(_) => {}
-                Err(error @ Error::Version { .. }) => return Err(error),
-                Err(error) => wrong = Some(error),
+                Err(error @ Error::Io { .. }) => return Err(error),
+                Err(error @ Error::Version { .. }) => {
+                    other_formats += 1;
+                    wrong = Some(error);
+                }
+                Err(error) => wrong = wrong.filter(|_| other_formats > 0).or(Some(error)),
             }
         }
-        newest.ok_or_else(|| wrong.expect("none of them was whole"))
+        match (newest, wrong) {
+            (Some(newest), _) if other_formats < 2 => Ok(newest),
+            (_, wrong) => Err(wrong.expect("one of them is not whole, or of another format")),
+        }
+    }
+
+    fn read_copy(file: &dyn File, at: u64) -> Result<Self> {
+        let mut bytes = [0; BYTES + 8];
+        match file.read_at(at, &mut bytes) {
+            Ok(()) => Self::from_bytes(&bytes),
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+                Err(Error::corrupt("a superblock of file data", "the file ends before it"))
+            }
+            Err(error) => Err(Error::io("read a superblock of file data", &error)),
+        }
+    }
+
+    /// Returns true if there are only zeros where superblocks are: none was ever written.
+    pub(crate) fn is_blank(file: &dyn File) -> Result<bool> {
+        for at in (0..2).flat_map(Self::copies_of) {
+            let mut bytes = [0; BYTES + 8];
+            match file.read_at(at, &mut bytes) {
+                Ok(()) if bytes.iter().any(|byte| *byte != 0) => return Ok(false),
+                Ok(()) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {}
+                Err(error) => return Err(Error::io("read a superblock of file data", &error)),
+            }
+        }
+        Ok(true)
     }
 
     /// Writes it over the older one.

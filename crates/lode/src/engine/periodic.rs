@@ -127,7 +127,7 @@ fn no_record_waits_for_a_writer_that_waits() {
             ("log-", Kind::Preallocate, 1_000),
             ("log-", Kind::Rename, 1_000),
             ("log-", Kind::Remove, 1_000),
-            ("log-", Kind::Write, long),
+            ("log-", Kind::WriteLong, long),
         ];
         for (name, kind, bytes) in places {
             for mapping in Mapping::ALL {

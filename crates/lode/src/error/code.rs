@@ -43,6 +43,7 @@ impl Error {
             Self::KeyTooLong { .. } => "key_too_long",
             Self::NoOrder { .. } => "no_order",
             Self::Corrupt { .. } => "corrupt",
+            Self::ForeignFile { .. } => "foreign_file",
             Self::Version { .. } | Self::TableVersion { .. } => "version",
             Self::Locked => "locked",
             Self::NoDatabase { .. } => "no_database",

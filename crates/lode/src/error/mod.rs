@@ -304,8 +304,20 @@ pub enum Error {
         /// What is wrong.
         why: String,
     },
+    /// A file of the directory is of another database than its data file. Nothing was changed.
+    #[error(
+        "{file} is of another database than file data; put the data file back that belongs to it, \
+         or move {file} out of the directory"
+    )]
+    ForeignFile {
+        /// The name of the file.
+        file: String,
+    },
     /// The files are of another version of the format.
-    #[error("the database has format {found}, and this version of Lode reads format {known}")]
+    #[error(
+        "the database has format {found}, and this version of Lode reads format {known}; open it \
+         with the version that made it"
+    )]
     Version {
         /// The format of the files.
         found: u32,

@@ -8,6 +8,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use super::simulated::{Mapping, Simulated};
 use super::{Access, Disk, File, Lock, Mapped};
 
+/// Bytes of a long write, at least.
+const LEAST_LONG_BYTES: usize = 1 << 12;
+
 /// What is done to a file, or to the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -16,6 +19,8 @@ pub(crate) enum Kind {
     Remove,
     Read,
     Write,
+    /// Of so many bytes that they are not what a sync writes itself.
+    WriteLong,
     Sync,
     SetSize,
     Preallocate,
@@ -157,6 +162,9 @@ impl File for HeldFile {
 
     fn write_at(&self, at: u64, bytes: &[u8]) -> Result<()> {
         self.control.pass(&self.name, Kind::Write);
+        if bytes.len() >= LEAST_LONG_BYTES {
+            self.control.pass(&self.name, Kind::WriteLong);
+        }
         self.file.write_at(at, bytes)
     }
 

@@ -44,7 +44,10 @@ pub(crate) trait Disk: Send + Sync {
     /// Creates a file that is not there.
     fn create(&self, name: &str) -> Result<Box<dyn File>>;
 
-    /// Gives a file another name, in place of the file of that name if there is one.
+    /// Gives a file another name.
+    ///
+    /// # Errors
+    /// `AlreadyExists` when a file has that name; both stay as they are.
     fn rename(&self, from: &str, to: &str) -> Result<()>;
 
     /// Removes a file.
@@ -218,17 +221,20 @@ mod tests {
     }
 
     #[test]
-    fn renaming_replaces_what_has_the_name_but_not_what_is_open() {
+    fn renaming_replaces_no_file() {
         on_both(|disk| {
-            let old = disk.create("data").unwrap();
-            old.write_at(0, b"old").unwrap();
-            disk.create("new").unwrap().write_at(0, b"new").unwrap();
-            disk.rename("new", "data").unwrap();
+            let file = disk.create("old").unwrap();
+            file.write_at(0, b"old").unwrap();
+            disk.create("data").unwrap().write_at(0, b"kept").unwrap();
+            assert_eq!(kind(disk.rename("old", "data")), ErrorKind::AlreadyExists);
+            assert_eq!(disk.list().unwrap(), ["data", "old"]);
+            assert_eq!(all_of(&*disk.open("data").unwrap()), b"kept");
+            disk.rename("old", "new").unwrap();
             disk.sync_directory().unwrap();
-            assert_eq!(disk.list().unwrap(), ["data"]);
-            assert_eq!(all_of(&*disk.open("data").unwrap()), b"new");
-            assert_eq!(all_of(&*old), b"old");
-            assert_eq!(kind(disk.rename("new", "data")), ErrorKind::NotFound);
+            assert_eq!(disk.list().unwrap(), ["data", "new"]);
+            file.write_at(0, b"new").unwrap();
+            assert_eq!(all_of(&*disk.open("new").unwrap()), b"new");
+            assert_eq!(kind(disk.rename("old", "third")), ErrorKind::NotFound);
         });
     }
 

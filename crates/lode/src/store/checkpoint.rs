@@ -7,7 +7,7 @@ use super::recovery::start_of;
 use crate::data::{DataFile, SLOT_BYTES, Superblock};
 use crate::error::Result;
 use crate::pager::{Pager, ReadEpoch};
-use crate::wal::Place;
+use crate::wal::{LogPosition, Place};
 
 /// A checkpoint that is being written.
 pub(crate) struct Checkpoint<'c> {
@@ -53,22 +53,28 @@ impl<'c> Checkpoint<'c> {
         self.writer.step()
     }
 
-    /// Makes it current.
-    pub(crate) fn publish(self, superblock: Superblock) -> Result<Superblock> {
-        let Place { position, chain } = self.place;
+    /// Makes it current, and says up to where the log is known to be synced.
+    pub(crate) fn publish(self, superblock: Superblock, synced: LogPosition) -> Result<Superblock> {
         assert!(
-            start_of(&superblock).position <= position,
+            start_of(&superblock).position <= self.place.position,
             "recovery begins no earlier than after the last checkpoint"
         );
-        self.held.data.publish(
-            &self.catalogue,
-            Superblock {
-                log_segment: position.segment.get(),
-                log_at: position.at,
-                log_chain: chain,
-                ..superblock
-            },
-        )
+        self.held.data.publish(&self.catalogue, superblock.with_log(self.place, synced))
+    }
+}
+
+impl Superblock {
+    /// Returns it with the place at which recovery begins, and that up to which the log is known to
+    /// be synced.
+    pub(super) fn with_log(self, Place { position, chain }: Place, synced: LogPosition) -> Self {
+        Self {
+            log_segment: position.segment.get(),
+            log_at: position.at,
+            log_chain: chain,
+            synced_segment: synced.segment.get(),
+            synced_at: synced.at,
+            ..self
+        }
     }
 }
 

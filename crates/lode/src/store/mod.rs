@@ -368,7 +368,9 @@ impl Store {
         // Recovery begins where the log is durable.
         self.sync(start)?;
         let next = Superblock { is_clean, is_recovering: false, ..*current };
-        *current = checkpoint.publish(next).map_err(|error| match error {
+        // The segments before the start may have said it, and they go.
+        let synced = self.log_to_write()?.synced();
+        *current = checkpoint.publish(next, synced).map_err(|error| match error {
             Error::Poisoned { .. } => self.poison(&error),
             other => other,
         })?;

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::catalogue::Catalogue;
-use super::recovery::{Recovery, ending_of, start_of};
+use super::recovery::{Recovery, log_of};
 use super::{Checkpoint, Settings, Store};
 use crate::data::{DataFile, Superblock};
 use crate::error::{Error, Result};
 use crate::io::{Access, Disk, File, Lock};
 use crate::pager::Pager;
-use crate::wal::{self, Log, LogPosition, Replayed, SegmentNumber};
+use crate::wal::{self, Log, LogPosition, Replayed, SegmentNumber, Stock};
 
 pub(super) const DATA: &str = "data";
 /// It is there while a database is being created: then nothing was ever in it.
@@ -137,8 +137,7 @@ pub(super) fn lock_data(file: &dyn File, access: Access) -> Result<Lock> {
 
 /// Whether there is a superblock, which is the last thing to be written of a new database.
 pub(super) fn is_finished(disk: &dyn Disk) -> Result<bool> {
-    let file = disk.open(DATA).map_err(|error| Error::io("open file data", &error))?;
-    match Superblock::read(&*file) {
+    match Superblock::read(&*open_data(disk)?) {
         Ok(_) => Ok(true),
         Err(Error::Corrupt { .. }) => Ok(false),
         Err(error) => Err(error),
@@ -146,13 +145,30 @@ pub(super) fn is_finished(disk: &dyn Disk) -> Result<bool> {
 }
 
 /// Removes what there is of a database that was never finished.
+///
+/// # Errors
+/// `Corrupt` when the files have been used: what says that they were not is wrong, or the data file
+/// is damaged.
 fn clear(disk: &dyn Disk, names: &[String]) -> Result<()> {
-    wal::remove_others(disk, &[])?;
+    if names.iter().any(|name| name == DATA) && !Superblock::is_blank(&*open_data(disk)?)? {
+        let why = "none of its superblocks is whole, though they were written";
+        return Err(Error::corrupt("file data", why));
+    }
+    remove_all(disk, Stock::of_unfinished(disk)?, names)
+}
+
+/// Removes the files of a database that is of no use.
+fn remove_all(disk: &dyn Disk, stock: Stock, names: &[String]) -> Result<()> {
+    stock.remove_others(disk, &[])?;
     // What says that they are unfinished goes last.
     [DATA, CREATING]
         .into_iter()
         .filter(|name| names.iter().any(|other| other == name))
         .try_for_each(|name| remove_synced(disk, name))
+}
+
+fn open_data(disk: &dyn Disk) -> Result<Box<dyn File>> {
+    disk.open(DATA).map_err(|error| Error::io("open file data", &error))
 }
 
 fn remove_synced(disk: &dyn Disk, name: &str) -> Result<()> {
@@ -168,9 +184,10 @@ fn create(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opened
     let Made { data, log, room, pager, superblock, since, of_data } = match made {
         Ok(made) => made,
         Err(error) => {
-            // Nothing stays behind; or if that fails too, the next one to open it sees to it.
+            // Nothing stays behind of what was just made; or if that fails too, the next one to open
+            // it sees to it.
             let names = disk.list().unwrap_or_default();
-            let _ = clear(&*disk, &names);
+            let _ = Stock::of_own(&*disk).and_then(|stock| remove_all(&*disk, stock, &names));
             return Err(error);
         }
     };
@@ -203,7 +220,7 @@ fn create_files(disk: &Arc<dyn Disk>, settings: &Settings) -> Result<Made> {
     let (place, moment) = log.barrier(|| pager.checkpoint_moment());
     let catalogue = Catalogue::default().store();
     let checkpoint = Checkpoint::begin(&pager, &data, (place, moment), catalogue)?;
-    let superblock = checkpoint.publish(superblock)?;
+    let superblock = checkpoint.publish(superblock, place.position)?;
     Ok(Made { data, log, room, pager, superblock, since: place.position, of_data })
 }
 
@@ -245,46 +262,50 @@ fn store(
 
 fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opened> {
     disk.sync_directory().map_err(|error| Error::io("sync the directory", &error))?;
-    let file = disk.open(DATA).map_err(|error| Error::io("open file data", &error))?;
+    let file = open_data(&*disk)?;
     // The directory is given back last.
     let lock: Lock = Box::new((lock_data(&*file, Access::Write)?, lock));
     let (data, superblock, catalogue) = DataFile::open(file)?;
+    let start = log_of(&superblock);
+    // All files are looked at before any is changed.
+    let stock = Stock::take(&*disk, superblock.database, start.place.position.segment)?;
+    data.make_sure(&superblock)?;
     let data = Arc::new(data);
     let pager = Pager::new(settings.memory_bytes, Some(Arc::clone(&data)))?;
     let catalogue = Catalogue::restore(&catalogue, &pager)?;
     let mut recovery = Recovery::new((&pager, &data), Access::Write, catalogue, superblock);
-    let start = start_of(&superblock);
-    let ending = ending_of(&superblock);
+    recovery.synced = recovery.synced.max(stock.synced());
     let replayed =
-        wal::replay(&*disk, superblock.database, (start, ending), &mut |records, end| {
-            recovery.apply(records, end)
-        })?;
-    let end = replayed.end.position;
+        wal::replay(&*disk, &stock, start, &mut |records, end| recovery.apply(records, end))?;
+    let has_replayed = replayed.end != start.place || recovery.superblock.is_recovering;
     let mut log: Vec<_> = replayed.segments.iter().map(|(number, _)| *number).collect();
     let room = Arc::new(AtomicU64::new(0));
     let new = begin_log(&disk, superblock.database, settings, replayed, &room)?;
-    let mut since = start.position;
-    let has_replayed = end != start.position || recovery.superblock.is_recovering;
-    if has_replayed && recovery.skipped.is_none() {
+    let mut since = start.place.position;
+    if recovery.skipped.is_none() {
         // What was replayed may be in the operating system's memory only, and so may a segment
         // without records that leads to the next one. It cannot be known; but what a checkpoint
-        // writes now is durable.
-        let (place, _) = new.barrier(|| ());
-        recovery.done = place;
+        // writes now is durable. The new segment is named by the superblock: without it, nothing
+        // would say later that it was there.
+        (recovery.done, _) = new.barrier(|| ());
+        since = recovery.done.position;
+        recovery.synced = since;
         let was_recovering = recovery.superblock.is_recovering;
-        recovery.checkpoint(false)?;
+        match has_replayed {
+            true => recovery.checkpoint(false)?,
+            false => recovery.begin_log()?,
+        }
         if was_recovering {
             // This goes into both superblocks. The older one would do without the log that is
             // removed now. If the newer one is damaged, what was replayed until then would pass for
             // all.
             recovery.checkpoint(false)?;
         }
-        log.clear();
-        since = place.position;
+        // Those that were replayed are of no use any more.
         new.trim(since.segment, 0)?;
     }
     log.push(new.end().segment);
-    wal::remove_others(&*disk, &log)?;
+    stock.remove_others(&*disk, &log)?;
     let Recovery { catalogue, superblock, skipped, .. } = recovery;
     let store = store(data, new, settings, (superblock, since), room, lock);
     if let Some(error) = skipped {

@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use super::catalogue::Catalogue;
 use super::open::{CREATING, DATA, Opened, is_finished, lock_data, no_data, not_locked};
-use super::recovery::{Recovery, ending_of, start_of};
+use super::recovery::{Recovery, log_of};
 use super::{Settings, Store};
 use crate::data::DataFile;
 use crate::error::{Error, Result};
 use crate::io::{Access, Disk, Lock};
 use crate::pager::Pager;
-use crate::wal;
+use crate::wal::{self, Stock};
 
 fn refused(why: &str) -> Error {
     let error = std::io::Error::other(why);
@@ -41,23 +41,25 @@ pub(crate) fn open_to_read(
     let file = disk.open(DATA).map_err(|error| Error::io("open file data", &error))?;
     // The directory is given back last.
     let lock: Lock = Box::new((lock_data(&*file, Access::Read)?, lock));
-    let (data, superblock, catalogue) = DataFile::open_to_read(file)?;
+    let (data, superblock, catalogue) = DataFile::open(file)?;
     let data = Arc::new(data);
+    let start = log_of(&superblock);
+    let position = start.place.position;
+    let stock = Stock::take(disk, superblock.database, position.segment)?;
     let pager = Pager::new(settings.memory_bytes, Some(Arc::clone(&data)))?;
     let catalogue = Catalogue::restore(&catalogue, &pager)?;
     let mut recovery = Recovery::new((&pager, &data), Access::Read, catalogue, superblock);
-    let (start, ending) = (start_of(&superblock), ending_of(&superblock));
     let apply = &mut |records: &[wal::LogRecord<'_>], end| recovery.apply(records, end);
-    let replayed = wal::replay(disk, superblock.database, (start, ending), apply)?;
+    let replayed = wal::replay(disk, &stock, start, apply)?;
     let ends: u64 = replayed.segments.iter().map(|(_, end)| *end).sum();
     let catalogue = recovery.catalogue;
     let store = Store {
         data,
         log: None,
-        replayed_bytes: ends.saturating_sub(start.position.at),
+        replayed_bytes: ends.saturating_sub(position.at),
         level: settings.durability,
         current: Mutex::new(superblock),
-        since: Mutex::new(start.position),
+        since: Mutex::new(position),
         room: Arc::new(AtomicU64::new(0)),
         forgotten: AtomicU64::new(0),
         making_room: Mutex::default(),

@@ -13,7 +13,7 @@ use crate::heap;
 use crate::io::Access;
 use crate::pager::Pager;
 use crate::table::{Definition, TableCore};
-use crate::wal::{Ending, LogPosition, LogRecord, Place, SegmentNumber, TableId};
+use crate::wal::{Ending, LogPosition, LogRecord, Place, SegmentNumber, Start, TableId};
 
 /// Where recovery begins.
 pub(super) fn start_of(superblock: &Superblock) -> Place {
@@ -26,13 +26,16 @@ pub(super) fn start_of(superblock: &Superblock) -> Place {
     }
 }
 
-/// What is known about the end of the log.
-pub(super) fn ending_of(superblock: &Superblock) -> Ending {
-    match superblock {
+/// What a superblock says of the log.
+pub(super) fn log_of(superblock: &Superblock) -> Start {
+    let ending = match superblock {
         Superblock { is_clean: true, .. } => Ending::Clean,
         Superblock { is_recovering: true, .. } => Ending::Anywhere,
         _ => Ending::Open,
-    }
+    };
+    let segment = SegmentNumber::new(superblock.synced_segment);
+    let synced = LogPosition { segment, at: superblock.synced_at };
+    Start { place: start_of(superblock), ending, synced }
 }
 
 /// A database whose log is being replayed.
@@ -45,6 +48,8 @@ pub(super) struct Recovery<'r> {
     pub superblock: Superblock,
     /// Up to where the log was replayed.
     pub done: Place,
+    /// Up to where it is known to be synced.
+    pub synced: LogPosition,
     /// Why records of the log could not be replayed: their table is damaged. They have to stay in
     /// the log.
     pub skipped: Option<Error>,
@@ -60,8 +65,8 @@ impl<'r> Recovery<'r> {
     ) -> Self {
         let tables = catalogue.tables.values();
         let by_id = tables.map(|core| (core.id(), Arc::clone(core))).collect();
-        let done = start_of(&superblock);
-        Self { pager, data, access, catalogue, by_id, superblock, done, skipped: None }
+        let Start { place: done, synced, .. } = log_of(&superblock);
+        Self { pager, data, access, catalogue, by_id, superblock, done, synced, skipped: None }
     }
 
     /// Does again what the records of one frame say.
@@ -185,7 +190,14 @@ impl<'r> Recovery<'r> {
             Checkpoint::begin(self.pager, self.data, place, self.catalogue.store())?;
         while checkpoint.step()? {}
         let next = Superblock { is_clean: false, is_recovering, ..self.superblock };
-        self.superblock = checkpoint.publish(next)?;
+        self.superblock = checkpoint.publish(next, self.synced)?;
+        Ok(())
+    }
+
+    /// Has the next recovery begin where this one's log does: nothing was replayed.
+    pub(super) fn begin_log(&mut self) -> Result<()> {
+        let next = Superblock { is_clean: false, ..self.superblock };
+        self.superblock = self.data.publish_log(next.with_log(self.done, self.synced))?;
         Ok(())
     }
 }

@@ -11,16 +11,19 @@
 mod ahead;
 mod body;
 mod frame;
+mod front;
 mod group;
 mod mark;
 mod reader;
 mod record;
 mod replay;
 mod segment;
+mod stock;
 mod tail;
 #[cfg(test)]
 mod tests;
 mod turn;
+mod unsynced;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,17 +31,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ahead::Ahead;
 pub(crate) use body::{Body, Together};
 use frame::{Head, Short};
+use front::FRAMES_AT;
 use group::Group;
 use mark::Mark;
 pub(crate) use record::{Keyed, LogRecord, RecordKind, TableId};
-pub(crate) use replay::{Ending, Replayed, remove_others, replay};
+pub(crate) use replay::{Ending, Replayed, Start, replay};
 use segment::Segment;
 pub(crate) use segment::SegmentNumber;
+pub(crate) use stock::Stock;
 use tail::{LEAST_LONG_BYTES, Tail, half_of};
 use turn::Turn;
+use unsynced::Unsynced;
 
 use crate::error::{Error, Result};
-use crate::io::{Disk, File, Mapped};
+use crate::io::Disk;
 
 /// A place in the log: a segment, and bytes from its beginning on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -92,8 +98,8 @@ const ZEROS_BYTES: u64 = 1 << 18;
 /// Bytes of the operating system's pages, or a part of one.
 const PAGE_BYTES: u64 = 1 << 12;
 
-/// The shortest segment.
-const LEAST_BYTES: u64 = 1 << 12;
+/// The shortest segment: its front, and as many bytes of frames.
+pub(crate) const LEAST_SEGMENT_BYTES: u64 = 2 * FRAMES_AT;
 
 /// The log of a database.
 pub(crate) struct Log {
@@ -115,40 +121,6 @@ pub(crate) struct Log {
     group: Group,
     /// Set to 0 when a segment begins, so that the next writer looks how long the log has become.
     alarm: Arc<AtomicU64>,
-}
-
-/// What a sync has to do. It is locked for moments only, never during a write or a sync.
-struct Unsynced {
-    /// The segment that frames are appended to.
-    number: SegmentNumber,
-    file: Arc<dyn File>,
-    mapped: Option<Arc<dyn Mapped>>,
-    /// Bytes of it before that have been [unmapped](Mapped::unmap).
-    held_from: u64,
-    /// Segments before it that may not be synced, and whether there are new names.
-    before: Vec<Arc<dyn File>>,
-    names_changed: bool,
-}
-
-impl Unsynced {
-    fn new(segment: &Segment) -> Self {
-        Self {
-            number: segment.number,
-            file: Arc::clone(&segment.file),
-            mapped: segment.mapped(),
-            held_from: 0,
-            before: Vec::new(),
-            names_changed: false,
-        }
-    }
-
-    /// Goes on to the next segment; returns from where on the one before is still mapped.
-    fn begin(&mut self, segment: &Segment) -> u64 {
-        let (mut before, held_from) = (std::mem::take(&mut self.before), self.held_from);
-        before.push(Arc::clone(&self.file));
-        *self = Self { before, names_changed: true, ..Self::new(segment) };
-        held_from
-    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -174,7 +146,9 @@ impl Log {
         };
         // On a disk that is full, a short one will do.
         let mut segment = match turn.prepare(&*disk, settings.first_bytes, settings.first_bytes) {
-            Err(Error::DiskFull { .. }) => turn.prepare(&*disk, LEAST_BYTES, LEAST_BYTES)?,
+            Err(Error::DiskFull { .. }) => {
+                turn.prepare(&*disk, LEAST_SEGMENT_BYTES, LEAST_SEGMENT_BYTES)?
+            }
             other => other?,
         };
         if segment.gains_from_zeros() {
@@ -186,7 +160,7 @@ impl Log {
         segment.sync()?;
         let synced = disk.sync_directory();
         synced.map_err(|error| Error::io("sync the name of a new log segment", &error))?;
-        let start = LogPosition { segment: segment.number, at: segment::FRAMES_AT };
+        let start = LogPosition { segment: segment.number, at: FRAMES_AT };
         let unsynced = Mutex::new(Unsynced::new(&segment));
         let tail = Tail {
             ask_at: half_of(&segment),
@@ -267,7 +241,7 @@ impl Log {
             }
             tail.segment.size_bytes
         };
-        let least_bytes = wanted + segment::FRAMES_AT;
+        let least_bytes = wanted + FRAMES_AT;
         let new_bytes = self.next_bytes(&turn, last_bytes).max(least_bytes);
         let next = turn.prepare(&*self.disk, least_bytes, new_bytes)?;
         self.go_on_in(next, &mut turn)
@@ -370,7 +344,7 @@ impl Log {
         // Before any record ends in it: a sync up to there syncs its file.
         let held_from = lock(&self.unsynced).begin(&next);
         let full = std::mem::replace(&mut tail.segment, next);
-        (tail.at, tail.chain, tail.noted) = (segment::FRAMES_AT, chain, header.synced);
+        (tail.at, tail.chain, tail.noted) = (FRAMES_AT, chain, header.synced);
         tail.ask_at = half_of(&tail.segment);
         self.end.set(tail.place().position);
         drop(tail);
@@ -386,7 +360,6 @@ impl Log {
     }
 
     /// Up to where the log is known to be synced.
-    #[cfg(test)]
     pub(crate) fn synced(&self) -> LogPosition {
         self.synced.get()
     }
@@ -414,27 +387,14 @@ impl Log {
     fn sync_now(&self) -> Result<LogPosition> {
         // First: a segment that begins after this may be synced too, and none is left out.
         let end = self.end.get();
-        let (files, names_changed, held) = {
-            let mut unsynced = lock(&self.unsynced);
-            let mut files = std::mem::take(&mut unsynced.before);
-            files.push(Arc::clone(&unsynced.file));
-            let names_changed = std::mem::take(&mut unsynced.names_changed);
-            // Whole pages: what comes next is written where they end.
-            let whole = end.at - end.at % PAGE_BYTES;
-            let held = (unsynced.number == end.segment && unsynced.held_from < whole).then(|| {
-                let held = std::mem::replace(&mut unsynced.held_from, whole)..whole;
-                (unsynced.mapped.clone(), held)
-            });
-            (files, names_changed, held)
-        };
-        if let Some((Some(mapped), held)) = held {
-            mapped.unmap(held.start as usize..held.end as usize);
-        }
+        let to_sync = lock(&self.unsynced).take(end);
+        to_sync.unmap();
         let failed = |error| Error::io("sync the log", &error);
-        if names_changed {
+        if to_sync.names_changed {
             self.disk.sync_directory().map_err(failed)?;
         }
-        files.iter().try_for_each(|file| file.sync()).map_err(failed)?;
+        to_sync.sync().map_err(failed)?;
+        to_sync.prove().map_err(failed)?;
         self.expect_files()?;
         Ok(end)
     }

@@ -1,9 +1,9 @@
 //! Reads a segment piece by piece. How long a file is, or says that a frame is, costs no memory: a
 //! frame longer than a piece is read into memory only when its checksum fits.
 
-use super::LogPosition;
 use super::frame::{self, Frame, HEAD_BYTES};
-use super::segment::{FRAMES_AT, Header, SegmentNumber};
+use super::front::Front;
+use super::{LogPosition, SegmentNumber};
 use crate::error::{Error, Result};
 use crate::io::{Disk, File};
 
@@ -15,9 +15,7 @@ const MOST_PROOF_BYTES: usize = 64 * 1024;
 
 /// A segment of the log that is being read.
 pub(super) struct Reader {
-    pub header: Header,
-    /// The checksum of the header.
-    pub chain: u32,
+    pub front: Front,
     file: Box<dyn File>,
     size_bytes: u64,
     /// Some bytes of the file, and where they begin.
@@ -31,40 +29,22 @@ fn failed(number: SegmentNumber) -> impl Fn(std::io::Error) -> Error {
     move |error| Error::io(format!("read {number}"), &error)
 }
 
-/// The header of a segment with its checksum, if it is one of this database.
-pub(super) fn header(
-    disk: &dyn Disk,
-    database: u64,
-    number: SegmentNumber,
-) -> Result<Option<(Header, u32)>> {
-    let file = disk.open(&number.file_name()).map_err(failed(number))?;
-    header_of(&*file, database, number)
-}
-
-fn header_of(
-    file: &dyn File,
-    database: u64,
-    number: SegmentNumber,
-) -> Result<Option<(Header, u32)>> {
-    let size = file.size_bytes().map_err(failed(number))?.min(FRAMES_AT);
-    let mut bytes = vec![0; size as usize];
-    file.read_at(0, &mut bytes).map_err(failed(number))?;
-    let fits = |header: &Header| header.database == database && header.number == number;
-    Ok(Header::read(&bytes)?.filter(|(header, _)| fits(header)))
-}
-
 impl Reader {
-    /// A segment, if it is one of this database.
-    pub(super) fn open(
-        disk: &dyn Disk,
-        database: u64,
-        number: SegmentNumber,
-    ) -> Result<Option<Self>> {
+    /// Opens a segment whose front was read.
+    pub(super) fn open(disk: &dyn Disk, number: SegmentNumber, front: Front) -> Result<Self> {
         let file = disk.open(&number.file_name()).map_err(failed(number))?;
-        let Some((header, chain)) = header_of(&*file, database, number)? else { return Ok(None) };
         let size_bytes = file.size_bytes().map_err(failed(number))?;
-        let (piece, long) = (Vec::new(), Vec::new());
-        Ok(Some(Self { header, chain, file, size_bytes, piece, from: 0, long }))
+        Ok(Self { front, file, size_bytes, piece: Vec::new(), from: 0, long: Vec::new() })
+    }
+
+    /// The number of the segment.
+    pub(super) fn number(&self) -> SegmentNumber {
+        self.front.header.number
+    }
+
+    /// How much shorter the file is than it was made, if it is.
+    pub(super) fn missing_bytes(&self) -> Option<u64> {
+        self.front.header.size_bytes.checked_sub(self.size_bytes).filter(|missing| *missing > 0)
     }
 
     /// The bytes from `at` on: `wanted` of them, at most a piece, or as many as there are.
@@ -76,7 +56,7 @@ impl Reader {
             self.piece.resize(size as usize, 0);
             self.from = at;
             let read = self.file.read_at(at, &mut self.piece);
-            read.inspect_err(|_| self.piece.clear()).map_err(failed(self.header.number))?;
+            read.inspect_err(|_| self.piece.clear()).map_err(failed(self.number()))?;
         }
         let start = at.checked_sub(self.from).filter(|_| wanted > 0).unwrap_or(0) as usize;
         Ok(if wanted > 0 { &self.piece[start..] } else { &[] })
@@ -84,7 +64,7 @@ impl Reader {
 
     /// The whole frame at a place, if one is there.
     pub(super) fn frame(&mut self, at: u64) -> Result<Option<Frame<'_>>> {
-        let salt = self.header.salt;
+        let salt = self.front.header.salt;
         let left = self.size_bytes.saturating_sub(at);
         let size = frame::size_of(self.bytes(at, HEAD_BYTES)?);
         let Some(size) = size.filter(|size| *size as u64 <= left) else { return Ok(None) };
@@ -95,13 +75,13 @@ impl Reader {
             return Ok(None);
         }
         self.long.resize(size, 0);
-        self.file.read_at(at, &mut self.long).map_err(failed(self.header.number))?;
+        self.file.read_at(at, &mut self.long).map_err(failed(self.number()))?;
         Ok(Frame::read(&self.long, salt))
     }
 
     /// Returns true if the checksum of a long frame fits.
     fn is_whole(&mut self, at: u64, size: usize) -> Result<bool> {
-        let (mut sum, mut done, mut wanted) = (self.header.salt, 0, 0);
+        let (mut sum, mut done, mut wanted) = (self.front.header.salt, 0, 0);
         while done < size {
             let count = PIECE_BYTES.min(size - done);
             let piece = &self.bytes(at + done as u64, count)?[..count];
@@ -117,11 +97,10 @@ impl Reader {
         Ok(sum == wanted)
     }
 
-    /// How far the log was synced, as whole frames from a place on say, wherever they are, and the
-    /// segment's header.
+    /// How far the log was synced, as whole frames from a place on say, wherever they are.
     pub(super) fn proven(&mut self, from: u64) -> Result<LogPosition> {
-        let (salt, mut newest, mut at) = (self.header.salt, self.header.synced, from);
-        let number = self.header.number;
+        let (salt, mut newest, mut at) = (self.front.header.salt, LogPosition::default(), from);
+        let number = self.number();
         while let Some(data) = self.file.next_data(at).map_err(failed(number))? {
             // Frames begin at multiples of eight bytes, and so do holes.
             at = at.max(data - data % 8);

@@ -1,9 +1,9 @@
 //! Reading the log again after a crash.
 
-use std::collections::BTreeMap;
-
-use super::reader::{Reader, header};
-use super::segment::{FRAMES_AT, Header, SegmentNumber};
+use super::front::FRAMES_AT;
+use super::reader::Reader;
+use super::segment::SegmentNumber;
+use super::stock::Stock;
 use super::{LogPosition, LogRecord, Place};
 use crate::error::{Error, Result};
 use crate::io::Disk;
@@ -25,59 +25,56 @@ pub(crate) enum Ending {
     /// There may be records.
     Open,
     /// The database was closed at the place where recovery begins: unless another process has begun
-    /// a segment since, there is nothing to look for. The segment itself may be missing.
+    /// a segment since, there is nothing to look for. The segment itself may be missing, and is as
+    /// long as it was used.
     Clean,
-    /// Nothing after the place where recovery begins was promised: even the segment may be missing.
+    /// Nothing after the place where recovery begins was promised, unless it is known to be synced:
+    /// even the segment may be missing.
     Anywhere,
+}
+
+/// Where recovery begins, and what the superblock says of the log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Start {
+    pub place: Place,
+    pub ending: Ending,
+    /// Up to where the log is known to be synced.
+    pub synced: LogPosition,
 }
 
 /// Calls `apply` with the records of each frame from a place on, and the place after it. Other
 /// segments than [those it returns](Replayed::segments) are not part of the log.
 ///
 /// # Errors
-/// `Corrupt` when a part of the log is missing that was there; what `apply` returns.
+/// `Corrupt` when a part of the log is missing that was synced; what `apply` returns.
 pub(crate) fn replay(
     disk: &dyn Disk,
-    database: u64,
-    (start, ending): (Place, Ending),
+    stock: &Stock,
+    start: Start,
     apply: &mut dyn FnMut(&[LogRecord<'_>], Place) -> Result<()>,
 ) -> Result<Replayed> {
-    let first = start.position.segment;
-    let mut numbers = segments(disk)?;
-    numbers.retain(|number| number.is_near(first));
-    let last = numbers.last().map_or(first, |last| first.max(*last));
+    let first = start.place.position.segment;
+    let last = stock.last().map_or(first, |last| first.max(last));
     let next_number = last.next();
     if next_number.is_near_end() {
         return Err(Error::corrupt(last.to_string(), "its number is higher than any log reaches"));
     }
-    let mut replayed = Replayed { end: start, next_number, ..Replayed::default() };
-    if ending == Ending::Clean && numbers.last().is_none_or(|last| *last <= first) {
-        if numbers.last() == Some(&first) {
-            replayed.segments.push((first, start.position.at));
+    let mut replayed = Replayed { end: start.place, next_number, ..Replayed::default() };
+    if start.ending == Ending::Clean && last == first {
+        if stock.has(first) {
+            replayed.segments.push((first, start.place.position.at));
         }
         return Ok(replayed);
     }
-    let mut current = match numbers.contains(&first) {
-        true => Reader::open(disk, database, first)?,
-        false => None,
-    };
-    if current.is_none() && ending != Ending::Clean {
-        if ending == Ending::Anywhere {
+    let synced = stock.synced().max(start.synced);
+    let mut current = match stock.front(first) {
+        Some(front) => Some(Reader::open(disk, first, front)?),
+        None if start.ending == Ending::Clean => None,
+        None if start.ending == Ending::Anywhere && synced <= start.place.position => {
             return Ok(replayed);
         }
-        let why = match numbers.contains(&first) {
-            true => "its header is not whole, and recovery begins there",
-            false => "it is missing, and recovery begins there",
-        };
-        return Err(Error::corrupt(first.to_string(), why));
-    }
-    // Only their headers: together, segments may be larger than the memory.
-    let mut later: BTreeMap<SegmentNumber, Header> = BTreeMap::new();
-    for number in numbers.into_iter().filter(|number| *number > first) {
-        if let Some((header, _)) = header(disk, database, number)? {
-            later.insert(number, header);
-        }
-    }
+        None => return Err(lost(stock, first)),
+    };
     loop {
         let end = &mut replayed.end;
         if let Some(current) = &mut current {
@@ -89,51 +86,65 @@ pub(crate) fn replay(
                 end.chain = frame.sum;
                 apply(&LogRecord::decode(frame.kind, frame.body)?, *end)?;
             }
-            replayed.segments.push((current.header.number, end.position.at));
+            replayed.segments.push((current.number(), end.position.at));
         }
-        // The newest of several: the others were given up when writing their headers failed.
-        let next = later.iter().rev().find(|(_, header)| header.after == *end);
-        let Some((number, _)) = next else { break };
-        let number = *number;
-        let Some(found) = Reader::open(disk, database, number)? else { break };
-        let chain = current.insert(found).chain;
-        // What was begun before it and is not part of the log never will be.
-        later.retain(|other, _| *other > number);
-        *end = Place { position: LogPosition { segment: number, at: FRAMES_AT }, chain };
+        // The newest of several: the others were given up when writing their headers failed. What
+        // was begun before one that is part of the log, and is not, never will be.
+        let after = replayed.segments.last().map_or(first, |(number, _)| *number);
+        let fits = |(number, front): &(SegmentNumber, _)| *number > after && follows(front, *end);
+        let Some((number, front)) = stock.segments().filter(fits).last() else { break };
+        current = Some(Reader::open(disk, number, front)?);
+        *end = Place { position: LogPosition { segment: number, at: FRAMES_AT }, chain: front.sum };
     }
+    expect_all_that_was_synced(disk, stock, (start, synced), current, &replayed)?;
+    Ok(replayed)
+}
+
+/// Returns true if a segment begins where the log ends.
+fn follows(front: &super::front::Front, end: Place) -> bool {
+    front.header.after == end
+}
+
+/// Fails if a part of the log is missing that was synced once: something proves a position beyond
+/// the end, or that the last segment was longer.
+fn expect_all_that_was_synced(
+    disk: &dyn Disk,
+    stock: &Stock,
+    (start, mut synced): (Start, LogPosition),
+    mut last: Option<Reader>,
+    replayed: &Replayed,
+) -> Result<()> {
     let end = replayed.end.position;
-    let mut proof = match current {
-        Some(mut current) => current.proven(end.at)?,
-        None => LogPosition::default(),
-    };
-    for number in later.into_keys() {
-        if let Some(mut found) = Reader::open(disk, database, number)? {
-            proof = proof.max(found.proven(FRAMES_AT)?);
-        }
+    if let Some(last) = &mut last {
+        synced = synced.max(last.proven(end.at)?);
     }
-    match proof > end {
-        true => Err(Error::corrupt(
+    for (number, front) in stock.segments().filter(|(number, _)| *number > end.segment) {
+        synced = synced.max(Reader::open(disk, number, front)?.proven(FRAMES_AT)?);
+    }
+    let was_cut_off = start.ending == Ending::Clean && end.segment == start.place.position.segment;
+    if let Some(missing_bytes) = last.as_ref().and_then(Reader::missing_bytes)
+        && (synced.segment >= end.segment && !was_cut_off)
+    {
+        let why = format!("it is shorter than it was made, by {missing_bytes} bytes");
+        return Err(Error::corrupt(end.segment.to_string(), why));
+    }
+    match synced <= end {
+        true => Ok(()),
+        false if synced.segment > end.segment && stock.front(synced.segment).is_none() => {
+            Err(lost(stock, synced.segment))
+        }
+        false => Err(Error::corrupt(
             end.segment.to_string(),
             format!("the record at byte {} is damaged, and it was synced once", end.at),
         )),
-        false => Ok(replayed),
     }
 }
 
-/// The numbers of all segments, in order.
-pub(super) fn segments(disk: &dyn Disk) -> Result<Vec<SegmentNumber>> {
-    let names = disk.list().map_err(|error| Error::io("list the files of the database", &error))?;
-    let mut numbers: Vec<_> =
-        names.iter().filter_map(|name| SegmentNumber::of_file(name)).collect();
-    numbers.sort_unstable();
-    Ok(numbers)
-}
-
-/// Removes the segments that are not part of the log.
-pub(crate) fn remove_others(disk: &dyn Disk, part_of_log: &[SegmentNumber]) -> Result<()> {
-    for number in segments(disk)?.into_iter().filter(|number| !part_of_log.contains(number)) {
-        disk.remove(&number.file_name())
-            .map_err(|error| Error::io("remove a log segment of no use", &error))?;
-    }
-    Ok(())
+/// A segment that has no header, or no file, and is part of the log.
+fn lost(stock: &Stock, number: SegmentNumber) -> Error {
+    let why = match stock.has(number) {
+        true => "its header is not whole, and the log needs it",
+        false => "it is missing, and the log needs it",
+    };
+    Error::corrupt(number.to_string(), why)
 }

@@ -1,23 +1,13 @@
-//! Segments: the files that the log lies in. Each begins with its header, twice, so that one bit
-//! that turns does not lose it.
+//! Segments: the files that the log lies in, to write to. Each begins with its [front](super::front).
 
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{FrameWriting, LogPosition, Place};
-use crate::codec::{Reader, Writer};
+use super::FrameWriting;
+use super::front::Header;
 use crate::error::{Error, Result};
 use crate::io::{Disk, File, Mapped};
-
-const MAGIC: &[u8; 8] = b"LodeLog\0";
-const FORMAT: u32 = 4;
-
-/// Where the copies of the header are, in sectors of their own, and where the frames begin.
-const HEADERS_AT: [u64; 2] = [0, 512];
-pub(super) const FRAMES_AT: u64 = 1024;
-
-const HEADER_BYTES: usize = 84;
 
 /// The number of a segment: later ones have higher numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,57 +63,6 @@ impl SegmentNumber {
 impl fmt::Display for SegmentNumber {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "log segment {}", self.file_name())
-    }
-}
-
-/// What a segment says about itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
-    pub database: u64,
-    pub number: SegmentNumber,
-    /// What checksums of its frames are made with.
-    pub salt: u32,
-    /// Where the log before it ends.
-    pub after: Place,
-    /// What was synced when it began.
-    pub synced: LogPosition,
-}
-
-impl Header {
-    /// The bytes, and their checksum, which the first frame follows.
-    fn to_bytes(self) -> (Vec<u8>, u32) {
-        let mut writer = Writer::default();
-        writer.bytes(MAGIC).u32(FORMAT).u64(self.database).u64(self.number.0).u32(self.salt);
-        writer.u64(self.after.position.segment.0).u64(self.after.position.at).u32(self.after.chain);
-        writer.u64(self.synced.segment.0).u64(self.synced.at);
-        writer.0.resize(HEADER_BYTES - 4, 0);
-        let sum = crc32c::crc32c(&writer.0);
-        writer.u32(sum);
-        (writer.0, sum)
-    }
-
-    /// Of the bytes of a segment, if one of the copies is whole.
-    pub(super) fn read(bytes: &[u8]) -> Result<Option<(Self, u32)>> {
-        for at in HEADERS_AT {
-            let Some(copy) = bytes.get(at as usize..at as usize + HEADER_BYTES) else { continue };
-            let (front, sum) = copy.split_at(HEADER_BYTES - 4);
-            let own = crc32c::crc32c(front);
-            if !front.starts_with(MAGIC) || sum != own.to_le_bytes() {
-                continue;
-            }
-            let mut reader = Reader::new(&front[MAGIC.len()..], "the header of a log segment");
-            let format = reader.u32()?;
-            if format != FORMAT {
-                return Err(Error::Version { found: format, known: FORMAT });
-            }
-            let (database, number) = (reader.u64()?, SegmentNumber(reader.u64()?));
-            let salt = reader.u32()?;
-            let position = LogPosition { segment: SegmentNumber(reader.u64()?), at: reader.u64()? };
-            let after = Place { position, chain: reader.u32()? };
-            let synced = LogPosition { segment: SegmentNumber(reader.u64()?), at: reader.u64()? };
-            return Ok(Some((Self { database, number, salt, after, synced }, own)));
-        }
-        Ok(None)
     }
 }
 
@@ -192,10 +131,8 @@ impl Segment {
 
     /// Writes the header; returns its checksum.
     pub(super) fn begin(&mut self, header: &Header) -> Result<u32> {
-        let (bytes, sum) = header.to_bytes();
-        for at in HEADERS_AT {
-            self.write(at, &bytes)?;
-        }
+        let (copies, sum) = header.copies();
+        copies.iter().try_for_each(|(at, bytes)| self.write(*at, bytes))?;
         self.salt = header.salt;
         Ok(sum)
     }

@@ -5,7 +5,7 @@
 use super::*;
 use crate::io::simulated::{Mapping, Simulated};
 
-const FIRST_BYTES: u64 = 1 << 14;
+const FIRST_BYTES: u64 = 1 << 16;
 
 fn log(disk: &Simulated) -> Log {
     let settings = LogSettings {
@@ -53,4 +53,44 @@ fn zeros_are_written_to_the_next_segment_unless_it_is_about_to_be_needed() {
         log.make_next()
     };
     assert_eq!(operations_to_make_next(Mapping::OnDisk, 60, closed), without);
+}
+
+/// Appends a record with so many bytes, and syncs it. Returns how many operations of the disk that
+/// takes.
+fn operations_to_commit(log: &Log, disk: &Simulated, bytes: usize) -> u64 {
+    let before = disk.operations();
+    let body: [&[u8]; 1] = [&vec![7; bytes]];
+    let (_, end) = loop {
+        match log.append(RecordKind::Put, &body[..], || ()).unwrap() {
+            Some(appended) => break appended,
+            None => log.make_room(bytes).unwrap(),
+        }
+    };
+    log.sync(end).unwrap();
+    disk.operations() - before
+}
+
+#[test]
+fn proofs_cost_two_writes_for_each_block_of_frames_and_a_sync_for_each_segment() {
+    let disk = Simulated::new(1);
+    disk.set_mapping(Mapping::None);
+    let log = log(&disk);
+    // A write, a sync, and a look whether the files are there.
+    let least = {
+        let _first_two = [0; 2].map(|_| operations_to_commit(&log, &disk, 100));
+        operations_to_commit(&log, &disk, 100)
+    };
+    let (mut more, mut commits) = (0, 3);
+    while log.end().segment == SegmentNumber::FIRST {
+        let operations = operations_to_commit(&log, &disk, 100);
+        if log.end().segment == SegmentNumber::FIRST {
+            more += operations - least;
+            commits += 1;
+        }
+    }
+    let frames_bytes = commits * 136;
+    assert!((1..=2 * (frames_bytes / front::BLOCK_BYTES + 1)).contains(&more), "{more} writes");
+    // The next segment is made by then, and nothing but its first sync differs.
+    let before = operations_to_commit(&log, &disk, 100);
+    assert!(before <= least + 1, "{before} operations");
 }

@@ -3,7 +3,8 @@
 
 use std::cmp::Reverse;
 
-use super::segment::{Header, Segment};
+use super::front::Header;
+use super::segment::Segment;
 use super::{FrameWriting, LogPosition, Place, SegmentNumber};
 use crate::error::{Error, Result};
 use crate::io::Disk;
@@ -71,10 +72,10 @@ impl Turn {
             .min_by_key(|(_, (_, spare))| spare.size_bytes);
         let mut segment = match found.map(|(at, _)| at) {
             Some(at) => {
-                let (old, spare) = self.spares.remove(at);
-                disk.rename(&old.file_name(), &number.file_name())
+                let old = self.spares[at].0.file_name();
+                disk.rename(&old, &number.file_name())
                     .map_err(|error| Error::io("rename an old log segment", &error))?;
-                spare
+                self.spares.remove(at).1
             }
             None => match Segment::create(disk, number, new_bytes, self.writing) {
                 Err(Error::DiskFull { .. }) if !self.spares.is_empty() => {
@@ -130,7 +131,8 @@ impl Turn {
         // No two segments of a database have the same salt soon after each other.
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let salt = (self.random ^ self.random >> 32) as u32;
-        Header { database, number: segment.number, salt, after, synced }
+        let (number, size_bytes) = (segment.number, segment.size_bytes);
+        Header { database, number, salt, after, synced, size_bytes }
     }
 }
 

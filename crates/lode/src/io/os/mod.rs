@@ -104,8 +104,7 @@ impl Disk for Directory {
 
     fn rename(&self, from: &str, to: &str) -> Result<()> {
         self.home.expect_here()?;
-        let (directory, rename) = (&*self.directory, nix::fcntl::renameat);
-        self.names.rename(from, to, || uninterrupted(|| rename(directory, from, directory, to)))
+        self.names.rename(from, to, || names::rename(&self.directory, from, to))
     }
 
     fn remove(&self, name: &str) -> Result<()> {

@@ -98,6 +98,31 @@ impl Names {
     }
 }
 
+/// Gives a file another name, which no file has.
+pub(super) fn rename(directory: &fs::File, from: &str, to: &str) -> Result<()> {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        use nix::fcntl::{RenameFlags, renameat2};
+        let flags = RenameFlags::RENAME_NOREPLACE;
+        match uninterrupted(|| renameat2(directory, from, directory, to, flags)) {
+            // Some file systems cannot look and rename at once.
+            Err(error) if is_one_of(&error, [Errno::EINVAL, Errno::ENOSYS]) => {}
+            other => return other,
+        }
+    }
+    match uninterrupted(|| fstatat(directory, to, AtFlags::AT_SYMLINK_NOFOLLOW)) {
+        Ok(_) => Err(ErrorKind::AlreadyExists.into()),
+        Err(error) if is_one_of(&error, [Errno::ENOENT]) => {
+            uninterrupted(|| nix::fcntl::renameat(directory, from, directory, to))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn is_one_of<const N: usize>(error: &Error, numbers: [Errno; N]) -> bool {
+    numbers.iter().any(|number| error.raw_os_error() == Some(*number as i32))
+}
+
 fn is_gone(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::StaleNetworkFileHandle)
 }
@@ -127,7 +152,7 @@ pub(super) fn list(directory: &fs::File) -> Result<Vec<String>> {
             Ok(found) if is_regular(found.st_mode) => names.push(name.into()),
             Ok(_) => {}
             // It is gone since.
-            Err(error) if error.raw_os_error() == Some(Errno::ENOENT as i32) => {}
+            Err(error) if is_one_of(&error, [Errno::ENOENT]) => {}
             Err(error) => return Err(error),
         }
     }

@@ -302,10 +302,11 @@ impl Disk for Simulated {
         let mut state = self.state();
         state.begin(Operation::Write { grows: false })?;
         let inode = state.find(from)?;
-        if from != to {
-            state.names.set(to, Some(inode));
-            state.names.set(from, None);
+        if state.names.get(to).is_some() {
+            return Err(ErrorKind::AlreadyExists.into());
         }
+        state.names.set(to, Some(inode));
+        state.names.set(from, None);
         Ok(())
     }
 

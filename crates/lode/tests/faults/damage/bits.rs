@@ -53,8 +53,8 @@ fn places(disk: &Simulated, (segment, from): &(String, usize), more: u64) -> Vec
         if name == "data" {
             ranges.extend(SUPERBLOCKS_AT[..2].iter().map(|at| bits(*at..at + 112)));
         } else {
-            ranges.extend([bits(0..84), bits(512..596)]);
-            let from = if name == segment { *from } else { 1024 };
+            ranges.extend([bits(0..84), bits(512..532), bits(4096..4180)]);
+            let from = if name == segment { *from } else { 8192 };
             if name >= segment {
                 ranges.push(bits(from..(end_of(bytes).max(from) + 16).min(bytes.len())));
             }

@@ -27,9 +27,12 @@ pub fn judge(disk: &Simulated, allowed: &[&Content]) -> Result<Outcome, String> 
     let work = || -> Result<Outcome, String> {
         let db = match open(disk, 99) {
             Ok(db) => db,
-            Err(Error::Corrupt { .. } | Error::Version { .. } | Error::TableVersion { .. }) => {
-                return Ok(Outcome::Refused);
-            }
+            Err(
+                Error::Corrupt { .. }
+                | Error::ForeignFile { .. }
+                | Error::Version { .. }
+                | Error::TableVersion { .. },
+            ) => return Ok(Outcome::Refused),
             Err(error) => return Err(format!("opening returns {error:?}")),
         };
         let tables = tables_of(&db);

@@ -5,10 +5,12 @@
 //! beyond those that are always turned over.
 
 mod bits;
+mod blocks;
 mod files;
 mod forged;
 mod frames;
 mod judge;
+mod mixed;
 mod pages;
 
 use lode::simulation::{self, Simulated};

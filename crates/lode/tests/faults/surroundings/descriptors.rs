@@ -92,5 +92,5 @@ fn too_few_descriptors_are_a_passing_trouble() {
         assert_eq!(keys(&db), done, "{descriptors} descriptors");
         db.close().expect("nothing is wrong");
     }
-    assert!(opened > 2 && refused > 2, "{opened} opened, {refused} refused");
+    assert!(opened > 2 && refused > 1, "{opened} opened, {refused} refused");
 }

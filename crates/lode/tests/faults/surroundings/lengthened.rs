@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use lode::Durability;
+use lode::{Durability, Error};
 
 use super::support::{end, expect, expect_killed, names, options, put, role, run};
 
@@ -57,14 +57,27 @@ fn a_data_file_that_was_made_longer_by_holes_has_no_more_space() {
     }
 }
 
+/// Expects that a directory is refused because of a file, which is moved away then.
+fn expect_refused(path: &Path, stray: &str) {
+    let refused = options(Durability::Process).open(path).map(drop);
+    let Err(Error::Corrupt { what, .. }) = &refused else { panic!("{stray}: {refused:?}") };
+    assert!(what.contains(stray), "{what}");
+    assert_eq!(fs::read(path.join(stray)).expect("it stays"), STRAY);
+    fs::remove_file(path.join(stray)).expect("it is there");
+}
+
+const STRAY: &[u8] = b"not a segment";
+
 #[test]
-fn a_file_with_the_last_number_of_all_segments_stops_no_later_life() {
+fn a_file_with_the_last_number_of_all_segments_is_refused_and_stays() {
     let path = killed(
-        "surroundings::lengthened::a_file_with_the_last_number_of_all_segments_stops_no_later_life",
+        "surroundings::lengthened::a_file_with_the_last_number_of_all_segments_is_refused_and_stays",
     );
     let strays = [281_474_976_710_655u64, 281_474_976_710_654, 1 << 47, 1 << 33];
     for (life, stray) in (1..).zip(strays) {
-        fs::write(path.path().join(format!("log-{stray:012}")), b"not a segment").expect("space");
+        let stray = format!("log-{stray:012}");
+        fs::write(path.path().join(&stray), STRAY).expect("space");
+        expect_refused(path.path(), &stray);
         let db = options(Durability::Process).open(path.path()).expect("it can be opened");
         put(&db, life * 100..(life + 1) * 100).expect("room");
         db.close().expect("nothing is wrong");
@@ -72,21 +85,28 @@ fn a_file_with_the_last_number_of_all_segments_stops_no_later_life() {
     }
 }
 
+/// A new segment is made, or gets the file of an old one: neither takes the place of another file.
 #[test]
-fn a_file_with_the_next_segments_name_stops_no_writer() {
+fn a_file_with_the_next_segments_name_stops_no_writer_and_stays() {
     let path = tempfile::tempdir().expect("a directory");
     let db = options(Durability::Process).open(path.path()).expect("a new database");
-    for number in 2..4 {
-        fs::write(path.path().join(format!("log-{number:012}")), b"not a segment").expect("space");
+    let strays = [2, 3, 8, 9].map(|number| format!("log-{number:012}"));
+    for stray in &strays {
+        fs::write(path.path().join(stray), STRAY).expect("space");
     }
     let mut failures = 0;
-    for key in 0..500 {
+    for key in 0..2_000 {
         while put(&db, key..key + 1).is_err() {
             failures += 1;
-            assert!(failures < 4, "each name is tried once");
+            assert!(failures < 6, "each name is tried once");
+        }
+        if key % 100 == 0 {
+            // The files of segments become spare.
+            db.checkpoint().expect("room");
         }
     }
     assert!(failures > 0, "the names were needed");
     db.close().expect("nothing is wrong");
-    expect(path.path(), 500);
+    strays.iter().for_each(|stray| expect_refused(path.path(), stray));
+    expect(path.path(), 2_000);
 }

@@ -1,0 +1,172 @@
+//! The front of a segment, before its frames: its header, twice, and its proof.
+//!
+//! A disk may lose a block of 4 KiB, and all that is in it. So the copies of the header are in
+//! blocks of their own. The *proof* says up to where the log was synced: of a block of frames that
+//! is lost, nothing else may say that they were there.
+
+use super::{LogPosition, Place, SegmentNumber};
+use crate::codec::{Reader, Writer};
+use crate::error::{Error, Result};
+use crate::io::File;
+
+const MAGIC: &[u8; 8] = b"LodeLog\0";
+const FORMAT: u32 = 5;
+
+/// What a disk loses at once.
+pub(super) const BLOCK_BYTES: u64 = 1 << 12;
+
+/// Where the copies of the header are.
+const HEADERS_AT: [u64; 2] = [0, BLOCK_BYTES];
+
+/// Where the proof is: in a sector of its own, so that writing it loses no header.
+pub(super) const PROOF_AT: u64 = 512;
+
+/// Where the frames begin.
+pub(super) const FRAMES_AT: u64 = 2 * BLOCK_BYTES;
+
+const HEADER_BYTES: usize = 84;
+const POSITION_BYTES: usize = 16;
+const SUM_BYTES: usize = 4;
+
+/// What a segment says about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    pub database: u64,
+    pub number: SegmentNumber,
+    /// What checksums of its frames are made with.
+    pub salt: u32,
+    /// Where the log before it ends.
+    pub after: Place,
+    /// What was synced when it began.
+    pub synced: LogPosition,
+    /// How long the file is from then on.
+    pub size_bytes: u64,
+}
+
+/// What a copy of a header can be.
+enum Copy {
+    Whole(Header, u32),
+    /// It begins as one of this format.
+    OfFormat(u32),
+    Nothing,
+}
+
+impl Header {
+    /// The bytes, and their checksum, which the first frame follows.
+    fn to_bytes(self) -> (Vec<u8>, u32) {
+        let mut writer = Writer::default();
+        writer.bytes(MAGIC).u32(FORMAT).u64(self.database).u64(self.number.get()).u32(self.salt);
+        write_position(&mut writer, self.after.position);
+        writer.u32(self.after.chain);
+        write_position(&mut writer, self.synced);
+        writer.u64(self.size_bytes);
+        writer.0.resize(HEADER_BYTES - SUM_BYTES, 0);
+        let sum = crc32c::crc32c(&writer.0);
+        writer.u32(sum);
+        (writer.0, sum)
+    }
+
+    /// What is to be written to a file, each part with its place, and the checksum.
+    pub(super) fn copies(self) -> ([(u64, Vec<u8>); 2], u32) {
+        let (bytes, sum) = self.to_bytes();
+        (HEADERS_AT.map(|at| (at, bytes.clone())), sum)
+    }
+
+    fn read(copy: &[u8]) -> Result<Copy> {
+        let Some((bytes, _)) = copy.split_at_checked(HEADER_BYTES) else {
+            return Ok(Copy::Nothing);
+        };
+        if !bytes.starts_with(MAGIC) {
+            return Ok(Copy::Nothing);
+        }
+        let (front, sum) = bytes.split_at(HEADER_BYTES - SUM_BYTES);
+        let mut reader = Reader::new(&front[MAGIC.len()..], "the header of a log segment");
+        let format = reader.u32()?;
+        let own = crc32c::crc32c(front);
+        // Where the checksum of another format is, is not known.
+        if format != FORMAT || sum != own.to_le_bytes() {
+            return Ok(Copy::OfFormat(format));
+        }
+        let (database, number) = (reader.u64()?, SegmentNumber::new(reader.u64()?));
+        let salt = reader.u32()?;
+        let after = Place { position: read_position(&mut reader)?, chain: reader.u32()? };
+        let (synced, size_bytes) = (read_position(&mut reader)?, reader.u64()?);
+        Ok(Copy::Whole(Self { database, number, salt, after, synced, size_bytes }, own))
+    }
+}
+
+fn write_position(writer: &mut Writer, LogPosition { segment, at }: LogPosition) {
+    writer.u64(segment.get()).u64(at);
+}
+
+fn read_position(reader: &mut Reader<'_>) -> Result<LogPosition> {
+    Ok(LogPosition { segment: SegmentNumber::new(reader.u64()?), at: reader.u64()? })
+}
+
+/// Returns the bytes of a proof, for a segment with a salt.
+pub(super) fn proof(salt: u32, synced: LogPosition) -> Vec<u8> {
+    let mut writer = Writer::default();
+    write_position(&mut writer, synced);
+    let sum = crc32c::crc32c_append(salt, &writer.0);
+    writer.u32(sum);
+    writer.0
+}
+
+/// Reads a proof, if it is whole and of a segment with this salt.
+fn read_proof(bytes: &[u8], salt: u32) -> Option<LogPosition> {
+    let (position, rest) = bytes.split_at_checked(POSITION_BYTES)?;
+    let sum = crc32c::crc32c_append(salt, position).to_le_bytes();
+    let mut reader = Reader::new(position, "the proof of a log segment");
+    rest.starts_with(&sum).then(|| read_position(&mut reader).ok())?
+}
+
+/// The front of a segment that was read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Front {
+    pub header: Header,
+    /// The checksum of the header.
+    pub sum: u32,
+    /// Up to where the log was synced, as the header and the proof say.
+    pub synced: LogPosition,
+}
+
+/// What the front of a file can be.
+pub(super) enum Found {
+    Front(Front),
+    /// Zeros, or nothing: no header was written.
+    Blank,
+    /// No header of a segment, and not zeros.
+    Unknown,
+}
+
+/// Reads the front of a file with the name of a segment.
+///
+/// # Errors
+/// `Version` when it is of another format; `Io`.
+pub(super) fn read(file: &dyn File, number: SegmentNumber) -> Result<Found> {
+    let failed = |error| Error::io(format!("read {number}"), &error);
+    let size = file.size_bytes().map_err(failed)?.min(FRAMES_AT);
+    let mut bytes = vec![0; size as usize];
+    file.read_at(0, &mut bytes).map_err(failed)?;
+    let part = |at: u64| bytes.get(at as usize..).unwrap_or_default();
+    let (mut whole, mut other_format) = (None, None);
+    for at in HEADERS_AT {
+        match Header::read(part(at))? {
+            // Of a file that has another name now, the one that was written for this name.
+            Copy::Whole(header, sum) if whole.is_none() || header.number == number => {
+                whole = Some((header, sum));
+            }
+            Copy::OfFormat(format) if format != FORMAT => other_format = Some(format),
+            Copy::Whole(..) | Copy::OfFormat(_) | Copy::Nothing => {}
+        }
+    }
+    Ok(match (whole, other_format) {
+        (Some((header, sum)), _) => {
+            let proven = read_proof(part(PROOF_AT), header.salt).unwrap_or_default();
+            Found::Front(Front { header, sum, synced: header.synced.max(proven) })
+        }
+        (None, Some(found)) => return Err(Error::Version { found, known: FORMAT }),
+        (None, None) if bytes.iter().all(|byte| *byte == 0) => Found::Blank,
+        (None, None) => Found::Unknown,
+    })
+}

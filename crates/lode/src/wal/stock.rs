@@ -1,0 +1,147 @@
+//! The files with the names of segments in a directory. Each is looked at before anything is
+//! replayed, written or removed: a directory has the files of one database, or is refused.
+
+use std::collections::BTreeMap;
+
+use super::front::{self, FRAMES_AT, Found, Front};
+use super::reader::Reader;
+use super::{LogPosition, Place, SegmentNumber};
+use crate::error::{Error, Result};
+use crate::io::Disk;
+
+/// The files that have the names of segments.
+#[derive(Default)]
+pub(crate) struct Stock {
+    /// With their fronts; `None` if there is nothing of use in a file. It was to become a segment,
+    /// and its header was not written.
+    fronts: BTreeMap<SegmentNumber, Option<Front>>,
+}
+
+impl Stock {
+    /// Looks at all of them, of a database whose recovery begins in segment `first`.
+    ///
+    /// # Errors
+    /// `ForeignFile` when one is of another database. `Corrupt` when one is no segment, or a segment
+    /// under a name that no crash gives it. `Version`; `Io`.
+    pub(crate) fn take(disk: &dyn Disk, database: u64, first: SegmentNumber) -> Result<Self> {
+        let mut stock = Self::default();
+        for number in numbers(disk)? {
+            let front = match read(disk, number)? {
+                Found::Blank => None,
+                Found::Unknown => return Err(unknown(number)),
+                Found::Front(Front { header, .. }) if header.database != database => {
+                    return Err(Error::ForeignFile { file: number.file_name() });
+                }
+                Found::Front(front) if front.header.number == number => Some(front),
+                // It was kept for a new segment, and had got the name but not the header; or the
+                // header, and a crash has taken the name back.
+                Found::Front(Front { header, .. })
+                    if header.number < first || header.number > number =>
+                {
+                    None
+                }
+                Found::Front(Front { header, .. }) => {
+                    let other = header.number.file_name();
+                    let why = format!("it has the content of {other}; give it that name again");
+                    return Err(Error::corrupt(number.to_string(), why));
+                }
+            };
+            if !number.is_near(first) {
+                let why = "its number is higher than any that the log reaches; move it away";
+                return Err(Error::corrupt(number.to_string(), why));
+            }
+            stock.fronts.insert(number, front);
+        }
+        Ok(stock)
+    }
+
+    /// Looks at all of them, of a database that was never finished: then there is a first segment
+    /// without frames at most.
+    ///
+    /// # Errors
+    /// `Corrupt` when there is more; `Version`; `Io`.
+    pub(crate) fn of_unfinished(disk: &dyn Disk) -> Result<Self> {
+        let mut stock = Self::default();
+        for number in numbers(disk)? {
+            let front = match read(disk, number)? {
+                Found::Blank => None,
+                Found::Unknown => return Err(unknown(number)),
+                Found::Front(front) => Some(front),
+            };
+            if let Some(front) = front
+                && (front.header.after != Place::default()
+                    || Reader::open(disk, number, front)?.frame(FRAMES_AT)?.is_some())
+            {
+                let why = "it was in use, and file data has no superblock";
+                return Err(Error::corrupt(number.to_string(), why));
+            }
+            stock.fronts.insert(number, front);
+        }
+        Ok(stock)
+    }
+
+    /// Takes all of them, of a database that this process has just begun to create in an empty
+    /// directory.
+    pub(crate) fn of_own(disk: &dyn Disk) -> Result<Self> {
+        let fronts = numbers(disk)?.into_iter().map(|number| (number, None)).collect();
+        Ok(Self { fronts })
+    }
+
+    /// The last number that a file has.
+    pub(super) fn last(&self) -> Option<SegmentNumber> {
+        self.fronts.last_key_value().map(|(number, _)| *number)
+    }
+
+    /// Returns true if there is a file with this number, whatever is in it.
+    pub(super) fn has(&self, number: SegmentNumber) -> bool {
+        self.fronts.contains_key(&number)
+    }
+
+    /// The front of a segment.
+    pub(super) fn front(&self, number: SegmentNumber) -> Option<Front> {
+        self.fronts.get(&number).copied().flatten()
+    }
+
+    /// All segments, in order.
+    pub(super) fn segments(&self) -> impl Iterator<Item = (SegmentNumber, Front)> {
+        self.fronts.iter().filter_map(|(number, front)| Some((*number, (*front)?)))
+    }
+
+    /// Up to where the log was synced, as the fronts of all segments say.
+    pub(crate) fn synced(&self) -> LogPosition {
+        self.segments().map(|(_, front)| front.synced).max().unwrap_or_default()
+    }
+
+    /// Removes those that are not part of the log.
+    pub(crate) fn remove_others(
+        self,
+        disk: &dyn Disk,
+        part_of_log: &[SegmentNumber],
+    ) -> Result<()> {
+        let others = self.fronts.into_keys().filter(|number| !part_of_log.contains(number));
+        for number in others {
+            disk.remove(&number.file_name())
+                .map_err(|error| Error::io("remove a log segment of no use", &error))?;
+        }
+        Ok(())
+    }
+}
+
+fn read(disk: &dyn Disk, number: SegmentNumber) -> Result<Found> {
+    let file = disk.open(&number.file_name());
+    let file = file.map_err(|error| Error::io(format!("read {number}"), &error))?;
+    front::read(&*file, number)
+}
+
+fn unknown(number: SegmentNumber) -> Error {
+    Error::corrupt(number.to_string(), "it is no segment of a log; move it away if it is not one")
+}
+
+/// The numbers of all files that have the name of a segment, in order.
+fn numbers(disk: &dyn Disk) -> Result<Vec<SegmentNumber>> {
+    let names = disk.list().map_err(|error| Error::io("list the files of the database", &error))?;
+    let mut numbers: Vec<_> =
+        names.iter().filter_map(|name| SegmentNumber::of_file(name)).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}

@@ -1,0 +1,159 @@
+//! What a sync of the log has to do, and what it leaves as a proof.
+//!
+//! What was synced must be known without the last block of frames, and without the last segment:
+//! nothing comes after them that could say so. Two things are written for that.
+//!
+//! - When a sync is the first one to reach a segment, the one before it gets a proof, and is synced
+//!   again before the sync ends. The superblock does the same for the segment that it names.
+//! - In each block of frames, the first two syncs that end there leave a proof in the front of the
+//!   segment, after they have ended. It costs no sync: it is durable after the next one, and in the
+//!   system's hands until then.
+//!
+//! Two, since a frame that reaches into a block may have zeros only there; the second sync ends
+//! after a frame that begins in it.
+
+use std::io::{ErrorKind, Result};
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::front::{self, BLOCK_BYTES, FRAMES_AT};
+use super::segment::Segment;
+use super::{LogPosition, PAGE_BYTES, SegmentNumber};
+use crate::io::{File, Mapped};
+
+/// The file of a segment.
+#[derive(Clone)]
+struct SegmentFile {
+    number: SegmentNumber,
+    salt: u32,
+    file: Arc<dyn File>,
+}
+
+impl SegmentFile {
+    fn of(segment: &Segment) -> Self {
+        Self { number: segment.number, salt: segment.salt, file: Arc::clone(&segment.file) }
+    }
+
+    /// Writes up to where the log is synced.
+    fn prove(&self, synced: LogPosition) -> Result<()> {
+        self.file.write_at(front::PROOF_AT, &front::proof(self.salt, synced))
+    }
+}
+
+/// What a sync has to do. It is locked for moments only, never during a write or a sync.
+pub(super) struct Unsynced {
+    /// The segment that frames are appended to.
+    last: SegmentFile,
+    mapped: Option<Arc<dyn Mapped>>,
+    /// Bytes of it before that have been [unmapped](Mapped::unmap).
+    held_from: u64,
+    /// Segments before it that may not be synced, and whether there are new names.
+    before: Vec<SegmentFile>,
+    names_changed: bool,
+    /// The first segment that has ended since one before the last got a proof.
+    unproven: Option<SegmentFile>,
+    /// Where the last sync ended.
+    synced: LogPosition,
+    /// The block of frames in which two syncs have left a proof.
+    proven: Option<Block>,
+}
+
+/// The block in which what ends at a position has its last byte.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Block(SegmentNumber, u64);
+
+impl Block {
+    fn before(end: LogPosition) -> Self {
+        Self(end.segment, (end.at - 1) / BLOCK_BYTES)
+    }
+}
+
+impl Unsynced {
+    pub(super) fn new(segment: &Segment) -> Self {
+        let last = SegmentFile::of(segment);
+        let synced = LogPosition { segment: last.number, at: FRAMES_AT };
+        Self {
+            last,
+            mapped: segment.mapped(),
+            held_from: 0,
+            before: Vec::new(),
+            names_changed: false,
+            unproven: None,
+            synced,
+            proven: None,
+        }
+    }
+
+    /// Goes on to the next segment; returns from where on the one before is still mapped.
+    pub(super) fn begin(&mut self, segment: &Segment) -> u64 {
+        let last = std::mem::replace(&mut self.last, SegmentFile::of(segment));
+        self.unproven.get_or_insert_with(|| last.clone());
+        self.before.push(last);
+        self.names_changed = true;
+        self.mapped = segment.mapped();
+        std::mem::take(&mut self.held_from)
+    }
+
+    /// Takes what has to be done for a sync of all that ends at a position or before.
+    pub(super) fn take(&mut self, end: LogPosition) -> ToSync {
+        let mut files = std::mem::take(&mut self.before);
+        files.push(self.last.clone());
+        // Whole pages: what comes next is written where they end.
+        let whole = end.at - end.at % PAGE_BYTES;
+        let is_held = self.last.number == end.segment && self.held_from < whole;
+        let held = self.mapped.clone().filter(|_| is_held).map(|mapped| {
+            (mapped, std::mem::replace(&mut self.held_from, whole) as usize..whole as usize)
+        });
+        let before = self.unproven.take_if(|before| before.number < end.segment);
+        let block = Block::before(end);
+        let is_needed = end.at > FRAMES_AT && self.proven != Some(block);
+        let own = files.iter().find(|file| is_needed && file.number == end.segment).cloned();
+        self.proven = (Block::before(self.synced) == block).then_some(block);
+        self.synced = end;
+        let names_changed = std::mem::take(&mut self.names_changed);
+        ToSync { end, names_changed, held, files, before, own }
+    }
+}
+
+/// What a sync has to do, in this order.
+pub(super) struct ToSync {
+    end: LogPosition,
+    /// Whether there are new names.
+    pub names_changed: bool,
+    /// What leaves its mapping first.
+    held: Option<(Arc<dyn Mapped>, Range<usize>)>,
+    files: Vec<SegmentFile>,
+    /// The segment before the last that gets a proof, which the sync waits for.
+    before: Option<SegmentFile>,
+    /// The segment that gets a proof of its own.
+    own: Option<SegmentFile>,
+}
+
+impl ToSync {
+    /// Takes what is written out from its mapping.
+    pub(super) fn unmap(&self) {
+        self.held.iter().for_each(|(mapped, held)| mapped.unmap(held.clone()));
+    }
+
+    /// Syncs the files, earlier segments first.
+    pub(super) fn sync(&self) -> Result<()> {
+        self.files.iter().try_for_each(|file| file.file.sync())
+    }
+
+    /// Leaves the proofs that it was done. Where a full file system writes to other blocks than
+    /// those that bytes lie in, there is no room for them: the sync has ended well all the same.
+    pub(super) fn prove(&self) -> Result<()> {
+        match self.write_proofs() {
+            Err(error) if error.kind() == ErrorKind::StorageFull => Ok(()),
+            other => other,
+        }
+    }
+
+    fn write_proofs(&self) -> Result<()> {
+        if let Some(before) = &self.before {
+            before.prove(self.end)?;
+            before.file.sync()?;
+        }
+        self.own.as_ref().map_or(Ok(()), |own| own.prove(self.end))
+    }
+}
