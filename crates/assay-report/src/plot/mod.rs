@@ -32,6 +32,7 @@ use program_support::whole_file;
 use self::lines::Charts;
 use crate::blocks::{Block, Distinct, Line, Rate, blocks};
 use crate::format;
+use crate::marks::{self, PhaseMarks};
 use crate::palette::{Look, looks};
 
 /// The largest data set that counts as small.
@@ -83,7 +84,7 @@ struct Picture {
 
 /// One bar of every group.
 struct Bar {
-    /// The engine, and its level where that is not the one that the picture is for.
+    /// The engine, with what its marks say in short.
     label: String,
     /// How the engine looks in every picture.
     look: Look,
@@ -321,12 +322,8 @@ fn picture(
                     1 => String::new(),
                     threads => format!(", {threads} threads"),
                 };
-                let level = match cell.durability == cell.durability_wanted {
-                    true => String::new(),
-                    false => format!(" (at {})", cell.durability),
-                };
                 bars.push(Bar {
-                    label: text::short(&cell.engine) + &threads + &level,
+                    label: text::short(&cell.engine) + &threads,
                     look: looks.get(cell.engine.as_str()).copied().unwrap_or_default(),
                 });
             }
@@ -347,6 +344,11 @@ fn picture(
         .map(|block| block.lines.iter().rev().map(|line| (bar_of(line), line)).collect())
         .collect();
     let shown = &lines.in_order[..bars.len()];
+    for (bar, line) in bars.iter_mut().zip(shown) {
+        let lines = blocks.iter().zip(&found).map(|(block, found)| (*block, found.get(line)));
+        let lines: Vec<_> = lines.filter_map(|(block, line)| Some((block, *line?))).collect();
+        bar.label += &marked(&lines, &phases.in_order);
+    }
     let groups = |phase: &str| {
         let groups = blocks.iter().zip(&found).map(|(block, found)| Group {
             label: format!("{} rows", format::rows(block.cell.rows)),
@@ -358,6 +360,27 @@ fn picture(
     let panels: Vec<_> =
         panels.map(|phase| Panel { phase: text::short(phase), groups: groups(phase) }).collect();
     (!bars.is_empty() && !panels.is_empty()).then_some(Picture { suite, title, name, bars, panels })
+}
+
+/// Returns what the marks of a bar say in short, in parentheses: those of its lines, and those that
+/// most of its figures have.
+fn marked(lines: &[(&Block<'_>, &Line<'_>)], phases: &[&str]) -> String {
+    let mut all = Distinct::default();
+    let of_lines = lines.iter().flat_map(|(_, line)| marks::of_line(line));
+    of_lines.for_each(|marked| all.add(marked));
+    let figures = lines.iter().flat_map(|(block, line)| {
+        let marks =
+            |phase: &&str| Some(PhaseMarks::of(block, phase).of_figure(line, &line.rate(phase)?));
+        phases.iter().filter_map(marks).collect::<Vec<_>>()
+    });
+    let figures: Vec<_> = figures.collect();
+    marks::of_most(&figures).into_iter().for_each(|marked| all.add(marked));
+    let mut words = Distinct::default();
+    all.in_order.iter().for_each(|marked| words.add(text::short(marked.short())));
+    match words.in_order.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", words.in_order.join(", ")),
+    }
 }
 
 /// What a bar shows of a phase.

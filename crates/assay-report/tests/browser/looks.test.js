@@ -19,7 +19,7 @@ import {
 } from "./support.js";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const OPEN = "#open=size,latency,space,trust,settings,repeat";
+const OPEN = "#open=size,latency,space,why,trust,settings,repeat";
 
 before(startBrowser);
 after(endBrowser);
@@ -71,6 +71,13 @@ for (const width of [390, 1200, 1600]) {
     await close(page);
   });
 }
+
+test("14 engines fit at 1200 pixels", async () => {
+  const page = await open(pageOf([manyEngines(14)], "fit"), { width: 1200, height: 900 });
+  const last = await page.locator("#matrix thead th").last().boundingBox();
+  assert(last.x + last.width <= 1200, JSON.stringify(last));
+  await close(page);
+});
 
 test("the headings stay in sight", async () => {
   for (const width of [390, 1600]) {

@@ -31,8 +31,8 @@ let made;
 function site() {
   if (!made) {
     const run = measured();
-    const lode = run.cells.filter(({ cell }) => cell.engine === "lode");
-    lode.forEach(({ cell }) => (cell.engine = "lode-with-a-long-name"));
+    const maps = run.cells.filter(({ cell }) => cell.engine === "hashbrown");
+    maps.forEach(({ cell }) => (cell.engine = "a-map-with-a-rather-long-name"));
     writeFileSync(join(folder, "run.json"), JSON.stringify(run));
     const crash = ["-e", "sqlite,lmdb", "--crash", "process", "--rounds", "2", "--commits", "5"];
     assay("crash", ...crash, "--dir", "stores", "-o", "durability.json");
@@ -110,6 +110,20 @@ test("engines stand in the order of the page of the suite", async () => {
   await close(page);
 });
 
+test("the index says whose engine is the authors' own, and hides it", async () => {
+  const page = await show("index.html");
+  const of = (engine) => page.locator("tbody tr:visible", { hasText: engine });
+  assert.equal(await of("lode").count(), 1);
+  assert((await page.locator(".marks:visible").innerText()).includes("the authors' own engine"));
+  assert.match(await page.locator(".verdict").innerText(), /^lode, the authors' own engine, is /);
+  await page.locator("#hide-own").check();
+  assert.equal(await of("lode").count(), 0);
+  assert(await page.locator(".verdict").isHidden());
+  const figures = await page.locator("tbody:visible").first().locator("td").allInnerTexts();
+  assert(figures.some((text) => text.startsWith("1.0×")), "the others are compared anew");
+  await close(page);
+});
+
 test("a broken promise stands first, with the commands that repeat and open it", async () => {
   const page = await show("durability.html");
   const broken = page.locator("td.broken").first();
@@ -135,9 +149,7 @@ for (const width of [390, 1200, 1600]) {
       const wider = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       assert(wider <= 0, `${file} is ${wider} pixels wider than the screen`);
       const heights = await page
-        .locator("tbody")
-        .first()
-        .locator("tr")
+        .locator("tbody tr:visible")
         .evaluateAll((rows) => rows.map((row) => row.getBoundingClientRect().height));
       assert(Math.max(...heights) < 100, `${file}: rows of ${heights} pixels`);
       await close(page);
