@@ -254,15 +254,21 @@ impl Charts {
 }
 
 /// The most characters that a name says of its work.
-const MOST_OF_A_NAME: usize = 80;
+const MOST_OF_A_NAME: usize = 60;
 
-/// Returns a part of a file's name that says what a picture shows. The picture's number ends it, so
-/// that names that are cut stay different.
+/// Returns a part of a file's name that says what a picture shows, in whole words. The picture's
+/// number ends it, so that names that are cut stay different.
 fn file_name(text: &str, number: usize) -> String {
     let is_plain = |character: char| character.is_ascii_alphanumeric();
-    let words: Vec<_> = text.split(|c| !is_plain(c)).filter(|word| !word.is_empty()).collect();
-    let name: String = words.join("-").to_lowercase().chars().take(MOST_OF_A_NAME).collect();
-    format!("{name}-{number}")
+    let mut name = String::new();
+    for word in text.split(|c| !is_plain(c)).filter(|word| !word.is_empty()) {
+        if name.len() + word.len() > MOST_OF_A_NAME {
+            break;
+        }
+        name += &word.to_lowercase();
+        name.push('-');
+    }
+    format!("{name}{number}")
 }
 
 fn first_trials(run: &RunFile) -> impl Iterator<Item = &CellResult> {

@@ -202,15 +202,16 @@ pub fn draw_lines(
     at_most(charts.len() + sheets.len())?;
     font::register();
     let looks = looks(runs).into_iter().map(|(engine, look)| (engine.to_string(), look)).collect();
-    let are_logarithmic = place.is_logarithmic;
+    let (says, are_logarithmic) = (marked_engines(runs), place.is_logarithmic);
+    let charts_of =
+        |title, charts| Charts { title, charts, looks: &looks, says: &says, are_logarithmic };
     let mut paths = Vec::new();
     for chart in charts {
-        let (title, charts) = (chart.title.as_str(), std::slice::from_ref(chart));
-        let drawing = Drawing::Lines(Charts { title, charts, looks: &looks, are_logarithmic });
+        let drawing = Drawing::Lines(charts_of(&chart.title, std::slice::from_ref(chart)));
         paths.extend(write(place, &chart.name, &drawing)?);
     }
     for Sheet { name, title, charts } in sheets {
-        let drawing = Drawing::Lines(Charts { title, charts, looks: &looks, are_logarithmic });
+        let drawing = Drawing::Lines(charts_of(title, charts));
         paths.extend(write(place, name, &drawing)?);
     }
     Ok(paths)
@@ -362,6 +363,23 @@ fn picture(
     (!bars.is_empty() && !panels.is_empty()).then_some(Picture { suite, title, name, bars, panels })
 }
 
+/// Returns what the marks of engines say in short, in parentheses, by their ids.
+fn marked_engines(runs: &[RunFile]) -> HashMap<String, String> {
+    let mut words: HashMap<String, Distinct<String>> = HashMap::new();
+    for line in runs.iter().flat_map(blocks).flat_map(|block| block.lines) {
+        let of_engine = words.entry(line.cell().engine.clone()).or_default();
+        marks::of_line(&line).iter().for_each(|mark| of_engine.add(text::short(mark.short())));
+    }
+    words.into_iter().map(|(engine, words)| (engine, in_parentheses(&words))).collect()
+}
+
+fn in_parentheses(words: &Distinct<String>) -> String {
+    match words.in_order.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", words.in_order.join(", ")),
+    }
+}
+
 /// Returns what the marks of a bar say in short, in parentheses: those of its lines, and those that
 /// most of its figures have.
 fn marked(lines: &[(&Block<'_>, &Line<'_>)], phases: &[&str]) -> String {
@@ -377,10 +395,7 @@ fn marked(lines: &[(&Block<'_>, &Line<'_>)], phases: &[&str]) -> String {
     marks::of_most(&figures).into_iter().for_each(|marked| all.add(marked));
     let mut words = Distinct::default();
     all.in_order.iter().for_each(|marked| words.add(text::short(marked.short())));
-    match words.in_order.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", words.in_order.join(", ")),
-    }
+    in_parentheses(&words)
 }
 
 /// What a bar shows of a phase.

@@ -51,8 +51,8 @@ pub(super) fn page(
 
 const LEAD: &str = "\
 <p class=\"lead\">How fast embedded databases do the work of published benchmarks, and what of it \
-survives a crash. Assay ran each engine in a process of its own and compared every answer with what \
-it had to be. The run files below have all that was measured.</p>\n";
+survives a crash. Assay ran each engine in a process of its own and compared every answer with \
+what it had to be. The run files below have all that was measured.</p>\n";
 
 /// What was measured, when and with what, in two lines.
 fn facts(runs: &[&RunFile]) -> String {
@@ -103,8 +103,15 @@ fn measured(data: &PageData, suites: &[String]) -> String {
         let distinct = |values: BTreeSet<String>| Vec::from_iter(values).join(", ");
         let numbers = |values: BTreeSet<u64>| {
             // A suite whose work has no size says 0.
-            let values: Vec<_> = values.into_iter().filter(|value| *value > 0).map(rows).collect();
-            if values.is_empty() { "–".into() } else { values.join(", ") }
+            let values: Vec<_> = values.into_iter().filter(|value| *value > 0).collect();
+            let are_next = |pair: &[u64]| pair[0] + 1 == pair[1];
+            match values.as_slice() {
+                [] => "–".into(),
+                [first, .., last] if values.len() > 3 && values.windows(2).all(are_next) => {
+                    format!("{first} to {last}")
+                }
+                _ => values.into_iter().map(rows).collect::<Vec<_>>().join(", "),
+            }
         };
         let threads = || of_suite().flat_map(|line| &line.phases).map(|phase| phase.threads);
         let trials: BTreeSet<_> = of_suite().map(|line| line.trials).collect();
@@ -163,7 +170,7 @@ fn crashes(verdicts: &Verdicts) -> String {
         0 => String::new(),
         count => format!(
             " By the strict rule, under which a file's name survives only if its directory was \
-             synchronised, {} of {count} more did not.",
+             synchronised, {} of {count} more broke it.",
             broken(true).count()
         ),
     };

@@ -72,8 +72,14 @@ for (const width of [390, 1200, 1600]) {
   });
 }
 
+const NAMES =
+  "lode crossdb skvdb lmdb mdbx nudb leveldb canopydb fjall rocksdb sqlite surrealkv redb sled";
+
 test("14 engines fit at 1200 pixels", async () => {
-  const page = await open(pageOf([manyEngines(14)], "fit"), { width: 1200, height: 900 });
+  const run = manyEngines(14);
+  const names = NAMES.split(" ");
+  for (const { cell } of run.cells) cell.engine = names[parseInt(cell.engine.slice(-2), 10) - 1];
+  const page = await open(pageOf([run], "fit"), { width: 1200, height: 900 });
   const last = await page.locator("#matrix thead th").last().boundingBox();
   assert(last.x + last.width <= 1200, JSON.stringify(last));
   await close(page);

@@ -1,5 +1,6 @@
 //! Every view shows every mark: the tests walk the list of marks.
 
+use assay_core::chart::{Axes, Line, LineChart};
 use assay_core::durability::Verdicts;
 use assay_core::plan::{Cell, OWN_ENGINE};
 use assay_core::run_file::{CellResult, NOTE_BLIND_WRITES, NOTE_STRONGER, RunFile, Status};
@@ -163,12 +164,38 @@ fn pictures_say_every_mark() {
         let place = plot::Place { folder: folder.path(), name: "run", is_logarithmic: false };
         let paths = plot::draw(&[with_mark(mark)], &place, &|_| true).expect("pictures");
         let svg = std::fs::read_to_string(&paths[0]).expect("the SVG").replace("&apos;", "'");
-        let short = match mark {
-            Mark::Stronger => "at commit",
-            Mark::Weaker => "at none",
-            other => other.short(),
+        assert!(svg.contains(short(mark)), "{mark:?}: {svg}");
+    }
+}
+
+/// Line charts have no place for signs of figures.
+#[test]
+fn line_charts_say_every_mark_of_engines() {
+    for mark in Mark::ALL.into_iter().filter(|mark| !mark.is_of_figures()) {
+        let run = with_mark(mark);
+        let (engine, points) = (run.cells[0].cell.engine.clone(), vec![(1.0, 1.0), (2.0, 2.0)]);
+        let line = Line { label: engine.clone(), engine, points };
+        let chart = LineChart {
+            name: "chart".into(),
+            title: "chart".into(),
+            x_label: "x".into(),
+            y_label: "y".into(),
+            axes: Axes::Linear,
+            lines: vec![line],
         };
-        assert!(svg.contains(short), "{mark:?}: {svg}");
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let place = plot::Place { folder: folder.path(), name: "run", is_logarithmic: false };
+        let paths = plot::draw_lines(&[run], &[chart], &[], &place).expect("a picture");
+        let svg = std::fs::read_to_string(&paths[0]).expect("the SVG").replace("&apos;", "'");
+        assert!(svg.contains(short(mark)), "{mark:?}: {svg}");
+    }
+}
+
+fn short(mark: Mark) -> &'static str {
+    match mark {
+        Mark::Stronger => "at commit",
+        Mark::Weaker => "at none",
+        other => other.short(),
     }
 }
 

@@ -112,6 +112,17 @@ fn engines_stand_in_the_order_of_their_ratios() {
     assert_eq!(lines[2], ["slow", "tree", "500", "k", "20×", "500", "k", "20×"], "{text}");
 }
 
+/// What readers look for stands first; filling the store for it stands last.
+#[test]
+fn the_filling_of_a_store_stands_last() {
+    let mut run = of_engines(&[("one", 100, 100)]);
+    run.cells[0].measurement.phases[0].name = "load".into();
+    let text = table::render(&run, View::PLAIN);
+    assert!(text.contains("query/s       load/s"), "{text}");
+    let csv = rows::csv(&run).expect("text");
+    assert!(csv.find(",query,") < csv.find(",load,"), "{csv}");
+}
+
 /// A missing figure is no good one: an engine ranks by those that it has, and the table says so. An
 /// engine that failed stands last, and its figures are no measure for others.
 #[test]
