@@ -41,6 +41,8 @@ pub struct Row {
     pub page_cache: String,
     /// What a crash test found against that level; empty if nothing.
     pub refuted: String,
+    /// What share of crashes breaks that level at most, if crash tests looked and did not refute it.
+    pub held_most: Option<f64>,
     /// The marks of the engine and of the figure.
     pub marks: Vec<Marked>,
     /// The phase.
@@ -81,7 +83,7 @@ pub struct Rounds {
 }
 
 /// The names of the columns, as CSV has them.
-pub const COLUMNS: [&str; 40] = [
+pub const COLUMNS: [&str; 41] = [
     "suite",
     "work",
     "storage",
@@ -109,6 +111,7 @@ pub const COLUMNS: [&str; 40] = [
     "keys",
     "durability_wanted",
     "page_cache",
+    "held_most",
     "marks",
     "marks_say",
     "operation",
@@ -126,7 +129,7 @@ pub const COLUMNS: [&str; 40] = [
 
 impl Row {
     /// The values, in the order of [`COLUMNS`]; what is not known is empty.
-    pub fn values(&self) -> [String; 40] {
+    pub fn values(&self) -> [String; 41] {
         let number = |value: Option<f64>| value.map_or_else(String::new, |v| format!("{v:.1}"));
         let bounds = self.rate.and_then(|rate| rate.spread.bounds());
         let count = |value: Option<u64>| value.map_or_else(String::new, |v| v.to_string());
@@ -160,6 +163,7 @@ impl Row {
             self.keys.clone(),
             self.durability_wanted.clone(),
             self.page_cache.clone(),
+            self.held_most.map_or_else(String::new, |most| format!("{most:.4}")),
             marks(|marked| marked.mark.id()).join(" "),
             marks(|marked| &marked.text).join("; "),
             self.operation.clone(),
@@ -232,6 +236,7 @@ impl Row {
                 PageCache::Cold => "cold".into(),
             },
             refuted: first.refuted.clone().unwrap_or_default(),
+            held_most: first.held.as_ref().map(|held| held.most),
             marks: marks::of_line(line),
             phase: phase.into(),
             operation: String::new(),

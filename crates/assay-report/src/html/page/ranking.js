@@ -40,15 +40,16 @@ function held({ columns }) {
   )[1];
   const isSeen = (line) => isTested(line) || isRefuted(line);
   const unseen = measured.filter(({ lines }) => lines.length && !lines.some(isSeen));
-  if (!isFigure(most)) return "";
-  const percent = (100 * most).toFixed(most < 0.0995 ? 1 : 0);
   const names = unseen.slice(0, MOST_CHIPS).flatMap(({ engine }) => [", ", engineName(engine)]);
+  const rest = names.length ? [" No crash test has seen ", ...names.slice(1), "."] : [];
+  if (!isFigure(most)) return rest.length ? el("p", { class: "note held" }, ...rest) : "";
+  const percent = (100 * most).toFixed(most < 0.0995 ? 1 : 0);
   return el(
     "p",
     { class: "note held" },
     "Crash tests, killed processes and power cuts, broke no promise of the engines without †. By " +
       `their number at most ${percent} % of crashes can, with a confidence of 95 %.`,
-    ...(names.length ? [" No crash test has seen ", ...names.slice(1), "."] : []),
+    ...rest,
   );
 }
 

@@ -38,7 +38,7 @@ function space(shown) {
   const heads = ["engine", "workload", "memory at most", "disk at most", "written", "to close"];
   const note =
     "Of the whole process: memory is the largest resident set, with the instrument's own; " +
-    "disk is the store at its fullest.";
+    "disk is the most that was seen of the store.";
   return () => [
     el("p", { class: "note" }, note),
     plainTable("Space and memory", heads, spaceRows(shown), 2),

@@ -10,7 +10,7 @@ const PROMISES = {
   commit: "what an engine acknowledged survives a power cut",
 };
 
-/** At most so many cells that the authors' own engine loses are named, and so many leaders. */
+/** The most cells that are named where the authors' own engine loses, and the most leaders. */
 const MOST_LOST = 4;
 const MOST_LEADERS = 3;
 
