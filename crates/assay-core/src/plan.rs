@@ -82,6 +82,9 @@ pub struct Cell {
 /// What the id of an engine ends with if another build measured it (`assay run --against`).
 pub const OTHER_BUILD: &str = "@other";
 
+/// The id of the engine that the authors of this instrument wrote themselves.
+pub const OWN_ENGINE: &str = "lode";
+
 fn first_revision() -> u32 {
     1
 }
@@ -137,6 +140,11 @@ impl Cell {
     /// The engine's id as drivers have it, whichever build measures it.
     pub fn engine_id(&self) -> &str {
         self.engine.strip_suffix(OTHER_BUILD).unwrap_or(&self.engine)
+    }
+
+    /// Whether its engine is that of the authors of this instrument.
+    pub fn is_of_own_engine(&self) -> bool {
+        self.engine_id() == OWN_ENGINE
     }
 
     /// Whether two cells are trials of the same thing.

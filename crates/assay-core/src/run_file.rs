@@ -132,6 +132,12 @@ impl Status {
     }
 }
 
+/// What a note starts with that says what an engine does beyond its level.
+pub const NOTE_STRONGER: &str = "stronger than ";
+
+/// What a note starts with that says which writes do not look whether the key is there.
+pub const NOTE_BLIND_WRITES: &str = "blind writes: ";
+
 /// What a worker reports about its cell. Phases that were done before a failure are kept.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Measurement {

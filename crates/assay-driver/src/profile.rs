@@ -189,10 +189,10 @@ impl Profile {
     pub fn blind_writes(&self) -> Option<&'static str> {
         match (self.insert_rule, self.delete_rule) {
             (InsertRule::Replaces, DeleteRule::Silent) => {
-                Some("blind writes: its inserts and deletes do not look whether the key is there")
+                Some("its inserts and deletes do not look whether the key is there")
             }
             (InsertRule::Refuses, DeleteRule::Silent) => {
-                Some("blind writes: its deletes do not look whether the key is there")
+                Some("its deletes do not look whether the key is there")
             }
             // A tree that replaces finds the key's place all the same.
             (_, DeleteRule::Reports) => None,

@@ -77,37 +77,13 @@ pub struct Wide {
 /// Below this share of the wall time on the clock, views mark a rate.
 pub const LITTLE_TIMED: f64 = 0.8;
 
-/// What is marked on a rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Mark {
-    /// Some of its rounds were disturbed.
-    Disturbed,
-    /// Much happened off the clock.
-    LittleTimed,
-}
+/// The phase that fills a store for those that are asked about.
+const FILLING: &str = "load";
 
-impl Mark {
-    /// What it means, in a sentence.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Disturbed => {
-                "disturbed: in some of its rounds the worker had less than 95 % of a processor"
-            }
-            Self::LittleTimed => {
-                "less than 80 % of the wall time was on the clock: meanwhile an engine's own \
-                 threads go on, at no cost to its rate"
-            }
-        }
-    }
-}
-
-impl Rate {
-    /// What a reader has to know of it.
-    pub fn marks(&self) -> Vec<Mark> {
-        let is_little = self.timed_share.is_some_and(|share| share < LITTLE_TIMED);
-        let disturbed = (self.disturbed > 0).then_some(Mark::Disturbed);
-        disturbed.into_iter().chain(is_little.then_some(Mark::LittleTimed)).collect()
-    }
+/// Returns names of phases with that of the filling last, since few readers look for it first.
+pub(crate) fn filling_last(mut names: Vec<&str>) -> Vec<&str> {
+    names.sort_by_key(|name| *name == FILLING);
+    names
 }
 
 /// Groups the results of a run.
@@ -131,7 +107,8 @@ pub fn blocks(run: &RunFile) -> Vec<Block<'_>> {
 }
 
 impl Block<'_> {
-    /// The names of all phases that occur, in the order of the cell that has most of them.
+    /// The names of all phases that occur, in the order of the cell that has most of them; the
+    /// filling of a store stands last.
     pub fn phases(&self) -> Vec<&str> {
         let mut names = Distinct::default();
         let mut trials: Vec<_> = self.lines.iter().flat_map(|line| &line.trials).collect();
@@ -146,7 +123,7 @@ impl Block<'_> {
         for left_out in measurements.flat_map(|measurement| &measurement.not_offered) {
             names.add(left_out.phase.as_str());
         }
-        names.in_order
+        filling_last(names.in_order)
     }
 }
 

@@ -102,7 +102,7 @@ pub fn over_trials(run: &RunFile) -> Vec<Taken> {
     for line in blocks(run).iter().flat_map(|block| &block.lines) {
         let is_measured = |trial: &&CellResult| trial.status == Status::Measured;
         let measured: Vec<_> = line.trials.iter().copied().filter(is_measured).collect();
-        all.extend(by_kind(&measured).into_iter().map(|trials| {
+        all.extend(by_kind(&measured).into_iter().map(|(_, trials)| {
             Taken {
                 work: work(line.trials[0]),
                 engine: engine(line.trials[0]),
@@ -121,21 +121,23 @@ pub fn over_trials(run: &RunFile) -> Vec<Taken> {
 /// The latencies of each kind of operation in each phase, over trials of the same cell: the sum of
 /// the operations, the least and the greatest latency of all, and of each other figure the median
 /// over the trials that have it.
-pub(crate) fn of_trials(trials: &[&CellResult]) -> Vec<Latency> {
-    by_kind(trials).iter().filter_map(|latencies| over(latencies)).collect()
+pub(crate) fn of_trials<'r>(trials: &[&'r CellResult]) -> Vec<(&'r str, Latency)> {
+    let all = by_kind(trials).into_iter();
+    all.filter_map(|(phase, latencies)| Some((phase, over(&latencies)?))).collect()
 }
 
-/// The latencies of trials of the same cell, by phase and kind of operation.
-fn by_kind<'r>(trials: &[&'r CellResult]) -> Vec<Vec<&'r Latency>> {
+/// Returns the latencies of trials of the same cell for each phase and kind of operation, each with
+/// the name of its phase.
+fn by_kind<'r>(trials: &[&'r CellResult]) -> Vec<(&'r str, Vec<&'r Latency>)> {
     let phases = || trials.iter().flat_map(|trial| &trial.measurement.phases);
     let mut kinds = Distinct::default();
     for phase in phases() {
         phase.latencies.iter().for_each(|l| kinds.add((&*phase.name, &*l.operation)));
     }
-    let of_kind = |(name, operation): (&str, &str)| {
+    let of_kind = |(name, operation): (&'r str, &str)| {
         let of_phase = phases().filter(|phase| phase.name == name);
         let latencies = of_phase.flat_map(|phase| &phase.latencies);
-        latencies.filter(|l| l.operation == operation).collect()
+        (name, latencies.filter(|l| l.operation == operation).collect())
     };
     kinds.in_order.into_iter().map(of_kind).collect()
 }
@@ -172,7 +174,8 @@ pub fn charts<'r>(runs: impl IntoIterator<Item = &'r RunFile> + Clone) -> Vec<Li
         let point = |(share, ns): (f64, f64)| (-(1.0 - share).log10(), ns / 1000.0);
         let points = percentiles_ns.into_iter().map(point);
         let sort = Sort {
-            file: "latency",
+            kind: "latency",
+            of: format!("{} {work}", operation.to_lowercase()),
             title: format!("latency of {} · {work}", operation.to_lowercase()),
             x_label: "of the operations took at most this",
             y_label: "microseconds",
@@ -188,14 +191,16 @@ pub fn charts<'r>(runs: impl IntoIterator<Item = &'r RunFile> + Clone) -> Vec<Li
             let (work, name) = (work(result), &phase.name);
             let seconds = "seconds since the start of the round";
             let throughput = Sort {
-                file: "throughput",
+                kind: "throughput",
+                of: format!("{name} {work}"),
                 title: format!("{name} operations over time · {work}"),
                 x_label: seconds,
                 y_label: "operations per second",
                 axes: Axes::Linear,
             };
             let rare = Sort {
-                file: "p99",
+                kind: "p99",
+                of: format!("{name} {work}"),
                 title: format!("99th percentile of {name} over time · {work}"),
                 x_label: seconds,
                 y_label: "microseconds",
@@ -212,7 +217,10 @@ pub fn charts<'r>(runs: impl IntoIterator<Item = &'r RunFile> + Clone) -> Vec<Li
 
 /// What a chart is of, apart from its lines.
 struct Sort<'s> {
-    file: &'s str,
+    /// What it shows.
+    kind: &'s str,
+    /// Of which operations and which work.
+    of: String,
     title: String,
     x_label: &'s str,
     y_label: &'s str,
@@ -234,7 +242,7 @@ impl Charts {
         match self.all.get_mut(at) {
             Some(chart) => chart.lines.push(line),
             None => self.all.push(LineChart {
-                name: format!("{}-{}", sort.file, next + 1),
+                name: format!("{}-{}", sort.kind, file_name(&sort.of, next + 1)),
                 title: sort.title.clone(),
                 x_label: sort.x_label.into(),
                 y_label: sort.y_label.into(),
@@ -243,6 +251,24 @@ impl Charts {
             }),
         }
     }
+}
+
+/// The most characters that a name says of its work.
+const MOST_OF_A_NAME: usize = 60;
+
+/// Returns a part of a file's name that says what a picture shows, in whole words. The picture's
+/// number ends it, so that names that are cut stay different.
+fn file_name(text: &str, number: usize) -> String {
+    let is_plain = |character: char| character.is_ascii_alphanumeric();
+    let mut name = String::new();
+    for word in text.split(|c| !is_plain(c)).filter(|word| !word.is_empty()) {
+        if name.len() + word.len() > MOST_OF_A_NAME {
+            break;
+        }
+        name += &word.to_lowercase();
+        name.push('-');
+    }
+    format!("{name}{number}")
 }
 
 fn first_trials(run: &RunFile) -> impl Iterator<Item = &CellResult> {

@@ -8,6 +8,8 @@ pub mod compare;
 pub mod format;
 pub mod html;
 pub mod latencies;
+mod markdown;
+pub mod marks;
 mod markup;
 mod palette;
 pub mod plot;

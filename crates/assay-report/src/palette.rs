@@ -32,8 +32,11 @@ pub(crate) const ON_DARK: [[u8; 3]; 8] = [
     [0xa0, 0x73, 0x57],
 ];
 
+/// How many marks there are. They differ in shape and in the dashes of their line.
+pub(crate) const MARKS: usize = 4;
+
 /// How an engine looks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Look {
     /// Which of the eight colours.
     pub(crate) colour: usize,

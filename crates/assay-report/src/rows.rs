@@ -1,15 +1,20 @@
-//! The results of runs as plain rows: one for each engine and phase. What tables that are sorted,
+//! The results of runs as plain rows: one for each engine and phase, and one for each kind of
+//! operation whose latencies were taken. What tables that are sorted,
 //! filtered or read by other programs are made of.
 
-use assay_core::estimate::{Bounds, Estimate, Spread};
-use assay_core::plan::Cell;
+use assay_core::estimate::Estimate;
+use assay_core::plan::{Cell, PageCache};
 use assay_core::resources::Resources;
-use assay_core::run_file::{NO_TIME, RunFile, Status};
+use assay_core::run_file::{Latency, NO_TIME, RunFile, Status};
 
 use crate::blocks::{Line, blocks};
-use crate::format::{bytes, duration_ns, quantity, rows, work};
+use crate::format::work;
+use crate::latencies::of_trials;
+use crate::marks::{self, Marked, PhaseMarks};
 
-/// One phase of one engine.
+pub use crate::markdown::markdown;
+
+/// One phase of one engine, or the latencies of one kind of operation in it.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// The suite's id.
@@ -28,10 +33,22 @@ pub struct Row {
     pub engine_version: String,
     /// The level at which it ran.
     pub durability: String,
+    /// The level that was asked for.
+    pub durability_wanted: String,
+    /// How the primary key is organised.
+    pub keys: String,
+    /// What of the store's files was in the page cache.
+    pub page_cache: String,
     /// What a crash test found against that level; empty if nothing.
     pub refuted: String,
+    /// What share of crashes breaks that level at most, if crash tests looked and did not refute it.
+    pub held_most: Option<f64>,
+    /// The marks of the engine and of the figure.
+    pub marks: Vec<Marked>,
     /// The phase.
     pub phase: String,
+    /// The kind of operation that a latency is of; empty in the row of a rate.
+    pub operation: String,
     /// `measured`, or how the cell ended.
     pub status: String,
     /// Operations a second.
@@ -52,6 +69,8 @@ pub struct Row {
     pub written_bytes: Option<u64>,
     /// Time to close the store.
     pub close_ns: Option<u64>,
+    /// How long the operations of one kind took.
+    pub latency: Option<Latency>,
 }
 
 /// The rounds of a phase, of all trials.
@@ -64,7 +83,7 @@ pub struct Rounds {
 }
 
 /// The names of the columns, as CSV has them.
-pub const COLUMNS: [&str; 24] = [
+pub const COLUMNS: [&str; 41] = [
     "suite",
     "work",
     "storage",
@@ -89,14 +108,33 @@ pub const COLUMNS: [&str; 24] = [
     "disk_bytes",
     "written_bytes",
     "close_ns",
+    "keys",
+    "durability_wanted",
+    "page_cache",
+    "held_most",
+    "marks",
+    "marks_say",
+    "operation",
+    "latency_count",
+    "mean_ns",
+    "min_ns",
+    "p50_ns",
+    "p90_ns",
+    "p95_ns",
+    "p99_ns",
+    "p999_ns",
+    "p9999_ns",
+    "max_ns",
 ];
 
 impl Row {
     /// The values, in the order of [`COLUMNS`]; what is not known is empty.
-    pub fn values(&self) -> [String; 24] {
+    pub fn values(&self) -> [String; 41] {
         let number = |value: Option<f64>| value.map_or_else(String::new, |v| format!("{v:.1}"));
         let bounds = self.rate.and_then(|rate| rate.spread.bounds());
         let count = |value: Option<u64>| value.map_or_else(String::new, |v| v.to_string());
+        let latency = |of: fn(&Latency) -> Option<u64>| count(self.latency.as_ref().and_then(of));
+        let marks = |of: fn(&Marked) -> &str| self.marks.iter().map(of).collect::<Vec<_>>();
         [
             self.suite.clone(),
             self.work.clone(),
@@ -122,6 +160,23 @@ impl Row {
             count(self.disk_bytes),
             count(self.written_bytes),
             count(self.close_ns),
+            self.keys.clone(),
+            self.durability_wanted.clone(),
+            self.page_cache.clone(),
+            self.held_most.map_or_else(String::new, |most| format!("{most:.4}")),
+            marks(|marked| marked.mark.id()).join(" "),
+            marks(|marked| &marked.text).join("; "),
+            self.operation.clone(),
+            latency(|latency| Some(latency.count)),
+            number(self.latency.as_ref().map(|latency| latency.mean_ns)),
+            latency(|latency| Some(latency.min_ns)),
+            latency(|latency| Some(latency.p50_ns)),
+            latency(|latency| Some(latency.p90_ns)),
+            latency(|latency| Some(latency.p95_ns)),
+            latency(|latency| Some(latency.p99_ns)),
+            latency(|latency| Some(latency.p999_ns)),
+            latency(|latency| latency.p9999_ns),
+            latency(|latency| Some(latency.max_ns)),
         ]
     }
 }
@@ -131,62 +186,88 @@ pub fn of_run(run: &RunFile) -> Vec<Row> {
     let mut all = Vec::new();
     for block in blocks(run) {
         let phases = block.phases();
+        let marks: Vec<_> = phases.iter().map(|phase| PhaseMarks::of(&block, phase)).collect();
         for line in &block.lines {
-            match line.trouble() {
-                Some(trouble) => all.push(row(line, "", Some(trouble))),
-                None => all.extend(
-                    phases
-                        .iter()
-                        .filter(|phase| {
-                            line.rate(phase).is_some()
-                                || line.is_without_time(phase)
-                                || line.not_offered(phase).is_some()
-                        })
-                        .map(|phase| row(line, phase, None)),
-                ),
+            if line.trouble().is_some() {
+                all.push(Row::of(line, ""));
+                continue;
             }
+            for (phase, marks) in phases.iter().zip(&marks) {
+                let rate = line.rate(phase);
+                let is_told = line.is_without_time(phase) || line.not_offered(phase).is_some();
+                if rate.is_some() || is_told {
+                    let of_figure = rate.map(|rate| marks.of_figure(line, &rate));
+                    let mut row = Row::of(line, phase);
+                    row.marks.extend(of_figure.unwrap_or_default());
+                    all.push(row);
+                }
+            }
+            all.extend(of_trials(&line.trials).into_iter().map(|(phase, latency)| Row {
+                phase: phase.into(),
+                operation: latency.operation.to_lowercase(),
+                latency: Some(latency),
+                ..Row::of(line, "")
+            }));
         }
     }
     all
 }
 
-fn row(line: &Line<'_>, phase: &str, trouble: Option<&Status>) -> Row {
-    let cell = line.cell();
-    let first = line.trials[0];
-    let usage = Usage::of(line);
-    let rate = line.rate(phase).filter(|_| trouble.is_none());
-    Row {
-        suite: cell.suite.clone(),
-        work: work(cell),
-        storage: cell.storage.to_string(),
-        rows: cell.rows,
-        threads: cell.threads,
-        engine: engine(cell),
-        engine_version: first.measurement.engine_version.clone(),
-        durability: cell.durability.to_string(),
-        refuted: first.refuted.clone().unwrap_or_default(),
-        phase: phase.into(),
-        status: match trouble {
-            None if line.rate(phase).is_none() && line.not_offered(phase).is_some() => {
-                format!("unsupported: {}", line.not_offered(phase).unwrap_or_default())
-            }
-            _ if line.is_without_time(phase) => format!("no rate: {NO_TIME}"),
-            None | Some(Status::Measured) => "measured".into(),
-            Some(Status::Unsupported(why)) => format!("unsupported: {why}"),
-            Some(Status::Unavailable(why)) => format!("unavailable: {why}"),
-            Some(Status::Wrong(why)) => format!("wrong: {why}"),
-            Some(Status::Failed(why)) => format!("failed: {why}"),
-            Some(Status::Killed(why)) => why.clone(),
-        },
-        rate: rate.map(|rate| rate.estimate),
-        rounds: rate.map(|rate| Rounds { all: rate.rounds, disturbed: rate.disturbed }),
-        timed_share: rate.and_then(|rate| rate.timed_share),
-        rate_of_cpu: rate.and_then(|rate| rate.operations_per_cpu_second),
-        trials: line.trials.len(),
-        memory_bytes: usage.memory_bytes,
-        disk_bytes: usage.disk_bytes,
-        written_bytes: usage.written_bytes,
-        close_ns: usage.close_ns,
+impl Row {
+    /// Returns the row of a phase, or what all rows of a line share if the phase has no name.
+    fn of(line: &Line<'_>, phase: &str) -> Self {
+        let cell = line.cell();
+        let first = line.trials[0];
+        let usage = Usage::of(line);
+        let rate = line.rate(phase).filter(|_| line.trouble().is_none());
+        Self {
+            suite: cell.suite.clone(),
+            work: work(cell),
+            storage: cell.storage.to_string(),
+            rows: cell.rows,
+            threads: cell.threads,
+            engine: engine(cell),
+            engine_version: first.measurement.engine_version.clone(),
+            durability: cell.durability.to_string(),
+            durability_wanted: cell.durability_wanted.to_string(),
+            keys: cell.key_kind.to_string(),
+            page_cache: match cell.page_cache {
+                PageCache::Warm => "warm".into(),
+                PageCache::Cold => "cold".into(),
+            },
+            refuted: first.refuted.clone().unwrap_or_default(),
+            held_most: first.held.as_ref().map(|held| held.most),
+            marks: marks::of_line(line),
+            phase: phase.into(),
+            operation: String::new(),
+            status: status(line, phase),
+            rate: rate.map(|rate| rate.estimate),
+            rounds: rate.map(|rate| Rounds { all: rate.rounds, disturbed: rate.disturbed }),
+            timed_share: rate.and_then(|rate| rate.timed_share),
+            rate_of_cpu: rate.and_then(|rate| rate.operations_per_cpu_second),
+            trials: line.trials.len(),
+            memory_bytes: usage.memory_bytes,
+            disk_bytes: usage.disk_bytes,
+            written_bytes: usage.written_bytes,
+            close_ns: usage.close_ns,
+            latency: None,
+        }
+    }
+}
+
+/// Returns how a phase of a line ended, in words.
+pub(crate) fn status(line: &Line<'_>, phase: &str) -> String {
+    match line.trouble() {
+        None if line.rate(phase).is_none() && line.not_offered(phase).is_some() => {
+            format!("unsupported: {}", line.not_offered(phase).unwrap_or_default())
+        }
+        _ if line.is_without_time(phase) => format!("no rate: {NO_TIME}"),
+        None | Some(Status::Measured) => "measured".into(),
+        Some(Status::Unsupported(why)) => format!("unsupported: {why}"),
+        Some(Status::Unavailable(why)) => format!("unavailable: {why}"),
+        Some(Status::Wrong(why)) => format!("wrong: {why}"),
+        Some(Status::Failed(why)) => format!("failed: {why}"),
+        Some(Status::Killed(why)) => why.clone(),
     }
 }
 
@@ -243,7 +324,7 @@ fn no_formula(text: String) -> String {
     }
 }
 
-/// A text without what Markdown and HTML would take for markup.
+/// Returns a text without what Markdown and HTML would take for markup.
 pub(crate) fn plain_markdown(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for character in text.chars() {
@@ -257,77 +338,4 @@ pub(crate) fn plain_markdown(text: &str) -> String {
         }
     }
     plain
-}
-
-/// A rate, with its interval or the range of its rounds.
-fn with_spread(rate: &Estimate) -> String {
-    let value = quantity(rate.value);
-    let between = |Bounds { low, high }| format!("{} – {}", quantity(low), quantity(high));
-    match rate.spread {
-        Spread::Interval(bounds) => format!("{value} (95 %: {})", between(bounds)),
-        Spread::Range(bounds) => format!("{value} (range: {})", between(bounds)),
-        Spread::Unknown => value,
-    }
-}
-
-/// A run as Markdown: a table for each kind of work.
-pub fn markdown(run: &RunFile) -> String {
-    let dash = || "–".to_string();
-    let cell = plain_markdown;
-    let mut out = String::new();
-    for block in blocks(run) {
-        let first = block.cell;
-        let size = match first.rows {
-            0 => String::new(),
-            count => format!(" · {} rows", rows(count)),
-        };
-        let (suite, what) = (cell(&first.suite), cell(&work(first)));
-        out += &format!("\n### {suite} · {}{size} · {what}\n\n", first.storage);
-        let phases = block.phases();
-        let heads: Vec<_> = phases.iter().map(|phase| format!("{}/s", cell(phase))).collect();
-        let heads = heads.join(" | ");
-        out += &format!("| engine | threads | durability | {heads} | memory | on disk | close |\n");
-        out += &format!("|---|---:|---|{}---:|---:|---:|\n", "---:|".repeat(phases.len()));
-        let mut no_time = false;
-        for line in &block.lines {
-            let plain = row(line, "", line.trouble());
-            let rates = phases.iter().map(|phase| match line.rate(phase) {
-                Some(rate) if line.trouble().is_none() => with_spread(&rate.estimate),
-                _ => dash(),
-            });
-            let rates = rates.collect::<Vec<_>>().join(" | ");
-            no_time |= phases.iter().any(|phase| line.is_without_time(phase));
-            let mark = if plain.refuted.is_empty() { "" } else { " (refuted)" };
-            out += &format!(
-                "| {} | {} | {}{mark} | {rates} | {} | {} | {} |\n",
-                cell(&plain.engine),
-                plain.threads,
-                plain.durability,
-                plain.memory_bytes.map_or_else(dash, bytes),
-                plain.disk_bytes.map_or_else(dash, bytes),
-                plain.close_ns.map_or_else(dash, duration_ns),
-            );
-        }
-        if no_time {
-            out += &format!("\n- –: {NO_TIME}\n");
-        }
-        for line in block.lines.iter().filter(|line| line.trouble().is_none()) {
-            for phase in &phases {
-                for mark in line.rate(phase).map_or_else(Vec::new, |rate| rate.marks()) {
-                    let (engine, words) = (cell(&line.cell().engine), mark.words());
-                    out += &format!("\n- {engine}, {}: {words}\n", cell(phase));
-                }
-            }
-        }
-        for line in &block.lines {
-            let plain = row(line, "", line.trouble());
-            if line.trouble().is_some() {
-                out += &format!("\n- {}: {}\n", cell(&plain.engine), cell(&plain.status));
-            }
-            if !plain.refuted.is_empty() {
-                out += &format!("\n- {}\n", cell(&plain.refuted));
-            }
-        }
-    }
-    out
 }

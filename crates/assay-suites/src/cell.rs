@@ -8,7 +8,9 @@ use assay_core::crew;
 use assay_core::environment::{available_bytes, filesystem_of};
 use assay_core::plan::{Cell, PageCache};
 use assay_core::resources::{cpu_time, peak_rss_bytes, written_bytes};
-use assay_core::run_file::{Latency, Measurement, NotOffered, Phase, Status, Timeline};
+use assay_core::run_file::{
+    Latency, Measurement, NOTE_BLIND_WRITES, NOTE_STRONGER, NotOffered, Phase, Status, Timeline,
+};
 use assay_core::store_dir::{Marker, StoreDir, StoreDirError};
 use assay_core::tape::Population;
 use assay_core::timing::Clock;
@@ -181,10 +183,10 @@ impl<'m> Session<'m> {
             });
         }
         if let Some(why) = driver.stronger(cell.durability) {
-            measurement.notes.push(format!("stronger than {}: {why}", cell.durability));
+            measurement.notes.push(format!("{NOTE_STRONGER}{}: {why}", cell.durability));
         }
         if let (true, Some(why)) = (profile.keeps_data, profile.blind_writes()) {
-            measurement.notes.push(why.into());
+            measurement.notes.push(format!("{NOTE_BLIND_WRITES}{why}"));
         }
         Ok(Self {
             driver,

@@ -60,6 +60,9 @@ pub trait Suite: Sync + 'static {
     /// Its id.
     const ID: &'static str;
 
+    /// What an engine does in it, as the page of results says it.
+    const ABOUT: &'static str;
+
     /// Its revision, from 1: one more with every change after which its figures can no longer be
     /// compared with earlier ones. `docs/run-file.md` says what each change was.
     const REVISION: u32;
@@ -150,6 +153,9 @@ pub trait AnySuite: Sync {
     /// Its id.
     fn id(&self) -> &'static str;
 
+    /// What an engine does in it.
+    fn about(&self) -> &'static str;
+
     /// Its revision.
     fn revision(&self) -> u32;
 
@@ -178,6 +184,10 @@ pub trait AnySuite: Sync {
 impl<S: Suite> AnySuite for S {
     fn id(&self) -> &'static str {
         S::ID
+    }
+
+    fn about(&self) -> &'static str {
+        S::ABOUT
     }
 
     fn revision(&self) -> u32 {

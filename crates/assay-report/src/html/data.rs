@@ -1,17 +1,18 @@
 //! The data of the page, as its scripts read it: runs, engines, and a line for each engine and
 //! workload. What is absent is left out.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use assay_core::chart::{Axes, LineChart};
 use assay_core::plan::Cell;
 use assay_driver::KeyKind;
 use serde::Serialize;
 
-use super::Part;
 use super::facts::RunFacts;
-use super::lines::{LineData, of_run};
-use crate::palette::{Look, ON_DARK, ON_WHITE, looks};
+use super::lines::{LineData, MarkData, is_not, of_run};
+use super::{About, Part};
+use crate::marks::{Mark, Marked};
+use crate::palette::{Look, MARKS, ON_DARK, ON_WHITE, looks};
 
 /// All of it.
 #[derive(Serialize)]
@@ -19,9 +20,13 @@ pub(crate) struct PageData {
     /// The colours of engines on white and on a dark page.
     palette: [Vec<String>; 2],
     runs: Vec<RunFacts>,
+    /// What suites do, by their ids.
+    suites: BTreeMap<String, &'static str>,
     pub(crate) engines: Vec<EngineData>,
-    /// Texts that many lines share: settings and notes.
-    texts: Vec<String>,
+    /// The list of marks.
+    marks: [MarkFacts; Mark::ALL.len()],
+    /// Texts that many lines share: settings and what marks say.
+    pub(crate) texts: Vec<String>,
     pub(crate) lines: Vec<LineData>,
     charts: Vec<ChartData>,
 }
@@ -30,17 +35,47 @@ impl PageData {
     pub(crate) fn has_figures(&self) -> bool {
         self.lines.iter().any(LineData::has_figures)
     }
+
+    /// Returns a mark with its words.
+    pub(crate) fn marked(&self, (mark, text, _): MarkData) -> Marked {
+        Marked { mark: Mark::ALL[mark], text: self.texts[text].clone() }
+    }
 }
 
 /// An engine with chosen settings: a column of the matrix.
 #[derive(Serialize)]
 pub(crate) struct EngineData {
     name: String,
+    /// The engine's id.
+    id: String,
     /// The same for keys of both kinds.
     #[serde(skip)]
     pub(crate) of_any_keys: String,
+    /// Whether it is that of the authors of this instrument.
+    #[serde(skip_serializing_if = "is_not")]
+    pub(crate) is_own: bool,
     colour: usize,
     mark: usize,
+}
+
+/// A mark, as the page shows it.
+#[derive(Serialize)]
+struct MarkFacts {
+    sign: &'static str,
+    id: &'static str,
+    is_of_figures: bool,
+    is_of_measuring: bool,
+}
+
+impl MarkFacts {
+    fn of(mark: Mark) -> Self {
+        Self {
+            sign: mark.sign(),
+            id: mark.id(),
+            is_of_figures: mark.is_of_figures(),
+            is_of_measuring: mark.is_of_measuring(),
+        }
+    }
 }
 
 /// A chart that a suite publishes.
@@ -70,6 +105,10 @@ pub(super) struct Places {
     text_data: Vec<String>,
     /// The engines that a suite measured with keys of both kinds: each kind is a column.
     of_both_kinds: HashSet<(String, String)>,
+    /// The looks that are taken, those of engines without settings first.
+    looks: HashSet<Look>,
+    /// The engines that have a column.
+    seen: HashSet<String>,
 }
 
 impl Places {
@@ -82,14 +121,33 @@ impl Places {
                 KeyKind::Tree => " tree",
             };
         }
-        let next = self.engine_data.len();
-        *self.engines.entry(name).or_insert_with_key(|name| {
-            let Look { colour, mark } =
-                looks.get(cell.engine.as_str()).copied().unwrap_or_default();
-            let name = name.clone();
-            self.engine_data.push(EngineData { name, of_any_keys, colour, mark });
-            next
-        })
+        if let Some(place) = self.engines.get(&name) {
+            return *place;
+        }
+        let base = looks.get(cell.engine.as_str()).copied().unwrap_or_default();
+        let Look { colour, mark } = self.look(&cell.engine, base, looks);
+        let is_own = cell.is_of_own_engine();
+        let place = self.engine_data.len();
+        self.engines.insert(name.clone(), place);
+        let id = cell.engine.clone();
+        self.engine_data.push(EngineData { name, id, of_any_keys, is_own, colour, mark });
+        place
+    }
+
+    /// Returns the look of an engine's next column: its own, and for other settings or keys its
+    /// colour with a mark that no engine has.
+    fn look(&mut self, engine: &str, base: Look, looks: &HashMap<&str, Look>) -> Look {
+        if self.looks.is_empty() {
+            self.looks.extend(looks.values().copied());
+        }
+        if self.seen.insert(engine.into()) {
+            return base;
+        }
+        let with = |mark| Look { mark, ..base };
+        let next = (base.mark + 1..MARKS).map(with).find(|look| !self.looks.contains(look));
+        let look = next.unwrap_or(base);
+        self.looks.insert(look);
+        look
     }
 
     pub(super) fn text(&mut self, text: String) -> usize {
@@ -101,7 +159,7 @@ impl Places {
     }
 }
 
-pub(crate) fn of(parts: &[Part]) -> PageData {
+pub(crate) fn of(parts: &[Part], about: About<'_>) -> PageData {
     let looks = looks(parts.iter().map(|part| &part.run));
     let mut places = Places { of_both_kinds: of_both_kinds(parts), ..Places::default() };
     let mut lines = Vec::new();
@@ -118,11 +176,18 @@ pub(crate) fn of(parts: &[Part]) -> PageData {
     PageData {
         palette: [hex(ON_WHITE).collect(), hex(ON_DARK).collect()],
         runs: parts.iter().map(RunFacts::of).collect(),
+        suites: suites(parts, about),
         charts: charts.filter(|chart| !chart.lines.is_empty()).collect(),
         engines: places.engine_data,
+        marks: Mark::ALL.map(MarkFacts::of),
         texts: places.text_data,
         lines,
     }
+}
+
+fn suites(parts: &[Part], about: About<'_>) -> BTreeMap<String, &'static str> {
+    let names = parts.iter().flat_map(|part| part.run.results()).map(|result| &result.cell.suite);
+    names.filter_map(|name| Some((name.clone(), about(name)?))).collect()
 }
 
 /// Suites and engines.

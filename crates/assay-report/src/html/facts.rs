@@ -1,11 +1,12 @@
 //! What the page says of a run apart from figures: machine, state, build, command, warnings.
 
 use assay_core::doctor::{Finding, Gravity};
-use assay_core::run_file::{OtherBuild, RunFile};
+use assay_core::run_file::{OtherBuild, Phase, RunFile};
 use assay_core::stats::median;
 use serde::Serialize;
 
 use super::Part;
+use crate::blocks::Distinct;
 
 /// A run without its cells.
 #[derive(Serialize)]
@@ -100,12 +101,20 @@ fn warnings(run: &RunFile) -> Vec<Warning> {
     run.findings.iter().filter(concerns).map(warning).collect()
 }
 
+/// Returns what an operation of each phase cost in the null engine: of a thread's operations, the
+/// median over the rounds of all its cells.
 fn instrument(run: &RunFile) -> Vec<Cost> {
-    let null = run.cells.iter().find(|result| result.cell.calibration);
-    let phases = null.into_iter().flat_map(|result| &result.measurement.phases);
-    let cost = |phase: &assay_core::run_file::Phase| {
-        let ns: Vec<_> = phase.rates().iter().map(|rate| 1e9 / rate).collect();
-        Some(Cost { phase: phase.name.clone(), ns: median(&ns)? })
+    let cells = run.cells.iter().filter(|result| result.cell.calibration);
+    let phases: Vec<&Phase> = cells.flat_map(|result| &result.measurement.phases).collect();
+    let mut names = Distinct::default();
+    phases.iter().for_each(|phase| names.add(phase.name.as_str()));
+    let cost = |name: &str| {
+        let of_name = phases.iter().filter(|phase| phase.name == name);
+        let ns = of_name.flat_map(|phase| {
+            let threads = f64::from(phase.threads.max(1));
+            phase.rates().into_iter().map(move |rate| threads * 1e9 / rate)
+        });
+        Some(Cost { phase: name.into(), ns: median(&ns.collect::<Vec<_>>())? })
     };
-    phases.filter_map(cost).collect()
+    names.in_order.into_iter().filter_map(cost).collect()
 }

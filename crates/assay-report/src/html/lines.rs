@@ -8,9 +8,10 @@ use assay_core::run_file::{Latency, NO_TIME, Phase, RunFile, Status};
 use serde::Serialize;
 
 use super::data::Places;
-use crate::blocks::{Distinct, Line, Mark, Rate, blocks};
+use crate::blocks::{Distinct, Line, blocks, filling_last};
 use crate::format::work;
 use crate::latencies::{CURVE, Point, curve, p99_points, throughput_points};
+use crate::marks::{Mark, Marked, PhaseMarks, of_line as marks_of};
 use crate::palette::Look;
 
 /// An engine and a workload, all trials together.
@@ -33,14 +34,13 @@ pub(crate) struct LineData {
     /// How the cell ended, unless everything was measured: a word, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     trouble: Option<(&'static str, String)>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    refuted: Option<usize>,
+    /// What a reader of all its figures has to know: marks and what each says.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) marks: Vec<MarkData>,
     /// How far crash tests speak for the level: words, and what share of crashes breaks it at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     held: Option<(usize, f64)>,
     settings: Vec<usize>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    notes: Vec<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     memory_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,9 +53,12 @@ pub(crate) struct LineData {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-fn is_not(value: &bool) -> bool {
+pub(super) fn is_not(value: &bool) -> bool {
     !value
 }
+
+/// A mark's place in the list of marks, and those of its text and of that in short.
+pub(crate) type MarkData = (usize, usize, usize);
 
 #[derive(Serialize)]
 pub(crate) struct PhaseData {
@@ -68,9 +71,11 @@ pub(crate) struct PhaseData {
     /// Whether that is the 95 % interval; else it is the range of rounds.
     #[serde(skip_serializing_if = "is_not")]
     is_interval: bool,
-    /// What a reader of the rate has to know: letters and what they mean.
+    /// Threads that worked at once.
+    pub(crate) threads: u32,
+    /// What a reader of the rate has to know: marks and what each says.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    marks: Vec<(char, usize)>,
+    pub(crate) marks: Vec<MarkData>,
     /// What share of the wall time was on the clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     timed_share: Option<f64>,
@@ -118,15 +123,21 @@ pub(super) fn of_run(
 ) -> Vec<LineData> {
     let mut lines = Vec::new();
     for block in blocks(run) {
+        let marks = block.phases().into_iter().map(|name| (name, PhaseMarks::of(&block, name)));
+        let marks: AllMarks<'_> = marks.collect();
         for line in &block.lines {
-            lines.push(of_line(line, at, places, looks));
+            lines.push(of_line(line, &marks, at, places, looks));
         }
     }
     lines
 }
 
+/// What marks the figures of each phase of a block.
+type AllMarks<'b> = HashMap<&'b str, PhaseMarks<'b>>;
+
 fn of_line(
     line: &Line<'_>,
+    marks: &AllMarks<'_>,
     run: usize,
     places: &mut Places,
     looks: &HashMap<&str, Look>,
@@ -135,8 +146,6 @@ fn of_line(
     let measurement = &line.trials[0].measurement;
     let usage = crate::rows::Usage::of(line);
     let settings = measurement.settings.iter().cloned().map(|text| places.text(text)).collect();
-    let mut notes = Distinct::default();
-    line.trials.iter().flat_map(|trial| &trial.measurement.notes).for_each(|note| notes.add(note));
     LineData {
         run,
         engine: places.engine(cell, looks),
@@ -152,15 +161,14 @@ fn of_line(
         trials: line.trials.len(),
         version: measurement.engine_version.clone(),
         trouble: line.trouble().map(trouble),
-        refuted: line.trials[0].refuted.clone().map(|text| places.text(text)),
+        marks: mark_data(marks_of(line), places),
         held: line.trials[0].held.clone().map(|held| (places.text(held.words), held.most)),
         settings,
-        notes: notes.in_order.into_iter().map(|note| places.text(note.clone())).collect(),
         memory_bytes: usage.memory_bytes,
         disk_bytes: usage.disk_bytes,
         written_bytes: usage.written_bytes,
         close_ns: usage.close_ns,
-        phases: phases(line, places),
+        phases: phases(line, marks, places),
     }
 }
 
@@ -175,7 +183,7 @@ fn trouble(status: &Status) -> (&'static str, String) {
     }
 }
 
-fn phases(line: &Line<'_>, places: &mut Places) -> Vec<PhaseData> {
+fn phases(line: &Line<'_>, marks: &AllMarks<'_>, places: &mut Places) -> Vec<PhaseData> {
     let mut names = Distinct::default();
     for trial in &line.trials {
         trial.measurement.phases.iter().for_each(|phase| names.add(phase.name.as_str()));
@@ -196,7 +204,10 @@ fn phases(line: &Line<'_>, places: &mut Places) -> Vec<PhaseData> {
             name: name.into(),
             rate: estimate.map(|estimate| estimate.value),
             spread: estimate.and_then(|estimate| estimate.spread.bounds()).map(ends),
-            marks: rate.map_or_else(Vec::new, |rate| marks(&rate, places)),
+            threads: of_trials.first().map_or(line.cell().threads, |phase| phase.threads),
+            marks: rate
+                .zip(marks.get(name))
+                .map_or_else(Vec::new, |(rate, of)| mark_data(of.of_figure(line, &rate), places)),
             timed_share: rate.and_then(|rate| rate.timed_share),
             per_cpu_second: rate.and_then(|rate| rate.operations_per_cpu_second),
             is_interval: estimate.is_some_and(|estimate| estimate.interval().is_some()),
@@ -205,16 +216,16 @@ fn phases(line: &Line<'_>, places: &mut Places) -> Vec<PhaseData> {
             timeline: of_trials.first().and_then(|phase| timeline(phase)),
         }
     };
-    names.in_order.into_iter().map(phase).collect()
+    filling_last(names.in_order).into_iter().map(phase).collect()
 }
 
-fn marks(rate: &Rate, places: &mut Places) -> Vec<(char, usize)> {
-    let letter = |mark: Mark| match mark {
-        Mark::Disturbed => '!',
-        Mark::LittleTimed => '◔',
+fn mark_data(marks: Vec<Marked>, places: &mut Places) -> Vec<MarkData> {
+    let place = |mark| Mark::ALL.iter().position(|known| *known == mark);
+    let data = |marked: Marked| {
+        let short = places.text(marked.short().into());
+        Some((place(marked.mark)?, places.text(marked.text), short))
     };
-    let marks = rate.marks().into_iter();
-    marks.map(|mark| (letter(mark), places.text(mark.words().into()))).collect()
+    marks.into_iter().filter_map(data).collect()
 }
 
 fn timeline(phase: &Phase) -> Option<TimelineData> {

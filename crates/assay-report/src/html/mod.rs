@@ -21,15 +21,18 @@ const STYLES: [&str; 4] = [
 ];
 
 /// The scripts, each after those that it uses: together they are one module.
-const SCRIPTS: [&str; 10] = [
+const SCRIPTS: [&str; 13] = [
     include_str!("page/dom.js"),
     include_str!("page/format.js"),
     include_str!("page/model.js"),
+    include_str!("page/marks.js"),
     include_str!("page/filters.js"),
+    include_str!("page/verdict.js"),
     include_str!("page/ranking.js"),
     include_str!("page/matrix.js"),
     include_str!("page/charts.js"),
     include_str!("page/curves.js"),
+    include_str!("page/questions.js"),
     include_str!("page/sections.js"),
     include_str!("page/main.js"),
 ];
@@ -52,6 +55,9 @@ pub struct Link {
     pub href: String,
 }
 
+/// Returns what a suite does, in a few words, if it is known.
+pub type About<'a> = &'a dyn Fn(&str) -> Option<&'static str>;
+
 /// Why there is no page.
 #[derive(Debug, thiserror::Error)]
 pub enum PageError {
@@ -67,8 +73,8 @@ pub enum PageError {
 ///
 /// # Errors
 /// When nothing was measured in any of them.
-pub fn render(parts: &[Part], links: &[Link]) -> Result<String, PageError> {
-    let data = data::of(parts);
+pub fn render(parts: &[Part], links: &[Link], about: About<'_>) -> Result<String, PageError> {
+    let data = data::of(parts, about);
     if !data.has_figures() {
         return Err(PageError::Nothing);
     }

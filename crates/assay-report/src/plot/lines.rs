@@ -26,6 +26,8 @@ pub(super) struct Charts<'c> {
     pub(super) charts: &'c [LineChart],
     /// How the lines of engines look.
     pub(super) looks: &'c HashMap<String, Look>,
+    /// What the marks of engines say, by their ids.
+    pub(super) says: &'c HashMap<String, String>,
     /// Both axes by factors, whatever the charts say.
     pub(super) are_logarithmic: bool,
 }
@@ -54,7 +56,8 @@ impl Charts<'_> {
     fn head(&self) -> Head {
         let mut keys: Vec<Key> = Vec::new();
         for (line, look) in self.charts.iter().flat_map(|chart| self.looks_of(chart)) {
-            let key = Key { sign: Sign::Line(look), label: line.label.clone() };
+            let says = self.says.get(&line.engine).map_or("", String::as_str);
+            let key = Key { sign: Sign::Line(look), label: line.label.clone() + says };
             if !keys.contains(&key) {
                 keys.push(key);
             }

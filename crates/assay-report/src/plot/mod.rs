@@ -32,6 +32,7 @@ use program_support::whole_file;
 use self::lines::Charts;
 use crate::blocks::{Block, Distinct, Line, Rate, blocks};
 use crate::format;
+use crate::marks::{self, PhaseMarks};
 use crate::palette::{Look, looks};
 
 /// The largest data set that counts as small.
@@ -83,7 +84,7 @@ struct Picture {
 
 /// One bar of every group.
 struct Bar {
-    /// The engine, and its level where that is not the one that the picture is for.
+    /// The engine, with what its marks say in short.
     label: String,
     /// How the engine looks in every picture.
     look: Look,
@@ -201,15 +202,16 @@ pub fn draw_lines(
     at_most(charts.len() + sheets.len())?;
     font::register();
     let looks = looks(runs).into_iter().map(|(engine, look)| (engine.to_string(), look)).collect();
-    let are_logarithmic = place.is_logarithmic;
+    let (says, are_logarithmic) = (marked_engines(runs), place.is_logarithmic);
+    let charts_of =
+        |title, charts| Charts { title, charts, looks: &looks, says: &says, are_logarithmic };
     let mut paths = Vec::new();
     for chart in charts {
-        let (title, charts) = (chart.title.as_str(), std::slice::from_ref(chart));
-        let drawing = Drawing::Lines(Charts { title, charts, looks: &looks, are_logarithmic });
+        let drawing = Drawing::Lines(charts_of(&chart.title, std::slice::from_ref(chart)));
         paths.extend(write(place, &chart.name, &drawing)?);
     }
     for Sheet { name, title, charts } in sheets {
-        let drawing = Drawing::Lines(Charts { title, charts, looks: &looks, are_logarithmic });
+        let drawing = Drawing::Lines(charts_of(title, charts));
         paths.extend(write(place, name, &drawing)?);
     }
     Ok(paths)
@@ -321,12 +323,8 @@ fn picture(
                     1 => String::new(),
                     threads => format!(", {threads} threads"),
                 };
-                let level = match cell.durability == cell.durability_wanted {
-                    true => String::new(),
-                    false => format!(" (at {})", cell.durability),
-                };
                 bars.push(Bar {
-                    label: text::short(&cell.engine) + &threads + &level,
+                    label: text::short(&cell.engine) + &threads,
                     look: looks.get(cell.engine.as_str()).copied().unwrap_or_default(),
                 });
             }
@@ -347,6 +345,11 @@ fn picture(
         .map(|block| block.lines.iter().rev().map(|line| (bar_of(line), line)).collect())
         .collect();
     let shown = &lines.in_order[..bars.len()];
+    for (bar, line) in bars.iter_mut().zip(shown) {
+        let lines = blocks.iter().zip(&found).map(|(block, found)| (*block, found.get(line)));
+        let lines: Vec<_> = lines.filter_map(|(block, line)| Some((block, *line?))).collect();
+        bar.label += &marked(&lines, &phases.in_order);
+    }
     let groups = |phase: &str| {
         let groups = blocks.iter().zip(&found).map(|(block, found)| Group {
             label: format!("{} rows", format::rows(block.cell.rows)),
@@ -358,6 +361,41 @@ fn picture(
     let panels: Vec<_> =
         panels.map(|phase| Panel { phase: text::short(phase), groups: groups(phase) }).collect();
     (!bars.is_empty() && !panels.is_empty()).then_some(Picture { suite, title, name, bars, panels })
+}
+
+/// Returns what the marks of engines say in short, in parentheses, by their ids.
+fn marked_engines(runs: &[RunFile]) -> HashMap<String, String> {
+    let mut words: HashMap<String, Distinct<String>> = HashMap::new();
+    for line in runs.iter().flat_map(blocks).flat_map(|block| block.lines) {
+        let of_engine = words.entry(line.cell().engine.clone()).or_default();
+        marks::of_line(&line).iter().for_each(|mark| of_engine.add(text::short(mark.short())));
+    }
+    words.into_iter().map(|(engine, words)| (engine, in_parentheses(&words))).collect()
+}
+
+fn in_parentheses(words: &Distinct<String>) -> String {
+    match words.in_order.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", words.in_order.join(", ")),
+    }
+}
+
+/// Returns what the marks of a bar say in short, in parentheses: those of its lines, and those that
+/// most of its figures have.
+fn marked(lines: &[(&Block<'_>, &Line<'_>)], phases: &[&str]) -> String {
+    let mut all = Distinct::default();
+    let of_lines = lines.iter().flat_map(|(_, line)| marks::of_line(line));
+    of_lines.for_each(|marked| all.add(marked));
+    let figures = lines.iter().flat_map(|(block, line)| {
+        let marks =
+            |phase: &&str| Some(PhaseMarks::of(block, phase).of_figure(line, &line.rate(phase)?));
+        phases.iter().filter_map(marks).collect::<Vec<_>>()
+    });
+    let figures: Vec<_> = figures.collect();
+    marks::of_most(&figures).into_iter().for_each(|marked| all.add(marked));
+    let mut words = Distinct::default();
+    all.in_order.iter().for_each(|marked| words.add(text::short(marked.short())));
+    in_parentheses(&words)
 }
 
 /// What a bar shows of a phase.

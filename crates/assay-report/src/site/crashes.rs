@@ -143,11 +143,25 @@ fn anchor(verdict: &Verdict) -> String {
 }
 
 fn findings(all: &[Verdict], file: &str) -> String {
-    let refuted: Vec<_> = all.iter().filter(|verdict| verdict.is_refuted()).collect();
-    if refuted.is_empty() {
-        return "<p>None in these rounds.</p>\n".into();
+    let of = |is_strict: bool| {
+        let refuted = all.iter().filter(|verdict| verdict.is_refuted());
+        let found = refuted.filter(|verdict| verdict.strict_directories == is_strict);
+        found.map(|verdict| finding(verdict, file)).collect::<Vec<_>>()
+    };
+    let (usual, strict) = (of(false), of(true));
+    let mut out = match usual.is_empty() {
+        true => "<p>None in these rounds, where any synchronisation commits names.</p>\n".into(),
+        false => usual.concat(),
+    };
+    if !strict.is_empty() {
+        out += &format!(
+            "<p class=\"note\">Under the strict rule, where a name survives only if its directory \
+             was synchronised, {} more:</p>\n{}",
+            strict.len(),
+            strict.concat()
+        );
     }
-    refuted.into_iter().map(|verdict| finding(verdict, file)).collect::<Vec<_>>().concat()
+    out
 }
 
 fn finding(verdict: &Verdict, file: &str) -> String {

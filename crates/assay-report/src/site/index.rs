@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use assay_core::durability::Verdicts;
+use assay_core::durability::{Promise, Verdicts};
 use assay_core::environment::Environment;
 use assay_core::run_file::{RunFile, Status};
 
 use super::frame::{self, Cell, table};
-use super::standing::{Column, Score, Standing};
+use super::standing_table::{standing, switch};
 use super::{CRASHES, INDEX, SitePage, suite_file};
 use crate::format::{bytes, rows};
 use crate::html::data::{self, PageData};
-use crate::html::{Link, PageError, Part};
+use crate::html::{About, Link, PageError, Part};
 use crate::markup::{name, text};
 
 /// The index of all runs, each with its file.
@@ -20,21 +20,26 @@ pub(super) fn page(
     suites: &[String],
     verdicts: &Verdicts,
     links: &[Link],
+    about: About<'_>,
 ) -> Result<SitePage, PageError> {
-    let data = data::of(parts);
+    let data = data::of(parts, about);
     if !data.has_figures() {
         return Err(PageError::Nothing);
     }
     let runs: Vec<&RunFile> = parts.iter().map(|part| &part.run).collect();
     let machines = machines(&runs);
-    let mut body = format!("<header><h1>Assay results</h1>{}</header>\n<main>\n", facts(&runs));
+    let mut body = format!(
+        "<header><h1>Assay results</h1>{LEAD}{}</header>\n<main>\n{}",
+        facts(&runs),
+        switch(&data)
+    );
     for machine in &machines {
         let title = match machines.len() {
             1 => "How engines stand".to_string(),
             _ => format!("How engines stand on {}", text(machine)),
         };
-        let standing = Standing::of(&data, |run| of_machine(&runs[run].environment) == *machine);
-        body += &format!("<section><h2>{title}</h2>\n{}</section>\n", standing_table(&standing));
+        let standing = standing(&data, |line| of_machine(&runs[line.run].environment) == *machine);
+        body += &format!("<section><h2>{title}</h2>\n{standing}</section>\n");
     }
     body +=
         &format!("<section><h2>What was measured</h2>\n{}</section>\n", measured(&data, suites));
@@ -43,6 +48,11 @@ pub(super) fn page(
     body += &format!("<section><h2>Machines</h2>\n{}</section>\n</main>\n", machine_list(&runs));
     Ok(SitePage { file: INDEX.into(), text: frame::page("Assay results", links, &body) })
 }
+
+const LEAD: &str = "\
+<p class=\"lead\">How fast embedded databases do the work of published benchmarks, and what of it \
+survives a crash. Assay ran each engine in a process of its own and compared every answer with \
+what it had to be. The run files below have all that was measured.</p>\n";
 
 /// What was measured, when and with what, in two lines.
 fn facts(runs: &[&RunFile]) -> String {
@@ -55,7 +65,8 @@ fn facts(runs: &[&RunFile]) -> String {
     };
     let results = || runs.iter().flat_map(|run| run.results());
     let engines: HashSet<_> = results().map(|result| &result.cell.engine).collect();
-    let measured = results().filter(|result| result.status == Status::Measured).count();
+    let measured = || results().filter(|result| result.status == Status::Measured);
+    let cells: HashSet<_> = measured().map(|result| result.cell.line()).collect();
     let builds: BTreeSet<_> = runs.iter().map(|run| &run.build.version).collect();
     let builds: Vec<_> = builds.into_iter().map(|build| format!("assay {}", text(build))).collect();
     let count_of_runs = match runs.len() {
@@ -63,8 +74,10 @@ fn facts(runs: &[&RunFile]) -> String {
         count => format!("{count} runs"),
     };
     format!(
-        "<p class=\"facts\">{count_of_runs} · {} engines · {measured} cells · {when} · {}</p>",
+        "<p class=\"facts\">{count_of_runs} · {} engines · {} cells in {} trials · {when} · {}</p>",
         engines.len(),
+        cells.len(),
+        measured().count(),
         builds.join(", ")
     )
 }
@@ -79,74 +92,6 @@ fn machines(runs: &[&RunFile]) -> Vec<String> {
     all.into_iter().collect()
 }
 
-const STANDING_NOTE: &str = "\
-<p class=\"note\">A figure is the geometric mean of (10 ns + time) ÷ (10 ns + best time) over all \
-operations, sizes and numbers of threads: 1.0× would be the fastest at each of them. A fraction \
-below it says over how many of them it is. An engine stands below each that is faster over what \
-both have. A column is a suite, where its data is, and the durability that was asked for; it leads \
-to all figures, and an engine that lacks that durability runs at a stronger one and is marked \
-there.</p>\n";
-
-fn standing_table(standing: &Standing) -> String {
-    let head = |column: &Column| {
-        Cell::plain(format!(
-            "<a href=\"{}\">{}</a><small>{}</small><small>{}</small>",
-            place_of(column),
-            name(&column.suite),
-            text(&column.storage),
-            text(&column.level)
-        ))
-    };
-    let mut heads = vec![Cell::words("engine")];
-    heads.extend(standing.columns.iter().map(head));
-    let rows = standing.engines.iter().map(|(engine, scores)| {
-        let mut row = vec![Cell::plain(name(engine))];
-        row.extend(
-            scores.iter().zip(&standing.columns).map(|(score, column)| cell(*score, column)),
-        );
-        row
-    });
-    table("How engines stand", &heads, &rows.collect::<Vec<_>>()) + STANDING_NOTE
-}
-
-fn place_of(column: &Column) -> String {
-    let (file, part) = (suite_file(&column.suite), "storage");
-    format!("{file}#{part}={}&amp;level={}", text(&column.storage), text(&column.level))
-}
-
-fn cell(score: Option<Score>, column: &Column) -> Cell {
-    let Some(Score { value, cells, of }) = score else {
-        return Cell { class: "none", html: "<span title=\"no figures\">–</span>".into() };
-    };
-    let few = match cells < of {
-        true => format!("<small>{cells} of {of}</small>"),
-        false => String::new(),
-    };
-    let html = format!("<a href=\"{}\">{}</a>{few}", place_of(column), times(value));
-    Cell { class: shade(value), html }
-}
-
-/// How many times: `1.0×`, `2.34×`, `23×`.
-fn times(value: f64) -> String {
-    match value {
-        value if value < 1.095 => format!("{value:.1}×"),
-        value if value < 9.95 => format!("{value:.2}×"),
-        value => format!("{value:.0}×"),
-    }
-}
-
-/// The shade of a ratio, on the same scale as the page of a suite.
-fn shade(value: f64) -> &'static str {
-    match value {
-        value if value <= 1.1 => "r3",
-        value if value <= 2.0 => "r4",
-        value if value <= 5.0 => "r5",
-        value if value <= 20.0 => "r6",
-        value if value <= 100.0 => "r7",
-        _ => "r8",
-    }
-}
-
 /// Each suite with what it was asked to do.
 fn measured(data: &PageData, suites: &[String]) -> String {
     let [storage, level, work] = ["storage", "durability", "work"].map(Cell::words);
@@ -157,27 +102,48 @@ fn measured(data: &PageData, suites: &[String]) -> String {
         let of_suite = || data.lines.iter().filter(|line| line.suite == *suite);
         let distinct = |values: BTreeSet<String>| Vec::from_iter(values).join(", ");
         let numbers = |values: BTreeSet<u64>| {
-            let values: Vec<_> = values.into_iter().map(rows).collect();
-            values.join(", ")
+            // A suite whose work has no size says 0.
+            let values: Vec<_> = values.into_iter().filter(|value| *value > 0).collect();
+            let are_next = |pair: &[u64]| pair[0] + 1 == pair[1];
+            match values.as_slice() {
+                [] => "–".into(),
+                [first, .., last] if values.len() > 3 && values.windows(2).all(are_next) => {
+                    format!("{first} to {last}")
+                }
+                _ => values.into_iter().map(rows).collect::<Vec<_>>().join(", "),
+            }
         };
+        let threads = || of_suite().flat_map(|line| &line.phases).map(|phase| phase.threads);
         let trials: BTreeSet<_> = of_suite().map(|line| line.trials).collect();
         let trials = match (trials.first(), trials.last()) {
             (Some(least), Some(most)) if least != most => format!("{least} to {most}"),
             (Some(all), _) => all.to_string(),
             _ => String::new(),
         };
-        let works = distinct(of_suite().map(|line| text(&line.work)).collect());
+        let works: BTreeSet<_> = of_suite().map(|line| text(&line.work)).collect();
         lines.push(vec![
             Cell::plain(format!("<a href=\"{}\">{}</a>", suite_file(suite), name(suite))),
             Cell::words(distinct(of_suite().map(|line| text(&line.storage)).collect())),
             Cell::words(distinct(of_suite().map(|line| text(&line.wanted)).collect())),
             Cell::plain(numbers(of_suite().map(|line| line.rows).collect())),
-            Cell::plain(numbers(of_suite().map(|line| u64::from(line.threads)).collect())),
+            Cell::plain(numbers(threads().map(u64::from).collect())),
             Cell::plain(trials),
-            Cell::words(works),
+            Cell::words(folded(works)),
         ]);
     }
     table("What was measured", &heads, &lines)
+}
+
+/// More texts than that are behind a line that counts them.
+const MOST_TEXTS: usize = 2;
+
+fn folded(works: BTreeSet<String>) -> String {
+    let count = works.len();
+    let list = Vec::from_iter(works).join("<br>");
+    match count > MOST_TEXTS {
+        true => format!("<details><summary>{count} kinds</summary>{list}</details>"),
+        false => list,
+    }
 }
 
 fn crashes(verdicts: &Verdicts) -> String {
@@ -187,13 +153,35 @@ fn crashes(verdicts: &Verdicts) -> String {
     }
     let engines: HashSet<_> = all.iter().map(|verdict| &verdict.engine).collect();
     let rounds: u64 = all.iter().map(|verdict| u64::from(verdict.rounds)).sum();
-    let broken = all.iter().filter(|verdict| verdict.is_refuted()).count();
+    let promised = |is_strict: bool| {
+        all.iter().filter(move |verdict| {
+            verdict.promise != Promise::Nothing && verdict.strict_directories == is_strict
+        })
+    };
+    let broken = |is_strict| promised(is_strict).filter(|verdict| verdict.is_refuted());
+    let list: BTreeSet<_> = broken(false)
+        .map(|verdict| format!("{} at {}", name(&verdict.engine), verdict.durability))
+        .collect();
+    let named = match list.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", Vec::from_iter(list).join(", ")),
+    };
+    let strict = match promised(true).count() {
+        0 => String::new(),
+        count => format!(
+            " By the strict rule, under which a file's name survives only if its directory was \
+             synchronised, {} of {count} more broke it.",
+            broken(true).count()
+        ),
+    };
     format!(
         "<section><h2>What survives a crash</h2>\n<p>{rounds} killed processes and power cuts of \
-         {} engines; {broken} of {} levels did not keep their promise. \
+         {} engines. On file systems that keep a synchronised file's name, as ext4 does, {} of {} \
+         tests of a level's promise broke it{named}.{strict} \
          <a href=\"{CRASHES}\">Engine by level</a>.</p></section>\n",
         engines.len(),
-        all.len()
+        broken(false).count(),
+        promised(false).count(),
     )
 }
 

@@ -5,6 +5,7 @@ mod crashes;
 mod frame;
 mod index;
 mod standing;
+mod standing_table;
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ use assay_core::chart::LineChart;
 use assay_core::durability::Verdicts;
 use assay_core::run_file::RunFile;
 
-use crate::html::{self, Link, PageError, Part};
+use crate::html::{self, About, Link, PageError, Part};
 
 /// A run of a site.
 pub struct SiteRun {
@@ -45,18 +46,19 @@ pub fn pages(
     runs: &[SiteRun],
     verdicts: &Verdicts,
     verdicts_file: &str,
+    about: About<'_>,
 ) -> Result<Vec<SitePage>, PageError> {
     let suites = suites(runs);
     let all: Vec<_> = runs.iter().map(|run| part_of(run, None)).collect();
     let links = links(&suites, verdicts);
-    let mut pages = vec![index::page(&all, &suites, verdicts, &links)?];
+    let mut pages = vec![index::page(&all, &suites, verdicts, &links, about)?];
     for suite in &suites {
         let parts: Vec<_> = runs
             .iter()
             .filter(|run| run.run.results().any(|result| result.cell.suite == *suite))
             .map(|run| part_of(run, Some(suite)))
             .collect();
-        match html::render(&parts, &links) {
+        match html::render(&parts, &links, about) {
             Ok(text) => pages.push(SitePage { file: suite_file(suite), text }),
             // The index says of each run what became of it.
             Err(PageError::Nothing) => {}

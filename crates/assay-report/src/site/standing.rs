@@ -6,8 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use assay_driver::Storage;
 
+use crate::blocks::Distinct;
 use crate::html::data::PageData;
-use crate::html::lines::LineData;
+use crate::html::lines::{LineData, MarkData};
+use crate::marks::{Marked, of_most};
 
 /// Added to both times: below that, a difference is of the instrument too.
 const FLOOR_NS: f64 = 10.0;
@@ -24,7 +26,7 @@ pub(super) struct Column {
 }
 
 /// How an engine stands in a column.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Score {
     /// How many times as long it takes as the best of each cell.
     pub value: f64,
@@ -32,31 +34,45 @@ pub(super) struct Score {
     pub cells: usize,
     /// How many cells there are.
     pub of: usize,
+    /// What holds for one of its lines at least, or for most of its figures.
+    pub marks: Vec<Marked>,
 }
 
 /// Engines and columns, of the runs on one machine.
 #[derive(Debug)]
 pub(super) struct Standing {
     pub columns: Vec<Column>,
-    /// The engines, best first, with a score for each column that they have figures in.
-    pub engines: Vec<(String, Vec<Option<Score>>)>,
+    /// The engines, best first.
+    pub engines: Vec<Entry>,
+}
+
+/// An engine, with a score for each column that it has figures in.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub engine: String,
+    /// Whether it is that of the authors of this instrument.
+    pub is_own: bool,
+    pub scores: Vec<Option<Score>>,
 }
 
 /// A cell: an operation of a workload, with the time of each engine in nanoseconds.
-type Cells<'d> = BTreeMap<CellKey<'d>, BTreeMap<&'d str, Newest>>;
+type Cells<'d> = BTreeMap<CellKey<'d>, BTreeMap<&'d str, Newest<'d>>>;
 type CellKey<'d> = (&'d str, u64, u32, bool, &'d str);
 
 /// The time of the newest run.
-struct Newest {
+struct Newest<'d> {
     run: usize,
     ns: f64,
+    of_line: &'d [MarkData],
+    of_figure: &'d [MarkData],
 }
 
 impl Standing {
-    /// Of the runs for which `is_here` holds; of several runs with the same cell the later counts.
-    pub(super) fn of(data: &PageData, is_here: impl Fn(usize) -> bool) -> Self {
+    /// Compares the lines for which `is_here` holds; of several runs with the same cell the later
+    /// counts.
+    pub(super) fn of(data: &PageData, is_here: impl Fn(&LineData) -> bool) -> Self {
         let mut columns: BTreeMap<Column, Cells<'_>> = BTreeMap::new();
-        for line in data.lines.iter().filter(|line| is_here(line.run)) {
+        for line in data.lines.iter().filter(|line| is_here(line)) {
             let column = Column {
                 suite: line.suite.clone(),
                 place: Storage::ALL.iter().position(|mode| mode.to_string() == line.storage),
@@ -67,11 +83,12 @@ impl Standing {
             add(cells, line, &data.engines[line.engine].of_any_keys);
         }
         columns.retain(|_, cells| !cells.is_empty());
-        let scores: Vec<_> = columns.values().map(scores).collect();
+        let scores: Vec<_> = columns.values().map(|cells| scores(cells, data)).collect();
         let engines: BTreeSet<&str> = scores.iter().flat_map(|of| of.keys().copied()).collect();
         let engines = engines.into_iter().map(|engine| {
-            let own = scores.iter().map(|of| of.get(engine).copied()).collect();
-            (engine.to_string(), own)
+            let is_own = data.engines.iter().any(|one| one.of_any_keys == engine && one.is_own);
+            let scores = scores.iter().map(|of| of.get(engine).cloned()).collect();
+            Entry { engine: engine.to_string(), is_own, scores }
         });
         Self { columns: columns.into_keys().collect(), engines: placed(engines.collect()) }
     }
@@ -81,10 +98,11 @@ fn add<'d>(cells: &mut Cells<'d>, line: &'d LineData, engine: &'d str) {
     for phase in &line.phases {
         let Some(rate) = phase.rate.filter(|rate| *rate > 0.0) else { continue };
         let key = (line.work.as_str(), line.rows, line.threads, line.is_cold, phase.name.as_str());
-        let newest = Newest { run: line.run, ns: 1e9 / rate };
+        let (of_line, of_figure) = (line.marks.as_slice(), phase.marks.as_slice());
+        let newest = Newest { run: line.run, ns: 1e9 / rate, of_line, of_figure };
         let of_engine = cells.entry(key).or_default().entry(engine);
         // Of one run, keys of the kind with which it is faster.
-        let counts = |before: &Newest| {
+        let counts = |before: &Newest<'_>| {
             before.run < newest.run || (before.run == newest.run && newest.ns < before.ns)
         };
         match of_engine {
@@ -98,21 +116,33 @@ fn add<'d>(cells: &mut Cells<'d>, line: &'d LineData, engine: &'d str) {
     }
 }
 
-fn scores<'d>(cells: &Cells<'d>) -> BTreeMap<&'d str, Score> {
-    let mut logarithms: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+fn scores<'d>(cells: &Cells<'d>, data: &PageData) -> BTreeMap<&'d str, Score> {
+    let mut all: BTreeMap<&str, Vec<(f64, &Newest<'d>)>> = BTreeMap::new();
     for of_engine in cells.values() {
         let best = of_engine.values().map(|newest| newest.ns).fold(f64::INFINITY, f64::min);
-        for (engine, Newest { ns, .. }) in of_engine {
-            let ratio = (FLOOR_NS + ns) / (FLOOR_NS + best);
-            logarithms.entry(engine).or_default().push(ratio.ln());
+        for (engine, newest) in of_engine {
+            let ratio = (FLOOR_NS + newest.ns) / (FLOOR_NS + best);
+            all.entry(engine).or_default().push((ratio.ln(), newest));
         }
     }
-    let score = |own: Vec<f64>| Score {
-        value: mean(own.iter().copied()).exp(),
+    let marks = |own: &[(f64, &Newest<'d>)]| {
+        let words =
+            |marks: &[MarkData]| marks.iter().map(|mark| data.marked(*mark)).collect::<Vec<_>>();
+        let mut found = Distinct::default();
+        let of_lines = own.iter().flat_map(|(_, newest)| words(newest.of_line));
+        of_lines.for_each(|marked| found.add(marked));
+        let of_figures: Vec<Vec<_>> =
+            own.iter().map(|(_, newest)| words(newest.of_figure)).collect();
+        of_most(&of_figures).into_iter().for_each(|marked| found.add(marked));
+        found.in_order
+    };
+    let score = |own: Vec<(f64, &Newest<'d>)>| Score {
+        value: mean(own.iter().map(|(logarithm, _)| *logarithm)).exp(),
         cells: own.len(),
         of: cells.len(),
+        marks: marks(&own),
     };
-    logarithms.into_iter().map(|(engine, own)| (engine, score(own))).collect()
+    all.into_iter().map(|(engine, own)| (engine, score(own))).collect()
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
@@ -120,22 +150,22 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     sum / f64::from(count.max(1))
 }
 
-type Entry = (String, Vec<Option<Score>>);
-
 /// The engines in their order. An engine that lacks columns, or cells of one, gains nothing by
 /// that: it stands below each that is faster over the columns that both have.
 fn placed(mut engines: Vec<Entry>) -> Vec<Entry> {
-    let own = |(_, scores): &Entry| mean(scores.iter().flatten().map(|score| score.value.ln()));
-    let is_whole = |(_, scores): &Entry| {
-        scores.iter().all(|score| score.is_some_and(|score| score.cells == score.of))
+    let own = |entry: &Entry| mean(entry.scores.iter().flatten().map(|score| score.value.ln()));
+    let is_whole = |entry: &Entry| {
+        entry.scores.iter().all(|score| score.as_ref().is_some_and(|of| of.cells == of.of))
     };
-    engines.sort_by(|a, b| own(a).total_cmp(&own(b)).then_with(|| a.0.cmp(&b.0)));
+    engines.sort_by(|a, b| own(a).total_cmp(&own(b)).then_with(|| a.engine.cmp(&b.engine)));
     let (mut order, short): (Vec<_>, Vec<_>) = engines.into_iter().partition(is_whole);
     for entry in short {
         let is_faster = |other: &Entry| {
-            let both = || other.1.iter().zip(&entry.1).filter_map(|(a, b)| Some(((*a)?, (*b)?)));
-            let over = |of: fn((Score, Score)) -> Score| mean(both().map(|p| of(p).value.ln()));
-            let is_over_both = both().count() > 0 && over(|pair| pair.0) < over(|pair| pair.1);
+            let pairs = other.scores.iter().zip(&entry.scores);
+            let both = pairs.filter_map(|(a, b)| Some((a.as_ref()?, b.as_ref()?)));
+            let both: Vec<_> = both.map(|(a, b)| (a.value.ln(), b.value.ln())).collect();
+            let over_both = |of: fn(&(f64, f64)) -> f64| mean(both.iter().map(of));
+            let is_over_both = !both.is_empty() && over_both(|p| p.0) < over_both(|p| p.1);
             own(other) < own(&entry) || is_over_both
         };
         let at = order.iter().rposition(is_faster).map_or(0, |last| last + 1);
@@ -149,12 +179,13 @@ mod tests {
     use super::*;
 
     fn entry(name: &str, values: [f64; 3]) -> Entry {
-        let score = |value: f64| (value > 0.0).then_some(Score { value, cells: 2, of: 2 });
-        (name.into(), values.map(score).to_vec())
+        let whole = |value| Score { value, cells: 2, of: 2, marks: Vec::new() };
+        let score = |value: f64| (value > 0.0).then(|| whole(value));
+        Entry { engine: name.into(), is_own: false, scores: values.map(score).to_vec() }
     }
 
     fn order(entries: Vec<Entry>) -> Vec<String> {
-        placed(entries).into_iter().map(|(name, _)| name).collect()
+        placed(entries).into_iter().map(|entry| entry.engine).collect()
     }
 
     #[test]

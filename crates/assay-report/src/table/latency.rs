@@ -25,7 +25,7 @@ pub(super) fn draw(out: &mut String, groups: &[Group<'_>], view: View) {
             continue;
         }
         let cell = ranked.line.cell();
-        all.extend(of_trials(&ranked.line.trials).into_iter().map(|latency| Taken {
+        all.extend(of_trials(&ranked.line.trials).into_iter().map(|(_, latency)| Taken {
             operation: latency.operation.to_lowercase(),
             engine: &cell.engine,
             threads: cell.threads,

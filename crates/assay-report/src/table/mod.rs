@@ -1,11 +1,10 @@
 //! The view for a terminal: for each kind of work a table with one line an engine, best first, each
-//! figure with its ratio to the best of its column. `ranking` compares, `marks` says what a reader
-//! must know of a figure, `details` has what few readers want, `grid` puts columns into a width.
+//! figure with its ratio to the best of its column. `ranking` compares, `details` has what few
+//! readers want, `grid` puts columns into a width.
 
 mod details;
 mod grid;
 mod latency;
-mod marks;
 mod ranking;
 
 use std::collections::{HashMap, HashSet};
@@ -16,11 +15,11 @@ use assay_core::run_file::{NO_TIME, RunFile, Status};
 use assay_driver::{Durability, Storage};
 use console::Style;
 
-use crate::blocks::{Block, Distinct, Line, Rate, blocks};
+use crate::blocks::{Block, Distinct, Line, blocks};
 use crate::format::{quantity, rows, work};
+use crate::marks::{self, Legend, Mark, Marked, PhaseMarks};
 use details::Calibrations;
 use grid::{Column, Grid, paragraph, shown};
-use marks::{Legend, Sign};
 use ranking::{Group, Ranked, groups, is_absent};
 
 /// How a run is shown.
@@ -172,18 +171,11 @@ impl Drawing<'_, '_> {
         let line = ranked.line;
         let cell = line.cell();
         let name = shown(&cell.engine, NAME_WIDTH);
-        let mut signs = String::new();
-        if cell.durability != cell.durability_wanted {
-            let (sign, what) = match cell.durability > cell.durability_wanted {
-                true => (Sign::Stronger, "its weakest level that survives as much"),
-                false => (Sign::Weaker, "its strongest level"),
-            };
-            let text = format!("at {}, {what}", cell.durability);
-            signs += self.legend.sign_of(&name, sign, &text);
-        }
-        if let Some(why) = line.trials.iter().find_map(|trial| trial.refuted.as_ref()) {
-            signs += self.legend.sign_of(&name, Sign::Refuted, why);
-        }
+        let marks = marks::of_line(line);
+        let (notes, marks): (Vec<_>, Vec<_>) =
+            marks.into_iter().partition(|marked| marked.mark == Mark::Noted);
+        let signs: String =
+            marks.iter().map(|marked| self.legend.of_engine(&name, marked)).collect();
         let mut parts = Distinct::default();
         parts.add(name + &signs);
         match line.trouble() {
@@ -203,8 +195,8 @@ impl Drawing<'_, '_> {
         if !set.is_empty() {
             parts.add(self.legend.note(format!("with {}", set.join(", "))));
         }
-        for note in line.trials.iter().flat_map(|trial| &trial.measurement.notes) {
-            parts.add(self.legend.note(note.clone()));
+        for note in notes {
+            parts.add(self.legend.note(note.text));
         }
         if let Some(count) = ranked.ranked_by(most_ratios) {
             let text = format!("ranked by {count} of {most_ratios} figures");
@@ -215,14 +207,21 @@ impl Drawing<'_, '_> {
 
     /// A column for each phase.
     fn figures(&mut self, groups: &[Group<'_>], phases: &[&str]) -> Vec<Column> {
-        let block = self.block;
+        let lines: Vec<_> = groups.iter().flat_map(|group| &group.lines).collect();
         let columns = phases.iter().enumerate().map(|(at, phase)| {
-            let fewer = Fewer::of(block, phase);
-            let lines = groups.iter().flat_map(|group| &group.lines);
-            let shown = lines.map(|ranked| match ranked.figures[at] {
+            let marks = PhaseMarks::of(self.block, phase);
+            let of_line = |ranked: &&Ranked<'_>| {
+                let figure = ranked.figures[at].as_ref()?;
+                Some(marks.of_figure(ranked.line, &figure.rate))
+            };
+            let mut marks: Vec<_> = lines.iter().filter_map(of_line).collect();
+            let common = marks::in_common(&marks);
+            marks.iter_mut().for_each(|of| of.retain(|marked| !common.contains(marked)));
+            let mut marks = marks.into_iter();
+            let shown = lines.iter().map(|ranked| match ranked.figures[at] {
                 Some(figure) => Shown {
                     text: quantity(figure.rate.estimate.value),
-                    marks: self.marks(&figure.rate, fewer.is_true_of(ranked.line, phase)),
+                    marks: marks.next().map_or_else(String::new, |of| self.signs(&of)),
                     ratio: figure.ratio,
                 },
                 None => Shown {
@@ -232,22 +231,14 @@ impl Drawing<'_, '_> {
                 },
             });
             let shown: Vec<_> = shown.collect();
-            Column::of_figures(&format!("{phase}/s"), cells(&shown, self.view.color))
+            let head: String = common.iter().map(|marked| self.legend.of_head(marked)).collect();
+            Column::of_figures(&format!("{phase}/s{head}"), cells(&shown, self.view.color))
         });
         columns.collect()
     }
 
-    /// What a reader has to know of a figure.
-    fn marks(&mut self, rate: &Rate, is_of_fewer: bool) -> String {
-        let mut marks = String::new();
-        if is_of_fewer {
-            let text = "of fewer operations than the others, since the engine is slow at them";
-            marks += self.legend.sign(Sign::FewerOperations, text);
-        }
-        for mark in rate.marks() {
-            marks += self.legend.sign(Sign::OfRate(mark), mark.words());
-        }
-        marks
+    fn signs(&mut self, of: &[Marked]) -> String {
+        of.iter().map(|marked| self.legend.of_figure(marked)).collect()
     }
 
     /// What stands where there is no figure.
@@ -312,34 +303,6 @@ fn style(ratio: Option<f64>, color: bool) -> Style {
         Some(far) if far > 10.0 => style.yellow(),
         _ => style,
     }
-}
-
-/// Whether engines did fewer operations in a phase than others, because the plan said so.
-struct Fewer {
-    /// Whether the options of lines differ at all.
-    differ: bool,
-    most: u64,
-}
-
-impl Fewer {
-    fn of(block: &Block<'_>, phase: &str) -> Self {
-        let mut options = block.lines.iter().map(|line| &line.cell().options);
-        let first = options.next();
-        Self {
-            differ: options.any(|other| Some(other) != first),
-            most: block.lines.iter().map(|line| round_operations(line, phase)).max().unwrap_or(0),
-        }
-    }
-
-    fn is_true_of(&self, line: &Line<'_>, phase: &str) -> bool {
-        self.differ && round_operations(line, phase) < self.most
-    }
-}
-
-/// The operations of a round.
-fn round_operations(line: &Line<'_>, phase: &str) -> u64 {
-    let phase = line.trials[0].measurement.phase(phase);
-    phase.and_then(|phase| phase.rounds.first()).map_or(0, |round| round.operations)
 }
 
 /// What was measured, and on what.

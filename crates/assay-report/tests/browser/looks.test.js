@@ -19,7 +19,7 @@ import {
 } from "./support.js";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const OPEN = "#open=size,latency,space,trust,settings,repeat";
+const OPEN = "#open=size,latency,space,why,trust,settings,repeat";
 
 before(startBrowser);
 after(endBrowser);
@@ -71,6 +71,19 @@ for (const width of [390, 1200, 1600]) {
     await close(page);
   });
 }
+
+const NAMES =
+  "lode crossdb skvdb lmdb mdbx nudb leveldb canopydb fjall rocksdb sqlite surrealkv redb sled";
+
+test("14 engines fit at 1200 pixels", async () => {
+  const run = manyEngines(14);
+  const names = NAMES.split(" ");
+  for (const { cell } of run.cells) cell.engine = names[parseInt(cell.engine.slice(-2), 10) - 1];
+  const page = await open(pageOf([run], "fit"), { width: 1200, height: 900 });
+  const last = await page.locator("#matrix thead th").last().boundingBox();
+  assert(last.x + last.width <= 1200, JSON.stringify(last));
+  await close(page);
+});
 
 test("the headings stay in sight", async () => {
   for (const width of [390, 1600]) {

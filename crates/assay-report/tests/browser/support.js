@@ -114,6 +114,9 @@ export async function close(page) {
   await page.context().close();
 }
 
+/** Opens what most readers need not see. */
+export const unfold = (page) => page.locator(".fold summary").click();
+
 export const chip = (page, dimension, value) =>
   page.locator(`[data-dimension="${dimension}"] button`, { hasText: new RegExp(`^${value}$`) });
 

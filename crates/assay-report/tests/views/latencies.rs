@@ -1,14 +1,14 @@
 //! Latencies over trials.
 
-use assay_core::run_file::{Latency, RunFile, Status};
+use assay_core::run_file::{Latency, Phase, RunFile, Status};
 use assay_report::table::{View, render};
-use assay_report::{compare, latencies};
+use assay_report::{compare, latencies, rows};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
-use super::{STEADY, latency, trials_of};
+use super::{STEADY, cell, latency, phase, result, run, trials_of};
 
 /// Five trials with these medians; the 99th percentile is ten times as long, the longest a hundred
 /// times.
@@ -44,7 +44,10 @@ fn latencies_are_of_all_trials() {
     assert!(percentiles_ns.contains(&(0.99, 30_000.0)), "{taken:?}");
     let charts = latencies::charts([&run]);
     let curve = charts.iter().find(|chart| chart.title.starts_with("latency of get"));
-    assert_eq!(curve.expect("a curve").lines[0].points[0].1, 3.0, "microseconds");
+    let curve = curve.expect("a curve");
+    assert_eq!(curve.lines[0].points[0].1, 3.0, "microseconds");
+    // Its file's name says what it shows.
+    assert_eq!(curve.name, "latency-get-somesuite-disk-1k-random-access-1");
     // A trial that went wrong says nothing.
     run.cells[3].status = Status::Failed("it crashed".into());
     let taken = latencies::over_trials(&run);
@@ -111,4 +114,33 @@ fn curves_are_drawn_of_whole_histograms() {
     }
     let shares = latencies::over_trials(&run)[0].percentiles_ns.len();
     assert_eq!(shares, 6);
+}
+
+/// CSV has a row for each kind of operation, Markdown a table: no view leaves latencies out.
+#[test]
+fn rows_and_markdown_have_latencies() {
+    let mut run = run();
+    let trial = |trial: u32, p99_ns: u64| {
+        let timed = Latency { p99_ns, count: 50, max_ns: 9_000, ..latency("READ") };
+        // What was only timed operation by operation has no rate.
+        let only_timed = Phase { latencies: vec![timed], ..phase("run", 1, &[]) };
+        let phases = vec![phase("load", 1, &[100]), only_timed];
+        result(cell("quick", trial), Status::Measured, phases)
+    };
+    run.cells = vec![trial(1, 3_000), trial(2, 5_000)];
+    let text = rows::csv(&run).expect("text");
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let heads = reader.headers().expect("heads").clone();
+    let at = |name| heads.iter().position(|head| head == name).expect("a column");
+    let lines: Vec<_> = reader.records().map(|line| line.expect("a line")).collect();
+    let phases: Vec<_> =
+        lines.iter().map(|line| (&line[at("phase")], &line[at("operation")])).collect();
+    assert_eq!(phases, [("load", ""), ("run", "read")], "{text}");
+    let values = ["ops_per_s", "latency_count", "p50_ns", "p99_ns", "max_ns"].map(at);
+    assert_eq!(values.map(|at| &lines[1][at]), ["", "100", "1", "4000", "9000"], "{text}");
+    assert_eq!(values[1..].iter().map(|at| &lines[0][*at]).collect::<String>(), "", "{text}");
+    let markdown = rows::markdown(&run);
+    assert!(
+        markdown.contains("| read | quick | 1 | 100 | 1 ns | 1 ns | 4.00 µs | 1 ns | 9.00 µs |")
+    );
 }

@@ -5,7 +5,8 @@ use assay_core::plan::Cell;
 use assay_core::run_file::{RunFile, Status};
 use assay_core::usage::Usage;
 use assay_driver::{Durability, Storage};
-use assay_report::blocks::{self, Mark};
+use assay_report::blocks;
+use assay_report::marks::Mark;
 use assay_report::rows;
 use assay_report::table::{self, View};
 
@@ -23,8 +24,8 @@ fn the_table_says_what_a_reader_must_know() {
         "it crashed",
         "row 7 is wrong",
         "not here: absent (no library)",
-        "careful* ",
-        "* at commit, its weakest level that survives as much",
+        "careful▲ ",
+        "▲ at commit, its weakest level that survives as much",
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }
@@ -56,9 +57,10 @@ fn a_sign_that_says_two_things_names_the_engines_of_each() {
     ]
     .map(|(engine, durability)| at(engine, durability));
     let one = of(&[careful.clone(), wary.clone()]);
-    assert!(one.contains("* at commit, its weakest level that survives as much"), "{one}");
+    assert!(one.contains("▲ at commit, its weakest level that survives as much"), "{one}");
     let two = of(&[careful, calm, wary]);
-    for words in ["* careful, wary: at commit, its weakest", "* calm: at periodic, its weakest"] {
+    for words in ["▲ careful, wary: at commit, its weakest", "▲ calm: at periodic, its weakest"]
+    {
         assert!(two.contains(words), "{words}: {two}");
     }
 }
@@ -108,6 +110,17 @@ fn engines_stand_in_the_order_of_their_ratios() {
     assert_eq!(lines[0], ["even", "tree", "5.00", "M", "2.0×", "10.0", "M", "1.0×"], "{text}");
     assert_eq!(lines[1], ["uneven", "tree", "10.0", "M", "1.0×", "2.50", "M", "4.0×"], "{text}");
     assert_eq!(lines[2], ["slow", "tree", "500", "k", "20×", "500", "k", "20×"], "{text}");
+}
+
+/// What readers look for stands first; filling the store for it stands last.
+#[test]
+fn the_filling_of_a_store_stands_last() {
+    let mut run = of_engines(&[("one", 100, 100)]);
+    run.cells[0].measurement.phases[0].name = "load".into();
+    let text = table::render(&run, View::PLAIN);
+    assert!(text.contains("query/s       load/s"), "{text}");
+    let csv = rows::csv(&run).expect("text");
+    assert!(csv.find(",query,") < csv.find(",load,"), "{csv}");
 }
 
 /// A missing figure is no good one: an engine ranks by those that it has, and the table says so. An
@@ -286,19 +299,22 @@ fn disturbed_rounds_are_marked() {
     let rate = |run: &RunFile| blocks::blocks(run)[0].lines[0].rate("insert").expect("a rate");
     assert_eq!((rate(&run).disturbed, rate(&run).timed_share), (0, None), "files of before");
     with_usage(&mut run, 0);
-    assert_eq!(rate(&run).marks(), [Mark::LittleTimed]);
+    let marks =
+        |run: &RunFile| rate(run).marks().iter().map(|marked| marked.mark).collect::<Vec<_>>();
+    assert_eq!(marks(&run), [Mark::LittleTimed]);
     with_usage(&mut run, 1_000_000);
     let found = rate(&run);
     assert_eq!((found.disturbed, found.rounds), (3, 15));
-    assert_eq!(found.marks(), [Mark::Disturbed, Mark::LittleTimed]);
+    assert_eq!(marks(&run), [Mark::Disturbed, Mark::LittleTimed]);
     assert_eq!(found.timed_share, Some(0.5), "of the trial that says it");
     // A thousand operations of 1 µs, in twice the time less a millisecond of waiting.
     assert_eq!(found.operations_per_cpu_second, Some(1_000_000.0));
     let text = table::render(&run, View { width: 200, ..DETAILED });
     assert!(text.contains("M!◔ 1.0×") && text.contains("50 %         1.00 M"), "{text}");
-    for mark in found.marks() {
-        assert!(text.contains(mark.words()), "{text}");
-        assert!(rows::markdown(&run).contains(mark.words()));
+    let markdown = rows::markdown(&run);
+    for marked in found.marks() {
+        let first = marked.text.split(':').next().expect("words");
+        assert!(text.contains(first) && markdown.contains(&marked.text), "{text}");
     }
     let csv = rows::csv(&run).expect("text");
     assert!(csv.contains(",interval_95,15,3,0.500,1000000.0,5,"), "{csv}");

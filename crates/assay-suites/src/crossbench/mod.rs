@@ -115,6 +115,8 @@ impl Suite for CrossBench {
     type Options = Options;
 
     const ID: &'static str = ID;
+    const ABOUT: &'static str =
+        "inserts, looks up, updates and deletes single records by their keys";
     const REVISION: u32 = 1;
     // The published name of the suite says what its cells do.
     const SHOWS_VARIANT: bool = false;

@@ -67,6 +67,7 @@ impl Suite for Nudb {
     type Options = Options;
 
     const ID: &'static str = ID;
+    const ABOUT: &'static str = "inserts records of a key and a value, then fetches some of them";
     const REVISION: u32 = 2;
 
     fn variant(options: &Options) -> String {

@@ -105,6 +105,8 @@ impl Suite for Skvdb {
     type Options = Options;
 
     const ID: &'static str = ID;
+    const ABOUT: &'static str =
+        "reads, writes and removes properties of records, and links records, by several threads";
     const REVISION: u32 = 2;
 
     fn variant(options: &Options) -> String {

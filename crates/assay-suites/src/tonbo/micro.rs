@@ -89,6 +89,7 @@ impl Suite for TonboMicro {
     type Options = Options;
 
     const ID: &'static str = ID;
+    const ABOUT: &'static str = "commits transactions of a few writes";
     const REVISION: u32 = 1;
 
     fn variant(options: &Options) -> String {

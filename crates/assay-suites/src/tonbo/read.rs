@@ -56,6 +56,7 @@ impl Suite for TonboRead {
     type Options = Options;
 
     const ID: &'static str = ID;
+    const ABOUT: &'static str = "reads ranges of records, whole and in part";
     const REVISION: u32 = 2;
 
     fn variant(options: &Options) -> String {

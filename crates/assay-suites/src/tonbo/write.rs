@@ -83,6 +83,8 @@ impl Suite for TonboWrite {
     type Options = Options;
 
     const ID: &'static str = ID;
+    const ABOUT: &'static str =
+        "loads records, then writes and removes them one by one and in batches";
     const REVISION: u32 = 1;
 
     fn variant(options: &Options) -> String {

@@ -71,6 +71,8 @@ impl Suite for Ycsb {
     type Options = Options;
 
     const ID: &'static str = ID;
+    const ABOUT: &'static str =
+        "reads, updates, inserts and scans records, of which some are asked for far more often";
     const REVISION: u32 = 2;
 
     fn variant(options: &Options) -> String {

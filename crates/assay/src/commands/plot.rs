@@ -58,6 +58,11 @@ fn is_known(suite: &str) -> bool {
     assay_suites::find(suite).is_some()
 }
 
+/// Returns what a suite does, in a few words, if this Assay knows it.
+pub(crate) fn about(suite: &str) -> Option<&'static str> {
+    assay_suites::find(suite).map(AnySuite::about)
+}
+
 /// What the names of a run file's pictures begin with.
 pub(crate) fn name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();

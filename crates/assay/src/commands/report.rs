@@ -9,7 +9,7 @@ use program_support::output::print;
 use program_support::whole_file;
 
 use crate::cli::ReportArgs;
-use crate::commands::plot::charts_of;
+use crate::commands::plot::{about, charts_of};
 use crate::files;
 
 /// Makes one page of run files, and says where it is.
@@ -28,7 +28,7 @@ pub(crate) fn write(runs: &[PathBuf], output: &Path) -> Outcome {
         Ok(Part { run, charts, file: None })
     });
     let parts = parts.collect::<Outcome<Vec<_>>>()?;
-    let page = html::render(&parts, &[]).map_err(|e| Failure::Refused(e.to_string()))?;
+    let page = html::render(&parts, &[], &about).map_err(|e| Failure::Refused(e.to_string()))?;
     whole_file::write(output, page.as_bytes()).map_err(|e| {
         let shown = output.display();
         Failure::Refused(format!("{shown}: {e}; choose another file with --output"))

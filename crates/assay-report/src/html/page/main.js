@@ -3,7 +3,8 @@
 let shown;
 
 /** What was measured, when, on what. */
-function drawHead({ offered, lines }) {
+function drawHead(shownView) {
+  const { offered, lines } = shownView;
   const chosen = (id) => offered.find(({ dim }) => dim.id === id);
   const only = (id) => {
     const { values, chosen: some } = chosen(id);
@@ -32,6 +33,8 @@ function drawHead({ offered, lines }) {
     .slice(0, 3)
     .join(", ");
   const suite = only("suite") ?? "Assay results";
+  const machines = chosen("machine").values.length;
+  const where = machines > 1 ? `${only("machine")} (one of ${machines} machines)` : only("machine");
   const against = byId("trust");
   const warn =
     against &&
@@ -40,11 +43,16 @@ function drawHead({ offered, lines }) {
       { type: "button", class: "warn", onclick: () => reveal("trust") },
       `${plural(Number(against.dataset.count), "warning")} ▾`,
     );
+  const ask = byId("why")
+    ? el("button", { type: "button", class: "ask", onclick: () => reveal("why") }, "questions ▾")
+    : "";
   document.title = `${suite} · Assay`;
   byId("head").replaceChildren(
     el("h1", {}, name(suite)),
+    el("p", { class: "lead" }, ...lead(shownView, only)),
+    el("p", { class: "lead verdict" }, ...verdict(shownView)),
     el("p", { class: "facts" }, name(facts.filter(Boolean).join(" · "))),
-    el("p", { class: "facts" }, name(`${only("machine")} · ${when} · ${build}`), " ", warn),
+    el("p", { class: "facts" }, name(`${where} · ${when} · ${build}`), " ", warn, " ", ask),
   );
 }
 
@@ -56,16 +64,28 @@ function update() {
   drawMatrix(shown);
   drawSections(shown);
   drawHead(shown);
+  sayLost(shown);
   writeAddress();
 }
 
+/** What the link names and these runs do not have. */
+let unknown = [];
+
+/** Says what was asked for and is not shown, since nothing is left out silently. */
+function sayLost({ dropped }) {
+  const say = (words, list) => {
+    const more = list.length > 5 ? ` and ${list.length - 5} more` : "";
+    return list.length ? `${words}: ${list.slice(0, 5).join(", ")}${more}. ` : "";
+  };
+  byId("said").textContent =
+    say("The link names what these runs do not have", unknown) +
+    say("Not in what is shown, so left out", dropped);
+}
+
 function open() {
-  const unknown = readAddress();
+  unknown = readAddress();
   update();
-  const some = unknown.slice(0, 5).join(", ");
-  byId("said").textContent = unknown.length
-    ? `The link names what these runs do not have: ${some}.`
-    : "";
+  unknown = [];
 }
 
 open();

@@ -82,7 +82,7 @@ function drawMatrix(shown) {
     controls(hasBase),
     el("div", { class: "scroll" }, table),
     legend(hasBase),
-    signs(some, most),
+    legendOfFigures(shown),
   );
   if (some.length < rows.length) section.append(showAll("rows", rows.length, "row"));
   if (most.length < columns.length) section.append(showAll("columns", columns.length, "column"));
@@ -151,7 +151,12 @@ function columnHead(column, at, base) {
     "th",
     { scope: "col" },
     el("button", act, name(title)),
-    el("small", {}, ...badges(column)),
+    el(
+      "small",
+      {},
+      distinct(column.lines.map((line) => line.keys)).join(", "),
+      signsOf(column.common.values()),
+    ),
   );
 }
 
@@ -169,16 +174,10 @@ function bodyRow(row, at, columns, base, titles) {
     onclick: turn,
   };
   const small = titles.length ? el("small", {}, " ", titles.join(" · ")) : "";
-  const head = el("th", { scope: "row" }, el("button", act, name(row.operation), small));
+  const button = el("button", act, name(row.operation), small);
+  const head = el("th", { scope: "row" }, button, signsOf(row.common.values()));
   const cells = columns.map((column, x) => cellOf(row, column, at, x, base));
   return el("tr", {}, head, ...cells);
-}
-
-/** What a reader of a cell has to know: signs, each with its meaning. */
-function marksOf({ line, phase }) {
-  const marks = (phase.marks ?? []).map(([sign, at]) => [sign, DATA.texts[at]]);
-  if (line.refuted !== undefined) marks.push(["†", DATA.texts[line.refuted]]);
-  return marks;
 }
 
 function cellOf(row, column, at, x, base) {
@@ -195,9 +194,9 @@ function cellOf(row, column, at, x, base) {
   }
   const reference = baseOf(row, base);
   const isReference = base === null ? cell.ns === row.best : column.engine === base;
-  const mark = marksOf(cell)
-    .map(([sign]) => ` ${sign}`)
-    .join("");
+  const isSaid = ({ key }) => column.common.has(key) || row.common.has(key);
+  const own = distinct(marksOf(cell).filter((mark) => !isSaid(mark)).map(({ sign }) => sign));
+  const mark = own.length ? ` ${own.join("")}` : "";
   if (isReference)
     return td(`${quantity(1e9 / cell.ns)}/s${mark}`, base === null ? "best" : "base");
   if (!isFigure(reference)) return td(`${quantity(1e9 / cell.ns)}/s${mark}`, "unbased");
@@ -230,7 +229,8 @@ function describe({ row, column, cell, base }) {
     el(
       "span",
       { class: "exact" },
-      `${quantity(phase.rate)} operations/s · ${duration(cell.ns)} each`,
+      `${quantity(phase.rate)} operations/s · ${duration(cell.each)} each` +
+        (phase.threads > 1 ? `, on each of ${phase.threads} threads at once` : ""),
     ),
   ];
   lines.push(el("span", {}, spreadOf(phase, line)));
@@ -241,12 +241,12 @@ function describe({ row, column, cell, base }) {
       el("span", {}, `${times(cell.ns / reference)} the time of `, name(DATA.engines[base].name)),
     );
   }
-  const isStronger = line.level !== line.wanted ? ` (asked for: ${line.wanted})` : "";
+  const asked = line.level !== line.wanted ? ` (asked for: ${line.wanted})` : "";
   lines.push(
     el(
       "span",
       {},
-      `${line.keys} · ${line.storage} · ${line.level}${isStronger} · version ${line.version}`,
+      `${line.keys} · ${line.storage} · ${line.level}${asked} · version ${line.version}`,
     ),
   );
   if (isFigure(phase.timed_share)) {
@@ -254,8 +254,8 @@ function describe({ row, column, cell, base }) {
     const cost = `${quantity(phase.per_cpu_second)} operations per CPU-second`;
     lines.push(el("span", {}, isFigure(phase.per_cpu_second) ? `${share} · ${cost}` : share));
   }
-  for (const [sign, words] of marksOf(cell)) {
-    lines.push(el("span", { class: "warn" }, `${sign} ${words}`));
+  for (const { sign, text } of marksOf(cell)) {
+    lines.push(el("span", { class: "warn" }, name(`${sign} ${text}`, { title: undefined })));
   }
   if (DATA.runs.length > 1) {
     const others = cell.older ? `, the newest of ${cell.older + 1}` : "";
@@ -327,22 +327,6 @@ function legend(hasBase) {
   const steps = text.slice(from).map((step, at) => el("li", { class: `r${at + from}` }, step));
   const none = el("li", { class: "none" }, "no figure");
   return el("ul", { class: "legend", "aria-label": "Shades" }, ...steps, none);
-}
-
-/** What the signs in cells mean. */
-function signs(rows, columns) {
-  const found = new Map();
-  for (const row of rows) {
-    for (const { engine } of columns) {
-      const cell = row.cells.get(engine);
-      if (!isFigure(cell?.ns)) continue;
-      for (const [sign, words] of marksOf(cell)) if (!found.has(sign)) found.set(sign, words);
-    }
-  }
-  if (!found.size) return "";
-  const says = ([sign, words]) =>
-    el("li", {}, sign === "†" ? "† a crash test refuted the level" : `${sign} ${words}`);
-  return el("ul", { class: "signs", "aria-label": "Signs" }, ...[...found].map(says));
 }
 
 /** Engines that have no figure here, with the reasons. */

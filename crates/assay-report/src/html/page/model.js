@@ -60,20 +60,25 @@ function valuesOf(dim, lines) {
 
 const hasFigures = (line) => line.phases.some((phase) => isFigure(phase.rate));
 
-/** The value with the most engines that have figures. */
-function fullest(dim, lines) {
+/** The value with the most of the wanted engines, and then with the most engines with figures. */
+function fullest(dim, lines, wanted) {
   const engines = new Map();
   for (const line of lines.filter(hasFigures)) {
     const value = String(dim.of(line));
     if (!engines.has(value)) engines.set(value, new Set());
     engines.get(value).add(line.engine);
   }
-  const most = [...engines].sort((a, b) => b[1].size - a[1].size)[0];
+  const isWanted = (engine) => wanted.has(DATA.engines[engine].name);
+  const count = ([, some]) => [...some].filter(isWanted).length;
+  const most = [...engines].sort((a, b) => count(b) - count(a) || b[1].size - a[1].size)[0];
   return most ? most[0] : String(dim.of(lines[0]));
 }
 
-/** What is chosen: for each dimension the values (none: all), the base, the order, what is open. */
-const emptyState = () => ({ chosen: {}, base: null, sort: "rank", open: [] });
+/**
+ * What is chosen: for each dimension the values (none: all), the base, the order, what is open, and
+ * whether the authors' own engine is hidden.
+ */
+const emptyState = () => ({ chosen: {}, base: null, sort: "rank", open: [], hidesOwn: false });
 let state = emptyState();
 
 const split = (text) => text.split(",").map(decodeURIComponent);
@@ -102,6 +107,7 @@ function readAddress() {
     } else if (key === "base") state.base = values[0];
     else if (key === "sort") state.sort = values.join(",");
     else if (key === "open") state.open = values;
+    else if (key === "own" && text === "hidden") state.hidesOwn = true;
     else unknown.push(key);
   }
   if (state.base !== null && !DATA.engines.some((engine) => engine.name === state.base)) {
@@ -118,27 +124,49 @@ function writeAddress() {
   );
   if (state.base !== null) parts.push(`base=${encodeURIComponent(state.base)}`);
   if (state.sort !== "rank") parts.push(`sort=${encodeURIComponent(state.sort)}`);
+  if (state.hidesOwn) parts.push("own=hidden");
   if (state.open.length) parts.push(`open=${join(state.open)}`);
   history.replaceState(null, "", parts.length ? `#${parts.join("&")}` : location.pathname);
 }
 
+const isOwn = (line) => DATA.engines[line.engine].is_own;
+
+/** The engines that the state names. */
+const wantedEngines = () =>
+  new Set([...(state.chosen.engine ?? []), ...(state.base === null ? [] : [state.base])]);
+
+/** What the state names and the rest of what is chosen does not have. */
+function dropped(offered, columns) {
+  const lost = offered.flatMap(({ dim, values }) =>
+    (state.chosen[dim.id] ?? [])
+      .filter((value) => !values.includes(value))
+      .map((value) => `${dim.title} ${dim.show ? dim.show(value) : value}`),
+  );
+  const hasBase = columns.ranked.some(({ engine }) => DATA.engines[engine].name === state.base);
+  if (state.base !== null && !hasBase) lost.push(`base ${state.base}`);
+  return lost;
+}
+
 /** What is shown: its dimensions, cells, engines and their ranking. */
 function view() {
-  let lines = DATA.lines;
+  const others = state.hidesOwn ? DATA.lines.filter((line) => !isOwn(line)) : DATA.lines;
+  let lines = others.length ? others : DATA.lines;
+  const wanted = wantedEngines();
   const offered = [];
   for (const dim of DIMENSIONS) {
     const values = valuesOf(dim, lines);
     let chosen = (state.chosen[dim.id] ?? []).filter((value) => values.includes(value));
-    if (dim.one && !chosen.length) chosen = [fullest(dim, lines)];
+    if (dim.one && !chosen.length) chosen = [fullest(dim, lines, wanted)];
     offered.push({ dim, values, chosen });
     if (!chosen.length || dim.id === "operation") continue;
-    const wanted = new Set(chosen);
-    lines = lines.filter((line) => wanted.has(String(dim.of(line))));
+    const kept = new Set(chosen);
+    lines = lines.filter((line) => kept.has(String(dim.of(line))));
   }
   const operations = offered.find(({ dim }) => dim.id === "operation").chosen;
   const rows = rowsOf(lines, operations);
   const columns = rankingOf(rows, lines);
-  const shown = { offered, lines, rows, columns };
+  const shown = { offered, lines, rows, columns, dropped: dropped(offered, columns) };
+  findCommon(shown);
   order(shown);
   return shown;
 }
@@ -188,6 +216,7 @@ function rowOf(key, operation, lines) {
     const cell = { line, phase, older: before ? before.older + 1 : 0 };
     cell.ns = phase && phase.rate > 0 ? 1e9 / phase.rate : undefined;
     if (!isFigure(cell.ns)) cell.ns = undefined;
+    else cell.each = cell.ns * phase.threads;
     // Of several runs the newest counts.
     const isNewer = !before || DATA.runs[line.run].created >= DATA.runs[before.line.run].created;
     if (isNewer) cells.set(line.engine, cell);

@@ -11,44 +11,50 @@ function swatchOf(engine) {
 }
 const swatch = (place) => swatchOf(DATA.engines[place]);
 
-/** What an engine is and at which level it ran, with what speaks against that. */
+/** What an engine is, with its marks in a word or two. */
 function badges(column) {
   const measured = column.lines.filter(hasFigures);
   const lines = measured.length ? measured : column.lines;
   const kinds = distinct(lines.map((line) => line.keys)).join(", ");
-  const parts = [el("span", { class: "kind" }, kinds)];
-  for (const level of distinct(lines.map((line) => line.level))) {
-    const wanted = lines.find((line) => line.level === level).wanted;
-    const stronger = level !== wanted;
-    const title = stronger
-      ? `It runs at ${level}: it has no level ${wanted}`
-      : `Durability: ${level}`;
-    parts.push(" · ", el("span", { class: stronger ? "level stronger" : "level", title }, level));
-  }
-  const refuted = lines.find((line) => line.refuted !== undefined)?.refuted;
-  if (refuted !== undefined) {
-    const go = () => reveal("trust");
-    const title = DATA.texts[refuted];
-    parts.push(
-      " ",
-      el("button", { type: "button", class: "refuted", title, onclick: go }, "refuted"),
-    );
-  } else parts.push(...held(lines));
-  return parts;
+  return [el("span", { class: "kind" }, kinds), ...marksOfLines(lines).flatMap(badge)];
 }
 
-/** The weakest of what crash tests say for the levels of an engine that they did not refute. */
-function held(lines) {
-  const all = lines.map((line) => line.held).filter((one) => one && isFigure(one[1]));
-  const weakest = all.sort(([, a], [, b]) => b - a)[0];
-  if (!weakest) return [];
-  const [words, most] = weakest;
+function badge(mark) {
+  const words = `${mark.sign} ${mark.short}`;
+  const titled = { class: `mark ${mark.id}`, title: mark.text };
+  if (mark.id !== "refuted") return [" · ", el("span", titled, name(words, { title: mark.text }))];
+  const go = () => reveal("trust");
+  return [" · ", el("button", { type: "button", ...titled, onclick: go }, words)];
+}
+
+/** How far crash tests speak for the levels of engines that they did not refute: said once. */
+function held({ columns }) {
+  const measured = columns.ranked.map(({ engine, lines }) => ({
+    engine,
+    lines: lines.filter((line) => hasFigures(line) && line.level !== "none"),
+  }));
+  const isRefuted = (line) => (line.marks ?? []).map(markFrom).some(({ id }) => id === "refuted");
+  const isTested = ({ held }) => held && isFigure(held[1]);
+  const most = bounds(
+    measured.flatMap(({ lines }) => lines.filter(isTested).map((line) => line.held[1])),
+  )[1];
+  const isSeen = (line) => isTested(line) || isRefuted(line);
+  const unseen = measured.filter(({ lines }) => lines.length && !lines.some(isSeen));
+  const names = unseen.slice(0, MOST_CHIPS).flatMap(({ engine }) => [", ", engineName(engine)]);
+  const rest = names.length ? [" No crash test has seen ", ...names.slice(1), "."] : [];
+  if (!isFigure(most)) return rest.length ? el("p", { class: "note held" }, ...rest) : "";
   const percent = (100 * most).toFixed(most < 0.0995 ? 1 : 0);
-  const title = DATA.texts[words];
-  return [" ", el("span", { class: "held", title }, `crashes ≤ ${percent} %`)];
+  return el(
+    "p",
+    { class: "note held" },
+    "Crash tests, killed processes and power cuts, broke no promise of the engines without †. By " +
+      `their number at most ${percent} % of crashes can, with a confidence of 95 %.`,
+    ...rest,
+  );
 }
 
-function drawRanking({ columns, rows }) {
+function drawRanking(shownView) {
+  const { columns, rows } = shownView;
   const { ranked } = columns;
   const section = byId("ranking");
   if (!ranked.length) {
@@ -56,13 +62,13 @@ function drawRanking({ columns, rows }) {
     return;
   }
   const all = state.open.includes("ranking");
-  const shown = all ? ranked : ranked.slice(0, MOST_ENGINES);
+  const some = all ? ranked : ranked.slice(0, MOST_ENGINES);
   const most = Math.max(bounds(ranked.map((column) => column.score))[1], 2);
   const ticks = [1, 2, 5, 10, 30, 100, 300, 1000, 1e4, 1e5, 1e6].filter(
     (tick) => tick <= most * 1.001,
   );
   const width = (score) => (100 * Math.log(Math.max(score, 1))) / Math.log(most);
-  const items = shown.map((column) => {
+  const items = some.map((column) => {
     const { name: title } = DATA.engines[column.engine];
     const isPart = column.cells < column.of;
     const figure = times(column.score);
@@ -72,7 +78,7 @@ function drawRanking({ columns, rows }) {
       "li",
       { class: isPart ? "part" : undefined },
       swatch(column.engine),
-      name(title, { class: "engine" }),
+      el("span", { class: "named" }, name(title, { class: "engine" }), signsOf(signed(column))),
       el("span", { class: "badges" }, ...badges(column)),
       el("span", { class: "track", "aria-hidden": "true" }, ...gridlines(ticks, width), bar),
       el("span", { class: "figure" }, figure),
@@ -80,11 +86,10 @@ function drawRanking({ columns, rows }) {
     );
   });
   // One line or several of the same length: 20 engines are more than a screen.
-  const some = thinned(ticks, width);
   const axis = el(
     "li",
     { class: "axis", "aria-hidden": "true" },
-    el("span", { class: "track" }, ...some),
+    el("span", { class: "track" }, ...thinned(ticks, width)),
   );
   const isShort = ranked.some((column) => column.cells < column.of);
   section.replaceChildren(
@@ -100,8 +105,12 @@ function drawRanking({ columns, rows }) {
     ),
     el("ol", { class: "ranks" }, ...items, axis),
   );
-  if (shown.length < ranked.length) section.append(showAll("ranking", ranked.length, "engine"));
+  if (some.length < ranked.length) section.append(showAll("ranking", ranked.length, "engine"));
+  section.append(legendOfEngines(shownView), held(shownView));
 }
+
+/** The marks of an engine's figures: what stands behind its name. */
+const signed = ({ lines }) => marksOfLines(lines.filter(hasFigures));
 
 const gridlines = (ticks, width) =>
   ticks.map((tick) => el("span", { class: "tick", style: `left:${width(tick).toFixed(2)}%` }));

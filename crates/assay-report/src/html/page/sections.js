@@ -38,7 +38,7 @@ function space(shown) {
   const heads = ["engine", "workload", "memory at most", "disk at most", "written", "to close"];
   const note =
     "Of the whole process: memory is the largest resident set, with the instrument's own; " +
-    "disk is the store at its fullest.";
+    "disk is the most that was seen of the store.";
   return () => [
     el("p", { class: "note" }, note),
     plainTable("Space and memory", heads, spaceRows(shown), 2),
@@ -69,22 +69,26 @@ function settings({ lines }) {
   return () => {
     const all = new Map();
     for (const line of measured) {
-      const { engine, version, storage, level, settings: set, notes = [] } = line;
-      const key = [engine, version, storage, level, set.join("+"), notes.join("+")].join("\u0000");
+      const { engine, version, storage, level, settings: set } = line;
+      const marks = marksOfLines([line]).map(({ key }) => key);
+      const key = [engine, version, storage, level, set.join("+"), marks.join("+")].join("\u0000");
       if (!all.has(key)) all.set(key, line);
     }
     return [el("dl", { class: "columns" }, ...[...all.values()].slice(0, 300).map(settingsOf))];
   };
 }
 
-function settingsOf({ engine, version, storage, level, settings: set, notes = [] }) {
+function settingsOf(line) {
+  const { engine, version, storage, level, settings: set } = line;
   const of = (places) => places.map((at) => DATA.texts[at]);
   return el(
     "div",
     {},
     el("dt", {}, name(DATA.engines[engine].name), ` ${version} · ${storage} · ${level}`),
     el("dd", {}, of(set).join(" · ") || "as the engine comes"),
-    ...of(notes).map((note) => el("dd", { class: "note" }, note)),
+    ...marksOfLines([line]).map(({ sign, text }) =>
+      el("dd", { class: "note" }, name(`${sign} ${text}`)),
+    ),
   );
 }
 
@@ -103,7 +107,9 @@ function trust(shown) {
     }
   }
   for (const line of shown.lines) {
-    if (line.refuted !== undefined) add(`† ${DATA.texts[line.refuted]}`);
+    for (const { id, sign, text } of marksOfLines([line])) {
+      if (id === "refuted") add(`${sign} ${text}`);
+    }
     if (line.trouble && ["wrong", "failed", "killed"].includes(line.trouble[0])) {
       add(
         `${DATA.engines[line.engine].name} · ${rowCount(line.rows)} rows: ` +
@@ -113,8 +119,8 @@ function trust(shown) {
   }
   const counts = new Map();
   const marks = shown.lines.flatMap((line) => line.phases.flatMap((phase) => phase.marks ?? []));
-  for (const [sign, at] of marks) {
-    const words = `${sign} ${DATA.texts[at]}`;
+  for (const { sign, text } of marks.map(markFrom)) {
+    const words = `${sign} ${text}`;
     counts.set(words, (counts.get(words) ?? 0) + 1);
   }
   for (const [words, count] of counts) add(`${plural(count, "figure")}: ${words}.`);
@@ -178,6 +184,7 @@ const SECTIONS = [
   { id: "time", title: "Over time", of: overTime },
   { id: "published", title: "As the suite publishes it", of: published },
   { id: "space", title: "Space and memory", of: space },
+  { id: "why", title: "What a sceptic asks", of: questions },
   { id: "trust", title: "What speaks against these figures", of: trust },
   { id: "settings", title: "Settings and versions", of: settings },
   { id: "repeat", title: "The machine, and the command that repeats it", of: machine },

@@ -13,7 +13,7 @@ use program_support::exit::{Failure, Outcome};
 use program_support::output::{print, say};
 
 use crate::cli::SiteArgs;
-use crate::commands::plot::charts_by_suite;
+use crate::commands::plot::{about, charts_by_suite};
 use crate::crash::VERDICTS_NAME;
 
 use folder::{SiteFile, SiteFolder};
@@ -46,7 +46,8 @@ pub(crate) fn site(args: &SiteArgs) -> Outcome {
         content.push(b'\n');
         files.push(SiteFile { name: format!("{RUNS}/{VERDICTS_NAME}"), content });
     }
-    let pages = site::pages(&site_runs, &verdicts, &format!("{RUNS}/{VERDICTS_NAME}"))
+    let verdicts_file = format!("{RUNS}/{VERDICTS_NAME}");
+    let pages = site::pages(&site_runs, &verdicts, &verdicts_file, &about)
         .map_err(|e| Failure::Refused(e.to_string()))?;
     let begin = args.output.join(&pages[0].file);
     files.extend(

@@ -1,0 +1,251 @@
+//! Marks: signs for what a reader has to know of an engine or of a figure. This is the only list of
+//! them: the table, CSV, Markdown, the page, the index of a site and pictures all draw from it.
+
+mod legend;
+
+use assay_core::run_file::{NOTE_BLIND_WRITES, NOTE_STRONGER};
+
+use crate::blocks::{Block, Distinct, LITTLE_TIMED, Line, Rate};
+
+pub(crate) use legend::Legend;
+
+/// What is marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Mark {
+    /// The engine is that of the authors of this instrument.
+    OwnEngine,
+    /// The engine does more for durability than the view is for.
+    Stronger,
+    /// It does less.
+    Weaker,
+    /// A crash test refuted its level.
+    Refuted,
+    /// Its writes do not look whether the key is there.
+    BlindWrites,
+    /// The driver or the suite noted something else.
+    Noted,
+    /// The figure is of fewer operations than those of other engines.
+    FewerOperations,
+    /// Some of its rounds were disturbed.
+    Disturbed,
+    /// Much of the wall time was off the clock.
+    LittleTimed,
+}
+
+impl Mark {
+    /// All marks, those of engines first.
+    pub const ALL: [Self; 9] = [
+        Self::OwnEngine,
+        Self::Stronger,
+        Self::Weaker,
+        Self::Refuted,
+        Self::BlindWrites,
+        Self::Noted,
+        Self::FewerOperations,
+        Self::Disturbed,
+        Self::LittleTimed,
+    ];
+
+    /// Returns the sign that stands behind a name or a figure. Where notes are numbered, a number
+    /// in brackets stands for that of [`Mark::Noted`].
+    pub fn sign(self) -> &'static str {
+        match self {
+            Self::OwnEngine => "⌂",
+            Self::Stronger => "▲",
+            Self::Weaker => "▼",
+            Self::Refuted => "†",
+            Self::BlindWrites => "○",
+            Self::Noted => "§",
+            Self::FewerOperations => "‡",
+            Self::Disturbed => "!",
+            Self::LittleTimed => "◔",
+        }
+    }
+
+    /// Returns the name that CSV has.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::OwnEngine => "own_engine",
+            Self::Stronger => "stronger",
+            Self::Weaker => "weaker",
+            Self::Refuted => "refuted",
+            Self::BlindWrites => "blind_writes",
+            Self::Noted => "noted",
+            Self::FewerOperations => "fewer_operations",
+            Self::Disturbed => "disturbed",
+            Self::LittleTimed => "little_timed",
+        }
+    }
+
+    /// Returns a word or two for places without room for a sentence.
+    pub fn short(self) -> &'static str {
+        match self {
+            Self::OwnEngine => "the authors' own",
+            Self::Stronger => "stronger",
+            Self::Weaker => "weaker",
+            Self::Refuted => "refuted",
+            Self::BlindWrites => "blind writes",
+            Self::Noted => "noted",
+            Self::FewerOperations => "fewer operations",
+            Self::Disturbed => "disturbed",
+            Self::LittleTimed => "little on the clock",
+        }
+    }
+
+    /// Whether it is of single figures, not of an engine.
+    pub fn is_of_figures(self) -> bool {
+        matches!(self, Self::FewerOperations | Self::Disturbed | Self::LittleTimed)
+    }
+
+    /// Whether it says how a figure was measured, so that all figures of a column may have it.
+    pub(crate) fn is_of_measuring(self) -> bool {
+        matches!(self, Self::Disturbed | Self::LittleTimed)
+    }
+}
+
+/// A mark, with what it says where it stands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Marked {
+    /// The mark.
+    pub mark: Mark,
+    /// What it says, in a sentence.
+    pub text: String,
+}
+
+impl Marked {
+    fn new(mark: Mark, text: impl Into<String>) -> Self {
+        Self { mark, text: text.into() }
+    }
+
+    /// Returns the mark of the authors' own engine.
+    pub(crate) fn own_engine() -> Self {
+        Self::new(Mark::OwnEngine, "the authors' own engine")
+    }
+
+    /// Returns what it says in a few words.
+    pub(crate) fn short(&self) -> &str {
+        match self.mark {
+            Mark::Stronger | Mark::Weaker => {
+                let level =
+                    self.text.strip_prefix(NOTE_STRONGER).and_then(|of| of.split_once(": "));
+                match level {
+                    Some((_, does)) => does,
+                    None => self.text.split(',').next().unwrap_or_default(),
+                }
+            }
+            other => other.short(),
+        }
+    }
+}
+
+/// Returns the marks of an engine at its level: what holds for all of its figures.
+pub fn of_line(line: &Line<'_>) -> Vec<Marked> {
+    let cell = line.cell();
+    let mut marks = Distinct::default();
+    if cell.is_of_own_engine() {
+        marks.add(Marked::own_engine());
+    }
+    let (wanted, level) = (cell.durability_wanted, cell.durability);
+    if level > wanted {
+        let text = format!("at {level}, its weakest level that survives as much");
+        marks.add(Marked::new(Mark::Stronger, text));
+    }
+    if level < wanted {
+        let text = format!("at {level}, its strongest level, which survives less");
+        marks.add(Marked::new(Mark::Weaker, text));
+    }
+    let notes: Vec<_> = line.trials.iter().flat_map(|trial| &trial.measurement.notes).collect();
+    let of_notes = |mark| notes.iter().filter(move |note| mark_of(note) == mark);
+    of_notes(Mark::Stronger).for_each(|note| marks.add(Marked::new(Mark::Stronger, *note)));
+    for why in line.trials.iter().filter_map(|trial| trial.refuted.as_ref()).take(1) {
+        marks.add(Marked::new(Mark::Refuted, why));
+    }
+    of_notes(Mark::BlindWrites).for_each(|note| marks.add(Marked::new(Mark::BlindWrites, *note)));
+    of_notes(Mark::Noted).for_each(|note| marks.add(Marked::new(Mark::Noted, *note)));
+    marks.in_order
+}
+
+/// Returns the mark that a driver's or a suite's note stands for.
+fn mark_of(note: &str) -> Mark {
+    match note {
+        note if note.starts_with(NOTE_STRONGER) => Mark::Stronger,
+        note if note.starts_with(NOTE_BLIND_WRITES) => Mark::BlindWrites,
+        _ => Mark::Noted,
+    }
+}
+
+impl Rate {
+    /// Returns the marks that say how it was measured.
+    pub fn marks(&self) -> Vec<Marked> {
+        let is_little = self.timed_share.is_some_and(|share| share < LITTLE_TIMED);
+        let disturbed = (self.disturbed > 0).then(|| {
+            let text =
+                "disturbed: in some of its rounds the worker had less than 95 % of a processor";
+            Marked::new(Mark::Disturbed, text)
+        });
+        let little = is_little.then(|| {
+            let text = "less than 80 % of the wall time was on the clock: in the rest an engine's \
+                        own threads can work, at no cost to its rate";
+            Marked::new(Mark::LittleTimed, text)
+        });
+        disturbed.into_iter().chain(little).collect()
+    }
+}
+
+/// Marks the figures of one phase of a block.
+pub(crate) struct PhaseMarks<'p> {
+    phase: &'p str,
+    /// Whether the plan gave engines different options at all.
+    options_differ: bool,
+    most_operations: u64,
+}
+
+impl<'p> PhaseMarks<'p> {
+    pub(crate) fn of(block: &Block<'_>, phase: &'p str) -> Self {
+        let mut options = block.lines.iter().map(|line| &line.cell().options);
+        let first = options.next();
+        let operations = block.lines.iter().map(|line| round_operations(line, phase));
+        Self {
+            phase,
+            options_differ: options.any(|other| Some(other) != first),
+            most_operations: operations.max().unwrap_or(0),
+        }
+    }
+
+    /// Returns the marks of a line's figure.
+    pub(crate) fn of_figure(&self, line: &Line<'_>, rate: &Rate) -> Vec<Marked> {
+        let has_fewer = round_operations(line, self.phase) < self.most_operations;
+        let fewer = (self.options_differ && has_fewer).then(|| {
+            let text = "of fewer operations than the others, since the engine is slow at them";
+            Marked::new(Mark::FewerOperations, text)
+        });
+        fewer.into_iter().chain(rate.marks()).collect()
+    }
+}
+
+/// Returns the operations of a round.
+fn round_operations(line: &Line<'_>, phase: &str) -> u64 {
+    let phase = line.trials[0].measurement.phase(phase);
+    phase.and_then(|phase| phase.rounds.first()).map_or(0, |round| round.operations)
+}
+
+/// With fewer marked figures in a column, each has its own sign.
+const LEAST_IN_COMMON: usize = 3;
+
+/// Returns the marks that most figures of a column have because of how they were measured. A view
+/// shows them once, at the column's head, so that signs on figures are exceptions.
+pub(crate) fn in_common(figures: &[Vec<Marked>]) -> Vec<Marked> {
+    let most = of_most(figures);
+    let count = |marked: &Marked| figures.iter().filter(|of| of.contains(marked)).count();
+    let is_common =
+        |marked: &Marked| marked.mark.is_of_measuring() && count(marked) >= LEAST_IN_COMMON;
+    most.into_iter().filter(is_common).collect()
+}
+
+/// Returns the marks that more than half of some figures have.
+pub(crate) fn of_most(figures: &[Vec<Marked>]) -> Vec<Marked> {
+    let mut all = Distinct::default();
+    figures.iter().flatten().for_each(|marked| all.add(marked.clone()));
+    let count = |marked: &Marked| figures.iter().filter(|of| of.contains(marked)).count();
+    all.in_order.into_iter().filter(|marked| 2 * count(marked) > figures.len()).collect()
+}
