@@ -27,7 +27,7 @@ pub(crate) struct Common {
     /// engine without the level runs at the weakest one that promises as much
     #[arg(long, value_name = "LEVEL", help_heading = ENGINES)]
     pub durability: Option<DurabilityArg>,
-    /// Page cache when a phase after the filling begins: warm as it is, or cold, for which the
+    /// Page cache when a round after the filling begins: warm as it is, or cold, for which the
     /// store is closed, its files dropped from the cache, and opened again (disk only)
     #[arg(long, value_name = "STATE", default_value = "warm", help_heading = ENGINES)]
     pub page_cache: PageCacheArg,
