@@ -49,6 +49,9 @@ pub fn render(comparison: &Comparison) -> Result<String, fmt::Error> {
     for difference in &comparison.differences {
         writeln!(out, " not the same: {difference}")?;
     }
+    for sentence in &comparison.not_compared {
+        writeln!(out, " not compared: {sentence}")?;
+    }
     for note in &comparison.notes {
         writeln!(out, " note: {note}")?;
     }
@@ -91,8 +94,15 @@ pub(super) fn sentences(comparison: &Comparison) -> Vec<String> {
     let Comparison { tests, lines, .. } = comparison;
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     let (level, small, power) = (percent(LEVEL), percent(SMALL), percent(POWER));
+    let ratio = match comparison.design {
+        Design::Apart => "ratio: new to base, each the median over trials",
+        Design::InTurns => {
+            "ratio: the median of the trials' ratios of new to base, which need not be that of the \
+             medians beside it"
+        }
+    };
     let mut all = vec![
-        "ratio: new to base, each the median over trials".into(),
+        ratio.into(),
         format!("95 %: the interval of the ratio, by {design}, on logarithms"),
         format!("finds: the smallest change that these trials find in {power} of cases"),
         format!("{small} takes: the trials of each side that find a change of {small} so often"),

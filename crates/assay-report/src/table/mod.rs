@@ -18,6 +18,7 @@ use console::Style;
 
 use crate::blocks::{Block, Distinct, Line, Rate, blocks};
 use crate::format::{quantity, rows, work};
+use crate::untested::untested;
 use details::Calibrations;
 use grid::{Column, Grid, paragraph, shown};
 use marks::{Legend, Sign};
@@ -131,6 +132,9 @@ impl Drawing<'_, '_> {
             paragraph(&mut below, &[text], "", view.width);
         }
         for text in self.legend.texts() {
+            paragraph(&mut below, &[text], "", view.width);
+        }
+        if let Some(text) = untested(block) {
             paragraph(&mut below, &[text], "", view.width);
         }
         not_measured(&mut below, block, &known.elsewhere, view.width);

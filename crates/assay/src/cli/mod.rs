@@ -35,7 +35,7 @@ pub(crate) use values::*;
 #[command(after_help = "\
 Exit status: 0 all measured and right; 1 a cell failed or an answer was wrong; 2 the command \
 line is wrong; 3 a file, a directory or the machine does not allow it; 4 a comparison found a \
-regression; 128 and its number a signal ended it: 130 SIGINT, 143 SIGTERM, 129 SIGHUP.")]
+regression, or could not judge all; 128 and its number a signal ended it: 130 SIGINT, 143 SIGTERM, 129 SIGHUP.")]
 struct Cli {
     #[command(flatten)]
     plugins: Plugins,
@@ -438,9 +438,13 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "BASE,NEW", value_parser = two_engines)]
     pub engines: Option<(String, String)>,
     /// End with status 4 if something is found to be worse, and surely by this much: its whole
-    /// interval is beyond
+    /// interval is beyond; also if something of the base was not judged: the other side lacks it,
+    /// has it wrong, or there are too few trials
     #[arg(long, value_name = "PERCENT", value_parser = count::parse_percent)]
     pub fail_on_regression: Option<f64>,
+    /// With --fail-on-regression, judge what can be judged and let the rest pass
+    #[arg(long, requires = "fail_on_regression")]
+    pub allow_missing: bool,
     /// How to show it: as a table, or for documents and other programs
     #[arg(long, default_value = "text")]
     pub format: CompareFormat,

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use assay_core::estimate::TRIALS_LEAST;
 use assay_core::run_file::RunFile;
 use assay_report::compare::{self, Comparison};
 use program_support::exit::{Failure, Outcome};
@@ -47,8 +48,9 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
         )));
     }
     if comparison.lines.is_empty() {
-        return Err(Failure::Refused(match comparison.notes.first() {
-            Some(note) => format!("there is nothing to compare: {note}"),
+        let reasons = comparison.not_compared.iter().chain(&comparison.notes);
+        return Err(Failure::Refused(match reasons.into_iter().next() {
+            Some(reason) => format!("there is nothing to compare: {reason}"),
             None => "there is nothing to compare: nothing was measured".into(),
         }));
     }
@@ -58,9 +60,31 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
         CompareFormat::Markdown => compare::markdown(&comparison),
     })?;
     match args.fail_on_regression {
-        Some(share) => regressions(&comparison, share),
+        Some(share) => {
+            regressions(&comparison, share)?;
+            match args.allow_missing {
+                true => Ok(()),
+                false => judged(&comparison),
+            }
+        }
         None => Ok(()),
     }
+}
+
+/// Checks that the comparison is a verdict on all that the base has.
+fn judged(comparison: &Comparison) -> Outcome {
+    let missing = comparison.not_judged();
+    let Some(first) = missing.first() else {
+        return Ok(());
+    };
+    let more = match missing.len() {
+        1 => String::new(),
+        count => format!(" (and {} more)", count - 1),
+    };
+    Err(Failure::Regression(format!(
+        "not all was judged: {first}{more}; measure it with {TRIALS_LEAST} trials or more, or say \
+         --allow-missing"
+    )))
 }
 
 fn load(path: &Path) -> Outcome<RunFile> {
