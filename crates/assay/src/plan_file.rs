@@ -235,7 +235,8 @@ fn add_words(words: &mut Vec<String>, name: &str, value: &Value) -> Result<(), S
         Value::Boolean(false) => {}
         Value::String(text) => words.push(format!("--{name}={text}")),
         Value::Integer(number) => words.push(format!("--{name}={number}")),
-        Value::Float(number) => words.push(format!("--{name}={number}")),
+        // As it stands there: with a fraction it is no count.
+        Value::Float(number) => words.push(format!("--{name}={number:?}")),
         Value::Array(values) => {
             for value in values {
                 match value {

@@ -19,7 +19,7 @@ use assay_core::run_file::{CellResult, NO_TIME, Phase, RunFile, Status};
 use assay_core::stats::median;
 
 use crate::blocks::Distinct;
-use crate::format::{memory, rows};
+use crate::format::{memory, row_count};
 pub use json::json;
 pub use line::{LEVEL, Line, Percentile, Quantity, Statistic, Verdict};
 pub use markdown::markdown;
@@ -159,9 +159,9 @@ pub fn builds(run: &RunFile) -> Option<Comparison> {
             comparison.lacks(group, format!("this build has no {}", named(cell)));
             continue;
         };
-        let version = |side: &[&CellResult]| side[0].measurement.engine_version.clone();
+        let version = |side: &[&CellResult]| whole(side).measurement.engine_version.clone();
         let (before, after) = (version(group), version(other));
-        if before != after {
+        if before != after && !before.is_empty() && !after.is_empty() {
             let id = cell.engine_id();
             comparison.notes.add(format!("{id} {after} here, {before} in the other build"));
         }
@@ -258,9 +258,9 @@ impl Comparing {
                     settings(new).join(" · ")
                 ));
             }
-            let version = |side: &[&CellResult]| side[0].measurement.engine_version.clone();
-            if version(base) != version(new) {
-                let (before, after) = (version(base), version(new));
+            let version = |side: &[&CellResult]| whole(side).measurement.engine_version.clone();
+            let (before, after) = (version(base), version(new));
+            if before != after && !before.is_empty() && !after.is_empty() {
                 self.notes.add(format!("{} {before} and {after}", first.engine));
             }
         }
@@ -400,7 +400,7 @@ fn machines(base: &RunFile, new: &RunFile) -> Vec<String> {
 fn work(cell: &Cell) -> String {
     let mut text = format!("{} · {}", cell.suite, cell.storage);
     if cell.rows > 0 {
-        let _ = write!(text, " · {} rows", rows(cell.rows));
+        let _ = write!(text, " · {}", row_count(cell.rows));
     }
     if cell.threads > 1 {
         let _ = write!(text, " · {} threads", cell.threads);

@@ -3,7 +3,7 @@
 //! must know of a figure, `details` has what few readers want, `grid` puts columns into a width.
 
 mod details;
-mod grid;
+pub(crate) mod grid;
 mod latency;
 mod marks;
 mod ranking;
@@ -17,7 +17,7 @@ use assay_driver::{Durability, Storage};
 use console::Style;
 
 use crate::blocks::{Block, Distinct, Line, Rate, blocks};
-use crate::format::{quantity, rows, work};
+use crate::format::{quantity, row_count, work};
 use crate::untested::untested;
 use details::Calibrations;
 use grid::{Column, Grid, paragraph, shown};
@@ -351,7 +351,7 @@ fn heading(out: &mut String, block: &Block<'_>, view: View) {
     let cell = block.cell;
     let mut parts = vec![shown(&cell.suite, NAME_WIDTH), place(cell.storage).to_string()];
     if cell.rows > 0 {
-        parts.push(format!("{} rows", rows(cell.rows)));
+        parts.push(row_count(cell.rows));
     }
     parts.extend(
         wanted_level(block).and_then(|level| promise(level, cell.storage)).map(String::from),

@@ -23,7 +23,7 @@ use crate::crash::image::IMAGES_FOLDER;
 use help::{OUTPUT, PLUGINS};
 
 pub(crate) use internal::Internal;
-pub(crate) use look::Look;
+pub(crate) use look::{Look, width};
 pub(crate) use memory::{CacheArg, Memory};
 pub(crate) use reading::{Asked, parse, parse_crash, parse_suite};
 pub(crate) use suites::*;
@@ -59,7 +59,7 @@ pub(crate) struct Plugins {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Run a suite and show its table; without a suite, a tour of a minute
+    /// Run a suite and show its table; without one, a tour of a minute
     Run(Box<RunArgs>),
     /// Run the published sizes of a suite; resumes where it stopped
     #[command(subcommand)]
@@ -68,7 +68,7 @@ pub(crate) enum Command {
     Suite(SuiteArgs),
     /// Check that drivers do what they should
     Verify(VerifyArgs),
-    /// Kill engines and cut the power, and see whether they kept their promise
+    /// Kill engines, cut the power, and see whether promises were kept
     Crash(Box<CrashArgs>),
     /// Find what of this machine makes figures worse or less steady
     Doctor(DoctorArgs),

@@ -9,7 +9,7 @@ use program_support::exit::{Failure, Outcome};
 use program_support::output::print;
 use program_support::printable;
 
-use crate::cli::{CompareArgs, CompareFormat};
+use crate::cli::{self, CompareArgs, CompareFormat};
 
 /// Compares two runs, or two engines or two builds of one.
 pub(crate) fn compare(args: &CompareArgs) -> Outcome {
@@ -55,7 +55,9 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
         }));
     }
     print(&match args.format {
-        CompareFormat::Text => compare::render(&comparison).expect("text can be written to memory"),
+        CompareFormat::Text => {
+            compare::render(&comparison, cli::width()).expect("text can be written to memory")
+        }
         CompareFormat::Json => compare::json(&comparison),
         CompareFormat::Markdown => compare::markdown(&comparison),
     })?;
